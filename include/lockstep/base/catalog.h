@@ -1,0 +1,37 @@
+// A catalog is an explicit list of entries, each with a `name`; the lookup here is the one place that turns a
+// name from the config into an entry, and a misspelt one into an error with the nearest name.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockstep {
+
+/// The known name with the smallest edit distance to `wanted`, or "" if none is close enough to be meant.
+std::string nearest_name(std::string_view wanted, std::span<const std::string> known);
+
+/// Throws ConfigError: "unknown KIND 'NAME'; did you mean 'X'? known: a, b, c".
+[[noreturn]] void throw_unknown_name(std::string_view kind, std::string_view name,
+                                     std::span<const std::string> known);
+
+template <class Entry>
+std::vector<std::string> catalog_names(std::span<const Entry> catalog) {
+  std::vector<std::string> names;
+  names.reserve(catalog.size());
+  for (const Entry& entry : catalog) names.push_back(entry.name);
+  return names;
+}
+
+/// The entry called `name`. `kind` is the word for such an entry in the error ("optimizer", "layer").
+/// Errors: ConfigError if there is none.
+template <class Entry>
+const Entry& find_entry(std::span<const Entry> catalog, std::string_view kind, std::string_view name) {
+  for (const Entry& entry : catalog) {
+    if (entry.name == name) return entry;
+  }
+  throw_unknown_name(kind, name, catalog_names(catalog));
+}
+
+}  // namespace lockstep

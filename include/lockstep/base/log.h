@@ -1,0 +1,16 @@
+// The log: rank 0 tells the story, one line per event; other ranks speak only on warnings, with their number.
+// Everyone writes through spdlog's default logger; this file only sets it up.
+#pragma once
+
+#include <filesystem>
+
+namespace lockstep {
+
+/// Lines go to standard output (warnings and errors to standard error), rank 0 from `info` on, others from
+/// `warn` on.
+void start_log(int rank);
+
+/// From now on the same lines, with the time, go to this file too. Rank 0 only.
+void add_log_file(const std::filesystem::path& path);
+
+}  // namespace lockstep

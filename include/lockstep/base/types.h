@@ -1,0 +1,40 @@
+// The scalar and index types of the whole program, and the half-open range that is its common currency.
+#pragma once
+
+#include <cstdint>
+
+namespace lockstep {
+
+/// Counts, offsets and sizes. Signed; converted to `int` only at an MPI call.
+using Index = std::int64_t;
+/// Weights, gradients, activations and inputs.
+using Scalar = float;
+
+/// Memory of arenas, ranges and activations starts on a multiple of this many bytes.
+inline constexpr Index kAlignmentBytes = 64;
+/// The same in scalars.
+inline constexpr Index kAlignment = kAlignmentBytes / Index{sizeof(Scalar)};
+
+/// The integers begin <= i < end.
+struct Range {
+  Index begin = 0;
+  Index end = 0;
+
+  Index size() const { return end - begin; }
+  bool empty() const { return end <= begin; }
+  bool contains(Index i) const { return begin <= i && i < end; }
+  bool contains(Range other) const { return begin <= other.begin && other.end <= end; }
+  bool operator==(const Range&) const = default;
+};
+
+/// The common part of two ranges; empty (and starting at the later begin) where they do not meet.
+Range intersect(Range a, Range b);
+
+/// Part `part` of `parts` contiguous pieces of [0, total). Piece borders fall on multiples of `alignment`;
+/// the sizes of two pieces differ by at most `alignment`, and the longer pieces come first.
+Range split_evenly(Index total, Index parts, Index part, Index alignment = 1);
+
+/// `value` rounded up to the next multiple of `unit`.
+Index round_up(Index value, Index unit);
+
+}  // namespace lockstep

@@ -1,0 +1,25 @@
+// The whole configuration of a run, as plain values.
+#pragma once
+
+#include "lockstep/data/options.h"
+#include "lockstep/dist/options.h"
+#include "lockstep/nn/options.h"
+#include "lockstep/optim/options.h"
+#include "lockstep/train/options.h"
+
+namespace lockstep {
+
+struct Config {
+  RunOptions run;
+  DataOptions data;
+  ModelOptions model;
+  LossOptions loss;
+  OptimizerOptions optimizer;
+  ScheduleOptions schedule;
+  TrainOptions train;
+  EvalOptions eval;
+  DistOptions distribute;
+  DebugOptions debug;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,77 @@
+// Which samples replica r gets in step t: a pure function of the config, so resuming is a number and every
+// rank can know what every other does.
+//
+// An epoch is a sequence of *positions* that are dealt to the replicas in turn, like cards: position p
+// belongs to replica p mod R and is that replica's sample number p / R. Step s of the epoch is the positions
+// [s*B, (s+1)*B). So every global batch has exactly B samples (the last one what is left), the replicas'
+// shares differ by at most one, and all replicas come to the end together. In shard mode there are `rows`
+// positions, and shards partition the records: the record with place q in a keyed permutation of the whole
+// data set belongs to replica q mod R. In full mode there are rows * R positions and every replica walks all
+// the records. Within an epoch each replica takes its records in an order keyed by (seed, epoch, replica).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "lockstep/base/random.h"
+#include "lockstep/base/types.h"
+#include "lockstep/data/options.h"
+
+namespace lockstep {
+
+struct SamplingOptions {
+  Index rows = 0;
+  Index replicas = 1;
+  Index global_batch = 1;
+  DataMode mode = DataMode::kShard;
+  Tail tail = Tail::kKeep;
+  std::uint64_t seed = 1;
+};
+
+/// The numbers of an epoch that follow from the options alone.
+struct EpochPlan {
+  Index positions = 0;         ///< samples dealt if the tail is kept: rows, or rows * replicas
+  Index steps = 0;             ///< ceil (keep) or floor (drop) of positions / global_batch
+  Index samples = 0;           ///< samples used: positions, or steps * global_batch
+  Index last_batch = 0;        ///< samples of the last step of the epoch
+  double times_each_seen = 0;  ///< samples / rows: how often an example is seen in an epoch, on average
+};
+EpochPlan plan_epoch(const SamplingOptions& options);
+
+/// Which records belong to which replica in shard mode: a keyed permutation of all records, dealt in turn.
+class ShardMap {
+ public:
+  ShardMap(Index rows, Index replicas, std::uint64_t seed);
+  Index replica_of(Index record) const;
+  /// Number of records of a replica; differs by at most one between replicas.
+  Index size(Index replica) const;
+  /// Record `k` of the replica's shard, 0 <= k < size(replica).
+  Index record(Index replica, Index k) const;
+
+ private:
+  Index replicas_;
+  KeyedPermutation order_;
+};
+
+class Sampler {
+ public:
+  virtual ~Sampler() = default;
+  virtual const EpochPlan& epoch() const = 0;
+
+  /// Samples of `replica` in `step` (steps count through all epochs, from 0). May be 0 in a short last batch.
+  virtual Index count(Index step, Index replica) const = 0;
+  /// Samples of all replicas together in `step`.
+  virtual Index step_samples(Index step) const = 0;
+  /// Samples of all steps before `step`.
+  virtual Index samples_before(Index step) const = 0;
+  /// The record ids of `replica` in `step`, in order. Cheap when steps come in order, right in any order.
+  virtual void ids(Index step, Index replica, std::vector<Index>& out) const = 0;
+  /// Whether a rank that hosts the replicas [first, last) will ever need this record.
+  virtual bool needs(Index record, Range replicas) const = 0;
+};
+
+/// The sampler described at the top of this file. Errors: ConfigError if global_batch < replicas or rows < 1,
+/// or if dropping the tail leaves no step.
+std::unique_ptr<Sampler> make_sampler(const SamplingOptions& options);
+
+}  // namespace lockstep

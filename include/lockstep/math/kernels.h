@@ -1,0 +1,42 @@
+// The arithmetic that takes the time, behind one seam. Every call is single-threaded and its bits depend only
+// on its operands: parallelism comes from replicas on several threads, never from inside a kernel.
+#pragma once
+
+#include <span>
+
+#include "lockstep/base/types.h"
+#include "lockstep/math/matrix.h"
+
+namespace lockstep {
+
+/// Fixes what Eigen would otherwise read from the machine (threads, cache sizes), since it decides the order
+/// of sums. Call once at the start of the process.
+void fix_kernel_settings();
+
+/// Whether a kernel overwrites its result or adds to it.
+enum class Write { kReplace, kAdd };
+
+/// y(n x out) = x(n x in) · w(out x in)^T
+void multiply_forward(const ConstMatrix& x, const ConstMatrix& w, Matrix& y);
+/// dx(n x in) = dy(n x out) · w(out x in)
+void multiply_backward_data(const ConstMatrix& dy, const ConstMatrix& w, Matrix& dx);
+/// dw(out x in) (+)= dy(n x out)^T · x(n x in)
+void multiply_backward_weights(const ConstMatrix& dy, const ConstMatrix& x, Matrix& dw, Write write);
+
+/// Adds `bias` (one per column) to each row of y.
+void add_to_rows(std::span<const Scalar> bias, Matrix& y);
+/// sums (one per column) (+)= the sum of the rows of m, first row first.
+void sum_rows(const ConstMatrix& m, std::span<Scalar> sums, Write write);
+
+/// sum += term, element by element.
+void add(std::span<Scalar> sum, std::span<const Scalar> term);
+/// Divides each value by `divisor`; false if a result is not finite.
+bool divide(std::span<Scalar> values, Scalar divisor);
+/// Whether each value is finite.
+bool all_finite(std::span<const Scalar> values);
+
+/// Sum of squares in double, added in blocks of a fixed length: a range that starts on a block border gives
+/// the same bits alone as inside a longer one.
+double sum_of_squares(std::span<const Scalar> values);
+
+}  // namespace lockstep

@@ -1,0 +1,20 @@
+// What the config says about the model and its loss. Defaults stand here and nowhere else.
+#pragma once
+
+#include <string>
+
+namespace lockstep {
+
+struct ModelOptions {
+  std::string layers;
+  std::string init = "he";
+  double init_std = 0.01;
+};
+
+struct LossOptions {
+  std::string loss = "softmax_cross_entropy";
+  double label_smoothing = 0.0;
+  double huber_delta = 1.0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,48 @@
+// What the config says about the run itself. Defaults stand here and nowhere else.
+#pragma once
+
+#include <string>
+
+#include "lockstep/base/types.h"
+#include "lockstep/data/options.h"
+
+namespace lockstep {
+
+/// How rank 0 shows that training goes on.
+enum class ProgressStyle { kAuto, kLive, kPlain, kNone };
+
+struct RunOptions {
+  std::string dir;
+  Index seed = 1;
+  ProgressStyle progress = ProgressStyle::kAuto;
+  Index log_every = 100;
+};
+
+/// 0 stands for "not given" in the alternatives of which exactly one is wanted.
+struct TrainOptions {
+  double epochs = 0;
+  Index steps = 0;
+  Index samples = 0;
+  Index global_batch = 0;
+  Index per_replica_batch = 0;
+  Index replicas = 0;
+  Index threads = 1;
+  Index accumulate = 1;
+  Tail tail = Tail::kKeep;
+};
+
+struct EvalOptions {
+  double every_epochs = 1;
+  Index batch = 250;
+  Index top_k = 5;
+};
+
+/// Forces rare paths, in tests and when hunting a fault.
+struct DebugOptions {
+  Index fail_rank = -1;
+  Index fail_step = 0;
+  Index delay_rank = -1;
+  Index delay_ms = 0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,51 @@
+#include "lockstep/base/catalog.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+// Levenshtein distance, with two neighbouring letters swapped counted as one edit.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
+  for (std::size_t j = 0; j <= b.size(); ++j) cost[0][j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, replaced});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return cost[a.size()][b.size()];
+}
+
+}  // namespace
+
+std::string nearest_name(std::string_view wanted, std::span<const std::string> known) {
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(2, wanted.size() / 3) + 1;
+  for (const std::string& name : known) {
+    const std::size_t distance = edit_distance(wanted, name);
+    if (distance < best_distance) {
+      best = name;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+void throw_unknown_name(std::string_view kind, std::string_view name, std::span<const std::string> known) {
+  const std::string nearest = nearest_name(name, known);
+  const std::string hint = nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
+  throw ConfigError(fmt::format("unknown {} '{}'{} (known: {})", kind, name, hint, fmt::join(known, ", ")));
+}
+
+}  // namespace lockstep

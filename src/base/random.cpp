@@ -1,0 +1,109 @@
+#include "lockstep/base/random.h"
+
+#include <Random123/philox.h>
+
+#include <bit>
+#include <cmath>
+#include <numbers>
+
+namespace lockstep {
+namespace {
+
+// Finaliser of SplitMix64 (Steele et al. 2014): every input bit reaches every output bit.
+std::uint64_t mix(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+RandomStream::RandomStream(const StreamKey& key) {
+  const std::uint64_t name = mix(mix(mix(key.seed) ^ static_cast<std::uint64_t>(key.purpose)) ^ key.a);
+  key_ = {static_cast<std::uint32_t>(name), static_cast<std::uint32_t>(name >> 32)};
+  counter_ = {0, 0, static_cast<std::uint32_t>(key.b), static_cast<std::uint32_t>(key.b >> 32)};
+}
+
+void RandomStream::refill() {
+  r123::Philox4x32 philox;
+  const r123::Philox4x32::ctr_type counter = {{counter_[0], counter_[1], counter_[2], counter_[3]}};
+  const r123::Philox4x32::key_type key = {{key_[0], key_[1]}};
+  const auto block = philox(counter, key);
+  for (std::size_t i = 0; i < 4; ++i) block_[i] = block[i];
+  if (++counter_[0] == 0) ++counter_[1];
+  used_ = 0;
+}
+
+std::uint32_t RandomStream::bits() {
+  if (used_ == 4) refill();
+  return block_[static_cast<std::size_t>(used_++)];
+}
+
+std::uint64_t RandomStream::bits64() {
+  const std::uint64_t high = bits();
+  return high << 32 | bits();
+}
+
+float RandomStream::uniform() {
+  return static_cast<float>(bits() >> 8) * 0x1p-24f;
+}
+
+float RandomStream::normal() {
+  if (has_spare_) {
+    has_spare_ = false;
+    return spare_;
+  }
+  // In double, so that the tail reaches as far as 32 bits allow; the half keeps the logarithm finite.
+  const double u = (static_cast<double>(bits()) + 0.5) * 0x1p-32;
+  const double angle = 2 * std::numbers::pi * static_cast<double>(bits()) * 0x1p-32;
+  const double radius = std::sqrt(-2 * std::log(u));
+  spare_ = static_cast<float>(radius * std::sin(angle));
+  has_spare_ = true;
+  return static_cast<float>(radius * std::cos(angle));
+}
+
+KeyedPermutation::KeyedPermutation(Index size, const StreamKey& key) : size_(size) {
+  const auto bits =
+      static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(size > 1 ? size - 1 : 1)));
+  half_bits_ = (bits + 1) / 2;
+  half_mask_ = (std::uint64_t{1} << half_bits_) - 1;
+  RandomStream stream(key);
+  for (std::uint64_t& round_key : round_keys_) round_key = stream.bits64();
+}
+
+std::uint64_t KeyedPermutation::round_value(int round, std::uint64_t half) const {
+  return mix(half ^ round_keys_[static_cast<std::size_t>(round)]) & half_mask_;
+}
+
+Index KeyedPermutation::operator()(Index i) const {
+  auto x = static_cast<std::uint64_t>(i);
+  do {
+    std::uint64_t left = x >> half_bits_;
+    std::uint64_t right = x & half_mask_;
+    for (int round = 0; round < kRounds; ++round) {
+      const std::uint64_t next = left ^ round_value(round, right);
+      left = right;
+      right = next;
+    }
+    x = left << half_bits_ | right;
+  } while (x >= static_cast<std::uint64_t>(size_));
+  return static_cast<Index>(x);
+}
+
+Index KeyedPermutation::inverse(Index image) const {
+  auto x = static_cast<std::uint64_t>(image);
+  do {
+    std::uint64_t left = x >> half_bits_;
+    std::uint64_t right = x & half_mask_;
+    for (int round = kRounds - 1; round >= 0; --round) {
+      const std::uint64_t previous = right ^ round_value(round, left);
+      right = left;
+      left = previous;
+    }
+    x = left << half_bits_ | right;
+  } while (x >= static_cast<std::uint64_t>(size_));
+  return static_cast<Index>(x);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,82 @@
+#include "lockstep/math/fixed_tree.h"
+
+#include <bit>
+#include <cassert>
+#include <optional>
+
+namespace lockstep {
+namespace {
+
+void collect_complete(Range node, Range local, std::vector<Range>& out) {
+  if (intersect(node, local).empty()) return;
+  if (local.contains(node)) {
+    out.push_back(node);
+    return;
+  }
+  const Index middle = tree_split(node);
+  collect_complete({node.begin, middle}, local, out);
+  collect_complete({middle, node.end}, local, out);
+}
+
+// Sums one node out of the pieces inside it, appending the additions; the piece that holds the sum, if there
+// is any.
+class NodeMerger {
+ public:
+  NodeMerger(std::span<const Range> pieces, std::vector<Merge>& merges) : pieces_(pieces), merges_(merges) {}
+
+  std::optional<Index> sum(Range node) {
+    while (next_ < pieces_.size() && pieces_[next_].end <= node.begin) ++next_;
+    if (next_ == pieces_.size() || pieces_[next_].begin >= node.end) return std::nullopt;
+    if (pieces_[next_] == node) return static_cast<Index>(next_++);
+    assert(node.size() > 1 && "a piece is not a node of the tree");
+    const Index middle = tree_split(node);
+    const std::optional<Index> left = sum({node.begin, middle});
+    const std::optional<Index> right = sum({middle, node.end});
+    if (!left) return right;
+    if (right) merges_.push_back({.target = *left, .source = *right});
+    return left;
+  }
+
+ private:
+  std::span<const Range> pieces_;
+  std::vector<Merge>& merges_;
+  std::size_t next_ = 0;
+};
+
+double sum_node(std::span<const double> values, Range node) {
+  if (node.size() == 1) return values[static_cast<std::size_t>(node.begin)];
+  const Index middle = tree_split(node);
+  return sum_node(values, {node.begin, middle}) + sum_node(values, {middle, node.end});
+}
+
+}  // namespace
+
+Index tree_split(Range node) {
+  const auto below = static_cast<std::uint64_t>(node.size() - 1);
+  return node.begin + static_cast<Index>(std::bit_floor(below));
+}
+
+std::vector<Range> complete_nodes(Index leaves, Range local) {
+  std::vector<Range> nodes;
+  if (leaves > 0) collect_complete({0, leaves}, local, nodes);
+  return nodes;
+}
+
+MergePlan plan_merges(std::span<const Range> pieces, std::span<const Range> wanted) {
+  MergePlan plan;
+  NodeMerger merger(pieces, plan.merges);
+  for (const Range node : wanted) {
+    if (const std::optional<Index> piece = merger.sum(node)) {
+      plan.survivors.push_back(*piece);
+      plan.nodes.push_back(node);
+    }
+  }
+  return plan;
+}
+
+double tree_sum(std::span<const double> values) {
+  if (values.empty()) return 0;
+  return sum_node(values, {0, static_cast<Index>(values.size())});
+}
+
+}  // namespace lockstep

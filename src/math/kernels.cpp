@@ -1,0 +1,98 @@
+#include "lockstep/math/kernels.h"
+
+#include <Eigen/Dense>
+#include <algorithm>
+
+namespace lockstep {
+namespace {
+
+// Sizes of a common server core (32 KiB, 1 MiB, 16 MiB). What matters is that they are the same everywhere:
+// Eigen cuts its products, and so the order of its sums, by them.
+constexpr int kL1Bytes = 32 << 10;
+constexpr int kL2Bytes = 1 << 20;
+constexpr int kL3Bytes = 16 << 20;
+
+// Doubles summed side by side in sum_of_squares: fixed lanes, so the compiler may vectorise without
+// reordering.
+constexpr std::size_t kLanes = 8;
+constexpr std::size_t kSquareBlock = 1024;
+
+}  // namespace
+
+void fix_kernel_settings() {
+  Eigen::setNbThreads(1);
+  Eigen::setCpuCacheSizes(kL1Bytes, kL2Bytes, kL3Bytes);
+}
+
+void multiply_forward(const ConstMatrix& x, const ConstMatrix& w, Matrix& y) {
+  y.noalias() = x * w.transpose();
+}
+
+void multiply_backward_data(const ConstMatrix& dy, const ConstMatrix& w, Matrix& dx) {
+  dx.noalias() = dy * w;
+}
+
+void multiply_backward_weights(const ConstMatrix& dy, const ConstMatrix& x, Matrix& dw, Write write) {
+  if (write == Write::kReplace) {
+    dw.noalias() = dy.transpose() * x;
+  } else {
+    dw.noalias() += dy.transpose() * x;
+  }
+}
+
+void add_to_rows(std::span<const Scalar> bias, Matrix& y) {
+  for (Index row = 0; row < y.rows(); ++row) {
+    Scalar* out = y.data() + row * y.cols();
+    for (std::size_t i = 0; i < bias.size(); ++i) out[i] += bias[i];
+  }
+}
+
+void sum_rows(const ConstMatrix& m, std::span<Scalar> sums, Write write) {
+  if (write == Write::kReplace) std::ranges::fill(sums, Scalar{0});
+  for (Index row = 0; row < m.rows(); ++row) {
+    const Scalar* in = m.data() + row * m.cols();
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += in[i];
+  }
+}
+
+void add(std::span<Scalar> sum, std::span<const Scalar> term) {
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += term[i];
+}
+
+bool divide(std::span<Scalar> values, Scalar divisor) {
+  bool finite = true;
+  for (Scalar& value : values) {
+    value /= divisor;
+    finite &= value - value == 0;  // NaN and infinity minus themselves are NaN
+  }
+  return finite;
+}
+
+bool all_finite(std::span<const Scalar> values) {
+  bool finite = true;
+  for (const Scalar value : values) finite &= value - value == 0;
+  return finite;
+}
+
+double sum_of_squares(std::span<const Scalar> values) {
+  double total = 0;
+  for (std::size_t start = 0; start < values.size(); start += kSquareBlock) {
+    const std::span<const Scalar> block =
+        values.subspan(start, std::min(kSquareBlock, values.size() - start));
+    double lanes[kLanes] = {};
+    std::size_t i = 0;
+    for (; i + kLanes <= block.size(); i += kLanes) {
+      for (std::size_t lane = 0; lane < kLanes; ++lane) {
+        const double value = block[i + lane];
+        lanes[lane] += value * value;
+      }
+    }
+    for (; i < block.size(); ++i) lanes[i % kLanes] += static_cast<double>(block[i]) * block[i];
+    double sum = 0;
+    for (const double lane : lanes) sum += lane;
+    total += sum;
+  }
+  return total;
+}
+
+}  // namespace lockstep
