@@ -1,8 +1,12 @@
 #include "lockstep/math/fixed_tree.h"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <optional>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/math/kernels.h"
 
 namespace lockstep {
 namespace {
@@ -72,6 +76,19 @@ MergePlan plan_merges(std::span<const Range> pieces, std::span<const Range> want
     }
   }
   return plan;
+}
+
+void apply_merges(std::span<const Merge> merges, std::span<const std::span<Scalar>> pieces) {
+  constexpr Index kBlock = 4096;
+  if (merges.empty()) return;
+  const auto length = static_cast<Index>(pieces.front().size());
+  for (Index begin = 0; begin < length; begin += kBlock) {
+    const Range block{begin, std::min(begin + kBlock, length)};
+    for (const Merge& merge : merges) {
+      add(part(pieces[static_cast<std::size_t>(merge.target)], block),
+          part(std::span<const Scalar>(pieces[static_cast<std::size_t>(merge.source)]), block));
+    }
+  }
 }
 
 double tree_sum(std::span<const double> values) {

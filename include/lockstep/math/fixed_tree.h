@@ -39,6 +39,9 @@ struct MergePlan {
 /// without any piece have no survivor.
 MergePlan plan_merges(std::span<const Range> pieces, std::span<const Range> wanted);
 
+/// Runs the additions on spans of equal length, one per piece, block by block so that sums stay in cache.
+void apply_merges(std::span<const Merge> merges, std::span<const std::span<Scalar>> pieces);
+
 /// The sum of all values over the tree of values.size() leaves; 0 if there are none.
 double tree_sum(std::span<const double> values);
 

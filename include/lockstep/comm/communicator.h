@@ -1,0 +1,110 @@
+// The one interface to other ranks. Implementations: MPI, and ranks as threads of one process (for tests and
+// for running without a launcher). Every call says whether it is *collective* (all ranks, same order) or
+// *local*.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "lockstep/base/types.h"
+
+namespace lockstep {
+
+enum class DataType { kByte, kInt64, kFloat, kDouble };
+
+/// Bytes of one element.
+Index size_of(DataType type);
+
+/// A typed view of memory: a count can never be taken for bytes.
+struct Buffer {
+  void* data = nullptr;
+  Index count = 0;
+  DataType type = DataType::kByte;
+
+  Index bytes() const { return count * size_of(type); }
+};
+
+/// The same, to be read only.
+struct ConstBuffer {
+  const void* data = nullptr;
+  Index count = 0;
+  DataType type = DataType::kByte;
+
+  ConstBuffer() = default;
+  ConstBuffer(const void* d, Index n, DataType t) : data(d), count(n), type(t) {}
+  ConstBuffer(const Buffer& b) : data(b.data), count(b.count), type(b.type) {}  // NOLINT: a view narrows
+  Index bytes() const { return count * size_of(type); }
+};
+
+template <class T>
+inline constexpr DataType kDataTypeOf = DataType::kByte;
+template <>
+inline constexpr DataType kDataTypeOf<Index> = DataType::kInt64;
+template <>
+inline constexpr DataType kDataTypeOf<float> = DataType::kFloat;
+template <>
+inline constexpr DataType kDataTypeOf<double> = DataType::kDouble;
+
+template <class T, std::size_t kExtent>
+Buffer as_buffer(std::span<T, kExtent> values) {
+  static_assert(sizeof(T) == 1 || kDataTypeOf<T> != DataType::kByte, "no MPI type for this");
+  return {values.data(), static_cast<Index>(values.size()), kDataTypeOf<T>};
+}
+template <class T, std::size_t kExtent>
+ConstBuffer as_buffer(std::span<const T, kExtent> values) {
+  static_assert(sizeof(T) == 1 || kDataTypeOf<T> != DataType::kByte, "no MPI type for this");
+  return {values.data(), static_cast<Index>(values.size()), kDataTypeOf<T>};
+}
+
+/// A message to or from a peer.
+struct Send {
+  int peer = 0;
+  ConstBuffer buffer;
+};
+struct Receive {
+  int peer = 0;
+  Buffer buffer;
+};
+
+/// An operation under way. It must be waited for before its buffers are touched and before it is destroyed.
+class Request {
+ public:
+  virtual ~Request() = default;
+  /// *Local.* Lets it make progress; true once it is complete.
+  virtual bool test() = 0;
+  /// *Blocking* until it is complete.
+  virtual void wait() = 0;
+};
+
+/// Errors of every call: CommError with the call, the class and the text.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  /// *Collective, blocking.*
+  virtual void barrier() = 0;
+  /// *Collective, blocking.* `buffer` of `root` to all; same count and type everywhere.
+  virtual void broadcast(Buffer buffer, int root) = 0;
+  /// *Collective, blocking.* Each element becomes its sum over the ranks, in an order that the implementation
+  /// chooses.
+  virtual void all_reduce_sum(Buffer buffer) = 0;
+  /// *Collective.* The same, started only.
+  virtual std::unique_ptr<Request> start_all_reduce_sum(Buffer buffer) = 0;
+  /// *Collective, blocking.* `mine` of rank r becomes part r of `all`; same count everywhere.
+  virtual void all_gather(ConstBuffer mine, Buffer all) = 0;
+  /// *Collective.* Starts it in place: `parts[r]` (a range of the elements of `whole`) is filled at rank r
+  /// and gets to all. Parts are the same everywhere; they may be empty.
+  virtual std::unique_ptr<Request> start_all_gather(Buffer whole, std::span<const Range> parts) = 0;
+  /// Starts messages between pairs. Between two ranks messages match in the order in which they are listed
+  /// here and in earlier calls; counts and types of a pair must be equal. Not to oneself.
+  virtual std::unique_ptr<Request> start_exchange(std::span<const Send> sends,
+                                                  std::span<const Receive> receives) = 0;
+
+  /// *Local.* Ends the whole job with this exit code.
+  virtual void abort(int exit_code) = 0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,20 @@
+// The life of MPI in this process, and the promise that no rank waits for a dead one.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "lockstep/comm/communicator.h"
+
+namespace lockstep {
+
+/// Starts MPI (MPI_THREAD_FUNNELED: only the calling thread talks to other ranks), runs `body` with all ranks
+/// and ends MPI. Returns what body returns. Anything that body throws ends the *whole job*: this rank's
+/// message is logged as an error and every rank is aborted with the error's exit code.
+int run_session(const std::function<int(Communicator&)>& body);
+
+/// Version text of the MPI library, one line. Needs no session.
+std::string mpi_library();
+
+}  // namespace lockstep

@@ -1,0 +1,75 @@
+// The gradients of one rank's replicas, on their way from backward to the exchange.
+//
+// Ordered: each replica gets an arena of its own, and two arenas are added as soon as they are the two halves
+// of a node of the fixed tree; so a thread never holds more than about log2(replicas) arenas. Native: a
+// thread adds its replicas straight into one arena. What the last replica adds is merged bucket by bucket, so
+// that a bucket can leave while backward goes on.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/dist/plan.h"
+#include "lockstep/math/fixed_tree.h"
+#include "lockstep/math/kernels.h"
+
+namespace lockstep {
+
+/// Sums that a rank hands to the exchange: ordered, the complete nodes of the fixed tree that have a sample
+/// in them; native, one sum of everything.
+struct PartialGrads {
+  std::vector<Range> nodes;
+  std::vector<std::span<Scalar>> sums;  ///< gradient arenas
+};
+
+/// Where a replica's gradient goes, and whether its first batch overwrites what is there.
+struct GradientTarget {
+  std::span<Scalar> arena;
+  Write write = Write::kReplace;
+};
+
+class LocalGradients {
+ public:
+  LocalGradients(Reduction reduction, const Plan& plan, Index rank);
+
+  /// Forgets the last step. Main thread.
+  void begin_step();
+  /// Where `replica`, which has samples in this step, is to add its gradient. Each thread calls it for its
+  /// replicas in order; threads do not disturb each other.
+  GradientTarget begin_replica(Index thread, Index replica);
+  /// Finishes the local sums of a range of the arena and gives all of them (only `range` and those asked for
+  /// before are final). Main thread, once all threads are done with that range; ranges of a step must not
+  /// overlap.
+  const PartialGrads& combine(Range range);
+
+  /// Memory of the arenas in bytes.
+  Index bytes() const;
+
+ private:
+  struct Piece {
+    Range node;
+    std::size_t arena = 0;
+  };
+  struct Lane {  // what one thread holds
+    std::vector<AlignedBuffer<Scalar>> arenas;
+    std::vector<std::size_t> free;
+    std::vector<Piece> pieces;
+  };
+
+  std::size_t take_arena(Lane& lane);
+  void merge_lane(Lane& lane);
+  void plan_combination();
+
+  Reduction reduction_;
+  Index replicas_;
+  Range local_;
+  Index arena_size_;
+  std::vector<Lane> lanes_;
+  bool combination_planned_ = false;
+  std::vector<std::span<Scalar>> combined_pieces_;
+  std::vector<Merge> merges_;
+  PartialGrads partial_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,43 @@
+// Who hosts which replicas, and which ranges of the arena travel together: a pure function of the config and
+// the number of ranks, the same on every rank, and known without MPI.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lockstep/dist/options.h"
+#include "lockstep/nn/params.h"
+
+namespace lockstep {
+
+/// A range of the gradient arena that travels together, complete once backward is done with layer `layer`.
+struct Bucket {
+  Range range;
+  Index layer = 0;
+};
+
+struct PlanRequest {
+  Index world = 1;  ///< ranks
+  Index replicas = 1;
+  Index threads = 1;  ///< per rank
+};
+
+/// Behind the gradients of the weights, the gradient arena carries the sum of the losses: it travels with the
+/// bucket that leaves first, and tells all ranks in the same step if a loss is not a number.
+struct Plan {
+  Index world = 1;
+  Index replicas = 1;
+  Index threads = 1;
+  std::vector<Range> hosted;    ///< by rank: its replicas
+  std::vector<Bucket> buckets;  ///< in the order in which they leave, last layer first
+  Index gradient_size = 0;      ///< scalars in a gradient arena
+  Index loss_place = 0;         ///< where in it the loss is
+
+  /// The replicas of `rank` that its thread `thread` runs.
+  Range thread_replicas(Index rank, Index thread) const;
+};
+
+/// Errors: ConfigError if a rank would have no replica, or a rank more threads than replicas.
+Plan make_plan(const DistOptions& options, const Layout& layout, const PlanRequest& request);
+
+}  // namespace lockstep

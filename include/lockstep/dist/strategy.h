@@ -1,0 +1,75 @@
+// A strategy is how gradients become weights: who owns which range of the arena and what travels back.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockstep/comm/communicator.h"
+#include "lockstep/dist/local_gradients.h"
+#include "lockstep/dist/options.h"
+#include "lockstep/dist/plan.h"
+#include "lockstep/dist/update.h"
+
+namespace lockstep {
+
+/// What a strategy is made from. Everything outlives it.
+struct StrategyContext {
+  Communicator& comm;
+  const DistOptions& options;
+  const Plan& plan;
+  const Layout& layout;
+  const Optimizer& optimizer;
+  UpdateRules rules;
+};
+
+/// How a step ended, the same on all ranks.
+struct StepOutcome {
+  bool applied = false;  ///< false: the loss or a gradient was not finite, and the weights are as before
+  double mean_loss = 0;  ///< over the samples of the step, in float precision
+};
+
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+
+  /// The weights that this rank computes with; initialise them before start().
+  virtual std::span<Scalar> weights() = 0;
+  /// *Collective.* Afterwards all replicas are equal: rank 0's weights.
+  virtual void start() = 0;
+  /// *Collective.* `samples[r]`: samples of replica r in this step.
+  virtual void begin_step(std::span<const Index> samples) = 0;
+  /// *Collective.* The local sums of a bucket are final; buckets come in the plan's order.
+  virtual void bucket_ready(const Bucket& bucket, const PartialGrads& partial) = 0;
+  /// *Local.* Called between layers: lets the exchange make progress.
+  virtual void progress() = 0;
+  /// *Collective.* Completes the exchange. What is left is local arithmetic, in update().
+  virtual void finish_exchange() = 0;
+  /// *Local.* One update of the weights.
+  virtual StepOutcome update(const UpdateRequest& request) = 0;
+
+  /// Memory on this rank in bytes: weights, optimizer state and exchange buffers.
+  virtual Index bytes() const = 0;
+};
+
+/// What a strategy guarantees; tests walk the catalog and verify each.
+struct Promises {
+  bool same_bits = false;           ///< with ordered reduction: same bits for any number of ranks and threads
+  bool identical_replicas = false;  ///< after each step all workers hold the same weights
+};
+
+struct StrategyEntry {
+  std::string name;
+  std::string help;       ///< what it is, in one sentence
+  std::string elsewhere;  ///< what others call it
+  std::string choose;     ///< when to choose it
+  Promises promises;
+  std::function<std::unique_ptr<Strategy>(const StrategyContext&)> make;
+};
+
+/// Every strategy there is. One more: one file in dist/strategies and one line in its list.
+std::span<const StrategyEntry> strategy_catalog();
+
+}  // namespace lockstep

@@ -1,0 +1,54 @@
+// The arena of weights and its layout: every tensor is a range of one allocation, on a 64-byte border.
+// Gradients and optimizer slots are arenas of the same layout.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/base/types.h"
+#include "lockstep/nn/shape.h"
+
+namespace lockstep {
+
+/// How a tensor starts. He et al. 2015 (normal, deviation sqrt(2 / fan_in)); Xavier: Glorot & Bengio 2010
+/// (uniform,
+/// +- sqrt(6 / (fan_in + fan_out))); normal with model.init_std; zero.
+enum class Initialiser { kHe, kXavier, kNormal, kZero };
+
+/// Errors: ConfigError naming the known ones.
+Initialiser parse_initialiser(std::string_view name);
+
+struct ParamInfo {
+  std::string
+      name;  ///< "0.weight": number of the layer in the model text, then the tensor, as torch.nn.Sequential
+  Shape shape;
+  Range range;         ///< in the arena
+  bool decays = true;  ///< weight decay applies (weights, not biases)
+  Index layer = 0;
+  Initialiser initialiser = Initialiser::kZero;
+  Index fan_in = 0;
+  Index fan_out = 0;
+};
+
+struct Layout {
+  std::vector<ParamInfo> params;  ///< in order of their ranges
+  Index size = 0;                 ///< scalars in the arena, gaps for alignment included
+
+  /// Scalars in all tensors, gaps not counted.
+  Index count() const;
+  /// The tensor that holds this place of the arena, or the last one before it.
+  const ParamInfo& at(Index place) const;
+};
+
+/// Borrowed weights with their layout. The memory belongs to a strategy or a test.
+struct ParamStore {
+  const Layout* layout = nullptr;
+  std::span<Scalar> values;
+};
+
+/// Fills each tensor from a stream keyed by (seed, its name): renaming nothing changes nothing.
+void initialise(const ParamStore& store, std::uint64_t seed, double normal_std);
+
+}  // namespace lockstep

@@ -1,0 +1,67 @@
+#include "lockstep/comm/agree.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+// What is left of an Error once it has crossed to another rank.
+std::string encode(const std::optional<Error>& error) {
+  return error ? fmt::format("{}:{}", error->exit_code(), error->what()) : "";
+}
+
+[[noreturn]] void rethrow(const std::string& text, const std::string& prefix) {
+  const std::size_t colon = text.find(':');
+  throw Error(prefix + text.substr(colon + 1), std::stoi(text.substr(0, colon)));
+}
+
+}  // namespace
+
+void agree(Communicator& comm, const std::function<void()>& work) {
+  std::optional<Error> error;
+  try {
+    work();
+  } catch (const Error& caught) {
+    error = caught;
+  }
+  const std::vector<std::string> outcomes = gather_texts(comm, encode(error));
+  const auto failed = std::ranges::find_if(outcomes, [](const std::string& text) { return !text.empty(); });
+  if (failed == outcomes.end()) return;
+  const bool all_alike =
+      std::ranges::all_of(outcomes, [&](const std::string& text) { return text == *failed; });
+  rethrow(*failed, all_alike ? "" : fmt::format("rank {}: ", failed - outcomes.begin()));
+}
+
+std::vector<std::string> gather_texts(Communicator& comm, const std::string& mine) {
+  const auto ranks = static_cast<std::size_t>(comm.size());
+  const Index length = static_cast<Index>(mine.size());
+  std::vector<Index> lengths(ranks);
+  comm.all_gather(as_buffer(std::span(&length, 1)), as_buffer(std::span(lengths)));
+  const Index longest = *std::ranges::max_element(lengths);
+  std::vector<std::string> texts(ranks);
+  if (longest == 0) return texts;
+  std::string padded = mine;
+  padded.resize(static_cast<std::size_t>(longest));
+  std::string all(static_cast<std::size_t>(longest) * ranks, '\0');
+  comm.all_gather(as_buffer(std::span<const char>(padded)), as_buffer(std::span(all)));
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    texts[rank] = all.substr(rank * padded.size(), static_cast<std::size_t>(lengths[rank]));
+  }
+  return texts;
+}
+
+std::string broadcast_text(Communicator& comm, const std::string& text, int root) {
+  Index length = static_cast<Index>(text.size());
+  comm.broadcast(as_buffer(std::span(&length, 1)), root);
+  std::string result = text;
+  result.resize(static_cast<std::size_t>(length));
+  if (length > 0) comm.broadcast(as_buffer(std::span(result)), root);
+  return result;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,75 @@
+#include "lockstep/comm/checked_communicator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array kCallNames{"barrier",    "broadcast",       "all_reduce_sum", "start_all_reduce_sum",
+                                "all_gather", "start_all_gather"};
+enum Call : Index { kBarrier, kBroadcast, kAllReduce, kStartAllReduce, kAllGather, kStartAllGather };
+
+constexpr std::array kTypeNames{"bytes", "int64", "float", "double"};
+constexpr std::size_t kFields = 3;  // call, count, type
+
+std::string describe(std::span<const Index> fields) {
+  return fmt::format("{} of {} {}", kCallNames[static_cast<std::size_t>(fields[0])], fields[1],
+                     kTypeNames[static_cast<std::size_t>(fields[2])]);
+}
+
+}  // namespace
+
+void CheckedCommunicator::compare(Index call, Index count, DataType type) {
+  const std::array<Index, kFields> mine{call, count, static_cast<Index>(type)};
+  std::vector<Index> all(kFields * static_cast<std::size_t>(size()));
+  inner_.all_gather(as_buffer(std::span(mine)), as_buffer(std::span(all)));
+  for (std::size_t peer = 0; peer < static_cast<std::size_t>(size()); ++peer) {
+    const std::span<const Index> theirs = std::span<const Index>(all).subspan(peer * kFields, kFields);
+    if (std::ranges::equal(theirs, mine)) continue;
+    throw CommError(
+        fmt::format("the ranks are not at the same collective: rank {} calls {}, rank {} calls {}", rank(),
+                    describe(mine), peer, describe(theirs)));
+  }
+}
+
+void CheckedCommunicator::barrier() {
+  compare(kBarrier, 0, DataType::kByte);
+  inner_.barrier();
+}
+
+void CheckedCommunicator::broadcast(Buffer buffer, int root) {
+  compare(kBroadcast, buffer.count, buffer.type);
+  inner_.broadcast(buffer, root);
+}
+
+void CheckedCommunicator::all_reduce_sum(Buffer buffer) {
+  compare(kAllReduce, buffer.count, buffer.type);
+  inner_.all_reduce_sum(buffer);
+}
+
+std::unique_ptr<Request> CheckedCommunicator::start_all_reduce_sum(Buffer buffer) {
+  compare(kStartAllReduce, buffer.count, buffer.type);
+  return inner_.start_all_reduce_sum(buffer);
+}
+
+void CheckedCommunicator::all_gather(ConstBuffer mine, Buffer all) {
+  compare(kAllGather, mine.count, mine.type);
+  inner_.all_gather(mine, all);
+}
+
+std::unique_ptr<Request> CheckedCommunicator::start_all_gather(Buffer whole, std::span<const Range> parts) {
+  compare(kStartAllGather, whole.count, whole.type);
+  return inner_.start_all_gather(whole, parts);
+}
+
+std::unique_ptr<Request> CheckedCommunicator::start_exchange(std::span<const Send> sends,
+                                                             std::span<const Receive> receives) {
+  return inner_.start_exchange(sends, receives);
+}
+
+}  // namespace lockstep

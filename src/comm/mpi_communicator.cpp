@@ -1,0 +1,171 @@
+#include "mpi_communicator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+// MPI counts are int: longer buffers travel in pieces of this many elements.
+constexpr Index kMaxCount = Index{1} << 30;
+
+void check(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  int error_class = 0;
+  MPI_Error_string(code, text, &length);
+  MPI_Error_class(code, &error_class);
+  throw CommError(fmt::format("{} failed (class {}): {}", call, error_class,
+                              std::string(text, static_cast<std::size_t>(length))));
+}
+
+MPI_Datatype mpi_type(DataType type) {
+  switch (type) {
+    case DataType::kByte:
+      return MPI_BYTE;
+    case DataType::kInt64:
+      return MPI_INT64_T;
+    case DataType::kFloat:
+      return MPI_FLOAT;
+    case DataType::kDouble:
+      return MPI_DOUBLE;
+  }
+  return MPI_DATATYPE_NULL;
+}
+
+// Calls `visit(pointer, count)` for pieces that MPI can count.
+template <class Pointer, class Visit>
+void in_pieces(Pointer* data, Index count, DataType type, const Visit& visit) {
+  using Byte = std::conditional_t<std::is_const_v<Pointer>, const char, char>;
+  auto* bytes = static_cast<Byte*>(data);
+  Index done = 0;
+  do {
+    const Index now = std::min(count - done, kMaxCount);
+    visit(bytes + done * size_of(type), static_cast<int>(now));
+    done += now;
+  } while (done < count);
+}
+
+class MpiRequests final : public Request {
+ public:
+  MPI_Request* add() { return &requests_.emplace_back(MPI_REQUEST_NULL); }
+
+  // MPI reads the lists of MPI_Iallgatherv until it is complete, so they live here.
+  void set_parts(std::span<const Range> parts) {
+    for (const Range part : parts) {
+      counts_.push_back(static_cast<int>(part.size()));
+      starts_.push_back(static_cast<int>(part.begin));
+    }
+  }
+  const int* counts() const { return counts_.data(); }
+  const int* starts() const { return starts_.data(); }
+
+  bool test() override {
+    int complete = 0;
+    check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &complete, MPI_STATUSES_IGNORE),
+          "MPI_Testall");
+    return complete != 0;
+  }
+
+  void wait() override {
+    check(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE),
+          "MPI_Waitall");
+  }
+
+ private:
+  std::vector<MPI_Request> requests_;
+  std::vector<int> counts_;
+  std::vector<int> starts_;
+};
+
+constexpr int kExchangeTag = 1;
+
+}  // namespace
+
+MpiCommunicator::MpiCommunicator(MPI_Comm parent) {
+  check(MPI_Comm_dup(parent, &comm_), "MPI_Comm_dup");
+  check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
+  check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
+}
+
+MpiCommunicator::~MpiCommunicator() {
+  MPI_Comm_free(&comm_);
+}
+
+void MpiCommunicator::barrier() {
+  check(MPI_Barrier(comm_), "MPI_Barrier");
+}
+
+void MpiCommunicator::broadcast(Buffer buffer, int root) {
+  in_pieces(buffer.data, buffer.count, buffer.type, [&](char* data, int count) {
+    check(MPI_Bcast(data, count, mpi_type(buffer.type), root, comm_), "MPI_Bcast");
+  });
+}
+
+void MpiCommunicator::all_reduce_sum(Buffer buffer) {
+  in_pieces(buffer.data, buffer.count, buffer.type, [&](char* data, int count) {
+    check(MPI_Allreduce(MPI_IN_PLACE, data, count, mpi_type(buffer.type), MPI_SUM, comm_), "MPI_Allreduce");
+  });
+}
+
+std::unique_ptr<Request> MpiCommunicator::start_all_reduce_sum(Buffer buffer) {
+  auto requests = std::make_unique<MpiRequests>();
+  in_pieces(buffer.data, buffer.count, buffer.type, [&](char* data, int count) {
+    check(MPI_Iallreduce(MPI_IN_PLACE, data, count, mpi_type(buffer.type), MPI_SUM, comm_, requests->add()),
+          "MPI_Iallreduce");
+  });
+  return requests;
+}
+
+void MpiCommunicator::all_gather(ConstBuffer mine, Buffer all) {
+  if (mine.count > kMaxCount) throw CommError("all_gather: more elements than MPI can count");
+  const int count = static_cast<int>(mine.count);
+  check(MPI_Allgather(mine.data, count, mpi_type(mine.type), all.data, count, mpi_type(all.type), comm_),
+        "MPI_Allgather");
+}
+
+std::unique_ptr<Request> MpiCommunicator::start_all_gather(Buffer whole, std::span<const Range> parts) {
+  for (const Range part : parts) {
+    if (part.end > kMaxCount) throw CommError("MPI_Iallgatherv: more elements than MPI can count");
+  }
+  auto requests = std::make_unique<MpiRequests>();
+  requests->set_parts(parts);
+  check(MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, whole.data, requests->counts(),
+                        requests->starts(), mpi_type(whole.type), comm_, requests->add()),
+        "MPI_Iallgatherv");
+  return requests;
+}
+
+std::unique_ptr<Request> MpiCommunicator::start_exchange(std::span<const Send> sends,
+                                                         std::span<const Receive> receives) {
+  auto requests = std::make_unique<MpiRequests>();
+  for (const Receive& receive : receives) {
+    const Buffer& to = receive.buffer;
+    in_pieces(to.data, to.count, to.type, [&](char* data, int count) {
+      check(MPI_Irecv(data, count, mpi_type(to.type), receive.peer, kExchangeTag, comm_, requests->add()),
+            "MPI_Irecv");
+    });
+  }
+  for (const Send& send : sends) {
+    const ConstBuffer& from = send.buffer;
+    in_pieces(from.data, from.count, from.type, [&](const char* data, int count) {
+      check(MPI_Isend(data, count, mpi_type(from.type), send.peer, kExchangeTag, comm_, requests->add()),
+            "MPI_Isend");
+    });
+  }
+  return requests;
+}
+
+void MpiCommunicator::abort(int exit_code) {
+  MPI_Abort(comm_, exit_code);
+  std::_Exit(exit_code);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,36 @@
+// Ranks are MPI processes.
+#pragma once
+
+#include <mpi.h>
+
+#include "lockstep/comm/communicator.h"
+
+namespace lockstep {
+
+class MpiCommunicator final : public Communicator {
+ public:
+  /// A duplicate of `parent`, so that our messages never meet another library's. *Collective.*
+  explicit MpiCommunicator(MPI_Comm parent);
+  ~MpiCommunicator() override;
+  MpiCommunicator(const MpiCommunicator&) = delete;
+  MpiCommunicator& operator=(const MpiCommunicator&) = delete;
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  void barrier() override;
+  void broadcast(Buffer buffer, int root) override;
+  void all_reduce_sum(Buffer buffer) override;
+  std::unique_ptr<Request> start_all_reduce_sum(Buffer buffer) override;
+  void all_gather(ConstBuffer mine, Buffer all) override;
+  std::unique_ptr<Request> start_all_gather(Buffer whole, std::span<const Range> parts) override;
+  std::unique_ptr<Request> start_exchange(std::span<const Send> sends,
+                                          std::span<const Receive> receives) override;
+  void abort(int exit_code) override;
+
+ private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  int size_ = 1;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,60 @@
+#include "lockstep/comm/session.h"
+
+#include <mpi.h>
+#include <spdlog/spdlog.h>
+
+#include <exception>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/comm/checked_communicator.h"
+#include "mpi_communicator.h"
+
+namespace lockstep {
+namespace {
+
+// MPI is finalised on the orderly way out only: after an error the job is aborted instead.
+int run_body(Communicator& comm, const std::function<int(Communicator&)>& body) {
+  try {
+    return body(comm);
+  } catch (const Error& error) {
+    spdlog::error("rank {}: {}", comm.rank(), error.what());
+    comm.abort(error.exit_code());
+    return error.exit_code();
+  } catch (const std::exception& error) {
+    spdlog::error("rank {}: internal error: {}", comm.rank(), error.what());
+    comm.abort(kExitInternal);
+    return kExitInternal;
+  }
+}
+
+}  // namespace
+
+int run_session(const std::function<int(Communicator&)>& body) {
+  int provided = 0;
+  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
+    throw CommError(
+        "MPI_Init_thread failed; was the program started with the mpirun of the MPI it was built with?");
+  }
+  int result = 0;
+  {
+    MpiCommunicator mpi(MPI_COMM_WORLD);
+    if constexpr (kChecksCollectives) {
+      CheckedCommunicator checked(mpi);
+      result = run_body(checked, body);
+    } else {
+      result = run_body(mpi, body);
+    }
+  }
+  MPI_Finalize();
+  return result;
+}
+
+std::string mpi_library() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  const std::string version(text, static_cast<std::size_t>(length));
+  return version.substr(0, version.find_first_of(",\n"));
+}
+
+}  // namespace lockstep

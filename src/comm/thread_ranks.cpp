@@ -1,0 +1,293 @@
+// Each operation is kept in a table under its number (every rank counts its collectives; pairs count their
+// messages). A rank leaves a copy of its contribution when it starts, and takes what it needs from the
+// others' copies when it waits. Nobody ever reads another rank's memory, so buffers may be used in place.
+#include "lockstep/comm/thread_ranks.h"
+
+#include <fmt/format.h>
+
+#include <condition_variable>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+Bytes copy_of(const void* data, Index bytes) {
+  const auto* begin = static_cast<const std::byte*>(data);
+  return {begin, begin + bytes};
+}
+
+// What the ranks share: the table of operations and the news that one of them has failed.
+class Board {
+ public:
+  explicit Board(int ranks) : ranks_(ranks) {}
+  int ranks() const { return ranks_; }
+
+  void put(std::int64_t collective, int rank, Bytes bytes) {
+    const std::lock_guard lock(mutex_);
+    Operation& operation = operations_[collective];
+    operation.parts.resize(static_cast<std::size_t>(ranks_));
+    operation.parts[static_cast<std::size_t>(rank)] = std::move(bytes);
+    if (++operation.arrived == ranks_) changed_.notify_all();
+  }
+
+  bool complete(std::int64_t collective) {
+    const std::lock_guard lock(mutex_);
+    check_failed();
+    const auto found = operations_.find(collective);
+    return found != operations_.end() && found->second.arrived == ranks_;
+  }
+
+  // Waits for all contributions and hands them to `use`; the last rank to do so drops them.
+  template <class Use>
+  void take(std::int64_t collective, const Use& use) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return failed_ || operations_[collective].arrived == ranks_; });
+    check_failed();
+    Operation& operation = operations_[collective];
+    lock.unlock();
+    use(std::as_const(operation.parts));
+    lock.lock();
+    if (++operation.taken == ranks_) operations_.erase(collective);
+  }
+
+  void post(int from, int to, Bytes bytes) {
+    const std::lock_guard lock(mutex_);
+    const auto pair = std::pair(from, to);
+    messages_[{pair, posted_[pair]++}] = std::move(bytes);
+    changed_.notify_all();
+  }
+
+  // The number under which the next message from -> to will be found.
+  std::int64_t next_message(int from, int to) {
+    const std::lock_guard lock(mutex_);
+    return expected_[{from, to}]++;
+  }
+
+  bool has_message(int from, int to, std::int64_t number) {
+    const std::lock_guard lock(mutex_);
+    check_failed();
+    return messages_.contains({{from, to}, number});
+  }
+
+  Bytes take_message(int from, int to, std::int64_t number) {
+    std::unique_lock lock(mutex_);
+    const std::pair key{std::pair(from, to), number};
+    changed_.wait(lock, [&] { return failed_ || messages_.contains(key); });
+    check_failed();
+    return std::move(messages_.extract(key).mapped());
+  }
+
+  void fail(std::exception_ptr cause) {
+    const std::lock_guard lock(mutex_);
+    if (!failed_) cause_ = std::move(cause);
+    failed_ = true;
+    changed_.notify_all();
+  }
+
+  std::exception_ptr cause() const { return cause_; }
+
+ private:
+  struct Operation {
+    std::vector<Bytes> parts;
+    int arrived = 0;
+    int taken = 0;
+  };
+
+  void check_failed() const {
+    if (failed_) throw CommError("another rank has failed");
+  }
+
+  int ranks_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::int64_t, Operation> operations_;
+  std::map<std::pair<int, int>, std::int64_t> posted_;
+  std::map<std::pair<int, int>, std::int64_t> expected_;
+  std::map<std::pair<std::pair<int, int>, std::int64_t>, Bytes> messages_;
+  bool failed_ = false;
+  std::exception_ptr cause_;
+};
+
+template <class T>
+void add_all(void* to, const std::vector<Bytes>& parts, Index count) {
+  auto* sum = static_cast<T*>(to);
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    const auto* term = reinterpret_cast<const T*>(parts[rank].data());
+    for (Index i = 0; i < count; ++i) sum[i] = static_cast<T>(rank == 0 ? term[i] : sum[i] + term[i]);
+  }
+}
+
+void add_all(Buffer to, const std::vector<Bytes>& parts) {
+  switch (to.type) {
+    case DataType::kFloat:
+      return add_all<float>(to.data, parts, to.count);
+    case DataType::kDouble:
+      return add_all<double>(to.data, parts, to.count);
+    case DataType::kInt64:
+      return add_all<Index>(to.data, parts, to.count);
+    case DataType::kByte:
+      throw CommError("all_reduce_sum: bytes have no sum");
+  }
+}
+
+void copy_to(void* to, const Bytes& bytes) {
+  if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
+}
+
+// A collective under way: `finish` reads everybody's contribution.
+class BoardRequest final : public Request {
+ public:
+  using Finish = std::function<void(const std::vector<Bytes>&)>;
+  BoardRequest(Board& board, std::int64_t number, Finish finish)
+      : board_(board), number_(number), finish_(std::move(finish)) {}
+
+  bool test() override {
+    if (!done_ && board_.complete(number_)) wait();
+    return done_;
+  }
+  void wait() override {
+    if (std::exchange(done_, true)) return;
+    board_.take(number_, finish_);
+  }
+
+ private:
+  Board& board_;
+  std::int64_t number_;
+  Finish finish_;
+  bool done_ = false;
+};
+
+// Messages under way to this rank; what it sends is copied at once and needs no waiting.
+class ExchangeRequest final : public Request {
+ public:
+  ExchangeRequest(Board& board, int rank, std::span<const Receive> receives) : board_(board), rank_(rank) {
+    for (const Receive& receive : receives) {
+      pending_.emplace_back(receive, board.next_message(receive.peer, rank));
+    }
+  }
+
+  bool test() override {
+    for (const auto& [receive, number] : pending_) {
+      if (!board_.has_message(receive.peer, rank_, number)) return false;
+    }
+    wait();
+    return true;
+  }
+
+  void wait() override {
+    for (const auto& [receive, number] : std::exchange(pending_, {})) {
+      const Bytes bytes = board_.take_message(receive.peer, rank_, number);
+      if (static_cast<Index>(bytes.size()) != receive.buffer.bytes()) {
+        throw CommError(fmt::format("rank {} expected {} bytes from rank {}, which sent {}", rank_,
+                                    receive.buffer.bytes(), receive.peer, bytes.size()));
+      }
+      copy_to(receive.buffer.data, bytes);
+    }
+  }
+
+ private:
+  Board& board_;
+  int rank_;
+  std::vector<std::pair<Receive, std::int64_t>> pending_;
+};
+
+class ThreadCommunicator final : public Communicator {
+ public:
+  ThreadCommunicator(Board& board, int rank) : board_(board), rank_(rank) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return board_.ranks(); }
+
+  void barrier() override {
+    start({}, [](const std::vector<Bytes>&) {})->wait();
+  }
+
+  void broadcast(Buffer buffer, int root) override {
+    Bytes mine = rank_ == root ? copy_of(buffer.data, buffer.bytes()) : Bytes{};
+    start(std::move(mine), [=](const std::vector<Bytes>& parts) {
+      copy_to(buffer.data, parts[static_cast<std::size_t>(root)]);
+    })->wait();
+  }
+
+  void all_reduce_sum(Buffer buffer) override { start_all_reduce_sum(buffer)->wait(); }
+
+  std::unique_ptr<Request> start_all_reduce_sum(Buffer buffer) override {
+    return start(copy_of(buffer.data, buffer.bytes()),
+                 [=](const std::vector<Bytes>& parts) { add_all(buffer, parts); });
+  }
+
+  void all_gather(ConstBuffer mine, Buffer all) override {
+    start(copy_of(mine.data, mine.bytes()), [=](const std::vector<Bytes>& parts) {
+      auto* to = static_cast<std::byte*>(all.data);
+      for (const Bytes& bytes : parts) {
+        copy_to(to, bytes);
+        to += bytes.size();
+      }
+    })->wait();
+  }
+
+  std::unique_ptr<Request> start_all_gather(Buffer whole, std::span<const Range> parts) override {
+    const auto place = [whole](Range part) {
+      return static_cast<std::byte*>(whole.data) + part.begin * size_of(whole.type);
+    };
+    const Range mine = parts[static_cast<std::size_t>(rank_)];
+    return start(copy_of(place(mine), mine.size() * size_of(whole.type)),
+                 [place, kept = std::vector(parts.begin(), parts.end())](const std::vector<Bytes>& all) {
+                   for (std::size_t rank = 0; rank < all.size(); ++rank)
+                     copy_to(place(kept[rank]), all[rank]);
+                 });
+  }
+
+  std::unique_ptr<Request> start_exchange(std::span<const Send> sends,
+                                          std::span<const Receive> receives) override {
+    for (const Send& send : sends)
+      board_.post(rank_, send.peer, copy_of(send.buffer.data, send.buffer.bytes()));
+    return std::make_unique<ExchangeRequest>(board_, rank_, receives);
+  }
+
+  void abort(int exit_code) override {
+    throw CommError(fmt::format("rank {} aborted with exit code {}", rank_, exit_code));
+  }
+
+ private:
+  std::unique_ptr<Request> start(Bytes mine, BoardRequest::Finish finish) {
+    const std::int64_t number = next_collective_++;
+    board_.put(number, rank_, std::move(mine));
+    return std::make_unique<BoardRequest>(board_, number, std::move(finish));
+  }
+
+  Board& board_;
+  int rank_;
+  std::int64_t next_collective_ = 0;
+};
+
+}  // namespace
+
+void run_thread_ranks(int ranks, const std::function<void(Communicator&)>& body) {
+  Board board(ranks);
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < ranks; ++rank) {
+      threads.emplace_back([&board, &body, rank] {
+        ThreadCommunicator comm(board, rank);
+        try {
+          body(comm);
+        } catch (...) {
+          board.fail(std::current_exception());
+        }
+      });
+    }
+  }
+  if (board.cause()) std::rethrow_exception(board.cause());
+}
+
+}  // namespace lockstep

@@ -1,0 +1,121 @@
+#include "lockstep/dist/local_gradients.h"
+
+#include <algorithm>
+
+namespace lockstep {
+
+LocalGradients::LocalGradients(Reduction reduction, const Plan& plan, Index rank)
+    : reduction_(reduction),
+      replicas_(plan.replicas),
+      local_(plan.hosted[static_cast<std::size_t>(rank)]),
+      arena_size_(plan.gradient_size),
+      lanes_(static_cast<std::size_t>(plan.threads)) {}
+
+std::size_t LocalGradients::take_arena(Lane& lane) {
+  if (lane.free.empty()) {
+    lane.arenas.emplace_back(arena_size_);
+    return lane.arenas.size() - 1;
+  }
+  const std::size_t arena = lane.free.back();
+  lane.free.pop_back();
+  return arena;
+}
+
+void LocalGradients::begin_step() {
+  for (Lane& lane : lanes_) {
+    for (const Piece& piece : lane.pieces) lane.free.push_back(piece.arena);
+    lane.pieces.clear();
+  }
+  combination_planned_ = false;
+}
+
+GradientTarget LocalGradients::begin_replica(Index thread, Index replica) {
+  Lane& lane = lanes_[static_cast<std::size_t>(thread)];
+  if (reduction_ == Reduction::kNative && !lane.pieces.empty()) {
+    lane.pieces.front().node.end = replica + 1;
+    return {lane.arenas[lane.pieces.front().arena].span(), Write::kAdd};
+  }
+  merge_lane(lane);
+  const std::size_t arena = take_arena(lane);
+  lane.pieces.push_back({{replica, replica + 1}, arena});
+  return {lane.arenas[arena].span(), Write::kReplace};
+}
+
+// Adds whole arenas until the lane holds only complete nodes of the leaves it has behind it.
+void LocalGradients::merge_lane(Lane& lane) {
+  if (lane.pieces.size() < 2) return;
+  std::vector<Range> nodes;
+  std::vector<std::span<Scalar>> arenas;
+  for (const Piece& piece : lane.pieces) {
+    nodes.push_back(piece.node);
+    arenas.push_back(lane.arenas[piece.arena].span());
+  }
+  const Range behind{lane.pieces.front().node.begin, lane.pieces.back().node.end};
+  const MergePlan plan = plan_merges(nodes, complete_nodes(replicas_, behind));
+  apply_merges(plan.merges, arenas);
+  std::vector<Piece> kept;
+  for (std::size_t i = 0; i < plan.survivors.size(); ++i) {
+    kept.push_back({plan.nodes[i], lane.pieces[static_cast<std::size_t>(plan.survivors[i])].arena});
+  }
+  for (const Merge& merge : plan.merges) {
+    lane.free.push_back(lane.pieces[static_cast<std::size_t>(merge.source)].arena);
+  }
+  lane.pieces = std::move(kept);
+}
+
+// What is left to add once all threads are done, in order of replicas.
+void LocalGradients::plan_combination() {
+  partial_ = {};
+  combined_pieces_.clear();
+  std::vector<Range> nodes;
+  for (Lane& lane : lanes_) {
+    for (const Piece& piece : lane.pieces) {
+      nodes.push_back(piece.node);
+      combined_pieces_.push_back(lane.arenas[piece.arena].span());
+    }
+  }
+  if (reduction_ == Reduction::kOrdered) {
+    const MergePlan plan = plan_merges(nodes, complete_nodes(replicas_, local_));
+    merges_ = plan.merges;
+    partial_.nodes = plan.nodes;
+    for (const Index survivor : plan.survivors) {
+      partial_.sums.push_back(combined_pieces_[static_cast<std::size_t>(survivor)]);
+    }
+    return;
+  }
+  if (combined_pieces_.empty()) {  // no replica here has a sample: the others still expect a contribution
+    Lane& lane = lanes_.front();
+    const std::size_t arena = take_arena(lane);
+    lane.pieces.push_back({local_, arena});
+    combined_pieces_.push_back(lane.arenas[arena].span());
+    std::ranges::fill(combined_pieces_.front(), Scalar{0});
+  }
+  merges_.clear();
+  for (std::size_t i = 1; i < combined_pieces_.size(); ++i) {
+    merges_.push_back({.target = 0, .source = static_cast<Index>(i)});
+  }
+  partial_.nodes = {local_};
+  partial_.sums = {combined_pieces_.front()};
+}
+
+const PartialGrads& LocalGradients::combine(Range range) {
+  if (!combination_planned_) {
+    plan_combination();
+    combination_planned_ = true;
+  }
+  std::vector<std::span<Scalar>> slices;
+  slices.reserve(combined_pieces_.size());
+  for (const std::span<Scalar> piece : combined_pieces_) slices.push_back(part(piece, range));
+  apply_merges(merges_, slices);
+  return partial_;
+}
+
+Index LocalGradients::bytes() const {
+  Index total = 0;
+  for (const Lane& lane : lanes_) {
+    total += static_cast<Index>(lane.arenas.size()) * arena_size_ * Index{sizeof(Scalar)};
+  }
+  return total;
+}
+
+}  // namespace lockstep

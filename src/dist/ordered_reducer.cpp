@@ -1,0 +1,168 @@
+// Each bucket goes through two phases. First every rank sends, to the owner of each slice, its partial sums
+// of that slice, and the owner finishes the tree. Then the owners' results are gathered everywhere. Which
+// nodes a rank sends follows from the plan and the samples of the step, so nothing about them is ever sent.
+#include <algorithm>
+
+#include "lockstep/dist/reducer.h"
+
+namespace lockstep {
+namespace {
+
+class OrderedReducer final : public Reducer {
+ public:
+  OrderedReducer(Communicator& comm, const Plan& plan) : comm_(comm), plan_(plan) {
+    if (comm.size() == 1) return;
+    sum_ = AlignedBuffer<Scalar>(plan.gradient_size);
+    states_.resize(plan.buckets.size());
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+      for (int rank = 0; rank < comm.size(); ++rank) {
+        const Range range = plan.buckets[i].range;
+        const Range part = split_evenly(range.size(), comm.size(), rank, kAlignment);
+        states_[i].slices.push_back({range.begin + part.begin, range.begin + part.end});
+      }
+    }
+  }
+
+  void begin_step(std::span<const Index> samples) override {
+    started_ = 0;
+    finished_ = 0;
+    if (!std::ranges::equal(samples, samples_)) {
+      samples_.assign(samples.begin(), samples.end());
+      plan_tree();
+    }
+  }
+
+  void bucket_ready(const Bucket&, const PartialGrads& partial) override {
+    if (comm_.size() == 1) {
+      result_ = partial.sums.front();
+      return;
+    }
+    result_ = sum_.span();
+    BucketState& state = states_[started_++];
+    prepare_pieces(state, partial);
+    state.request = start_exchange(state, partial);
+    state.gathering = false;
+    progress();
+  }
+
+  void progress() override {
+    while (finished_ < started_ && states_[finished_].request->test()) advance();
+  }
+
+  std::span<Scalar> finish() override {
+    while (finished_ < started_) {
+      states_[finished_].request->wait();
+      advance();
+    }
+    return result_;
+  }
+
+  Index bytes() const override {
+    Index scalars = sum_.size();
+    for (const BucketState& state : states_) scalars += state.received.size();
+    return scalars * Index{sizeof(Scalar)};
+  }
+
+ private:
+  struct BucketState {
+    std::vector<Range> slices;              // by owner
+    AlignedBuffer<Scalar> received;         // the others' partial sums of our slice, one after the other
+    std::vector<std::span<Scalar>> pieces;  // of our slice, by node of the tree
+    std::unique_ptr<Request> request;
+    bool gathering = false;
+  };
+
+  // Which nodes each rank contributes, and how an owner adds them.
+  void plan_tree() {
+    nodes_of_.clear();
+    std::vector<Range> nodes;
+    for (const Range hosted : plan_.hosted) {
+      std::vector<Range> present = complete_nodes(plan_.replicas, hosted);
+      std::erase_if(present, [&](Range node) {
+        const auto leaves = part(std::span<const Index>(samples_), node);
+        return std::ranges::all_of(leaves, [](Index count) { return count == 0; });
+      });
+      nodes.insert(nodes.end(), present.begin(), present.end());
+      nodes_of_.push_back(std::move(present));
+    }
+    const Range whole{0, plan_.replicas};
+    tree_ = plan_merges(nodes, std::span(&whole, 1));
+    foreign_nodes_ =
+        static_cast<Index>(nodes.size() - nodes_of_[static_cast<std::size_t>(comm_.rank())].size());
+  }
+
+  void prepare_pieces(BucketState& state, const PartialGrads& partial) {
+    const Range mine = state.slices[static_cast<std::size_t>(comm_.rank())];
+    const Index needed = foreign_nodes_ * mine.size();
+    if (state.received.size() < needed) state.received = AlignedBuffer<Scalar>(needed);
+    state.pieces.clear();
+    Index place = 0;
+    for (std::size_t rank = 0; rank < nodes_of_.size(); ++rank) {
+      for (std::size_t i = 0; i < nodes_of_[rank].size(); ++i) {
+        if (static_cast<int>(rank) == comm_.rank()) {
+          state.pieces.push_back(part(partial.sums[i], mine));
+        } else {
+          state.pieces.push_back(part(state.received.span(), {place, place + mine.size()}));
+          place += mine.size();
+        }
+      }
+    }
+  }
+
+  std::unique_ptr<Request> start_exchange(const BucketState& state, const PartialGrads& partial) {
+    sends_.clear();
+    receives_.clear();
+    std::size_t piece = 0;
+    for (int peer = 0; peer < comm_.size(); ++peer) {
+      const std::size_t count = nodes_of_[static_cast<std::size_t>(peer)].size();
+      if (peer != comm_.rank()) {
+        const Range theirs = state.slices[static_cast<std::size_t>(peer)];
+        for (const std::span<Scalar> sum : partial.sums) {
+          sends_.push_back({peer, as_buffer(std::span<const Scalar>(part(sum, theirs)))});
+        }
+        for (std::size_t i = 0; i < count; ++i)
+          receives_.push_back({peer, as_buffer(state.pieces[piece + i])});
+      }
+      piece += count;
+    }
+    return comm_.start_exchange(sends_, receives_);
+  }
+
+  // The first unfinished bucket's request is complete: on to its next phase, or to the next bucket.
+  void advance() {
+    BucketState& state = states_[finished_];
+    if (state.gathering) {
+      state.request.reset();
+      ++finished_;
+      return;
+    }
+    apply_merges(tree_.merges, state.pieces);
+    const Range mine = state.slices[static_cast<std::size_t>(comm_.rank())];
+    std::ranges::copy(state.pieces[static_cast<std::size_t>(tree_.survivors.front())],
+                      part(sum_.span(), mine).begin());
+    state.request = comm_.start_all_gather(as_buffer(sum_.span()), state.slices);
+    state.gathering = true;
+  }
+
+  Communicator& comm_;
+  const Plan& plan_;
+  AlignedBuffer<Scalar> sum_;
+  std::span<Scalar> result_;
+  std::vector<BucketState> states_;  // by bucket
+  std::size_t started_ = 0;
+  std::size_t finished_ = 0;
+  std::vector<Index> samples_;
+  std::vector<std::vector<Range>> nodes_of_;  // by rank
+  MergePlan tree_;
+  Index foreign_nodes_ = 0;
+  std::vector<Send> sends_;
+  std::vector<Receive> receives_;
+};
+
+}  // namespace
+
+std::unique_ptr<Reducer> make_ordered_reducer(Communicator& comm, const Plan& plan) {
+  return std::make_unique<OrderedReducer>(comm, plan);
+}
+
+}  // namespace lockstep

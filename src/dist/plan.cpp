@@ -1,0 +1,63 @@
+#include "lockstep/dist/plan.h"
+
+#include <fmt/format.h>
+
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+void check(const PlanRequest& request) {
+  if (request.world > request.replicas) {
+    throw ConfigError(
+        fmt::format("{} ranks but {} replicas: {} ranks would have no work; start at most {} ranks or raise "
+                    "train.replicas",
+                    request.world, request.replicas, request.world - request.replicas, request.replicas));
+  }
+  const Index fewest = request.replicas / request.world;
+  if (request.threads > fewest) {
+    throw ConfigError(fmt::format(
+        "train.threads is {} but a rank hosts only {} of the {} replicas: threads run whole replicas; lower "
+        "train.threads or raise train.replicas to a multiple of {}",
+        request.threads, fewest, request.replicas, request.threads * request.world));
+  }
+}
+
+// Whole layers, from the last one on, until a bucket is full.
+std::vector<Bucket> make_buckets(const Layout& layout, Index gradient_size, Index bucket_bytes) {
+  std::vector<Bucket> buckets;
+  Index end = gradient_size;
+  for (auto param = layout.params.rbegin(); param != layout.params.rend(); ++param) {
+    const bool layer_begins =
+        std::next(param) == layout.params.rend() || std::next(param)->layer != param->layer;
+    const bool arena_begins = std::next(param) == layout.params.rend();
+    const Index bytes = (end - param->range.begin) * Index{sizeof(Scalar)};
+    if (arena_begins || (layer_begins && bytes >= bucket_bytes)) {
+      buckets.push_back({.range = {param->range.begin, end}, .layer = param->layer});
+      end = param->range.begin;
+    }
+  }
+  return buckets;
+}
+
+}  // namespace
+
+Range Plan::thread_replicas(Index rank, Index thread) const {
+  const Range mine = hosted[static_cast<std::size_t>(rank)];
+  const Range part = split_evenly(mine.size(), threads, thread);
+  return {mine.begin + part.begin, mine.begin + part.end};
+}
+
+Plan make_plan(const DistOptions& options, const Layout& layout, const PlanRequest& request) {
+  check(request);
+  Plan plan{.world = request.world, .replicas = request.replicas, .threads = request.threads};
+  for (Index rank = 0; rank < plan.world; ++rank) {
+    plan.hosted.push_back(split_evenly(plan.replicas, plan.world, rank));
+  }
+  plan.loss_place = layout.size;
+  plan.gradient_size = layout.size + kAlignment;
+  plan.buckets = make_buckets(layout, plan.gradient_size, options.bucket_kib * 1024);
+  return plan;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,62 @@
+// Nobody in particular owns a range: the summed gradient comes back to every worker, and every worker runs
+// the optimizer on everything.
+#include "entries.h"
+#include "lockstep/dist/reducer.h"
+
+namespace lockstep {
+namespace {
+
+class Allreduce final : public Strategy {
+ public:
+  explicit Allreduce(const StrategyContext& context)
+      : comm_(context.comm),
+        plan_(context.plan),
+        reducer_(context.options.reduction == Reduction::kOrdered ? make_ordered_reducer(comm_, plan_)
+                                                                  : make_native_reducer(comm_, plan_)),
+        weights_(context.layout.size),
+        update_(context.layout, context.optimizer, context.rules) {}
+
+  std::span<Scalar> weights() override { return weights_.span(); }
+  void start() override { comm_.broadcast(as_buffer(weights_.span()), 0); }
+
+  void begin_step(std::span<const Index> samples) override { reducer_->begin_step(samples); }
+  void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {
+    reducer_->bucket_ready(bucket, partial);
+  }
+  void progress() override { reducer_->progress(); }
+  void finish_exchange() override { gradient_ = reducer_->finish(); }
+
+  StepOutcome update(const UpdateRequest& request) override {
+    const Scalar loss_sum = gradient_[static_cast<std::size_t>(plan_.loss_place)];
+    StepOutcome outcome{.mean_loss = static_cast<double>(loss_sum) / static_cast<double>(request.samples)};
+    outcome.applied = all_finite(std::span(&loss_sum, 1)) &&
+                      update_.apply(weights_.span(), part(gradient_, {0, weights_.size()}), request);
+    return outcome;
+  }
+
+  Index bytes() const override {
+    return weights_.size() * Index{sizeof(Scalar)} + update_.bytes() + reducer_->bytes();
+  }
+
+ private:
+  Communicator& comm_;
+  const Plan& plan_;
+  std::unique_ptr<Reducer> reducer_;
+  AlignedBuffer<Scalar> weights_;
+  ParameterUpdate update_;
+  std::span<Scalar> gradient_;
+};
+
+}  // namespace
+
+StrategyEntry allreduce_entry() {
+  return {.name = "allreduce",
+          .help = "every worker gets the sum of all gradients and takes the same optimizer step",
+          .elsewhere = "MirroredStrategy, MultiWorkerMirroredStrategy, TPUStrategy; PyTorch DDP; Horovod",
+          .choose =
+              "the default: any model that fits into the memory of a rank together with its optimizer state",
+          .promises = {.same_bits = true, .identical_replicas = true},
+          .make = [](const StrategyContext& context) { return std::make_unique<Allreduce>(context); }};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,10 @@
+// One function per strategy file; the catalog lists them.
+#pragma once
+
+#include "lockstep/dist/strategy.h"
+
+namespace lockstep {
+
+StrategyEntry allreduce_entry();
+
+}  // namespace lockstep

@@ -1,0 +1,26 @@
+// x where x > 0, slope * x elsewhere.
+#include "elementwise.h"
+#include "entries.h"
+
+namespace lockstep {
+namespace {
+
+struct LeakyRelu {
+  Scalar slope;
+  Scalar value(Scalar x) const { return x < 0 ? slope * x : x; }
+  Scalar derivative(Scalar x, Scalar) const { return x > 0 ? Scalar{1} : slope; }
+};
+
+}  // namespace
+
+LayerEntry leaky_relu_entry() {
+  return {.name = "leaky_relu",
+          .signature = "leaky_relu(slope=0.01)",
+          .help = "x where x > 0, slope * x elsewhere (Maas et al. 2013)",
+          .example = "leaky_relu(0.2)",
+          .make = [](LayerArguments& arguments) {
+            return make_elementwise(LeakyRelu{static_cast<Scalar>(arguments.take_number("slope", 0.01))});
+          }};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,23 @@
+// max(x, 0)
+#include "elementwise.h"
+#include "entries.h"
+
+namespace lockstep {
+namespace {
+
+struct Relu {
+  Scalar value(Scalar x) const { return x < 0 ? 0 : x; }  // NaN stays NaN
+  Scalar derivative(Scalar, Scalar y) const { return y > 0 ? Scalar{1} : Scalar{0}; }
+};
+
+}  // namespace
+
+LayerEntry relu_entry() {
+  return {.name = "relu",
+          .signature = "relu",
+          .help = "max(x, 0)",
+          .example = "relu",
+          .make = [](LayerArguments&) { return make_elementwise(Relu{}); }};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,25 @@
+// 1 / (1 + exp(-x))
+#include <cmath>
+
+#include "elementwise.h"
+#include "entries.h"
+
+namespace lockstep {
+namespace {
+
+struct Sigmoid {
+  Scalar value(Scalar x) const { return 1 / (1 + std::exp(-x)); }
+  Scalar derivative(Scalar, Scalar y) const { return y * (1 - y); }
+};
+
+}  // namespace
+
+LayerEntry sigmoid_entry() {
+  return {.name = "sigmoid",
+          .signature = "sigmoid",
+          .help = "1 / (1 + exp(-x))",
+          .example = "sigmoid",
+          .make = [](LayerArguments&) { return make_elementwise(Sigmoid{}); }};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,25 @@
+// Hyperbolic tangent.
+#include <cmath>
+
+#include "elementwise.h"
+#include "entries.h"
+
+namespace lockstep {
+namespace {
+
+struct Tanh {
+  Scalar value(Scalar x) const { return std::tanh(x); }
+  Scalar derivative(Scalar, Scalar y) const { return 1 - y * y; }
+};
+
+}  // namespace
+
+LayerEntry tanh_entry() {
+  return {.name = "tanh",
+          .signature = "tanh",
+          .help = "hyperbolic tangent",
+          .example = "tanh",
+          .make = [](LayerArguments&) { return make_elementwise(Tanh{}); }};
+}
+
+}  // namespace lockstep
