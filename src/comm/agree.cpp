@@ -17,7 +17,7 @@ std::string encode(const std::optional<Error>& error) {
 
 [[noreturn]] void rethrow(const std::string& text, const std::string& prefix) {
   const std::size_t colon = text.find(':');
-  throw Error(prefix + text.substr(colon + 1), std::stoi(text.substr(0, colon)));
+  throw AgreedError(prefix + text.substr(colon + 1), std::stoi(text.substr(0, colon)));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/comm/agree.h"
 #include "lockstep/comm/checked_communicator.h"
 #include "mpi_communicator.h"
 
@@ -16,6 +17,9 @@ namespace {
 int run_body(Communicator& comm, const std::function<int(Communicator&)>& body) {
   try {
     return body(comm);
+  } catch (const AgreedError& error) {
+    if (comm.rank() == 0) spdlog::error("{}", error.what());
+    return error.exit_code();
   } catch (const Error& error) {
     spdlog::error("rank {}: {}", comm.rank(), error.what());
     comm.abort(error.exit_code());

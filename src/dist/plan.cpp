@@ -50,7 +50,10 @@ Range Plan::thread_replicas(Index rank, Index thread) const {
 
 Plan make_plan(const DistOptions& options, const Layout& layout, const PlanRequest& request) {
   check(request);
-  Plan plan{.world = request.world, .replicas = request.replicas, .threads = request.threads};
+  Plan plan;
+  plan.world = request.world;
+  plan.replicas = request.replicas;
+  plan.threads = request.threads;
   for (Index rank = 0; rank < plan.world; ++rank) {
     plan.hosted.push_back(split_evenly(plan.replicas, plan.world, rank));
   }

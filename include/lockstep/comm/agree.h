@@ -6,14 +6,20 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/base/errors.h"
 #include "lockstep/comm/communicator.h"
 
 namespace lockstep {
 
-/// *Collective.* Runs `work` on each rank; if it fails with an Error anywhere, every rank throws one and the
-/// same: the lowest failing rank's, with its exit code, naming the rank unless all failed alike. So an error
-/// that any rank can meet ends all of them in an orderly way. Other exceptions pass through (and abort the
-/// job).
+/// An error that all ranks throw together: nobody waits for anybody, so the job can end in an orderly way.
+class AgreedError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// *Collective.* Runs `work` on each rank; if it fails with an Error anywhere, every rank throws the same AgreedError:
+/// the lowest failing rank's message and exit code, naming the rank unless all failed alike. Other exceptions pass
+/// through (and abort the job).
 void agree(Communicator& comm, const std::function<void()>& work);
 
 /// *Collective.* The texts of all ranks, in order; they may differ in length.

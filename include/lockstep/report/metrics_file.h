@@ -1,0 +1,33 @@
+// metrics.jsonl: one JSON object a line, written as it happens. README documents the fields.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "lockstep/train/observer.h"
+
+namespace lockstep {
+
+class MetricsFile final : public Observer {
+ public:
+  /// Errors: DataError if the file cannot be created.
+  explicit MetricsFile(const std::filesystem::path& path);
+
+  void on_step(const Progress&, double) override {}
+  void on_train_metrics(const TrainMetrics& metrics) override;
+  void on_evaluation(const EvalMetrics& metrics) override;
+
+ private:
+  void write(const std::string& line);
+
+  std::filesystem::path path_;
+  std::ofstream out_;
+};
+
+/// The evaluation as a JSON object: the same in metrics.jsonl, in summary.json and from `trainer eval`.
+std::string to_json(const EvalMetrics& metrics);
+/// The shares as a JSON object.
+std::string to_json(const TimeShares& shares);
+
+}  // namespace lockstep

@@ -1,0 +1,44 @@
+// What rank 0 shows while training goes on: one line that is redrawn on a terminal, plain lines now and then
+// elsewhere.
+#pragma once
+
+#include <string>
+
+#include "lockstep/base/timer.h"
+#include "lockstep/train/observer.h"
+#include "lockstep/train/options.h"
+
+namespace lockstep {
+
+/// Whether standard output is a terminal that somebody looks at. Under a launcher it can be a terminal of the
+/// launcher's making while the launcher itself writes to a file; so the parent's output is asked as well.
+bool output_is_live();
+
+class ProgressLine final : public Observer {
+ public:
+  /// `whole`: progress at the end of the run.
+  ProgressLine(ProgressStyle style, const Progress& whole);
+
+  void on_step(const Progress& progress, double loss) override;
+  void on_train_metrics(const TrainMetrics& metrics) override;
+  void on_evaluation(const EvalMetrics& metrics) override;
+
+ private:
+  void redraw(const Progress& progress);
+  void clear();
+
+  bool live_;
+  bool plain_;
+  Progress whole_;
+  Stopwatch since_start_;
+  Stopwatch since_redraw_;
+  Stopwatch since_line_;
+  double smooth_loss_ = 0;
+  bool has_loss_ = false;
+  bool drawn_ = false;
+};
+
+/// "[=====>    ]" for 0 <= share <= 1.
+std::string bar(double share, int width);
+
+}  // namespace lockstep

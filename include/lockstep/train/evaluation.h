@@ -1,0 +1,67 @@
+// Distributed evaluation: each sample exactly once whatever the number of ranks, and the same bits. The set
+// is cut into blocks of eval.batch rows; each rank takes a range of blocks, and the sums of the blocks are
+// added along the fixed tree.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "lockstep/base/thread_team.h"
+#include "lockstep/comm/communicator.h"
+#include "lockstep/data/loader.h"
+#include "lockstep/data/records.h"
+#include "lockstep/nn/loss.h"
+#include "lockstep/nn/model.h"
+#include "lockstep/nn/workspace.h"
+#include "lockstep/train/metrics.h"
+#include "lockstep/train/options.h"
+
+namespace lockstep {
+
+/// What an evaluation is made from. Everything outlives it.
+struct EvaluationContext {
+  Communicator& comm;
+  const Model& model;
+  const Loss& loss;
+  const Normaliser& normaliser;
+  ThreadTeam& team;
+  const EvalOptions& options;
+};
+
+class Evaluation {
+ public:
+  /// Loads this rank's part of the set. Errors: DataError.
+  Evaluation(const EvaluationContext& context, const RecordSource& source, Split split);
+
+  /// *Collective.* The same result on all ranks.
+  EvalMetrics run(std::span<const Scalar> weights);
+
+  Index local_rows() const { return records_->rows(); }
+  Index local_bytes() const { return records_->bytes(); }
+
+ private:
+  // What one thread needs.
+  struct Lane {
+    Lane(const EvaluationContext& context, Index columns);
+    Workspace workspace;
+    AlignedBuffer<Scalar> features;
+    AlignedBuffer<Scalar> targets;
+    std::vector<Index> ids;
+    std::vector<Index> confusion;
+  };
+
+  void run_block(Lane& lane, std::span<const Scalar> weights, Index block);
+  void count_confusion(Lane& lane, const ConstMatrix& outputs, const ConstMatrix& targets) const;
+  EvalMetrics combine();
+
+  EvaluationContext context_;
+  Split split_;
+  DatasetInfo info_;
+  Index blocks_;
+  Range local_blocks_;
+  std::unique_ptr<Records> records_;
+  std::vector<Lane> lanes_;
+  std::vector<double> block_sums_;  // local blocks x kColumns
+};
+
+}  // namespace lockstep

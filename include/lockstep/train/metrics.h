@@ -1,0 +1,67 @@
+// What is measured, as (sum, count), so that it can be added over samples, replicas and ranks.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockstep/data/records.h"
+#include "lockstep/math/matrix.h"
+#include "lockstep/nn/loss.h"
+#include "lockstep/optim/schedule.h"
+
+namespace lockstep {
+
+/// Sums over samples.
+struct Tally {
+  double samples = 0;
+  double loss = 0;
+  double correct = 0;  ///< classes: highest output is the target; binary: outputs on the right side of 0
+
+  static constexpr Index kColumns = 3;
+  void add(const Tally& other);
+};
+
+/// How many rows have their prediction right. kValue targets: 0.
+double count_correct(TargetKind kind, const ConstMatrix& outputs, const ConstMatrix& targets);
+
+/// How many rows have their class among the `k` highest outputs; a tie counts for the lower class.
+double count_in_top_k(const ConstMatrix& outputs, const ConstMatrix& targets, Index k);
+
+/// The class with the highest output of one row (the first of equals).
+Index predicted_class(const ConstMatrix& outputs, Index row);
+
+/// Share of a step's time, averaged over ranks; together 1.
+struct TimeShares {
+  double data = 0;           ///< waiting for the loader
+  double compute = 0;        ///< forward, backward, optimizer
+  double communication = 0;  ///< exchange, once all ranks have arrived
+  double waiting = 0;        ///< for the slowest rank
+};
+
+/// Training since the last such line.
+struct TrainMetrics {
+  Progress progress;
+  double loss = 0;
+  std::optional<double> accuracy;
+  double lr = 0;
+  double samples_per_second = 0;
+  TimeShares time;
+};
+
+/// One walk over the validation or test set.
+struct EvalMetrics {
+  Split split = Split::kTest;
+  Progress progress;
+  Index samples = 0;
+  double loss = 0;
+  std::optional<double> accuracy;
+  std::optional<double> top_k_accuracy;
+  Index top_k = 0;
+  Index classes = 0;
+  std::vector<Index> confusion;  ///< classes x classes: row is the true class, column the predicted one
+  double seconds = 0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,26 @@
+// Who wants to know how training goes: metric files, the progress line, the summary. Called on rank 0 only.
+#pragma once
+
+#include "lockstep/train/metrics.h"
+
+namespace lockstep {
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  /// After each step: cheap, and often ignored. `loss`: mean over the samples of this step.
+  virtual void on_step(const Progress& progress, double loss) = 0;
+  /// Every run.log_every steps and at the end.
+  virtual void on_train_metrics(const TrainMetrics& metrics) = 0;
+  virtual void on_evaluation(const EvalMetrics& metrics) = 0;
+};
+
+/// Nobody: for the other ranks, and for tests.
+class SilentObserver final : public Observer {
+ public:
+  void on_step(const Progress&, double) override {}
+  void on_train_metrics(const TrainMetrics&) override {}
+  void on_evaluation(const EvalMetrics&) override {}
+};
+
+}  // namespace lockstep

@@ -1,0 +1,28 @@
+// The directory that a run leaves behind: config.toml, plan.txt, log.txt, metrics.jsonl, summary.json and
+// model.safetensors.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+namespace lockstep {
+
+struct RunDirectory {
+  std::filesystem::path root;
+
+  std::filesystem::path config() const { return root / "config.toml"; }
+  std::filesystem::path plan() const { return root / "plan.txt"; }
+  std::filesystem::path log() const { return root / "log.txt"; }
+  std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
+  std::filesystem::path summary() const { return root / "summary.json"; }
+  std::filesystem::path model() const { return root / "model.safetensors"; }
+};
+
+/// Creates a fresh run directory (and those above it). Errors: ConfigError if it exists and is not empty: a
+/// run is never overwritten; DataError if it cannot be made.
+RunDirectory create_run_directory(const std::filesystem::path& root);
+
+/// A finished run. Errors: ConfigError, naming what is missing, if this is none.
+RunDirectory open_run_directory(const std::filesystem::path& root);
+
+}  // namespace lockstep

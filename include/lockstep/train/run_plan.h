@@ -1,0 +1,71 @@
+// What a run will do, in numbers: a pure function of the config, the data set's size and the number of ranks.
+// It is printed before each run and by `trainer plan`, and the run is held to it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockstep/data/options.h"
+#include "lockstep/data/sampler.h"
+#include "lockstep/dist/plan.h"
+#include "lockstep/nn/model.h"
+#include "lockstep/optim/schedule.h"
+#include "lockstep/train/options.h"
+
+namespace lockstep {
+
+struct RunPlanRequest {
+  const TrainOptions& train;
+  const DataOptions& data;
+  const DistOptions& distribute;
+  const ScheduleOptions& schedule;
+  const Model& model;
+  std::uint64_t seed = 1;
+  Index rows = 0;          ///< of the training set
+  Index record_bytes = 0;  ///< memory of one record
+  Index target_columns = 1;
+  Index optimizer_slots = 0;
+  Index world = 1;
+};
+
+/// Bytes on the rank that needs most.
+struct MemoryPlan {
+  Index weights = 0;
+  Index optimizer = 0;
+  Index gradients = 0;  ///< local sums and exchange
+  Index activations = 0;
+  Index data = 0;  ///< records and prepared batches
+  Index total() const { return weights + optimizer + gradients + activations + data; }
+};
+
+struct RunPlan {
+  Plan dist;
+  SamplingOptions sampling;
+  EpochPlan epoch;
+  Index steps = 0;             ///< of the whole run
+  Index samples = 0;           ///< of the whole run
+  double epochs = 0;           ///< of the whole run
+  double times_each_seen = 0;  ///< in the whole run, on average
+  double lr_start = 0;
+  double lr_peak = 0;
+  double lr_end = 0;
+  Index parameters = 0;
+  Index gradient_bytes = 0;  ///< exchanged per step and rank
+  MemoryPlan memory;
+  Index model_file_bytes = 0;
+  Index checkpoint_bytes = 0;  ///< weights and optimizer state
+
+  Progress whole_run() const { return {.steps = steps, .samples = samples, .epochs = epochs}; }
+  /// Progress when `step` (from 0) begins.
+  Progress before(Index step) const;
+};
+
+/// Errors: ConfigError for what cannot be run (batch below replicas, ranks without work, ...).
+RunPlan make_run_plan(const RunPlanRequest& request);
+
+/// The plans side by side, one column for each, as text with one plain sentence at the end for what people
+/// most often get wrong.
+std::string plan_table(std::span<const RunPlan> plans);
+
+}  // namespace lockstep

@@ -1,0 +1,88 @@
+#include "lockstep/report/metrics_file.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json shares_json(const TimeShares& shares) {
+  return {{"data", shares.data},
+          {"compute", shares.compute},
+          {"communication", shares.communication},
+          {"waiting", shares.waiting}};
+}
+
+void add_progress(Json& json, const Progress& progress) {
+  json["step"] = progress.steps;
+  json["epoch"] = progress.epochs;
+  json["samples_seen"] = progress.samples;
+}
+
+Json confusion_json(const EvalMetrics& metrics) {
+  Json rows = Json::array();
+  const auto classes = static_cast<std::size_t>(metrics.classes);
+  for (std::size_t row = 0; row < classes; ++row) {
+    const auto first = metrics.confusion.begin() + static_cast<std::ptrdiff_t>(row * classes);
+    rows.push_back(std::vector<Index>(first, first + metrics.classes));
+  }
+  return rows;
+}
+
+Json evaluation_json(const EvalMetrics& metrics) {
+  Json json{{"kind", "evaluation"}, {"split", to_string(metrics.split)}};
+  add_progress(json, metrics.progress);
+  json["samples"] = metrics.samples;
+  json["loss"] = metrics.loss;
+  if (metrics.accuracy) json["accuracy"] = *metrics.accuracy;
+  if (metrics.top_k_accuracy) {
+    json["top_k"] = metrics.top_k;
+    json["top_k_accuracy"] = *metrics.top_k_accuracy;
+    json["confusion"] = confusion_json(metrics);
+  }
+  json["seconds"] = metrics.seconds;
+  return json;
+}
+
+}  // namespace
+
+MetricsFile::MetricsFile(const std::filesystem::path& path) : path_(path), out_(path) {
+  if (!out_) throw DataError(fmt::format("cannot create '{}': {}", path.string(), std::strerror(errno)));
+}
+
+void MetricsFile::write(const std::string& line) {
+  out_ << line << '\n' << std::flush;
+  if (!out_) throw DataError(fmt::format("cannot write '{}': {}", path_.string(), std::strerror(errno)));
+}
+
+void MetricsFile::on_train_metrics(const TrainMetrics& metrics) {
+  Json json{{"kind", "train"}};
+  add_progress(json, metrics.progress);
+  json["loss"] = metrics.loss;
+  if (metrics.accuracy) json["accuracy"] = *metrics.accuracy;
+  json["lr"] = metrics.lr;
+  json["samples_per_second"] = metrics.samples_per_second;
+  json["time"] = shares_json(metrics.time);
+  write(json.dump());
+}
+
+void MetricsFile::on_evaluation(const EvalMetrics& metrics) {
+  write(to_json(metrics));
+}
+
+std::string to_json(const EvalMetrics& metrics) {
+  return evaluation_json(metrics).dump();
+}
+
+std::string to_json(const TimeShares& shares) {
+  return shares_json(shares).dump();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,93 @@
+#include "lockstep/report/progress_line.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "lockstep/base/text.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kRedrawSeconds = 0.2;
+constexpr double kPlainLineSeconds = 5;
+constexpr double kLossMemory = 0.95;
+constexpr int kBarWidth = 24;
+
+}  // namespace
+
+bool output_is_live() {
+  if (::isatty(STDOUT_FILENO) == 0) return false;
+  const std::string parent = fmt::format("/proc/{}/fd/1", ::getppid());
+  const int fd = ::open(parent.c_str(), O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool terminal = ::isatty(fd) != 0;
+  ::close(fd);
+  return terminal;
+}
+
+std::string bar(double share, int width) {
+  const int filled = std::clamp(static_cast<int>(share * width), 0, width);
+  std::string text(static_cast<std::size_t>(width), ' ');
+  std::fill_n(text.begin(), filled, '=');
+  if (filled < width) text[static_cast<std::size_t>(filled)] = '>';
+  return "[" + text + "]";
+}
+
+ProgressLine::ProgressLine(ProgressStyle style, const Progress& whole)
+    : live_(style == ProgressStyle::kLive || (style == ProgressStyle::kAuto && output_is_live())),
+      plain_(!live_ && style != ProgressStyle::kNone),
+      whole_(whole) {}
+
+void ProgressLine::on_step(const Progress& progress, double loss) {
+  smooth_loss_ = has_loss_ ? kLossMemory * smooth_loss_ + (1 - kLossMemory) * loss : loss;
+  has_loss_ = true;
+  if (!live_ || since_redraw_.seconds() < kRedrawSeconds) return;
+  since_redraw_.lap();
+  redraw(progress);
+}
+
+void ProgressLine::redraw(const Progress& progress) {
+  const double share = static_cast<double>(progress.samples) / static_cast<double>(whole_.samples);
+  const double seconds = since_start_.seconds();
+  const double rate = static_cast<double>(progress.samples) / seconds;
+  const double left = seconds * (1 - share) / std::max(share, 1e-9);
+  fmt::print("\r\033[K{} epoch {:.2f}/{:.6g}  loss {:.4f}  {} samples/s  {} left", bar(share, kBarWidth),
+             progress.epochs, whole_.epochs, smooth_loss_, with_commas(static_cast<Index>(rate)),
+             human_seconds(left));
+  std::fflush(stdout);
+  drawn_ = true;
+}
+
+void ProgressLine::clear() {
+  if (!drawn_) return;
+  fmt::print("\r\033[K");
+  std::fflush(stdout);
+  drawn_ = false;
+}
+
+void ProgressLine::on_train_metrics(const TrainMetrics& metrics) {
+  const bool last = metrics.progress.steps == whole_.steps;
+  if (!plain_ || (!last && since_line_.seconds() < kPlainLineSeconds)) return;
+  since_line_.lap();
+  const std::string accuracy = metrics.accuracy ? fmt::format("  accuracy {:.4f}", *metrics.accuracy) : "";
+  spdlog::info("step {}/{}  epoch {:.2f}  loss {:.4f}{}  lr {:.4g}  {} samples/s", metrics.progress.steps,
+               whole_.steps, metrics.progress.epochs, metrics.loss, accuracy, metrics.lr,
+               with_commas(static_cast<Index>(metrics.samples_per_second)));
+}
+
+void ProgressLine::on_evaluation(const EvalMetrics& metrics) {
+  clear();
+  const std::string accuracy = metrics.accuracy ? fmt::format("  accuracy {:.4f}", *metrics.accuracy) : "";
+  const std::string top_k =
+      metrics.top_k_accuracy ? fmt::format("  top-{} {:.4f}", metrics.top_k, *metrics.top_k_accuracy) : "";
+  spdlog::info("epoch {:.2f}  {} loss {:.4f}{}{}  ({} samples, {})", metrics.progress.epochs,
+               to_string(metrics.split), metrics.loss, accuracy, top_k, with_commas(metrics.samples),
+               human_seconds(metrics.seconds));
+}
+
+}  // namespace lockstep

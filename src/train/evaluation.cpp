@@ -1,0 +1,106 @@
+#include "lockstep/train/evaluation.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "lockstep/base/timer.h"
+#include "lockstep/dist/ordered_sums.h"
+
+namespace lockstep {
+namespace {
+
+// Sums of a block: samples, loss, correct, among the top k.
+constexpr Index kColumns = 4;
+
+}  // namespace
+
+Evaluation::Lane::Lane(const EvaluationContext& context, Index columns)
+    : workspace(context.model, context.options.batch, false),
+      features(context.options.batch * context.model.input().size()),
+      targets(context.options.batch * columns) {
+  if (context.loss.targets() == TargetKind::kClass) {
+    const Index classes = context.model.output().size();
+    confusion.resize(static_cast<std::size_t>(classes * classes));
+  }
+}
+
+Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& source, Split split)
+    : context_(context),
+      split_(split),
+      info_(source.info()),
+      blocks_((info_.rows + context.options.batch - 1) / context.options.batch),
+      local_blocks_(split_evenly(blocks_, context.comm.size(), context.comm.rank())) {
+  const Range rows{local_blocks_.begin * context.options.batch, local_blocks_.end * context.options.batch};
+  const bool classes = context.loss.targets() == TargetKind::kClass;
+  records_ = source.load([rows](Index id) { return rows.contains(id); },
+                         classes ? context.model.output().size() : 0);
+  for (int thread = 0; thread < context.team.size(); ++thread)
+    lanes_.emplace_back(context, info_.target_columns);
+  block_sums_.resize(static_cast<std::size_t>(local_blocks_.size() * kColumns));
+}
+
+EvalMetrics Evaluation::run(std::span<const Scalar> weights) {
+  const Stopwatch watch;
+  context_.team.run([&](int thread) {
+    Lane& lane = lanes_[static_cast<std::size_t>(thread)];
+    std::ranges::fill(lane.confusion, 0);
+    const Range mine = split_evenly(local_blocks_.size(), context_.team.size(), thread);
+    for (Index i = mine.begin; i < mine.end; ++i) run_block(lane, weights, local_blocks_.begin + i);
+  });
+  EvalMetrics metrics = combine();
+  metrics.seconds = watch.seconds();
+  return metrics;
+}
+
+void Evaluation::run_block(Lane& lane, std::span<const Scalar> weights, Index block) {
+  const Index begin = block * context_.options.batch;
+  const Index rows = std::min(context_.options.batch, info_.rows - begin);
+  lane.ids.resize(static_cast<std::size_t>(rows));
+  for (Index row = 0; row < rows; ++row) lane.ids[static_cast<std::size_t>(row)] = begin + row;
+  Matrix x(lane.features.data(), rows, context_.model.input().size());
+  Matrix targets(lane.targets.data(), rows, info_.target_columns);
+  records_->gather(lane.ids, x, targets);
+  context_.normaliser.apply(x);
+
+  const ConstMatrix right(targets.data(), targets.rows(), targets.cols());
+  const ConstMatrix outputs = lane.workspace.forward(weights, ConstMatrix(x.data(), x.rows(), x.cols()));
+  double* sums = block_sums_.data() + (block - local_blocks_.begin) * kColumns;
+  sums[0] = static_cast<double>(rows);
+  sums[1] = context_.loss.evaluate(outputs, right, nullptr);
+  sums[2] = count_correct(context_.loss.targets(), outputs, right);
+  sums[3] = 0;
+  if (context_.loss.targets() == TargetKind::kClass) {
+    sums[3] = count_in_top_k(outputs, right, context_.options.top_k);
+    count_confusion(lane, outputs, right);
+  }
+}
+
+void Evaluation::count_confusion(Lane& lane, const ConstMatrix& outputs, const ConstMatrix& targets) const {
+  for (Index row = 0; row < outputs.rows(); ++row) {
+    const Index cell = static_cast<Index>(targets(row, 0)) * outputs.cols() + predicted_class(outputs, row);
+    ++lane.confusion[static_cast<std::size_t>(cell)];
+  }
+}
+
+EvalMetrics Evaluation::combine() {
+  const std::vector<double> sums = ordered_sums(context_.comm, block_sums_, local_blocks_, blocks_, kColumns);
+  const TargetKind kind = context_.loss.targets();
+  EvalMetrics metrics;
+  metrics.split = split_;
+  metrics.samples = static_cast<Index>(sums[0]);
+  metrics.loss = sums[1] / sums[0];
+  if (kind != TargetKind::kValue) metrics.accuracy = sums[2] / sums[0];
+  if (kind == TargetKind::kClass) {
+    metrics.classes = context_.model.output().size();
+    metrics.top_k = std::min(context_.options.top_k, metrics.classes);
+    metrics.top_k_accuracy = sums[3] / sums[0];
+    metrics.confusion.assign(lanes_.front().confusion.size(), 0);
+    for (const Lane& lane : lanes_) {
+      std::ranges::transform(metrics.confusion, lane.confusion, metrics.confusion.begin(), std::plus<>());
+    }
+    context_.comm.all_reduce_sum(as_buffer(std::span(metrics.confusion)));
+  }
+  return metrics;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,119 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "lockstep/base/text.h"
+#include "lockstep/train/run_plan.h"
+
+namespace lockstep {
+namespace {
+
+using Cell = std::function<std::string(const RunPlan&)>;
+
+struct Row {
+  std::string label;
+  Cell cell;
+};
+
+std::string bytes(Index count) {
+  return human_bytes(static_cast<double>(count));
+}
+
+std::string number(double value) {
+  return fmt::format("{:.6g}", value);
+}
+
+std::string per_replica(const RunPlan& plan) {
+  const Index least = plan.sampling.global_batch / plan.sampling.replicas;
+  const bool even = plan.sampling.global_batch % plan.sampling.replicas == 0;
+  return even ? with_commas(least) : fmt::format("{} or {}", least, least + 1);
+}
+
+std::string rounding(const RunPlan& plan) {
+  const bool even = plan.epoch.positions % plan.sampling.global_batch == 0;
+  if (even) return with_commas(plan.epoch.steps);
+  return fmt::format(
+      "{} ({})", with_commas(plan.epoch.steps),
+      plan.sampling.tail == Tail::kKeep ? fmt::format("last: {}", plan.epoch.last_batch) : "rounded down");
+}
+
+const std::vector<Row>& rows() {
+  static const std::vector<Row> kRows{
+      {"ranks", [](const RunPlan& p) { return with_commas(p.dist.world); }},
+      {"replicas", [](const RunPlan& p) { return with_commas(p.sampling.replicas); }},
+      {"threads per rank", [](const RunPlan& p) { return with_commas(p.dist.threads); }},
+      {"data mode", [](const RunPlan& p) { return p.sampling.mode == DataMode::kFull ? "full" : "shard"; }},
+      {"rows", [](const RunPlan& p) { return with_commas(p.sampling.rows); }},
+      {"global batch", [](const RunPlan& p) { return with_commas(p.sampling.global_batch); }},
+      {"batch per replica", per_replica},
+      {"steps per epoch", rounding},
+      {"samples per epoch", [](const RunPlan& p) { return with_commas(p.epoch.samples); }},
+      {"epochs", [](const RunPlan& p) { return number(p.epochs); }},
+      {"steps", [](const RunPlan& p) { return with_commas(p.steps); }},
+      {"samples", [](const RunPlan& p) { return with_commas(p.samples); }},
+      {"each example seen", [](const RunPlan& p) { return number(p.times_each_seen) + " times"; }},
+      {"learning rate: start", [](const RunPlan& p) { return number(p.lr_start); }},
+      {"learning rate: peak", [](const RunPlan& p) { return number(p.lr_peak); }},
+      {"learning rate: end", [](const RunPlan& p) { return number(p.lr_end); }},
+      {"parameters", [](const RunPlan& p) { return with_commas(p.parameters); }},
+      {"gradient per step and rank", [](const RunPlan& p) { return bytes(p.gradient_bytes); }},
+      {"buckets", [](const RunPlan& p) { return with_commas(static_cast<Index>(p.dist.buckets.size())); }},
+      {"memory per rank", [](const RunPlan& p) { return bytes(p.memory.total()); }},
+      {"  weights", [](const RunPlan& p) { return bytes(p.memory.weights); }},
+      {"  optimizer state", [](const RunPlan& p) { return bytes(p.memory.optimizer); }},
+      {"  gradients, exchange", [](const RunPlan& p) { return bytes(p.memory.gradients); }},
+      {"  activations", [](const RunPlan& p) { return bytes(p.memory.activations); }},
+      {"  data", [](const RunPlan& p) { return bytes(p.memory.data); }},
+      {"model file", [](const RunPlan& p) { return bytes(p.model_file_bytes); }},
+      {"checkpoint", [](const RunPlan& p) { return bytes(p.checkpoint_bytes); }},
+  };
+  return kRows;
+}
+
+std::string sentence(const RunPlan& plan) {
+  const std::string update = fmt::format(
+      "Each step is one update of the weights with the sum of the gradients of {} samples over {} replica{}, "
+      "divided by {}.",
+      plan.sampling.global_batch, plan.sampling.replicas, plan.sampling.replicas == 1 ? "" : "s",
+      plan.sampling.global_batch);
+  if (plan.sampling.mode == DataMode::kShard) {
+    return fmt::format(
+        "{}\nAn epoch is one pass over the {} rows by all replicas together: each example is seen once.",
+        update, with_commas(plan.sampling.rows));
+  }
+  return fmt::format(
+      "{}\nAn epoch is one pass over the {} rows by every one of the {} replicas: {} samples, each example "
+      "{} times.",
+      update, with_commas(plan.sampling.rows), plan.sampling.replicas, with_commas(plan.epoch.samples),
+      number(plan.epoch.times_each_seen));
+}
+
+}  // namespace
+
+std::string plan_table(std::span<const RunPlan> plans) {
+  std::string text;
+  std::vector<std::size_t> widths(plans.size(), 0);
+  std::size_t label_width = 0;
+  for (const Row& row : rows()) {
+    label_width = std::max(label_width, row.label.size());
+    for (std::size_t i = 0; i < plans.size(); ++i) widths[i] = std::max(widths[i], row.cell(plans[i]).size());
+  }
+  for (const Row& row : rows()) {
+    text += fmt::format("{:<{}}", row.label, label_width);
+    for (std::size_t i = 0; i < plans.size(); ++i)
+      text += fmt::format("  {:>{}}", row.cell(plans[i]), widths[i]);
+    text += '\n';
+  }
+  // Where only the number of ranks differs, one sentence holds for all columns.
+  std::string last;
+  for (const RunPlan& plan : plans) {
+    const std::string now = sentence(plan);
+    if (now != last)
+      text += (plans.size() > 1 ? fmt::format("{} ranks: {}\n", plan.dist.world, now) : now + '\n');
+    last = now;
+  }
+  return text;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,37 @@
+#include "lockstep/train/run_directory.h"
+
+#include <fmt/format.h>
+
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+
+RunDirectory create_run_directory(const std::filesystem::path& root) {
+  std::error_code error;
+  if (std::filesystem::exists(root, error) && !std::filesystem::is_directory(root, error)) {
+    throw ConfigError(
+        fmt::format("run.dir '{}' is a file; name a directory that does not exist yet", root.string()));
+  }
+  if (std::filesystem::exists(root, error) && !std::filesystem::is_empty(root, error)) {
+    throw ConfigError(
+        fmt::format("run.dir '{0}' already holds a run, and a run is never overwritten; name another "
+                    "directory (--run.dir "
+                    "{0}-2) or move this one away",
+                    root.string()));
+  }
+  std::filesystem::create_directories(root, error);
+  if (error) throw DataError(fmt::format("cannot create run.dir '{}': {}", root.string(), error.message()));
+  return {root};
+}
+
+RunDirectory open_run_directory(const std::filesystem::path& root) {
+  const RunDirectory run{root};
+  for (const std::filesystem::path& file : {run.config(), run.model()}) {
+    if (std::filesystem::exists(file)) continue;
+    throw ConfigError(fmt::format("'{}' is not the directory of a finished run: it has no {}", root.string(),
+                                  file.filename().string()));
+  }
+  return run;
+}
+
+}  // namespace lockstep
