@@ -1,3 +1,70 @@
-int main() {
+// trainer: parse the command line, then hand over to a subcommand.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <optional>
+
+#include "build_facts.h"
+#include "catalogs.h"
+#include "commands.h"
+#include "guards.h"
+#include "lockstep/base/log.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/comm/session.h"
+#include "lockstep/config/help.h"
+#include "lockstep/math/kernels.h"
+
+namespace lockstep {
+namespace {
+
+using Command = CommandLine::Command;
+
+int print(const std::string& text) {
+  fmt::print("{}", text);
   return 0;
 }
+
+// Commands that need no other ranks.
+std::optional<int> run_alone(const CommandLine& line) {
+  Config defaults;
+  switch (line.command) {
+    case Command::kHelp:
+      return print(short_help(declare_options(defaults, known_names())));
+    case Command::kHelpAll:
+      return print(full_help(declare_options(defaults, known_names())));
+    case Command::kVersion:
+      return print(version_text(build_facts()));
+    case Command::kReference:
+      return reference_command();
+    case Command::kPlan:
+      return plan_command(line);
+    case Command::kTrain:
+    case Command::kEval:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+int run_with_ranks(Communicator& comm, const CommandLine& line) {
+  start_log(comm.rank());
+  agree(comm, [&] { refuse_singletons(comm); });
+  return line.command == Command::kEval ? eval_command(comm, line) : train_command(comm, line);
+}
+
+int run(const std::vector<std::string>& arguments) {
+  start_log(0);
+  fix_kernel_settings();
+  try {
+    const CommandLine line = parse_command_line(arguments, known_names());
+    if (const std::optional<int> exit_code = run_alone(line)) return *exit_code;
+    return run_session([&](Communicator& comm) { return run_with_ranks(comm, line); });
+  } catch (const Error& error) {
+    // Every rank meets a wrong command line alike: one of them says so.
+    return run_session([&](Communicator& comm) -> int { throw AgreedError(error.what(), error.exit_code()); });
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) { return lockstep::run({argv + 1, argv + argc}); }

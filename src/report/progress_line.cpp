@@ -1,12 +1,12 @@
 #include "lockstep/report/progress_line.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 
 #include "lockstep/base/text.h"
 
@@ -22,12 +22,9 @@ constexpr int kBarWidth = 24;
 
 bool output_is_live() {
   if (::isatty(STDOUT_FILENO) == 0) return false;
-  const std::string parent = fmt::format("/proc/{}/fd/1", ::getppid());
-  const int fd = ::open(parent.c_str(), O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) return false;
-  const bool terminal = ::isatty(fd) != 0;
-  ::close(fd);
-  return terminal;
+  std::error_code error;
+  const std::string parent = std::filesystem::read_symlink(fmt::format("/proc/{}/fd/1", ::getppid()), error).string();
+  return parent.starts_with("/dev/pts/") || parent.starts_with("/dev/tty");
 }
 
 std::string bar(double share, int width) {

@@ -3,29 +3,59 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <random>
+#include <string_view>
 
+#include "lockstep/comm/session.h"
+#include "lockstep/comm/thread_ranks.h"
 #include "lockstep/math/kernels.h"
+#include "support/ranks.h"
 #include "support/seed.h"
 
 namespace lockstep::test {
 namespace {
+
 std::uint64_t the_seed = 0;
+Communicator* the_world = nullptr;  // set under mpiexec
+
+int run_tests() {
+  std::printf("random seed: --seed=%llu\n", static_cast<unsigned long long>(the_seed));
+  return RUN_ALL_TESTS();
 }
-std::uint64_t seed() {
-  return the_seed;
+
+// All ranks draw the same random cases.
+int run_tests_under_mpi(Communicator& comm) {
+  Index shared = static_cast<Index>(the_seed);
+  comm.broadcast(as_buffer(std::span(&shared, 1)), 0);
+  the_seed = static_cast<std::uint64_t>(shared);
+  the_world = &comm;
+  return run_tests();
 }
+
+}  // namespace
+
+std::uint64_t seed() { return the_seed; }
+
+void on_ranks(const std::function<void(Communicator&)>& body) {
+  if (the_world != nullptr) return body(*the_world);
+  for (int ranks = 1; ranks <= kMostThreadRanks; ++ranks) {
+    SCOPED_TRACE(testing::Message() << ranks << " ranks as threads");
+    run_thread_ranks(ranks, body);
+  }
+}
+
 }  // namespace lockstep::test
 
 int main(int argc, char** argv) {
+  using namespace lockstep;
   testing::InitGoogleTest(&argc, argv);
-  lockstep::fix_kernel_settings();
-  lockstep::test::the_seed = std::random_device{}();
+  fix_kernel_settings();
+  test::the_seed = std::random_device{}();
+  bool under_mpi = false;
   for (int i = 1; i < argc; ++i) {
-    if (std::strncmp(argv[i], "--seed=", 7) == 0)
-      lockstep::test::the_seed = std::strtoull(argv[i] + 7, nullptr, 10);
+    const std::string_view argument = argv[i];
+    if (argument.starts_with("--seed=")) test::the_seed = std::strtoull(argv[i] + 7, nullptr, 10);
+    if (argument == "--mpi") under_mpi = true;
   }
-  std::printf("random seed: --seed=%llu\n", static_cast<unsigned long long>(lockstep::test::the_seed));
-  return RUN_ALL_TESTS();
+  return under_mpi ? run_session(test::run_tests_under_mpi) : test::run_tests();
 }

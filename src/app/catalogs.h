@@ -1,0 +1,14 @@
+// Where the catalogs meet the config: the names that options may take, and which keys the chosen entries read.
+#pragma once
+
+#include <vector>
+
+#include "lockstep/config/check.h"
+#include "lockstep/config/option.h"
+
+namespace lockstep {
+
+const KnownNames& known_names();
+std::vector<Choice> choices(const Config& config);
+
+}  // namespace lockstep

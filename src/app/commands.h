@@ -1,0 +1,18 @@
+// The subcommands of `trainer`, one file each. Each returns the exit code of the process.
+#pragma once
+
+#include "lockstep/comm/communicator.h"
+#include "lockstep/config/command_line.h"
+
+namespace lockstep {
+
+/// *Collective.* Trains; the default.
+int train_command(Communicator& comm, const CommandLine& line);
+/// *Collective.* Evaluates the model of a finished run.
+int eval_command(Communicator& comm, const CommandLine& line);
+/// Prints the plans for several numbers of ranks. Needs no launcher.
+int plan_command(const CommandLine& line);
+/// Prints configs/REFERENCE.md.
+int reference_command();
+
+}  // namespace lockstep

@@ -1,0 +1,77 @@
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "commands.h"
+#include "experiment.h"
+#include "guards.h"
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/text.h"
+#include "lockstep/base/thread_team.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/train/evaluation.h"
+#include "lockstep/train/model_file.h"
+#include "lockstep/train/run_directory.h"
+#include "startup.h"
+
+namespace lockstep {
+namespace {
+
+void print_confusion(const EvalMetrics& metrics) {
+  fmt::print("confusion matrix (row: true class, column: predicted class)\n");
+  const auto classes = static_cast<std::size_t>(metrics.classes);
+  for (std::size_t row = 0; row < classes; ++row) {
+    for (std::size_t column = 0; column < classes; ++column) fmt::print("{:>7}", metrics.confusion[row * classes + column]);
+    fmt::print("\n");
+  }
+}
+
+void print_metrics(const EvalMetrics& metrics) {
+  fmt::print("{}: {} samples, loss {:.6f}", to_string(metrics.split), with_commas(metrics.samples), metrics.loss);
+  if (metrics.accuracy) fmt::print(", accuracy {:.2f} %", 100 * *metrics.accuracy);
+  if (metrics.top_k_accuracy) fmt::print(", top-{} accuracy {:.2f} %", metrics.top_k, 100 * *metrics.top_k_accuracy);
+  fmt::print("\n");
+  constexpr Index kMostClassesShown = 30;
+  if (metrics.classes > 0 && metrics.classes <= kMostClassesShown) print_confusion(metrics);
+}
+
+}  // namespace
+
+int eval_command(Communicator& comm, const CommandLine& line) {
+  CommandLine of_run = line;
+  RunDirectory directory;
+  agree(comm, [&] {
+    directory = open_run_directory(line.eval_model);
+    if (of_run.config_file.empty()) of_run.config_file = directory.config().string();
+  });
+  const LoadedConfig loaded = load_config_together(comm, of_run);
+  Experiment experiment;
+  AlignedBuffer<Scalar> weights;
+  agree(comm, [&] {
+    experiment = make_experiment(loaded);
+    weights = AlignedBuffer<Scalar>(experiment.model->layout().size);
+    load_model(directory.model(), {.layout = &experiment.model->layout(), .values = weights.span()});
+    if (!experiment.test && !experiment.validation) {
+      throw ConfigError("there is nothing to evaluate on: give data.test (and data.test_labels)");
+    }
+  });
+  refuse_differences(comm, experiment);
+
+  ThreadTeam team(static_cast<int>(experiment.config.train.threads));
+  const EvaluationContext context{.comm = comm,
+                                  .model = *experiment.model,
+                                  .loss = *experiment.loss,
+                                  .normaliser = *experiment.normaliser,
+                                  .team = team,
+                                  .options = experiment.config.eval};
+  for (const auto& [source, split] : {std::pair(experiment.validation.get(), Split::kValidation),
+                                      std::pair(experiment.test.get(), Split::kTest)}) {
+    if (source == nullptr) continue;
+    std::unique_ptr<Evaluation> evaluation;
+    agree(comm, [&, source = source, split = split] { evaluation = std::make_unique<Evaluation>(context, *source, split); });
+    const EvalMetrics metrics = evaluation->run(weights.span());
+    if (comm.rank() == 0) print_metrics(metrics);
+  }
+  return 0;
+}
+
+}  // namespace lockstep

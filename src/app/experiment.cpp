@@ -1,0 +1,86 @@
+#include "experiment.h"
+
+#include <fmt/format.h>
+
+#include "catalogs.h"
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/dist/update.h"
+
+namespace lockstep {
+namespace {
+
+// Targets that the loss can use, given what the last layer puts out.
+void check_targets(const Experiment& experiment, const RecordSource& source) {
+  const DatasetInfo& info = source.info();
+  const Index outputs = experiment.model->output().size();
+  const bool classes = experiment.loss->targets() == TargetKind::kClass;
+  const Index wanted = classes ? 1 : outputs;
+  if (info.target_columns == wanted) return;
+  throw ConfigError(fmt::format(
+      "{} puts out {}, so train.loss '{}' needs {} target{} per record, but '{}' has {}; change the last layer or the loss",
+      experiment.model->layers().back().title, to_string(experiment.model->output()), experiment.config.loss.loss, wanted,
+      wanted == 1 ? "" : "s", info.name, info.target_columns));
+}
+
+void check_features(const Experiment& experiment, const RecordSource& source) {
+  const Shape& wanted = experiment.train->info().features;
+  const Shape& found = source.info().features;
+  if (found == wanted) return;
+  throw ConfigError(fmt::format("records of '{}' have the shape {}, those of '{}' have {}: all sets must have the same",
+                                experiment.train->info().name, to_string(wanted), source.info().name,
+                                to_string(found)));
+}
+
+}  // namespace
+
+LoadedConfig load_checked_config(const CommandLine& line, const ConfigText& text) {
+  LoadedConfig loaded = load_config(line, text, known_names());
+  check_config(loaded.config, loaded.given, choices(loaded.config));
+  return loaded;
+}
+
+Experiment make_experiment(const LoadedConfig& loaded) {
+  Experiment experiment;
+  experiment.config = loaded.config;
+  const Config& config = experiment.config;
+  const FormatEntry& format = choose_format(config.data);
+  const auto open = [&](Split split) { return format.open(config.data, split, experiment.seed()); };
+  experiment.train = open(Split::kTrain);
+  experiment.validation = open(Split::kValidation);
+  experiment.test = open(Split::kTest);
+
+  const Shape& features = experiment.train->info().features;
+  experiment.model = std::make_unique<Model>(config.model, features);
+  experiment.loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
+  experiment.optimizer = find_entry(optimizer_catalog(), "optimizer", config.optimizer.optimizer).make(config.optimizer);
+  experiment.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, features.size());
+  for (const RecordSource* source : {experiment.train.get(), experiment.validation.get(), experiment.test.get()}) {
+    if (source == nullptr) continue;
+    check_features(experiment, *source);
+    check_targets(experiment, *source);
+  }
+  return experiment;
+}
+
+Index Experiment::classes() const { return loss->targets() == TargetKind::kClass ? model->output().size() : 0; }
+
+UpdateRules Experiment::update_rules() const {
+  return {.weight_decay = config.optimizer.weight_decay, .clip_norm = config.optimizer.clip_norm};
+}
+
+RunPlan Experiment::plan(Index world) const {
+  return make_run_plan({.train = config.train,
+                        .data = config.data,
+                        .distribute = config.distribute,
+                        .schedule = config.schedule,
+                        .model = *model,
+                        .seed = seed(),
+                        .rows = train->info().rows,
+                        .record_bytes = train->info().record_bytes,
+                        .target_columns = train->info().target_columns,
+                        .optimizer_slots = optimizer->slots(),
+                        .world = world});
+}
+
+}  // namespace lockstep

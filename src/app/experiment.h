@@ -1,0 +1,42 @@
+// An experiment: the config turned into concrete objects, all shapes checked against each other, before any record is
+// read and without other ranks.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "lockstep/config/command_line.h"
+#include "lockstep/data/normaliser.h"
+#include "lockstep/data/records.h"
+#include "lockstep/nn/loss.h"
+#include "lockstep/nn/model.h"
+#include "lockstep/optim/optimizer.h"
+#include "lockstep/train/run_plan.h"
+
+namespace lockstep {
+
+struct Experiment {
+  Config config;
+  std::unique_ptr<RecordSource> train;
+  std::unique_ptr<RecordSource> validation;  ///< may be null
+  std::unique_ptr<RecordSource> test;        ///< may be null
+  std::unique_ptr<Model> model;
+  std::unique_ptr<Loss> loss;
+  std::unique_ptr<Optimizer> optimizer;
+  std::unique_ptr<Normaliser> normaliser;
+
+  RunPlan plan(Index world) const;
+  std::uint64_t seed() const { return static_cast<std::uint64_t>(config.run.seed); }
+  UpdateRules update_rules() const;
+  /// Classes that labels must be below; 0 for a loss whose targets are no classes.
+  Index classes() const;
+};
+
+/// Opens the data (headers only) and builds the model. Errors: ConfigError, DataError.
+Experiment make_experiment(const LoadedConfig& loaded);
+
+/// The config of the command line, checked. Rank 0 alone reads the file.
+/// Errors: ConfigError.
+LoadedConfig load_checked_config(const CommandLine& line, const ConfigText& text);
+
+}  // namespace lockstep

@@ -1,0 +1,102 @@
+#include "guards.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sched.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include "lockstep/base/file.h"
+#include "lockstep/base/hash.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/comm/session.h"
+#include "lockstep/config/toml.h"
+
+namespace lockstep {
+namespace {
+
+Index environment_number(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? 0 : std::strtoll(text, nullptr, 10);
+}
+
+// Ranks by what they have, if they have not all the same: "ranks 0, 1 have A; rank 2 has B".
+void refuse_if_different(Communicator& comm, const std::string& what, const std::string& mine,
+                         const std::string& advice) {
+  const std::vector<std::string> all = gather_texts(comm, mine);
+  std::map<std::string, std::vector<std::size_t>> ranks_of;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) ranks_of[all[rank]].push_back(rank);
+  if (ranks_of.size() == 1) return;
+  std::string groups;
+  for (const auto& [value, ranks] : ranks_of) {
+    groups += fmt::format("{}{} {}: {}", groups.empty() ? "" : "; ", ranks.size() == 1 ? "rank" : "ranks",
+                          fmt::join(ranks, ", "), value);
+  }
+  throw AgreedError(fmt::format("the ranks do not have the same {}: {}. {}", what, groups, advice), kExitConfig);
+}
+
+std::string describe_sizes(const Experiment& experiment) {
+  std::string text;
+  for (const RecordSource* source : {experiment.train.get(), experiment.validation.get(), experiment.test.get()}) {
+    if (source == nullptr) continue;
+    text += fmt::format("{}{} has {} rows in {} bytes", text.empty() ? "" : ", ", source->info().name,
+                        source->info().rows, source->info().source_bytes);
+  }
+  return text;
+}
+
+}  // namespace
+
+void refuse_singletons(const Communicator& comm) {
+  if (comm.size() > 1) return;
+  // Of srun, Open MPI, MPICH and its relatives (Hydra, Intel, Cray PALS), and Flux. SLURM_NTASKS alone says nothing: a
+  // batch script sees it before it has started anything.
+  for (const char* variable : {"SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PALS_NRANKS", "FLUX_JOB_SIZE"}) {
+    const Index tasks = environment_number(variable);
+    if (tasks <= 1) continue;
+    throw ConfigError(
+        fmt::format("the launcher started {} tasks ({}={}), but MPI ({}) sees a world of one: each task would train alone. "
+                    "Start with the mpirun of that MPI (mpirun -np {} trainer ...), or give srun the right plug-in "
+                    "(srun --mpi=pmix or --mpi=pmi2; `srun --mpi=list` shows which exist)",
+                    tasks, variable, tasks, mpi_library(), tasks));
+  }
+}
+
+void refuse_differences(Communicator& comm, const Experiment& experiment) {
+  refuse_if_different(comm, "config", fmt::format("hash {:016x}", config_hash(experiment.config)),
+                      "Give all ranks the same flags.");
+  std::string program_hash;
+  agree(comm, [&] { program_hash = fmt::format("hash {:016x}", hash_text(read_file("/proc/self/exe"))); });
+  refuse_if_different(comm, "program", program_hash, "Install the same build of trainer on all hosts.");
+  refuse_if_different(comm, "data", describe_sizes(experiment), "Copy the same files to all hosts.");
+}
+
+void warn_of_few_cores(Communicator& comm, Index threads) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  const Index bound = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : threads;
+  std::vector<Index> all(static_cast<std::size_t>(comm.size()));
+  comm.all_gather(as_buffer(std::span<const Index>(&bound, 1)), as_buffer(std::span(all)));
+  const auto fewest = std::ranges::min_element(all);
+  if (comm.rank() != 0 || *fewest >= threads) return;
+  spdlog::warn("rank {} runs {} threads on {} core{}; bind more cores to each rank: mpirun -np {} --map-by slot:PE={} "
+               "--bind-to core (Open MPI), mpiexec -n {} -bind-to core:{} (MPICH), or srun --cpus-per-task={}",
+               fewest - all.begin(), threads, *fewest, *fewest == 1 ? "" : "s", comm.size(), threads, comm.size(), threads,
+               threads);
+}
+
+Index count_hosts(Communicator& comm) {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  const std::vector<std::string> names = gather_texts(comm, name.data());
+  return static_cast<Index>(std::set<std::string>(names.begin(), names.end()).size());
+}
+
+}  // namespace lockstep

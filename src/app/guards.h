@@ -1,0 +1,25 @@
+// Checks before a run, against the ways in which a launch can go wrong without anybody noticing.
+#pragma once
+
+#include <string>
+
+#include "experiment.h"
+#include "lockstep/comm/communicator.h"
+
+namespace lockstep {
+
+/// Refuses when a launcher started several tasks but MPI knows of one: each would train alone.
+/// Errors: ConfigError with the fix.
+void refuse_singletons(const Communicator& comm);
+
+/// *Collective.* Refuses when a rank has another config, another program or data of another size.
+/// Errors: AgreedError naming the ranks.
+void refuse_differences(Communicator& comm, const Experiment& experiment);
+
+/// *Collective.* Warns, with the corrected command line, if a rank has more threads than cores to run on.
+void warn_of_few_cores(Communicator& comm, Index threads);
+
+/// *Collective.* Number of distinct hosts.
+Index count_hosts(Communicator& comm);
+
+}  // namespace lockstep

@@ -1,0 +1,234 @@
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "catalogs.h"
+#include "commands.h"
+#include "experiment.h"
+#include "guards.h"
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/log.h"
+#include "lockstep/base/text.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/config/toml.h"
+#include "lockstep/dist/strategy.h"
+#include "lockstep/report/metrics_file.h"
+#include "lockstep/report/progress_line.h"
+#include "lockstep/train/model_file.h"
+#include "lockstep/train/run_directory.h"
+#include "lockstep/train/trainer.h"
+#include "startup.h"
+
+namespace lockstep {
+namespace {
+
+// What rank 0 writes while the run goes on; the other ranks have none.
+class RunOutput final : public Observer {
+ public:
+  RunOutput(const RunDirectory& directory, const Config& config, const RunPlan& plan)
+      : metrics_(directory.metrics()), line_(config.run.progress, plan.whole_run()) {}
+
+  void on_step(const Progress& progress, double loss) override { line_.on_step(progress, loss); }
+  void on_train_metrics(const TrainMetrics& metrics) override {
+    metrics_.on_train_metrics(metrics);
+    line_.on_train_metrics(metrics);
+  }
+  void on_evaluation(const EvalMetrics& metrics) override {
+    metrics_.on_evaluation(metrics);
+    line_.on_evaluation(metrics);
+  }
+
+ private:
+  MetricsFile metrics_;
+  ProgressLine line_;
+};
+
+// Rank 0: the directory, with what is known before the first step.
+RunDirectory prepare_directory(const Config& config, const RunPlan& plan) {
+  RunDirectory directory = create_run_directory(config.run.dir);
+  add_log_file(directory.log());
+  write_file_atomically(directory.config(), to_toml(config, keys_without_effect(config, choices(config))));
+  write_file_atomically(directory.plan(), plan_table(std::span(&plan, 1)));
+  return directory;
+}
+
+void announce(Communicator& comm, const RunPlan& plan) {
+  const Index hosts = count_hosts(comm);
+  spdlog::info("{} rank{} on {} host{}, {} replica{}, {} thread{}", comm.size(), comm.size() == 1 ? "" : "s", hosts,
+               hosts == 1 ? "" : "s", plan.sampling.replicas, plan.sampling.replicas == 1 ? "" : "s",
+               plan.dist.threads, plan.dist.threads == 1 ? "" : "s");
+  spdlog::info("plan:\n{}", plan_table(std::span(&plan, 1)));
+}
+
+// One line for each rank: what it holds.
+void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train) {
+  constexpr std::size_t kMostLines = 64;
+  const Range replicas = plan.dist.hosted[static_cast<std::size_t>(comm.rank())];
+  const std::vector<std::string> lines = gather_texts(
+      comm, fmt::format("rank {} loaded {} rows, {} (replicas {} to {})", comm.rank(), with_commas(train.rows()),
+                        human_bytes(static_cast<double>(train.bytes())), replicas.begin, replicas.end - 1));
+  for (std::size_t rank = 0; rank < std::min(lines.size(), kMostLines); ++rank) spdlog::info("{}", lines[rank]);
+  if (lines.size() > kMostLines) spdlog::info("... and so on for {} more ranks", lines.size() - kMostLines);
+}
+
+void write_summary(const RunDirectory& directory, const TrainingResult& result) {
+  nlohmann::ordered_json json{{"steps", result.progress.steps},
+                              {"samples_seen", result.progress.samples},
+                              {"epochs", result.progress.epochs},
+                              {"seconds", result.seconds},
+                              {"samples_per_second", result.samples_per_second},
+                              {"time", nlohmann::ordered_json::parse(to_json(result.time))}};
+  if (result.last_evaluation) json["evaluation"] = nlohmann::ordered_json::parse(to_json(*result.last_evaluation));
+  write_file_atomically(directory.summary(), json.dump(2) + "\n");
+}
+
+void report_result(const RunDirectory& directory, const TrainingResult& result) {
+  std::string quality;
+  if (result.last_evaluation) {
+    const EvalMetrics& last = *result.last_evaluation;
+    quality = fmt::format("{} loss {:.4f}", to_string(last.split), last.loss);
+    if (last.accuracy) quality += fmt::format(", accuracy {:.2f} %", 100 * *last.accuracy);
+    quality += "; ";
+  }
+  spdlog::info("done: {}{} steps, {} samples in {} ({} samples/s); time: data {:.1f} %, compute {:.1f} %, communication "
+               "{:.1f} %, waiting {:.1f} %",
+               quality, with_commas(result.progress.steps), with_commas(result.progress.samples),
+               human_seconds(result.seconds), with_commas(static_cast<Index>(result.samples_per_second)),
+               100 * result.time.data, 100 * result.time.compute, 100 * result.time.communication,
+               100 * result.time.waiting);
+  spdlog::info("written: {} with config.toml, plan.txt, log.txt, metrics.jsonl, summary.json, model.safetensors",
+               directory.root.string());
+}
+
+// The whole run, once everything is known to be in order.
+class Run {
+ public:
+  Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan)
+      : comm_(comm),
+        experiment_(experiment),
+        plan_(plan),
+        schedule_(experiment.config.schedule, plan.whole_run(), plan.sampling.global_batch),
+        sampler_(make_sampler(plan.sampling)),
+        team_(static_cast<int>(plan.dist.threads)),
+        strategy_(find_entry(strategy_catalog(), "strategy", experiment.config.distribute.strategy)
+                      .make({.comm = comm,
+                             .options = experiment.config.distribute,
+                             .plan = plan.dist,
+                             .layout = experiment.model->layout(),
+                             .optimizer = *experiment.optimizer,
+                             .rules = experiment.update_rules()})) {}
+
+  /// *Collective.* Each rank reads its share of the records.
+  void load() {
+    agree(comm_, [&] {
+      const Range replicas = plan_.dist.hosted[static_cast<std::size_t>(comm_.rank())];
+      records_ = experiment_.train->load(records_for(*sampler_, replicas), experiment_.classes());
+      validation_ = load_evaluation(experiment_.validation.get(), Split::kValidation);
+      test_ = load_evaluation(experiment_.test.get(), Split::kTest);
+    });
+    report_loaded(comm_, plan_, *records_);
+  }
+
+  /// *Collective.* Trains to the end, or to the first bad number; either way weights() are the last good ones.
+  TrainingResult train(Observer& observer) {
+    const Config& config = experiment_.config;
+    initialise(store(), experiment_.seed(), config.model.init_std);
+    Loader loader(*records_, experiment_.train->info(), *sampler_, *experiment_.normaliser,
+                  {.replicas = plan_.dist.hosted[static_cast<std::size_t>(comm_.rank())],
+                   .steps = {0, plan_.steps},
+                   .prefetch = config.data.prefetch});
+    Trainer trainer({.comm = comm_,
+                     .plan = plan_,
+                     .model = *experiment_.model,
+                     .loss = *experiment_.loss,
+                     .schedule = schedule_,
+                     .strategy = *strategy_,
+                     .team = team_,
+                     .loader = loader,
+                     .sampler = *sampler_,
+                     .validation = validation_ ? &*validation_ : nullptr,
+                     .test = test_ ? &*test_ : nullptr,
+                     .observer = observer,
+                     .reduction = config.distribute.reduction,
+                     .accumulate = config.train.accumulate,
+                     .target_columns = experiment_.train->info().target_columns,
+                     .log_every = config.run.log_every,
+                     .evaluate_every = config.eval.every_epochs,
+                     .debug = config.debug});
+    return trainer.run();
+  }
+
+  ParamStore store() { return {.layout = &experiment_.model->layout(), .values = strategy_->weights()}; }
+
+ private:
+  std::optional<Evaluation> load_evaluation(const RecordSource* source, Split split) {
+    if (source == nullptr) return std::nullopt;
+    return std::make_optional<Evaluation>(EvaluationContext{.comm = comm_,
+                                                            .model = *experiment_.model,
+                                                            .loss = *experiment_.loss,
+                                                            .normaliser = *experiment_.normaliser,
+                                                            .team = team_,
+                                                            .options = experiment_.config.eval},
+                                          *source, split);
+  }
+
+  Communicator& comm_;
+  const Experiment& experiment_;
+  const RunPlan& plan_;
+  Schedule schedule_;
+  std::unique_ptr<Sampler> sampler_;
+  ThreadTeam team_;
+  std::unique_ptr<Strategy> strategy_;
+  std::unique_ptr<Records> records_;
+  std::optional<Evaluation> validation_;
+  std::optional<Evaluation> test_;
+};
+
+}  // namespace
+
+int train_command(Communicator& comm, const CommandLine& line) {
+  const LoadedConfig loaded = load_config_together(comm, line);
+  Experiment experiment;
+  RunPlan plan;
+  agree(comm, [&] {
+    experiment = make_experiment(loaded);
+    plan = experiment.plan(comm.size());
+  });
+  refuse_differences(comm, experiment);
+  announce(comm, plan);
+  warn_of_few_cores(comm, plan.dist.threads);
+
+  Run run(comm, experiment, plan);
+  run.load();
+
+  RunDirectory directory;
+  std::unique_ptr<Observer> observer = std::make_unique<SilentObserver>();
+  agree(comm, [&] {
+    if (comm.rank() != 0) return;
+    directory = prepare_directory(experiment.config, plan);
+    observer = std::make_unique<RunOutput>(directory, experiment.config, plan);
+  });
+  const auto save = [&] {
+    agree(comm, [&] {
+      if (comm.rank() == 0) save_model(directory.model(), run.store());
+    });
+  };
+  try {
+    const TrainingResult result = run.train(*observer);
+    save();
+    if (comm.rank() == 0) {
+      write_summary(directory, result);
+      report_result(directory, result);
+    }
+  } catch (const AgreedError&) {
+    save();  // the weights of the last good step
+    throw;
+  }
+  return 0;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,183 @@
+// Every operation of the communicator, against what it is defined to do.
+#include "lockstep/comm/communicator.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/comm/checked_communicator.h"
+#include "lockstep/dist/ordered_sums.h"
+#include "lockstep/math/fixed_tree.h"
+#include "support/ranks.h"
+
+namespace lockstep {
+namespace {
+
+// A value that tells rank and place.
+float value(int rank, Index i) { return static_cast<float>(rank * 1000 + i); }
+
+std::vector<float> values(int rank, Index count) {
+  std::vector<float> result;
+  for (Index i = 0; i < count; ++i) result.push_back(value(rank, i));
+  return result;
+}
+
+constexpr Index kLengths[] = {0, 1, 4, 100, 1000};
+
+TEST(Communicator, BroadcastsFromEachRoot) {
+  test::on_ranks([](Communicator& comm) {
+    for (int root = 0; root < comm.size(); ++root) {
+      for (const Index length : kLengths) {
+        std::vector<float> data = values(comm.rank(), length);
+        comm.broadcast(as_buffer(std::span(data)), root);
+        EXPECT_EQ(data, values(root, length));
+      }
+    }
+  });
+}
+
+TEST(Communicator, SumsOverAllRanks) {
+  test::on_ranks([](Communicator& comm) {
+    const Index n = comm.size();
+    for (const Index length : kLengths) {
+      std::vector<float> blocking = values(comm.rank(), length);
+      std::vector<float> started = blocking;
+      comm.all_reduce_sum(as_buffer(std::span(blocking)));
+      comm.start_all_reduce_sum(as_buffer(std::span(started)))->wait();
+      for (Index i = 0; i < length; ++i) {
+        const auto expected = static_cast<float>(1000 * n * (n - 1) / 2 + n * i);
+        EXPECT_EQ(blocking[static_cast<std::size_t>(i)], expected);
+      }
+      EXPECT_EQ(started, blocking);
+    }
+  });
+}
+
+TEST(Communicator, SumsSeveralBuffersUnderWayAtOnce) {
+  test::on_ranks([](Communicator& comm) {
+    std::vector<Index> a{1};
+    std::vector<double> b{0.5, 0.25};
+    const auto first = comm.start_all_reduce_sum(as_buffer(std::span(a)));
+    const auto second = comm.start_all_reduce_sum(as_buffer(std::span(b)));
+    second->wait();
+    while (!first->test()) {
+    }
+    EXPECT_EQ(a[0], comm.size());
+    EXPECT_EQ(b[1], 0.25 * comm.size());
+  });
+}
+
+TEST(Communicator, GathersEqualAndUnequalParts) {
+  test::on_ranks([](Communicator& comm) {
+    const std::vector<float> mine = values(comm.rank(), 3);
+    std::vector<float> all(3 * static_cast<std::size_t>(comm.size()));
+    comm.all_gather(as_buffer(std::span<const float>(mine)), as_buffer(std::span(all)));
+    // Rank r fills r elements, so rank 0's part is empty.
+    std::vector<Range> parts;
+    for (Index rank = 0, begin = 0; rank < comm.size(); begin += rank++) parts.push_back({begin, begin + rank});
+    std::vector<float> whole(static_cast<std::size_t>(parts.back().end));
+    const Range part = parts[static_cast<std::size_t>(comm.rank())];
+    for (Index i = part.begin; i < part.end; ++i) whole[static_cast<std::size_t>(i)] = value(comm.rank(), i);
+    comm.start_all_gather(as_buffer(std::span(whole)), parts)->wait();
+    for (int rank = 0; rank < comm.size(); ++rank) {
+      EXPECT_EQ(all[static_cast<std::size_t>(3 * rank) + 2], value(rank, 2));
+      for (Index i = parts[static_cast<std::size_t>(rank)].begin; i < parts[static_cast<std::size_t>(rank)].end; ++i) {
+        EXPECT_EQ(whole[static_cast<std::size_t>(i)], value(rank, i));
+      }
+    }
+  });
+}
+
+TEST(Communicator, ExchangesSeveralMessagesBetweenEachPairInOrder) {
+  test::on_ranks([](Communicator& comm) {
+    const auto peers = static_cast<std::size_t>(comm.size());
+    const std::vector<float> mine = values(comm.rank(), 5);
+    std::vector<std::vector<float>> first(peers, std::vector<float>(2));
+    std::vector<std::vector<float>> second(peers, std::vector<float>(3));
+    std::vector<Send> sends;
+    std::vector<Receive> receives;
+    for (int peer = 0; peer < comm.size(); ++peer) {
+      if (peer == comm.rank()) continue;
+      sends.push_back({peer, as_buffer(std::span<const float>(mine).first(2))});
+      sends.push_back({peer, as_buffer(std::span<const float>(mine).subspan(2))});
+      receives.push_back({peer, as_buffer(std::span(first[static_cast<std::size_t>(peer)]))});
+      receives.push_back({peer, as_buffer(std::span(second[static_cast<std::size_t>(peer)]))});
+    }
+    comm.start_exchange(sends, receives)->wait();
+    for (int peer = 0; peer < comm.size(); ++peer) {
+      if (peer == comm.rank()) continue;
+      EXPECT_EQ(first[static_cast<std::size_t>(peer)][1], value(peer, 1));
+      EXPECT_EQ(second[static_cast<std::size_t>(peer)][2], value(peer, 4));
+    }
+  });
+}
+
+TEST(Agree, EverybodyThrowsTheLowestFailingRanksError) {
+  test::on_ranks([](Communicator& comm) {
+    agree(comm, [] {});
+    const int last = comm.size() - 1;
+    try {
+      agree(comm, [&] {
+        if (comm.rank() == last) throw DataError("no such file");
+      });
+      FAIL() << "nothing was thrown";
+    } catch (const AgreedError& error) {
+      EXPECT_EQ(error.exit_code(), kExitData);
+      EXPECT_EQ(error.what(), last == 0 ? "no such file" : "rank " + std::to_string(last) + ": no such file");
+    }
+    try {
+      agree(comm, [] { throw ConfigError("the same everywhere"); });
+      FAIL() << "nothing was thrown";
+    } catch (const AgreedError& error) {
+      EXPECT_STREQ(error.what(), "the same everywhere");
+    }
+  });
+}
+
+TEST(Agree, TextsOfAnyLengthTravel) {
+  test::on_ranks([](Communicator& comm) {
+    const std::vector<std::string> all = gather_texts(comm, std::string(static_cast<std::size_t>(comm.rank()), 'x'));
+    ASSERT_EQ(all.size(), static_cast<std::size_t>(comm.size()));
+    for (std::size_t rank = 0; rank < all.size(); ++rank) EXPECT_EQ(all[rank], std::string(rank, 'x'));
+    EXPECT_EQ(broadcast_text(comm, comm.rank() == 0 ? "hello" : "overwritten"), "hello");
+    EXPECT_EQ(broadcast_text(comm, ""), "");
+  });
+}
+
+TEST(OrderedSums, SameBitsOnAnyNumberOfRanks) {
+  test::on_ranks([](Communicator& comm) {
+    for (const Index leaves : {1, 2, 7, 8, 40}) {
+      std::vector<double> all;
+      for (Index leaf = 0; leaf < leaves; ++leaf) all.insert(all.end(), {1.0 / static_cast<double>(leaf + 3), 0.1});
+      std::vector<double> first_column;
+      for (Index leaf = 0; leaf < leaves; ++leaf) first_column.push_back(all[static_cast<std::size_t>(2 * leaf)]);
+      const Range local = split_evenly(leaves, comm.size(), comm.rank());
+      const std::span<const double> mine =
+          std::span<const double>(all).subspan(static_cast<std::size_t>(2 * local.begin),
+                                               static_cast<std::size_t>(2 * local.size()));
+      const std::vector<double> sums = ordered_sums(comm, mine, local, leaves, 2);
+      EXPECT_EQ(sums[0], tree_sum(first_column));
+      EXPECT_NEAR(sums[1], 0.1 * static_cast<double>(leaves), 1e-12);
+    }
+  });
+}
+
+TEST(CheckedCommunicator, NamesTheRanksThatAreNotAtTheSameCollective) {
+  test::on_ranks([](Communicator& comm) {
+    if (comm.size() == 1) return;
+    CheckedCommunicator checked(comm);
+    checked.barrier();
+    std::vector<float> data(comm.rank() == 0 ? 5 : 4);
+    try {
+      checked.all_reduce_sum(as_buffer(std::span(data)));
+      if (comm.rank() == 0) FAIL() << "a wrong count was accepted";
+    } catch (const CommError& error) {
+      EXPECT_NE(std::string(error.what()).find("all_reduce_sum of 5 float"), std::string::npos) << error.what();
+    }
+  });
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,16 @@
+// Runs a test's body on several ranks: as threads for each count in turn or, when the program runs under mpiexec (with
+// --mpi), on the ranks that there are.
+#pragma once
+
+#include <functional>
+
+#include "lockstep/comm/communicator.h"
+
+namespace lockstep::test {
+
+/// Most ranks that are run as threads.
+inline constexpr int kMostThreadRanks = 8;
+
+void on_ranks(const std::function<void(Communicator&)>& body);
+
+}  // namespace lockstep::test

@@ -1,0 +1,111 @@
+#include "support/tiny_run.h"
+
+#include <span>
+
+#include "lockstep/base/catalog.h"
+#include "lockstep/comm/thread_ranks.h"
+#include "lockstep/data/normaliser.h"
+
+namespace lockstep::test {
+namespace {
+
+class LossRecorder final : public Observer {
+ public:
+  explicit LossRecorder(std::vector<double>& losses) : losses_(losses) {}
+  void on_step(const Progress&, double loss) override { losses_.push_back(loss); }
+  void on_train_metrics(const TrainMetrics&) override {}
+  void on_evaluation(const EvalMetrics&) override {}
+
+ private:
+  std::vector<double>& losses_;
+};
+
+}  // namespace
+
+Config tiny_config() {
+  Config config;
+  config.data.format = "synthetic";
+  config.data.synthetic = {.rows = 101, .validation_rows = 0, .test_rows = 53, .features = 12, .classes = 3, .noise = 1};
+  config.model.layers = "dense(9) relu dense(7) tanh dense(3)";
+  config.optimizer.momentum = 0.9;
+  config.schedule.lr = 0.05;
+  config.train.epochs = 3;
+  config.train.global_batch = 20;
+  config.train.replicas = 8;
+  config.eval.batch = 10;
+  config.eval.top_k = 2;
+  config.run.log_every = 4;
+  config.distribute.reduction = Reduction::kOrdered;
+  return config;
+}
+
+TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSampler& make) {
+  const auto seed = static_cast<std::uint64_t>(config.run.seed);
+  const FormatEntry& format = choose_format(config.data);
+  const auto train = format.open(config.data, Split::kTrain, seed);
+  const auto test = format.open(config.data, Split::kTest, seed);
+  const Model model(config.model, train->info().features);
+  const auto loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
+  const auto optimizer = find_entry(optimizer_catalog(), "optimizer", config.optimizer.optimizer).make(config.optimizer);
+  const RunPlan plan = make_run_plan({.train = config.train,
+                                      .data = config.data,
+                                      .distribute = config.distribute,
+                                      .schedule = config.schedule,
+                                      .model = model,
+                                      .seed = seed,
+                                      .rows = train->info().rows,
+                                      .target_columns = train->info().target_columns,
+                                      .optimizer_slots = optimizer->slots(),
+                                      .world = comm.size()});
+  const Schedule schedule(config.schedule, plan.whole_run(), plan.sampling.global_batch);
+  const auto sampler = make(plan.sampling);
+  const Range replicas = plan.dist.hosted[static_cast<std::size_t>(comm.rank())];
+  const auto records = train->load(records_for(*sampler, replicas), model.output().size());
+  const Normaliser normaliser(config.data.mean, config.data.std, model.input().size());
+  ThreadTeam team(static_cast<int>(plan.dist.threads));
+  const auto strategy = find_entry(strategy_catalog(), "strategy", config.distribute.strategy)
+                            .make({.comm = comm,
+                                   .options = config.distribute,
+                                   .plan = plan.dist,
+                                   .layout = model.layout(),
+                                   .optimizer = *optimizer,
+                                   .rules = {config.optimizer.weight_decay, config.optimizer.clip_norm}});
+  initialise({&model.layout(), strategy->weights()}, seed, config.model.init_std);
+  Loader loader(*records, train->info(), *sampler, normaliser,
+                {.replicas = replicas, .steps = {0, plan.steps}, .prefetch = config.data.prefetch});
+  Evaluation evaluation({.comm = comm, .model = model, .loss = *loss, .normaliser = normaliser, .team = team,
+                         .options = config.eval},
+                        *test, Split::kTest);
+  TinyResult result;
+  LossRecorder recorder(result.losses);
+  Trainer trainer({.comm = comm,
+                   .plan = plan,
+                   .model = model,
+                   .loss = *loss,
+                   .schedule = schedule,
+                   .strategy = *strategy,
+                   .team = team,
+                   .loader = loader,
+                   .sampler = *sampler,
+                   .validation = nullptr,
+                   .test = &evaluation,
+                   .observer = recorder,
+                   .reduction = config.distribute.reduction,
+                   .accumulate = config.train.accumulate,
+                   .target_columns = train->info().target_columns,
+                   .log_every = config.run.log_every,
+                   .evaluate_every = config.eval.every_epochs,
+                   .debug = config.debug});
+  result.training = trainer.run();
+  const std::span<const Scalar> weights = strategy->weights();
+  result.weights.assign(weights.begin(), weights.end());
+  return result;
+}
+
+TinyResult train_tiny_alone(const Config& config, const MakeSampler& sampler) {
+  TinyResult result;
+  run_thread_ranks(1, [&](Communicator& comm) { result = train_tiny(comm, config, sampler); });
+  return result;
+}
+
+}  // namespace lockstep::test

@@ -1,0 +1,34 @@
+// A whole training on little synthetic data, in process: what the executable does, without files and options.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lockstep/config/config.h"
+#include "lockstep/comm/communicator.h"
+#include "lockstep/data/sampler.h"
+#include "lockstep/train/trainer.h"
+
+namespace lockstep::test {
+
+/// Twelve features, three classes, 101 rows (so that nothing divides evenly), two hidden layers, a few steps.
+Config tiny_config();
+
+struct TinyResult {
+  std::vector<Scalar> weights;  ///< the whole arena
+  TrainingResult training;
+  std::vector<double> losses;   ///< of each step, on rank 0
+};
+
+/// Replaces the sampler of the config, for tests about which samples are used.
+using MakeSampler = std::function<std::unique_ptr<Sampler>(const SamplingOptions&)>;
+
+/// *Collective.* Trains to the end.
+TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSampler& sampler = make_sampler);
+
+/// The same on one rank of this process.
+TinyResult train_tiny_alone(const Config& config, const MakeSampler& sampler = make_sampler);
+
+}  // namespace lockstep::test

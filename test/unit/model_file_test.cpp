@@ -1,0 +1,109 @@
+#include "lockstep/train/model_file.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <random>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/nn/model.h"
+#include "support/seed.h"
+#include "support/temporary_directory.h"
+
+namespace lockstep {
+namespace {
+
+struct Stored {
+  explicit Stored(const std::string& layers) : model({.layers = layers}, {{6}}), weights(model.layout().size) {
+    initialise(store(), 3, 0.1);
+  }
+  ParamStore store() { return {&model.layout(), weights.span()}; }
+  Model model;
+  AlignedBuffer<Scalar> weights;
+};
+
+std::string file_with(const std::string& header, const std::string& data = "") {
+  const std::uint64_t length = header.size();
+  return std::string(reinterpret_cast<const char*>(&length), 8) + header + data;
+}
+
+class ModelFile : public testing::Test {
+ protected:
+  std::string error_of_loading(const std::string& bytes, const std::string& layers = "dense(4) relu dense(3)") {
+    const auto path = directory_.path() / "damaged.safetensors";
+    write_file_atomically(path, bytes);
+    Stored stored(layers);
+    const std::vector<Scalar> before(stored.weights.data(), stored.weights.data() + stored.weights.size());
+    try {
+      load_model(path, stored.store());
+    } catch (const DataError& error) {
+      EXPECT_TRUE(std::equal(before.begin(), before.end(), stored.weights.data())) << "weights were touched";
+      EXPECT_NE(std::string(error.what()).find("damaged.safetensors"), std::string::npos);
+      return error.what();
+    }
+    return "";
+  }
+
+  test::TemporaryDirectory directory_;
+};
+
+TEST_F(ModelFile, RoundTripAndLayout) {
+  Stored out("dense(4) relu dense(3)");
+  const auto path = directory_.path() / "model.safetensors";
+  save_model(path, out.store());
+  Stored in("dense(4) relu dense(3)");
+  std::ranges::fill(in.weights.span(), Scalar{0});
+  load_model(path, in.store());
+  for (const ParamInfo& param : out.model.layout().params) {
+    EXPECT_TRUE(std::ranges::equal(part(out.weights.span(), param.range), part(in.weights.span(), param.range)));
+  }
+  const std::string bytes = read_file(path);
+  std::uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), 8);
+  EXPECT_EQ((8 + header) % 8, 0U);
+  EXPECT_EQ(bytes.size(), 8 + header + 4 * static_cast<std::size_t>(out.model.layout().count()));
+}
+
+TEST_F(ModelFile, ListsAllThatDoesNotFit) {
+  Stored out("dense(4) relu dense(3)");
+  const auto path = directory_.path() / "model.safetensors";
+  save_model(path, out.store());
+  const std::string error = error_of_loading(read_file(path), "dense(5) relu dense(3) relu dense(2)");
+  EXPECT_NE(error.find("0.weight: the model has 5x6, the file 4x6"), std::string::npos) << error;
+  EXPECT_NE(error.find("4.weight: missing"), std::string::npos) << error;
+  const std::string fewer = error_of_loading(read_file(path), "dense(4)");
+  EXPECT_NE(fewer.find("2.weight: in the file (3x4), not in the model"), std::string::npos) << fewer;
+}
+
+TEST_F(ModelFile, DamageIsFoundBeforeAnythingIsAllocated) {
+  EXPECT_NE(error_of_loading("").find("it has 0 bytes"), std::string::npos);
+  EXPECT_NE(error_of_loading("\xff\xff\xff\xff\xff\xff\xff\x7f{}").find("claims 9223372036854775807"), std::string::npos);
+  EXPECT_NE(error_of_loading(file_with("[1, 2]")).find("not a JSON object"), std::string::npos);
+  EXPECT_NE(error_of_loading(file_with("{\"0.weight\": 3}")).find("0.weight"), std::string::npos);
+  EXPECT_NE(error_of_loading(file_with(R"({"0.weight":{"dtype":"F32","shape":[4,6],"data_offsets":[0,96]}})")).find(
+                "claims the bytes [0, 96] of 0"),
+            std::string::npos);
+}
+
+TEST_F(ModelFile, AnyChangedOrMissingByteIsRefusedOrHarmless) {
+  Stored out("dense(4) relu dense(3)");
+  const auto path = directory_.path() / "model.safetensors";
+  save_model(path, out.store());
+  const std::string whole = read_file(path);
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    EXPECT_NE(error_of_loading(whole.substr(0, length)), "") << "cut at " << length;
+  }
+  std::mt19937_64 random(test::seed());
+  for (int i = 0; i < 300; ++i) {
+    std::string changed = whole;
+    changed[random() % changed.size()] = static_cast<char>(random());
+    error_of_loading(changed);  // a changed weight is another model; a changed header must not crash
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,95 @@
+#include "lockstep/nn/model.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/math/kernels.h"
+
+namespace lockstep {
+namespace {
+
+Model make(const std::string& layers, const std::string& init = "he") {
+  return Model({.layers = layers, .init = init}, {{28, 28}});
+}
+
+std::string error_of(const std::string& layers) {
+  try {
+    make(layers);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(ModelText, LayersAndArguments) {
+  const auto layers = parse_model_text("dense(256)  relu\n leaky_relu ( 0.2 ) dense(units=10, init=zero)");
+  ASSERT_EQ(layers.size(), 4U);
+  EXPECT_EQ(layers[0].name, "dense");
+  EXPECT_EQ(layers[0].arguments[0].value, "256");
+  EXPECT_EQ(layers[2].arguments[0].value, "0.2");
+  EXPECT_EQ(layers[3].arguments[1].key, "init");
+  EXPECT_EQ(layers[3].arguments[1].value, "zero");
+  EXPECT_EQ(layers[3].text, "dense(units=10, init=zero)");
+}
+
+TEST(ModelText, ErrorsNameThePlaceOrTheLayer) {
+  EXPECT_NE(error_of("dense(256").find("column 10: expected ',' or ')', found the end"), std::string::npos);
+  EXPECT_NE(error_of("dense(10) )").find("column 11: expected a layer name, found ')'"), std::string::npos);
+  EXPECT_NE(error_of("").find("model.layers is empty"), std::string::npos);
+  EXPECT_NE(error_of("dense(ten)").find("'dense(ten)': 'units' must be a whole number of at least 1, found 'ten'"),
+            std::string::npos);
+  EXPECT_NE(error_of("dense(0)").find("at least 1"), std::string::npos);
+  EXPECT_NE(error_of("dense").find("'units' is missing"), std::string::npos);
+  EXPECT_NE(error_of("dense(1, 2)").find("argument '2'"), std::string::npos);
+  EXPECT_NE(error_of("dense(1, size=2)").find("argument 'size=2'"), std::string::npos);
+  EXPECT_NE(error_of("dense(10, init=hee)").find("did you mean 'he'"), std::string::npos);
+  EXPECT_NE(error_of("dens(10)").find("did you mean 'dense'"), std::string::npos);
+  EXPECT_NE(error_of("relu").find("no weights to train"), std::string::npos);
+}
+
+TEST(Model, ShapesNamesAndAlignedRanges) {
+  const Model model = make("flatten dense(30) relu dense(10)");
+  EXPECT_EQ(model.output(), (Shape{{10}}));
+  const auto& params = model.layout().params;
+  ASSERT_EQ(params.size(), 4U);
+  EXPECT_EQ(params[0].name, "1.weight");
+  EXPECT_EQ(params[0].shape, (Shape{{30, 784}}));
+  EXPECT_EQ(params[3].name, "3.bias");
+  EXPECT_EQ(model.layout().count(), 784 * 30 + 30 + 30 * 10 + 10);
+  for (const ParamInfo& param : params) {
+    EXPECT_EQ(param.range.begin % kAlignment, 0);
+    EXPECT_EQ(param.decays, param.name.ends_with("weight"));
+  }
+  EXPECT_EQ(model.training_flops(), 3 * (2 * 784 * 30 + 30 + 2 * 30 * 10));
+}
+
+TEST(Initialise, IsKeyedByNameAndHasTheRightSpread) {
+  for (const auto& [init, deviation] : {std::pair<std::string, double>{"he", std::sqrt(2.0 / 784)},
+                                        {"xavier", std::sqrt(2.0 / (784 + 300))},
+                                        {"normal", 0.01},
+                                        {"zero", 0.0}}) {
+    SCOPED_TRACE(init);
+    const Model model = make("dense(300) relu dense(10)", init);
+    AlignedBuffer<Scalar> weights(model.layout().size);
+    initialise({&model.layout(), weights.span()}, 1, 0.01);
+    const auto first = part(std::span<const Scalar>(weights.span()), model.layout().params[0].range);
+    const double found = std::sqrt(sum_of_squares(first) / static_cast<double>(first.size()));
+    EXPECT_NEAR(found, deviation, 0.01 * deviation);
+    const auto bias = part(std::span<const Scalar>(weights.span()), model.layout().params[1].range);
+    EXPECT_EQ(sum_of_squares(bias), 0);
+  }
+  // What comes behind a tensor does not change it.
+  const Model a = make("dense(30) relu dense(10)");
+  const Model b = make("dense(30) relu dense(20) relu dense(10)");
+  AlignedBuffer<Scalar> weights_a(a.layout().size);
+  AlignedBuffer<Scalar> weights_b(b.layout().size);
+  initialise({&a.layout(), weights_a.span()}, 7, 0.01);
+  initialise({&b.layout(), weights_b.span()}, 7, 0.01);
+  EXPECT_TRUE(std::equal(weights_a.data(), weights_a.data() + 784 * 30, weights_b.data()));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,66 @@
+#include "lockstep/dist/plan.h"
+
+#include <gtest/gtest.h>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/nn/model.h"
+
+namespace lockstep {
+namespace {
+
+Layout layout_of(const std::string& layers) { return Model({.layers = layers}, {{100}}).layout(); }
+
+TEST(Plan, EveryReplicaHasOneThreadOfOneRankUpTo64Ranks) {
+  const Layout layout = layout_of("dense(10)");
+  for (Index replicas = 1; replicas <= 70; ++replicas) {
+    for (Index world = 1; world <= std::min<Index>(replicas, 64); ++world) {
+      for (Index threads = 1; threads <= std::min<Index>(replicas / world, 3); ++threads) {
+        const Plan plan = make_plan({}, layout, {.world = world, .replicas = replicas, .threads = threads});
+        Index next = 0;
+        for (Index rank = 0; rank < world; ++rank) {
+          const Range hosted = plan.hosted[static_cast<std::size_t>(rank)];
+          EXPECT_GE(hosted.size(), replicas / world);
+          EXPECT_LE(hosted.size(), replicas / world + 1);
+          for (Index thread = 0; thread < threads; ++thread) {
+            const Range mine = plan.thread_replicas(rank, thread);
+            EXPECT_EQ(mine.begin, next);
+            EXPECT_GE(mine.size(), 1);
+            next = mine.end;
+          }
+          EXPECT_EQ(next, hosted.end);
+        }
+        EXPECT_EQ(next, replicas);
+      }
+    }
+  }
+}
+
+TEST(Plan, BucketsAreWholeLayersFromTheLastOne) {
+  const Layout layout = layout_of("dense(64) relu dense(64) relu dense(64) relu dense(10)");
+  for (const Index kib : {0, 1, 16, 20, 40, 1000}) {
+    DistOptions options;
+    options.bucket_kib = kib;
+    const Plan plan = make_plan(options, layout, {});
+    Index end = plan.gradient_size;
+    for (const Bucket& bucket : plan.buckets) {
+      EXPECT_EQ(bucket.range.end, end);
+      EXPECT_EQ(layout.at(bucket.range.begin).layer, bucket.layer);
+      EXPECT_EQ(layout.at(bucket.range.begin).name, std::to_string(bucket.layer) + ".weight");
+      if (bucket.range.begin > 0) EXPECT_GE(bucket.range.size() * 4, kib * 1024);
+      end = bucket.range.begin;
+    }
+    EXPECT_EQ(end, 0);
+    EXPECT_TRUE(plan.buckets.front().range.contains(plan.loss_place));
+    if (kib == 0) EXPECT_EQ(plan.buckets.size(), 4U);
+    if (kib == 1000) EXPECT_EQ(plan.buckets.size(), 1U);
+  }
+}
+
+TEST(Plan, RefusesRanksAndThreadsWithoutWork) {
+  const Layout layout = layout_of("dense(10)");
+  EXPECT_THROW(make_plan({}, layout, {.world = 5, .replicas = 4}), ConfigError);
+  EXPECT_THROW(make_plan({}, layout, {.world = 2, .replicas = 5, .threads = 3}), ConfigError);
+}
+
+}  // namespace
+}  // namespace lockstep
