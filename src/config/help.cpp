@@ -24,7 +24,8 @@ Flags
   --config FILE   the config, in TOML; configs/ has examples
   --np LIST       numbers of ranks for plan (default 1)
   --model RUN     directory of the run for eval
-  --KEY VALUE     any option, such as --train.lr 0.1: wins over the file; given twice, the last one counts
+  --KEY VALUE     any option, such as --train.lr 0.1 or --data.mean 0.1,0.2: wins over the file; given twice,
+                  the last one counts
   -h, --help      this page
   --help-all      every option
   --version       the version and what it was built with
