@@ -31,7 +31,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string nearest_name(std::string_view wanted, std::span<const std::string> known) {
   std::string best;
-  std::size_t best_distance = std::max<std::size_t>(2, wanted.size() / 3) + 1;
+  // One edit in three letters: with more, any two short names would be near each other.
+  std::size_t best_distance = std::max<std::size_t>(1, (wanted.size() + 1) / 3) + 1;
   for (const std::string& name : known) {
     const std::size_t distance = edit_distance(wanted, name);
     if (distance < best_distance) {

@@ -56,7 +56,8 @@ void write_and_sync(const std::filesystem::path& path, std::span<const std::stri
 }  // namespace
 
 std::string read_file(const std::filesystem::path& path) {
-  if (std::filesystem::is_directory(path)) {
+  std::error_code ignored;  // opening the file tells the reason
+  if (std::filesystem::is_directory(path, ignored)) {
     throw DataError(fmt::format("cannot read '{}': it is a directory", path.string()));
   }
   errno = 0;
@@ -72,11 +73,11 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
   temporary += fmt::format(".partial-{}", ::getpid());
   try {
     write_and_sync(temporary, parts);
+    if (::rename(temporary.c_str(), path.c_str()) != 0) fail("rename a finished file to", path);
   } catch (...) {
     ::unlink(temporary.c_str());
     throw;
   }
-  if (::rename(temporary.c_str(), path.c_str()) != 0) fail("rename a finished file to", path);
   // The rename itself survives a crash only once the directory is synced.
   const std::filesystem::path directory = path.has_parent_path() ? path.parent_path() : ".";
   const Descriptor parent(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

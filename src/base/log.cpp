@@ -14,9 +14,9 @@ namespace {
 class SplitSink final : public spdlog::sinks::sink {
  public:
   void log(const spdlog::details::log_msg& message) override {
-    spdlog::sinks::sink& sink =
+    spdlog::sinks::sink& chosen =
         message.level >= spdlog::level::warn ? static_cast<spdlog::sinks::sink&>(error_) : output_;
-    sink.log(message);
+    chosen.log(message);
   }
   void flush() override {
     output_.flush();

@@ -7,11 +7,11 @@
 namespace lockstep {
 
 std::string with_commas(Index value) {
-  const std::string digits = fmt::format("{}", value < 0 ? -value : value);
-  std::string grouped = value < 0 ? "-" : "";
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) grouped += ',';
-    grouped += digits[i];
+  std::string grouped = fmt::format("{}", value);
+  const std::size_t first_digit = value < 0 ? 1 : 0;
+  for (std::size_t end = grouped.size(); end > first_digit + 3;) {
+    end -= 3;
+    grouped.insert(end, 1, ',');
   }
   return grouped;
 }
@@ -27,7 +27,7 @@ std::string human_bytes(double bytes) {
 }
 
 std::string human_seconds(double seconds) {
-  if (seconds < 60) return fmt::format("{:.1f} s", seconds);
+  if (seconds < 59.95) return fmt::format("{:.1f} s", seconds);
   const auto whole = static_cast<Index>(seconds + 0.5);
   if (whole < 3600) return fmt::format("{} m {:02} s", whole / 60, whole % 60);
   return fmt::format("{} h {:02} m", whole / 3600, whole % 3600 / 60);

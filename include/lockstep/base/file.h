@@ -1,6 +1,7 @@
 // Whole files: read at once, or written so that a reader sees the old file or the new one and never a part.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>

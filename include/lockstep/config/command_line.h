@@ -1,0 +1,45 @@
+// The command line, and with it the way a config comes about: defaults, then the file, then the flags. No MPI
+// here: each rank parses the command line that all of them got, rank 0 reads the file and hands out its text.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lockstep/config/option.h"
+
+namespace lockstep {
+
+struct CommandLine {
+  enum class Command { kTrain, kPlan, kEval, kReference, kHelp, kHelpAll, kVersion };
+
+  Command command = Command::kTrain;
+  std::string config_file;             ///< --config; never empty for train and plan
+  std::vector<Index> plan_np = {1};    ///< --np of plan: world sizes
+  std::string eval_model;              ///< --model of eval: a run directory; never empty for eval
+  std::vector<std::string> arguments;  ///< as given; the flags of options are read from here by load_config
+};
+
+/// `arguments`: those of main without the program's name. Values of options are checked here already.
+/// Errors: ConfigError naming the argument.
+CommandLine parse_command_line(const std::vector<std::string>& arguments, const KnownNames& names);
+
+/// A config file's text and its name in errors; both empty for none.
+struct ConfigText {
+  std::string file;
+  std::string text;
+};
+
+/// Rank 0 only. Errors: ConfigError with the system's reason, and the nearest name in that directory.
+ConfigText read_config_file(const std::string& file);
+
+struct LoadedConfig {
+  Config config;
+  std::set<std::string> given;  ///< keys set by the file or by a flag
+};
+
+/// Defaults, overridden by the file, overridden by the flags.
+/// Errors: ConfigError with one line "FILE:LINE: ..." for each thing that is wrong in the file.
+LoadedConfig load_config(const CommandLine& line, const ConfigText& file, const KnownNames& names);
+
+}  // namespace lockstep

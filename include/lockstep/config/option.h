@@ -1,0 +1,57 @@
+// One declaration of every option. From this list come the TOML keys, the command-line flags, the help, the
+// reference, the resolved dump and the hash; nothing about an option is said anywhere else, except its
+// default, which stands at the field.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/config/config.h"
+#include "lockstep/config/value.h"
+
+namespace lockstep {
+
+/// The names that the catalogs know; handed in, so that this folder needs no catalog. None may be empty.
+struct KnownNames {
+  std::vector<std::string> losses;
+  std::vector<std::string> optimizers;
+  std::vector<std::string> schedules;
+  std::vector<std::string> formats;
+  std::vector<std::string> strategies;
+};
+
+struct Option {
+  std::string key;  ///< "train.lr": the section, a dot, the name within it
+  std::string help;
+  ValueKind kind = ValueKind::kText;
+  std::string expected;              ///< what a value must be: "a number above 0"
+  std::vector<std::string> choices;  ///< if not empty, the only texts that are values
+  /// Where the default stands for "not given": what happens then, in a few words. Else empty.
+  std::string if_not_given;
+
+  std::function<bool(std::string_view text)> accepts;
+  std::function<void(std::string_view text)> assign;  ///< Requires accepts(text).
+  std::function<std::string()> text;                  ///< The field, as `assign` takes it.
+  std::function<bool()> is_default;
+
+  std::string_view section() const { return std::string_view(key).substr(0, key.find('.')); }
+  std::string_view name() const { return std::string_view(key).substr(key.find('.') + 1); }
+  /// Whether the field holds a value, not the default that stands for "not given".
+  bool has_value() const { return if_not_given.empty() || !is_default(); }
+};
+
+/// Every option, section by section. The options refer to the fields of `config`, which must outlive them and
+/// holds the defaults at this moment.
+std::vector<Option> declare_options(Config& config, const KnownNames& names);
+
+/// "expected a number above 0, found -1"; with a near choice: "; did you mean 'adam'?". `text`: the value as
+/// `assign` would take it; `found`: the same in the words of the error.
+std::string describe_refusal(const Option& option, std::string_view text, std::string_view found);
+
+/// The key that was probably meant: the same name in another section, else the nearest one, else "".
+std::string nearest_key(std::string_view wanted, std::span<const Option> options);
+
+}  // namespace lockstep

@@ -1,0 +1,119 @@
+// The types that an option's field may have: how each is read from text, written as text, and called in
+// errors. The text is the same in TOML (without the quotes and brackets) and on the command line.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "lockstep/base/types.h"
+#include "lockstep/data/options.h"
+#include "lockstep/dist/options.h"
+#include "lockstep/train/options.h"
+
+namespace lockstep {
+
+/// What a TOML value must be to fit an option.
+enum class ValueKind { kText, kBoolean, kWholeNumber, kNumber, kNumberList };
+
+/// `noun`: "a number"; `parse`: nothing if the text is no such value; `text`: parse(text(value)) == value.
+template <class T>
+struct ValueType;
+
+template <>
+struct ValueType<std::string> {
+  static constexpr ValueKind kKind = ValueKind::kText;
+  static constexpr std::string_view kNoun = "text";
+  /// Any UTF-8 without a zero byte: what a TOML string can hold and a path may be.
+  static std::optional<std::string> parse(std::string_view text);
+  static std::string text(const std::string& value) { return value; }
+};
+
+template <>
+struct ValueType<bool> {
+  static constexpr ValueKind kKind = ValueKind::kBoolean;
+  static constexpr std::string_view kNoun = "true or false";
+  static std::optional<bool> parse(std::string_view text);
+  static std::string text(bool value) { return value ? "true" : "false"; }
+};
+
+template <>
+struct ValueType<Index> {
+  static constexpr ValueKind kKind = ValueKind::kWholeNumber;
+  static constexpr std::string_view kNoun = "a whole number";
+  static std::optional<Index> parse(std::string_view text);
+  static std::string text(Index value) { return std::to_string(value); }
+};
+
+template <>
+struct ValueType<double> {
+  static constexpr ValueKind kKind = ValueKind::kNumber;
+  static constexpr std::string_view kNoun = "a number";
+  /// Finite numbers only.
+  static std::optional<double> parse(std::string_view text);
+  /// The shortest text that is read as the same bits.
+  static std::string text(double value);
+};
+
+/// "0.1,0.2": at least one number.
+template <>
+struct ValueType<std::vector<double>> {
+  static constexpr ValueKind kKind = ValueKind::kNumberList;
+  static constexpr std::string_view kNoun = "a number or a list of numbers";
+  static std::optional<std::vector<double>> parse(std::string_view text);
+  static std::string text(const std::vector<double>& value);
+};
+
+/// The names of an enum's values in the config.
+template <class E>
+struct EnumName {
+  E value;
+  std::string_view name;
+};
+template <class E>
+inline constexpr std::array<EnumName<E>, 0> kEnumNames{};
+template <>
+inline constexpr auto kEnumNames<DataMode> = std::to_array<EnumName<DataMode>>({{DataMode::kShard, "shard"},
+                                                                                {DataMode::kFull, "full"}});
+template <>
+inline constexpr auto kEnumNames<Tail> = std::to_array<EnumName<Tail>>({{Tail::kKeep, "keep"},
+                                                                        {Tail::kDrop, "drop"}});
+template <>
+inline constexpr auto kEnumNames<Reduction> =
+    std::to_array<EnumName<Reduction>>({{Reduction::kNative, "native"}, {Reduction::kOrdered, "ordered"}});
+template <>
+inline constexpr auto kEnumNames<ProgressStyle> =
+    std::to_array<EnumName<ProgressStyle>>({{ProgressStyle::kAuto, "auto"},
+                                            {ProgressStyle::kLive, "live"},
+                                            {ProgressStyle::kPlain, "plain"},
+                                            {ProgressStyle::kNone, "none"}});
+
+template <class E>
+requires std::is_enum_v<E>
+struct ValueType<E> {
+  static constexpr ValueKind kKind = ValueKind::kText;
+  static std::optional<E> parse(std::string_view text) {
+    for (const auto& [value, name] : kEnumNames<E>) {
+      if (name == text) return value;
+    }
+    return std::nullopt;
+  }
+  static std::string text(E wanted) {
+    for (const auto& [value, name] : kEnumNames<E>) {
+      if (value == wanted) return std::string(name);
+    }
+    return "";
+  }
+  static std::vector<std::string> names() {
+    std::vector<std::string> names;
+    for (const EnumName<E>& entry : kEnumNames<E>) names.emplace_back(entry.name);
+    return names;
+  }
+};
+
+}  // namespace lockstep

@@ -1,0 +1,81 @@
+#include "lockstep/config/check.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+struct Alternative {
+  std::string key;
+  bool given = false;
+};
+
+void check_exactly_one(std::span<const Alternative> alternatives, std::string_view meaning) {
+  std::vector<std::string> keys;
+  std::vector<std::string> given;
+  for (const Alternative& alternative : alternatives) {
+    keys.push_back(alternative.key);
+    if (alternative.given) given.push_back(alternative.key);
+  }
+  if (given.size() == 1) return;
+  const std::string found =
+      given.empty() ? "none of them is given" : fmt::format("found {}", fmt::join(given, " and "));
+  throw ConfigError(fmt::format("give exactly one of {} ({}); {}", fmt::join(keys, ", "), meaning, found));
+}
+
+// The choices among names that no catalog holds.
+std::vector<Choice> built_in_choices(const Config& config) {
+  Choice init{"model.init", config.model.init, {}, {"model.init_std"}};
+  if (init.chosen == "normal") init.keys = init.all_keys;
+  Choice scaling{"train.lr_scaling", config.schedule.lr_scaling, {}, {"train.lr_reference_batch"}};
+  if (scaling.chosen != "none") scaling.keys = scaling.all_keys;
+  return {init, scaling};
+}
+
+std::vector<Choice> every_choice(const Config& config, std::span<const Choice> choices) {
+  std::vector<Choice> all = built_in_choices(config);
+  all.insert(all.end(), choices.begin(), choices.end());
+  return all;
+}
+
+std::string describe_no_effect(const std::string& key, const Choice& choice) {
+  const std::string kind = choice.chooser.substr(choice.chooser.find('.') + 1);
+  const std::string reads = choice.keys.empty() ? "which reads no keys of its own"
+                                                : fmt::format("which reads {}", fmt::join(choice.keys, ", "));
+  return fmt::format("{} has no effect with {} '{}', {}; remove it or change {}", key, kind, choice.chosen,
+                     reads, choice.chooser);
+}
+
+}  // namespace
+
+std::set<std::string> keys_without_effect(const Config& config, std::span<const Choice> choices) {
+  std::set<std::string> keys;
+  const std::vector<Choice> all = every_choice(config, choices);
+  for (const Choice& choice : all) keys.insert(choice.all_keys.begin(), choice.all_keys.end());
+  for (const Choice& choice : all) {
+    for (const std::string& key : choice.keys) keys.erase(key);
+  }
+  return keys;
+}
+
+void check_config(const Config& config, const std::set<std::string>& given, std::span<const Choice> choices) {
+  const TrainOptions& train = config.train;
+  check_exactly_one(std::vector<Alternative>{{"train.global_batch", train.global_batch != 0},
+                                             {"train.per_replica_batch", train.per_replica_batch != 0}},
+                    "samples per update, over all replicas or of each");
+  check_exactly_one(std::vector<Alternative>{{"train.epochs", train.epochs != 0},
+                                             {"train.steps", train.steps != 0},
+                                             {"train.samples", train.samples != 0}},
+                    "the length of the run");
+  const std::set<std::string> idle = keys_without_effect(config, choices);
+  for (const Choice& choice : every_choice(config, choices)) {
+    for (const std::string& key : choice.all_keys) {
+      if (idle.contains(key) && given.contains(key)) throw ConfigError(describe_no_effect(key, choice));
+    }
+  }
+}
+
+}  // namespace lockstep

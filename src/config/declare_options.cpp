@@ -1,0 +1,256 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "lockstep/config/limits.h"
+#include "lockstep/config/option.h"
+
+namespace lockstep {
+namespace {
+
+bool hold(const Limits& limits, double value) {
+  return limits.hold(value);
+}
+bool hold(const Limits& limits, Index value) {
+  return limits.hold(static_cast<double>(value));
+}
+bool hold(const Limits& limits, const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(), [&limits](double value) { return limits.hold(value); });
+}
+template <class T>
+bool hold(const Limits&, const T&) {
+  return true;
+}
+
+/// The declarations below read as a table: key, field, sentence, and what is special.
+class OptionList {
+ public:
+  /// A text, a number or numbers, true or false, or an enum.
+  template <class T>
+  Option& option(std::string key, T& field, std::string help, Limits limits = {}) {
+    using Type = ValueType<T>;
+    Option& added = add(std::move(key), std::move(help), Type::kKind);
+    if constexpr (std::is_enum_v<T>) {
+      offer(added, Type::names());
+    } else {
+      added.expected = fmt::format("{}{}{}", Type::kNoun, limits.words.empty() ? "" : " ", limits.words);
+    }
+    added.accepts = [limits = std::move(limits)](std::string_view text) {
+      const std::optional<T> value = Type::parse(text);
+      return value && hold(limits, *value);
+    };
+    added.assign = [&field](std::string_view text) { field = Type::parse(text).value(); };
+    added.text = [&field] { return Type::text(field); };
+    added.is_default = [&field, fallback = field] { return field == fallback; };
+    return added;
+  }
+
+  /// A text that must be one of `names`.
+  Option& choice(std::string key, std::string& field, std::string help, std::vector<std::string> names) {
+    Option& added = option(std::move(key), field, std::move(help));
+    offer(added, std::move(names));
+    added.accepts = [known = added.choices](std::string_view text) {
+      return std::find(known.begin(), known.end(), text) != known.end();
+    };
+    return added;
+  }
+
+  std::vector<Option> take() { return std::move(options_); }
+
+ private:
+  Option& add(std::string key, std::string help, ValueKind kind) {
+    Option& added = options_.emplace_back();
+    added.key = std::move(key);
+    added.help = std::move(help);
+    added.kind = kind;
+    return added;
+  }
+
+  static void offer(Option& option, std::vector<std::string> names) {
+    option.expected = fmt::format("one of '{}'", fmt::join(names, "', '"));
+    option.choices = std::move(names);
+  }
+
+  std::vector<Option> options_;
+};
+
+void declare_run(OptionList& list, RunOptions& run) {
+  list.option("run.dir", run.dir,
+              "Directory of the run: config, plan, metrics, log and weights; created, never overwritten")
+      .if_not_given = "required to train";
+  list.option("run.seed", run.seed, "Seed of all random numbers: weights, order of samples, synthetic data",
+              at_least(0));
+  list.option("run.progress", run.progress,
+              "How training is shown: a live line, plain lines, nothing, or what suits the terminal");
+  list.option("run.log_every", run.log_every, "Steps between two lines of metrics", at_least(1));
+}
+
+void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) {
+  list.choice("data.format", data.format, "Format of the data files", names.formats).if_not_given =
+      "by the extension of data.train";
+  list.option("data.train", data.train, "File of the training samples").if_not_given = "required by files";
+  list.option("data.train_labels", data.train_labels, "File of their labels").if_not_given = "none";
+  list.option("data.validation", data.validation, "File of the samples evaluated during training")
+      .if_not_given = "no validation";
+  list.option("data.validation_labels", data.validation_labels, "File of their labels").if_not_given = "none";
+  list.option("data.test", data.test, "File of the samples evaluated at the end").if_not_given = "no test";
+  list.option("data.test_labels", data.test_labels, "File of their labels").if_not_given = "none";
+  list.option("data.mode", data.mode,
+              "shard: the replicas divide the samples; full: every replica walks all of them, so an epoch is "
+              "as many times longer as there are replicas");
+  list.option("data.mean", data.mean,
+              "Subtracted from each feature as read; one number for all features or one for each");
+  list.option("data.std", data.std,
+              "Divides each feature after the mean is subtracted; one number for all or one for each",
+              above(0));
+  list.option("data.prefetch", data.prefetch, "Steps of samples prepared ahead, on a thread of their own",
+              at_least(1));
+  SyntheticOptions& synthetic = data.synthetic;
+  list.option("data.synthetic_rows", synthetic.rows, "Training samples to make up", at_least(1))
+      .if_not_given = "required by format 'synthetic'";
+  list.option("data.synthetic_validation_rows", synthetic.validation_rows, "Validation samples to make up",
+              at_least(0));
+  list.option("data.synthetic_test_rows", synthetic.test_rows, "Test samples to make up", at_least(0));
+  list.option("data.synthetic_features", synthetic.features, "Numbers in a made-up sample", at_least(1));
+  list.option("data.synthetic_classes", synthetic.classes, "Classes of the made-up samples", at_least(2));
+  list.option("data.synthetic_noise", synthetic.noise,
+              "Standard deviation of the made-up samples around the centre of their class", at_least(0));
+}
+
+void declare_model(OptionList& list, ModelOptions& model) {
+  list.option("model.layers", model.layers,
+              "The layers, from the input on, such as \"dense(256) relu dense(10)\"")
+      .if_not_given = "required";
+  list.choice("model.init", model.init, "Random numbers that the weights start from",
+              {"he", "xavier", "normal", "zero"});
+  list.option("model.init_std", model.init_std, "Standard deviation of the weights with init 'normal'",
+              above(0));
+}
+
+void declare_optimizer(OptionList& list, OptimizerOptions& optimizer, const KnownNames& names) {
+  list.choice("train.optimizer", optimizer.optimizer, "How a gradient becomes a change of the weights",
+              names.optimizers);
+  list.option("train.momentum", optimizer.momentum, "Share of the last change that the next one keeps",
+              from_to_below(0, 1));
+  list.option("train.nesterov", optimizer.nesterov, "Take the gradient where the momentum leads");
+  list.option("train.beta1", optimizer.beta1, "Decay per step of the mean of the gradients",
+              from_to_below(0, 1));
+  list.option("train.beta2", optimizer.beta2, "Decay per step of the mean of their squares",
+              from_to_below(0, 1));
+  list.option("train.epsilon", optimizer.epsilon,
+              "Added to the root of the mean square, so that no division is by zero", above(0));
+  list.option("train.rho", optimizer.rho, "Decay per step of the mean of the squared gradients (rmsprop)",
+              from_to_below(0, 1));
+  list.option("train.weight_decay", optimizer.weight_decay,
+              "Pull of the weights towards zero; biases are spared; 0 is off", at_least(0));
+  list.option("train.clip_norm", optimizer.clip_norm,
+              "Longest gradient, as the norm over all weights: a longer one is scaled down to it; 0 is off",
+              at_least(0));
+}
+
+void declare_schedule(OptionList& list, ScheduleOptions& schedule, const KnownNames& names) {
+  list.option("train.lr", schedule.lr, "Learning rate before scaling and schedule, per step", above(0));
+  list.choice("train.lr_scaling", schedule.lr_scaling,
+              "Multiplies train.lr by global batch / train.lr_reference_batch, or by the root of that",
+              {"none", "linear", "sqrt"});
+  list.option("train.lr_reference_batch", schedule.lr_reference_batch,
+              "Samples per step that train.lr was chosen for", at_least(1));
+  list.choice("train.schedule", schedule.schedule, "How the learning rate goes on after the warm-up",
+              names.schedules);
+  list.option("train.warmup", schedule.warmup,
+              "Time over which the learning rate rises to its peak: \"5 epochs\", \"500 steps\", \"64000 "
+              "samples\"");
+  list.option("train.warmup_from", schedule.warmup_from, "Share of the peak that the warm-up starts from",
+              between(0, 1));
+  list.option("train.decay_every", schedule.decay_every,
+              "Time between two falls of the learning rate with schedule 'step', as in train.warmup");
+  list.option("train.decay_factor", schedule.decay_factor,
+              "Multiplies the learning rate at each fall of schedule 'step'", above(0));
+  list.option("train.decay_power", schedule.decay_power,
+              "Power of schedule 'polynomial'; 1 is a straight line", above(0));
+  list.option("train.end_lr", schedule.end_lr,
+              "Learning rate at the end of the run with schedules 'polynomial' and 'cosine'", at_least(0));
+}
+
+void declare_train(OptionList& list, Config& config, const KnownNames& names) {
+  list.choice("train.loss", config.loss.loss, "What training makes small", names.losses);
+  list.option("train.label_smoothing", config.loss.label_smoothing,
+              "Share of each label that is spread over all classes", from_to_below(0, 1));
+  list.option("train.huber_delta", config.loss.huber_delta,
+              "Error above which the Huber loss grows as a line, in units of the target", above(0));
+  declare_optimizer(list, config.optimizer, names);
+  declare_schedule(list, config.schedule, names);
+  TrainOptions& train = config.train;
+  list.option("train.epochs", train.epochs,
+              "Length of the run in epochs: passes over the data, by all replicas together with data.mode "
+              "'shard', by each of them with 'full'",
+              above(0))
+      .if_not_given = "steps or samples";
+  list.option("train.steps", train.steps, "Length of the run in updates of the weights", at_least(1))
+      .if_not_given = "epochs or samples";
+  list.option("train.samples", train.samples, "Length of the run in samples, over all replicas", at_least(1))
+      .if_not_given = "epochs or steps";
+  list.option("train.global_batch", train.global_batch, "Samples per update, over all replicas", at_least(1))
+      .if_not_given = "per_replica_batch";
+  list.option("train.per_replica_batch", train.per_replica_batch,
+              "Samples per update and replica: the global batch divided by the replicas", at_least(1))
+      .if_not_given = "global_batch";
+  list.option("train.replicas", train.replicas,
+              "Logical workers, which alone decide the numbers; fix them to get the same on any rank count",
+              at_least(1))
+      .if_not_given = "one per worker rank and thread";
+  list.option("train.threads", train.threads, "Threads of a rank, which share its replicas", at_least(1));
+  list.option("train.accumulate", train.accumulate,
+              "Parts that the batch of a step is cut into, to need less memory; the update stays the same",
+              at_least(1));
+  list.option("train.tail", train.tail,
+              "Samples after the last full batch of an epoch: keep them as a short batch, or drop them");
+}
+
+void declare_eval(OptionList& list, EvalOptions& eval) {
+  list.option("eval.every_epochs", eval.every_epochs, "Epochs between two evaluations on the validation data",
+              above(0));
+  list.option("eval.batch", eval.batch, "Samples evaluated at a time on a rank; changes memory, no result",
+              at_least(1));
+  list.option("eval.top_k", eval.top_k, "A guess counts in top-k when the label is among this many best",
+              at_least(1));
+}
+
+void declare_distribute(OptionList& list, DistOptions& distribute, const KnownNames& names) {
+  list.choice("distribute.strategy", distribute.strategy, "How gradients become weights on all ranks",
+              names.strategies);
+  list.option("distribute.reduction", distribute.reduction,
+              "native: MPI adds the gradients, fast; ordered: along one fixed tree, so that any rank count "
+              "gives the same bits");
+  list.option("distribute.bucket_kib", distribute.bucket_kib,
+              "Gradient that travels together, in KiB; small buckets start earlier, large ones cost less",
+              at_least(1));
+}
+
+void declare_debug(OptionList& list, DebugOptions& debug) {
+  list.option("debug.fail_rank", debug.fail_rank, "Rank that fails on purpose, for tests", at_least(0))
+      .if_not_given = "no rank";
+  list.option("debug.fail_step", debug.fail_step, "Step before which it fails", at_least(0));
+  list.option("debug.delay_rank", debug.delay_rank, "Rank that is slowed down on purpose, for tests",
+              at_least(0))
+      .if_not_given = "no rank";
+  list.option("debug.delay_ms", debug.delay_ms, "Milliseconds that it sleeps in each step", at_least(0));
+}
+
+}  // namespace
+
+std::vector<Option> declare_options(Config& config, const KnownNames& names) {
+  OptionList list;
+  declare_run(list, config.run);
+  declare_data(list, config.data, names);
+  declare_model(list, config.model);
+  declare_train(list, config, names);
+  declare_eval(list, config.eval);
+  declare_distribute(list, config.distribute, names);
+  declare_debug(list, config.debug);
+  return list.take();
+}
+
+}  // namespace lockstep

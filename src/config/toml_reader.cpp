@@ -1,0 +1,185 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <sstream>
+
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/config/toml.h"
+
+namespace lockstep {
+namespace {
+
+struct Problem {
+  std::size_t line = 0;
+  std::string text;
+};
+
+std::optional<std::string> number_text(const toml::node& node) {
+  if (const auto* whole = node.as_integer()) return ValueType<Index>::text(whole->get());
+  if (const auto* number = node.as_floating_point()) return ValueType<double>::text(number->get());
+  return std::nullopt;
+}
+
+std::optional<std::string> number_list_text(const toml::node& node) {
+  const toml::array* array = node.as_array();
+  if (!array) return number_text(node);
+  std::vector<std::string> texts;
+  for (const toml::node& element : *array) {
+    const auto text = number_text(element);
+    if (!text) return std::nullopt;
+    texts.push_back(*text);
+  }
+  return fmt::format("{}", fmt::join(texts, ","));
+}
+
+// The value as the text that an option takes; nothing if the TOML type does not fit.
+std::optional<std::string> value_text(const toml::node& node, ValueKind kind) {
+  switch (kind) {
+    case ValueKind::kText:
+      return node.value_exact<std::string>();
+    case ValueKind::kBoolean:
+      if (!node.is_boolean()) return std::nullopt;
+      return ValueType<bool>::text(node.as_boolean()->get());
+    case ValueKind::kWholeNumber:
+      return node.is_integer() ? number_text(node) : std::nullopt;
+    case ValueKind::kNumber:
+      return number_text(node);
+    case ValueKind::kNumberList:
+      return number_list_text(node);
+  }
+  return std::nullopt;
+}
+
+std::string describe_value(const toml::node& node) {
+  if (const auto number = number_text(node)) return *number;
+  if (const auto* text = node.as_string()) return fmt::format("the string {}", toml_string(text->get()));
+  if (node.is_boolean()) return node.as_boolean()->get() ? "true" : "false";
+  if (node.is_table()) return "a section";
+  if (const auto* array = node.as_array()) {
+    return array->empty() ? "an empty list" : fmt::format("a list of {}", array->size());
+  }
+  return node.is_time() ? "a time of day" : "a date";
+}
+
+// Goes through one document and collects the items for CLI11 and everything that is wrong.
+class Reading {
+ public:
+  explicit Reading(std::span<const Option> options) : options_(options) {
+    for (const Option& option : options) {
+      if (sections_.empty() || sections_.back() != option.section()) {
+        sections_.emplace_back(option.section());
+      }
+    }
+  }
+
+  void read(const toml::table& document) {
+    for (const auto& [name, node] : document) {
+      const std::size_t line = name.source().begin.line;
+      const bool is_section = std::find(sections_.begin(), sections_.end(), name.str()) != sections_.end();
+      const toml::table* section = node.as_table();
+      if (is_section && section) {
+        read_section(name.str(), *section);
+      } else if (is_section) {
+        add_problem(line,
+                    fmt::format("expected a section, [{}], found {}", name.str(), describe_value(node)));
+      } else if (section) {
+        add_problem(line, unknown_section(name.str()));
+      } else {
+        add_problem(line, unknown_key(name.str()));
+      }
+    }
+  }
+
+  std::vector<CLI::ConfigItem> take_items() { return std::move(items_); }
+
+  /// In the order of lines; toml++ hands out the keys in alphabetical order.
+  std::vector<Problem> take_problems() {
+    std::stable_sort(problems_.begin(), problems_.end(),
+                     [](const Problem& a, const Problem& b) { return a.line < b.line; });
+    return std::move(problems_);
+  }
+
+ private:
+  void read_section(std::string_view section, const toml::table& table) {
+    for (const auto& [name, node] : table) {
+      const std::size_t line = name.source().begin.line;
+      const std::string key = fmt::format("{}.{}", section, name.str());
+      const auto option = std::find_if(options_.begin(), options_.end(),
+                                       [&key](const Option& candidate) { return candidate.key == key; });
+      if (option == options_.end()) {
+        add_problem(line, unknown_key(key));
+      } else {
+        read_value(*option, node, line);
+      }
+    }
+  }
+
+  void read_value(const Option& option, const toml::node& node, std::size_t line) {
+    const std::optional<std::string> text = value_text(node, option.kind);
+    if (text && option.accepts(*text)) {
+      items_.push_back({{}, option.key, {*text}});
+    } else {
+      const std::string refusal = describe_refusal(option, text.value_or(""), describe_value(node));
+      add_problem(line, fmt::format("{}: {}", option.key, refusal));
+    }
+  }
+
+  std::string unknown_key(std::string_view key) const {
+    const std::string nearest = nearest_key(key, options_);
+    const std::string hint =
+        nearest.empty() ? "'trainer --help-all' lists every key" : fmt::format("did you mean '{}'?", nearest);
+    return fmt::format("unknown key '{}'; {}", key, hint);
+  }
+
+  std::string unknown_section(std::string_view name) const {
+    const std::string nearest = nearest_name(name, sections_);
+    const std::string hint = nearest.empty() ? "" : fmt::format("; did you mean [{}]?", nearest);
+    return fmt::format("unknown section [{}]{} (known: {})", name, hint, fmt::join(sections_, ", "));
+  }
+
+  void add_problem(std::size_t line, std::string text) { problems_.push_back({line, std::move(text)}); }
+
+  std::span<const Option> options_;
+  std::vector<std::string> sections_;
+  std::vector<CLI::ConfigItem> items_;
+  std::vector<Problem> problems_;
+};
+
+std::string line_of(const std::string& text, std::size_t number) {
+  std::istringstream in(text);
+  std::string line;
+  for (std::size_t i = 0; i < number; ++i) std::getline(in, line);
+  return line;
+}
+
+toml::table parse(const std::string& text, const std::string& file) {
+  try {
+    return toml::parse(text, file);
+  } catch (const toml::parse_error& error) {
+    const std::size_t line = error.source().begin.line;
+    throw ConfigError(
+        fmt::format("{}:{}: not valid TOML: {}\n  {}", file, line, error.description(), line_of(text, line)));
+  }
+}
+
+}  // namespace
+
+std::vector<CLI::ConfigItem> TomlFormat::from_config(std::istream& in) const {
+  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  Reading reading(options_);
+  reading.read(parse(text, file_));
+  const std::vector<Problem> problems = reading.take_problems();
+  if (problems.empty()) return reading.take_items();
+  std::vector<std::string> lines;
+  for (const Problem& problem : problems) {
+    lines.push_back(fmt::format("{}:{}: {}", file_, problem.line, problem.text));
+  }
+  throw ConfigError(fmt::format("{}", fmt::join(lines, "\n")));
+}
+
+}  // namespace lockstep

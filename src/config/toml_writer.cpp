@@ -1,0 +1,73 @@
+#include <fmt/format.h>
+
+#include "lockstep/base/hash.h"
+#include "lockstep/config/toml.h"
+
+namespace lockstep {
+namespace {
+
+std::string spaced_list(std::string_view texts) {
+  std::string list;
+  for (const char c : texts) list += c == ',' ? std::string(", ") : std::string(1, c);
+  return list;
+}
+
+std::string toml_line(const Option& option, bool has_effect) {
+  if (!option.has_value()) return fmt::format("# {} is not given: {}\n", option.name(), option.if_not_given);
+  const std::string line = fmt::format("{} = {}", option.name(), toml_value(option));
+  return has_effect ? line + "\n" : fmt::format("# {}: without effect here\n", line);
+}
+
+std::string options_as_toml(std::span<const Option> options, const std::set<std::string>& without_effect) {
+  std::string toml = "# Every option of the run, written by trainer; can be used as a config.\n";
+  std::string_view section;
+  for (const Option& option : options) {
+    if (option.section() != section) {
+      section = option.section();
+      toml += fmt::format("\n[{}]\n", section);
+    }
+    toml += toml_line(option, !without_effect.contains(option.key));
+  }
+  return toml;
+}
+
+}  // namespace
+
+std::string toml_string(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      quoted += {'\\', c};
+    } else if (code < 0x20 || code == 0x7f) {
+      quoted += fmt::format("\\u{:04X}", code);
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
+
+std::string toml_value(const Option& option) {
+  const std::string text = option.text();
+  if (option.kind == ValueKind::kText) return toml_string(text);
+  if (option.kind == ValueKind::kNumberList) return fmt::format("[{}]", spaced_list(text));
+  return text;
+}
+
+std::string TomlFormat::to_config(const CLI::App*, bool, bool, std::string) const {
+  return options_as_toml(options_, {});
+}
+
+std::string to_toml(const Config& config, const std::set<std::string>& without_effect) {
+  Config shown;
+  const std::vector<Option> options = declare_options(shown, {});  // on the defaults, to tell what is one
+  shown = config;
+  return options_as_toml(options, without_effect);
+}
+
+std::uint64_t config_hash(const Config& config) {
+  return hash_text(to_toml(config));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,93 @@
+#include "lockstep/config/value.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <cmath>
+#include <system_error>
+
+namespace lockstep {
+namespace {
+
+template <class Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number value{};
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+// Length in bytes of the UTF-8 character that `text` starts with, 0 if it starts with none. The ranges are
+// those of table 3-7 of the Unicode standard: no overlong forms, no surrogates, nothing above U+10FFFF.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [text](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  const auto within = [&byte](std::size_t i, unsigned low, unsigned high) {
+    return low <= byte(i) && byte(i) <= high;
+  };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return 1;
+  if (lead < 0xc2 || lead > 0xf4) return 0;
+  if (lead < 0xe0) return within(1, 0x80, 0xbf) ? 2 : 0;
+  if (lead < 0xf0) {
+    const bool second = within(1, lead == 0xe0 ? 0xa0 : 0x80, lead == 0xed ? 0x9f : 0xbf);
+    return second && within(2, 0x80, 0xbf) ? 3 : 0;
+  }
+  const bool second = within(1, lead == 0xf0 ? 0x90 : 0x80, lead == 0xf4 ? 0x8f : 0xbf);
+  return second && within(2, 0x80, 0xbf) && within(3, 0x80, 0xbf) ? 4 : 0;
+}
+
+}  // namespace
+
+std::optional<std::string> ValueType<std::string>::parse(std::string_view text) {
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t length = utf8_length(rest);
+    if (length == 0 || rest.front() == '\0') return std::nullopt;
+    rest.remove_prefix(length);
+  }
+  return std::string(text);
+}
+
+std::optional<bool> ValueType<bool>::parse(std::string_view text) {
+  if (text == "true") return true;
+  if (text == "false") return false;
+  return std::nullopt;
+}
+
+std::optional<Index> ValueType<Index>::parse(std::string_view text) {
+  return parse_number<Index>(text);
+}
+
+std::optional<double> ValueType<double>::parse(std::string_view text) {
+  const std::optional<double> value = parse_number<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
+}
+
+std::string ValueType<double>::text(double value) {
+  std::string text = fmt::format("{}", value);
+  if (text.find_first_of(".en") == std::string::npos) text += ".0";
+  return text;
+}
+
+std::optional<std::vector<double>> ValueType<std::vector<double>>::parse(std::string_view text) {
+  std::vector<double> values;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const auto value = ValueType<double>::parse(text.substr(begin, end - begin));
+    if (!value) return std::nullopt;
+    values.push_back(*value);
+    begin = end + 1;
+  }
+  return values;
+}
+
+std::string ValueType<std::vector<double>>::text(const std::vector<double>& values) {
+  std::vector<std::string> texts;
+  for (const double value : values) texts.push_back(ValueType<double>::text(value));
+  return fmt::format("{}", fmt::join(texts, ","));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,107 @@
+// Rules over several options.
+#include "lockstep/config/check.h"
+
+#include <gtest/gtest.h>
+
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+struct Entry {
+  std::string name;
+  std::vector<std::string> options;
+};
+
+Config valid_config() {
+  Config config;
+  config.train.epochs = 1;
+  config.train.global_batch = 8;
+  return config;
+}
+
+std::vector<Choice> choices(const std::string& optimizer, const std::string& loss = "huber") {
+  static const std::vector<Entry> optimizers{{"sgd", {"train.momentum", "train.weight_decay"}},
+                                             {"adam", {"train.beta1", "train.beta2", "train.weight_decay"}}};
+  static const std::vector<Entry> losses{{"huber", {"train.huber_delta"}}, {"mean_squared_error", {}}};
+  return {choice_in<Entry>(optimizers, "train.optimizer", optimizer),
+          choice_in<Entry>(losses, "train.loss", loss)};
+}
+
+std::string error_of(const Config& config, const std::set<std::string>& given = {},
+                     const std::vector<Choice>& in_use = choices("sgd")) {
+  try {
+    check_config(config, given, in_use);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(CheckConfig, AcceptsAValidOne) {
+  EXPECT_EQ(error_of(valid_config(), {"train.momentum", "train.lr", "train.weight_decay"}), "no error");
+}
+
+TEST(CheckConfig, WantsExactlyOneBatchSize) {
+  Config config = valid_config();
+  config.train.per_replica_batch = 2;
+  EXPECT_EQ(error_of(config),
+            "give exactly one of train.global_batch, train.per_replica_batch (samples per update, over all "
+            "replicas or of each); found train.global_batch and train.per_replica_batch");
+  config.train.global_batch = 0;
+  EXPECT_EQ(error_of(config), "no error");
+  config.train.per_replica_batch = 0;
+  EXPECT_EQ(error_of(config),
+            "give exactly one of train.global_batch, train.per_replica_batch (samples per update, over all "
+            "replicas or of each); none of them is given");
+}
+
+TEST(CheckConfig, WantsExactlyOneLength) {
+  Config config = valid_config();
+  config.train.samples = 100;
+  EXPECT_EQ(error_of(config),
+            "give exactly one of train.epochs, train.steps, train.samples (the length of the run); found "
+            "train.epochs and train.samples");
+  config.train.epochs = 0;
+  EXPECT_EQ(error_of(config), "no error");
+  config.train.samples = 0;
+  EXPECT_EQ(
+      error_of(config),
+      "give exactly one of train.epochs, train.steps, train.samples (the length of the run); none of them "
+      "is given");
+}
+
+TEST(CheckConfig, RefusesKeysThatTheChosenEntryDoesNotRead) {
+  EXPECT_EQ(error_of(valid_config(), {"train.momentum"}, choices("adam")),
+            "train.momentum has no effect with optimizer 'adam', which reads train.beta1, train.beta2, "
+            "train.weight_decay; remove it or change train.optimizer");
+  EXPECT_EQ(error_of(valid_config(), {"train.huber_delta"}, choices("sgd", "mean_squared_error")),
+            "train.huber_delta has no effect with loss 'mean_squared_error', which reads no keys of its own; "
+            "remove it or change train.loss");
+  EXPECT_EQ(error_of(valid_config(), {"train.weight_decay"}, choices("adam")), "no error");
+}
+
+TEST(CheckConfig, RefusesKeysThatInitAndScalingLeaveIdle) {
+  Config config = valid_config();
+  EXPECT_EQ(
+      error_of(config, {"model.init_std"}),
+      "model.init_std has no effect with init 'he', which reads no keys of its own; remove it or change "
+      "model.init");
+  config.model.init = "normal";
+  EXPECT_EQ(error_of(config, {"model.init_std"}), "no error");
+  EXPECT_NE(error_of(config, {"train.lr_reference_batch"}), "no error");
+  config.schedule.lr_scaling = "linear";
+  EXPECT_EQ(error_of(config, {"train.lr_reference_batch"}), "no error");
+}
+
+TEST(KeysWithoutEffect, AreThoseThatNoChosenEntryReads) {
+  const std::set<std::string> idle{"model.init_std", "train.lr_reference_batch", "train.beta1",
+                                   "train.beta2"};
+  EXPECT_EQ(keys_without_effect({}, choices("sgd")), idle);
+  // A key that two catalogs know has an effect if either of the chosen entries reads it.
+  const std::vector<Choice> two{{"a.x", "one", {"a.shared"}, {"a.shared"}}, {"a.y", "two", {}, {"a.shared"}}};
+  EXPECT_FALSE(keys_without_effect({}, two).contains("a.shared"));
+}
+
+}  // namespace
+}  // namespace lockstep

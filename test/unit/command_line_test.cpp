@@ -1,0 +1,185 @@
+// The command line: its commands, what each mistake is told, and that it wins over the file.
+#include "lockstep/config/command_line.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "support/known_names.h"
+#include "support/seed.h"
+#include "support/temporary_directory.h"
+
+namespace lockstep {
+namespace {
+
+using Command = CommandLine::Command;
+using Arguments = std::vector<std::string>;
+
+CommandLine parse(const Arguments& arguments) {
+  return parse_command_line(arguments, test::known_names());
+}
+
+LoadedConfig load(const Arguments& flags, const std::string& text) {
+  Arguments arguments{"--config", "run.toml"};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  return load_config(parse(arguments), {"run.toml", text}, test::known_names());
+}
+
+std::string error_of(const Arguments& arguments) {
+  try {
+    parse(arguments);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(CommandLine, KnowsItsCommands) {
+  EXPECT_EQ(parse({"--config", "a.toml"}).command, Command::kTrain);
+  EXPECT_EQ(parse({"--config", "a.toml"}).config_file, "a.toml");
+  EXPECT_EQ(parse({"reference"}).command, Command::kReference);
+  EXPECT_EQ(parse({"--version"}).command, Command::kVersion);
+  const CommandLine plan = parse({"plan", "--config=a.toml", "--np", "1,2,8", "--train.global_batch", "64"});
+  EXPECT_EQ(plan.command, Command::kPlan);
+  EXPECT_EQ(plan.config_file, "a.toml");
+  EXPECT_EQ(plan.plan_np, (std::vector<Index>{1, 2, 8}));
+  EXPECT_EQ(parse({"--config", "a.toml", "plan"}).plan_np, std::vector<Index>{1});
+  const CommandLine eval = parse({"eval", "--model", "runs/a", "--eval.batch", "5"});
+  EXPECT_EQ(eval.command, Command::kEval);
+  EXPECT_EQ(eval.eval_model, "runs/a");
+}
+
+TEST(CommandLine, HelpWinsOverEveryMistakeButAMissingValue) {
+  EXPECT_EQ(parse({"-h"}).command, Command::kHelp);
+  EXPECT_EQ(parse({"plan", "--help"}).command, Command::kHelp);
+  EXPECT_EQ(parse({"--train.lr", "x", "--help", "--foo"}).command, Command::kHelp);
+  EXPECT_EQ(parse({"--help-all"}).command, Command::kHelpAll);
+}
+
+TEST(CommandLine, NamesTheNearestOptionOrCommand) {
+  EXPECT_EQ(error_of({"--train.lrr", "1"}), "--train.lrr: unknown option; did you mean '--train.lr'?");
+  EXPECT_EQ(error_of({"--train.lrr=1"}), "--train.lrr: unknown option; did you mean '--train.lr'?");
+  EXPECT_EQ(error_of({"--eval.bach", "1"}), "--eval.bach: unknown option; did you mean '--eval.batch'?");
+  EXPECT_EQ(error_of({"--lr", "1"}), "--lr: unknown option; did you mean '--train.lr'?");
+  EXPECT_EQ(error_of({"-lr", "1"}), "-lr: unknown option; did you mean '--train.lr'?");
+  EXPECT_EQ(error_of({"--confg", "a.toml"}), "--confg: unknown option; did you mean '--config'?");
+  EXPECT_EQ(error_of({"--colour_of_the_sky"}),
+            "--colour_of_the_sky: unknown option; 'trainer --help-all' lists them");
+  EXPECT_EQ(error_of({"pln"}),
+            "unknown command 'pln'; did you mean 'plan'? (known: plan, eval, reference; none trains)");
+  EXPECT_EQ(error_of({"a.toml"}), "unexpected 'a.toml'; did you mean --config a.toml?");
+  EXPECT_EQ(error_of({"--train.lrr", "1", "plan"}),
+            "--train.lrr: unknown option; did you mean '--train.lr'?");
+  EXPECT_EQ(error_of({"plan", "more"}), "unexpected argument 'more'; 'trainer --help' shows the usage");
+}
+
+TEST(CommandLine, ChecksValuesBeforeAnyFileIsRead) {
+  EXPECT_EQ(error_of({"--train.lr", "abc"}), "--train.lr: expected a number above 0, found 'abc'");
+  EXPECT_EQ(error_of({"--train.lr", "-1"}), "--train.lr: expected a number above 0, found '-1'");
+  EXPECT_EQ(error_of({"--train.lr", "--train.epochs", "1"}),
+            "--train.lr: expected a number above 0, found '--train.epochs'");
+  EXPECT_EQ(error_of({"--train.lr="}), "--train.lr: expected a number above 0, found ''");
+  EXPECT_EQ(error_of({"--train.lr"}), "--train.lr: a value is missing after it: expected a number above 0");
+  EXPECT_EQ(error_of({"--config"}), "--config: a value is missing after it");
+  EXPECT_EQ(error_of({"--train.optimizer", "adm"}),
+            "--train.optimizer: expected one of 'sgd', 'adam', found 'adm'; did you mean 'adam'?");
+}
+
+TEST(CommandLine, SaysWhatACommandNeeds) {
+  EXPECT_EQ(error_of({}),
+            "no config file given; usage: mpirun -np N trainer --config FILE\n"
+            "configs/ has examples, and 'trainer --help' shows the options");
+  EXPECT_EQ(error_of({"plan", "--np", "2"}),
+            "no config file given; usage: trainer plan --config FILE --np 1,2,4,8\n"
+            "configs/ has examples, and 'trainer --help' shows the options");
+  EXPECT_EQ(error_of({"eval"}),
+            "no model given; usage: trainer eval --model RUN, where RUN is the directory of a run");
+  EXPECT_EQ(error_of({"--config", "a", "--np", "2"}),
+            "--np belongs to 'trainer plan'; mpirun -np sets the number of ranks of a run");
+  EXPECT_EQ(error_of({"--config", "a", "--model", "mlp"}),
+            "--model belongs to 'trainer eval'; layers are set with --model.layers");
+}
+
+TEST(CommandLine, ChecksTheWorldSizesOfPlan) {
+  for (const std::string np : {"x", "1,", ",1", "1,,2", "0", "-1", "1.5", "1 2"}) {
+    EXPECT_EQ(error_of({"plan", "--config", "a", "--np", np}),
+              "--np: expected numbers of ranks such as 1,2,4,8, found '" + np + "'");
+  }
+}
+
+TEST(CommandLine, AnyArgumentsParseOrAreAConfigError) {
+  std::mt19937_64 random(test::seed());
+  const Arguments words{"--config",   "a.toml",       "plan",        "eval",       "--np",
+                        "1,2",        "--model",      "--",          "-",          "",
+                        "=",          "--=",          "-h",          "-hx",        "-h=1",
+                        "--help=no",  "--version",    "--version=2", "-1",         "---",
+                        "--train.lr", "--train.lr=1", "-c",          "--train",    "--eval.x",
+                        "[a,b]",      "{}",           "%%",          "@",          "--data.mean=[1,2]",
+                        "/h",         "++",           "plan.x",      "--plan.x=1", "\xff",
+                        "reference"};
+  int parsed = 0;
+  for (int round = 0; round < 3000; ++round) {
+    Arguments arguments(1 + random() % 5);
+    for (std::string& argument : arguments) argument = words[random() % words.size()];
+    try {
+      load_config(parse(arguments), {}, test::known_names());
+      ++parsed;
+    } catch (const ConfigError&) {
+    } catch (const std::exception& error) {
+      FAIL() << error.what() << "\nfrom " << testing::PrintToString(arguments);
+    }
+  }
+  EXPECT_GT(parsed, 0);
+  EXPECT_LT(parsed, 3000);
+}
+
+TEST(ReadConfigFile, SaysWhyItCannot) {
+  const test::TemporaryDirectory directory;
+  const std::string file = (directory.path() / "fashion_mlp.toml").string();
+  const auto error_for = [](const std::string& name) -> std::string {
+    try {
+      return read_config_file(name).text;
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(error_for(file),
+            "--config: cannot open '" + file + "': No such file or directory; configs/ has examples");
+  write_file_atomically(file, "[run]\n");
+  EXPECT_EQ(error_for(file), "[run]\n");
+  const std::string typo = (directory.path() / "fashion_mpl.toml").string();
+  EXPECT_EQ(error_for(typo),
+            "--config: cannot open '" + typo + "': No such file or directory; did you mean '" + file + "'?");
+}
+
+TEST(LoadConfig, TakesFlagsOverFileOverDefaults) {
+  const LoadedConfig loaded = load({"--train.lr", "0.5", "--data.validation=", "--data.mean", "1,2"},
+                                   "[train]\nlr = 0.1\nsteps = 9\n[data]\nvalidation = 'v'\nmean = [3]\n");
+  EXPECT_EQ(loaded.config.schedule.lr, 0.5);
+  EXPECT_EQ(loaded.config.train.steps, 9);
+  EXPECT_EQ(loaded.config.data.validation, "");
+  EXPECT_EQ(loaded.config.data.mean, (std::vector<double>{1, 2}));
+  EXPECT_EQ(loaded.config.optimizer.beta1, Config{}.optimizer.beta1);
+  const std::set<std::string> given{"train.lr", "train.steps", "data.validation", "data.mean"};
+  EXPECT_EQ(loaded.given, given);
+}
+
+TEST(LoadConfig, TakesTheLastOfSeveralFlags) {
+  EXPECT_EQ(load({"--train.lr", "0.5", "--train.lr", "0.25"}, "").config.schedule.lr, 0.25);
+}
+
+TEST(LoadConfig, TakesAFlagAndAKeyAsTheSameText) {
+  for (const std::string text : {"dense(10)", "[1,2]", "{}", "%%", "a,b", " a ", "\\n"}) {
+    EXPECT_EQ(load({"--model.layers", text}, "").config.model.layers, text);
+    EXPECT_EQ(load({}, "model.layers = '" + text + "'").config.model.layers, text);
+  }
+}
+
+TEST(LoadConfig, ChecksAKeyEvenWhereAFlagOverridesIt) {
+  EXPECT_THROW(load({"--train.lr", "0.5"}, "[train]\nlr = 'x'"), ConfigError);
+}
+
+}  // namespace
+}  // namespace lockstep

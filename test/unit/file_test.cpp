@@ -1,0 +1,103 @@
+// Whole files: what is written is read back, and what cannot be done leaves everything as it was.
+#include "lockstep/base/file.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <functional>
+
+#include "lockstep/base/errors.h"
+#include "support/temporary_directory.h"
+
+namespace lockstep {
+namespace {
+
+class File : public testing::Test {
+ protected:
+  std::filesystem::path path(const std::string& name) const { return directory.path() / name; }
+
+  std::ptrdiff_t files() const {
+    const std::filesystem::directory_iterator all(directory.path());
+    return std::distance(begin(all), end(all));
+  }
+
+  static std::string error_of(const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const DataError& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+
+  test::TemporaryDirectory directory;
+};
+
+TEST_F(File, IsReadAsItWasWritten) {
+  const std::string text("bytes \0\xff\r\n", 10);
+  write_file_atomically(path("a"), text);
+  EXPECT_EQ(read_file(path("a")), text);
+  EXPECT_EQ(file_bytes(path("a")), 10);
+  const std::array<std::string_view, 3> parts{"one ", "", "two"};
+  write_file_atomically(path("a"), parts);
+  EXPECT_EQ(read_file(path("a")), "one two");
+  write_file_atomically(path("a"), "");
+  EXPECT_EQ(read_file(path("a")), "");
+  EXPECT_EQ(files(), 1) << "a temporary file was left behind";
+}
+
+TEST_F(File, ReplacesTheWholeFileAndNotItsBytes) {
+  write_file_atomically(path("a"), "old");
+  std::filesystem::create_hard_link(path("a"), path("old"));
+  write_file_atomically(path("a"), "new");
+  EXPECT_EQ(read_file(path("a")), "new");
+  EXPECT_EQ(read_file(path("old")), "old");
+}
+
+TEST_F(File, MissingIsAnErrorWithPathAndReason) {
+  const std::string expected = "cannot open '" + path("none").string() + "': No such file or directory";
+  EXPECT_EQ(error_of([&] { read_file(path("none")); }), expected);
+  EXPECT_EQ(error_of([&] { file_bytes(path("none")); }), expected);
+}
+
+TEST_F(File, DirectoryIsNoFile) {
+  EXPECT_EQ(error_of([&] { read_file(directory.path()); }),
+            "cannot read '" + directory.path().string() + "': it is a directory");
+}
+
+TEST_F(File, UnusableNameIsADataError) {
+  write_file_atomically(path("a"), "text");
+  EXPECT_NE(error_of([&] { read_file(path("a/b")); }).find("Not a directory"), std::string::npos);
+  EXPECT_NE(error_of([&] { read_file(path(std::string(5000, 'x'))); }).find("File name too long"),
+            std::string::npos);
+}
+
+TEST_F(File, NothingIsLeftWhereNothingCanBeWritten) {
+  EXPECT_NE(
+      error_of([&] { write_file_atomically(path("no/such/a"), "text"); }).find("No such file or directory"),
+      std::string::npos);
+  write_file_atomically(path("file"), "text");
+  EXPECT_NE(error_of([&] { write_file_atomically(path("file/a"), "text"); }).find("Not a directory"),
+            std::string::npos);
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(File, DirectoryIsNotReplacedAndNoTemporaryIsLeft) {
+  std::filesystem::create_directories(path("taken/inside"));
+  EXPECT_NE(error_of([&] { write_file_atomically(path("taken"), "text"); }).find("cannot rename"),
+            std::string::npos);
+  EXPECT_TRUE(std::filesystem::is_directory(path("taken/inside")));
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(File, UnwritableDirectoryIsAnErrorWithItsReason) {
+  // Nobody, not even root, can make files here.
+  EXPECT_TRUE(error_of([] {
+                write_file_atomically("/proc/lockstep", "text");
+              }).starts_with("cannot create '/proc/lockstep"));
+}
+
+}  // namespace
+}  // namespace lockstep

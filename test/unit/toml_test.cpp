@@ -1,0 +1,260 @@
+// Reading a config file: what each mistake is told, and that nothing but ConfigError comes of any text.
+// Writing it: read again, it is the same Config.
+#include "lockstep/config/toml.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/config/command_line.h"
+#include "support/known_names.h"
+#include "support/seed.h"
+
+namespace lockstep {
+namespace {
+
+Config load(const std::string& text) {
+  return load_config({}, {"run.toml", text}, test::known_names()).config;
+}
+
+std::string error_of(const std::string& text) {
+  try {
+    load(text);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+constexpr const char* kValid = R"toml([run]
+dir = "runs/fashion_mlp"   # a comment
+seed = 7
+[data]
+format = "idx"
+train = "/usr/share/datasets/train-images-idx3-ubyte.gz"
+mode = "full"
+mean = 0.5
+std = [0.25, 1]
+[model]
+layers = "dense(256) relu dense(10)"
+[train]
+optimizer = "sgd"
+momentum = 0.9
+nesterov = true
+lr = 1
+epochs = 10
+global_batch = 128
+[distribute]
+reduction = "ordered"
+)toml";
+
+TEST(TomlReader, ReadsEveryType) {
+  const Config config = load(kValid);
+  EXPECT_EQ(config.run.dir, "runs/fashion_mlp");
+  EXPECT_EQ(config.run.seed, 7);
+  EXPECT_EQ(config.data.mode, DataMode::kFull);
+  EXPECT_EQ(config.data.mean, std::vector<double>{0.5});
+  EXPECT_EQ(config.data.std, (std::vector<double>{0.25, 1.0}));
+  EXPECT_TRUE(config.optimizer.nesterov);
+  EXPECT_EQ(config.schedule.lr, 1.0);
+  EXPECT_EQ(config.train.epochs, 10.0);
+  EXPECT_EQ(config.distribute.reduction, Reduction::kOrdered);
+}
+
+TEST(TomlReader, TakesOtherSpellingsOfTheSameKeys) {
+  EXPECT_EQ(load("train.lr = 0.5").schedule.lr, 0.5);
+  EXPECT_EQ(load("train = { lr = 0.5 }").schedule.lr, 0.5);
+  EXPECT_EQ(load("").schedule.lr, Config{}.schedule.lr);
+  EXPECT_EQ(load("[train]\nsteps = 1_000").train.steps, 1000);
+}
+
+TEST(TomlReader, NamesTheNearestKey) {
+  EXPECT_EQ(error_of("[train]\n\nlrr = 1"), "run.toml:3: unknown key 'train.lrr'; did you mean 'train.lr'?");
+  EXPECT_EQ(error_of("lr = 1"), "run.toml:1: unknown key 'lr'; did you mean 'train.lr'?");
+  EXPECT_EQ(error_of("[model]\nloss = 'x'"),
+            "run.toml:2: unknown key 'model.loss'; did you mean 'train.loss'?");
+  EXPECT_EQ(error_of("[train]\ncolour_of_the_sky = 1"),
+            "run.toml:2: unknown key 'train.colour_of_the_sky'; 'trainer --help-all' lists every key");
+}
+
+TEST(TomlReader, NamesTheNearestSection) {
+  EXPECT_EQ(
+      error_of("\n[trian]\nlr = 1"),
+      "run.toml:2: unknown section [trian]; did you mean [train]? (known: run, data, model, train, eval, "
+      "distribute, debug)");
+  EXPECT_EQ(error_of("[[train]]\nlr = 1"), "run.toml:1: expected a section, [train], found a list of 1");
+  EXPECT_EQ(error_of("train = 3"), "run.toml:1: expected a section, [train], found 3");
+  EXPECT_EQ(error_of("[train.lr]\nx = 1"),
+            "run.toml:1: train.lr: expected a number above 0, found a section");
+}
+
+TEST(TomlReader, RefusesWrongTypes) {
+  const auto refusal = [](const std::string& line) { return error_of("[train]\n" + line); };
+  EXPECT_EQ(refusal("epochs = \"ten\""),
+            "run.toml:2: train.epochs: expected a number above 0, found the string \"ten\"");
+  EXPECT_EQ(refusal("epochs = '10'"),
+            "run.toml:2: train.epochs: expected a number above 0, found the string \"10\"");
+  EXPECT_EQ(refusal("steps = 10.0"),
+            "run.toml:2: train.steps: expected a whole number of at least 1, found 10.0");
+  EXPECT_EQ(refusal("lr = true"), "run.toml:2: train.lr: expected a number above 0, found true");
+  EXPECT_EQ(refusal("lr = []"), "run.toml:2: train.lr: expected a number above 0, found an empty list");
+  EXPECT_EQ(refusal("lr = [1, 2]"), "run.toml:2: train.lr: expected a number above 0, found a list of 2");
+  EXPECT_EQ(refusal("lr = 2020-01-01"), "run.toml:2: train.lr: expected a number above 0, found a date");
+  EXPECT_EQ(refusal("lr = 10:00:00"), "run.toml:2: train.lr: expected a number above 0, found a time of day");
+  EXPECT_EQ(refusal("nesterov = 1"), "run.toml:2: train.nesterov: expected true or false, found 1");
+  EXPECT_EQ(refusal("nesterov = 'true'"),
+            "run.toml:2: train.nesterov: expected true or false, found the string \"true\"");
+  EXPECT_EQ(refusal("warmup = 5"), "run.toml:2: train.warmup: expected text, found 5");
+  EXPECT_EQ(error_of("[data]\nmean = [0.1, 'a']"),
+            "run.toml:2: data.mean: expected a number or a list of numbers, found a list of 2");
+}
+
+TEST(TomlReader, RefusesValuesOutOfRange) {
+  const auto refusal = [](const std::string& line) { return error_of("[train]\n" + line); };
+  EXPECT_EQ(refusal("lr = -1"), "run.toml:2: train.lr: expected a number above 0, found -1");
+  EXPECT_EQ(refusal("lr = nan"), "run.toml:2: train.lr: expected a number above 0, found nan");
+  EXPECT_EQ(refusal("lr = inf"), "run.toml:2: train.lr: expected a number above 0, found inf");
+  EXPECT_EQ(refusal("optimizer = 'adm'"),
+            "run.toml:2: train.optimizer: expected one of 'sgd', 'adam', found the string \"adm\"; did you "
+            "mean 'adam'?");
+  EXPECT_EQ(error_of("[data]\nstd = [1, 0]"),
+            "run.toml:2: data.std: expected a number or a list of numbers above 0, found a list of 2");
+  EXPECT_EQ(error_of("[data]\nmean = []"),
+            "run.toml:2: data.mean: expected a number or a list of numbers, found an empty list");
+}
+
+TEST(TomlReader, ReportsEveryMistakeInTheOrderOfLines) {
+  EXPECT_EQ(error_of("[train]\nsteps = 0\nlr = 'x'\n[data]\nfoo_bar_baz = 1"),
+            "run.toml:2: train.steps: expected a whole number of at least 1, found 0\n"
+            "run.toml:3: train.lr: expected a number above 0, found the string \"x\"\n"
+            "run.toml:5: unknown key 'data.foo_bar_baz'; 'trainer --help-all' lists every key");
+}
+
+TEST(TomlReader, SaysWhereTheSyntaxIsWrong) {
+  const std::string twice = error_of("[train]\nlr = 1\nlr = 2\n");
+  EXPECT_TRUE(twice.starts_with("run.toml:3: not valid TOML: ")) << twice;
+  EXPECT_TRUE(twice.ends_with("\n  lr = 2")) << twice;
+  const std::vector<std::pair<std::string, std::string>> broken{
+      {"[train]\nlr = ", "run.toml:2"},      {"[train\nlr = 1", "run.toml:1"},
+      {"[train]\n[train]", "run.toml:2"},    {"[train]\nsteps = 99999999999999999999", "run.toml:2"},
+      {"[run]\ndir = '\xff'", "run.toml:2"}, {"[run]\ndir = \"open", "run.toml:2"},
+  };
+  for (const auto& [text, place] : broken) {
+    EXPECT_TRUE(error_of(text).starts_with(place + ": not valid TOML: ")) << error_of(text);
+  }
+}
+
+TEST(TomlReader, AnyTextLoadsOrIsAConfigError) {
+  std::mt19937_64 random(test::seed());
+  const std::string valid = kValid;
+  const std::string bytes = std::string(1, '\0') + "\"'[]{}=.,#\n\t 0919eEnaitrufls-+_\\u\x7f\xc3\xff:";
+  const auto below = [&random](std::size_t end) { return random() % end; };
+  int loaded = 0;
+  for (int round = 0; round < 5000; ++round) {
+    std::string text = valid;
+    for (std::size_t edits = 1 + below(4); edits > 0; --edits) {
+      const std::size_t at = below(text.size());
+      switch (below(4)) {
+        case 0:
+          text[at] = bytes[below(bytes.size())];
+          break;
+        case 1:
+          text.insert(at, 1, bytes[below(bytes.size())]);
+          break;
+        case 2:
+          text.erase(at, 1 + below(12));
+          break;
+        default:
+          text.insert(at, valid.substr(below(valid.size()), below(40)));
+          break;
+      }
+    }
+    try {
+      load(text);
+      ++loaded;
+    } catch (const ConfigError& error) {
+      EXPECT_TRUE(std::string_view(error.what()).starts_with("run.toml:")) << error.what();
+    } catch (const std::exception& error) {
+      FAIL() << error.what() << "\nfrom the text\n" << text;
+    }
+  }
+  EXPECT_GT(loaded, 0);
+  EXPECT_LT(loaded, 5000);
+}
+
+// Every field that is not at its default, chosen to be awkward.
+Config awkward_config() {
+  Config config;
+  config.run.dir = "a \"quoted\" \\ path\n\twith é and \x01\x7f";
+  config.run.seed = std::numeric_limits<Index>::max();
+  config.run.progress = ProgressStyle::kPlain;
+  config.data.format = "synthetic";
+  config.data.mode = DataMode::kFull;
+  config.data.mean = {0.1, -1.0 / 3.0, 1e300};
+  config.data.std = {std::numeric_limits<double>::denorm_min()};
+  config.optimizer.nesterov = true;
+  config.optimizer.epsilon = std::nextafter(1.0, 2.0);
+  config.schedule.lr = 1e22;
+  config.train.epochs = 2.5;
+  config.train.tail = Tail::kDrop;
+  config.train.per_replica_batch = 3;
+  config.distribute.reduction = Reduction::kOrdered;
+  config.debug.fail_rank = 0;
+  return config;
+}
+
+TEST(TomlWriter, ReadAgainIsTheSameConfig) {
+  for (const Config& config : {Config{}, awkward_config(), load(kValid)}) {
+    const std::string toml = to_toml(config);
+    EXPECT_EQ(to_toml(load(toml)), toml);
+  }
+  const Config again = load(to_toml(awkward_config()));
+  const Config expected = awkward_config();
+  EXPECT_EQ(again.run.dir, expected.run.dir);
+  EXPECT_EQ(again.run.seed, expected.run.seed);
+  EXPECT_EQ(again.data.mean, expected.data.mean);
+  EXPECT_EQ(again.data.std, expected.data.std);
+  EXPECT_EQ(again.optimizer.epsilon, expected.optimizer.epsilon);
+  EXPECT_EQ(again.schedule.lr, expected.schedule.lr);
+  EXPECT_EQ(again.train.epochs, expected.train.epochs);
+  EXPECT_EQ(again.train.tail, expected.train.tail);
+  EXPECT_EQ(again.debug.fail_rank, expected.debug.fail_rank);
+}
+
+TEST(TomlWriter, EveryOptionSurvivesAChange) {
+  Config defaults;
+  for (const Option& option : declare_options(defaults, test::known_names())) {
+    Config config;
+    const std::vector<Option> options = declare_options(config, test::known_names());
+    const auto same_key = [&option](const Option& each) { return each.key == option.key; };
+    const Option& changed = *std::find_if(options.begin(), options.end(), same_key);
+    for (const char* text : {"3", "0.75", "true", "text", "0.5,0.25"}) {
+      if (option.choices.empty() && changed.accepts(text)) changed.assign(text);
+    }
+    if (!option.choices.empty()) changed.assign(option.choices.back());
+    EXPECT_FALSE(changed.is_default() && option.choices.size() > 1) << option.key;
+    EXPECT_EQ(to_toml(load(to_toml(config))), to_toml(config)) << option.key;
+    if (!changed.is_default()) {
+      EXPECT_NE(config_hash(config), config_hash({})) << option.key;
+    }
+  }
+}
+
+TEST(TomlWriter, SaysWhatIsNotGivenAndWhatHasNoEffect) {
+  const std::string toml = to_toml({}, {"train.momentum"});
+  EXPECT_NE(toml.find("\n[train]\nloss = \"softmax_cross_entropy\"\n"), std::string::npos) << toml;
+  EXPECT_NE(toml.find("\n# replicas is not given: one per worker rank and thread\n"), std::string::npos);
+  EXPECT_NE(toml.find("\n# momentum = 0.0: without effect here\n"), std::string::npos);
+  EXPECT_NE(toml.find("\nmean = [0.0]\n"), std::string::npos);
+  EXPECT_EQ(toml.find("\nmomentum"), std::string::npos);
+}
+
+TEST(ConfigHash, IsAFunctionOfTheValues) {
+  EXPECT_EQ(config_hash(load(kValid)), config_hash(load(std::string("# more\n") + kValid)));
+}
+
+}  // namespace
+}  // namespace lockstep
