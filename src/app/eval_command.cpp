@@ -20,15 +20,18 @@ void print_confusion(const EvalMetrics& metrics) {
   fmt::print("confusion matrix (row: true class, column: predicted class)\n");
   const auto classes = static_cast<std::size_t>(metrics.classes);
   for (std::size_t row = 0; row < classes; ++row) {
-    for (std::size_t column = 0; column < classes; ++column) fmt::print("{:>7}", metrics.confusion[row * classes + column]);
+    for (std::size_t column = 0; column < classes; ++column)
+      fmt::print("{:>7}", metrics.confusion[row * classes + column]);
     fmt::print("\n");
   }
 }
 
 void print_metrics(const EvalMetrics& metrics) {
-  fmt::print("{}: {} samples, loss {:.6f}", to_string(metrics.split), with_commas(metrics.samples), metrics.loss);
+  fmt::print("{}: {} samples, loss {:.6f}", to_string(metrics.split), with_commas(metrics.samples),
+             metrics.loss);
   if (metrics.accuracy) fmt::print(", accuracy {:.2f} %", 100 * *metrics.accuracy);
-  if (metrics.top_k_accuracy) fmt::print(", top-{} accuracy {:.2f} %", metrics.top_k, 100 * *metrics.top_k_accuracy);
+  if (metrics.top_k_accuracy)
+    fmt::print(", top-{} accuracy {:.2f} %", metrics.top_k, 100 * *metrics.top_k_accuracy);
   fmt::print("\n");
   constexpr Index kMostClassesShown = 30;
   if (metrics.classes > 0 && metrics.classes <= kMostClassesShown) print_confusion(metrics);
@@ -67,7 +70,9 @@ int eval_command(Communicator& comm, const CommandLine& line) {
                                       std::pair(experiment.test.get(), Split::kTest)}) {
     if (source == nullptr) continue;
     std::unique_ptr<Evaluation> evaluation;
-    agree(comm, [&, source = source, split = split] { evaluation = std::make_unique<Evaluation>(context, *source, split); });
+    agree(comm, [&, source = source, split = split] {
+      evaluation = std::make_unique<Evaluation>(context, *source, split);
+    });
     const EvalMetrics metrics = evaluation->run(weights.span());
     if (comm.rank() == 0) print_metrics(metrics);
   }

@@ -18,18 +18,19 @@ void check_targets(const Experiment& experiment, const RecordSource& source) {
   const Index wanted = classes ? 1 : outputs;
   if (info.target_columns == wanted) return;
   throw ConfigError(fmt::format(
-      "{} puts out {}, so train.loss '{}' needs {} target{} per record, but '{}' has {}; change the last layer or the loss",
-      experiment.model->layers().back().title, to_string(experiment.model->output()), experiment.config.loss.loss, wanted,
-      wanted == 1 ? "" : "s", info.name, info.target_columns));
+      "{} puts out {}, so train.loss '{}' needs {} target{} per record, but '{}' has {}; change the last "
+      "layer or the loss",
+      experiment.model->layers().back().title, to_string(experiment.model->output()),
+      experiment.config.loss.loss, wanted, wanted == 1 ? "" : "s", info.name, info.target_columns));
 }
 
 void check_features(const Experiment& experiment, const RecordSource& source) {
   const Shape& wanted = experiment.train->info().features;
   const Shape& found = source.info().features;
   if (found == wanted) return;
-  throw ConfigError(fmt::format("records of '{}' have the shape {}, those of '{}' have {}: all sets must have the same",
-                                experiment.train->info().name, to_string(wanted), source.info().name,
-                                to_string(found)));
+  throw ConfigError(
+      fmt::format("records of '{}' have the shape {}, those of '{}' have {}: all sets must have the same",
+                  experiment.train->info().name, to_string(wanted), source.info().name, to_string(found)));
 }
 
 }  // namespace
@@ -53,9 +54,11 @@ Experiment make_experiment(const LoadedConfig& loaded) {
   const Shape& features = experiment.train->info().features;
   experiment.model = std::make_unique<Model>(config.model, features);
   experiment.loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
-  experiment.optimizer = find_entry(optimizer_catalog(), "optimizer", config.optimizer.optimizer).make(config.optimizer);
+  experiment.optimizer =
+      find_entry(optimizer_catalog(), "optimizer", config.optimizer.optimizer).make(config.optimizer);
   experiment.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, features.size());
-  for (const RecordSource* source : {experiment.train.get(), experiment.validation.get(), experiment.test.get()}) {
+  for (const RecordSource* source :
+       {experiment.train.get(), experiment.validation.get(), experiment.test.get()}) {
     if (source == nullptr) continue;
     check_features(experiment, *source);
     check_targets(experiment, *source);
@@ -63,7 +66,9 @@ Experiment make_experiment(const LoadedConfig& loaded) {
   return experiment;
 }
 
-Index Experiment::classes() const { return loss->targets() == TargetKind::kClass ? model->output().size() : 0; }
+Index Experiment::classes() const {
+  return loss->targets() == TargetKind::kClass ? model->output().size() : 0;
+}
 
 UpdateRules Experiment::update_rules() const {
   return {.weight_decay = config.optimizer.weight_decay, .clip_norm = config.optimizer.clip_norm};

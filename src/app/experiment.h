@@ -1,5 +1,5 @@
-// An experiment: the config turned into concrete objects, all shapes checked against each other, before any record is
-// read and without other ranks.
+// An experiment: the config turned into concrete objects, all shapes checked against each other, before any
+// record is read and without other ranks.
 #pragma once
 
 #include <memory>

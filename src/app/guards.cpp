@@ -39,12 +39,14 @@ void refuse_if_different(Communicator& comm, const std::string& what, const std:
     groups += fmt::format("{}{} {}: {}", groups.empty() ? "" : "; ", ranks.size() == 1 ? "rank" : "ranks",
                           fmt::join(ranks, ", "), value);
   }
-  throw AgreedError(fmt::format("the ranks do not have the same {}: {}. {}", what, groups, advice), kExitConfig);
+  throw AgreedError(fmt::format("the ranks do not have the same {}: {}. {}", what, groups, advice),
+                    kExitConfig);
 }
 
 std::string describe_sizes(const Experiment& experiment) {
   std::string text;
-  for (const RecordSource* source : {experiment.train.get(), experiment.validation.get(), experiment.test.get()}) {
+  for (const RecordSource* source :
+       {experiment.train.get(), experiment.validation.get(), experiment.test.get()}) {
     if (source == nullptr) continue;
     text += fmt::format("{}{} has {} rows in {} bytes", text.empty() ? "" : ", ", source->info().name,
                         source->info().rows, source->info().source_bytes);
@@ -56,16 +58,18 @@ std::string describe_sizes(const Experiment& experiment) {
 
 void refuse_singletons(const Communicator& comm) {
   if (comm.size() > 1) return;
-  // Of srun, Open MPI, MPICH and its relatives (Hydra, Intel, Cray PALS), and Flux. SLURM_NTASKS alone says nothing: a
-  // batch script sees it before it has started anything.
-  for (const char* variable : {"SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PALS_NRANKS", "FLUX_JOB_SIZE"}) {
+  // Of srun, Open MPI, MPICH and its relatives (Hydra, Intel, Cray PALS), and Flux. SLURM_NTASKS alone says
+  // nothing: a batch script sees it before it has started anything.
+  for (const char* variable :
+       {"SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PALS_NRANKS", "FLUX_JOB_SIZE"}) {
     const Index tasks = environment_number(variable);
     if (tasks <= 1) continue;
-    throw ConfigError(
-        fmt::format("the launcher started {} tasks ({}={}), but MPI ({}) sees a world of one: each task would train alone. "
-                    "Start with the mpirun of that MPI (mpirun -np {} trainer ...), or give srun the right plug-in "
-                    "(srun --mpi=pmix or --mpi=pmi2; `srun --mpi=list` shows which exist)",
-                    tasks, variable, tasks, mpi_library(), tasks));
+    throw ConfigError(fmt::format(
+        "the launcher started {} tasks ({}={}), but MPI ({}) sees a world of one: each task would train "
+        "alone. "
+        "Start with the mpirun of that MPI (mpirun -np {} trainer ...), or give srun the right plug-in "
+        "(srun --mpi=pmix or --mpi=pmi2; `srun --mpi=list` shows which exist)",
+        tasks, variable, tasks, mpi_library(), tasks));
   }
 }
 
@@ -86,10 +90,11 @@ void warn_of_few_cores(Communicator& comm, Index threads) {
   comm.all_gather(as_buffer(std::span<const Index>(&bound, 1)), as_buffer(std::span(all)));
   const auto fewest = std::ranges::min_element(all);
   if (comm.rank() != 0 || *fewest >= threads) return;
-  spdlog::warn("rank {} runs {} threads on {} core{}; bind more cores to each rank: mpirun -np {} --map-by slot:PE={} "
-               "--bind-to core (Open MPI), mpiexec -n {} -bind-to core:{} (MPICH), or srun --cpus-per-task={}",
-               fewest - all.begin(), threads, *fewest, *fewest == 1 ? "" : "s", comm.size(), threads, comm.size(), threads,
-               threads);
+  spdlog::warn(
+      "rank {} runs {} threads on {} core{}; bind more cores to each rank: mpirun -np {} --map-by slot:PE={} "
+      "--bind-to core (Open MPI), mpiexec -n {} -bind-to core:{} (MPICH), or srun --cpus-per-task={}",
+      fewest - all.begin(), threads, *fewest, *fewest == 1 ? "" : "s", comm.size(), threads, comm.size(),
+      threads, threads);
 }
 
 Index count_hosts(Communicator& comm) {

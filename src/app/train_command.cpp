@@ -58,8 +58,8 @@ RunDirectory prepare_directory(const Config& config, const RunPlan& plan) {
 
 void announce(Communicator& comm, const RunPlan& plan) {
   const Index hosts = count_hosts(comm);
-  spdlog::info("{} rank{} on {} host{}, {} replica{}, {} thread{}", comm.size(), comm.size() == 1 ? "" : "s", hosts,
-               hosts == 1 ? "" : "s", plan.sampling.replicas, plan.sampling.replicas == 1 ? "" : "s",
+  spdlog::info("{} rank{} on {} host{}, {} replica{}, {} thread{}", comm.size(), comm.size() == 1 ? "" : "s",
+               hosts, hosts == 1 ? "" : "s", plan.sampling.replicas, plan.sampling.replicas == 1 ? "" : "s",
                plan.dist.threads, plan.dist.threads == 1 ? "" : "s");
   spdlog::info("plan:\n{}", plan_table(std::span(&plan, 1)));
 }
@@ -69,9 +69,11 @@ void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train
   constexpr std::size_t kMostLines = 64;
   const Range replicas = plan.dist.hosted[static_cast<std::size_t>(comm.rank())];
   const std::vector<std::string> lines = gather_texts(
-      comm, fmt::format("rank {} loaded {} rows, {} (replicas {} to {})", comm.rank(), with_commas(train.rows()),
-                        human_bytes(static_cast<double>(train.bytes())), replicas.begin, replicas.end - 1));
-  for (std::size_t rank = 0; rank < std::min(lines.size(), kMostLines); ++rank) spdlog::info("{}", lines[rank]);
+      comm,
+      fmt::format("rank {} loaded {} rows, {} (replicas {} to {})", comm.rank(), with_commas(train.rows()),
+                  human_bytes(static_cast<double>(train.bytes())), replicas.begin, replicas.end - 1));
+  for (std::size_t rank = 0; rank < std::min(lines.size(), kMostLines); ++rank)
+    spdlog::info("{}", lines[rank]);
   if (lines.size() > kMostLines) spdlog::info("... and so on for {} more ranks", lines.size() - kMostLines);
 }
 
@@ -82,7 +84,8 @@ void write_summary(const RunDirectory& directory, const TrainingResult& result) 
                               {"seconds", result.seconds},
                               {"samples_per_second", result.samples_per_second},
                               {"time", nlohmann::ordered_json::parse(to_json(result.time))}};
-  if (result.last_evaluation) json["evaluation"] = nlohmann::ordered_json::parse(to_json(*result.last_evaluation));
+  if (result.last_evaluation)
+    json["evaluation"] = nlohmann::ordered_json::parse(to_json(*result.last_evaluation));
   write_file_atomically(directory.summary(), json.dump(2) + "\n");
 }
 
@@ -94,14 +97,17 @@ void report_result(const RunDirectory& directory, const TrainingResult& result) 
     if (last.accuracy) quality += fmt::format(", accuracy {:.2f} %", 100 * *last.accuracy);
     quality += "; ";
   }
-  spdlog::info("done: {}{} steps, {} samples in {} ({} samples/s); time: data {:.1f} %, compute {:.1f} %, communication "
-               "{:.1f} %, waiting {:.1f} %",
-               quality, with_commas(result.progress.steps), with_commas(result.progress.samples),
-               human_seconds(result.seconds), with_commas(static_cast<Index>(result.samples_per_second)),
-               100 * result.time.data, 100 * result.time.compute, 100 * result.time.communication,
-               100 * result.time.waiting);
-  spdlog::info("written: {} with config.toml, plan.txt, log.txt, metrics.jsonl, summary.json, model.safetensors",
-               directory.root.string());
+  spdlog::info(
+      "done: {}{} steps, {} samples in {} ({} samples/s); time: data {:.1f} %, compute {:.1f} %, "
+      "communication "
+      "{:.1f} %, waiting {:.1f} %",
+      quality, with_commas(result.progress.steps), with_commas(result.progress.samples),
+      human_seconds(result.seconds), with_commas(static_cast<Index>(result.samples_per_second)),
+      100 * result.time.data, 100 * result.time.compute, 100 * result.time.communication,
+      100 * result.time.waiting);
+  spdlog::info(
+      "written: {} with config.toml, plan.txt, log.txt, metrics.jsonl, summary.json, model.safetensors",
+      directory.root.string());
 }
 
 // The whole run, once everything is known to be in order.
@@ -133,7 +139,8 @@ class Run {
     report_loaded(comm_, plan_, *records_);
   }
 
-  /// *Collective.* Trains to the end, or to the first bad number; either way weights() are the last good ones.
+  /// *Collective.* Trains to the end, or to the first bad number; either way weights() are the last good
+  /// ones.
   TrainingResult train(Observer& observer) {
     const Config& config = experiment_.config;
     initialise(store(), experiment_.seed(), config.model.init_std);

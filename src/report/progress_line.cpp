@@ -23,7 +23,8 @@ constexpr int kBarWidth = 24;
 bool output_is_live() {
   if (::isatty(STDOUT_FILENO) == 0) return false;
   std::error_code error;
-  const std::string parent = std::filesystem::read_symlink(fmt::format("/proc/{}/fd/1", ::getppid()), error).string();
+  const std::string parent =
+      std::filesystem::read_symlink(fmt::format("/proc/{}/fd/1", ::getppid()), error).string();
   return parent.starts_with("/dev/pts/") || parent.starts_with("/dev/tty");
 }
 

@@ -32,7 +32,8 @@ AlignedBuffer<Scalar> random_values(Index size, std::uint64_t stream) {
 // A scalar function of the outputs with a known gradient: the sum of outputs times fixed random factors.
 double weighted_sum(const ConstMatrix& outputs, const AlignedBuffer<Scalar>& factors) {
   double sum = 0;
-  for (Index i = 0; i < outputs.size(); ++i) sum += static_cast<double>(outputs.data()[i]) * factors.data()[i];
+  for (Index i = 0; i < outputs.size(); ++i)
+    sum += static_cast<double>(outputs.data()[i]) * factors.data()[i];
   return sum;
 }
 

@@ -16,7 +16,9 @@ namespace lockstep {
 namespace {
 
 // A value that tells rank and place.
-float value(int rank, Index i) { return static_cast<float>(rank * 1000 + i); }
+float value(int rank, Index i) {
+  return static_cast<float>(rank * 1000 + i);
+}
 
 std::vector<float> values(int rank, Index count) {
   std::vector<float> result;
@@ -76,14 +78,16 @@ TEST(Communicator, GathersEqualAndUnequalParts) {
     comm.all_gather(as_buffer(std::span<const float>(mine)), as_buffer(std::span(all)));
     // Rank r fills r elements, so rank 0's part is empty.
     std::vector<Range> parts;
-    for (Index rank = 0, begin = 0; rank < comm.size(); begin += rank++) parts.push_back({begin, begin + rank});
+    for (Index rank = 0, begin = 0; rank < comm.size(); begin += rank++)
+      parts.push_back({begin, begin + rank});
     std::vector<float> whole(static_cast<std::size_t>(parts.back().end));
     const Range part = parts[static_cast<std::size_t>(comm.rank())];
     for (Index i = part.begin; i < part.end; ++i) whole[static_cast<std::size_t>(i)] = value(comm.rank(), i);
     comm.start_all_gather(as_buffer(std::span(whole)), parts)->wait();
     for (int rank = 0; rank < comm.size(); ++rank) {
       EXPECT_EQ(all[static_cast<std::size_t>(3 * rank) + 2], value(rank, 2));
-      for (Index i = parts[static_cast<std::size_t>(rank)].begin; i < parts[static_cast<std::size_t>(rank)].end; ++i) {
+      for (Index i = parts[static_cast<std::size_t>(rank)].begin;
+           i < parts[static_cast<std::size_t>(rank)].end; ++i) {
         EXPECT_EQ(whole[static_cast<std::size_t>(i)], value(rank, i));
       }
     }
@@ -138,7 +142,8 @@ TEST(Agree, EverybodyThrowsTheLowestFailingRanksError) {
 
 TEST(Agree, TextsOfAnyLengthTravel) {
   test::on_ranks([](Communicator& comm) {
-    const std::vector<std::string> all = gather_texts(comm, std::string(static_cast<std::size_t>(comm.rank()), 'x'));
+    const std::vector<std::string> all =
+        gather_texts(comm, std::string(static_cast<std::size_t>(comm.rank()), 'x'));
     ASSERT_EQ(all.size(), static_cast<std::size_t>(comm.size()));
     for (std::size_t rank = 0; rank < all.size(); ++rank) EXPECT_EQ(all[rank], std::string(rank, 'x'));
     EXPECT_EQ(broadcast_text(comm, comm.rank() == 0 ? "hello" : "overwritten"), "hello");
@@ -150,13 +155,14 @@ TEST(OrderedSums, SameBitsOnAnyNumberOfRanks) {
   test::on_ranks([](Communicator& comm) {
     for (const Index leaves : {1, 2, 7, 8, 40}) {
       std::vector<double> all;
-      for (Index leaf = 0; leaf < leaves; ++leaf) all.insert(all.end(), {1.0 / static_cast<double>(leaf + 3), 0.1});
+      for (Index leaf = 0; leaf < leaves; ++leaf)
+        all.insert(all.end(), {1.0 / static_cast<double>(leaf + 3), 0.1});
       std::vector<double> first_column;
-      for (Index leaf = 0; leaf < leaves; ++leaf) first_column.push_back(all[static_cast<std::size_t>(2 * leaf)]);
+      for (Index leaf = 0; leaf < leaves; ++leaf)
+        first_column.push_back(all[static_cast<std::size_t>(2 * leaf)]);
       const Range local = split_evenly(leaves, comm.size(), comm.rank());
-      const std::span<const double> mine =
-          std::span<const double>(all).subspan(static_cast<std::size_t>(2 * local.begin),
-                                               static_cast<std::size_t>(2 * local.size()));
+      const std::span<const double> mine = std::span<const double>(all).subspan(
+          static_cast<std::size_t>(2 * local.begin), static_cast<std::size_t>(2 * local.size()));
       const std::vector<double> sums = ordered_sums(comm, mine, local, leaves, 2);
       EXPECT_EQ(sums[0], tree_sum(first_column));
       EXPECT_NEAR(sums[1], 0.1 * static_cast<double>(leaves), 1e-12);
@@ -174,7 +180,8 @@ TEST(CheckedCommunicator, NamesTheRanksThatAreNotAtTheSameCollective) {
       checked.all_reduce_sum(as_buffer(std::span(data)));
       if (comm.rank() == 0) FAIL() << "a wrong count was accepted";
     } catch (const CommError& error) {
-      EXPECT_NE(std::string(error.what()).find("all_reduce_sum of 5 float"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("all_reduce_sum of 5 float"), std::string::npos)
+          << error.what();
     }
   });
 }

@@ -34,7 +34,9 @@ int run_tests_under_mpi(Communicator& comm) {
 
 }  // namespace
 
-std::uint64_t seed() { return the_seed; }
+std::uint64_t seed() {
+  return the_seed;
+}
 
 void on_ranks(const std::function<void(Communicator&)>& body) {
   if (the_world != nullptr) return body(*the_world);

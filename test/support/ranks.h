@@ -1,4 +1,5 @@
-// Runs a test's body on several ranks: as threads for each count in turn or, when the program runs under mpiexec (with
+// Runs a test's body on several ranks: as threads for each count in turn or, when the program runs under
+// mpiexec (with
 // --mpi), on the ranks that there are.
 #pragma once
 

@@ -25,7 +25,8 @@ class LossRecorder final : public Observer {
 Config tiny_config() {
   Config config;
   config.data.format = "synthetic";
-  config.data.synthetic = {.rows = 101, .validation_rows = 0, .test_rows = 53, .features = 12, .classes = 3, .noise = 1};
+  config.data.synthetic = {
+      .rows = 101, .validation_rows = 0, .test_rows = 53, .features = 12, .classes = 3, .noise = 1};
   config.model.layers = "dense(9) relu dense(7) tanh dense(3)";
   config.optimizer.momentum = 0.9;
   config.schedule.lr = 0.05;
@@ -46,7 +47,8 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
   const auto test = format.open(config.data, Split::kTest, seed);
   const Model model(config.model, train->info().features);
   const auto loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
-  const auto optimizer = find_entry(optimizer_catalog(), "optimizer", config.optimizer.optimizer).make(config.optimizer);
+  const auto optimizer =
+      find_entry(optimizer_catalog(), "optimizer", config.optimizer.optimizer).make(config.optimizer);
   const RunPlan plan = make_run_plan({.train = config.train,
                                       .data = config.data,
                                       .distribute = config.distribute,
@@ -73,7 +75,11 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
   initialise({&model.layout(), strategy->weights()}, seed, config.model.init_std);
   Loader loader(*records, train->info(), *sampler, normaliser,
                 {.replicas = replicas, .steps = {0, plan.steps}, .prefetch = config.data.prefetch});
-  Evaluation evaluation({.comm = comm, .model = model, .loss = *loss, .normaliser = normaliser, .team = team,
+  Evaluation evaluation({.comm = comm,
+                         .model = model,
+                         .loss = *loss,
+                         .normaliser = normaliser,
+                         .team = team,
                          .options = config.eval},
                         *test, Split::kTest);
   TinyResult result;

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/config/config.h"
 #include "lockstep/comm/communicator.h"
+#include "lockstep/config/config.h"
 #include "lockstep/data/sampler.h"
 #include "lockstep/train/trainer.h"
 
@@ -19,7 +19,7 @@ Config tiny_config();
 struct TinyResult {
   std::vector<Scalar> weights;  ///< the whole arena
   TrainingResult training;
-  std::vector<double> losses;   ///< of each step, on rank 0
+  std::vector<double> losses;  ///< of each step, on rank 0
 };
 
 /// Replaces the sampler of the config, for tests about which samples are used.

@@ -18,7 +18,8 @@ namespace lockstep {
 namespace {
 
 struct Stored {
-  explicit Stored(const std::string& layers) : model({.layers = layers}, {{6}}), weights(model.layout().size) {
+  explicit Stored(const std::string& layers)
+      : model({.layers = layers}, {{6}}), weights(model.layout().size) {
     initialise(store(), 3, 0.1);
   }
   ParamStore store() { return {&model.layout(), weights.span()}; }
@@ -33,7 +34,8 @@ std::string file_with(const std::string& header, const std::string& data = "") {
 
 class ModelFile : public testing::Test {
  protected:
-  std::string error_of_loading(const std::string& bytes, const std::string& layers = "dense(4) relu dense(3)") {
+  std::string error_of_loading(const std::string& bytes,
+                               const std::string& layers = "dense(4) relu dense(3)") {
     const auto path = directory_.path() / "damaged.safetensors";
     write_file_atomically(path, bytes);
     Stored stored(layers);
@@ -59,7 +61,8 @@ TEST_F(ModelFile, RoundTripAndLayout) {
   std::ranges::fill(in.weights.span(), Scalar{0});
   load_model(path, in.store());
   for (const ParamInfo& param : out.model.layout().params) {
-    EXPECT_TRUE(std::ranges::equal(part(out.weights.span(), param.range), part(in.weights.span(), param.range)));
+    EXPECT_TRUE(
+        std::ranges::equal(part(out.weights.span(), param.range), part(in.weights.span(), param.range)));
   }
   const std::string bytes = read_file(path);
   std::uint64_t header = 0;
@@ -81,11 +84,12 @@ TEST_F(ModelFile, ListsAllThatDoesNotFit) {
 
 TEST_F(ModelFile, DamageIsFoundBeforeAnythingIsAllocated) {
   EXPECT_NE(error_of_loading("").find("it has 0 bytes"), std::string::npos);
-  EXPECT_NE(error_of_loading("\xff\xff\xff\xff\xff\xff\xff\x7f{}").find("claims 9223372036854775807"), std::string::npos);
+  EXPECT_NE(error_of_loading("\xff\xff\xff\xff\xff\xff\xff\x7f{}").find("claims 9223372036854775807"),
+            std::string::npos);
   EXPECT_NE(error_of_loading(file_with("[1, 2]")).find("not a JSON object"), std::string::npos);
   EXPECT_NE(error_of_loading(file_with("{\"0.weight\": 3}")).find("0.weight"), std::string::npos);
-  EXPECT_NE(error_of_loading(file_with(R"({"0.weight":{"dtype":"F32","shape":[4,6],"data_offsets":[0,96]}})")).find(
-                "claims the bytes [0, 96] of 0"),
+  EXPECT_NE(error_of_loading(file_with(R"({"0.weight":{"dtype":"F32","shape":[4,6],"data_offsets":[0,96]}})"))
+                .find("claims the bytes [0, 96] of 0"),
             std::string::npos);
 }
 

@@ -39,8 +39,9 @@ TEST(ModelText, ErrorsNameThePlaceOrTheLayer) {
   EXPECT_NE(error_of("dense(256").find("column 10: expected ',' or ')', found the end"), std::string::npos);
   EXPECT_NE(error_of("dense(10) )").find("column 11: expected a layer name, found ')'"), std::string::npos);
   EXPECT_NE(error_of("").find("model.layers is empty"), std::string::npos);
-  EXPECT_NE(error_of("dense(ten)").find("'dense(ten)': 'units' must be a whole number of at least 1, found 'ten'"),
-            std::string::npos);
+  EXPECT_NE(
+      error_of("dense(ten)").find("'dense(ten)': 'units' must be a whole number of at least 1, found 'ten'"),
+      std::string::npos);
   EXPECT_NE(error_of("dense(0)").find("at least 1"), std::string::npos);
   EXPECT_NE(error_of("dense").find("'units' is missing"), std::string::npos);
   EXPECT_NE(error_of("dense(1, 2)").find("argument '2'"), std::string::npos);

@@ -8,7 +8,9 @@
 namespace lockstep {
 namespace {
 
-Layout layout_of(const std::string& layers) { return Model({.layers = layers}, {{100}}).layout(); }
+Layout layout_of(const std::string& layers) {
+  return Model({.layers = layers}, {{100}}).layout();
+}
 
 TEST(Plan, EveryReplicaHasOneThreadOfOneRankUpTo64Ranks) {
   const Layout layout = layout_of("dense(10)");

@@ -17,9 +17,9 @@ class AgreedError : public Error {
   using Error::Error;
 };
 
-/// *Collective.* Runs `work` on each rank; if it fails with an Error anywhere, every rank throws the same AgreedError:
-/// the lowest failing rank's message and exit code, naming the rank unless all failed alike. Other exceptions pass
-/// through (and abort the job).
+/// *Collective.* Runs `work` on each rank; if it fails with an Error anywhere, every rank throws the same
+/// AgreedError: the lowest failing rank's message and exit code, naming the rank unless all failed alike.
+/// Other exceptions pass through (and abort the job).
 void agree(Communicator& comm, const std::function<void()>& work);
 
 /// *Collective.* The texts of all ranks, in order; they may differ in length.

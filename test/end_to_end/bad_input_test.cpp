@@ -1,0 +1,151 @@
+// Everything that a user can get wrong: one clear error, the documented exit code, no hang, and nothing left
+// behind.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "support/small_experiment.h"
+#include "support/trainer_process.h"
+
+namespace lockstep::test {
+namespace {
+
+class BadInput : public testing::Test {
+ protected:
+  // Two ranks: the error comes once, with the exit code, and says what it should.
+  void expect_error(const std::string& arguments, int exit_code, const std::vector<std::string>& parts) {
+    const std::string run = experiment_.fresh_run();
+    const ProcessResult result = run_trainer(2, arguments + " --run.dir " + run);
+    EXPECT_EQ(result.exit_code, exit_code) << result.errors << result.output;
+    EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
+    for (const std::string& part : parts) {
+      EXPECT_NE(result.errors.find(part), std::string::npos) << "'" << part << "' is missing in:\n"
+                                                             << result.errors;
+    }
+  }
+  void expect_config_error(const std::string& extra_toml, const std::vector<std::string>& parts) {
+    expect_error("--config " + experiment_.config(extra_toml), kExitConfig, parts);
+  }
+  void expect_flag_error(const std::string& flags, const std::vector<std::string>& parts) {
+    expect_error("--config " + experiment_.config() + " " + flags, kExitConfig, parts);
+  }
+  void expect_data_error(const std::vector<std::string>& parts) {
+    expect_error("--config " + experiment_.config(), kExitData, parts);
+  }
+
+  SmallExperiment experiment_;
+};
+
+TEST_F(BadInput, UnknownKeyInTheFileAndOnTheCommandLine) {
+  expect_config_error("learnrate = 1\n", {"run.toml:14", "train.learnrate"});
+  expect_config_error("nestrov = true\n", {"did you mean 'train.nesterov'"});
+  expect_flag_error("--train.lrr 0.1", {"--train.lrr", "did you mean '--train.lr'"});
+}
+
+TEST_F(BadInput, WrongTypeAndOutOfRange) {
+  expect_config_error("momentum = \"much\"\n", {"run.toml:14", "train.momentum", "number", "much"});
+  expect_config_error("momentum = 2.5\n", {"run.toml:14", "train.momentum", "2.5"});
+  expect_flag_error("--train.threads 0", {"train.threads", "0"});
+  expect_flag_error("--train.lr fast", {"train.lr", "number", "fast"});
+}
+
+TEST_F(BadInput, MissingConfig) {
+  expect_error("--config /nowhere/run.toml", kExitConfig, {"/nowhere/run.toml", "No such file"});
+  expect_error("", kExitConfig, {"--config"});
+}
+
+TEST_F(BadInput, BatchKeys) {
+  expect_config_error("per_replica_batch = 3\n",
+                      {"train.global_batch", "train.per_replica_batch", "exactly one"});
+  expect_flag_error("--train.global_batch 7", {"train.global_batch is 7", "8 replicas"});
+}
+
+TEST_F(BadInput, OptionsThatTheChoiceDoesNotRead) {
+  expect_flag_error("--train.optimizer adam --train.momentum 0.9", {"train.momentum", "adam"});
+}
+
+TEST_F(BadInput, RanksWithoutWork) {
+  expect_flag_error("--train.replicas 1", {"2 ranks but 1 replicas"});
+}
+
+TEST_F(BadInput, LayersThatDoNotFit) {
+  expect_flag_error("--model.layers \"dense(3) rleu dense(4)\"", {"unknown layer 'rleu'", "'relu'"});
+  expect_flag_error("--train.loss mean_squared_error",
+                    {"layer 2 'dense(4)'", "puts out 4", "4 targets", "has 1"});
+}
+
+TEST_F(BadInput, MissingData) {
+  std::filesystem::remove(experiment_.train().images);
+  expect_data_error({experiment_.train().images, "No such file"});
+}
+
+TEST_F(BadInput, BadMagic) {
+  write_idx(experiment_.train().images, "this is not an IDX file, whatever its name says");
+  expect_data_error({experiment_.train().images, "magic"});
+}
+
+TEST_F(BadInput, TruncatedGzip) {
+  const std::string whole = read_file(experiment_.train().images);
+  write_file_atomically(experiment_.train().images, whole.substr(0, whole.size() / 2));
+  expect_data_error({experiment_.train().images, "truncated"});
+}
+
+TEST_F(BadInput, LabelsAndImagesOfDifferentCounts) {
+  std::filesystem::copy_file(experiment_.test().labels, experiment_.train().labels,
+                             std::filesystem::copy_options::overwrite_existing);
+  expect_data_error({experiment_.train().images, "203", experiment_.train().labels, "57"});
+}
+
+TEST_F(BadInput, LabelOutOfRange) {
+  expect_error("--config " + experiment_.config() + " --model.layers 'dense(3)'", kExitData,
+               {experiment_.train().labels, "record", "3"});
+}
+
+TEST_F(BadInput, ALossThatIsNotANumberKeepsTheLastGoodWeights) {
+  const std::string run = experiment_.fresh_run();
+  const ProcessResult result =
+      run_trainer(2, fmt::format("--config {} --run.dir {} --train.lr 1e30", experiment_.config(), run));
+  EXPECT_EQ(result.exit_code, kExitTraining) << result.errors;
+  EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
+  EXPECT_NE(result.errors.find("step 2"), std::string::npos) << result.errors;
+  EXPECT_NE(result.errors.find("layer"), std::string::npos) << result.errors;
+  EXPECT_TRUE(std::filesystem::exists(run + "/model.safetensors"));
+  // The weights after the one good step, which the same run of one step ends with.
+  const std::string one = experiment_.fresh_run();
+  const std::string config = experiment_.config();
+  const std::string text = read_file(config);
+  std::string one_step = text;
+  one_step.replace(one_step.find("epochs = 2"), 10, "steps = 1 ");
+  write_file_atomically(config, one_step);
+  ASSERT_EQ(run_trainer(2, fmt::format("--config {} --run.dir {} --train.lr 1e30", config, one)).exit_code,
+            0);
+  EXPECT_TRUE(read_file(run + "/model.safetensors") == read_file(one + "/model.safetensors"));
+}
+
+TEST_F(BadInput, ARunIsNeverOverwritten) {
+  const std::string run = experiment_.fresh_run();
+  const std::string arguments = "--config " + experiment_.config() + " --run.dir " + run;
+  ASSERT_EQ(run_trainer(2, arguments).exit_code, 0);
+  const std::string model = read_file(run + "/model.safetensors");
+  const ProcessResult again = run_trainer(2, arguments + " --run.seed 5");
+  EXPECT_EQ(again.exit_code, kExitConfig);
+  EXPECT_NE(again.errors.find("never overwritten"), std::string::npos);
+  EXPECT_TRUE(read_file(run + "/model.safetensors") == model);
+}
+
+TEST_F(BadInput, EvaluatingWhatIsNoRunOrDoesNotFit) {
+  expect_error("eval --model /nowhere", kExitConfig, {"/nowhere", "config.toml"});
+  const std::string run = experiment_.fresh_run();
+  ASSERT_EQ(run_trainer(1, "--config " + experiment_.config() + " --run.dir " + run).exit_code, 0);
+  const ProcessResult other =
+      run_trainer(2, "eval --model " + run + " --model.layers 'dense(5) relu dense(4)'");
+  EXPECT_EQ(other.exit_code, kExitData);
+  EXPECT_NE(other.errors.find("0.weight: the model has 5x12, the file 16x12"), std::string::npos)
+      << other.errors;
+}
+
+}  // namespace
+}  // namespace lockstep::test

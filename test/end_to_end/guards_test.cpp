@@ -1,0 +1,105 @@
+// Launches that went wrong, and ranks that die.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/timer.h"
+#include "support/small_experiment.h"
+#include "support/trainer_process.h"
+
+namespace lockstep::test {
+namespace {
+
+class Guards : public testing::Test {
+ protected:
+  std::string arguments(const std::string& more = "") {
+    return "--config " + experiment_.config() + " --run.dir " + experiment_.fresh_run() + " " + more;
+  }
+
+  SmallExperiment experiment_;
+};
+
+TEST_F(Guards, SeveralTasksThatEachSeeAWorldOfOneAreRefused) {
+  for (const char* variable : {"SLURM_STEP_NUM_TASKS", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE"}) {
+    // Rank 0 of Open MPI's singleton does not read these; MPICH would try to reach a launcher by PMI_SIZE
+    // alone.
+    const ProcessResult result =
+        run_command(fmt::format("{}=4 {} {}", variable, trainer_path(), arguments()));
+    EXPECT_EQ(result.exit_code, kExitConfig) << variable << result.errors;
+    EXPECT_NE(result.errors.find("started 4 tasks"), std::string::npos) << result.errors;
+    EXPECT_NE(result.errors.find("mpirun -np 4 trainer"), std::string::npos) << result.errors;
+  }
+}
+
+TEST_F(Guards, OtherFlagsOnSomeRankAreRefusedWithItsNumber) {
+  const std::string same = arguments();
+  const ProcessResult result = run_command(mpiexec_words() + " " + rank_words(2, same) + " : " +
+                                           rank_words(1, same + " --train.lr 0.25"));
+  EXPECT_EQ(result.exit_code, kExitConfig) << result.errors;
+  EXPECT_NE(result.errors.find("do not have the same config"), std::string::npos) << result.errors;
+  EXPECT_NE(result.errors.find("rank 2: hash"), std::string::npos) << result.errors;
+}
+
+TEST_F(Guards, AnotherBinaryOnSomeRankIsRefusedWithItsNumber) {
+  const std::string other = experiment_.directory() / "trainer";
+  std::filesystem::copy_file(trainer_path(), other);
+  std::ofstream(other, std::ios::app) << "x";
+  const std::string same = arguments();
+  const ProcessResult result =
+      run_command(mpiexec_words() + " " + rank_words(2, same) + " : -n 1 " + other + " " + same);
+  EXPECT_EQ(result.exit_code, kExitConfig) << result.errors;
+  EXPECT_NE(result.errors.find("do not have the same program"), std::string::npos) << result.errors;
+  EXPECT_NE(result.errors.find("rank 2: hash"), std::string::npos) << result.errors;
+}
+
+TEST_F(Guards, DataOfAnotherSizeOnSomeRankIsRefusedWithItsNumber) {
+  // Relative paths, and another working directory for one rank.
+  const std::string here = experiment_.directory() / "here";
+  const std::string there = experiment_.directory() / "there";
+  for (const auto& [directory, rows] : {std::pair{here, 40}, std::pair{there, 48}}) {
+    std::filesystem::create_directory(directory);
+    write_idx_pair(directory + "/train", {.rows = rows, .classes = 4});
+  }
+  const std::string same =
+      arguments("--data.train train-images-idx-ubyte.gz --data.train_labels train-labels-idx1-ubyte.gz");
+  const auto in = [&](const std::string& directory) {
+    return "-n 1 sh -c 'cd " + directory + " && exec " + trainer_path() + " " + same + "'";
+  };
+  const ProcessResult result = run_command(mpiexec_words() + " " + in(here) + " : " + in(there));
+  EXPECT_EQ(result.exit_code, kExitConfig) << result.errors;
+  EXPECT_NE(result.errors.find("do not have the same data"), std::string::npos) << result.errors;
+  EXPECT_NE(result.errors.find("48 rows"), std::string::npos) << result.errors;
+}
+
+TEST_F(Guards, AnUncaughtExceptionOnOneRankEndsTheJobWithItsMessage) {
+  const Stopwatch watch;
+  const ProcessResult result = run_trainer(3, arguments("--debug.fail_rank 1 --debug.fail_step 3"));
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_LT(watch.seconds(), 15);
+  EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
+  EXPECT_NE(result.errors.find("rank 1: "), std::string::npos) << result.errors;
+  EXPECT_NE(result.errors.find("fails at step 3 as asked"), std::string::npos) << result.errors;
+}
+
+TEST_F(Guards, MoreThreadsThanCoresIsAWarningWithTheRightCommandLine) {
+  const ProcessResult result =
+      run_command("taskset -c 0 " + mpiexec_words() + " " + rank_words(2, arguments("--train.threads 2")));
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_NE(result.errors.find("runs 2 threads on 1 core;"), std::string::npos) << result.errors;
+  EXPECT_NE(result.errors.find("--map-by slot:PE=2"), std::string::npos) << result.errors;
+}
+
+TEST_F(Guards, ASlowRankShowsAsWaiting) {
+  const ProcessResult result = run_trainer(2, arguments("--debug.delay_rank 1 --debug.delay_ms 20"));
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const std::size_t at = result.output.find("waiting ");
+  ASSERT_NE(at, std::string::npos) << result.output;
+  // Rank 0 waits nearly always and rank 1 never: about half of the time of both.
+  EXPECT_GT(std::stod(result.output.substr(at + 8)), 30) << result.output;
+}
+
+}  // namespace
+}  // namespace lockstep::test

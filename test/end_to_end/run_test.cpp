@@ -1,0 +1,153 @@
+// What a run leaves behind and says, as a user sees it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "lockstep/base/file.h"
+#include "support/small_experiment.h"
+#include "support/trainer_process.h"
+
+namespace lockstep::test {
+namespace {
+
+using Json = nlohmann::json;
+
+std::vector<Json> json_lines(const std::string& path) {
+  std::vector<Json> lines;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
+  return lines;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Run, LeavesItsRecordsBehind) {
+  const SmallExperiment experiment;
+  const std::string run = experiment.fresh_run();
+  const ProcessResult result =
+      run_trainer(2, fmt::format("--config {} --run.dir {} --run.log_every 5 --run.progress plain",
+                                 experiment.config(), run));
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_TRUE(result.output.starts_with("2 ranks on 1 host, 8 replicas, 1 thread\n")) << result.output;
+  for (const char* part : {"rank 0 loaded 104 rows", "rank 1 loaded 99 rows", "steps per epoch",
+                           "done: test loss", "samples/s", "waiting", "written: "}) {
+    EXPECT_TRUE(has(result.output, part)) << part << " is missing in:\n" << result.output;
+  }
+  EXPECT_EQ(result.output.find('\r'), std::string::npos) << "a progress line was drawn into a file";
+
+  // 203 rows in batches of 24: nine steps an epoch, the last with 11 samples.
+  const std::vector<Json> metrics = json_lines(run + "/metrics.jsonl");
+  int trained = 0;
+  for (const Json& line : metrics) {
+    if (line.at("kind") != "train") continue;
+    ++trained;
+    EXPECT_GT(line.at("loss").get<double>(), 0);
+    const Json& time = line.at("time");
+    EXPECT_NEAR(time.at("data").get<double>() + time.at("compute").get<double>() +
+                    time.at("communication").get<double>() + time.at("waiting").get<double>(),
+                1.0, 1e-9);
+  }
+  EXPECT_EQ(trained, 4);  // steps 5, 10, 15 and the last, 18
+  const Json& last = metrics.back();
+  EXPECT_EQ(last.at("kind"), "evaluation");
+  EXPECT_EQ(last.at("step"), 18);
+  EXPECT_EQ(last.at("samples_seen"), 406);
+  EXPECT_EQ(last.at("samples"), 57);
+  Index counted = 0;
+  for (const Json& row : last.at("confusion")) {
+    for (const Json& cell : row) counted += cell.get<Index>();
+  }
+  EXPECT_EQ(counted, 57);
+
+  const Json summary = Json::parse(read_file(run + "/summary.json"));
+  EXPECT_EQ(summary.at("steps"), 18);
+  EXPECT_EQ(summary.at("evaluation").at("loss"), last.at("loss"));
+  EXPECT_TRUE(has(read_file(run + "/plan.txt"), "steps per epoch"));
+  EXPECT_TRUE(has(read_file(run + "/log.txt"), "done: test loss"));
+}
+
+TEST(Run, TheModelCanBeEvaluatedAgainOnAnotherNumberOfRanks) {
+  const SmallExperiment experiment;
+  const std::string run = experiment.fresh_run();
+  ASSERT_EQ(run_trainer(2, fmt::format("--config {} --run.dir {}", experiment.config(), run)).exit_code, 0);
+  const double loss = Json::parse(read_file(run + "/summary.json")).at("evaluation").at("loss");
+  for (const int ranks : {1, 3}) {
+    const ProcessResult result = run_trainer(ranks, "eval --model " + run);
+    ASSERT_EQ(result.exit_code, 0) << result.errors;
+    EXPECT_TRUE(has(result.output, fmt::format("test: 57 samples, loss {:.6f}, accuracy", loss)))
+        << result.output;
+    EXPECT_TRUE(has(result.output, "confusion matrix"));
+  }
+}
+
+TEST(Run, TheResolvedConfigRepeatsTheRun) {
+  const SmallExperiment experiment;
+  const std::string first = experiment.fresh_run();
+  const std::string second = experiment.fresh_run();
+  ASSERT_EQ(run_trainer(1, fmt::format("--config {} --run.dir {} --train.lr 0.1", experiment.config(), first))
+                .exit_code,
+            0);
+  const ProcessResult again =
+      run_trainer(1, fmt::format("--config {}/config.toml --run.dir {}", first, second));
+  ASSERT_EQ(again.exit_code, 0) << again.errors;
+  EXPECT_TRUE(read_file(first + "/model.safetensors") == read_file(second + "/model.safetensors"));
+}
+
+TEST(Run, TheModelFileIsWhatTheSafetensorsFormatSays) {
+  const SmallExperiment experiment;
+  const std::string run = experiment.fresh_run();
+  ASSERT_EQ(run_trainer(1, fmt::format("--config {} --run.dir {}", experiment.config(), run)).exit_code, 0);
+  const std::string file = read_file(run + "/model.safetensors");
+  std::uint64_t length = 0;
+  std::memcpy(&length, file.data(), 8);
+  const Json header = Json::parse(file.substr(8, length));
+  EXPECT_EQ(header.at("0.weight").at("shape"), Json({16, 12}));
+  EXPECT_EQ(header.at("0.weight").at("dtype"), "F32");
+  EXPECT_EQ(header.at("2.bias").at("data_offsets")[1].get<std::size_t>(), file.size() - 8 - length);
+}
+
+TEST(Plan, NeedsNoLauncherAndShowsWorldsSideBySide) {
+  const SmallExperiment experiment;
+  const ProcessResult result = run_trainer("plan --config " + experiment.config() + " --np 1,2,4,8");
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_TRUE(has(result.output, "9 (last: 11)  9 (last: 11)  9 (last: 11)  9 (last: 11)")) << result.output;
+  EXPECT_TRUE(has(result.output, "sum of the gradients of 24 samples over 8 replicas, divided by 24"));
+  EXPECT_TRUE(has(result.output, "each example is seen once"));
+}
+
+std::string synthetic_plan(const std::string& flags) {
+  const ProcessResult result = run_trainer("plan --config " LOCKSTEP_TEST_DATA
+                                           "/end_to_end/synthetic.toml --np 1 --data.synthetic_rows 650000 " +
+                                           flags);
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  return result.output;
+}
+
+TEST(Plan, AnswersTheClassicQuestions) {
+  EXPECT_TRUE(has(synthetic_plan("--train.global_batch 128 --train.replicas 1"), "5,079 (last: 16)"));
+  const std::string full =
+      synthetic_plan("--train.per_replica_batch 128 --train.replicas 6 --data.mode full");
+  EXPECT_TRUE(has(full, "3,900,000 samples, each example 6 times.")) << full;
+  const std::string eight = synthetic_plan("--train.global_batch 64 --train.replicas 8");
+  EXPECT_TRUE(has(eight, "gradients of 64 samples over 8 replicas, divided by 64")) << eight;
+}
+
+TEST(Help, FitsAScreenAndVersionNamesTheBuild) {
+  const ProcessResult help = run_trainer("--help");
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_LE(count_of(help.output, "\n"), 45) << help.output;
+  for (const char* word : {"plan", "eval", "reference", "--config"})
+    EXPECT_TRUE(has(help.output, word)) << word;
+  const ProcessResult version = run_trainer("--version");
+  EXPECT_TRUE(has(version.output, "lockstep 0.1.0"));
+  EXPECT_TRUE(has(version.output, "MPI: "));
+}
+
+}  // namespace
+}  // namespace lockstep::test

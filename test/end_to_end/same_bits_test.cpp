@@ -1,0 +1,53 @@
+// The promise of the executable: the same config gives the same model, byte for byte, on any number of ranks
+// and threads.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "lockstep/base/file.h"
+#include "support/small_experiment.h"
+#include "support/trainer_process.h"
+
+namespace lockstep::test {
+namespace {
+
+struct Setting {
+  std::string mode;
+  std::string optimizer;  // flags
+};
+
+class SameBits : public testing::TestWithParam<Setting> {
+ protected:
+  std::string model_of(int ranks, int threads) {
+    const std::string run = experiment_.fresh_run();
+    const std::string arguments = fmt::format(
+        "--config {} --run.dir {} --distribute.reduction ordered --data.mode {} {} --train.threads {}",
+        experiment_.config(), run, GetParam().mode, GetParam().optimizer, threads);
+    const ProcessResult result = run_trainer(ranks, arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return read_file(run + "/model.safetensors");
+  }
+
+  SmallExperiment experiment_;
+};
+
+TEST_P(SameBits, OnAnyNumberOfRanksAndThreads) {
+  const std::string alone = model_of(1, 1);
+  EXPECT_GT(alone.size(), 1000U);
+  for (const int ranks : {1, 2, 3, 4, 8}) {
+    for (const int threads : {1, 2}) {
+      if (8 / ranks < threads || (ranks == 1 && threads == 1)) continue;
+      EXPECT_EQ(model_of(ranks, threads) == alone, true) << ranks << " ranks, " << threads << " threads";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Settings, SameBits,
+    testing::Values(Setting{"shard", "--train.momentum 0.9"}, Setting{"full", "--train.momentum 0.9"},
+                    Setting{"shard", "--train.optimizer adam"}, Setting{"full", "--train.optimizer adam"}),
+    [](const auto& info) {
+      return info.param.mode + (info.param.optimizer.ends_with("adam") ? "Adam" : "Momentum");
+    });
+
+}  // namespace
+}  // namespace lockstep::test

@@ -1,0 +1,51 @@
+#include "support/trainer_process.h"
+
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+
+#include "lockstep/base/file.h"
+#include "support/temporary_directory.h"
+
+namespace lockstep::test {
+
+ProcessResult run_command(const std::string& command) {
+  const TemporaryDirectory directory;
+  const std::string output = directory / "output";
+  const std::string errors = directory / "errors";
+  const int status = std::system(("( " + command + " ) >" + output + " 2>" + errors + " </dev/null").c_str());
+  if (status == -1) throw std::runtime_error("cannot run " + command);
+  const int exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return {exit_code, read_file(output), read_file(errors)};
+}
+
+std::string trainer_path() {
+  return LOCKSTEP_TRAINER;
+}
+
+std::string mpiexec_words() {
+  return LOCKSTEP_MPIEXEC;
+}
+
+std::string rank_words(int ranks, const std::string& arguments) {
+  return "-n " + std::to_string(ranks) + " " + trainer_path() + " " + arguments;
+}
+
+ProcessResult run_trainer(const std::string& arguments) {
+  return run_command(trainer_path() + " " + arguments);
+}
+
+ProcessResult run_trainer(int ranks, const std::string& arguments) {
+  return run_command(mpiexec_words() + " " + rank_words(ranks, arguments));
+}
+
+int count_of(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size()))
+    ++count;
+  return count;
+}
+
+}  // namespace lockstep::test

@@ -1,0 +1,33 @@
+// Runs the real executable, alone or under mpiexec, and says how it ended.
+#pragma once
+
+#include <string>
+
+namespace lockstep::test {
+
+struct ProcessResult {
+  int exit_code = 0;
+  std::string output;  ///< standard output
+  std::string errors;  ///< standard error
+};
+
+/// Runs a shell command.
+ProcessResult run_command(const std::string& command);
+
+/// trainer ARGUMENTS, without a launcher.
+ProcessResult run_trainer(const std::string& arguments);
+
+/// mpiexec -n RANKS trainer ARGUMENTS.
+ProcessResult run_trainer(int ranks, const std::string& arguments);
+
+/// The words that start the trainer on `ranks` ranks; several may be joined with ':' after the first.
+std::string mpiexec_words();
+std::string rank_words(int ranks, const std::string& arguments);
+
+/// Path of the executable.
+std::string trainer_path();
+
+/// How often `part` occurs in `text`.
+int count_of(const std::string& text, const std::string& part);
+
+}  // namespace lockstep::test
