@@ -3,29 +3,16 @@
 
 #include <condition_variable>
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/data/normaliser.h"
 #include "lockstep/data/records.h"
 #include "lockstep/data/sampler.h"
 
 namespace lockstep {
-
-/// (x - mean) / std, feature by feature or with one constant for all.
-class Normaliser {
- public:
-  /// Errors: ConfigError if a list has neither 1 nor `features` numbers, or a deviation is not above 0.
-  Normaliser(const std::vector<double>& mean, const std::vector<double>& std, Index features);
-  void apply(Matrix& x) const;
-
- private:
-  bool identity_ = false;
-  std::vector<Scalar> mean_;
-  std::vector<Scalar> scale_;
-};
 
 /// The samples of one replica in one step.
 struct ReplicaBatch {
@@ -43,7 +30,8 @@ struct StepBatch {
 struct LoaderOptions {
   Range replicas;      ///< hosted here
   Range steps;         ///< to deliver, in order
-  Index prefetch = 2;  ///< steps prepared ahead; memory is allocated once, for prefetch + 1 steps
+  Index prefetch = 2;  ///< steps prepared ahead (0: next() prepares them itself); memory is allocated once,
+                       ///< for prefetch + 1 steps
 };
 
 class Loader {
@@ -61,6 +49,30 @@ class Loader {
 
   /// Memory of the batches in bytes.
   Index bytes() const;
+
+ private:
+  void fill_ahead();
+  void fill(Index step);
+  StepBatch& slot(Index step) {
+    return ring_[static_cast<std::size_t>(step % static_cast<Index>(ring_.size()))];
+  }
+
+  const Records& records_;
+  const DatasetInfo& info_;
+  const Sampler& sampler_;
+  const Normaliser& normaliser_;
+  const LoaderOptions options_;
+  std::vector<StepBatch> ring_;  // step s lives in slot s mod (prefetch + 1)
+  std::vector<Index> ids_;       // of the replica that is being filled
+
+  std::mutex mutex_;  // for what follows
+  std::condition_variable filled_one_;
+  std::condition_variable took_one_;
+  Index filled_end_;  // steps before it are in the ring
+  Index taken_end_;   // steps before it were handed out; the last of them is still being read
+  bool stopping_ = false;
+  std::exception_ptr failure_;
+  std::jthread thread_;
 };
 
 }  // namespace lockstep

@@ -44,8 +44,12 @@ class Records {
   virtual void gather(std::span<const Index> ids, Matrix& x, Matrix& targets) const = 0;
 };
 
-/// Whether this rank needs the record `id`.
-using RecordFilter = std::function<bool(Index id)>;
+/// The records that this rank needs. The count is stated, not found: a data set that is computed can have
+/// more ids than anyone wants to walk through.
+struct RecordFilter {
+  std::function<bool(Index id)> wants;
+  Index count = 0;  ///< number of ids in [0, rows) that it wants
+};
 
 /// One data set, opened: its headers are read and checked, its records are not.
 class RecordSource {
@@ -60,9 +64,10 @@ class RecordSource {
 struct FormatEntry {
   std::string name;
   std::string help;
-  std::vector<std::string> extensions;  ///< ".idx3-ubyte.gz": matched at the end of the file name
+  std::vector<std::string> extensions;  ///< "-ubyte.gz": matched at the end of the file name
   std::vector<std::string> options;     ///< config keys that it reads
-  /// Null if the options name no such split (the training set must exist: DataError).
+  /// Null if the options name no such split.
+  /// Errors: ConfigError if that is the training set; DataError if a file is missing or its header is wrong.
   std::function<std::unique_ptr<RecordSource>(const DataOptions&, Split, std::uint64_t seed)> open;
 };
 

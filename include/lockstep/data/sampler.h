@@ -16,6 +16,7 @@
 #include "lockstep/base/random.h"
 #include "lockstep/base/types.h"
 #include "lockstep/data/options.h"
+#include "lockstep/data/records.h"
 
 namespace lockstep {
 
@@ -36,6 +37,7 @@ struct EpochPlan {
   Index last_batch = 0;        ///< samples of the last step of the epoch
   double times_each_seen = 0;  ///< samples / rows: how often an example is seen in an epoch, on average
 };
+/// Requires rows, replicas and global_batch above 0.
 EpochPlan plan_epoch(const SamplingOptions& options);
 
 /// Which records belong to which replica in shard mode: a keyed permutation of all records, dealt in turn.
@@ -53,6 +55,7 @@ class ShardMap {
   KeyedPermutation order_;
 };
 
+/// Immutable, so safe from several threads.
 class Sampler {
  public:
   virtual ~Sampler() = default;
@@ -60,6 +63,8 @@ class Sampler {
 
   /// Samples of `replica` in `step` (steps count through all epochs, from 0). May be 0 in a short last batch.
   virtual Index count(Index step, Index replica) const = 0;
+  /// The most that count() gives for any step and replica: room for that many samples is room enough.
+  virtual Index largest_count() const = 0;
   /// Samples of all replicas together in `step`.
   virtual Index step_samples(Index step) const = 0;
   /// Samples of all steps before `step`.
@@ -68,7 +73,12 @@ class Sampler {
   virtual void ids(Index step, Index replica, std::vector<Index>& out) const = 0;
   /// Whether a rank that hosts the replicas [first, last) will ever need this record.
   virtual bool needs(Index record, Range replicas) const = 0;
+  /// How many records those are.
+  virtual Index needed(Range replicas) const = 0;
 };
+
+/// The records that a rank that hosts these replicas must load. The sampler must outlive the filter.
+RecordFilter records_for(const Sampler& sampler, Range replicas);
 
 /// The sampler described at the top of this file. Errors: ConfigError if global_batch < replicas or rows < 1,
 /// or if dropping the tail leaves no step.

@@ -1,0 +1,44 @@
+// The list of data formats, and the choice of one.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/data/records.h"
+
+namespace lockstep {
+
+// Each in a file of its own in formats/.
+FormatEntry idx_format();
+FormatEntry synthetic_format();
+
+std::span<const FormatEntry> format_catalog() {
+  static const std::vector<FormatEntry> catalog = {idx_format(), synthetic_format()};
+  return catalog;
+}
+
+const FormatEntry& choose_format(const DataOptions& options) {
+  const std::span<const FormatEntry> catalog = format_catalog();
+  if (!options.format.empty()) return find_entry(catalog, "data format", options.format);
+
+  std::vector<std::string> known;
+  for (const FormatEntry& entry : catalog) {
+    for (const std::string& extension : entry.extensions) {
+      if (options.train.ends_with(extension)) return entry;
+      known.push_back(fmt::format("{} ({})", extension, entry.name));
+    }
+  }
+  const std::vector<std::string> names = catalog_names(catalog);
+  if (options.train.empty()) {
+    throw ConfigError(
+        fmt::format("neither data.train nor data.format is set: name the file to train on, or set "
+                    "data.format to one of {}",
+                    fmt::join(names, ", ")));
+  }
+  throw ConfigError(
+      fmt::format("the end of data.train = '{}' does not tell its format: set data.format to one of "
+                  "{} (known ends: {})",
+                  options.train, fmt::join(names, ", "), fmt::join(known, ", ")));
+}
+
+}  // namespace lockstep

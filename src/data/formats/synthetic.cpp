@@ -1,0 +1,154 @@
+// Made-up data of any size: each sample is a pure function of (seed, split, id), computed when it is asked
+// for, so rows cost no memory. With classes, a sample is the centre of its class plus noise; without, its
+// target is a linear function of its features plus noise. All splits of a run share the centres and the
+// function.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/random.h"
+#include "lockstep/data/records.h"
+
+namespace lockstep {
+namespace {
+
+// The first number of a stream's key: the samples of a split, or what all splits share. Never renumber.
+enum class Stream : std::uint64_t { kTrain = 0, kValidation = 1, kTest = 2, kCentre = 3, kWeights = 4 };
+
+Stream stream_of(Split split) {
+  return split == Split::kTrain        ? Stream::kTrain
+         : split == Split::kValidation ? Stream::kValidation
+                                       : Stream::kTest;
+}
+
+RandomStream stream(std::uint64_t seed, Stream which, Index number) {
+  return RandomStream({.seed = seed,
+                       .purpose = Purpose::kSynthetic,
+                       .a = static_cast<std::uint64_t>(which),
+                       .b = static_cast<std::uint64_t>(number)});
+}
+
+Index rows_of(const SyntheticOptions& options, Split split) {
+  return split == Split::kTrain        ? options.rows
+         : split == Split::kValidation ? options.validation_rows
+                                       : options.test_rows;
+}
+
+class SyntheticRecords : public Records {
+ public:
+  SyntheticRecords(const SyntheticOptions& options, Split split, std::uint64_t seed, Index rows)
+      : options_(options), samples_(stream_of(split)), seed_(seed), rows_(rows) {
+    const bool classifies = options.classes > 0;
+    for (Index row = 0; row < std::max<Index>(options.classes, 1); ++row) {
+      RandomStream numbers = stream(seed, classifies ? Stream::kCentre : Stream::kWeights, row);
+      for (Index i = 0; i < options.features; ++i) shared_.push_back(numbers.normal());
+    }
+  }
+
+  Index rows() const override { return rows_; }
+  Index bytes() const override { return static_cast<Index>(shared_.capacity() * sizeof(Scalar)); }
+
+  void gather(std::span<const Index> ids, Matrix& x, Matrix& targets) const override {
+    for (Index row = 0; row < static_cast<Index>(ids.size()); ++row) {
+      RandomStream numbers = stream(seed_, samples_, ids[static_cast<std::size_t>(row)]);
+      const std::span<Scalar> features(x.data() + row * x.cols(), static_cast<std::size_t>(x.cols()));
+      targets(row, 0) = options_.classes > 0 ? classified(numbers, features) : regressed(numbers, features);
+    }
+  }
+
+ private:
+  Scalar classified(RandomStream& numbers, std::span<Scalar> features) const {
+    // The high half of a product spreads 32 random bits over the classes (Lemire 2019).
+    const auto label = static_cast<std::size_t>(
+        std::uint64_t{numbers.bits()} * static_cast<std::uint64_t>(options_.classes) >> 32);
+    const Scalar* centre = shared_.data() + label * features.size();
+    const auto noise = static_cast<Scalar>(options_.noise);
+    for (std::size_t i = 0; i < features.size(); ++i) features[i] = centre[i] + noise * numbers.normal();
+    return static_cast<Scalar>(label);
+  }
+
+  Scalar regressed(RandomStream& numbers, std::span<Scalar> features) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < features.size(); ++i) {
+      features[i] = numbers.normal();
+      sum += double{features[i]} * double{shared_[i]};
+    }
+    const double noise = options_.noise * double{numbers.normal()};
+    return static_cast<Scalar>(sum / std::sqrt(static_cast<double>(features.size())) + noise);
+  }
+
+  SyntheticOptions options_;
+  Stream samples_;
+  std::uint64_t seed_;
+  Index rows_;
+  std::vector<Scalar> shared_;  // a row for the centre of each class, or one row of weights
+};
+
+class SyntheticSource : public RecordSource {
+ public:
+  SyntheticSource(const SyntheticOptions& options, Split split, std::uint64_t seed)
+      : options_(options), split_(split), seed_(seed) {
+    info_.rows = rows_of(options, split);
+    info_.features.dims = {options.features};
+    info_.target_columns = 1;
+    info_.name = "synthetic";
+  }
+
+  const DatasetInfo& info() const override { return info_; }
+
+  std::unique_ptr<Records> load(const RecordFilter& wanted, Index classes) const override {
+    if (classes > 0 && options_.classes == 0) {
+      throw DataError(
+          fmt::format("synthetic data with data.synthetic.classes = 0 has real numbers as targets, "
+                      "expected a class below {}, the number of outputs of the model",
+                      classes));
+    }
+    if (classes > 0 && options_.classes > classes) {
+      throw DataError(
+          fmt::format("synthetic data has classes up to {} (data.synthetic.classes = {}), expected a "
+                      "class below {}, the number of outputs of the model",
+                      options_.classes - 1, options_.classes, classes));
+    }
+    return std::make_unique<SyntheticRecords>(options_, split_, seed_, wanted.count);
+  }
+
+ private:
+  SyntheticOptions options_;
+  Split split_;
+  std::uint64_t seed_;
+  DatasetInfo info_;
+};
+
+std::unique_ptr<RecordSource> open(const DataOptions& data, Split split, std::uint64_t seed) {
+  const SyntheticOptions& options = data.synthetic;
+  if (split == Split::kTrain && options.rows < 1) {
+    throw ConfigError(fmt::format(
+        "data.synthetic.rows is {}: set it to the number of training samples to make", options.rows));
+  }
+  if (options.features < 1 || options.classes < 0 || !(options.noise >= 0)) {
+    throw ConfigError(
+        fmt::format("synthetic data cannot have {} features, {} classes and noise {}: expected at "
+                    "least 1, at least 0 (0: regression) and at least 0",
+                    options.features, options.classes, options.noise));
+  }
+  if (rows_of(options, split) < 1) return nullptr;
+  return std::make_unique<SyntheticSource>(options, split, seed);
+}
+
+}  // namespace
+
+FormatEntry synthetic_format() {
+  return {
+      .name = "synthetic",
+      .help =
+          "random samples around one centre per class, or of a linear function with 0 classes; made on the "
+          "fly, so any number of rows costs no memory",
+      .extensions = {},
+      .options = {"data.synthetic.rows", "data.synthetic.validation_rows", "data.synthetic.test_rows",
+                  "data.synthetic.features", "data.synthetic.classes", "data.synthetic.noise"},
+      .open = open};
+}
+
+}  // namespace lockstep

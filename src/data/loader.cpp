@@ -1,0 +1,103 @@
+#include "lockstep/data/loader.h"
+
+#include <cassert>
+
+namespace lockstep {
+
+Loader::Loader(const Records& records, const DatasetInfo& info, const Sampler& sampler,
+               const Normaliser& normaliser, const LoaderOptions& options)
+    : records_(records),
+      info_(info),
+      sampler_(sampler),
+      normaliser_(normaliser),
+      options_(options),
+      filled_end_(options.steps.begin),
+      taken_end_(options.steps.begin) {
+  assert(options.prefetch >= 0);
+  const Index room = sampler.largest_count();
+  ids_.reserve(static_cast<std::size_t>(room));
+  ring_.resize(static_cast<std::size_t>(options.prefetch + 1));
+  for (StepBatch& batch : ring_) {
+    for (Index replica = options.replicas.begin; replica < options.replicas.end; ++replica) {
+      batch.replicas.push_back({.rows = 0,
+                                .features = AlignedBuffer<Scalar>(room * info.features.size()),
+                                .targets = AlignedBuffer<Scalar>(room * info.target_columns)});
+    }
+  }
+  if (options.prefetch > 0) thread_ = std::jthread([this] { fill_ahead(); });
+}
+
+Loader::~Loader() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  took_one_.notify_all();
+}
+
+const StepBatch& Loader::next() {
+  assert(taken_end_ < options_.steps.end);
+  if (options_.prefetch == 0) {
+    fill(taken_end_);
+    return slot(taken_end_++);
+  }
+  std::unique_lock lock(mutex_);
+  filled_one_.wait(lock, [this] { return filled_end_ > taken_end_ || failure_; });
+  if (filled_end_ == taken_end_) std::rethrow_exception(failure_);
+  const StepBatch& batch = slot(taken_end_++);
+  lock.unlock();
+  took_one_.notify_one();
+  return batch;
+}
+
+Index Loader::bytes() const {
+  Index scalars = 0;
+  for (const StepBatch& batch : ring_) {
+    for (const ReplicaBatch& replica : batch.replicas)
+      scalars += replica.features.size() + replica.targets.size();
+  }
+  return scalars * Index{sizeof(Scalar)};
+}
+
+// The thread: at most `prefetch` steps ahead of those taken, so the step that is being read stays whole.
+void Loader::fill_ahead() {
+  for (Index step = options_.steps.begin; step < options_.steps.end; ++step) {
+    {
+      std::unique_lock lock(mutex_);
+      took_one_.wait(lock, [&] { return stopping_ || step < taken_end_ + options_.prefetch; });
+      if (stopping_) return;
+    }
+    std::exception_ptr failure;
+    try {
+      fill(step);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      if (failure) {
+        failure_ = failure;
+      } else {
+        filled_end_ = step + 1;
+      }
+    }
+    filled_one_.notify_one();
+    if (failure) return;
+  }
+}
+
+void Loader::fill(Index step) {
+  StepBatch& batch = slot(step);
+  batch.step = step;
+  for (Index replica = options_.replicas.begin; replica < options_.replicas.end; ++replica) {
+    ReplicaBatch& samples = batch.replicas[static_cast<std::size_t>(replica - options_.replicas.begin)];
+    sampler_.ids(step, replica, ids_);
+    samples.rows = static_cast<Index>(ids_.size());
+    Matrix x(samples.features.data(), samples.rows, info_.features.size());
+    Matrix targets(samples.targets.data(), samples.rows, info_.target_columns);
+    records_.gather(ids_, x, targets);
+    normaliser_.apply(x);
+  }
+}
+
+}  // namespace lockstep

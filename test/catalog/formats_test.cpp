@@ -1,0 +1,172 @@
+// What every data format must keep, whatever it reads.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/data/records.h"
+#include "support/error_text.h"
+#include "support/idx_files.h"
+#include "support/loaded.h"
+#include "support/temporary_directory.h"
+
+namespace lockstep {
+namespace {
+
+using namespace test;
+
+constexpr Index kRows = 40;
+constexpr Index kClasses = 5;
+
+// A small training set of kRows records with labels below kClasses, in each format. A new format adds its
+// own.
+DataOptions make_sample(const std::string& format, const TemporaryDirectory& directory) {
+  DataOptions options;
+  options.format = format;
+  if (format == "idx") {
+    const IdxPair files = write_idx_pair(directory / "sample", {.rows = kRows, .classes = kClasses});
+    options.train = files.images;
+    options.train_labels = files.labels;
+  } else if (format == "synthetic") {
+    options.synthetic = {.rows = kRows, .features = 6, .classes = kClasses};
+  } else {
+    ADD_FAILURE() << "formats_test has no sample of the format " << format;
+  }
+  return options;
+}
+
+class Format : public testing::TestWithParam<std::string> {
+ protected:
+  const FormatEntry& entry() const { return choose_format(options_); }
+  std::unique_ptr<RecordSource> open(Split split = Split::kTrain) const {
+    return entry().open(options_, split, 1);
+  }
+  std::vector<std::string> files() const {
+    std::vector<std::string> paths;
+    for (const auto& file : std::filesystem::directory_iterator(directory_.path()))
+      paths.push_back(file.path());
+    return paths;
+  }
+
+  TemporaryDirectory directory_;
+  DataOptions options_ = make_sample(GetParam(), directory_);
+};
+
+std::vector<std::string> all_formats() {
+  std::vector<std::string> names;
+  for (const FormatEntry& entry : format_catalog()) names.push_back(entry.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Catalog, Format, testing::ValuesIn(all_formats()),
+                         [](const auto& test) { return test.param; });
+
+TEST_P(Format, SaysWhatItIs) {
+  EXPECT_EQ(entry().name, GetParam());
+  EXPECT_FALSE(entry().help.empty());
+  EXPECT_FALSE(entry().options.empty());
+  for (const std::string& key : entry().options) EXPECT_TRUE(key.starts_with("data.")) << key;
+  for (const std::string& extension : entry().extensions) {
+    DataOptions by_extension;
+    by_extension.train = "some/file" + extension;
+    EXPECT_EQ(choose_format(by_extension).name, GetParam()) << extension;
+  }
+}
+
+TEST_P(Format, StatesItsSizeAndSplits) {
+  const auto source = open();
+  EXPECT_EQ(source->info().rows, kRows);
+  EXPECT_GT(source->info().features.size(), 0);
+  EXPECT_EQ(source->info().target_columns, 1);
+  EXPECT_FALSE(source->info().name.empty());
+  Index bytes = 0;
+  for (const std::string& path : files()) bytes += file_bytes(path);
+  EXPECT_EQ(source->info().source_bytes, bytes);
+  EXPECT_EQ(open(Split::kValidation), nullptr);
+  EXPECT_EQ(open(Split::kTest), nullptr);
+}
+
+TEST_P(Format, APartHasTheSameRecordsAsTheWhole) {
+  const auto source = open();
+  const auto whole = source->load(everything(*source), kClasses);
+  EXPECT_EQ(whole->rows(), kRows);
+  for (const Index parts : {Index{1}, Index{3}, kRows}) {
+    for (Index part = 0; part < parts; ++part) {
+      const RecordFilter filter = every_nth(*source, parts, part);
+      const auto some = source->load(filter, kClasses);
+      std::vector<Index> ids = wanted_ids(kRows, filter);
+      std::ranges::reverse(ids);
+      EXPECT_EQ(some->rows(), filter.count);
+      EXPECT_LE(some->bytes(), whole->bytes());
+      EXPECT_EQ(gather(*some, source->info(), ids), gather(*whole, source->info(), ids));
+    }
+  }
+  const auto none = source->load({.wants = [](Index) { return false; }, .count = 0}, kClasses);
+  EXPECT_EQ(none->rows(), 0);
+}
+
+TEST_P(Format, RecordsDiffer) {
+  const auto source = open();
+  const auto whole = source->load(everything(*source), kClasses);
+  std::set<std::vector<Scalar>> different;
+  for (Index id = 0; id < kRows; ++id) different.insert(gather(*whole, source->info(), {id}).features);
+  EXPECT_EQ(static_cast<Index>(different.size()), kRows);
+}
+
+TEST_P(Format, LabelsAreClassesOfTheModel) {
+  const auto source = open();
+  const auto whole = source->load(everything(*source), kClasses);
+  std::set<Scalar> labels;
+  for (const Scalar label : gather(*whole, source->info(), wanted_ids(kRows, everything(*source))).targets) {
+    labels.insert(label);
+  }
+  EXPECT_EQ(labels, (std::set<Scalar>{0, 1, 2, 3, 4}));
+  expect_parts(
+      error_text<DataError>([&] { source->load(everything(*source), kClasses - 1); }),
+      {source->info().name == "synthetic" ? "synthetic" : directory_.path().string(), "a class below 4"});
+}
+
+TEST_P(Format, DamagedFilesAreErrorsThatNameThem) {
+  const auto load = [&] {
+    const auto source = open();
+    source->load(everything(*source), kClasses);
+  };
+  for (const std::string& path : files()) {
+    const std::string good = read_file(path);
+    for (const std::string& bad : {std::string(), std::string("garbage"), good.substr(0, good.size() / 2),
+                                   good.substr(0, good.size() - 1)}) {
+      write_file_atomically(path, bad);
+      expect_parts(error_text<DataError>(load), {path});
+    }
+    std::filesystem::remove(path);
+    expect_parts(error_text<DataError>(load), {path, "does not exist"});
+    write_file_atomically(path, good);
+  }
+  EXPECT_NO_THROW(load());
+}
+
+TEST(ChooseFormat, NamesWhatItKnows) {
+  const auto error = [](const DataOptions& options) {
+    return error_text<ConfigError>([&] { choose_format(options); });
+  };
+  DataOptions options;
+  expect_parts(error(options), {"neither data.train nor data.format", "idx", "synthetic"});
+  options.train = "data/train.zip";
+  expect_parts(error(options), {"data/train.zip", "data.format", "-ubyte.gz (idx)"});
+  options.format = "indx";
+  expect_parts(error(options), {"unknown data format 'indx'", "did you mean 'idx'", "synthetic"});
+  options.format = "idx";
+  EXPECT_EQ(choose_format(options).name, "idx");
+}
+
+TEST(FormatCatalog, NamesAndExtensionsAreUnique) {
+  std::set<std::string> seen;
+  for (const FormatEntry& entry : format_catalog()) {
+    EXPECT_TRUE(seen.insert(entry.name).second);
+    for (const std::string& extension : entry.extensions) EXPECT_TRUE(seen.insert(extension).second);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,33 @@
+// The message of the error that some code throws.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace lockstep::test {
+
+/// Runs `action`, which must throw an Expected, and returns the text of the error.
+template <class Expected, class Action>
+std::string error_text(const Action& action) {
+  try {
+    action();
+  } catch (const Expected& error) {
+    return error.what();
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << "an error of another kind: " << error.what();
+    return "";
+  }
+  ADD_FAILURE() << "no error was thrown";
+  return "";
+}
+
+/// Expects that each of the parts is somewhere in the text.
+inline void expect_parts(const std::string& text, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) {
+    EXPECT_NE(text.find(part), std::string::npos) << "no '" << part << "' in: " << text;
+  }
+}
+
+}  // namespace lockstep::test

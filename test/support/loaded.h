@@ -1,0 +1,46 @@
+// Short ways to open, load and gather a data set in tests.
+#pragma once
+
+#include <vector>
+
+#include "lockstep/data/records.h"
+
+namespace lockstep::test {
+
+/// All records of a data set.
+inline RecordFilter everything(const RecordSource& source) {
+  return {.wants = [](Index) { return true; }, .count = source.info().rows};
+}
+
+/// The records whose id leaves the remainder `part` when divided by `parts`.
+inline RecordFilter every_nth(const RecordSource& source, Index parts, Index part) {
+  return {.wants = [parts, part](Index id) { return id % parts == part; },
+          .count = (source.info().rows + parts - 1 - part) / parts};
+}
+
+/// The ids in [0, rows) that the filter wants, in order.
+inline std::vector<Index> wanted_ids(Index rows, const RecordFilter& filter) {
+  std::vector<Index> ids;
+  for (Index id = 0; id < rows; ++id) {
+    if (filter.wants(id)) ids.push_back(id);
+  }
+  return ids;
+}
+
+struct Gathered {
+  std::vector<Scalar> features;
+  std::vector<Scalar> targets;
+  bool operator==(const Gathered&) const = default;
+};
+
+inline Gathered gather(const Records& records, const DatasetInfo& info, const std::vector<Index>& ids) {
+  const auto rows = static_cast<Index>(ids.size());
+  Gathered out{std::vector<Scalar>(static_cast<std::size_t>(rows * info.features.size())),
+               std::vector<Scalar>(static_cast<std::size_t>(rows * info.target_columns))};
+  Matrix x(out.features.data(), rows, info.features.size());
+  Matrix targets(out.targets.data(), rows, info.target_columns);
+  records.gather(ids, x, targets);
+  return out;
+}
+
+}  // namespace lockstep::test

@@ -1,0 +1,182 @@
+#include "lockstep/data/loader.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <set>
+#include <stdexcept>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/timer.h"
+#include "support/error_text.h"
+
+namespace lockstep {
+namespace {
+
+using namespace test;
+
+// Record `id` has the features {id, id + 0.5} and the target -id. Remembers how many gathers were made, and
+// fails at one of them if told.
+class NumberedRecords : public Records {
+ public:
+  explicit NumberedRecords(Index fail_at = -1) : fail_at_(fail_at) {}
+  Index rows() const override { return 0; }
+  Index bytes() const override { return 0; }
+  void gather(std::span<const Index> ids, Matrix& x, Matrix& targets) const override {
+    if (gathers_++ == fail_at_) throw DataError("record 17 cannot be read");
+    for (Index row = 0; row < static_cast<Index>(ids.size()); ++row) {
+      const auto id = static_cast<Scalar>(ids[static_cast<std::size_t>(row)]);
+      x(row, 0) = id;
+      x(row, 1) = id + 0.5F;
+      targets(row, 0) = -id;
+    }
+  }
+  Index gathers() const { return gathers_; }
+
+ private:
+  Index fail_at_;
+  mutable std::atomic<Index> gathers_ = 0;
+};
+
+struct Setting {
+  explicit Setting(Index fail_at = -1) : records(fail_at) {}
+
+  Loader loader(const LoaderOptions& options) const { return {records, info, *sampler, identity, options}; }
+
+  NumberedRecords records;
+  DatasetInfo info{.rows = 53, .features = {{2}}, .target_columns = 1, .name = "numbered"};
+  // 53 records, 10 at a time, over 4 replicas: uneven shares and a last batch of 3.
+  std::unique_ptr<Sampler> sampler = make_sampler({.rows = 53, .replicas = 4, .global_batch = 10});
+  Normaliser identity{{0.0}, {1.0}, 2};
+};
+
+void expect_step(const StepBatch& batch, const Sampler& sampler, Index step, Range replicas) {
+  ASSERT_EQ(batch.step, step);
+  ASSERT_EQ(static_cast<Index>(batch.replicas.size()), replicas.size());
+  for (Index replica = replicas.begin; replica < replicas.end; ++replica) {
+    const ReplicaBatch& samples = batch.replicas[static_cast<std::size_t>(replica - replicas.begin)];
+    std::vector<Index> ids;
+    sampler.ids(step, replica, ids);
+    ASSERT_EQ(samples.rows, static_cast<Index>(ids.size()));
+    for (std::size_t row = 0; row < ids.size(); ++row) {
+      const auto id = static_cast<Scalar>(ids[row]);
+      EXPECT_EQ(samples.features.span()[2 * row], id);
+      EXPECT_EQ(samples.features.span()[2 * row + 1], id + 0.5F);
+      EXPECT_EQ(samples.targets.span()[row], -id);
+    }
+  }
+}
+
+TEST(Loader, DeliversWhatTheSamplerSaysInOrder) {
+  const Setting setting;
+  for (const Index prefetch : {0, 1, 2, 7, 40}) {
+    for (const Range replicas : {Range{0, 4}, Range{1, 3}, Range{3, 4}, Range{2, 2}}) {
+      for (const Range steps : {Range{0, 20}, Range{9, 13}, Range{5, 5}}) {
+        Loader loader = setting.loader({.replicas = replicas, .steps = steps, .prefetch = prefetch});
+        for (Index step = steps.begin; step < steps.end; ++step) {
+          expect_step(loader.next(), *setting.sampler, step, replicas);
+        }
+      }
+    }
+  }
+}
+
+TEST(Loader, NormalisesTheFeaturesOnly) {
+  const Setting setting;
+  const Normaliser normaliser({1.0}, {0.5}, 2);
+  Loader loader(setting.records, setting.info, *setting.sampler, normaliser,
+                {.replicas = {0, 1}, .steps = {0, 1}, .prefetch = 1});
+  const ReplicaBatch& samples = loader.next().replicas[0];
+  ASSERT_GT(samples.rows, 0);
+  for (Index row = 0; row < samples.rows; ++row) {
+    const Scalar id = -samples.targets.data()[row];
+    EXPECT_EQ(samples.features.data()[2 * row], (id - 1) * 2);
+    EXPECT_EQ(samples.features.data()[2 * row + 1], (id - 0.5F) * 2);
+  }
+}
+
+TEST(Loader, AStepStaysWholeWhileItIsRead) {
+  const Setting setting;
+  Loader loader = setting.loader({.replicas = {0, 4}, .steps = {0, 30}, .prefetch = 2});
+  for (Index step = 0; step < 30; ++step) {
+    const StepBatch& batch = loader.next();
+    // Time for the thread to run as far ahead as it may.
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    expect_step(batch, *setting.sampler, step, {0, 4});
+  }
+}
+
+TEST(Loader, RunsAheadByThePrefetchAndNoFurther) {
+  const Setting setting;
+  Loader loader = setting.loader({.replicas = {0, 1}, .steps = {0, 100}, .prefetch = 3});
+  const auto wait_for_gathers = [&](Index wanted) {
+    const Stopwatch watch;
+    while (setting.records.gathers() < wanted && watch.seconds() < 10) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return setting.records.gathers();
+  };
+  EXPECT_EQ(wait_for_gathers(3), 3);
+  loader.next();
+  EXPECT_EQ(wait_for_gathers(4), 4);
+}
+
+TEST(Loader, AllocatesItsBatchesOnce) {
+  const Setting setting;
+  for (const Index prefetch : {0, 2}) {
+    Loader loader = setting.loader({.replicas = {0, 2}, .steps = {0, 60}, .prefetch = prefetch});
+    // Three samples at most, of two features and a target.
+    EXPECT_EQ(loader.bytes(), (prefetch + 1) * 2 * 3 * 3 * Index{sizeof(Scalar)});
+    std::set<const Scalar*> places;
+    for (Index step = 0; step < 60; ++step) places.insert(loader.next().replicas[1].features.data());
+    EXPECT_EQ(static_cast<Index>(places.size()), prefetch + 1);
+  }
+}
+
+TEST(Loader, AnErrorComesOutWhereItsStepIsDue) {
+  for (const Index prefetch : {0, 1, 4}) {
+    const Setting setting(6);
+    Loader loader = setting.loader({.replicas = {0, 2}, .steps = {0, 20}, .prefetch = prefetch});
+    for (Index step = 0; step < 3; ++step) expect_step(loader.next(), *setting.sampler, step, {0, 2});
+    EXPECT_EQ(error_text<DataError>([&] { loader.next(); }), "record 17 cannot be read");
+  }
+}
+
+TEST(Loader, StopsAtOnceInTheMiddle) {
+  const Setting setting;
+  for (int taken = 0; taken < 4; ++taken) {
+    const Stopwatch watch;
+    {
+      Loader loader = setting.loader({.replicas = {0, 4}, .steps = {0, 1'000'000'000}, .prefetch = 2});
+      for (int i = 0; i < taken; ++i) loader.next();
+    }
+    EXPECT_LT(watch.seconds(), 5);
+  }
+}
+
+TEST(Normaliser, ScalesWithOneConstantOrOneForEachFeature) {
+  std::vector<Scalar> values = {1, 2, 3, 4, 5, 6};
+  Matrix x = as_matrix(std::span(values), 2, 3);
+  Normaliser({0.0}, {1.0}, 3).apply(x);
+  EXPECT_EQ(values, (std::vector<Scalar>{1, 2, 3, 4, 5, 6}));
+  Normaliser({1.0}, {0.5}, 3).apply(x);
+  EXPECT_EQ(values, (std::vector<Scalar>{0, 2, 4, 6, 8, 10}));
+  Normaliser({0.0, 2.0, 4.0}, {2.0}, 3).apply(x);
+  EXPECT_EQ(values, (std::vector<Scalar>{0, 0, 0, 3, 3, 3}));
+  Normaliser({1.0}, {1.0, 2.0, 4.0}, 3).apply(x);
+  EXPECT_EQ(values, (std::vector<Scalar>{-1, -0.5, -0.25, 2, 1, 0.5}));
+}
+
+TEST(Normaliser, RefusesWhatCannotBe) {
+  const auto error = [](const std::vector<double>& mean, const std::vector<double>& std) {
+    return error_text<ConfigError>([&] { Normaliser(mean, std, 784); });
+  };
+  expect_parts(error({0, 0, 0}, {1}), {"data.mean has 3", "1 or 784"});
+  expect_parts(error({0}, {1, 1}), {"data.std has 2", "1 or 784"});
+  expect_parts(error({}, {1}), {"data.mean has 0"});
+  expect_parts(error({0}, {0}), {"data.std holds 0", "above 0"});
+  expect_parts(error({0}, {-2}), {"data.std holds -2", "above 0"});
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,245 @@
+#include "lockstep/data/sampler.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+#include "lockstep/base/errors.h"
+#include "support/error_text.h"
+#include "support/seed.h"
+
+namespace lockstep {
+namespace {
+
+using namespace test;
+
+std::vector<Index> ids_of(const Sampler& sampler, Index step, Index replica) {
+  std::vector<Index> ids = {-1, -2};
+  sampler.ids(step, replica, ids);
+  return ids;
+}
+
+std::string describe(const SamplingOptions& o) {
+  return testing::PrintToString(std::vector<Index>{o.rows, o.replicas, o.global_batch,
+                                                   o.mode == DataMode::kFull, o.tail == Tail::kDrop}) +
+         " = rows, replicas, batch, full, drop";
+}
+
+// Every small combination that is allowed.
+void for_each_small(const std::function<void(const SamplingOptions&)>& check) {
+  for (const Index rows : {1, 2, 5, 8, 13, 24, 31}) {
+    for (const Index replicas : {1, 2, 3, 4, 5, 8}) {
+      for (const Index batch : {1, 2, 3, 4, 5, 7, 8, 9, 16, 50}) {
+        for (const DataMode mode : {DataMode::kShard, DataMode::kFull}) {
+          for (const Tail tail : {Tail::kKeep, Tail::kDrop}) {
+            const Index positions = mode == DataMode::kFull ? rows * replicas : rows;
+            if (batch < replicas || (tail == Tail::kDrop && positions < batch)) continue;
+            const SamplingOptions options{rows, replicas, batch, mode, tail, 11};
+            SCOPED_TRACE(describe(options));
+            check(options);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Sampler, GlobalBatchesAreExactAndSharesDifferByAtMostOne) {
+  for_each_small([](const SamplingOptions& options) {
+    const auto sampler = make_sampler(options);
+    const EpochPlan& epoch = sampler->epoch();
+    Index before = 0;
+    Index largest = 0;
+    for (Index step = 0; step < 2 * epoch.steps; ++step) {
+      EXPECT_EQ(sampler->samples_before(step), before);
+      Index sum = 0;
+      Index least = options.global_batch;
+      Index most = 0;
+      for (Index replica = 0; replica < options.replicas; ++replica) {
+        const Index count = sampler->count(step, replica);
+        EXPECT_EQ(static_cast<Index>(ids_of(*sampler, step, replica).size()), count);
+        sum += count;
+        least = std::min(least, count);
+        most = std::max(most, count);
+      }
+      const bool last = step % epoch.steps == epoch.steps - 1;
+      EXPECT_EQ(sum, last ? epoch.last_batch : options.global_batch);
+      EXPECT_EQ(sum, sampler->step_samples(step));
+      EXPECT_LE(most - least, 1);
+      largest = std::max(largest, most);
+      before += sum;
+    }
+    EXPECT_EQ(before, 2 * epoch.samples);
+    EXPECT_EQ(sampler->largest_count(), largest);
+    EXPECT_EQ(epoch.samples, options.tail == Tail::kKeep
+                                 ? epoch.positions
+                                 : epoch.positions / options.global_batch * options.global_batch);
+  });
+}
+
+TEST(Sampler, AnEpochSeesEachRecordAsOftenAsItsModeSays) {
+  for_each_small([](const SamplingOptions& options) {
+    const auto sampler = make_sampler(options);
+    const EpochPlan& epoch = sampler->epoch();
+    for (Index first_step = 0; first_step < 2 * epoch.steps; first_step += epoch.steps) {
+      std::map<Index, Index> seen;
+      for (Index replica = 0; replica < options.replicas; ++replica) {
+        std::set<Index> seen_here;
+        for (Index step = first_step; step < first_step + epoch.steps; ++step) {
+          for (const Index id : ids_of(*sampler, step, replica)) {
+            EXPECT_TRUE(id >= 0 && id < options.rows);
+            EXPECT_TRUE(seen_here.insert(id).second) << "a replica met record " << id << " twice in an epoch";
+            ++seen[id];
+          }
+        }
+      }
+      const Index times = options.mode == DataMode::kFull ? options.replicas : 1;
+      Index total = 0;
+      for (const auto& [id, count] : seen) {
+        EXPECT_LE(count, times);
+        total += count;
+      }
+      EXPECT_EQ(total, epoch.samples);
+      if (options.tail == Tail::kKeep) {
+        EXPECT_EQ(total, options.rows * times);
+      }
+    }
+  });
+}
+
+TEST(Sampler, ShardsAreDisjointCoverTheDataAndAreAllThatARankNeeds) {
+  for_each_small([](const SamplingOptions& options) {
+    if (options.tail == Tail::kDrop) return;
+    const auto sampler = make_sampler(options);
+    for (Index first = 0; first < options.replicas; ++first) {
+      for (Index end = first; end <= options.replicas; ++end) {
+        std::set<Index> used;
+        for (Index step = 0; step < sampler->epoch().steps; ++step) {
+          for (Index replica = first; replica < end; ++replica) {
+            for (const Index id : ids_of(*sampler, step, replica)) used.insert(id);
+          }
+        }
+        const RecordFilter filter = records_for(*sampler, {first, end});
+        EXPECT_EQ(filter.count, static_cast<Index>(used.size()));
+        for (Index id = 0; id < options.rows; ++id) EXPECT_EQ(filter.wants(id), used.contains(id));
+      }
+    }
+  });
+}
+
+TEST(Sampler, AllEpochsStayInsideWhatARankNeedsWhenTheTailIsDropped) {
+  const auto sampler = make_sampler({.rows = 31, .replicas = 4, .global_batch = 8, .tail = Tail::kDrop});
+  std::set<Index> used;
+  for (Index step = 0; step < 100 * sampler->epoch().steps; ++step) {
+    for (const Index id : ids_of(*sampler, step, 2)) used.insert(id);
+  }
+  EXPECT_EQ(static_cast<Index>(used.size()), sampler->needed({2, 3}));
+  for (const Index id : used) EXPECT_TRUE(sampler->needs(id, {2, 3}));
+}
+
+TEST(Sampler, IdsArePureInAnyOrder) {
+  for (const DataMode mode : {DataMode::kShard, DataMode::kFull}) {
+    const SamplingOptions options{.rows = 101, .replicas = 3, .global_batch = 10, .mode = mode};
+    const auto walked = make_sampler(options);
+    std::vector<std::pair<Index, Index>> questions;
+    for (Index step = 0; step < 40; ++step) {
+      for (Index replica = 0; replica < 3; ++replica) questions.emplace_back(step, replica);
+    }
+    std::map<std::pair<Index, Index>, std::vector<Index>> answers;
+    for (const auto& [step, replica] : questions) answers[{step, replica}] = ids_of(*walked, step, replica);
+    std::mt19937_64 random(test::seed());
+    std::shuffle(questions.begin(), questions.end(), random);
+    const auto jumped = make_sampler(options);
+    for (const auto& [step, replica] : questions) {
+      EXPECT_EQ(ids_of(*jumped, step, replica), (answers[{step, replica}]));
+    }
+  }
+}
+
+TEST(Sampler, EpochsReplicasAndSeedsHaveOrdersOfTheirOwn) {
+  const auto order = [](Index epoch, Index replica, std::uint64_t seed) {
+    const auto sampler =
+        make_sampler({.rows = 64, .replicas = 2, .global_batch = 128, .mode = DataMode::kFull, .seed = seed});
+    return ids_of(*sampler, epoch, replica);
+  };
+  EXPECT_EQ(order(0, 0, 1), order(0, 0, 1));
+  EXPECT_NE(order(0, 0, 1), order(1, 0, 1));
+  EXPECT_NE(order(0, 0, 1), order(0, 1, 1));
+  EXPECT_NE(order(0, 0, 1), order(0, 0, 2));
+  std::vector<Index> sorted(64);
+  for (Index i = 0; i < 64; ++i) sorted[static_cast<std::size_t>(i)] = i;
+  EXPECT_NE(order(0, 0, 1), sorted);
+}
+
+TEST(Sampler, AShardDoesNotChangeWithTheEpoch) {
+  const auto sampler = make_sampler({.rows = 90, .replicas = 3, .global_batch = 90});
+  std::vector<Index> first = ids_of(*sampler, 0, 1);
+  std::vector<Index> second = ids_of(*sampler, 1, 1);
+  EXPECT_NE(first, second);
+  std::ranges::sort(first);
+  std::ranges::sort(second);
+  EXPECT_EQ(first, second);
+}
+
+TEST(ShardMap, SizesAndInverse) {
+  for (const Index rows : {1, 7, 64, 1000}) {
+    for (const Index replicas : {1, 3, 8}) {
+      const ShardMap map(rows, replicas, 3);
+      Index total = 0;
+      for (Index replica = 0; replica < replicas; ++replica) {
+        EXPECT_LE(map.size(0) - map.size(replica), 1);
+        for (Index k = 0; k < map.size(replica); ++k)
+          EXPECT_EQ(map.replica_of(map.record(replica, k)), replica);
+        total += map.size(replica);
+      }
+      EXPECT_EQ(total, rows);
+    }
+  }
+}
+
+// The figures of the usual confusions, worked out by hand.
+TEST(EpochPlan, OnePassOverTheData) {
+  const EpochPlan plan = plan_epoch({.rows = 650'000, .replicas = 6, .global_batch = 128});
+  EXPECT_EQ(plan.steps, 5'079);
+  EXPECT_EQ(plan.samples, 650'000);
+  EXPECT_EQ(plan.last_batch, 650'000 - 5'078 * 128);
+  EXPECT_EQ(plan.times_each_seen, 1.0);
+  const EpochPlan dropped =
+      plan_epoch({.rows = 650'000, .replicas = 6, .global_batch = 128, .tail = Tail::kDrop});
+  EXPECT_EQ(dropped.steps, 5'078);
+  EXPECT_EQ(dropped.samples, 5'078 * 128);
+  EXPECT_EQ(dropped.last_batch, 128);
+}
+
+TEST(EpochPlan, EveryReplicaWalksAllTheData) {
+  const EpochPlan plan =
+      plan_epoch({.rows = 650'000, .replicas = 6, .global_batch = 6 * 128, .mode = DataMode::kFull});
+  EXPECT_EQ(plan.samples, 3'900'000);
+  EXPECT_EQ(plan.times_each_seen, 6.0);
+  EXPECT_EQ(plan.steps, 5'079);
+}
+
+TEST(EpochPlan, AGlobalBatchIsSharedOut) {
+  const auto sampler = make_sampler({.rows = 6'400, .replicas = 8, .global_batch = 64});
+  for (Index replica = 0; replica < 8; ++replica) EXPECT_EQ(sampler->count(0, replica), 8);
+  EXPECT_EQ(sampler->step_samples(0), 64);
+  EXPECT_EQ(sampler->epoch().steps, 100);
+}
+
+TEST(Sampler, RefusesWhatCannotBe) {
+  const auto error = [](const SamplingOptions& options) {
+    return error_text<ConfigError>([&] { make_sampler(options); });
+  };
+  expect_parts(error({.rows = 0}), {"no records"});
+  expect_parts(error({.rows = 100, .replicas = 8, .global_batch = 7}),
+               {"batch of 7", "8 replicas", "at least 8"});
+  expect_parts(error({.rows = 100, .replicas = 1, .global_batch = 0}), {"batch of 0"});
+  expect_parts(error({.rows = 63, .replicas = 8, .global_batch = 64, .tail = Tail::kDrop}),
+               {"63 samples", "batch of 64", "tail = keep"});
+}
+
+}  // namespace
+}  // namespace lockstep
