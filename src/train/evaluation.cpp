@@ -32,7 +32,8 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
       local_blocks_(split_evenly(blocks_, context.comm.size(), context.comm.rank())) {
   const Range rows{local_blocks_.begin * context.options.batch, local_blocks_.end * context.options.batch};
   const bool classes = context.loss.targets() == TargetKind::kClass;
-  records_ = source.load([rows](Index id) { return rows.contains(id); },
+  const Index count = intersect(rows, {0, info_.rows}).size();
+  records_ = source.load({.wants = [rows](Index id) { return rows.contains(id); }, .count = count},
                          classes ? context.model.output().size() : 0);
   for (int thread = 0; thread < context.team.size(); ++thread)
     lanes_.emplace_back(context, info_.target_columns);

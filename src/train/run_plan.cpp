@@ -68,9 +68,7 @@ MemoryPlan plan_memory(const RunPlanRequest& request, const RunPlan& plan) {
     memory.gradients += arena + arena * foreign / plan.dist.world;
   }
   memory.activations = plan.dist.threads * micro * request.model.activation_bytes();
-  const Index held = request.data.mode == DataMode::kFull
-                         ? request.rows
-                         : std::min(request.rows, (request.rows / plan.sampling.replicas + 1) * hosted);
+  const Index held = make_sampler(plan.sampling)->needed(plan.dist.hosted.front());
   const Index sample_bytes = (request.model.input().size() + request.target_columns) * kScalarBytes;
   memory.data = held * request.record_bytes + hosted * batch * sample_bytes * (request.data.prefetch + 1);
   return memory;

@@ -16,7 +16,6 @@ namespace lockstep {
 namespace {
 
 GradientStepContext gradient_context(const TrainingContext& context) {
-  const SamplingOptions& sampling = context.plan.sampling;
   return {.comm = context.comm,
           .plan = context.plan.dist,
           .model = context.model,
@@ -25,7 +24,7 @@ GradientStepContext gradient_context(const TrainingContext& context) {
           .team = context.team,
           .reduction = context.reduction,
           .accumulate = context.accumulate,
-          .most_rows = (sampling.global_batch + sampling.replicas - 1) / sampling.replicas,
+          .most_rows = context.sampler.largest_count(),
           .target_columns = context.target_columns};
 }
 

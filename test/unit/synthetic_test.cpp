@@ -155,14 +155,14 @@ TEST(Synthetic, SplitsShareTheCentresAndNotTheSamples) {
 }
 
 TEST(Synthetic, RefusesWhatCannotBe) {
-  expect_parts(error_text<ConfigError>([] { open({.rows = 0}); }), {"data.synthetic.rows is 0", "set it"});
+  expect_parts(error_text<ConfigError>([] { open({.rows = 0}); }), {"data.synthetic_rows is 0", "set it"});
   expect_parts(error_text<ConfigError>([] { open({.rows = 5, .features = 0}); }), {"0 features"});
   const auto ten = open({.rows = 5, .classes = 10});
   expect_parts(error_text<DataError>([&] { ten->load(everything(*ten), 9); }),
-               {"classes up to 9", "data.synthetic.classes = 10", "a class below 9"});
+               {"classes up to 9", "data.synthetic_classes = 10", "a class below 9"});
   const auto regression = open({.rows = 5, .classes = 0});
   expect_parts(error_text<DataError>([&] { regression->load(everything(*regression), 9); }),
-               {"data.synthetic.classes = 0", "a class below 9"});
+               {"data.synthetic_classes = 0", "a class below 9"});
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ struct DatasetInfo {
   Shape features;            ///< of one record
   Index target_columns = 0;  ///< 0: no labels
   std::string name;          ///< for messages: a path, or "synthetic"
+  Index record_bytes = 0;    ///< memory that a loaded record takes
   Index source_bytes = 0;    ///< sum of the sizes of its files; compared over the ranks
 };
 

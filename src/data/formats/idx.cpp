@@ -78,6 +78,8 @@ class IdxSource : public RecordSource {
     info_.rows = features_.records();
     info_.features.dims.assign(features_.sizes().begin() + 1, features_.sizes().end());
     info_.target_columns = labels_.elements_per_record();
+    const Index feature_bytes = features_.element().code == kIdxU8 ? 1 : Index{sizeof(Scalar)};
+    info_.record_bytes = info_.features.size() * feature_bytes + info_.target_columns * Index{sizeof(Scalar)};
     info_.name = features_.path();
     info_.source_bytes = features_.file_bytes() + labels_.file_bytes();
   }

@@ -101,13 +101,13 @@ class SyntheticSource : public RecordSource {
   std::unique_ptr<Records> load(const RecordFilter& wanted, Index classes) const override {
     if (classes > 0 && options_.classes == 0) {
       throw DataError(
-          fmt::format("synthetic data with data.synthetic.classes = 0 has real numbers as targets, "
+          fmt::format("synthetic data with data.synthetic_classes = 0 has real numbers as targets, "
                       "expected a class below {}, the number of outputs of the model",
                       classes));
     }
     if (classes > 0 && options_.classes > classes) {
       throw DataError(
-          fmt::format("synthetic data has classes up to {} (data.synthetic.classes = {}), expected a "
+          fmt::format("synthetic data has classes up to {} (data.synthetic_classes = {}), expected a "
                       "class below {}, the number of outputs of the model",
                       options_.classes - 1, options_.classes, classes));
     }
@@ -125,7 +125,7 @@ std::unique_ptr<RecordSource> open(const DataOptions& data, Split split, std::ui
   const SyntheticOptions& options = data.synthetic;
   if (split == Split::kTrain && options.rows < 1) {
     throw ConfigError(fmt::format(
-        "data.synthetic.rows is {}: set it to the number of training samples to make", options.rows));
+        "data.synthetic_rows is {}: set it to the number of training samples to make", options.rows));
   }
   if (options.features < 1 || options.classes < 0 || !(options.noise >= 0)) {
     throw ConfigError(
@@ -146,8 +146,8 @@ FormatEntry synthetic_format() {
           "random samples around one centre per class, or of a linear function with 0 classes; made on the "
           "fly, so any number of rows costs no memory",
       .extensions = {},
-      .options = {"data.synthetic.rows", "data.synthetic.validation_rows", "data.synthetic.test_rows",
-                  "data.synthetic.features", "data.synthetic.classes", "data.synthetic.noise"},
+      .options = {"data.synthetic_rows", "data.synthetic_validation_rows", "data.synthetic_test_rows",
+                  "data.synthetic_features", "data.synthetic_classes", "data.synthetic_noise"},
       .open = open};
 }
 
