@@ -2,8 +2,10 @@
 // what is not a number stays visible.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <random>
+#include <utility>
 
 #include "lockstep/nn/loss.h"
 #include "support/seed.h"
