@@ -37,7 +37,7 @@ class Optimizer {
 
   /// One step on a slice. With `uses_trust_ratio()` it leaves the weights alone and turns the gradient into
   /// the direction of the step: the caller then subtracts lr * |weights| / |direction| * direction, norms per
-  /// tensor.
+  /// tensor, the quotient 1 where either norm is 0.
   virtual void update(const ParamSlice& slice, const StepInfo& info) const = 0;
 
   /// Layer-wise scaling (LAMB), which needs the norms of whole tensors.

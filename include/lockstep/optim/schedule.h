@@ -38,7 +38,8 @@ Duration parse_duration(std::string_view key, std::string_view text);
 class Decay {
  public:
   virtual ~Decay() = default;
-  /// `now` and `length`: progress since the end of the warm-up, and the whole run's after it.
+  /// `now` and `length`: progress since the end of the warm-up, and the whole run's after it. A decay over
+  /// the whole run measures its share in samples.
   virtual double factor(const Progress& now, const Progress& length) const = 0;
 };
 
@@ -54,10 +55,10 @@ std::span<const DecayEntry> decay_catalog();
 
 /// Learning rate of each step: linear warm-up from warmup_from * peak to the peak (Goyal et al. 2017,
 /// section 2.2), then the decay. During a warm-up of W the factor is from + (1 - from) * now / W, and the
-/// decay counts from its end.
+/// decay counts from its end. A warm-up longer than the run is cut off with it.
 class Schedule {
  public:
-  /// `whole_run`: progress at its end. `global_batch`: samples per step, for lr_scaling.
+  /// `whole_run`: progress at its end. `global_batch`: samples per step, for lr_scaling. Requires lr > 0.
   /// Errors: ConfigError for an unknown name or a bad duration.
   Schedule(const ScheduleOptions& options, const Progress& whole_run, Index global_batch);
 

@@ -1,0 +1,56 @@
+// A loss that treats each output of a row by itself and takes their mean.
+#pragma once
+
+#include <vector>
+
+#include "lockstep/nn/loss.h"
+#include "row_reductions.h"
+
+namespace lockstep {
+
+/// The loss of one output and its derivative by that output.
+struct PointLoss {
+  Scalar value;
+  Scalar slope;
+};
+
+/// `Pointwise` states `kTargets` and maps (output, target) to a PointLoss whose value is not finite when the
+/// output is not.
+template <class Pointwise>
+class PointwiseLoss final : public Loss {
+ public:
+  explicit PointwiseLoss(const Pointwise& pointwise) : pointwise_(pointwise) {}
+
+  TargetKind targets() const override { return Pointwise::kTargets; }
+
+  double evaluate(const ConstMatrix& outputs, const ConstMatrix& targets, Matrix* gradient) const override {
+    const Index n = outputs.cols();
+    std::vector<Scalar> values(static_cast<std::size_t>(n));
+    std::vector<Scalar> unwanted(gradient ? 0 : static_cast<std::size_t>(n));
+    double total = 0;
+    for (Index row = 0; row < outputs.rows(); ++row) {
+      const Index start = row * n;
+      Scalar* slopes = gradient ? gradient->data() + start : unwanted.data();
+      evaluate_row(outputs.data() + start, targets.data() + start, slopes, values);
+      total += row_sum(values) / static_cast<double>(n);
+    }
+    return total;
+  }
+
+ private:
+  void evaluate_row(const Scalar* outputs, const Scalar* targets, Scalar* slopes,
+                    std::span<Scalar> values) const {
+    const Pointwise pointwise = pointwise_;
+    const Scalar share = 1 / static_cast<Scalar>(values.size());
+    Scalar* value = values.data();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const PointLoss point = pointwise(outputs[i], targets[i]);
+      value[i] = point.value;
+      slopes[i] = point.slope * share;
+    }
+  }
+
+  Pointwise pointwise_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,73 @@
+#include <cassert>
+#include <cmath>
+#include <vector>
+
+#include "entries.h"
+#include "lockstep/math/elementary.h"
+#include "row_reductions.h"
+
+namespace lockstep {
+namespace {
+
+// e = exp(x - largest), which cannot overflow.
+void exponentials(std::span<const Scalar> x, Scalar largest, std::span<Scalar> e) {
+  for (std::size_t i = 0; i < e.size(); ++i) e[i] = exp_nonpositive(x[i] - largest);
+}
+
+// Cross entropy against 1 - smoothing on the target class plus smoothing / classes on every class (Szegedy et
+// al. 2016, section 7).
+class SoftmaxCrossEntropy final : public Loss {
+ public:
+  explicit SoftmaxCrossEntropy(double smoothing) : smoothing_(smoothing) {}
+
+  TargetKind targets() const override { return TargetKind::kClass; }
+
+  double evaluate(const ConstMatrix& outputs, const ConstMatrix& targets, Matrix* gradient) const override {
+    const auto classes = static_cast<std::size_t>(outputs.cols());
+    std::vector<Scalar> scratch(gradient ? 0 : classes);
+    double total = 0;
+    for (Index row = 0; row < outputs.rows(); ++row) {
+      const Index start = row * outputs.cols();
+      const auto target = static_cast<std::size_t>(targets(row, 0));
+      assert(target < classes && "the data set checks its labels");
+      Scalar* work = gradient ? gradient->data() + start : scratch.data();
+      total += evaluate_row({outputs.data() + start, classes}, target, {work, classes});
+    }
+    return total;
+  }
+
+ private:
+  // The loss of one row; `gradient` becomes its derivative.
+  double evaluate_row(std::span<const Scalar> x, std::size_t target, std::span<Scalar> gradient) const {
+    const Scalar largest = row_max(x);
+    exponentials(x, largest, gradient);
+    const double sum = row_sum(gradient);
+    const double log_sum = static_cast<double>(largest) + std::log(sum);
+    const auto classes = static_cast<double>(x.size());
+
+    const auto scale = static_cast<Scalar>(1 / sum);
+    const auto everywhere = static_cast<Scalar>(smoothing_ / classes);
+    for (Scalar& g : gradient) g = g * scale - everywhere;
+    gradient[target] -= static_cast<Scalar>(1 - smoothing_);
+
+    // Without smoothing the second term is 0, or NaN where an output of any class is not finite: as it
+    // should.
+    return (1 - smoothing_) * (log_sum - static_cast<double>(x[target])) +
+           smoothing_ * (log_sum - row_sum(x) / classes);
+  }
+
+  double smoothing_;
+};
+
+}  // namespace
+
+LossEntry softmax_cross_entropy_entry() {
+  return {.name = "softmax_cross_entropy",
+          .help = "-log of the target's softmax probability; label_smoothing spreads a part over all classes",
+          .options = {"train.label_smoothing"},
+          .make = [](const LossOptions& options) {
+            return std::make_unique<SoftmaxCrossEntropy>(options.label_smoothing);
+          }};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,32 @@
+#include <cmath>
+#include <numbers>
+
+#include "entries.h"
+
+namespace lockstep {
+namespace {
+
+class Cosine final : public Decay {
+ public:
+  explicit Cosine(double end) : end_(end) {}
+
+  double factor(const Progress& now, const Progress& length) const override {
+    return end_ + (1 - end_) * (1 + std::cos(std::numbers::pi * share_done(now, length))) / 2;
+  }
+
+ private:
+  double end_;
+};
+
+}  // namespace
+
+DecayEntry cosine_entry() {
+  return {.name = "cosine",
+          .help = "From the peak to end_lr along half a cosine (Loshchilov & Hutter 2017, no restarts)",
+          .options = {"train.end_lr"},
+          .make = [](const ScheduleOptions& options, double peak_lr) {
+            return std::make_unique<Cosine>(options.end_lr / peak_lr);
+          }};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,21 @@
+// The entry of each decay, one per file of this folder, and what they share.
+#pragma once
+
+#include <algorithm>
+
+#include "lockstep/optim/schedule.h"
+
+namespace lockstep {
+
+DecayEntry constant_entry();
+DecayEntry step_entry();
+DecayEntry polynomial_entry();
+DecayEntry cosine_entry();
+
+/// The share of `length` that lies behind `now`, in samples: 0 at the start, 1 from the end on.
+inline double share_done(const Progress& now, const Progress& length) {
+  if (length.samples <= 0) return 0;
+  return std::min(1.0, static_cast<double>(now.samples) / static_cast<double>(length.samples));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,43 @@
+#include <cmath>
+
+#include "entries.h"
+
+namespace lockstep {
+namespace {
+
+class Adagrad final : public Optimizer {
+ public:
+  explicit Adagrad(const OptimizerOptions& options) : options_(options) {}
+
+  int slots() const override { return 1; }
+
+  void update(const ParamSlice& slice, const StepInfo& info) const override {
+    const auto epsilon = static_cast<Scalar>(options_.epsilon);
+    const auto lr = static_cast<Scalar>(info.lr);
+    const auto weight_decay = static_cast<Scalar>(info.weight_decay);
+    Scalar* w = slice.weights.data();
+    const Scalar* gradient = slice.gradient.data();
+    Scalar* squares = slice.slots[0].data();
+    const std::size_t n = slice.weights.size();
+    for (std::size_t i = 0; i < n; ++i) {
+      const Scalar g = gradient[i] + weight_decay * w[i];
+      squares[i] += g * g;
+      w[i] -= lr * (g / (std::sqrt(squares[i]) + epsilon));
+    }
+  }
+
+ private:
+  OptimizerOptions options_;
+};
+
+}  // namespace
+
+OptimizerEntry adagrad_entry() {
+  return {.name = "adagrad",
+          .help = "Gradient over the root of the sum of its squares so far (Duchi et al. 2011)",
+          .options = {"train.epsilon", "train.weight_decay"},
+          .slot_names = {"square_sum"},
+          .make = [](const OptimizerOptions& options) { return std::make_unique<Adagrad>(options); }};
+}
+
+}  // namespace lockstep

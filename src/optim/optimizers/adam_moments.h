@@ -1,0 +1,34 @@
+// The part that adam, adamw and lamb share: running means of the gradient and of its square.
+#pragma once
+
+#include <cmath>
+
+#include "lockstep/optim/optimizer.h"
+
+namespace lockstep {
+
+/// What one step needs of the settings: computed in double, used in single precision.
+struct AdamCoefficients {
+  AdamCoefficients(const OptimizerOptions& options, Index step)
+      : beta1(static_cast<Scalar>(options.beta1)),
+        rest1(static_cast<Scalar>(1 - options.beta1)),
+        beta2(static_cast<Scalar>(options.beta2)),
+        rest2(static_cast<Scalar>(1 - options.beta2)),
+        unbias1(static_cast<Scalar>(1 / (1 - std::pow(options.beta1, static_cast<double>(step))))),
+        unbias2(static_cast<Scalar>(1 / std::sqrt(1 - std::pow(options.beta2, static_cast<double>(step))))),
+        epsilon(static_cast<Scalar>(options.epsilon)) {}
+
+  Scalar beta1, rest1, beta2, rest2;
+  Scalar unbias1, unbias2;  ///< factors that undo the start from zero: of the mean, and of the root
+  Scalar epsilon;
+};
+
+/// Updates the moments of one weight with its gradient g; the bias-corrected mean over root mean square
+/// (Kingma & Ba 2015, algorithm 1).
+inline Scalar adam_ratio(const AdamCoefficients& c, Scalar g, Scalar& mean, Scalar& square) {
+  mean = c.beta1 * mean + c.rest1 * g;
+  square = c.beta2 * square + c.rest2 * (g * g);
+  return c.unbias1 * mean / (std::sqrt(square) * c.unbias2 + c.epsilon);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,64 @@
+#include "entries.h"
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+class Sgd final : public Optimizer {
+ public:
+  explicit Sgd(const OptimizerOptions& options) : options_(options) {
+    if (options.nesterov && options.momentum <= 0) {
+      throw ConfigError(
+          "train.nesterov = true needs momentum, but train.momentum is 0; set train.momentum (0.9 is usual) "
+          "or remove train.nesterov");
+    }
+  }
+
+  int slots() const override { return options_.momentum > 0 ? 1 : 0; }
+
+  void update(const ParamSlice& slice, const StepInfo& info) const override {
+    const auto lr = static_cast<Scalar>(info.lr);
+    const auto momentum = static_cast<Scalar>(options_.momentum);
+    Scalar* w = slice.weights.data();
+    if (options_.momentum <= 0) {
+      walk(slice, info, [=](std::size_t i, Scalar g) { w[i] -= lr * g; });
+    } else if (options_.nesterov) {
+      Scalar* velocity = slice.slots[0].data();
+      walk(slice, info, [=](std::size_t i, Scalar g) {
+        velocity[i] = momentum * velocity[i] + g;
+        w[i] -= lr * (g + momentum * velocity[i]);
+      });
+    } else {
+      Scalar* velocity = slice.slots[0].data();
+      walk(slice, info, [=](std::size_t i, Scalar g) {
+        velocity[i] = momentum * velocity[i] + g;
+        w[i] -= lr * velocity[i];
+      });
+    }
+  }
+
+ private:
+  // Calls apply(i, gradient with weight decay) for each weight.
+  template <class Apply>
+  static void walk(const ParamSlice& slice, const StepInfo& info, const Apply& apply) {
+    const auto weight_decay = static_cast<Scalar>(info.weight_decay);
+    const Scalar* w = slice.weights.data();
+    const Scalar* g = slice.gradient.data();
+    const std::size_t n = slice.weights.size();
+    for (std::size_t i = 0; i < n; ++i) apply(i, g[i] + weight_decay * w[i]);
+  }
+
+  OptimizerOptions options_;
+};
+
+}  // namespace
+
+OptimizerEntry sgd_entry() {
+  return {.name = "sgd",
+          .help = "Gradient descent; momentum and Nesterov's as in Sutskever et al. 2013, the lr outside",
+          .options = {"train.momentum", "train.nesterov", "train.weight_decay"},
+          .slot_names = {"momentum"},
+          .make = [](const OptimizerOptions& options) { return std::make_unique<Sgd>(options); }};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,145 @@
+// What every loss promises: the gradient is the derivative of the sum, a batch is the sum of its parts, and
+// what is not a number stays visible.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <utility>
+
+#include "lockstep/nn/loss.h"
+#include "support/seed.h"
+
+namespace lockstep {
+namespace {
+
+struct Batch {
+  Index rows;
+  Index columns;
+  Index target_columns;
+  std::vector<Scalar> outputs;
+  std::vector<Scalar> targets;
+
+  ConstMatrix outputs_of(Range range) const { return rows_of(outputs, columns, range); }
+  ConstMatrix targets_of(Range range) const { return rows_of(targets, target_columns, range); }
+
+  static ConstMatrix rows_of(const std::vector<Scalar>& values, Index columns, Range range) {
+    return {values.data() + range.begin * columns, range.size(), columns};
+  }
+};
+
+Batch random_batch(std::mt19937_64& rng, TargetKind kind, Index rows, Index columns) {
+  const Index target_columns = kind == TargetKind::kClass ? 1 : columns;
+  Batch batch{rows, columns, target_columns, {}, {}};
+  std::normal_distribution<Scalar> normal(0, 2);
+  std::uniform_int_distribution<Index> class_of(0, columns - 1);
+  std::uniform_real_distribution<Scalar> fraction(0, 1);
+  for (Index i = 0; i < rows * columns; ++i) batch.outputs.push_back(normal(rng));
+  for (Index i = 0; i < rows * target_columns; ++i) {
+    batch.targets.push_back(kind == TargetKind::kClass    ? static_cast<Scalar>(class_of(rng))
+                            : kind == TargetKind::kBinary ? fraction(rng)
+                                                          : normal(rng));
+  }
+  return batch;
+}
+
+struct Evaluation {
+  double value;
+  std::vector<Scalar> gradient;
+};
+
+Evaluation evaluate(const Loss& loss, const Batch& batch, Range rows) {
+  Evaluation result{0, std::vector<Scalar>(static_cast<std::size_t>(rows.size() * batch.columns), 99)};
+  Matrix gradient = as_matrix(std::span(result.gradient), rows.size(), batch.columns);
+  result.value = loss.evaluate(batch.outputs_of(rows), batch.targets_of(rows), &gradient);
+  return result;
+}
+
+struct Variant {
+  std::string name;
+  std::unique_ptr<Loss> loss;
+};
+
+std::vector<Variant> variants() {
+  std::vector<Variant> all;
+  for (const LossEntry& entry : loss_catalog()) {
+    all.push_back({entry.name, entry.make({})});
+    LossOptions options;
+    options.label_smoothing = 0.1;
+    options.huber_delta = 0.5;
+    all.push_back({entry.name + " with options", entry.make(options)});
+  }
+  return all;
+}
+
+TEST(LossCatalog, TheGradientIsTheDerivative) {
+  std::mt19937_64 rng(test::seed());
+  constexpr Scalar kStep = 1.F / 128;
+  for (const Variant& variant : variants()) {
+    for (const Index columns : {1, 3, 19}) {
+      Batch batch = random_batch(rng, variant.loss->targets(), 4, columns);
+      const Evaluation whole = evaluate(*variant.loss, batch, {0, batch.rows});
+      for (std::size_t i = 0; i < batch.outputs.size(); ++i) {
+        const Scalar middle = batch.outputs[i];
+        const Scalar high = middle + kStep;
+        const Scalar low = middle - kStep;
+        batch.outputs[i] = high;
+        const double above = evaluate(*variant.loss, batch, {0, batch.rows}).value;
+        batch.outputs[i] = low;
+        const double below = evaluate(*variant.loss, batch, {0, batch.rows}).value;
+        batch.outputs[i] = middle;
+        const double derivative = (above - below) / (static_cast<double>(high) - static_cast<double>(low));
+        // The bend of the Huber loss may lie inside the step: half a step off at most.
+        EXPECT_NEAR(whole.gradient[i], derivative,
+                    1e-3 * std::abs(derivative) + kStep / 2 / static_cast<Scalar>(columns) + 1e-4)
+            << variant.name << ", " << columns << " columns, element " << i;
+      }
+    }
+  }
+}
+
+TEST(LossCatalog, ABatchIsTheSumOfItsParts) {
+  std::mt19937_64 rng(test::seed());
+  for (const Variant& variant : variants()) {
+    for (const Index columns : {1, 10, 37}) {
+      const Batch batch = random_batch(rng, variant.loss->targets(), 33, columns);
+      const Evaluation whole = evaluate(*variant.loss, batch, {0, 33});
+      const Evaluation first = evaluate(*variant.loss, batch, {0, 13});
+      const Evaluation second = evaluate(*variant.loss, batch, {13, 33});
+      std::vector<Scalar> joined = first.gradient;
+      joined.insert(joined.end(), second.gradient.begin(), second.gradient.end());
+      EXPECT_NEAR(whole.value, first.value + second.value, 1e-6 * std::abs(whole.value)) << variant.name;
+      EXPECT_EQ(whole.gradient, joined) << variant.name << ": a row's gradient depends on its neighbours";
+    }
+  }
+}
+
+TEST(LossCatalog, WhatIsNotFiniteStaysVisible) {
+  std::mt19937_64 rng(test::seed());
+  using Limits = std::numeric_limits<Scalar>;
+  for (const Variant& variant : variants()) {
+    for (const Index columns : {1, 3, 40}) {
+      for (const Scalar bad : {Limits::quiet_NaN(), Limits::infinity(), -Limits::infinity()}) {
+        Batch batch = random_batch(rng, variant.loss->targets(), 3, columns);
+        EXPECT_TRUE(std::isfinite(evaluate(*variant.loss, batch, {0, 3}).value)) << variant.name;
+        for (Scalar& output : batch.outputs) {
+          const Scalar good = std::exchange(output, bad);
+          EXPECT_FALSE(std::isfinite(evaluate(*variant.loss, batch, {0, 3}).value))
+              << variant.name << " hides " << bad;
+          output = good;
+        }
+      }
+    }
+  }
+}
+
+TEST(LossCatalog, NoRowsAreNoLoss) {
+  std::mt19937_64 rng(test::seed());
+  for (const Variant& variant : variants()) {
+    const Batch batch = random_batch(rng, variant.loss->targets(), 1, 4);
+    EXPECT_EQ(evaluate(*variant.loss, batch, {0, 0}).value, 0) << variant.name;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,130 @@
+// What every optimizer promises: a step on slices has the bits of the step on the whole, and weights and
+// slots are all there is to a resume.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "lockstep/optim/optimizer.h"
+#include "support/optimizer_run.h"
+#include "support/seed.h"
+
+namespace lockstep {
+namespace {
+
+struct Variant {
+  std::string name;
+  std::unique_ptr<Optimizer> optimizer;
+};
+
+// Every optimizer of the catalog with and without momentum.
+std::vector<Variant> variants() {
+  std::vector<Variant> all;
+  for (const OptimizerEntry& entry : optimizer_catalog()) {
+    OptimizerOptions options;
+    all.push_back({entry.name, entry.make(options)});
+    options.momentum = 0.9;
+    all.push_back({entry.name + " with momentum", entry.make(options)});
+    options.nesterov = true;
+    all.push_back({entry.name + " with Nesterov's momentum", entry.make(options)});
+  }
+  return all;
+}
+
+std::vector<Scalar> random_values(std::mt19937_64& rng, std::size_t size) {
+  std::normal_distribution<Scalar> normal;
+  std::vector<Scalar> values(size);
+  for (Scalar& value : values) value = normal(rng);
+  return values;
+}
+
+StepInfo info_of(Index step) {
+  return {.step = step, .lr = 0.01 / static_cast<double>(step), .weight_decay = 0.1};
+}
+
+// Ranges of 0 to 40 elements, so of every offset from an aligned address.
+std::vector<Range> random_slices(std::mt19937_64& rng, Index size) {
+  std::vector<Range> slices;
+  for (Index begin = 0; begin < size;) {
+    const Index end = std::min(size, begin + std::uniform_int_distribution<Index>(0, 40)(rng));
+    slices.push_back({begin, end});
+    begin = end;
+  }
+  std::ranges::shuffle(slices, rng);
+  return slices;
+}
+
+TEST(OptimizerCatalog, SlicesHaveTheBitsOfTheWhole) {
+  std::mt19937_64 rng(test::seed());
+  constexpr Index kSize = 3001;
+  for (const Variant& variant : variants()) {
+    SCOPED_TRACE(variant.name);
+    test::OptimizerRun whole(*variant.optimizer, random_values(rng, kSize));
+    test::OptimizerRun sliced = whole;
+    for (Index step = 1; step <= 5; ++step) {
+      whole.gradient = sliced.gradient = random_values(rng, kSize);
+      whole.step(info_of(step));
+      for (const Range& slice : random_slices(rng, kSize)) sliced.update(slice, info_of(step));
+      sliced.apply_direction(info_of(step));
+    }
+    EXPECT_EQ(whole.weights, sliced.weights);
+    EXPECT_EQ(whole.slots, sliced.slots);
+  }
+}
+
+TEST(OptimizerCatalog, WeightsAndSlotsAreEnoughToResume) {
+  std::mt19937_64 rng(test::seed());
+  constexpr std::size_t kSize = 333;
+  for (const OptimizerEntry& entry : optimizer_catalog()) {
+    SCOPED_TRACE(entry.name);
+    OptimizerOptions options;
+    options.momentum = 0.9;
+    const auto optimizer = entry.make(options);
+    std::vector<std::vector<Scalar>> gradients;
+    for (int step = 0; step < 20; ++step) gradients.push_back(random_values(rng, kSize));
+    const auto run_steps = [&](test::OptimizerRun& run, Index first, Index last) {
+      for (Index step = first; step <= last; ++step) {
+        run.gradient = gradients[static_cast<std::size_t>(step - 1)];
+        run.step(info_of(step));
+      }
+    };
+
+    test::OptimizerRun straight(*optimizer, random_values(rng, kSize));
+    test::OptimizerRun before = straight;
+    run_steps(straight, 1, 20);
+
+    run_steps(before, 1, 10);
+    const auto fresh = entry.make(options);
+    test::OptimizerRun resumed(*fresh, before.weights);
+    resumed.slots = before.slots;
+    run_steps(resumed, 11, 20);
+
+    EXPECT_EQ(straight.weights, resumed.weights);
+    EXPECT_EQ(straight.slots, resumed.slots);
+  }
+}
+
+TEST(OptimizerCatalog, EntriesNameEverySlot) {
+  for (const Variant& variant : variants()) {
+    const std::string name = variant.name.substr(0, variant.name.find(' '));
+    const auto entry = std::ranges::find(optimizer_catalog(), name, &OptimizerEntry::name);
+    EXPECT_LE(static_cast<std::size_t>(variant.optimizer->slots()), entry->slot_names.size()) << variant.name;
+    EXPECT_FALSE(entry->help.empty());
+  }
+}
+
+TEST(OptimizerCatalog, OnlyATrustRatioLeavesTheWeightsAlone) {
+  std::mt19937_64 rng(test::seed());
+  for (const Variant& variant : variants()) {
+    SCOPED_TRACE(variant.name);
+    test::OptimizerRun run(*variant.optimizer, random_values(rng, 50));
+    run.gradient = random_values(rng, 50);
+    const test::OptimizerRun start = run;
+    run.update({0, 50}, info_of(1));
+    EXPECT_EQ(run.weights == start.weights, variant.optimizer->uses_trust_ratio());
+    EXPECT_EQ(run.gradient != start.gradient, variant.optimizer->uses_trust_ratio());
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

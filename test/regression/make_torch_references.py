@@ -1,0 +1,238 @@
+#!/usr/bin/python3
+"""Writes torch_references.json, the numbers that optimizers, schedules and losses are tested against.
+
+Needs PyTorch (Debian: apt-get install python3-torch); the tests only need the file. Run it in this folder:
+    /usr/bin/python3 make_torch_references.py
+"""
+
+import json
+import math
+import pathlib
+
+import torch
+
+STEPS = 50
+RECORDED = (1, 2, 5, 10, 20, 50)
+WEIGHTS = 12
+
+
+# ---- optimizers: a quadratic bowl plus noise that is exact in single precision ------------------------------------
+
+
+def start():
+    return [(5 - i) * 0.25 for i in range(WEIGHTS)]
+
+
+def gradient(weights, step):
+    """curvature * (weight - target) + noise; the tests compute the same."""
+    curvature = torch.tensor([0.25 + 0.125 * i for i in range(WEIGHTS)], dtype=weights.dtype)
+    target = torch.tensor([0.5 - 0.25 * (i % 4) for i in range(WEIGHTS)], dtype=weights.dtype)
+    noise = torch.tensor([((7 * i + 3 * step) % 11 - 5) * 0.125 for i in range(WEIGHTS)], dtype=weights.dtype)
+    return curvature * (weights - target) + noise
+
+
+def betas(options):
+    return (options.get("beta1", 0.9), options.get("beta2", 0.999))
+
+
+TORCH_OPTIMIZERS = {
+    "sgd": lambda w, o, lr, wd: torch.optim.SGD(
+        w, lr, momentum=o.get("momentum", 0), nesterov=o.get("nesterov", False), weight_decay=wd),
+    "adam": lambda w, o, lr, wd: torch.optim.Adam(w, lr, betas(o), o.get("epsilon", 1e-8), weight_decay=wd),
+    "adamw": lambda w, o, lr, wd: torch.optim.AdamW(w, lr, betas(o), o.get("epsilon", 1e-8), weight_decay=wd),
+    "adagrad": lambda w, o, lr, wd: torch.optim.Adagrad(w, lr, eps=o.get("epsilon", 1e-8), weight_decay=wd),
+    "rmsprop": lambda w, o, lr, wd: torch.optim.RMSprop(
+        w, lr, alpha=o.get("rho", 0.99), eps=o.get("epsilon", 1e-8), momentum=o.get("momentum", 0),
+        weight_decay=wd),
+}
+
+OPTIMIZER_CASES = [
+    ("sgd", {}, 0.05, 0.0),
+    ("sgd", {}, 0.05, 0.1),
+    ("sgd", {"momentum": 0.9}, 0.02, 0.0),
+    ("sgd", {"momentum": 0.9, "nesterov": True}, 0.02, 0.0),
+    ("sgd", {"momentum": 0.5, "nesterov": True}, 0.05, 0.1),
+    ("adam", {}, 0.05, 0.0),
+    ("adam", {"beta1": 0.8, "beta2": 0.99, "epsilon": 1e-4}, 0.02, 0.1),
+    ("adamw", {}, 0.05, 0.01),
+    ("adamw", {"beta1": 0.8, "beta2": 0.99, "epsilon": 1e-4}, 0.02, 0.5),
+    ("adagrad", {}, 0.2, 0.0),
+    ("adagrad", {"epsilon": 1e-3}, 0.1, 0.1),
+    ("rmsprop", {}, 0.02, 0.0),
+    ("rmsprop", {"momentum": 0.9}, 0.005, 0.0),
+    ("rmsprop", {"rho": 0.9, "momentum": 0.5, "epsilon": 1e-4}, 0.01, 0.1),
+    ("lamb", {}, 0.02, 0.0),
+    ("lamb", {"beta1": 0.8, "beta2": 0.99, "epsilon": 1e-6}, 0.05, 0.1),
+]
+
+
+def run_torch(name, options, lr, weight_decay):
+    weights = torch.nn.Parameter(torch.tensor(start(), dtype=torch.float32))
+    optimizer = TORCH_OPTIMIZERS[name]([weights], options, lr, weight_decay)
+    for step in range(1, STEPS + 1):
+        weights.grad = gradient(weights.detach(), step)
+        optimizer.step()
+        yield step, weights.detach()
+
+
+def run_lamb(options, lr, weight_decay):
+    """Algorithm 2 of You et al. 2019 (arXiv 1904.00962) with phi(z) = z, in double precision."""
+    beta1, beta2 = betas(options)
+    weights = torch.tensor(start(), dtype=torch.float64)
+    first = torch.zeros_like(weights)
+    second = torch.zeros_like(weights)
+    for step in range(1, STEPS + 1):
+        g = gradient(weights, step)
+        first = beta1 * first + (1 - beta1) * g
+        second = beta2 * second + (1 - beta2) * g**2
+        ratio = (first / (1 - beta1**step)) / (torch.sqrt(second / (1 - beta2**step)) + options.get("epsilon", 1e-8))
+        direction = ratio + weight_decay * weights
+        weights = weights - lr * torch.norm(weights) / torch.norm(direction) * direction
+        yield step, weights
+
+
+def optimizer_case(name, options, lr, weight_decay):
+    run = run_lamb(options, lr, weight_decay) if name == "lamb" else run_torch(name, options, lr, weight_decay)
+    weights = {str(step): numbers(values) for step, values in run if step in RECORDED}
+    return {"optimizer": name, "options": options, "lr": lr, "weight_decay": weight_decay, "weights": weights}
+
+
+def clip_case(max_norm):
+    parts = [torch.nn.Parameter(torch.zeros(5)), torch.nn.Parameter(torch.zeros(7))]
+    g = gradient(torch.tensor(start()), 1)
+    parts[0].grad, parts[1].grad = g[:5].clone(), g[5:].clone()
+    norm = torch.nn.utils.clip_grad_norm_(parts, max_norm)
+    return {"max_norm": max_norm, "gradient": numbers(g), "norm": float(norm),
+            "clipped": numbers(torch.cat([part.grad for part in parts]))}
+
+
+# ---- schedules: in steps, 50 of them ------------------------------------------------------------------------------
+
+
+TORCH_DECAYS = {
+    "constant": lambda optimizer, o, steps: torch.optim.lr_scheduler.ConstantLR(optimizer, 1.0, 1),
+    "step": lambda optimizer, o, steps: torch.optim.lr_scheduler.StepLR(optimizer, o["every"], o["decay_factor"]),
+    "polynomial": lambda optimizer, o, steps: torch.optim.lr_scheduler.PolynomialLR(
+        optimizer, steps, o.get("decay_power", 1.0)),
+    "cosine": lambda optimizer, o, steps: torch.optim.lr_scheduler.CosineAnnealingLR(
+        optimizer, steps, o.get("end_lr", 0.0)),
+}
+
+# "every" and "warm" are decay_every and warmup in steps, for PyTorch; the texts beside them are for us. An epoch is
+# 10 steps of 4 samples.
+SCHEDULE_CASES = [
+    ("constant", {}, 0),
+    ("constant", {"warmup": "8 steps", "warmup_from": 0.25}, 8),
+    ("step", {"decay_every": "7 steps", "every": 7, "decay_factor": 0.5}, 0),
+    ("step", {"decay_every": "1.5 epochs", "every": 15, "decay_factor": 0.1, "warmup": "20 samples"}, 5),
+    ("step", {"decay_every": "48 samples", "every": 12, "decay_factor": 0.3, "warmup": "0.3 epochs"}, 3),
+    ("polynomial", {}, 0),
+    ("polynomial", {"decay_power": 2.0, "warmup": "1 epoch", "warmup_from": 0.01}, 10),
+    ("cosine", {}, 0),
+    ("cosine", {"end_lr": 0.02, "warmup": "5 steps"}, 5),
+]
+
+
+def lrs_of(make_scheduler, lr, steps):
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr)
+    scheduler = make_scheduler(optimizer)
+    for _ in range(steps):
+        yield optimizer.param_groups[0]["lr"]
+        optimizer.step()
+        scheduler.step()
+
+
+def schedule_case(name, options, warm):
+    lr = 0.4
+    warmup = lambda optimizer: torch.optim.lr_scheduler.LinearLR(optimizer, options.get("warmup_from", 0.1), 1.0, warm)
+    decay = lambda optimizer: TORCH_DECAYS[name](optimizer, options, STEPS - warm)
+    lrs = list(lrs_of(warmup, lr, warm)) if warm else []
+    lrs += lrs_of(decay, lr, STEPS - warm)
+    ours = {key: value for key, value in options.items() if key != "every"}
+    return {"schedule": name, "options": ours | {"lr": lr}, "lrs": [float(f"{value:.12g}") for value in lrs]}
+
+
+# ---- losses: computed in double precision on inputs that single precision holds -------------------------------------
+
+
+def logits(rows, columns, scale, extreme=()):
+    values = torch.tensor([[math.sin(3.7 * r + 1.3 * c + 0.5) for c in range(columns)] for r in range(rows)])
+    values = torch.round(values * scale * 1024) / 1024
+    for row, column, value in extreme:
+        values[row, column] = value
+    return values
+
+
+EXTREME = ((0, 0, 50.0), (0, 1, -50.0), (1, 2, 50.0), (2, 0, -50.0))
+SMALL = logits(4, 3, 2.0)
+WIDE = logits(3, 19, 4.0)
+FAR = logits(4, 5, 3.0, EXTREME)
+
+
+def classes(outputs):
+    return torch.tensor([(2 * r + 1) % outputs.shape[1] for r in range(outputs.shape[0])])
+
+
+def fractions(outputs):
+    return torch.round(torch.sigmoid(logits(*outputs.shape, 3.0).flip(0)) * 64).clamp(0, 64) / 64
+
+
+def values(outputs):
+    return logits(*outputs.shape, 2.0).flip(0)
+
+
+def cross_entropy(x, t, o):
+    return torch.nn.functional.cross_entropy(x, t, reduction="sum", label_smoothing=o.get("label_smoothing", 0.0))
+
+
+def binary_cross_entropy(x, t, o):
+    return torch.nn.functional.binary_cross_entropy_with_logits(x, t, reduction="none").mean(1).sum()
+
+
+def squared_error(x, t, o):
+    return torch.nn.functional.mse_loss(x, t, reduction="none").mean(1).sum()
+
+
+def huber(x, t, o):
+    return torch.nn.functional.huber_loss(x, t, reduction="none", delta=o.get("huber_delta", 1.0)).mean(1).sum()
+
+
+LOSSES = [
+    ("softmax_cross_entropy", {}, cross_entropy, classes),
+    ("softmax_cross_entropy", {"label_smoothing": 0.1}, cross_entropy, classes),
+    ("binary_cross_entropy", {}, binary_cross_entropy, fractions),
+    ("mean_squared_error", {}, squared_error, values),
+    ("huber", {}, huber, values),
+    ("huber", {"huber_delta": 0.5}, huber, values),
+]
+
+
+def loss_case(name, options, function, make_targets, outputs):
+    targets = make_targets(outputs)
+    x = outputs.double().requires_grad_()
+    value = function(x, targets if targets.dtype == torch.int64 else targets.double(), options)
+    value.backward()
+    return {"loss": name, "options": options, "rows": outputs.shape[0], "outputs": numbers(outputs),
+            "targets": numbers(targets), "value": value.item(), "gradient": numbers(x.grad)}
+
+
+def numbers(tensor):
+    """As a flat list with the nine digits that single precision can hold."""
+    return [float(f"{value:.9g}") for value in tensor.flatten().tolist()]
+
+
+def main():
+    sections = {
+        "optimizers": [optimizer_case(*case) for case in OPTIMIZER_CASES],
+        "clipping": [clip_case(max_norm) for max_norm in (1.0, 100.0)],
+        "schedules": [schedule_case(*case) for case in SCHEDULE_CASES],
+        "losses": [loss_case(*loss, outputs) for loss in LOSSES for outputs in (SMALL, WIDE, FAR)],
+    }
+    lines = [f'"{name}": [\n' + ",\n".join(json.dumps(case) for case in cases) + "\n]"
+             for name, cases in sections.items()]
+    text = "{\n" + f'"torch": "{torch.__version__}",\n' + ",\n".join(lines) + "\n}\n"
+    pathlib.Path(__file__).with_name("torch_references.json").write_text(text, encoding="ascii")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+// The numbers of PyTorch that regression/make_torch_references.py wrote.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/types.h"
+
+namespace lockstep::test {
+
+/// All cases of a section: "optimizers", "clipping", "schedules", "losses".
+inline nlohmann::json torch_references(const std::string& section) {
+  std::ifstream file(LOCKSTEP_TEST_DATA "/regression/torch_references.json");
+  const nlohmann::json cases = nlohmann::json::parse(file).at(section);
+  EXPECT_FALSE(cases.empty()) << section;
+  return cases;
+}
+
+/// Equal to 1e-5 of the expected value, or to `absolute` where that is nearly zero.
+inline void expect_close(std::span<const Scalar> actual, const std::vector<double>& expected,
+                         double absolute) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    EXPECT_NEAR(actual[i], expected[i], 1e-5 * std::abs(expected[i]) + absolute) << "element " << i;
+  }
+}
+
+}  // namespace lockstep::test

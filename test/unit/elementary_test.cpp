@@ -1,0 +1,56 @@
+#include "lockstep/math/elementary.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "support/seed.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kUnit = 0x1p-23;  // one unit in the last place, relative
+
+TEST(Elementary, ExponentialIsExactTo2Units) {
+  for (int i = 0; i <= 870000; ++i) {
+    const Scalar x = static_cast<Scalar>(i) * -1e-4F;
+    const double exact = std::exp(static_cast<double>(x));
+    ASSERT_NEAR(exp_nonpositive(x), exact, 2 * kUnit * exact) << x;
+  }
+  EXPECT_EQ(exp_nonpositive(0), 1);
+  EXPECT_EQ(exp_nonpositive(-88), 0);
+  EXPECT_EQ(exp_nonpositive(-std::numeric_limits<Scalar>::max()), 0);
+  EXPECT_EQ(exp_nonpositive(-std::numeric_limits<Scalar>::infinity()), 0);
+  EXPECT_TRUE(std::isnan(exp_nonpositive(std::numeric_limits<Scalar>::quiet_NaN())));
+}
+
+TEST(Elementary, LogarithmIsExactTo3UnitsAlsoNearZero) {
+  for (Scalar x = 1; x > 1e-30F; x *= 0.999F) {
+    const double exact = std::log1p(static_cast<double>(x));
+    ASSERT_NEAR(log_1_plus(x), exact, 3 * kUnit * exact) << x;
+  }
+  EXPECT_EQ(log_1_plus(0), 0);
+  EXPECT_TRUE(std::isnan(log_1_plus(std::numeric_limits<Scalar>::quiet_NaN())));
+}
+
+TEST(Elementary, BitsDoNotDependOnThePlaceInALoop) {
+  std::mt19937_64 rng(test::seed());
+  std::uniform_real_distribution<Scalar> uniform(-90, 0);
+  std::vector<Scalar> x(301);
+  for (Scalar& value : x) value = uniform(rng);
+  const auto results = [&](std::size_t first) {
+    std::vector<Scalar> y(x.size() - first);
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = log_1_plus(exp_nonpositive(x[first + i]));
+    return y;
+  };
+  const std::vector<Scalar> whole = results(0);
+  for (std::size_t first = 1; first < 40; ++first) {
+    EXPECT_EQ(results(first), std::vector<Scalar>(whole.begin() + static_cast<Index>(first), whole.end()));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

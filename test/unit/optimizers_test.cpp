@@ -1,0 +1,98 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/optim/optimizer.h"
+#include "support/optimizer_run.h"
+#include "support/torch_references.h"
+
+namespace lockstep {
+namespace {
+
+OptimizerOptions read_options(const nlohmann::json& given) {
+  OptimizerOptions options;
+  options.momentum = given.value("momentum", options.momentum);
+  options.nesterov = given.value("nesterov", options.nesterov);
+  options.beta1 = given.value("beta1", options.beta1);
+  options.beta2 = given.value("beta2", options.beta2);
+  options.epsilon = given.value("epsilon", options.epsilon);
+  options.rho = given.value("rho", options.rho);
+  return options;
+}
+
+std::vector<Scalar> starting_weights() {
+  std::vector<Scalar> weights(12);
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = (5 - static_cast<Scalar>(i)) * 0.25F;
+  return weights;
+}
+
+// The function `gradient` of make_torch_references.py.
+void fill_gradient(const std::vector<Scalar>& weights, Index step, std::vector<Scalar>& gradient) {
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const Scalar curvature = 0.25F + 0.125F * static_cast<Scalar>(i);
+    const Scalar target = 0.5F - 0.25F * static_cast<Scalar>(i % 4);
+    const Index wave = (7 * static_cast<Index>(i) + 3 * step) % 11 - 5;
+    gradient[i] = curvature * (weights[i] - target) + static_cast<Scalar>(wave) * 0.125F;
+  }
+}
+
+TEST(Optimizers, EqualPyTorchOver50Steps) {
+  for (const nlohmann::json& reference : test::torch_references("optimizers")) {
+    const std::string name = reference.at("optimizer");
+    SCOPED_TRACE(name + " " + reference.at("options").dump());
+    const auto optimizer =
+        find_entry(optimizer_catalog(), "optimizer", name).make(read_options(reference.at("options")));
+    test::OptimizerRun run(*optimizer, starting_weights());
+    for (Index step = 1; step <= 50; ++step) {
+      fill_gradient(run.weights, step, run.gradient);
+      run.step({.step = step, .lr = reference.at("lr"), .weight_decay = reference.at("weight_decay")});
+      const auto expected = reference.at("weights").find(std::to_string(step));
+      if (expected == reference.at("weights").end()) continue;
+      SCOPED_TRACE("step " + std::to_string(step));
+      test::expect_close(run.weights, *expected, 1e-6);
+    }
+  }
+}
+
+TEST(Optimizers, EveryOneHasAReference) {
+  const nlohmann::json references = test::torch_references("optimizers");
+  for (const OptimizerEntry& entry : optimizer_catalog()) {
+    const auto names_it = [&](const nlohmann::json& reference) {
+      return reference.at("optimizer") == entry.name;
+    };
+    EXPECT_TRUE(std::ranges::any_of(references, names_it)) << entry.name;
+  }
+}
+
+TEST(Optimizers, NesterovWithoutMomentumIsRefused) {
+  OptimizerOptions options;
+  options.nesterov = true;
+  const OptimizerEntry& sgd = find_entry(optimizer_catalog(), "optimizer", "sgd");
+  EXPECT_THROW(sgd.make(options), ConfigError);
+  options.momentum = 0.9;
+  EXPECT_NO_THROW(sgd.make(options));
+}
+
+TEST(Optimizers, StateIsKeptOnlyWhereItIsUsed) {
+  OptimizerOptions options;
+  const OptimizerEntry& sgd = find_entry(optimizer_catalog(), "optimizer", "sgd");
+  EXPECT_EQ(sgd.make(options)->slots(), 0);
+  options.momentum = 0.9;
+  EXPECT_EQ(sgd.make(options)->slots(), 1);
+}
+
+TEST(Optimizers, AnUnknownNameSuggestsTheNearest) {
+  try {
+    find_entry(optimizer_catalog(), "optimizer", "adamm");
+    FAIL() << "no error";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "unknown optimizer 'adamm'; did you mean 'adam'? "
+                 "(known: sgd, adam, adamw, adagrad, rmsprop, lamb)");
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,190 @@
+#include "lockstep/optim/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "lockstep/base/errors.h"
+#include "support/torch_references.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Index kBatch = 4;
+constexpr Index kStepsPerEpoch = 10;
+
+Progress at_step(Index step) {
+  return {.steps = step,
+          .samples = step * kBatch,
+          .epochs = static_cast<double>(step) / static_cast<double>(kStepsPerEpoch)};
+}
+
+ScheduleOptions read_options(const nlohmann::json& reference) {
+  const nlohmann::json& given = reference.at("options");
+  ScheduleOptions options;
+  options.schedule = reference.at("schedule");
+  options.lr = given.at("lr");
+  options.warmup = given.value("warmup", options.warmup);
+  options.warmup_from = given.value("warmup_from", options.warmup_from);
+  options.decay_every = given.value("decay_every", options.decay_every);
+  options.decay_factor = given.value("decay_factor", options.decay_factor);
+  options.decay_power = given.value("decay_power", options.decay_power);
+  options.end_lr = given.value("end_lr", options.end_lr);
+  return options;
+}
+
+TEST(Schedule, EqualsPyTorchOver50Steps) {
+  for (const nlohmann::json& reference : test::torch_references("schedules")) {
+    SCOPED_TRACE(reference.at("schedule").dump() + " " + reference.at("options").dump());
+    const auto expected = reference.at("lrs").get<std::vector<double>>();
+    const auto steps = static_cast<Index>(expected.size());
+    const Schedule schedule(read_options(reference), at_step(steps), kBatch);
+    for (Index step = 0; step < steps; ++step) {
+      const double lr = expected[static_cast<std::size_t>(step)];
+      EXPECT_NEAR(schedule.lr(at_step(step)), lr, 1e-5 * lr) << "step " << step;
+    }
+  }
+}
+
+TEST(Schedule, EveryDecayHasAReference) {
+  const nlohmann::json references = test::torch_references("schedules");
+  for (const DecayEntry& entry : decay_catalog()) {
+    const auto names_it = [&](const nlohmann::json& reference) {
+      return reference.at("schedule") == entry.name;
+    };
+    EXPECT_TRUE(std::ranges::any_of(references, names_it)) << entry.name;
+  }
+}
+
+TEST(Schedule, PolynomialEndsAtEndLr) {
+  ScheduleOptions options;
+  options.schedule = "polynomial";
+  options.lr = 0.4;
+  options.end_lr = 0.1;
+  const Schedule schedule(options, at_step(50), kBatch);
+  EXPECT_DOUBLE_EQ(schedule.lr(at_step(0)), 0.4);
+  EXPECT_DOUBLE_EQ(schedule.lr(at_step(25)), 0.25);
+  EXPECT_DOUBLE_EQ(schedule.lr(at_step(50)), 0.1);
+  EXPECT_DOUBLE_EQ(schedule.lr(at_step(60)), 0.1);
+}
+
+TEST(Schedule, BordersThatRoundingWouldMissAreMet) {
+  ScheduleOptions options;
+  options.schedule = "step";
+  options.decay_every = "0.1 epochs";
+  options.decay_factor = 0.5;
+  const Schedule schedule(options, at_step(10), kBatch);
+  for (Index step = 0; step < 10; ++step) {
+    EXPECT_DOUBLE_EQ(schedule.lr(at_step(step)), 0.01 * std::pow(0.5, step)) << "step " << step;
+  }
+}
+
+// Steps of unequal size: the end of the warm-up falls between what its steps, samples and epochs say.
+TEST(Schedule, TheRateNeverExceedsThePeak) {
+  for (const DecayEntry& entry : decay_catalog()) {
+    ScheduleOptions options;
+    options.schedule = entry.name;
+    options.warmup = "3 steps";
+    options.decay_every = "1 sample";
+    const Progress whole{.steps = 8, .samples = 50, .epochs = 2};
+    const Schedule schedule(options, whole, kBatch);
+    for (Index step = 0; step <= 8; ++step) {
+      EXPECT_LE(schedule.lr({.steps = step, .samples = step, .epochs = 0}), options.lr) << entry.name;
+    }
+  }
+}
+
+TEST(Schedule, AWarmUpLongerThanTheRunIsCutOff) {
+  ScheduleOptions options;
+  options.warmup = "100 steps";
+  options.warmup_from = 0;
+  const Schedule schedule(options, at_step(50), kBatch);
+  EXPECT_DOUBLE_EQ(schedule.lr(at_step(50)), 0.5 * options.lr);
+}
+
+TEST(Schedule, TheRateFollowsTheBatchAsAsked) {
+  ScheduleOptions options;
+  options.lr = 0.1;
+  options.lr_reference_batch = 256;
+  const auto peak = [&](const std::string& scaling) {
+    options.lr_scaling = scaling;
+    return Schedule(options, at_step(50), 1024).peak_lr();
+  };
+  EXPECT_DOUBLE_EQ(peak("none"), 0.1);
+  EXPECT_DOUBLE_EQ(peak("linear"), 0.4);
+  EXPECT_DOUBLE_EQ(peak("sqrt"), 0.2);
+}
+
+TEST(Schedule, EndLrIsARateNotAShare) {
+  ScheduleOptions options;
+  options.schedule = "cosine";
+  options.lr = 0.1;
+  options.lr_scaling = "linear";
+  options.lr_reference_batch = 1;
+  options.end_lr = 0.05;
+  EXPECT_DOUBLE_EQ(Schedule(options, at_step(50), kBatch).lr(at_step(50)), 0.05);
+}
+
+std::string error_of(const ScheduleOptions& options) {
+  try {
+    const Schedule schedule(options, at_step(50), kBatch);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Schedule, BadOptionsAreNamed) {
+  ScheduleOptions unknown_decay;
+  unknown_decay.schedule = "cosin";
+  EXPECT_EQ(error_of(unknown_decay),
+            "unknown schedule 'cosin'; did you mean 'cosine'? (known: constant, step, polynomial, cosine)");
+
+  ScheduleOptions unknown_scaling;
+  unknown_scaling.lr_scaling = "liner";
+  EXPECT_EQ(error_of(unknown_scaling),
+            "unknown lr_scaling 'liner'; did you mean 'linear'? (known: none, linear, sqrt)");
+
+  ScheduleOptions no_time;
+  no_time.schedule = "step";
+  no_time.decay_every = "0 epochs";
+  EXPECT_TRUE(error_of(no_time).starts_with("train.decay_every = '0 epochs'")) << error_of(no_time);
+}
+
+TEST(ParseDuration, ReadsEveryUnit) {
+  const auto expect = [](std::string_view text, double value, Duration::Unit unit) {
+    const Duration duration = parse_duration("train.warmup", text);
+    EXPECT_EQ(duration.value, value) << text;
+    EXPECT_EQ(duration.unit, unit) << text;
+  };
+  expect("500 steps", 500, Duration::Unit::kSteps);
+  expect("1 step", 1, Duration::Unit::kSteps);
+  expect("64000 samples", 64000, Duration::Unit::kSamples);
+  expect("1e6 samples", 1e6, Duration::Unit::kSamples);
+  expect("2.5 epochs", 2.5, Duration::Unit::kEpochs);
+  expect("  1epoch ", 1, Duration::Unit::kEpochs);
+}
+
+TEST(ParseDuration, ErrorsNameTheKeyTheTextAndTheProblem) {
+  const auto expect = [](const std::string& text, const std::string& problem) {
+    try {
+      parse_duration("train.warmup", text);
+      FAIL() << "no error for '" << text << "'";
+    } catch (const ConfigError& error) {
+      const std::string start = "train.warmup = '" + text + "': " + problem + "; ";
+      EXPECT_TRUE(std::string(error.what()).starts_with(start)) << error.what();
+    }
+  };
+  expect("", "it does not start with a number");
+  expect("steps", "it does not start with a number");
+  expect("inf steps", "it does not start with a number");
+  expect("nan epochs", "it does not start with a number");
+  expect("-1 steps", "the number is negative");
+  expect("5", "the unit is missing");
+  expect("5 hours", "the unit is unknown");
+  expect("5 steps more", "the unit is unknown");
+  expect("2.5 steps", "only epochs can be divided");
+}
+
+}  // namespace
+}  // namespace lockstep
