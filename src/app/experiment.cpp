@@ -5,7 +5,6 @@
 #include "catalogs.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/dist/update.h"
 
 namespace lockstep {
 namespace {

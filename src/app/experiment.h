@@ -8,6 +8,7 @@
 #include "lockstep/config/command_line.h"
 #include "lockstep/data/normaliser.h"
 #include "lockstep/data/records.h"
+#include "lockstep/dist/update.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/optim/optimizer.h"

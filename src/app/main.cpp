@@ -60,8 +60,7 @@ int run(const std::vector<std::string>& arguments) {
     return run_session([&](Communicator& comm) { return run_with_ranks(comm, line); });
   } catch (const Error& error) {
     // Every rank meets a wrong command line alike: one of them says so.
-    return run_session(
-        [&](Communicator& comm) -> int { throw AgreedError(error.what(), error.exit_code()); });
+    return run_session([&](Communicator&) -> int { throw AgreedError(error.what(), error.exit_code()); });
   }
 }
 

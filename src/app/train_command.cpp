@@ -21,6 +21,7 @@
 #include "lockstep/train/model_file.h"
 #include "lockstep/train/run_directory.h"
 #include "lockstep/train/trainer.h"
+#include "run.h"
 #include "startup.h"
 
 namespace lockstep {
@@ -61,7 +62,9 @@ void announce(Communicator& comm, const RunPlan& plan) {
   spdlog::info("{} rank{} on {} host{}, {} replica{}, {} thread{}", comm.size(), comm.size() == 1 ? "" : "s",
                hosts, hosts == 1 ? "" : "s", plan.sampling.replicas, plan.sampling.replicas == 1 ? "" : "s",
                plan.dist.threads, plan.dist.threads == 1 ? "" : "s");
-  spdlog::info("plan:\n{}", plan_table(std::span(&plan, 1)));
+  std::string table = plan_table(std::span(&plan, 1));
+  table.pop_back();  // the log ends the line itself
+  spdlog::info("plan:\n{}", table);
 }
 
 // One line for each rank: what it holds.
@@ -110,91 +113,6 @@ void report_result(const RunDirectory& directory, const TrainingResult& result) 
       directory.root.string());
 }
 
-// The whole run, once everything is known to be in order.
-class Run {
- public:
-  Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan)
-      : comm_(comm),
-        experiment_(experiment),
-        plan_(plan),
-        schedule_(experiment.config.schedule, plan.whole_run(), plan.sampling.global_batch),
-        sampler_(make_sampler(plan.sampling)),
-        team_(static_cast<int>(plan.dist.threads)),
-        strategy_(find_entry(strategy_catalog(), "strategy", experiment.config.distribute.strategy)
-                      .make({.comm = comm,
-                             .options = experiment.config.distribute,
-                             .plan = plan.dist,
-                             .layout = experiment.model->layout(),
-                             .optimizer = *experiment.optimizer,
-                             .rules = experiment.update_rules()})) {}
-
-  /// *Collective.* Each rank reads its share of the records.
-  void load() {
-    agree(comm_, [&] {
-      const Range replicas = plan_.dist.hosted[static_cast<std::size_t>(comm_.rank())];
-      records_ = experiment_.train->load(records_for(*sampler_, replicas), experiment_.classes());
-      validation_ = load_evaluation(experiment_.validation.get(), Split::kValidation);
-      test_ = load_evaluation(experiment_.test.get(), Split::kTest);
-    });
-    report_loaded(comm_, plan_, *records_);
-  }
-
-  /// *Collective.* Trains to the end, or to the first bad number; either way weights() are the last good
-  /// ones.
-  TrainingResult train(Observer& observer) {
-    const Config& config = experiment_.config;
-    initialise(store(), experiment_.seed(), config.model.init_std);
-    Loader loader(*records_, experiment_.train->info(), *sampler_, *experiment_.normaliser,
-                  {.replicas = plan_.dist.hosted[static_cast<std::size_t>(comm_.rank())],
-                   .steps = {0, plan_.steps},
-                   .prefetch = config.data.prefetch});
-    Trainer trainer({.comm = comm_,
-                     .plan = plan_,
-                     .model = *experiment_.model,
-                     .loss = *experiment_.loss,
-                     .schedule = schedule_,
-                     .strategy = *strategy_,
-                     .team = team_,
-                     .loader = loader,
-                     .sampler = *sampler_,
-                     .validation = validation_ ? &*validation_ : nullptr,
-                     .test = test_ ? &*test_ : nullptr,
-                     .observer = observer,
-                     .reduction = config.distribute.reduction,
-                     .accumulate = config.train.accumulate,
-                     .target_columns = experiment_.train->info().target_columns,
-                     .log_every = config.run.log_every,
-                     .evaluate_every = config.eval.every_epochs,
-                     .debug = config.debug});
-    return trainer.run();
-  }
-
-  ParamStore store() { return {.layout = &experiment_.model->layout(), .values = strategy_->weights()}; }
-
- private:
-  std::optional<Evaluation> load_evaluation(const RecordSource* source, Split split) {
-    if (source == nullptr) return std::nullopt;
-    return std::make_optional<Evaluation>(EvaluationContext{.comm = comm_,
-                                                            .model = *experiment_.model,
-                                                            .loss = *experiment_.loss,
-                                                            .normaliser = *experiment_.normaliser,
-                                                            .team = team_,
-                                                            .options = experiment_.config.eval},
-                                          *source, split);
-  }
-
-  Communicator& comm_;
-  const Experiment& experiment_;
-  const RunPlan& plan_;
-  Schedule schedule_;
-  std::unique_ptr<Sampler> sampler_;
-  ThreadTeam team_;
-  std::unique_ptr<Strategy> strategy_;
-  std::unique_ptr<Records> records_;
-  std::optional<Evaluation> validation_;
-  std::optional<Evaluation> test_;
-};
-
 }  // namespace
 
 int train_command(Communicator& comm, const CommandLine& line) {
@@ -211,6 +129,7 @@ int train_command(Communicator& comm, const CommandLine& line) {
 
   Run run(comm, experiment, plan);
   run.load();
+  report_loaded(comm, plan, run.records());
 
   RunDirectory directory;
   std::unique_ptr<Observer> observer = std::make_unique<SilentObserver>();

@@ -1,0 +1,68 @@
+#include "run.h"
+
+#include "lockstep/base/catalog.h"
+#include "lockstep/comm/agree.h"
+
+namespace lockstep {
+
+Run::Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan)
+    : comm_(comm),
+      experiment_(experiment),
+      plan_(plan),
+      schedule_(experiment.config.schedule, plan.whole_run(), plan.sampling.global_batch),
+      sampler_(make_sampler(plan.sampling)),
+      team_(static_cast<int>(plan.dist.threads)),
+      strategy_(find_entry(strategy_catalog(), "strategy", experiment.config.distribute.strategy)
+                    .make({.comm = comm,
+                           .options = experiment.config.distribute,
+                           .plan = plan.dist,
+                           .layout = experiment.model->layout(),
+                           .optimizer = *experiment.optimizer,
+                           .rules = experiment.update_rules()})) {}
+
+void Run::load() {
+  agree(comm_, [&] {
+    records_ = experiment_.train->load(records_for(*sampler_, replicas()), experiment_.classes());
+    validation_ = load_evaluation(experiment_.validation.get(), Split::kValidation);
+    test_ = load_evaluation(experiment_.test.get(), Split::kTest);
+  });
+}
+
+std::unique_ptr<Evaluation> Run::load_evaluation(const RecordSource* source, Split split) {
+  if (source == nullptr) return nullptr;
+  return std::make_unique<Evaluation>(EvaluationContext{.comm = comm_,
+                                                        .model = *experiment_.model,
+                                                        .loss = *experiment_.loss,
+                                                        .normaliser = *experiment_.normaliser,
+                                                        .team = team_,
+                                                        .options = experiment_.config.eval},
+                                      *source, split);
+}
+
+TrainingResult Run::train(Observer& observer) {
+  const Config& config = experiment_.config;
+  initialise(store(), experiment_.seed(), config.model.init_std);
+  Loader loader(*records_, experiment_.train->info(), *sampler_, *experiment_.normaliser,
+                {.replicas = replicas(), .steps = {0, plan_.steps}, .prefetch = config.data.prefetch});
+  Trainer trainer({.comm = comm_,
+                   .plan = plan_,
+                   .model = *experiment_.model,
+                   .loss = *experiment_.loss,
+                   .schedule = schedule_,
+                   .strategy = *strategy_,
+                   .team = team_,
+                   .loader = loader,
+                   .sampler = *sampler_,
+                   .validation = validation_.get(),
+                   .test = test_.get(),
+                   .observer = observer,
+                   .reduction = config.distribute.reduction,
+                   .accumulate = config.train.accumulate,
+                   .target_columns = experiment_.train->info().target_columns,
+                   .log_every = config.run.log_every,
+                   .evaluate_every = config.eval.every_epochs,
+                   .debug = config.debug});
+  return trainer.run();
+}
+
+}  // namespace lockstep

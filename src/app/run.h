@@ -1,0 +1,47 @@
+// A training run with its concrete parts, once the plan is known to be in order.
+#pragma once
+
+#include <memory>
+
+#include "experiment.h"
+#include "lockstep/base/thread_team.h"
+#include "lockstep/comm/communicator.h"
+#include "lockstep/dist/strategy.h"
+#include "lockstep/train/evaluation.h"
+#include "lockstep/train/trainer.h"
+
+namespace lockstep {
+
+class Run {
+ public:
+  /// All references must outlive the run.
+  Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan);
+
+  /// *Collective.* Each rank reads its share of the records. Errors: AgreedError.
+  void load();
+  /// The training records held here, after load().
+  const Records& records() const { return *records_; }
+
+  /// *Collective.* Trains to the end, or to the first bad number; either way store() then holds the last good
+  /// weights.
+  TrainingResult train(Observer& observer);
+
+  ParamStore store() { return {.layout = &experiment_.model->layout(), .values = strategy_->weights()}; }
+
+ private:
+  std::unique_ptr<Evaluation> load_evaluation(const RecordSource* source, Split split);
+  Range replicas() const { return plan_.dist.hosted[static_cast<std::size_t>(comm_.rank())]; }
+
+  Communicator& comm_;
+  const Experiment& experiment_;
+  const RunPlan& plan_;
+  Schedule schedule_;
+  std::unique_ptr<Sampler> sampler_;
+  ThreadTeam team_;
+  std::unique_ptr<Strategy> strategy_;
+  std::unique_ptr<Records> records_;
+  std::unique_ptr<Evaluation> validation_;  // may be null
+  std::unique_ptr<Evaluation> test_;        // may be null
+};
+
+}  // namespace lockstep
