@@ -117,6 +117,11 @@ void report_result(const RunDirectory& directory, const TrainingResult& result) 
 
 int train_command(Communicator& comm, const CommandLine& line) {
   const LoadedConfig loaded = load_config_together(comm, line);
+  if (loaded.config.run.dir.empty()) {
+    throw AgreedError(
+        "run.dir is missing: give the directory in which the run is to be kept (--run.dir runs/NAME)",
+        kExitConfig);
+  }
   Experiment experiment;
   RunPlan plan;
   agree(comm, [&] {

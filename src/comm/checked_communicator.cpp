@@ -67,9 +67,9 @@ std::unique_ptr<Request> CheckedCommunicator::start_all_gather(Buffer whole, std
   return inner_.start_all_gather(whole, parts);
 }
 
-std::unique_ptr<Request> CheckedCommunicator::start_exchange(std::span<const Send> sends,
+std::unique_ptr<Request> CheckedCommunicator::start_exchange(int channel, std::span<const Send> sends,
                                                              std::span<const Receive> receives) {
-  return inner_.start_exchange(sends, receives);
+  return inner_.start_exchange(channel, sends, receives);
 }
 
 }  // namespace lockstep

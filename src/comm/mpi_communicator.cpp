@@ -84,8 +84,6 @@ class MpiRequests final : public Request {
   std::vector<int> starts_;
 };
 
-constexpr int kExchangeTag = 1;
-
 }  // namespace
 
 MpiCommunicator::MpiCommunicator(MPI_Comm parent) {
@@ -143,20 +141,20 @@ std::unique_ptr<Request> MpiCommunicator::start_all_gather(Buffer whole, std::sp
   return requests;
 }
 
-std::unique_ptr<Request> MpiCommunicator::start_exchange(std::span<const Send> sends,
+std::unique_ptr<Request> MpiCommunicator::start_exchange(int channel, std::span<const Send> sends,
                                                          std::span<const Receive> receives) {
   auto requests = std::make_unique<MpiRequests>();
   for (const Receive& receive : receives) {
     const Buffer& to = receive.buffer;
     in_pieces(to.data, to.count, to.type, [&](char* data, int count) {
-      check(MPI_Irecv(data, count, mpi_type(to.type), receive.peer, kExchangeTag, comm_, requests->add()),
+      check(MPI_Irecv(data, count, mpi_type(to.type), receive.peer, channel, comm_, requests->add()),
             "MPI_Irecv");
     });
   }
   for (const Send& send : sends) {
     const ConstBuffer& from = send.buffer;
     in_pieces(from.data, from.count, from.type, [&](const char* data, int count) {
-      check(MPI_Isend(data, count, mpi_type(from.type), send.peer, kExchangeTag, comm_, requests->add()),
+      check(MPI_Isend(data, count, mpi_type(from.type), send.peer, channel, comm_, requests->add()),
             "MPI_Isend");
     });
   }

@@ -23,7 +23,7 @@ class MpiCommunicator final : public Communicator {
   std::unique_ptr<Request> start_all_reduce_sum(Buffer buffer) override;
   void all_gather(ConstBuffer mine, Buffer all) override;
   std::unique_ptr<Request> start_all_gather(Buffer whole, std::span<const Range> parts) override;
-  std::unique_ptr<Request> start_exchange(std::span<const Send> sends,
+  std::unique_ptr<Request> start_exchange(int channel, std::span<const Send> sends,
                                           std::span<const Receive> receives) override;
   void abort(int exit_code) override;
 

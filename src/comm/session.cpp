@@ -1,5 +1,6 @@
 #include "lockstep/comm/session.h"
 
+#include <fmt/format.h>
 #include <mpi.h>
 #include <spdlog/spdlog.h>
 
@@ -13,6 +14,11 @@
 namespace lockstep {
 namespace {
 
+// The log names other ranks by itself.
+void report(const Communicator& comm, const std::string& message) {
+  spdlog::error("{}{}", comm.rank() == 0 ? "rank 0: " : "", message);
+}
+
 // MPI is finalised on the orderly way out only: after an error the job is aborted instead.
 int run_body(Communicator& comm, const std::function<int(Communicator&)>& body) {
   try {
@@ -21,11 +27,11 @@ int run_body(Communicator& comm, const std::function<int(Communicator&)>& body) 
     if (comm.rank() == 0) spdlog::error("{}", error.what());
     return error.exit_code();
   } catch (const Error& error) {
-    spdlog::error("rank {}: {}", comm.rank(), error.what());
+    report(comm, error.what());
     comm.abort(error.exit_code());
     return error.exit_code();
   } catch (const std::exception& error) {
-    spdlog::error("rank {}: internal error: {}", comm.rank(), error.what());
+    report(comm, fmt::format("unexpected failure: {}", error.what()));
     comm.abort(kExitInternal);
     return kExitInternal;
   }

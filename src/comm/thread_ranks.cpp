@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "lockstep/base/errors.h"
@@ -19,6 +20,9 @@ namespace lockstep {
 namespace {
 
 using Bytes = std::vector<std::byte>;
+
+// The way of a message: channel, from, to.
+using Path = std::tuple<int, int, int>;
 
 Bytes copy_of(const void* data, Index bytes) {
   const auto* begin = static_cast<const std::byte*>(data);
@@ -59,28 +63,27 @@ class Board {
     if (++operation.taken == ranks_) operations_.erase(collective);
   }
 
-  void post(int from, int to, Bytes bytes) {
+  void post(const Path& path, Bytes bytes) {
     const std::lock_guard lock(mutex_);
-    const auto pair = std::pair(from, to);
-    messages_[{pair, posted_[pair]++}] = std::move(bytes);
+    messages_[{path, posted_[path]++}] = std::move(bytes);
     changed_.notify_all();
   }
 
-  // The number under which the next message from -> to will be found.
-  std::int64_t next_message(int from, int to) {
+  // The number under which the next message on this path will be found.
+  std::int64_t next_message(const Path& path) {
     const std::lock_guard lock(mutex_);
-    return expected_[{from, to}]++;
+    return expected_[path]++;
   }
 
-  bool has_message(int from, int to, std::int64_t number) {
+  bool has_message(const Path& path, std::int64_t number) {
     const std::lock_guard lock(mutex_);
     check_failed();
-    return messages_.contains({{from, to}, number});
+    return messages_.contains({path, number});
   }
 
-  Bytes take_message(int from, int to, std::int64_t number) {
+  Bytes take_message(const Path& path, std::int64_t number) {
     std::unique_lock lock(mutex_);
-    const std::pair key{std::pair(from, to), number};
+    const std::pair key{path, number};
     changed_.wait(lock, [&] { return failed_ || messages_.contains(key); });
     check_failed();
     return std::move(messages_.extract(key).mapped());
@@ -110,9 +113,9 @@ class Board {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::int64_t, Operation> operations_;
-  std::map<std::pair<int, int>, std::int64_t> posted_;
-  std::map<std::pair<int, int>, std::int64_t> expected_;
-  std::map<std::pair<std::pair<int, int>, std::int64_t>, Bytes> messages_;
+  std::map<Path, std::int64_t> posted_;
+  std::map<Path, std::int64_t> expected_;
+  std::map<std::pair<Path, std::int64_t>, Bytes> messages_;
   bool failed_ = false;
   std::exception_ptr cause_;
 };
@@ -169,35 +172,42 @@ class BoardRequest final : public Request {
 // Messages under way to this rank; what it sends is copied at once and needs no waiting.
 class ExchangeRequest final : public Request {
  public:
-  ExchangeRequest(Board& board, int rank, std::span<const Receive> receives) : board_(board), rank_(rank) {
+  ExchangeRequest(Board& board, int channel, int rank, std::span<const Receive> receives) : board_(board) {
     for (const Receive& receive : receives) {
-      pending_.emplace_back(receive, board.next_message(receive.peer, rank));
+      const Path path{channel, receive.peer, rank};
+      pending_.push_back({path, board.next_message(path), receive.buffer});
     }
   }
 
   bool test() override {
-    for (const auto& [receive, number] : pending_) {
-      if (!board_.has_message(receive.peer, rank_, number)) return false;
+    for (const Pending& one : pending_) {
+      if (!board_.has_message(one.path, one.number)) return false;
     }
     wait();
     return true;
   }
 
   void wait() override {
-    for (const auto& [receive, number] : std::exchange(pending_, {})) {
-      const Bytes bytes = board_.take_message(receive.peer, rank_, number);
-      if (static_cast<Index>(bytes.size()) != receive.buffer.bytes()) {
-        throw CommError(fmt::format("rank {} expected {} bytes from rank {}, which sent {}", rank_,
-                                    receive.buffer.bytes(), receive.peer, bytes.size()));
+    for (const Pending& one : std::exchange(pending_, {})) {
+      const Bytes bytes = board_.take_message(one.path, one.number);
+      if (static_cast<Index>(bytes.size()) != one.buffer.bytes()) {
+        throw CommError(fmt::format("rank {} expected {} bytes from rank {}, which sent {}",
+                                    std::get<2>(one.path), one.buffer.bytes(), std::get<1>(one.path),
+                                    bytes.size()));
       }
-      copy_to(receive.buffer.data, bytes);
+      copy_to(one.buffer.data, bytes);
     }
   }
 
  private:
+  struct Pending {
+    Path path;
+    std::int64_t number;
+    Buffer buffer;
+  };
+
   Board& board_;
-  int rank_;
-  std::vector<std::pair<Receive, std::int64_t>> pending_;
+  std::vector<Pending> pending_;
 };
 
 class ThreadCommunicator final : public Communicator {
@@ -247,11 +257,11 @@ class ThreadCommunicator final : public Communicator {
                  });
   }
 
-  std::unique_ptr<Request> start_exchange(std::span<const Send> sends,
+  std::unique_ptr<Request> start_exchange(int channel, std::span<const Send> sends,
                                           std::span<const Receive> receives) override {
     for (const Send& send : sends)
-      board_.post(rank_, send.peer, copy_of(send.buffer.data, send.buffer.bytes()));
-    return std::make_unique<ExchangeRequest>(board_, rank_, receives);
+      board_.post({channel, rank_, send.peer}, copy_of(send.buffer.data, send.buffer.bytes()));
+    return std::make_unique<ExchangeRequest>(board_, channel, rank_, receives);
   }
 
   void abort(int exit_code) override {

@@ -114,7 +114,8 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
               at_least(0));
   list.option("data.synthetic_test_rows", synthetic.test_rows, "Test samples to make up", at_least(0));
   list.option("data.synthetic_features", synthetic.features, "Numbers in a made-up sample", at_least(1));
-  list.option("data.synthetic_classes", synthetic.classes, "Classes of the made-up samples; 0: a real number as target", at_least(0));
+  list.option("data.synthetic_classes", synthetic.classes,
+              "Classes of the made-up samples; 0: a real number as target", at_least(0));
   list.option("data.synthetic_noise", synthetic.noise,
               "Standard deviation of the made-up samples around the centre of their class", at_least(0));
 }

@@ -1,12 +1,17 @@
 // Each bucket goes through two phases. First every rank sends, to the owner of each slice, its partial sums
-// of that slice, and the owner finishes the tree. Then the owners' results are gathered everywhere. Which
-// nodes a rank sends follows from the plan and the samples of the step, so nothing about them is ever sent.
+// of that slice, and the owner finishes the tree. Then every owner sends its result to all. Which nodes a
+// rank sends follows from the plan and the samples of the step, so nothing about them is ever sent. Ranks
+// come to the second phase of a bucket at different moments, before or after other buckets leave: so both are
+// messages between pairs, each on a channel of its own, and none is a collective.
 #include <algorithm>
 
 #include "lockstep/dist/reducer.h"
 
 namespace lockstep {
 namespace {
+
+constexpr int kPartialSums = 0;  // channels
+constexpr int kResults = 1;
 
 class OrderedReducer final : public Reducer {
  public:
@@ -40,7 +45,7 @@ class OrderedReducer final : public Reducer {
     result_ = sum_.span();
     BucketState& state = states_[started_++];
     prepare_pieces(state, partial);
-    state.request = start_exchange(state, partial);
+    state.request = send_partial_sums(state, partial);
     state.gathering = false;
     progress();
   }
@@ -109,7 +114,7 @@ class OrderedReducer final : public Reducer {
     }
   }
 
-  std::unique_ptr<Request> start_exchange(const BucketState& state, const PartialGrads& partial) {
+  std::unique_ptr<Request> send_partial_sums(const BucketState& state, const PartialGrads& partial) {
     sends_.clear();
     receives_.clear();
     std::size_t piece = 0;
@@ -125,7 +130,7 @@ class OrderedReducer final : public Reducer {
       }
       piece += count;
     }
-    return comm_.start_exchange(sends_, receives_);
+    return comm_.start_exchange(kPartialSums, sends_, receives_);
   }
 
   // The first unfinished bucket's request is complete: on to its next phase, or to the next bucket.
@@ -140,8 +145,22 @@ class OrderedReducer final : public Reducer {
     const Range mine = state.slices[static_cast<std::size_t>(comm_.rank())];
     std::ranges::copy(state.pieces[static_cast<std::size_t>(tree_.survivors.front())],
                       part(sum_.span(), mine).begin());
-    state.request = comm_.start_all_gather(as_buffer(sum_.span()), state.slices);
+    state.request = send_results(state);
     state.gathering = true;
+  }
+
+  std::unique_ptr<Request> send_results(const BucketState& state) {
+    sends_.clear();
+    receives_.clear();
+    const auto slice = [&](int rank) {
+      return as_buffer(part(sum_.span(), state.slices[static_cast<std::size_t>(rank)]));
+    };
+    for (int peer = 0; peer < comm_.size(); ++peer) {
+      if (peer == comm_.rank()) continue;
+      sends_.push_back({peer, slice(comm_.rank())});
+      receives_.push_back({peer, slice(peer)});
+    }
+    return comm_.start_exchange(kResults, sends_, receives_);
   }
 
   Communicator& comm_;

@@ -140,9 +140,9 @@ void Trainer::stop_on_bad_number(const StepBatch& batch, Index step, double loss
   const std::string where = first != found.end() ? *first : "the sum of the gradients overflows";
   throw AgreedError(
       fmt::format(
-          "step {}: the loss is {} and training stops: {}. The weights are those after {} good steps. Lower "
+          "step {}: the loss is {} and training stops: {}. The weights are those after {} good step{}. Lower "
           "train.lr, add train.warmup, or clip with train.clip_norm",
-          step, loss, where, step),
+          step + 1, std::isnan(loss) ? std::abs(loss) : loss, where, step, step == 1 ? "" : "s"),
       kExitTraining);
 }
 

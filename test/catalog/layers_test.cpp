@@ -78,26 +78,30 @@ TEST(Layers, GradientsEqualFiniteDifferences) {
     SCOPED_TRACE(entry.name);
     Fixture fixture(entry);
     fixture.run({0, kRows}, fixture.gradient.span(), Write::kReplace);
-    int far_off = 0;
+    const double at = fixture.value();
+    int kinks = 0;
     int checked = 0;
     for (const ParamInfo& param : fixture.model.layout().params) {
       for (Index i = param.range.begin; i < param.range.end; ++i) {
         Scalar& weight = fixture.weights.data()[i];
         const Scalar kept = weight;
-        const Scalar step = 1e-2F;
+        const Scalar step = 2e-3F;
         weight = kept + step;
-        const double above = fixture.value();
+        const double above = (fixture.value() - at) / static_cast<double>(step);
         weight = kept - step;
-        const double below = fixture.value();
+        const double below = (at - fixture.value()) / static_cast<double>(step);
         weight = kept;
-        const double expected = (above - below) / (2 * static_cast<double>(step));
-        const double found = fixture.gradient.data()[i];
         ++checked;
-        if (std::abs(found - expected) > 2e-2 * std::max(1.0, std::abs(expected))) ++far_off;
+        // A step across the kink of a piecewise linear layer has no derivative to compare with.
+        const double tolerance = 1e-2 * std::max(1.0, std::abs(above));
+        if (std::abs(above - below) > 2 * tolerance) {
+          ++kinks;
+          continue;
+        }
+        EXPECT_NEAR(fixture.gradient.data()[i], (above + below) / 2, tolerance) << param.name << " " << i;
       }
     }
-    // A step across the kink of a piecewise linear layer has no derivative to compare with: a few may be off.
-    EXPECT_LE(far_off, checked / 20);
+    EXPECT_LE(kinks, checked / 5);
     EXPECT_GT(checked, 50);
   }
 }

@@ -79,12 +79,12 @@ TEST_F(BadInput, LayersThatDoNotFit) {
 
 TEST_F(BadInput, MissingData) {
   std::filesystem::remove(experiment_.train().images);
-  expect_data_error({experiment_.train().images, "No such file"});
+  expect_data_error({experiment_.train().images, "data.train", "does not exist"});
 }
 
 TEST_F(BadInput, BadMagic) {
   write_idx(experiment_.train().images, "this is not an IDX file, whatever its name says");
-  expect_data_error({experiment_.train().images, "magic"});
+  expect_data_error({experiment_.train().images, "is not an IDX file", "74 68 69 73"});
 }
 
 TEST_F(BadInput, TruncatedGzip) {

@@ -45,8 +45,8 @@ INSTANTIATE_TEST_SUITE_P(
     Settings, SameBits,
     testing::Values(Setting{"shard", "--train.momentum 0.9"}, Setting{"full", "--train.momentum 0.9"},
                     Setting{"shard", "--train.optimizer adam"}, Setting{"full", "--train.optimizer adam"}),
-    [](const auto& info) {
-      return info.param.mode + (info.param.optimizer.ends_with("adam") ? "Adam" : "Momentum");
+    [](const auto& test) {
+      return test.param.mode + (test.param.optimizer.ends_with("adam") ? "Adam" : "Momentum");
     });
 
 }  // namespace

@@ -109,11 +109,28 @@ TEST(Communicator, ExchangesSeveralMessagesBetweenEachPairInOrder) {
       receives.push_back({peer, as_buffer(std::span(first[static_cast<std::size_t>(peer)]))});
       receives.push_back({peer, as_buffer(std::span(second[static_cast<std::size_t>(peer)]))});
     }
-    comm.start_exchange(sends, receives)->wait();
+    // The same on another channel, started first by some and second by others, must not get in the way.
+    const std::vector<float> other = values(comm.rank() + 100, 2);
+    std::vector<std::vector<float>> third(peers, std::vector<float>(2));
+    std::vector<Send> other_sends;
+    std::vector<Receive> other_receives;
+    for (int peer = 0; peer < comm.size(); ++peer) {
+      if (peer == comm.rank()) continue;
+      other_sends.push_back({peer, as_buffer(std::span<const float>(other))});
+      other_receives.push_back({peer, as_buffer(std::span(third[static_cast<std::size_t>(peer)]))});
+    }
+    const bool even = comm.rank() % 2 == 0;
+    const auto early =
+        comm.start_exchange(even ? 1 : 0, even ? other_sends : sends, even ? other_receives : receives);
+    const auto late =
+        comm.start_exchange(even ? 0 : 1, even ? sends : other_sends, even ? receives : other_receives);
+    late->wait();
+    early->wait();
     for (int peer = 0; peer < comm.size(); ++peer) {
       if (peer == comm.rank()) continue;
       EXPECT_EQ(first[static_cast<std::size_t>(peer)][1], value(peer, 1));
       EXPECT_EQ(second[static_cast<std::size_t>(peer)][2], value(peer, 4));
+      EXPECT_EQ(third[static_cast<std::size_t>(peer)][1], value(peer + 100, 1));
     }
   });
 }

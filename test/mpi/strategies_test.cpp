@@ -74,7 +74,9 @@ TEST(Strategies, SameBitsOnAnyNumberOfRanksAndThreads) {
           const TinyResult result = train_tiny(comm, here);
           EXPECT_EQ(result.weights, alone.weights) << threads << " threads";
           EXPECT_EQ(result.training.last_evaluation->loss, alone.training.last_evaluation->loss);
-          if (comm.rank() == 0) EXPECT_EQ(result.losses, alone.losses);
+          if (comm.rank() == 0) {
+            EXPECT_EQ(result.losses, alone.losses);
+          }
         }
       });
     }

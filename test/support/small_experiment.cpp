@@ -8,7 +8,7 @@ namespace lockstep::test {
 
 std::string SmallExperiment::config(const std::string& extra) const {
   const std::string path = directory_ / "run.toml";
-  write_file_atomically(path, fmt::format(R"([data]
+  write_file_atomically(path, fmt::format(R"toml([data]
 train = "{}"
 train_labels = "{}"
 test = "{}"
@@ -21,7 +21,7 @@ lr = 0.05
 epochs = 2
 global_batch = 24
 replicas = 8
-{})",
+{})toml",
                                           train_.images, train_.labels, test_.images, test_.labels, extra));
   return path;
 }

@@ -23,7 +23,7 @@ class CheckedCommunicator final : public Communicator {
   void all_gather(ConstBuffer mine, Buffer all) override;
   std::unique_ptr<Request> start_all_gather(Buffer whole, std::span<const Range> parts) override;
   /// Messages between pairs are not collective: not compared.
-  std::unique_ptr<Request> start_exchange(std::span<const Send> sends,
+  std::unique_ptr<Request> start_exchange(int channel, std::span<const Send> sends,
                                           std::span<const Receive> receives) override;
   void abort(int exit_code) override { inner_.abort(exit_code); }
 

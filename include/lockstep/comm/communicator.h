@@ -98,9 +98,10 @@ class Communicator {
   /// *Collective.* Starts it in place: `parts[r]` (a range of the elements of `whole`) is filled at rank r
   /// and gets to all. Parts are the same everywhere; they may be empty.
   virtual std::unique_ptr<Request> start_all_gather(Buffer whole, std::span<const Range> parts) = 0;
-  /// Starts messages between pairs. Between two ranks messages match in the order in which they are listed
-  /// here and in earlier calls; counts and types of a pair must be equal. Not to oneself.
-  virtual std::unique_ptr<Request> start_exchange(std::span<const Send> sends,
+  /// Starts messages between pairs. Not collective: ranks may start exchanges at different moments, between
+  /// different collectives. Between two ranks the messages of one channel match in the order in which they
+  /// are listed here and in earlier calls; counts and types of a pair must be equal. Not to oneself.
+  virtual std::unique_ptr<Request> start_exchange(int channel, std::span<const Send> sends,
                                                   std::span<const Receive> receives) = 0;
 
   /// *Local.* Ends the whole job with this exit code.
