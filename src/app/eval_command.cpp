@@ -1,5 +1,7 @@
 #include <fmt/format.h>
+
 #include <spdlog/spdlog.h>
+#include <cmath>
 
 #include "commands.h"
 #include "experiment.h"
@@ -34,7 +36,7 @@ void print_metrics(const EvalMetrics& metrics) {
     fmt::print(", top-{} accuracy {:.2f} %", metrics.top_k, 100 * *metrics.top_k_accuracy);
   fmt::print("\n");
   constexpr Index kMostClassesShown = 30;
-  if (metrics.classes > 0 && metrics.classes <= kMostClassesShown) print_confusion(metrics);
+  if (!metrics.confusion.empty() && metrics.classes <= kMostClassesShown) print_confusion(metrics);
 }
 
 }  // namespace
@@ -75,6 +77,10 @@ int eval_command(Communicator& comm, const CommandLine& line) {
     });
     const EvalMetrics metrics = evaluation->run(weights.span());
     if (comm.rank() == 0) print_metrics(metrics);
+    if (!std::isfinite(metrics.loss)) {
+      throw AgreedError("the model gives a loss that is not finite: it comes from a run that went wrong",
+                        kExitTraining);
+    }
   }
   return 0;
 }

@@ -5,6 +5,7 @@
 #include "catalogs.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/train/metrics.h"
 
 namespace lockstep {
 namespace {
@@ -65,8 +66,8 @@ Experiment make_experiment(const LoadedConfig& loaded) {
   return experiment;
 }
 
-Index Experiment::classes() const {
-  return loss->targets() == TargetKind::kClass ? model->output().size() : 0;
+TargetRule Experiment::target_rule() const {
+  return lockstep::target_rule(*loss, model->output().size());
 }
 
 UpdateRules Experiment::update_rules() const {
@@ -74,6 +75,10 @@ UpdateRules Experiment::update_rules() const {
 }
 
 RunPlan Experiment::plan(Index world) const {
+  Index evaluation_rows = 0;
+  for (const RecordSource* source : {validation.get(), test.get()}) {
+    if (source != nullptr) evaluation_rows += source->info().rows;
+  }
   return make_run_plan({.train = config.train,
                         .data = config.data,
                         .distribute = config.distribute,
@@ -84,6 +89,8 @@ RunPlan Experiment::plan(Index world) const {
                         .record_bytes = train->info().record_bytes,
                         .target_columns = train->info().target_columns,
                         .optimizer_slots = optimizer->slots(),
+                        .evaluation_rows = evaluation_rows,
+                        .evaluation_batch = config.eval.batch,
                         .world = world});
 }
 

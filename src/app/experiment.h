@@ -29,8 +29,7 @@ struct Experiment {
   RunPlan plan(Index world) const;
   std::uint64_t seed() const { return static_cast<std::uint64_t>(config.run.seed); }
   UpdateRules update_rules() const;
-  /// Classes that labels must be below; 0 for a loss whose targets are no classes.
-  Index classes() const;
+  TargetRule target_rule() const;
 };
 
 /// Opens the data (headers only) and builds the model. Errors: ConfigError, DataError.

@@ -73,6 +73,13 @@ void refuse_singletons(const Communicator& comm) {
   }
 }
 
+void refuse_different_commands(Communicator& comm, const CommandLine& line) {
+  const bool eval = line.command == CommandLine::Command::kEval;
+  const std::string command = eval ? "eval --model " + line.eval_model : "train";
+  refuse_if_different(comm, "command", fmt::format("{} --config '{}'", command, line.config_file),
+                      "Give all ranks the same.");
+}
+
 void refuse_differences(Communicator& comm, const Experiment& experiment) {
   refuse_if_different(comm, "config", fmt::format("hash {:016x}", config_hash(experiment.config)),
                       "Give all ranks the same flags.");
@@ -91,7 +98,8 @@ void warn_of_few_cores(Communicator& comm, Index threads) {
   const auto fewest = std::ranges::min_element(all);
   if (comm.rank() != 0 || *fewest >= threads) return;
   spdlog::warn(
-      "rank {} runs {} threads on {} core{}; bind more cores to each rank: mpirun -np {} --map-by slot:PE={} "
+      "rank {} runs {} threads on {} core{}; use fewer threads or ranks, or bind more cores to each rank: "
+      "mpirun -np {} --map-by slot:PE={} "
       "--bind-to core (Open MPI), mpiexec -n {} -bind-to core:{} (MPICH), or srun --cpus-per-task={}",
       fewest - all.begin(), threads, *fewest, *fewest == 1 ? "" : "s", comm.size(), threads, comm.size(),
       threads, threads);

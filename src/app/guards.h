@@ -12,6 +12,9 @@ namespace lockstep {
 /// Errors: ConfigError with the fix.
 void refuse_singletons(const Communicator& comm);
 
+/// *Collective.* Refuses when a rank was given another command. Errors: AgreedError naming the ranks.
+void refuse_different_commands(Communicator& comm, const CommandLine& line);
+
 /// *Collective.* Refuses when a rank has another config, another program or data of another size.
 /// Errors: AgreedError naming the ranks.
 void refuse_differences(Communicator& comm, const Experiment& experiment);

@@ -45,22 +45,43 @@ std::optional<int> run_alone(const CommandLine& line) {
   return std::nullopt;
 }
 
-int run_with_ranks(Communicator& comm, const CommandLine& line) {
+// The command line of this rank, or why it is wrong; ranks can have been given different ones.
+struct ParsedLine {
+  CommandLine line;
+  std::optional<ConfigError> error;
+};
+
+ParsedLine parse(const std::vector<std::string>& arguments) {
+  try {
+    return {parse_command_line(arguments, known_names()), std::nullopt};
+  } catch (const ConfigError& error) {
+    return {{}, error};
+  }
+}
+
+int run_with_ranks(Communicator& comm, const ParsedLine& parsed) {
   start_log(comm.rank());
-  agree(comm, [&] { refuse_singletons(comm); });
-  return line.command == Command::kEval ? eval_command(comm, line) : train_command(comm, line);
+  agree(comm, [&] {
+    if (parsed.error) throw *parsed.error;
+    refuse_singletons(comm);
+  });
+  refuse_different_commands(comm, parsed.line);
+  return parsed.line.command == Command::kEval ? eval_command(comm, parsed.line)
+                                               : train_command(comm, parsed.line);
 }
 
 int run(const std::vector<std::string>& arguments) {
   start_log(0);
   fix_kernel_settings();
+  const ParsedLine parsed = parse(arguments);
   try {
-    const CommandLine line = parse_command_line(arguments, known_names());
-    if (const std::optional<int> exit_code = run_alone(line)) return *exit_code;
-    return run_session([&](Communicator& comm) { return run_with_ranks(comm, line); });
+    if (!parsed.error) {
+      if (const std::optional<int> exit_code = run_alone(parsed.line)) return *exit_code;
+    }
+    return run_session([&](Communicator& comm) { return run_with_ranks(comm, parsed); });
   } catch (const Error& error) {
-    // Every rank meets a wrong command line alike: one of them says so.
-    return run_session([&](Communicator&) -> int { throw AgreedError(error.what(), error.exit_code()); });
+    spdlog::error("{}", error.what());
+    return error.exit_code();
   }
 }
 

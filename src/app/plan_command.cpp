@@ -4,15 +4,26 @@
 
 #include "commands.h"
 #include "experiment.h"
+#include "lockstep/base/errors.h"
 
 namespace lockstep {
 
+// A number of ranks that cannot be run does not hide the others: its reason stands below the table.
 int plan_command(const CommandLine& line) {
   const Experiment experiment =
       make_experiment(load_checked_config(line, read_config_file(line.config_file)));
   std::vector<RunPlan> plans;
-  for (const Index world : line.plan_np) plans.push_back(experiment.plan(world));
+  std::vector<std::string> refused;
+  for (const Index world : line.plan_np) {
+    try {
+      plans.push_back(experiment.plan(world));
+    } catch (const ConfigError& error) {
+      refused.push_back(fmt::format("np {}: {}", world, error.what()));
+    }
+  }
+  if (plans.empty()) throw ConfigError(refused.front());
   fmt::print("{}", plan_table(plans));
+  for (const std::string& reason : refused) fmt::print("{}\n", reason);
   return 0;
 }
 

@@ -1,14 +1,71 @@
+// configs/REFERENCE.md: the options, then what the catalogs hold.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "catalogs.h"
 #include "commands.h"
 #include "lockstep/config/help.h"
+#include "lockstep/data/records.h"
+#include "lockstep/dist/strategy.h"
+#include "lockstep/nn/layer.h"
+#include "lockstep/nn/loss.h"
+#include "lockstep/optim/optimizer.h"
+#include "lockstep/optim/schedule.h"
 
 namespace lockstep {
+namespace {
+
+// A section of entries that have a name, a sentence and the keys that they read.
+template <class Entry>
+void print_entries(std::string_view title, std::string_view chooser, std::span<const Entry> catalog) {
+  fmt::print("\n## {} (`{}`)\n\n| name | meaning | reads |\n|---|---|---|\n", title, chooser);
+  for (const Entry& entry : catalog) {
+    std::vector<std::string> keys;
+    for (const std::string& key : entry.options) keys.push_back("`" + key + "`");
+    fmt::print("| `{}` | {} | {} |\n", entry.name, entry.help, fmt::join(keys, ", "));
+  }
+}
+
+void print_layers() {
+  fmt::print("\n## Layers (`model.layers`)\n\n| layer | meaning |\n|---|---|\n");
+  for (const LayerEntry& entry : layer_catalog()) fmt::print("| `{}` | {} |\n", entry.signature, entry.help);
+}
+
+std::string describe(const Promises& promises) {
+  std::vector<std::string> kept;
+  if (promises.same_bits) {
+    kept.emplace_back(
+        "the same bits for any number of ranks and threads, with `reduction = \"ordered\"` and fixed "
+        "`replicas`");
+  }
+  if (promises.identical_replicas)
+    kept.emplace_back(
+        "identical weights on all workers after each step (native: as long as MPI gives all ranks the same "
+        "sum, as Open MPI "
+        "and MPICH do)");
+  return fmt::format("{}", fmt::join(kept, "; "));
+}
+
+void print_strategies() {
+  fmt::print("\n## Strategies (`distribute.strategy`)\n\n");
+  fmt::print("| strategy | what it is | elsewhere | promises | choose it |\n|---|---|---|---|---|\n");
+  for (const StrategyEntry& entry : strategy_catalog()) {
+    fmt::print("| `{}` | {} | {} | {} | {} |\n", entry.name, entry.help, entry.elsewhere,
+               describe(entry.promises), entry.choose);
+  }
+}
+
+}  // namespace
 
 int reference_command() {
   Config defaults;
   fmt::print("{}", reference_markdown(declare_options(defaults, known_names())));
+  print_layers();
+  print_entries("Losses", "train.loss", loss_catalog());
+  print_entries("Optimizers", "train.optimizer", optimizer_catalog());
+  print_entries("Schedules", "train.schedule", decay_catalog());
+  print_entries("Data formats", "data.format", format_catalog());
+  print_strategies();
   return 0;
 }
 

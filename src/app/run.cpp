@@ -22,7 +22,7 @@ Run::Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan)
 
 void Run::load() {
   agree(comm_, [&] {
-    records_ = experiment_.train->load(records_for(*sampler_, replicas()), experiment_.classes());
+    records_ = experiment_.train->load(records_for(*sampler_, replicas()), experiment_.target_rule());
     validation_ = load_evaluation(experiment_.validation.get(), Split::kValidation);
     test_ = load_evaluation(experiment_.test.get(), Split::kTest);
   });

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <fstream>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -49,7 +49,8 @@ class RunOutput final : public Observer {
 };
 
 // Rank 0: the directory, with what is known before the first step.
-RunDirectory prepare_directory(const Config& config, const RunPlan& plan) {
+RunDirectory prepare_directory(Config config, const RunPlan& plan) {
+  config.train.replicas = plan.sampling.replicas;  // so that the same run is repeated on any number of ranks
   RunDirectory directory = create_run_directory(config.run.dir);
   add_log_file(directory.log());
   write_file_atomically(directory.config(), to_toml(config, keys_without_effect(config, choices(config))));
@@ -117,24 +118,17 @@ void report_result(const RunDirectory& directory, const TrainingResult& result) 
 
 int train_command(Communicator& comm, const CommandLine& line) {
   const LoadedConfig loaded = load_config_together(comm, line);
-  if (loaded.config.run.dir.empty()) {
-    throw AgreedError(
-        "run.dir is missing: give the directory in which the run is to be kept (--run.dir runs/NAME)",
-        kExitConfig);
-  }
   Experiment experiment;
   RunPlan plan;
   agree(comm, [&] {
+    if (loaded.config.run.dir.empty()) {
+      throw ConfigError(
+          "run.dir is missing: give the directory in which the run is to be kept (--run.dir runs/NAME)");
+    }
     experiment = make_experiment(loaded);
     plan = experiment.plan(comm.size());
   });
   refuse_differences(comm, experiment);
-  announce(comm, plan);
-  warn_of_few_cores(comm, plan.dist.threads);
-
-  Run run(comm, experiment, plan);
-  run.load();
-  report_loaded(comm, plan, run.records());
 
   RunDirectory directory;
   std::unique_ptr<Observer> observer = std::make_unique<SilentObserver>();
@@ -143,6 +137,27 @@ int train_command(Communicator& comm, const CommandLine& line) {
     directory = prepare_directory(experiment.config, plan);
     observer = std::make_unique<RunOutput>(directory, experiment.config, plan);
   });
+  announce(comm, plan);
+  warn_of_few_cores(comm, plan.dist.threads);
+  if (comm.rank() == 0 && loaded.config.distribute.reduction == Reduction::kOrdered &&
+      !loaded.given.contains("train.replicas")) {
+    spdlog::warn(
+        "train.replicas is not given, so it follows the number of ranks, and another number gives other "
+        "bits; "
+        "for the same bits anywhere set train.replicas = {}",
+        plan.sampling.replicas);
+  }
+
+  Run run(comm, experiment, plan);
+  try {
+    run.load();
+  } catch (const AgreedError&) {
+    // Nothing was learned: a directory left behind would only be in the way of the next attempt.
+    if (comm.rank() == 0) std::filesystem::remove_all(directory.root);
+    throw;
+  }
+  report_loaded(comm, plan, run.records());
+
   const auto save = [&] {
     agree(comm, [&] {
       if (comm.rank() == 0) save_model(directory.model(), run.store());

@@ -7,6 +7,8 @@
 
 #include <memory>
 
+#include "lockstep/base/errors.h"
+
 namespace lockstep {
 namespace {
 
@@ -41,13 +43,19 @@ void start_log(int rank) {
   auto sink = std::make_shared<SplitSink>();
   sink->set_pattern(rank == 0 ? "%l: %v" : fmt::format("rank {}: %l: %v", rank));
   auto logger = std::make_shared<spdlog::logger>("lockstep", sink);
-  logger->set_level(rank == 0 ? spdlog::level::info : spdlog::level::warn);
+  sink->set_level(rank == 0 ? spdlog::level::info : spdlog::level::warn);
+  logger->set_level(spdlog::level::debug);
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(logger);
 }
 
 void add_log_file(const std::filesystem::path& path) {
-  auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string());
+  spdlog::sink_ptr sink;
+  try {
+    sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string());
+  } catch (const spdlog::spdlog_ex& error) {
+    throw DataError(error.what());
+  }
   sink->set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
   spdlog::default_logger()->sinks().push_back(std::move(sink));
 }

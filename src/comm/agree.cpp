@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <new>
 #include <optional>
 
 #include "lockstep/base/errors.h"
@@ -28,6 +30,10 @@ void agree(Communicator& comm, const std::function<void()>& work) {
     work();
   } catch (const Error& caught) {
     error = caught;
+  } catch (const std::filesystem::filesystem_error& caught) {
+    error = DataError(fmt::format("cannot open '{}': {}", caught.path1().string(), caught.code().message()));
+  } catch (const std::bad_alloc&) {
+    error = ConfigError("out of memory; `trainer plan` shows what a rank needs");
   }
   const std::vector<std::string> outcomes = gather_texts(comm, encode(error));
   const auto failed = std::ranges::find_if(outcomes, [](const std::string& text) { return !text.empty(); });

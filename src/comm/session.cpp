@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include <exception>
+#include <new>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
@@ -30,6 +31,10 @@ int run_body(Communicator& comm, const std::function<int(Communicator&)>& body) 
     report(comm, error.what());
     comm.abort(error.exit_code());
     return error.exit_code();
+  } catch (const std::bad_alloc&) {
+    report(comm, "out of memory; `trainer plan` shows what a rank needs");
+    comm.abort(kExitConfig);
+    return kExitConfig;
   } catch (const std::exception& error) {
     report(comm, fmt::format("unexpected failure: {}", error.what()));
     comm.abort(kExitInternal);

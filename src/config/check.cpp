@@ -3,27 +3,23 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
+
 #include "lockstep/base/errors.h"
 
 namespace lockstep {
 namespace {
 
-struct Alternative {
-  std::string key;
-  bool given = false;
-};
-
-void check_exactly_one(std::span<const Alternative> alternatives, std::string_view meaning) {
-  std::vector<std::string> keys;
-  std::vector<std::string> given;
-  for (const Alternative& alternative : alternatives) {
-    keys.push_back(alternative.key);
-    if (alternative.given) given.push_back(alternative.key);
+void check_exactly_one(const Alternatives& alternatives, const std::set<std::string>& given) {
+  std::vector<std::string> found;
+  for (const std::string& key : alternatives.keys) {
+    if (given.contains(key)) found.push_back(key);
   }
-  if (given.size() == 1) return;
-  const std::string found =
-      given.empty() ? "none of them is given" : fmt::format("found {}", fmt::join(given, " and "));
-  throw ConfigError(fmt::format("give exactly one of {} ({}); {}", fmt::join(keys, ", "), meaning, found));
+  if (found.size() == 1) return;
+  throw ConfigError(fmt::format("give exactly one of {} ({}); {}", fmt::join(alternatives.keys, ", "),
+                                alternatives.meaning,
+                                found.empty() ? "none of them is given"
+                                              : fmt::format("found {}", fmt::join(found, " and "))));
 }
 
 // The choices among names that no catalog holds.
@@ -51,6 +47,14 @@ std::string describe_no_effect(const std::string& key, const Choice& choice) {
 
 }  // namespace
 
+std::span<const Alternatives> alternative_keys() {
+  static const std::array<Alternatives, 2> kGroups{
+      {{{"train.global_batch", "train.per_replica_batch"},
+        "samples per update, over all replicas or of each"},
+       {{"train.epochs", "train.steps", "train.samples"}, "the length of the run"}}};
+  return kGroups;
+}
+
 std::set<std::string> keys_without_effect(const Config& config, std::span<const Choice> choices) {
   std::set<std::string> keys;
   const std::vector<Choice> all = every_choice(config, choices);
@@ -62,14 +66,13 @@ std::set<std::string> keys_without_effect(const Config& config, std::span<const 
 }
 
 void check_config(const Config& config, const std::set<std::string>& given, std::span<const Choice> choices) {
-  const TrainOptions& train = config.train;
-  check_exactly_one(std::vector<Alternative>{{"train.global_batch", train.global_batch != 0},
-                                             {"train.per_replica_batch", train.per_replica_batch != 0}},
-                    "samples per update, over all replicas or of each");
-  check_exactly_one(std::vector<Alternative>{{"train.epochs", train.epochs != 0},
-                                             {"train.steps", train.steps != 0},
-                                             {"train.samples", train.samples != 0}},
-                    "the length of the run");
+  for (const Alternatives& alternatives : alternative_keys()) check_exactly_one(alternatives, given);
+  if (given.contains("train.per_replica_batch") && !given.contains("train.replicas")) {
+    throw ConfigError(
+        "train.per_replica_batch needs train.replicas: otherwise the global batch, and with it the run, "
+        "would change "
+        "with the number of ranks");
+  }
   const std::set<std::string> idle = keys_without_effect(config, choices);
   for (const Choice& choice : every_choice(config, choices)) {
     for (const std::string& key : choice.all_keys) {

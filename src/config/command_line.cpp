@@ -12,6 +12,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/config/check.h"
 #include "lockstep/config/toml.h"
 
 namespace lockstep {
@@ -48,8 +49,11 @@ class FrontEnd {
     }
   }
 
-  /// Fills the options that no flag has filled.
+  /// Fills the options that no flag has filled, nor an alternative of theirs.
   void read_file(const ConfigText& file) {
+    for (std::size_t i = 0; i < options_.size(); ++i) {
+      if (flags_[i]->count() > 0) flagged_.insert(options_[i].key);
+    }
     app_.config_formatter(std::make_shared<TomlFormat>(options_, file.file));
     std::istringstream in(file.text);
     app_.parse_from_stream(in);
@@ -73,7 +77,7 @@ class FrontEnd {
   std::set<std::string> assign_all() const {
     std::set<std::string> given;
     for (std::size_t i = 0; i < options_.size(); ++i) {
-      if (flags_[i]->count() == 0) continue;
+      if (flags_[i]->count() == 0 || loses_to_a_flag(options_[i].key)) continue;
       options_[i].assign(flags_[i]->results().back());
       given.insert(options_[i].key);
     }
@@ -108,6 +112,20 @@ class FrontEnd {
   std::optional<std::string> model() const { return last_value(model_); }
 
  private:
+  // `--train.steps 5` is meant instead of the file's `epochs`, not beside it.
+  bool loses_to_a_flag(const std::string& key) const {
+    if (flagged_.contains(key)) return false;
+    for (const Alternatives& alternatives : alternative_keys()) {
+      const std::vector<std::string>& group = alternatives.keys;
+      const bool in_group = std::ranges::find(group, key) != group.end();
+      if (in_group &&
+          std::ranges::any_of(group, [&](const std::string& other) { return flagged_.contains(other); })) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   // The last of several values counts, so that a script can append a flag to override another.
   CLI::Option* add_value_flag(const std::string& name) {
     return app_.add_option(name)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
@@ -168,6 +186,7 @@ class FrontEnd {
   CLI::Option* np_ = nullptr;
   CLI::Option* model_ = nullptr;
   std::vector<CLI::Option*> flags_;  // in the order of options_
+  std::set<std::string> flagged_;    // keys that the command line gives
 };
 
 std::vector<Index> parse_world_sizes(const std::string& text) {
@@ -246,8 +265,9 @@ ConfigText read_config_file(const std::string& file) {
     return {file, read_file(file)};
   } catch (const DataError& error) {
     const std::string nearest = nearest_config_file(file);
-    const std::string hint =
-        nearest.empty() ? "; configs/ has examples" : fmt::format("; did you mean '{}'?", nearest);
+    const std::string hint = nearest.empty() || nearest == file
+                                 ? "; configs/ has examples"
+                                 : fmt::format("; did you mean '{}'?", nearest);
     throw ConfigError(fmt::format("--config: {}{}", error.what(), hint));
   }
 }

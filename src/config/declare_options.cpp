@@ -10,6 +10,12 @@
 namespace lockstep {
 namespace {
 
+// Bounds far beyond use, so that no product of two of them overflows.
+constexpr double kMostSamples = 1e12;
+constexpr double kMostBatch = 1e9;
+constexpr double kMostReplicas = 1e6;
+constexpr double kMostWidth = 1e9;
+
 bool hold(const Limits& limits, double value) {
   return limits.hold(value);
 }
@@ -95,7 +101,9 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
   list.option("data.validation", data.validation, "File of the samples evaluated during training")
       .if_not_given = "no validation";
   list.option("data.validation_labels", data.validation_labels, "File of their labels").if_not_given = "none";
-  list.option("data.test", data.test, "File of the samples evaluated at the end").if_not_given = "no test";
+  list.option("data.test", data.test,
+              "File of the samples evaluated at the end; without a validation set also during training")
+      .if_not_given = "no test";
   list.option("data.test_labels", data.test_labels, "File of their labels").if_not_given = "none";
   list.option("data.mode", data.mode,
               "shard: the replicas divide the samples; full: every replica walks all of them, so an epoch is "
@@ -106,16 +114,18 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
               "Divides each feature after the mean is subtracted; one number for all or one for each",
               above(0));
   list.option("data.prefetch", data.prefetch, "Steps of samples prepared ahead, on a thread of their own",
-              at_least(1));
+              between(1, 1000));
   SyntheticOptions& synthetic = data.synthetic;
-  list.option("data.synthetic_rows", synthetic.rows, "Training samples to make up", at_least(1))
+  list.option("data.synthetic_rows", synthetic.rows, "Training samples to make up", between(1, kMostSamples))
       .if_not_given = "required by format 'synthetic'";
   list.option("data.synthetic_validation_rows", synthetic.validation_rows, "Validation samples to make up",
-              at_least(0));
-  list.option("data.synthetic_test_rows", synthetic.test_rows, "Test samples to make up", at_least(0));
-  list.option("data.synthetic_features", synthetic.features, "Numbers in a made-up sample", at_least(1));
+              between(0, kMostSamples));
+  list.option("data.synthetic_test_rows", synthetic.test_rows, "Test samples to make up",
+              between(0, kMostSamples));
+  list.option("data.synthetic_features", synthetic.features, "Numbers in a made-up sample",
+              between(1, kMostWidth));
   list.option("data.synthetic_classes", synthetic.classes,
-              "Classes of the made-up samples; 0: a real number as target", at_least(0));
+              "Classes of the made-up samples; 0: a real number as target", between(0, kMostWidth));
   list.option("data.synthetic_noise", synthetic.noise,
               "Standard deviation of the made-up samples around the centre of their class", at_least(0));
 }
@@ -152,12 +162,13 @@ void declare_optimizer(OptionList& list, OptimizerOptions& optimizer, const Know
 }
 
 void declare_schedule(OptionList& list, ScheduleOptions& schedule, const KnownNames& names) {
-  list.option("train.lr", schedule.lr, "Learning rate before scaling and schedule, per step", above(0));
+  list.option("train.lr", schedule.lr, "Learning rate before scaling and schedule, per step",
+              above_up_to(0, 1e6));
   list.choice("train.lr_scaling", schedule.lr_scaling,
               "Multiplies train.lr by global batch / train.lr_reference_batch, or by the root of that",
               {"none", "linear", "sqrt"});
   list.option("train.lr_reference_batch", schedule.lr_reference_batch,
-              "Samples per step that train.lr was chosen for", at_least(1));
+              "Samples per step that train.lr was chosen for", between(1, kMostBatch));
   list.choice("train.schedule", schedule.schedule, "How the learning rate goes on after the warm-up",
               names.schedules);
   list.option("train.warmup", schedule.warmup,
@@ -172,7 +183,8 @@ void declare_schedule(OptionList& list, ScheduleOptions& schedule, const KnownNa
   list.option("train.decay_power", schedule.decay_power,
               "Power of schedule 'polynomial'; 1 is a straight line", above(0));
   list.option("train.end_lr", schedule.end_lr,
-              "Learning rate at the end of the run with schedules 'polynomial' and 'cosine'", at_least(0));
+              "Learning rate at the end of the run with schedules 'polynomial' and 'cosine'",
+              between(0, 1e6));
 }
 
 void declare_train(OptionList& list, Config& config, const KnownNames& names) {
@@ -187,36 +199,44 @@ void declare_train(OptionList& list, Config& config, const KnownNames& names) {
   list.option("train.epochs", train.epochs,
               "Length of the run in epochs: passes over the data, by all replicas together with data.mode "
               "'shard', by each of them with 'full'",
-              above(0))
+              above_up_to(0, 1e6))
       .if_not_given = "steps or samples";
-  list.option("train.steps", train.steps, "Length of the run in updates of the weights", at_least(1))
+  list.option("train.steps", train.steps, "Length of the run in updates of the weights",
+              between(1, kMostSamples))
       .if_not_given = "epochs or samples";
-  list.option("train.samples", train.samples, "Length of the run in samples, over all replicas", at_least(1))
+  list.option("train.samples", train.samples, "Length of the run in samples, over all replicas",
+              between(1, kMostSamples))
       .if_not_given = "epochs or steps";
-  list.option("train.global_batch", train.global_batch, "Samples per update, over all replicas", at_least(1))
+  list.option("train.global_batch", train.global_batch, "Samples per update, over all replicas",
+              between(1, kMostBatch))
       .if_not_given = "per_replica_batch";
   list.option("train.per_replica_batch", train.per_replica_batch,
-              "Samples per update and replica: the global batch divided by the replicas", at_least(1))
+              "Samples per update and replica: the global batch divided by the replicas",
+              between(1, kMostBatch))
       .if_not_given = "global_batch";
   list.option("train.replicas", train.replicas,
               "Logical workers, which alone decide the numbers; fix them to get the same on any rank count",
-              at_least(1))
+              between(1, kMostReplicas))
       .if_not_given = "one per worker rank and thread";
-  list.option("train.threads", train.threads, "Threads of a rank, which share its replicas", at_least(1));
+  list.option("train.threads", train.threads, "Threads of a rank, which share its replicas",
+              between(1, 1024));
   list.option("train.accumulate", train.accumulate,
-              "Parts that the batch of a step is cut into, to need less memory; the update stays the same",
-              at_least(1));
+              "Parts that the batch of a step is cut into, to need less memory; the update stays the same "
+              "but for rounding",
+              between(1, kMostBatch));
   list.option("train.tail", train.tail,
               "Samples after the last full batch of an epoch: keep them as a short batch, or drop them");
 }
 
 void declare_eval(OptionList& list, EvalOptions& eval) {
-  list.option("eval.every_epochs", eval.every_epochs, "Epochs between two evaluations on the validation data",
+  list.option("eval.every_epochs", eval.every_epochs,
+              "Epochs between two evaluations on the validation data (the test data if there is none)",
               above(0));
-  list.option("eval.batch", eval.batch, "Samples evaluated at a time on a rank; changes memory, no result",
-              at_least(1));
+  list.option("eval.batch", eval.batch,
+              "Samples evaluated at a time; changes memory, and of the loss the last digits",
+              between(1, kMostBatch));
   list.option("eval.top_k", eval.top_k, "A guess counts in top-k when the label is among this many best",
-              at_least(1));
+              between(1, kMostWidth));
 }
 
 void declare_distribute(OptionList& list, DistOptions& distribute, const KnownNames& names) {
@@ -227,7 +247,7 @@ void declare_distribute(OptionList& list, DistOptions& distribute, const KnownNa
               "gives the same bits");
   list.option("distribute.bucket_kib", distribute.bucket_kib,
               "Gradient that travels together, in KiB; small buckets start earlier, large ones cost less",
-              at_least(1));
+              between(1, 1e9));
 }
 
 void declare_debug(OptionList& list, DebugOptions& debug) {

@@ -50,15 +50,6 @@ const StepBatch& Loader::next() {
   return batch;
 }
 
-Index Loader::bytes() const {
-  Index scalars = 0;
-  for (const StepBatch& batch : ring_) {
-    for (const ReplicaBatch& replica : batch.replicas)
-      scalars += replica.features.size() + replica.targets.size();
-  }
-  return scalars * Index{sizeof(Scalar)};
-}
-
 // The thread: at most `prefetch` steps ahead of those taken, so the step that is being read stays whole.
 void Loader::fill_ahead() {
   for (Index step = options_.steps.begin; step < options_.steps.end; ++step) {

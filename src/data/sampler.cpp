@@ -34,10 +34,6 @@ class DealingSampler : public Sampler {
 
   Index step_samples(Index step) const override { return positions(step).size(); }
 
-  Index samples_before(Index step) const override {
-    return step / epoch_.steps * epoch_.samples + step % epoch_.steps * options_.global_batch;
-  }
-
   void ids(Index step, Index replica, std::vector<Index>& out) const override {
     const bool own_shard = options_.mode == DataMode::kShard;
     const KeyedPermutation order(own_shard ? shards_.size(replica) : options_.rows,
@@ -82,7 +78,9 @@ class DealingSampler : public Sampler {
   ShardMap shards_;
 };
 
-void check(const SamplingOptions& options) {
+}  // namespace
+
+void check_sampling(const SamplingOptions& options) {
   if (options.rows < 1) throw ConfigError("the training set has no records, expected at least 1");
   if (options.global_batch < options.replicas) {
     throw ConfigError(
@@ -98,8 +96,6 @@ void check(const SamplingOptions& options) {
                     with_commas(epoch.positions), with_commas(options.global_batch)));
   }
 }
-
-}  // namespace
 
 EpochPlan plan_epoch(const SamplingOptions& options) {
   const Index batch = options.global_batch;
@@ -133,7 +129,7 @@ RecordFilter records_for(const Sampler& sampler, Range replicas) {
 }
 
 std::unique_ptr<Sampler> make_sampler(const SamplingOptions& options) {
-  check(options);
+  check_sampling(options);
   return std::make_unique<DealingSampler>(options);
 }
 

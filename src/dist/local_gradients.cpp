@@ -110,12 +110,4 @@ const PartialGrads& LocalGradients::combine(Range range) {
   return partial_;
 }
 
-Index LocalGradients::bytes() const {
-  Index total = 0;
-  for (const Lane& lane : lanes_) {
-    total += static_cast<Index>(lane.arenas.size()) * arena_size_ * Index{sizeof(Scalar)};
-  }
-  return total;
-}
-
 }  // namespace lockstep

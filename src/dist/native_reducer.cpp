@@ -33,8 +33,6 @@ class NativeReducer final : public Reducer {
     return sum_;
   }
 
-  Index bytes() const override { return 0; }
-
  private:
   Communicator& comm_;
   bool single_bucket_;

@@ -62,12 +62,6 @@ class OrderedReducer final : public Reducer {
     return result_;
   }
 
-  Index bytes() const override {
-    Index scalars = sum_.size();
-    for (const BucketState& state : states_) scalars += state.received.size();
-    return scalars * Index{sizeof(Scalar)};
-  }
-
  private:
   struct BucketState {
     std::vector<Range> slices;              // by owner

@@ -13,7 +13,7 @@ ParameterUpdate::ParameterUpdate(const Layout& layout, const Optimizer& optimize
 
 bool ParameterUpdate::apply(std::span<Scalar> weights, std::span<Scalar> gradient_sum,
                             const UpdateRequest& request) {
-  if (!divide(gradient_sum, static_cast<Scalar>(request.samples))) return false;
+  if (!divide(gradient_sum, static_cast<Scalar>(request.samples), kMostGradient)) return false;
   clip(gradient_sum);
   for (const ParamInfo& param : layout_.params) {
     step_tensor(param, part(weights, param.range), part(gradient_sum, param.range), request);
@@ -42,12 +42,6 @@ void ParameterUpdate::step_tensor(const ParamInfo& param, std::span<Scalar> weig
   const double direction_norm = std::sqrt(sum_of_squares(gradient));
   const double ratio = weight_norm > 0 && direction_norm > 0 ? weight_norm / direction_norm : 1.0;
   as_array(weights) -= static_cast<Scalar>(request.lr * ratio) * as_array(gradient);
-}
-
-Index ParameterUpdate::bytes() const {
-  Index scalars = 0;
-  for (const AlignedBuffer<Scalar>& slot : slots_) scalars += slot.size();
-  return scalars * Index{sizeof(Scalar)};
 }
 
 }  // namespace lockstep

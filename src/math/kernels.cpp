@@ -2,6 +2,8 @@
 
 #include <Eigen/Dense>
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace lockstep {
 namespace {
@@ -59,19 +61,23 @@ void add(std::span<Scalar> sum, std::span<const Scalar> term) {
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += term[i];
 }
 
-bool divide(std::span<Scalar> values, Scalar divisor) {
-  bool finite = true;
+bool divide(std::span<Scalar> values, Scalar divisor, Scalar limit) {
+  bool within = true;
   for (Scalar& value : values) {
     value /= divisor;
-    finite &= value - value == 0;  // NaN and infinity minus themselves are NaN
+    within &= std::abs(value) <= limit;
   }
-  return finite;
+  return within;
+}
+
+bool all_within(std::span<const Scalar> values, Scalar limit) {
+  bool within = true;
+  for (const Scalar value : values) within &= std::abs(value) <= limit;
+  return within;
 }
 
 bool all_finite(std::span<const Scalar> values) {
-  bool finite = true;
-  for (const Scalar value : values) finite &= value - value == 0;
-  return finite;
+  return all_within(values, std::numeric_limits<Scalar>::max());
 }
 
 double sum_of_squares(std::span<const Scalar> values) {

@@ -27,6 +27,9 @@ class LayoutBuilder final : public ParamDeclarer {
                               .fan_in = spec.fan_in,
                               .fan_out = spec.fan_out});
     layout_.size = round_up(range.end, kAlignment);
+    if (layout_.size > kMostScalars) {
+      throw ConfigError(fmt::format("the model has more than {} weights", kMostScalars));
+    }
     return {range.begin - start_, range.end - start_};
   }
 
@@ -60,7 +63,12 @@ Model::Model(const ModelOptions& options, const Shape& input) {
                      .out = {},
                      .params = {}};
     LayoutBuilder builder(layout_, initialiser, number);
-    layer.out = layer.layer->declare(shape, builder);
+    try {
+      layer.out = layer.layer->declare(shape, builder);
+    } catch (const ConfigError& error) {
+      throw ConfigError(
+          fmt::format("model.layers: {} on {}: {}", layer.title, to_string(shape), error.what()));
+    }
     layer.params = builder.declared();
     shape = layer.out;
     layers_.push_back(std::move(layer));

@@ -57,12 +57,6 @@ Index Layout::count() const {
   return total;
 }
 
-const ParamInfo& Layout::at(Index place) const {
-  const auto after =
-      std::ranges::upper_bound(params, place, {}, [](const ParamInfo& p) { return p.range.begin; });
-  return after == params.begin() ? params.front() : *std::prev(after);
-}
-
 void initialise(const ParamStore& store, std::uint64_t seed, double normal_std) {
   std::ranges::fill(store.values, Scalar{0});
   for (const ParamInfo& param : store.layout->params) {

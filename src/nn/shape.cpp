@@ -3,11 +3,18 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "lockstep/base/errors.h"
+
 namespace lockstep {
 
 Index Shape::size() const {
   Index product = 1;
-  for (const Index dim : dims) product *= dim;
+  for (const Index dim : dims) {
+    if (__builtin_mul_overflow(product, dim, &product) || product > kMostScalars) {
+      throw ConfigError(
+          fmt::format("a sample or tensor of {} has more than {} numbers", to_string(*this), kMostScalars));
+    }
+  }
   return product;
 }
 

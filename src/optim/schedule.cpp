@@ -109,7 +109,13 @@ Schedule::Schedule(const ScheduleOptions& options, const Progress& whole_run, In
       warmup_(parse_duration("train.warmup", options.warmup)),
       warmup_end_(point_after(warmup_, whole_run)),
       decay_length_(progress_since(warmup_end_, whole_run)),
-      decay_(find_entry(decay_catalog(), "schedule", options.schedule).make(options, peak_lr_)) {}
+      decay_(find_entry(decay_catalog(), "schedule", options.schedule).make(options, peak_lr_)) {
+  if (options.end_lr > peak_lr_) {
+    throw ConfigError(fmt::format(
+        "train.end_lr is {}, above the peak of {} (train.lr, scaled): the learning rate would rise",
+        options.end_lr, peak_lr_));
+  }
+}
 
 double Schedule::lr(const Progress& now) const {
   const double progress = warmup_.measure(now);

@@ -45,8 +45,8 @@ Json evaluation_json(const EvalMetrics& metrics) {
   if (metrics.top_k_accuracy) {
     json["top_k"] = metrics.top_k;
     json["top_k_accuracy"] = *metrics.top_k_accuracy;
-    json["confusion"] = confusion_json(metrics);
   }
+  if (!metrics.confusion.empty()) json["confusion"] = confusion_json(metrics);
   json["seconds"] = metrics.seconds;
   return json;
 }

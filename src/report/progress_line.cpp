@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +18,13 @@ constexpr double kRedrawSeconds = 0.2;
 constexpr double kPlainLineSeconds = 5;
 constexpr double kLossMemory = 0.95;
 constexpr int kBarWidth = 24;
+constexpr int kLeastBarWidth = 6;
+
+int terminal_columns() {
+  winsize size{};
+  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+  return known ? size.ws_col : 80;
+}
 
 }  // namespace
 
@@ -54,9 +62,13 @@ void ProgressLine::redraw(const Progress& progress) {
   const double seconds = since_start_.seconds();
   const double rate = static_cast<double>(progress.samples) / seconds;
   const double left = seconds * (1 - share) / std::max(share, 1e-9);
-  fmt::print("\r\033[K{} epoch {:.2f}/{:.6g}  loss {:.4f}  {} samples/s  {} left", bar(share, kBarWidth),
-             progress.epochs, whole_.epochs, smooth_loss_, with_commas(static_cast<Index>(rate)),
-             human_seconds(left));
+  const std::string numbers =
+      fmt::format(" epoch {:.2f}/{:.2f}  loss {:.4f}  {} samples/s  {} left", progress.epochs, whole_.epochs,
+                  smooth_loss_, with_commas(static_cast<Index>(rate)), human_seconds(left));
+  // One line only: a longer one would wrap, and the next redraw would leave its first part behind.
+  const int room = terminal_columns() - 1 - static_cast<int>(numbers.size());
+  const std::string drawn = room >= kLeastBarWidth + 2 ? bar(share, std::min(kBarWidth, room - 2)) : "";
+  fmt::print("\r\033[K{}", (drawn + numbers).substr(0, static_cast<std::size_t>(terminal_columns() - 1)));
   std::fflush(stdout);
   drawn_ = true;
 }
@@ -70,12 +82,16 @@ void ProgressLine::clear() {
 
 void ProgressLine::on_train_metrics(const TrainMetrics& metrics) {
   const bool last = metrics.progress.steps == whole_.steps;
-  if (!plain_ || (!last && since_line_.seconds() < kPlainLineSeconds)) return;
+  if (last) clear();
+  if (!last && since_line_.seconds() < kPlainLineSeconds) return;
   since_line_.lap();
   const std::string accuracy = metrics.accuracy ? fmt::format("  accuracy {:.4f}", *metrics.accuracy) : "";
-  spdlog::info("step {}/{}  epoch {:.2f}  loss {:.4f}{}  lr {:.4g}  {} samples/s", metrics.progress.steps,
-               whole_.steps, metrics.progress.epochs, metrics.loss, accuracy, metrics.lr,
-               with_commas(static_cast<Index>(metrics.samples_per_second)));
+  // The log file has these lines in any case.
+  spdlog::log(plain_ ? spdlog::level::info : spdlog::level::debug,
+              "step {}/{}  epoch {:.2f}  loss {:.4f}{}  lr {:.4g}  {} samples/s",
+              with_commas(metrics.progress.steps), with_commas(whole_.steps), metrics.progress.epochs,
+              metrics.loss, accuracy, metrics.lr,
+              with_commas(static_cast<Index>(metrics.samples_per_second)));
 }
 
 void ProgressLine::on_evaluation(const EvalMetrics& metrics) {

@@ -12,15 +12,22 @@ namespace {
 // Sums of a block: samples, loss, correct, among the top k.
 constexpr Index kColumns = 4;
 
+// The confusion matrix has classes^2 cells in memory and in each line of metrics.
+constexpr Index kMostConfusionClasses = 100;
+
+Index block_rows(const EvalOptions& options, Index rows) {
+  return std::min(options.batch, rows);
+}
+
 }  // namespace
 
-Evaluation::Lane::Lane(const EvaluationContext& context, Index columns)
-    : workspace(context.model, context.options.batch, false),
-      features(context.options.batch * context.model.input().size()),
-      targets(context.options.batch * columns) {
+Evaluation::Lane::Lane(const EvaluationContext& context, Index rows, Index columns)
+    : workspace(context.model, rows, false),
+      features(rows * context.model.input().size()),
+      targets(rows * columns) {
   if (context.loss.targets() == TargetKind::kClass) {
     const Index classes = context.model.output().size();
-    confusion.resize(static_cast<std::size_t>(classes * classes));
+    if (classes <= kMostConfusionClasses) confusion.resize(static_cast<std::size_t>(classes * classes));
   }
 }
 
@@ -28,15 +35,16 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
     : context_(context),
       split_(split),
       info_(source.info()),
-      blocks_((info_.rows + context.options.batch - 1) / context.options.batch),
+      rows_(block_rows(context.options, info_.rows)),
+      blocks_((info_.rows + rows_ - 1) / rows_),
       local_blocks_(split_evenly(blocks_, context.comm.size(), context.comm.rank())) {
-  const Range rows{local_blocks_.begin * context.options.batch, local_blocks_.end * context.options.batch};
-  const bool classes = context.loss.targets() == TargetKind::kClass;
+  const Range rows{local_blocks_.begin * rows_, local_blocks_.end * rows_};
   const Index count = intersect(rows, {0, info_.rows}).size();
   records_ = source.load({.wants = [rows](Index id) { return rows.contains(id); }, .count = count},
-                         classes ? context.model.output().size() : 0);
-  for (int thread = 0; thread < context.team.size(); ++thread)
-    lanes_.emplace_back(context, info_.target_columns);
+                         target_rule(context.loss, context.model.output().size()));
+  for (int thread = 0; thread < context.team.size(); ++thread) {
+    lanes_.emplace_back(context, rows_, info_.target_columns);
+  }
   block_sums_.resize(static_cast<std::size_t>(local_blocks_.size() * kColumns));
 }
 
@@ -54,8 +62,8 @@ EvalMetrics Evaluation::run(std::span<const Scalar> weights) {
 }
 
 void Evaluation::run_block(Lane& lane, std::span<const Scalar> weights, Index block) {
-  const Index begin = block * context_.options.batch;
-  const Index rows = std::min(context_.options.batch, info_.rows - begin);
+  const Index begin = block * rows_;
+  const Index rows = std::min(rows_, info_.rows - begin);
   lane.ids.resize(static_cast<std::size_t>(rows));
   for (Index row = 0; row < rows; ++row) lane.ids[static_cast<std::size_t>(row)] = begin + row;
   Matrix x(lane.features.data(), rows, context_.model.input().size());
@@ -77,6 +85,7 @@ void Evaluation::run_block(Lane& lane, std::span<const Scalar> weights, Index bl
 }
 
 void Evaluation::count_confusion(Lane& lane, const ConstMatrix& outputs, const ConstMatrix& targets) const {
+  if (lane.confusion.empty()) return;
   for (Index row = 0; row < outputs.rows(); ++row) {
     const Index cell = static_cast<Index>(targets(row, 0)) * outputs.cols() + predicted_class(outputs, row);
     ++lane.confusion[static_cast<std::size_t>(cell)];
@@ -93,8 +102,9 @@ EvalMetrics Evaluation::combine() {
   if (kind != TargetKind::kValue) metrics.accuracy = sums[2] / sums[0];
   if (kind == TargetKind::kClass) {
     metrics.classes = context_.model.output().size();
-    metrics.top_k = std::min(context_.options.top_k, metrics.classes);
-    metrics.top_k_accuracy = sums[3] / sums[0];
+    metrics.top_k = context_.options.top_k;
+    if (metrics.top_k < metrics.classes) metrics.top_k_accuracy = sums[3] / sums[0];
+    if (lanes_.front().confusion.empty()) return metrics;
     metrics.confusion.assign(lanes_.front().confusion.size(), 0);
     for (const Lane& lane : lanes_) {
       std::ranges::transform(metrics.confusion, lane.confusion, metrics.confusion.begin(), std::plus<>());

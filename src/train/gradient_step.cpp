@@ -93,7 +93,6 @@ void GradientStep::layer_done(Index thread, Index layer) {
 // Thread 0 alone talks to other ranks. Buckets leave in the order of the plan, each once every thread is past
 // it.
 void GradientStep::send_ready_buckets() {
-  const Stopwatch watch;
   Index slowest = kAllDone;
   for (const auto& lane : lanes_) slowest = std::max(slowest, lane->at_layer.load(std::memory_order_acquire));
   const std::vector<Bucket>& buckets = context_.plan.buckets;
@@ -102,12 +101,17 @@ void GradientStep::send_ready_buckets() {
       const Stopwatch wait;
       context_.comm.barrier();
       time_.waiting = wait.seconds();
+      time_.exchange += *time_.waiting;
     }
     const Bucket& bucket = buckets[buckets_sent_++];
-    context_.strategy.bucket_ready(bucket, gradients_.combine(bucket.range));
+    const PartialGrads& partial = gradients_.combine(bucket.range);
+    const Stopwatch sending;
+    context_.strategy.bucket_ready(bucket, partial);
+    time_.exchange += sending.seconds();
   }
+  const Stopwatch progressing;
   context_.strategy.progress();
-  time_.exchange += watch.seconds();
+  time_.exchange += progressing.seconds();
 }
 
 std::string GradientStep::find_bad_number(const StepBatch& batch) {
@@ -130,12 +134,14 @@ std::string GradientStep::check_replica(Lane& lane, const ReplicaBatch& batch, I
       return fmt::format("replica {}: {} gives a value that is not finite", replica,
                          context_.model.layers()[static_cast<std::size_t>(*layer)].title);
     }
+    const auto rows = static_cast<Scalar>(tally.samples);
     const std::array loss{static_cast<Scalar>(tally.loss)};
     if (!all_finite(loss)) return fmt::format("replica {}: the loss itself is not finite", replica);
     for (const ParamInfo& param : context_.model.layout().params) {
-      if (all_finite(part(std::span<const Scalar>(arena.span()), param.range))) continue;
-      return fmt::format("replica {}: the gradient of {} ({}) is not finite", replica, param.name,
-                         context_.model.layers()[static_cast<std::size_t>(param.layer)].title);
+      if (all_within(part(std::span<const Scalar>(arena.span()), param.range), kMostGradient * rows))
+        continue;
+      return fmt::format("replica {}: the gradient of {} ({}) is not finite or beyond 1e18", replica,
+                         param.name, context_.model.layers()[static_cast<std::size_t>(param.layer)].title);
     }
   }
   return "";

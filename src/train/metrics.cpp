@@ -10,6 +10,11 @@ void Tally::add(const Tally& other) {
   correct += other.correct;
 }
 
+TargetRule target_rule(const Loss& loss, Index outputs) {
+  return {.classes = loss.targets() == TargetKind::kClass ? outputs : 0,
+          .unit_interval = loss.targets() == TargetKind::kBinary};
+}
+
 Index predicted_class(const ConstMatrix& outputs, Index row) {
   const Scalar* first = outputs.data() + row * outputs.cols();
   return std::max_element(first, first + outputs.cols()) - first;

@@ -30,12 +30,14 @@ std::string per_replica(const RunPlan& plan) {
   return even ? with_commas(least) : fmt::format("{} or {}", least, least + 1);
 }
 
-std::string rounding(const RunPlan& plan) {
-  const bool even = plan.epoch.positions % plan.sampling.global_batch == 0;
-  if (even) return with_commas(plan.epoch.steps);
-  return fmt::format(
-      "{} ({})", with_commas(plan.epoch.steps),
-      plan.sampling.tail == Tail::kKeep ? fmt::format("last: {}", plan.epoch.last_batch) : "rounded down");
+std::string steps_per_epoch(const RunPlan& plan) {
+  const std::string steps = with_commas(plan.epoch.steps);
+  if (plan.epoch.positions % plan.sampling.global_batch == 0) return steps;
+  if (plan.sampling.tail == Tail::kDrop) {
+    return fmt::format("{} (rounded down, {} dropped)", steps,
+                       with_commas(plan.epoch.positions - plan.epoch.samples));
+  }
+  return fmt::format("{} (rounded up, last: {})", steps, with_commas(plan.epoch.last_batch));
 }
 
 const std::vector<Row>& rows() {
@@ -47,7 +49,7 @@ const std::vector<Row>& rows() {
       {"rows", [](const RunPlan& p) { return with_commas(p.sampling.rows); }},
       {"global batch", [](const RunPlan& p) { return with_commas(p.sampling.global_batch); }},
       {"batch per replica", per_replica},
-      {"steps per epoch", rounding},
+      {"steps per epoch", steps_per_epoch},
       {"samples per epoch", [](const RunPlan& p) { return with_commas(p.epoch.samples); }},
       {"epochs", [](const RunPlan& p) { return number(p.epochs); }},
       {"steps", [](const RunPlan& p) { return with_commas(p.steps); }},
@@ -57,14 +59,17 @@ const std::vector<Row>& rows() {
       {"learning rate: peak", [](const RunPlan& p) { return number(p.lr_peak); }},
       {"learning rate: end", [](const RunPlan& p) { return number(p.lr_end); }},
       {"parameters", [](const RunPlan& p) { return with_commas(p.parameters); }},
-      {"gradient per step and rank", [](const RunPlan& p) { return bytes(p.gradient_bytes); }},
+      {"FLOPs per sample", [](const RunPlan& p) { return with_commas(p.flops); }},
+      {"gradient", [](const RunPlan& p) { return bytes(p.gradient_bytes); }},
+      {"sent per step and rank", [](const RunPlan& p) { return bytes(p.sent_bytes); }},
       {"buckets", [](const RunPlan& p) { return with_commas(static_cast<Index>(p.dist.buckets.size())); }},
       {"memory per rank", [](const RunPlan& p) { return bytes(p.memory.total()); }},
       {"  weights", [](const RunPlan& p) { return bytes(p.memory.weights); }},
       {"  optimizer state", [](const RunPlan& p) { return bytes(p.memory.optimizer); }},
       {"  gradients, exchange", [](const RunPlan& p) { return bytes(p.memory.gradients); }},
       {"  activations", [](const RunPlan& p) { return bytes(p.memory.activations); }},
-      {"  data", [](const RunPlan& p) { return bytes(p.memory.data); }},
+      {"  training data", [](const RunPlan& p) { return bytes(p.memory.data); }},
+      {"  evaluation", [](const RunPlan& p) { return bytes(p.memory.evaluation); }},
       {"model file", [](const RunPlan& p) { return bytes(p.model_file_bytes); }},
       {"checkpoint", [](const RunPlan& p) { return bytes(p.checkpoint_bytes); }},
   };
@@ -72,21 +77,25 @@ const std::vector<Row>& rows() {
 }
 
 std::string sentence(const RunPlan& plan) {
+  const Index batch = std::min(plan.sampling.global_batch, plan.epoch.samples);
   const std::string update = fmt::format(
       "Each step is one update of the weights with the sum of the gradients of {} samples over {} replica{}, "
-      "divided by {}.",
-      plan.sampling.global_batch, plan.sampling.replicas, plan.sampling.replicas == 1 ? "" : "s",
-      plan.sampling.global_batch);
+      "divided "
+      "by {}.",
+      batch, plan.sampling.replicas, plan.sampling.replicas == 1 ? "" : "s", batch);
+  const std::string rows = with_commas(plan.sampling.rows);
+  const Index dropped = plan.epoch.positions - plan.epoch.samples;
+  const std::string but =
+      dropped == 0 ? "" : fmt::format(", but for the {} dropped at its end", with_commas(dropped));
   if (plan.sampling.mode == DataMode::kShard) {
     return fmt::format(
-        "{}\nAn epoch is one pass over the {} rows by all replicas together: each example is seen once.",
-        update, with_commas(plan.sampling.rows));
+        "{}\nAn epoch is one pass over the {} rows by all replicas together: each example is seen once{}.",
+        update, rows, but);
   }
   return fmt::format(
       "{}\nAn epoch is one pass over the {} rows by every one of the {} replicas: {} samples, each example "
-      "{} times.",
-      update, with_commas(plan.sampling.rows), plan.sampling.replicas, with_commas(plan.epoch.samples),
-      number(plan.epoch.times_each_seen));
+      "{} times{}.",
+      update, rows, plan.sampling.replicas, with_commas(plan.epoch.samples), plan.sampling.replicas, but);
 }
 
 }  // namespace
@@ -106,13 +115,9 @@ std::string plan_table(std::span<const RunPlan> plans) {
     text += '\n';
   }
   // Where only the number of ranks differs, one sentence holds for all columns.
-  std::string last;
-  for (const RunPlan& plan : plans) {
-    const std::string now = sentence(plan);
-    if (now != last)
-      text += (plans.size() > 1 ? fmt::format("{} ranks: {}\n", plan.dist.world, now) : now + '\n');
-    last = now;
-  }
+  const auto same = [&](const RunPlan& plan) { return sentence(plan) == sentence(plans.front()); };
+  if (std::ranges::all_of(plans, same)) return text + sentence(plans.front()) + '\n';
+  for (const RunPlan& plan : plans) text += fmt::format("np {}: {}\n", plan.dist.world, sentence(plan));
   return text;
 }
 

@@ -14,7 +14,7 @@ RunDirectory create_run_directory(const std::filesystem::path& root) {
   }
   if (std::filesystem::exists(root, error) && !std::filesystem::is_empty(root, error)) {
     throw ConfigError(
-        fmt::format("run.dir '{0}' already holds a run, and a run is never overwritten; name another "
+        fmt::format("run.dir '{0}' is not empty, and a run is never overwritten; name another "
                     "directory (--run.dir "
                     "{0}-2) or move this one away",
                     root.string()));
@@ -26,8 +26,9 @@ RunDirectory create_run_directory(const std::filesystem::path& root) {
 
 RunDirectory open_run_directory(const std::filesystem::path& root) {
   const RunDirectory run{root};
+  std::error_code ignored;
   for (const std::filesystem::path& file : {run.config(), run.model()}) {
-    if (std::filesystem::exists(file)) continue;
+    if (std::filesystem::exists(file, ignored)) continue;
     throw ConfigError(fmt::format("'{}' is not the directory of a finished run: it has no {}", root.string(),
                                   file.filename().string()));
   }

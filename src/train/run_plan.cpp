@@ -14,14 +14,7 @@ namespace {
 constexpr Index kScalarBytes = sizeof(Scalar);
 
 Index global_batch(const TrainOptions& train, Index replicas) {
-  const Index batch = train.global_batch > 0 ? train.global_batch : train.per_replica_batch * replicas;
-  if (batch < replicas) {
-    throw ConfigError(
-        fmt::format("train.global_batch is {} but there are {} replicas, so some would never see a sample; "
-                    "raise train.global_batch to at least {} or lower train.replicas",
-                    batch, replicas, replicas));
-  }
-  return batch;
+  return train.global_batch > 0 ? train.global_batch : train.per_replica_batch * replicas;
 }
 
 // Steps until `samples` are used: whole epochs, and then steps of the next one.
@@ -32,9 +25,20 @@ Index steps_for_samples(const EpochPlan& epoch, Index batch, Index samples) {
 }
 
 Index run_steps(const TrainOptions& train, const EpochPlan& epoch, Index batch) {
-  if (train.steps > 0) return train.steps;
-  if (train.samples > 0) return steps_for_samples(epoch, batch, train.samples);
-  return static_cast<Index>(std::ceil(train.epochs * static_cast<double>(epoch.steps) - 1e-9));
+  // Beyond this, counts of samples would no longer be exact.
+  constexpr double kMostSamples = 1e17;
+  const auto per_epoch = static_cast<double>(epoch.steps);
+  const double steps = train.steps > 0 ? static_cast<double>(train.steps)
+                       : train.samples > 0
+                           ? static_cast<double>(steps_for_samples(epoch, batch, train.samples))
+                           : std::ceil(train.epochs * per_epoch - 1e-9);
+  if (steps * static_cast<double>(batch) > kMostSamples) {
+    throw ConfigError(
+        fmt::format("the run would take {:.3g} samples, expected at most {:.0e}; shorten train.epochs, "
+                    "train.steps or train.samples",
+                    steps * static_cast<double>(batch), kMostSamples));
+  }
+  return std::max<Index>(1, static_cast<Index>(steps));
 }
 
 // Most arenas that one thread holds at a time; see LocalGradients.
@@ -49,6 +53,29 @@ Index most_arenas(const Plan& plan, Reduction reduction) {
     }
   }
   return most;
+}
+
+// Ordered: each partial sum goes to the owners of its slices, and each owner's result to all. Native: as much
+// as an algorithm that is optimal in bandwidth sends.
+Index sent_bytes(const RunPlan& plan, Reduction reduction) {
+  const Index arena = plan.dist.gradient_size * kScalarBytes;
+  Index copies = 2;
+  if (reduction == Reduction::kOrdered) {
+    for (const Range hosted : plan.dist.hosted) {
+      copies = std::max(copies, 1 + static_cast<Index>(complete_nodes(plan.dist.replicas, hosted).size()));
+    }
+  }
+  return copies * (arena - arena / plan.dist.world);
+}
+
+// The largest learning rate that a step of the run takes. It rises, then falls: all steps of a short run are
+// looked at, and a million of a long one.
+double peak_lr(const Schedule& schedule, const RunPlan& plan) {
+  const Index stride = std::max<Index>(1, plan.steps / 1'000'000);
+  double peak = 0;
+  for (Index step = 0; step < plan.steps; step += stride)
+    peak = std::max(peak, schedule.lr(plan.before(step)));
+  return peak;
 }
 
 // Rank 0 hosts at least as many replicas as any other.
@@ -71,6 +98,10 @@ MemoryPlan plan_memory(const RunPlanRequest& request, const RunPlan& plan) {
   const Index held = make_sampler(plan.sampling)->needed(plan.dist.hosted.front());
   const Index sample_bytes = (request.model.input().size() + request.target_columns) * kScalarBytes;
   memory.data = held * request.record_bytes + hosted * batch * sample_bytes * (request.data.prefetch + 1);
+  const Index blocks = (request.evaluation_rows + request.evaluation_batch - 1) / request.evaluation_batch;
+  const Index batch_rows = std::min(request.evaluation_batch, request.evaluation_rows);
+  memory.evaluation = (blocks + plan.dist.world - 1) / plan.dist.world * batch_rows * request.record_bytes +
+                      plan.dist.threads * batch_rows * (request.model.activation_bytes() / 2 + sample_bytes);
   return memory;
 }
 
@@ -96,6 +127,7 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
                    .mode = request.data.mode,
                    .tail = train.tail,
                    .seed = request.seed};
+  check_sampling(plan.sampling);
   plan.epoch = plan_epoch(plan.sampling);
   plan.steps = run_steps(train, plan.epoch, plan.sampling.global_batch);
   const Progress end = plan.before(plan.steps);
@@ -105,11 +137,13 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
 
   const Schedule schedule(request.schedule, end, plan.sampling.global_batch);
   plan.lr_start = schedule.lr(plan.before(0));
-  plan.lr_peak = schedule.peak_lr();
+  plan.lr_peak = peak_lr(schedule, plan);
   plan.lr_end = schedule.lr(plan.before(plan.steps - 1));
 
   plan.parameters = request.model.layout().count();
-  plan.gradient_bytes = request.world > 1 ? plan.dist.gradient_size * kScalarBytes : 0;
+  plan.flops = request.model.training_flops();
+  plan.gradient_bytes = plan.dist.gradient_size * kScalarBytes;
+  plan.sent_bytes = sent_bytes(plan, request.distribute.reduction);
   plan.memory = plan_memory(request, plan);
   plan.model_file_bytes = plan.parameters * kScalarBytes;
   plan.checkpoint_bytes = plan.model_file_bytes * (1 + request.optimizer_slots);

@@ -89,12 +89,12 @@ TEST_P(Format, StatesItsSizeAndSplits) {
 
 TEST_P(Format, APartHasTheSameRecordsAsTheWhole) {
   const auto source = open();
-  const auto whole = source->load(everything(*source), kClasses);
+  const auto whole = source->load(everything(*source), {.classes = kClasses});
   EXPECT_EQ(whole->rows(), kRows);
   for (const Index parts : {Index{1}, Index{3}, kRows}) {
     for (Index part = 0; part < parts; ++part) {
       const RecordFilter filter = every_nth(*source, parts, part);
-      const auto some = source->load(filter, kClasses);
+      const auto some = source->load(filter, {.classes = kClasses});
       std::vector<Index> ids = wanted_ids(kRows, filter);
       std::ranges::reverse(ids);
       EXPECT_EQ(some->rows(), filter.count);
@@ -102,13 +102,13 @@ TEST_P(Format, APartHasTheSameRecordsAsTheWhole) {
       EXPECT_EQ(gather(*some, source->info(), ids), gather(*whole, source->info(), ids));
     }
   }
-  const auto none = source->load({.wants = [](Index) { return false; }, .count = 0}, kClasses);
+  const auto none = source->load({.wants = [](Index) { return false; }, .count = 0}, {.classes = kClasses});
   EXPECT_EQ(none->rows(), 0);
 }
 
 TEST_P(Format, RecordsDiffer) {
   const auto source = open();
-  const auto whole = source->load(everything(*source), kClasses);
+  const auto whole = source->load(everything(*source), {.classes = kClasses});
   std::set<std::vector<Scalar>> different;
   for (Index id = 0; id < kRows; ++id) different.insert(gather(*whole, source->info(), {id}).features);
   EXPECT_EQ(static_cast<Index>(different.size()), kRows);
@@ -116,21 +116,21 @@ TEST_P(Format, RecordsDiffer) {
 
 TEST_P(Format, LabelsAreClassesOfTheModel) {
   const auto source = open();
-  const auto whole = source->load(everything(*source), kClasses);
+  const auto whole = source->load(everything(*source), {.classes = kClasses});
   std::set<Scalar> labels;
   for (const Scalar label : gather(*whole, source->info(), wanted_ids(kRows, everything(*source))).targets) {
     labels.insert(label);
   }
   EXPECT_EQ(labels, (std::set<Scalar>{0, 1, 2, 3, 4}));
   expect_parts(
-      error_text<DataError>([&] { source->load(everything(*source), kClasses - 1); }),
+      error_text<DataError>([&] { source->load(everything(*source), {.classes = kClasses - 1}); }),
       {source->info().name == "synthetic" ? "synthetic" : directory_.path().string(), "a class below 4"});
 }
 
 TEST_P(Format, DamagedFilesAreErrorsThatNameThem) {
   const auto load = [&] {
     const auto source = open();
-    source->load(everything(*source), kClasses);
+    source->load(everything(*source), {.classes = kClasses});
   };
   for (const std::string& path : files()) {
     const std::string good = read_file(path);

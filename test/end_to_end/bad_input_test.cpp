@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <regex>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -29,8 +30,9 @@ class BadInput : public testing::Test {
   void expect_config_error(const std::string& extra_toml, const std::vector<std::string>& parts) {
     expect_error("--config " + experiment_.config(extra_toml), kExitConfig, parts);
   }
-  void expect_flag_error(const std::string& flags, const std::vector<std::string>& parts) {
-    expect_error("--config " + experiment_.config() + " " + flags, kExitConfig, parts);
+  void expect_flag_error(const std::string& flags, const std::vector<std::string>& parts,
+                         int exit_code = kExitConfig) {
+    expect_error("--config " + experiment_.config() + " " + flags, exit_code, parts);
   }
   void expect_data_error(const std::vector<std::string>& parts) {
     expect_error("--config " + experiment_.config(), kExitData, parts);
@@ -60,7 +62,7 @@ TEST_F(BadInput, MissingConfig) {
 TEST_F(BadInput, BatchKeys) {
   expect_config_error("per_replica_batch = 3\n",
                       {"train.global_batch", "train.per_replica_batch", "exactly one"});
-  expect_flag_error("--train.global_batch 7", {"train.global_batch is 7", "8 replicas"});
+  expect_flag_error("--train.global_batch 7", {"a global batch of 7", "8 replicas"});
 }
 
 TEST_F(BadInput, OptionsThatTheChoiceDoesNotRead) {
@@ -106,23 +108,64 @@ TEST_F(BadInput, LabelOutOfRange) {
 
 TEST_F(BadInput, ALossThatIsNotANumberKeepsTheLastGoodWeights) {
   const std::string run = experiment_.fresh_run();
-  const ProcessResult result =
-      run_trainer(2, fmt::format("--config {} --run.dir {} --train.lr 1e30", experiment_.config(), run));
+  const std::string arguments =
+      "--config " + experiment_.config() + " --train.lr 1e6 --model.layers 'dense(16) dense(4)' --run.dir ";
+  const ProcessResult result = run_trainer(2, arguments + run);
   EXPECT_EQ(result.exit_code, kExitTraining) << result.errors;
   EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
-  EXPECT_NE(result.errors.find("step 2"), std::string::npos) << result.errors;
-  EXPECT_NE(result.errors.find("layer"), std::string::npos) << result.errors;
-  EXPECT_TRUE(std::filesystem::exists(run + "/model.safetensors"));
-  // The weights after the one good step, which the same run of one step ends with.
-  const std::string one = experiment_.fresh_run();
-  const std::string config = experiment_.config();
-  const std::string text = read_file(config);
-  std::string one_step = text;
-  one_step.replace(one_step.find("epochs = 2"), 10, "steps = 1 ");
-  write_file_atomically(config, one_step);
-  ASSERT_EQ(run_trainer(2, fmt::format("--config {} --run.dir {} --train.lr 1e30", config, one)).exit_code,
-            0);
-  EXPECT_TRUE(read_file(run + "/model.safetensors") == read_file(one + "/model.safetensors"));
+  std::smatch found;
+  ASSERT_TRUE(std::regex_search(result.errors, found,
+                                std::regex("step (\\d+): the loss is .*layer \\d.* after (\\d+) good step")))
+      << result.errors;
+  EXPECT_EQ(std::stoi(found[1]), std::stoi(found[2]) + 1);
+  // The weights that the same run ends with when it stops there by itself.
+  const std::string shorter = experiment_.fresh_run();
+  ASSERT_EQ(run_trainer(2, arguments + shorter + " --train.steps " + found[2].str()).exit_code, 0);
+  EXPECT_TRUE(read_file(run + "/model.safetensors") == read_file(shorter + "/model.safetensors"));
+}
+
+TEST_F(BadInput, OneRankAloneWithABadCommandLineEndsTheJob) {
+  for (const std::string bad : {"--bogus 1", "--train.lr fast", "--run.dir ''"}) {
+    const std::string same = "--config " + experiment_.config() + " --run.dir " + experiment_.fresh_run();
+    const ProcessResult result = run_command("timeout 30 " + mpiexec_words() + " " + rank_words(1, same) +
+                                             " : " + rank_words(1, same + " " + bad));
+    EXPECT_EQ(result.exit_code, kExitConfig) << bad << result.errors;
+    EXPECT_EQ(count_of(result.errors, "error: "), 1) << bad << result.errors;
+  }
+}
+
+TEST_F(BadInput, LengthsAndSizesBeyondReason) {
+  expect_flag_error("--train.tail drop --train.global_batch 300",
+                    {"tail = drop leaves no step", "203", "300"});
+  expect_flag_error("--train.epochs 1e300", {"train.epochs", "at most 1000000"});
+  expect_flag_error("--train.global_batch 9223372036854775807", {"train.global_batch", "from 1 to"});
+  expect_flag_error("--train.steps 1000000000000 --train.global_batch 1000000000",
+                    {"samples, expected at most"});
+  expect_flag_error("--model.layers 'dense(9223372036854775807) relu dense(4)'",
+                    {"layer 0", "has more than"});
+  expect_flag_error("--train.end_lr 0.5 --train.schedule cosine",
+                    {"train.end_lr is 0.5, above the peak of 0.05"});
+  expect_flag_error("--data.train " + std::string(300, 'x') + "-ubyte", {"xxx"}, kExitData);
+}
+
+TEST_F(BadInput, ABatchPerReplicaWithoutReplicas) {
+  expect_error("--config " LOCKSTEP_TEST_DATA
+               "/end_to_end/synthetic.toml --data.synthetic_rows 100 --train.per_replica_batch 3",
+               kExitConfig, {"train.per_replica_batch needs train.replicas"});
+}
+
+TEST_F(BadInput, TargetsThatAreNoYesOrNo) {
+  expect_error(
+      "--config " + experiment_.config() + " --model.layers 'dense(1)' --train.loss binary_cross_entropy",
+      kExitData, {experiment_.train().labels, "record", "a number from 0 to 1"});
+}
+
+TEST_F(BadInput, AFailedStartLeavesNoRunBehind) {
+  const std::string run = experiment_.fresh_run();
+  const ProcessResult result =
+      run_trainer(2, "--config " + experiment_.config() + " --model.layers 'dense(3)' --run.dir " + run);
+  EXPECT_EQ(result.exit_code, kExitData) << result.errors;
+  EXPECT_FALSE(std::filesystem::exists(run));
 }
 
 TEST_F(BadInput, ARunIsNeverOverwritten) {

@@ -112,11 +112,40 @@ TEST(Run, TheModelFileIsWhatTheSafetensorsFormatSays) {
   EXPECT_EQ(header.at("2.bias").at("data_offsets")[1].get<std::size_t>(), file.size() - 8 - length);
 }
 
+TEST(Run, AFlagReplacesItsAlternativeInTheFile) {
+  const SmallExperiment experiment;
+  const std::string run = experiment.fresh_run();
+  const ProcessResult result =
+      run_trainer(1, fmt::format("--config {} --run.dir {} --train.steps 3", experiment.config(), run));
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(Json::parse(read_file(run + "/summary.json")).at("steps"), 3);
+}
+
+TEST(Run, DrawsALiveLineOnATerminalOnly) {
+  const SmallExperiment experiment;
+  const auto output = [&](const std::string& redirection) {
+    const std::string command =
+        fmt::format("{} --config {} --run.dir {} --debug.delay_rank 0 --debug.delay_ms 60 {}", trainer_path(),
+                    experiment.config(), experiment.fresh_run(), redirection);
+    const ProcessResult result =
+        run_command("script --quiet --return --command '" + command + "; exit $?' /dev/null");
+    EXPECT_EQ(result.exit_code, 0) << result.output;
+    return result.output;
+  };
+  const std::string live = output("");
+  EXPECT_TRUE(has(live, "\r\033[K[==")) << live;
+  EXPECT_TRUE(has(live, " left")) << live;
+  EXPECT_FALSE(has(output("| cat"), "\033[K"));
+}
+
 TEST(Plan, NeedsNoLauncherAndShowsWorldsSideBySide) {
   const SmallExperiment experiment;
   const ProcessResult result = run_trainer("plan --config " + experiment.config() + " --np 1,2,4,8");
   ASSERT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_TRUE(has(result.output, "9 (last: 11)  9 (last: 11)  9 (last: 11)  9 (last: 11)")) << result.output;
+  EXPECT_TRUE(has(result.output,
+                  "9 (rounded up, last: 11)  9 (rounded up, last: 11)  9 (rounded up, last: 11)  9 (rounded "
+                  "up, last: 11)"))
+      << result.output;
   EXPECT_TRUE(has(result.output, "sum of the gradients of 24 samples over 8 replicas, divided by 24"));
   EXPECT_TRUE(has(result.output, "each example is seen once"));
 }
@@ -130,7 +159,8 @@ std::string synthetic_plan(const std::string& flags) {
 }
 
 TEST(Plan, AnswersTheClassicQuestions) {
-  EXPECT_TRUE(has(synthetic_plan("--train.global_batch 128 --train.replicas 1"), "5,079 (last: 16)"));
+  EXPECT_TRUE(
+      has(synthetic_plan("--train.global_batch 128 --train.replicas 1"), "5,079 (rounded up, last: 16)"));
   const std::string full =
       synthetic_plan("--train.per_replica_batch 128 --train.replicas 6 --data.mode full");
   EXPECT_TRUE(has(full, "3,900,000 samples, each example 6 times.")) << full;

@@ -62,7 +62,8 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
   const Schedule schedule(config.schedule, plan.whole_run(), plan.sampling.global_batch);
   const auto sampler = make(plan.sampling);
   const Range replicas = plan.dist.hosted[static_cast<std::size_t>(comm.rank())];
-  const auto records = train->load(records_for(*sampler, replicas), model.output().size());
+  const auto records =
+      train->load(records_for(*sampler, replicas), target_rule(*loss, model.output().size()));
   const Normaliser normaliser(config.data.mean, config.data.std, model.input().size());
   ThreadTeam team(static_cast<int>(plan.dist.threads));
   const auto strategy = find_entry(strategy_catalog(), "strategy", config.distribute.strategy)

@@ -28,8 +28,11 @@ std::vector<Choice> choices(const std::string& optimizer, const std::string& los
           choice_in<Entry>(losses, "train.loss", loss)};
 }
 
-std::string error_of(const Config& config, const std::set<std::string>& given = {},
-                     const std::vector<Choice>& in_use = choices("sgd")) {
+// With one batch size and one length given, unless told otherwise.
+std::string error_of(const Config& config, std::set<std::string> given = {},
+                     const std::vector<Choice>& in_use = choices("sgd"),
+                     const std::set<std::string>& alternatives = {"train.global_batch", "train.epochs"}) {
+  given.insert(alternatives.begin(), alternatives.end());
   try {
     check_config(config, given, in_use);
   } catch (const ConfigError& error) {
@@ -42,31 +45,29 @@ TEST(CheckConfig, AcceptsAValidOne) {
   EXPECT_EQ(error_of(valid_config(), {"train.momentum", "train.lr", "train.weight_decay"}), "no error");
 }
 
+std::string error_of_giving(const std::set<std::string>& keys) {
+  return error_of(valid_config(), {}, choices("sgd"), keys);
+}
+
 TEST(CheckConfig, WantsExactlyOneBatchSize) {
-  Config config = valid_config();
-  config.train.per_replica_batch = 2;
-  EXPECT_EQ(error_of(config),
+  EXPECT_EQ(error_of_giving({"train.epochs", "train.global_batch", "train.per_replica_batch"}),
             "give exactly one of train.global_batch, train.per_replica_batch (samples per update, over all "
             "replicas or of each); found train.global_batch and train.per_replica_batch");
-  config.train.global_batch = 0;
-  EXPECT_EQ(error_of(config), "no error");
-  config.train.per_replica_batch = 0;
-  EXPECT_EQ(error_of(config),
+  EXPECT_EQ(error_of_giving({"train.epochs", "train.per_replica_batch", "train.replicas"}), "no error");
+  EXPECT_NE(error_of_giving({"train.epochs", "train.per_replica_batch"}).find("needs train.replicas"),
+            std::string::npos);
+  EXPECT_EQ(error_of_giving({"train.epochs"}),
             "give exactly one of train.global_batch, train.per_replica_batch (samples per update, over all "
             "replicas or of each); none of them is given");
 }
 
 TEST(CheckConfig, WantsExactlyOneLength) {
-  Config config = valid_config();
-  config.train.samples = 100;
-  EXPECT_EQ(error_of(config),
+  EXPECT_EQ(error_of_giving({"train.global_batch", "train.epochs", "train.samples"}),
             "give exactly one of train.epochs, train.steps, train.samples (the length of the run); found "
             "train.epochs and train.samples");
-  config.train.epochs = 0;
-  EXPECT_EQ(error_of(config), "no error");
-  config.train.samples = 0;
+  EXPECT_EQ(error_of_giving({"train.global_batch", "train.steps"}), "no error");
   EXPECT_EQ(
-      error_of(config),
+      error_of_giving({"train.global_batch"}),
       "give exactly one of train.epochs, train.steps, train.samples (the length of the run); none of them "
       "is given");
 }

@@ -76,12 +76,15 @@ TEST(CommandLine, NamesTheNearestOptionOrCommand) {
 }
 
 TEST(CommandLine, ChecksValuesBeforeAnyFileIsRead) {
-  EXPECT_EQ(error_of({"--train.lr", "abc"}), "--train.lr: expected a number above 0, found 'abc'");
-  EXPECT_EQ(error_of({"--train.lr", "-1"}), "--train.lr: expected a number above 0, found '-1'");
+  EXPECT_EQ(error_of({"--train.lr", "abc"}),
+            "--train.lr: expected a number above 0 and at most 1000000, found 'abc'");
+  EXPECT_EQ(error_of({"--train.lr", "-1"}),
+            "--train.lr: expected a number above 0 and at most 1000000, found '-1'");
   EXPECT_EQ(error_of({"--train.lr", "--train.epochs", "1"}),
-            "--train.lr: expected a number above 0, found '--train.epochs'");
-  EXPECT_EQ(error_of({"--train.lr="}), "--train.lr: expected a number above 0, found ''");
-  EXPECT_EQ(error_of({"--train.lr"}), "--train.lr: a value is missing after it: expected a number above 0");
+            "--train.lr: expected a number above 0 and at most 1000000, found '--train.epochs'");
+  EXPECT_EQ(error_of({"--train.lr="}), "--train.lr: expected a number above 0 and at most 1000000, found ''");
+  EXPECT_EQ(error_of({"--train.lr"}),
+            "--train.lr: a value is missing after it: expected a number above 0 and at most 1000000");
   EXPECT_EQ(error_of({"--config"}), "--config: a value is missing after it");
   EXPECT_EQ(error_of({"--train.optimizer", "adm"}),
             "--train.optimizer: expected one of 'sgd', 'adam', found 'adm'; did you mean 'adam'?");

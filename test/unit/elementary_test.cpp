@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include <cmath>
 #include <limits>
 #include <random>
@@ -50,6 +52,40 @@ TEST(Elementary, BitsDoNotDependOnThePlaceInALoop) {
   for (std::size_t first = 1; first < 40; ++first) {
     EXPECT_EQ(results(first), std::vector<Scalar>(whole.begin() + static_cast<Index>(first), whole.end()));
   }
+}
+
+// Largest difference from the C library over [-20, 20], relative to the larger of the value and `floor`.
+template <class Ours, class Theirs>
+double worst(const Ours& ours, const Theirs& theirs, double floor) {
+  double most = 0;
+  for (int i = -20000; i <= 20000; ++i) {
+    const Scalar x = static_cast<Scalar>(i) * Scalar{1e-3F};
+    const double expected = theirs(static_cast<double>(x));
+    most = std::max(most, std::abs(ours(x) - expected) / std::max(std::abs(expected), floor));
+  }
+  return most;
+}
+
+TEST(Elementary, SigmoidTangentAndNormalAreClose) {
+  EXPECT_LT(worst(
+                sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, 1e-30),
+            4e-7);
+  EXPECT_LT(worst(
+                hyperbolic_tangent, [](double x) { return std::tanh(x); }, 1e-30),
+            4e-7);
+  EXPECT_LT(worst(
+                normal_distribution, [](double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }, 1.0),
+            3e-7);
+  EXPECT_LT(worst(
+                normal_density,
+                [](double x) { return std::exp(-x * x / 2) / std::sqrt(2 * std::acos(-1.0)); }, 1e-3),
+            1e-5);
+  for (const auto function : {sigmoid, hyperbolic_tangent, normal_distribution, normal_density}) {
+    EXPECT_TRUE(std::isnan(function(std::numeric_limits<Scalar>::quiet_NaN())));
+  }
+  EXPECT_EQ(sigmoid(1000), 1);
+  EXPECT_EQ(sigmoid(-1000), 0);
+  EXPECT_EQ(hyperbolic_tangent(-1000), -1);
 }
 
 }  // namespace

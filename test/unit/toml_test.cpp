@@ -88,22 +88,29 @@ TEST(TomlReader, NamesTheNearestSection) {
   EXPECT_EQ(error_of("[[train]]\nlr = 1"), "run.toml:1: expected a section, [train], found a list of 1");
   EXPECT_EQ(error_of("train = 3"), "run.toml:1: expected a section, [train], found 3");
   EXPECT_EQ(error_of("[train.lr]\nx = 1"),
-            "run.toml:1: train.lr: expected a number above 0, found a section");
+            "run.toml:1: train.lr: expected a number above 0 and at most 1000000, found a section");
 }
 
 TEST(TomlReader, RefusesWrongTypes) {
   const auto refusal = [](const std::string& line) { return error_of("[train]\n" + line); };
-  EXPECT_EQ(refusal("epochs = \"ten\""),
-            "run.toml:2: train.epochs: expected a number above 0, found the string \"ten\"");
-  EXPECT_EQ(refusal("epochs = '10'"),
-            "run.toml:2: train.epochs: expected a number above 0, found the string \"10\"");
+  EXPECT_EQ(
+      refusal("epochs = \"ten\""),
+      "run.toml:2: train.epochs: expected a number above 0 and at most 1000000, found the string \"ten\"");
+  EXPECT_EQ(
+      refusal("epochs = '10'"),
+      "run.toml:2: train.epochs: expected a number above 0 and at most 1000000, found the string \"10\"");
   EXPECT_EQ(refusal("steps = 10.0"),
-            "run.toml:2: train.steps: expected a whole number of at least 1, found 10.0");
-  EXPECT_EQ(refusal("lr = true"), "run.toml:2: train.lr: expected a number above 0, found true");
-  EXPECT_EQ(refusal("lr = []"), "run.toml:2: train.lr: expected a number above 0, found an empty list");
-  EXPECT_EQ(refusal("lr = [1, 2]"), "run.toml:2: train.lr: expected a number above 0, found a list of 2");
-  EXPECT_EQ(refusal("lr = 2020-01-01"), "run.toml:2: train.lr: expected a number above 0, found a date");
-  EXPECT_EQ(refusal("lr = 10:00:00"), "run.toml:2: train.lr: expected a number above 0, found a time of day");
+            "run.toml:2: train.steps: expected a whole number from 1 to 1000000000000, found 10.0");
+  EXPECT_EQ(refusal("lr = true"),
+            "run.toml:2: train.lr: expected a number above 0 and at most 1000000, found true");
+  EXPECT_EQ(refusal("lr = []"),
+            "run.toml:2: train.lr: expected a number above 0 and at most 1000000, found an empty list");
+  EXPECT_EQ(refusal("lr = [1, 2]"),
+            "run.toml:2: train.lr: expected a number above 0 and at most 1000000, found a list of 2");
+  EXPECT_EQ(refusal("lr = 2020-01-01"),
+            "run.toml:2: train.lr: expected a number above 0 and at most 1000000, found a date");
+  EXPECT_EQ(refusal("lr = 10:00:00"),
+            "run.toml:2: train.lr: expected a number above 0 and at most 1000000, found a time of day");
   EXPECT_EQ(refusal("nesterov = 1"), "run.toml:2: train.nesterov: expected true or false, found 1");
   EXPECT_EQ(refusal("nesterov = 'true'"),
             "run.toml:2: train.nesterov: expected true or false, found the string \"true\"");
@@ -114,9 +121,12 @@ TEST(TomlReader, RefusesWrongTypes) {
 
 TEST(TomlReader, RefusesValuesOutOfRange) {
   const auto refusal = [](const std::string& line) { return error_of("[train]\n" + line); };
-  EXPECT_EQ(refusal("lr = -1"), "run.toml:2: train.lr: expected a number above 0, found -1");
-  EXPECT_EQ(refusal("lr = nan"), "run.toml:2: train.lr: expected a number above 0, found nan");
-  EXPECT_EQ(refusal("lr = inf"), "run.toml:2: train.lr: expected a number above 0, found inf");
+  EXPECT_EQ(refusal("lr = -1"),
+            "run.toml:2: train.lr: expected a number above 0 and at most 1000000, found -1");
+  EXPECT_EQ(refusal("lr = nan"),
+            "run.toml:2: train.lr: expected a number above 0 and at most 1000000, found nan");
+  EXPECT_EQ(refusal("lr = inf"),
+            "run.toml:2: train.lr: expected a number above 0 and at most 1000000, found inf");
   EXPECT_EQ(refusal("optimizer = 'adm'"),
             "run.toml:2: train.optimizer: expected one of 'sgd', 'adam', found the string \"adm\"; did you "
             "mean 'adam'?");
@@ -128,8 +138,8 @@ TEST(TomlReader, RefusesValuesOutOfRange) {
 
 TEST(TomlReader, ReportsEveryMistakeInTheOrderOfLines) {
   EXPECT_EQ(error_of("[train]\nsteps = 0\nlr = 'x'\n[data]\nfoo_bar_baz = 1"),
-            "run.toml:2: train.steps: expected a whole number of at least 1, found 0\n"
-            "run.toml:3: train.lr: expected a number above 0, found the string \"x\"\n"
+            "run.toml:2: train.steps: expected a whole number from 1 to 1000000000000, found 0\n"
+            "run.toml:3: train.lr: expected a number above 0 and at most 1000000, found the string \"x\"\n"
             "run.toml:5: unknown key 'data.foo_bar_baz'; 'trainer --help-all' lists every key");
 }
 
@@ -197,7 +207,7 @@ Config awkward_config() {
   config.data.std = {std::numeric_limits<double>::denorm_min()};
   config.optimizer.nesterov = true;
   config.optimizer.epsilon = std::nextafter(1.0, 2.0);
-  config.schedule.lr = 1e22;
+  config.schedule.lr = 1e-22;
   config.train.epochs = 2.5;
   config.train.tail = Tail::kDrop;
   config.train.per_replica_batch = 3;

@@ -10,7 +10,8 @@ namespace lockstep {
 /// `warn` on.
 void start_log(int rank);
 
-/// From now on the same lines, with the time, go to this file too. Rank 0 only.
+/// From now on the same lines, with the time, go to this file too, and those of level `debug`, which go
+/// nowhere else. Rank 0 only. Errors: DataError.
 void add_log_file(const std::filesystem::path& path);
 
 }  // namespace lockstep

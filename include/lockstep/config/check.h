@@ -30,6 +30,13 @@ Choice choice_in(std::span<const Entry> catalog, std::string chooser, std::strin
   return choice;
 }
 
+/// Options of which exactly one is to be given.
+struct Alternatives {
+  std::vector<std::string> keys;
+  std::string meaning;
+};
+std::span<const Alternatives> alternative_keys();
+
 /// The keys that are read by entries of some catalog, but by none of the chosen ones; and those that
 /// model.init and train.lr_scaling leave without effect.
 std::set<std::string> keys_without_effect(const Config& config, std::span<const Choice> choices);

@@ -47,9 +47,6 @@ class Loader {
   /// loader's thread is thrown here. Requires that steps are left.
   const StepBatch& next();
 
-  /// Memory of the batches in bytes.
-  Index bytes() const;
-
  private:
   void fill_ahead();
   void fill(Index step);

@@ -52,14 +52,20 @@ struct RecordFilter {
   Index count = 0;  ///< number of ids in [0, rows) that it wants
 };
 
+/// What the loss asks of the targets: whole numbers below `classes` (if above 0), or numbers in [0, 1].
+struct TargetRule {
+  Index classes = 0;
+  bool unit_interval = false;
+};
+
 /// One data set, opened: its headers are read and checked, its records are not.
 class RecordSource {
  public:
   virtual ~RecordSource() = default;
   virtual const DatasetInfo& info() const = 0;
-  /// Reads the wanted records. With `classes` > 0 the targets must be whole numbers below it.
+  /// Reads the wanted records; their targets must obey the rule.
   /// Errors: DataError with file, record, expected, found.
-  virtual std::unique_ptr<Records> load(const RecordFilter& wanted, Index classes) const = 0;
+  virtual std::unique_ptr<Records> load(const RecordFilter& wanted, const TargetRule& rule) const = 0;
 };
 
 struct FormatEntry {

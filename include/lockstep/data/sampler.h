@@ -37,6 +37,9 @@ struct EpochPlan {
   Index last_batch = 0;        ///< samples of the last step of the epoch
   double times_each_seen = 0;  ///< samples / rows: how often an example is seen in an epoch, on average
 };
+/// Errors: ConfigError if global_batch < replicas or rows < 1, or if dropping the tail leaves no step.
+void check_sampling(const SamplingOptions& options);
+
 /// Requires rows, replicas and global_batch above 0.
 EpochPlan plan_epoch(const SamplingOptions& options);
 
@@ -67,8 +70,6 @@ class Sampler {
   virtual Index largest_count() const = 0;
   /// Samples of all replicas together in `step`.
   virtual Index step_samples(Index step) const = 0;
-  /// Samples of all steps before `step`.
-  virtual Index samples_before(Index step) const = 0;
   /// The record ids of `replica` in `step`, in order. Cheap when steps come in order, right in any order.
   virtual void ids(Index step, Index replica, std::vector<Index>& out) const = 0;
   /// Whether a rank that hosts the replicas [first, last) will ever need this record.

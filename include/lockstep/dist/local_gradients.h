@@ -43,9 +43,6 @@ class LocalGradients {
   /// overlap.
   const PartialGrads& combine(Range range);
 
-  /// Memory of the arenas in bytes.
-  Index bytes() const;
-
  private:
   struct Piece {
     Range node;

@@ -24,9 +24,6 @@ class Reducer {
   /// *Collective, blocking.* Ends the step: the whole gradient arena, summed over all replicas; valid until
   /// the next begin_step().
   virtual std::span<Scalar> finish() = 0;
-
-  /// Memory in bytes, beyond the local gradients.
-  virtual Index bytes() const = 0;
 };
 
 /// Plain MPI: the sum's order is the library's choice.

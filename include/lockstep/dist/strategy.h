@@ -49,9 +49,6 @@ class Strategy {
   virtual void finish_exchange() = 0;
   /// *Local.* One update of the weights.
   virtual StepOutcome update(const UpdateRequest& request) = 0;
-
-  /// Memory on this rank in bytes: weights, optimizer state and exchange buffers.
-  virtual Index bytes() const = 0;
 };
 
 /// What a strategy guarantees; tests walk the catalog and verify each.

@@ -11,6 +11,11 @@
 
 namespace lockstep {
 
+/// A mean gradient beyond this counts as bad as NaN: its square must be a number still, and with the largest
+/// learning rate (1e6) a step from it must leave the weights finite. So weights are good after every step
+/// that is taken.
+inline constexpr Scalar kMostGradient = 1e18F;
+
 /// What a step asks of the update.
 struct UpdateRequest {
   Index step = 1;     ///< number of this update, from 1
@@ -31,9 +36,6 @@ class ParameterUpdate {
   /// *Local.* One step on all weights. `gradient_sum` (summed over samples, layout.size scalars) is used up.
   /// Returns false, with the weights untouched, if a gradient is not finite.
   bool apply(std::span<Scalar> weights, std::span<Scalar> gradient_sum, const UpdateRequest& request);
-
-  /// Memory of the slots in bytes.
-  Index bytes() const;
 
  private:
   void clip(std::span<Scalar> gradient) const;

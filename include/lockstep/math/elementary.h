@@ -42,4 +42,45 @@ inline Scalar log_1_plus(Scalar x) {
   return 2 * (t + t * (t2 * p));
 }
 
+/// 1 / (1 + e^-x), to 3 units in the last place. NaN stays NaN.
+inline Scalar sigmoid(Scalar x) {
+  const Scalar e = exp_nonpositive(x < 0 ? x : -x);
+  return (x < 0 ? e : 1) / (1 + e);
+}
+
+/// tanh x, to 3 units in the last place: near zero the polynomial of Cephes tanhf (Moshier), elsewhere by
+/// e^-2|x|.
+inline Scalar hyperbolic_tangent(Scalar x) {
+  const Scalar magnitude = x < 0 ? -x : x;
+  const Scalar e = exp_nonpositive(-2 * magnitude);
+  const Scalar far = (1 - e) / (1 + e);
+  const Scalar square = x * x;
+  Scalar p = -5.70498872745e-3F;
+  p = p * square + Scalar{2.06390887954e-2F};
+  p = p * square - Scalar{5.37397155531e-2F};
+  p = p * square + Scalar{1.33314422036e-1F};
+  p = p * square - Scalar{3.33332819422e-1F};
+  const Scalar near = x + x * square * p;
+  return magnitude < Scalar{0.625F} ? near : (x < 0 ? -far : far);
+}
+
+/// Density of the standard normal distribution.
+inline Scalar normal_density(Scalar x) {
+  return Scalar{0.39894228040143268F} * exp_nonpositive(Scalar{-0.5F} * x * x);
+}
+
+/// Distribution function of the standard normal, to 1.5e-7 (Abramowitz & Stegun 1964, 26.2.17 by way
+/// of 7.1.26).
+inline Scalar normal_distribution(Scalar x) {
+  const Scalar z = (x < 0 ? -x : x) * Scalar{0.70710678118654752F};
+  const Scalar t = 1 / (1 + Scalar{0.3275911F} * z);
+  Scalar p = 1.061405429F;
+  p = p * t - Scalar{1.453152027F};
+  p = p * t + Scalar{1.421413741F};
+  p = p * t - Scalar{0.284496736F};
+  p = p * t + Scalar{0.254829592F};
+  const Scalar tail = Scalar{0.5F} * p * t * exp_nonpositive(-z * z);
+  return x < 0 ? tail : 1 - tail;
+}
+
 }  // namespace lockstep

@@ -38,8 +38,6 @@ struct Layout {
 
   /// Scalars in all tensors, gaps not counted.
   Index count() const;
-  /// The tensor that holds this place of the arena, or the last one before it.
-  const ParamInfo& at(Index place) const;
 };
 
 /// Borrowed weights with their layout. The memory belongs to a strategy or a test.

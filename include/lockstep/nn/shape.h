@@ -8,10 +8,13 @@
 
 namespace lockstep {
 
+/// A bound on the size of any one tensor, so that no product of sizes overflows.
+inline constexpr Index kMostScalars = Index{1} << 40;
+
 struct Shape {
   std::vector<Index> dims;
 
-  /// Scalars in one sample.
+  /// Scalars in one sample. Errors: ConfigError if they are more than kMostScalars.
   Index size() const;
   bool operator==(const Shape&) const = default;
 };

@@ -46,9 +46,8 @@ class Optimizer {
 
 struct OptimizerEntry {
   std::string name;
-  std::string help;                     ///< one sentence, with its source
-  std::vector<std::string> options;     ///< config keys that it reads, "train.momentum"
-  std::vector<std::string> slot_names;  ///< all slots it may have: "momentum", "first_moment", ...
+  std::string help;                  ///< one sentence, with its source
+  std::vector<std::string> options;  ///< config keys that it reads, "train.momentum"
   std::function<std::unique_ptr<Optimizer>(const OptimizerOptions&)> make;
 };
 

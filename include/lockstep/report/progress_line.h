@@ -18,6 +18,9 @@ class ProgressLine final : public Observer {
  public:
   /// `whole`: progress at the end of the run.
   ProgressLine(ProgressStyle style, const Progress& whole);
+  ~ProgressLine() override { clear(); }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
 
   void on_step(const Progress& progress, double loss) override;
   void on_train_metrics(const TrainMetrics& metrics) override;

@@ -42,7 +42,7 @@ class Evaluation {
  private:
   // What one thread needs.
   struct Lane {
-    Lane(const EvaluationContext& context, Index columns);
+    Lane(const EvaluationContext& context, Index rows, Index columns);
     Workspace workspace;
     AlignedBuffer<Scalar> features;
     AlignedBuffer<Scalar> targets;
@@ -57,6 +57,7 @@ class Evaluation {
   EvaluationContext context_;
   Split split_;
   DatasetInfo info_;
+  Index rows_;  // of a block, but for the last
   Index blocks_;
   Range local_blocks_;
   std::unique_ptr<Records> records_;

@@ -51,8 +51,6 @@ class GradientStep {
   /// The sums of each local replica in the last step, in order.
   std::span<const Tally> tallies() const { return tallies_; }
   const ExchangeTime& exchange_time() const { return time_; }
-  /// Memory of the gradients in bytes.
-  Index bytes() const { return gradients_.bytes(); }
 
   /// *Local.* Why the last batch has no finite loss or gradient: the first local replica, layer or tensor in
   /// which a number went bad; "" if there is none here. The weights must be those of the last run().

@@ -23,6 +23,9 @@ struct Tally {
   void add(const Tally& other);
 };
 
+/// What a loss asks of the targets in the data, for a model with that many outputs.
+TargetRule target_rule(const Loss& loss, Index outputs);
+
 /// How many rows have their prediction right. kValue targets: 0.
 double count_correct(TargetKind kind, const ConstMatrix& outputs, const ConstMatrix& targets);
 
@@ -57,10 +60,11 @@ struct EvalMetrics {
   Index samples = 0;
   double loss = 0;
   std::optional<double> accuracy;
-  std::optional<double> top_k_accuracy;
+  std::optional<double> top_k_accuracy;  ///< none where k classes are all there are
   Index top_k = 0;
   Index classes = 0;
-  std::vector<Index> confusion;  ///< classes x classes: row is the true class, column the predicted one
+  std::vector<Index> confusion;  ///< classes x classes: row is the true class, column the predicted one;
+                                 ///< empty beyond 100 classes
   double seconds = 0;
 };
 

@@ -26,6 +26,8 @@ struct RunPlanRequest {
   Index record_bytes = 0;  ///< memory of one record
   Index target_columns = 1;
   Index optimizer_slots = 0;
+  Index evaluation_rows = 0;  ///< of the validation and the test set together
+  Index evaluation_batch = 1;
   Index world = 1;
 };
 
@@ -35,8 +37,9 @@ struct MemoryPlan {
   Index optimizer = 0;
   Index gradients = 0;  ///< local sums and exchange
   Index activations = 0;
-  Index data = 0;  ///< records and prepared batches
-  Index total() const { return weights + optimizer + gradients + activations + data; }
+  Index data = 0;        ///< records and prepared batches
+  Index evaluation = 0;  ///< records and activations
+  Index total() const { return weights + optimizer + gradients + activations + data + evaluation; }
 };
 
 struct RunPlan {
@@ -51,7 +54,9 @@ struct RunPlan {
   double lr_peak = 0;
   double lr_end = 0;
   Index parameters = 0;
-  Index gradient_bytes = 0;  ///< exchanged per step and rank
+  Index flops = 0;           ///< of one sample, forward and backward
+  Index gradient_bytes = 0;  ///< the arena that is exchanged in each step
+  Index sent_bytes = 0;      ///< by the rank that sends most, per step
   MemoryPlan memory;
   Index model_file_bytes = 0;
   Index checkpoint_bytes = 0;  ///< weights and optimizer state

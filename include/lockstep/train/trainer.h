@@ -59,9 +59,6 @@ class Trainer {
   /// code 5) if the loss or a gradient is not finite; the weights are then those of the last good step.
   TrainingResult run();
 
-  /// Memory in bytes of the local gradients.
-  Index bytes() const { return gradients_.bytes(); }
-
  private:
   void run_step(Index step);
   void log_metrics(Index steps_done);

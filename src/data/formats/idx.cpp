@@ -56,16 +56,25 @@ DenseRecords::Features read_features(const IdxFile& file, const IdSet& ids) {
   });
 }
 
-std::vector<Scalar> read_labels(const IdxFile& file, const IdSet& ids, Index classes) {
+bool obeys(const TargetRule& rule, Scalar value) {
+  if (rule.classes > 0) {
+    return value >= 0 && value < static_cast<Scalar>(rule.classes) && value == std::floor(value);
+  }
+  return rule.unit_interval ? value >= 0 && value <= 1 : std::isfinite(value);
+}
+
+std::string describe(const TargetRule& rule) {
+  if (rule.classes > 0)
+    return fmt::format("a class below {}, the number of outputs of the model", rule.classes);
+  return rule.unit_interval ? "a number from 0 to 1, for a loss on yes or no" : "a finite number";
+}
+
+std::vector<Scalar> read_labels(const IdxFile& file, const IdSet& ids, const TargetRule& rule) {
   return read_scalars(file, ids, [&](Index record, std::span<const Scalar> scalars) {
     for (const Scalar value : scalars) {
-      const bool is_class = value >= 0 && value < static_cast<Scalar>(classes) && value == std::floor(value);
-      if (classes > 0 ? is_class : std::isfinite(value)) continue;
-      const std::string expected =
-          classes > 0 ? fmt::format("a class below {}, the number of outputs of the model", classes)
-                      : "a finite number";
+      if (obeys(rule, value)) continue;
       throw DataError(fmt::format("'{}', record {}: found label {}, expected {}", file.path(),
-                                  with_commas(record), value, expected));
+                                  with_commas(record), value, describe(rule)));
     }
   });
 }
@@ -86,10 +95,10 @@ class IdxSource : public RecordSource {
 
   const DatasetInfo& info() const override { return info_; }
 
-  std::unique_ptr<Records> load(const RecordFilter& wanted, Index classes) const override {
+  std::unique_ptr<Records> load(const RecordFilter& wanted, const TargetRule& rule) const override {
     IdSet ids(info_.rows, wanted.wants);
     assert(ids.size() == wanted.count);
-    std::vector<Scalar> labels = read_labels(labels_, ids, classes);
+    std::vector<Scalar> labels = read_labels(labels_, ids, rule);
     DenseRecords::Features features = read_features(features_, ids);
     return std::make_unique<DenseRecords>(std::move(ids), info_.features.size(), info_.target_columns,
                                           std::move(features), std::move(labels));

@@ -98,7 +98,8 @@ class SyntheticSource : public RecordSource {
 
   const DatasetInfo& info() const override { return info_; }
 
-  std::unique_ptr<Records> load(const RecordFilter& wanted, Index classes) const override {
+  std::unique_ptr<Records> load(const RecordFilter& wanted, const TargetRule& rule) const override {
+    const Index classes = rule.classes;
     if (classes > 0 && options_.classes == 0) {
       throw DataError(
           fmt::format("synthetic data with data.synthetic_classes = 0 has real numbers as targets, "
@@ -110,6 +111,12 @@ class SyntheticSource : public RecordSource {
           fmt::format("synthetic data has classes up to {} (data.synthetic_classes = {}), expected a "
                       "class below {}, the number of outputs of the model",
                       options_.classes - 1, options_.classes, classes));
+    }
+    if (rule.unit_interval && options_.classes != 2) {
+      throw DataError(fmt::format(
+          "synthetic data with data.synthetic_classes = {} has targets outside [0, 1], expected 2 classes "
+          "for a loss on yes or no",
+          options_.classes));
     }
     return std::make_unique<SyntheticRecords>(options_, split_, seed_, wanted.count);
   }

@@ -34,10 +34,6 @@ class Allreduce final : public Strategy {
     return outcome;
   }
 
-  Index bytes() const override {
-    return weights_.size() * Index{sizeof(Scalar)} + update_.bytes() + reducer_->bytes();
-  }
-
  private:
   Communicator& comm_;
   const Plan& plan_;

@@ -1,14 +1,13 @@
 // 1 / (1 + exp(-x))
-#include <cmath>
-
 #include "elementwise.h"
 #include "entries.h"
+#include "lockstep/math/elementary.h"
 
 namespace lockstep {
 namespace {
 
 struct Sigmoid {
-  Scalar value(Scalar x) const { return 1 / (1 + std::exp(-x)); }
+  Scalar value(Scalar x) const { return sigmoid(x); }
   Scalar derivative(Scalar, Scalar y) const { return y * (1 - y); }
 };
 

@@ -1,14 +1,13 @@
 // Hyperbolic tangent.
-#include <cmath>
-
 #include "elementwise.h"
 #include "entries.h"
+#include "lockstep/math/elementary.h"
 
 namespace lockstep {
 namespace {
 
 struct Tanh {
-  Scalar value(Scalar x) const { return std::tanh(x); }
+  Scalar value(Scalar x) const { return hyperbolic_tangent(x); }
   Scalar derivative(Scalar, Scalar y) const { return 1 - y * y; }
 };
 

@@ -36,7 +36,6 @@ OptimizerEntry adagrad_entry() {
   return {.name = "adagrad",
           .help = "Gradient over the root of the sum of its squares so far (Duchi et al. 2011)",
           .options = {"train.epsilon", "train.weight_decay"},
-          .slot_names = {"square_sum"},
           .make = [](const OptimizerOptions& options) { return std::make_unique<Adagrad>(options); }};
 }
 

@@ -34,7 +34,6 @@ OptimizerEntry adam_entry() {
   return {.name = "adam",
           .help = "Adam (Kingma & Ba 2015), weight decay added to the gradient",
           .options = {"train.beta1", "train.beta2", "train.epsilon", "train.weight_decay"},
-          .slot_names = {"first_moment", "second_moment"},
           .make = [](const OptimizerOptions& options) { return std::make_unique<Adam>(options); }};
 }
 

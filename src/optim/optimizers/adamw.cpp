@@ -34,7 +34,6 @@ OptimizerEntry adamw_entry() {
   return {.name = "adamw",
           .help = "Adam with weight decay apart from the gradient (Loshchilov & Hutter 2019)",
           .options = {"train.beta1", "train.beta2", "train.epsilon", "train.weight_decay"},
-          .slot_names = {"first_moment", "second_moment"},
           .make = [](const OptimizerOptions& options) { return std::make_unique<AdamW>(options); }};
 }
 

@@ -34,7 +34,6 @@ OptimizerEntry lamb_entry() {
   return {.name = "lamb",
           .help = "Adam scaled layer by layer, for large batches (You et al. 2019, arXiv 1904.00962)",
           .options = {"train.beta1", "train.beta2", "train.epsilon", "train.weight_decay"},
-          .slot_names = {"first_moment", "second_moment"},
           .make = [](const OptimizerOptions& options) { return std::make_unique<Lamb>(options); }};
 }
 

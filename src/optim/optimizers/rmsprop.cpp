@@ -54,7 +54,6 @@ OptimizerEntry rmsprop_entry() {
   return {.name = "rmsprop",
           .help = "Gradient over its running root mean square (Tieleman & Hinton 2012), momentum on top",
           .options = {"train.rho", "train.momentum", "train.epsilon", "train.weight_decay"},
-          .slot_names = {"mean_square", "momentum"},
           .make = [](const OptimizerOptions& options) { return std::make_unique<RmsProp>(options); }};
 }
 

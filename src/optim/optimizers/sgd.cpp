@@ -57,7 +57,6 @@ OptimizerEntry sgd_entry() {
   return {.name = "sgd",
           .help = "Gradient descent; momentum and Nesterov's as in Sutskever et al. 2013, the lr outside",
           .options = {"train.momentum", "train.nesterov", "train.weight_decay"},
-          .slot_names = {"momentum"},
           .make = [](const OptimizerOptions& options) { return std::make_unique<Sgd>(options); }};
 }
 

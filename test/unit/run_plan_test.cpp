@@ -1,0 +1,135 @@
+#include "lockstep/train/run_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+struct Given {
+  TrainOptions train;
+  DataOptions data;
+  DistOptions distribute;
+  ScheduleOptions schedule;
+  Model model{{.layers = "dense(64) relu dense(10)"}, {{100}}};
+  Index rows = 650'000;
+
+  RunPlan plan(Index world) const {
+    return make_run_plan({.train = train,
+                          .data = data,
+                          .distribute = distribute,
+                          .schedule = schedule,
+                          .model = model,
+                          .rows = rows,
+                          .record_bytes = 104,
+                          .optimizer_slots = 1,
+                          .evaluation_rows = 1000,
+                          .evaluation_batch = 100,
+                          .world = world});
+  }
+};
+
+Given typical() {
+  Given setup;
+  setup.train.epochs = 2;
+  setup.train.global_batch = 128;
+  setup.train.replicas = 64;
+  return setup;
+}
+
+TEST(RunPlan, TheNumberOfRanksChangesNeitherStepsNorSchedule) {
+  Given setup = typical();
+  setup.schedule.schedule = "cosine";
+  setup.schedule.lr_scaling = "linear";
+  for (const char* warmup : {"100 steps", "64000 samples", "0.5 epochs"}) {
+    setup.schedule.warmup = warmup;
+    const RunPlan alone = setup.plan(1);
+    EXPECT_EQ(alone.epoch.steps, 5079);
+    EXPECT_EQ(alone.steps, 2 * 5079);
+    EXPECT_EQ(alone.samples, 1'300'000);
+    EXPECT_DOUBLE_EQ(alone.times_each_seen, 2);
+    EXPECT_NEAR(alone.lr_peak, 0.01 * 128 / 256, 1e-9);
+    for (Index world = 2; world <= 64; ++world) {
+      const RunPlan plan = setup.plan(world);
+      EXPECT_EQ(plan.steps, alone.steps);
+      EXPECT_EQ(plan.samples, alone.samples);
+      EXPECT_EQ(plan.lr_start, alone.lr_start);
+      EXPECT_EQ(plan.lr_peak, alone.lr_peak);
+      EXPECT_EQ(plan.lr_end, alone.lr_end);
+    }
+  }
+}
+
+TEST(RunPlan, ThePeakIsWhatTheRunReaches) {
+  Given setup = typical();
+  setup.train.epochs = 0;
+  setup.train.steps = 18;
+  setup.schedule.warmup = "1000 steps";
+  const RunPlan plan = setup.plan(1);
+  EXPECT_NEAR(plan.lr_peak, 0.01 * (0.1 + 0.9 * 17 / 1000), 1e-9);
+  EXPECT_EQ(plan.lr_peak, plan.lr_end);
+}
+
+TEST(RunPlan, LengthsInSamplesAndFractionsOfEpochs) {
+  Given setup = typical();
+  setup.train.epochs = 0;
+  setup.train.samples = 650'000 + 1;
+  EXPECT_EQ(setup.plan(1).steps, 5080);
+  setup.train.samples = 0;
+  setup.train.epochs = 0.5;
+  EXPECT_EQ(setup.plan(1).steps, 2540);
+  setup.train.epochs = 1e-9;
+  EXPECT_EQ(setup.plan(1).steps, 1);
+  setup.train.epochs = 1e6;
+  setup.rows = 1'000'000'000'000;
+  EXPECT_THROW(setup.plan(1), ConfigError);
+}
+
+TEST(RunPlan, FullModeCountsEveryReplicasPass) {
+  Given setup = typical();
+  setup.train.replicas = 6;
+  setup.train.global_batch = 0;
+  setup.train.per_replica_batch = 128;
+  setup.train.epochs = 1;
+  setup.data.mode = DataMode::kFull;
+  const RunPlan plan = setup.plan(3);
+  EXPECT_EQ(plan.sampling.global_batch, 768);
+  EXPECT_EQ(plan.epoch.samples, 3'900'000);
+  EXPECT_DOUBLE_EQ(plan.times_each_seen, 6);
+}
+
+TEST(RunPlan, MemoryFollowsWhatIsHeld) {
+  Given setup = typical();
+  const RunPlan one = setup.plan(1);
+  const RunPlan four = setup.plan(4);
+  EXPECT_EQ(one.memory.weights, 4 * setup.model.layout().size);
+  EXPECT_EQ(one.memory.optimizer, one.memory.weights);
+  EXPECT_GE(one.memory.data, 650'000 * 104);
+  EXPECT_LT(four.memory.data, one.memory.data / 3);
+  EXPECT_LT(four.memory.evaluation, one.memory.evaluation);
+  EXPECT_EQ(one.sent_bytes, 0);
+  EXPECT_NEAR(static_cast<double>(four.sent_bytes), 1.5 * static_cast<double>(four.gradient_bytes), 64);
+  setup.data.mode = DataMode::kFull;
+  EXPECT_GE(setup.plan(4).memory.data, 650'000 * 104);
+}
+
+TEST(RunPlan, TheSentenceSaysWhatTheTailDoes) {
+  Given setup = typical();
+  const auto table = [&] {
+    const RunPlan plan = setup.plan(1);
+    return plan_table(std::span(&plan, 1));
+  };
+  EXPECT_NE(table().find("each example is seen once."), std::string::npos) << table();
+  EXPECT_NE(table().find("5,079 (rounded up, last: 16)"), std::string::npos) << table();
+  setup.train.tail = Tail::kDrop;
+  EXPECT_NE(table().find("seen once, but for the 16 dropped at its end."), std::string::npos) << table();
+  EXPECT_NE(table().find("5,078 (rounded down, 16 dropped)"), std::string::npos) << table();
+  setup.train.tail = Tail::kKeep;
+  setup.rows = 100;
+  EXPECT_NE(table().find("gradients of 100 samples over 64 replicas, divided by 100."), std::string::npos)
+      << table();
+}
+
+}  // namespace
+}  // namespace lockstep

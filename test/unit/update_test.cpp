@@ -1,0 +1,97 @@
+// From summed gradients to weights, against PyTorch: the division, clipping, decay that spares biases, the
+// trust ratio.
+#include "lockstep/dist/update.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "lockstep/base/catalog.h"
+#include "lockstep/math/kernels.h"
+#include "lockstep/nn/model.h"
+#include "support/torch_references.h"
+
+namespace lockstep {
+namespace {
+
+// One weight matrix of 3 x 4 and a bias of 3.
+Layout small_layout() {
+  return Model({.layers = "dense(3)"}, {{4}}).layout();
+}
+
+struct Update {
+  explicit Update(const OptimizerOptions& options, const UpdateRules& rules = {})
+      : layout(small_layout()),
+        optimizer(find_entry(optimizer_catalog(), "optimizer", options.optimizer).make(options)),
+        update(layout, *optimizer, rules),
+        weights(layout.size),
+        gradient(layout.size) {}
+
+  std::span<Scalar> of(std::size_t param, AlignedBuffer<Scalar>& arena) {
+    return part(arena.span(), layout.params[param].range);
+  }
+
+  Layout layout;
+  std::unique_ptr<Optimizer> optimizer;
+  ParameterUpdate update;
+  AlignedBuffer<Scalar> weights;
+  AlignedBuffer<Scalar> gradient;
+};
+
+TEST(Update, ClipsToTheGlobalNormAsPyTorchDoes) {
+  for (const auto& one : test::torch_references("clipping")) {
+    Update run({}, {.clip_norm = one.at("max_norm").get<double>()});
+    const auto gradient = one.at("gradient").get<std::vector<double>>();
+    constexpr Index kSamples = 4;
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      run.of(0, run.gradient)[i] = static_cast<Scalar>(gradient[i] * kSamples);  // a sum over the samples
+    }
+    ASSERT_TRUE(
+        run.update.apply(run.weights.span(), run.gradient.span(), {.step = 1, .samples = kSamples, .lr = 1}));
+    std::vector<double>
+        expected;  // plain descent from zero by a step of one: the weights are minus the gradient
+    for (const double value : one.at("clipped").get<std::vector<double>>()) expected.push_back(-value);
+    test::expect_close(run.of(0, run.weights), expected, 1e-7);
+  }
+}
+
+TEST(Update, DecayPullsWeightsAndSparesBiases) {
+  Update run({}, {.weight_decay = 0.5});
+  std::ranges::fill(run.of(0, run.weights), Scalar{2});
+  std::ranges::fill(run.of(1, run.weights), Scalar{2});
+  ASSERT_TRUE(
+      run.update.apply(run.weights.span(), run.gradient.span(), {.step = 1, .samples = 1, .lr = 0.1}));
+  for (const Scalar weight : run.of(0, run.weights)) EXPECT_FLOAT_EQ(weight, 2 - 0.1F * 0.5F * 2);
+  for (const Scalar bias : run.of(1, run.weights)) EXPECT_EQ(bias, 2);
+}
+
+TEST(Update, LambStepsByTheNormOfEachTensor) {
+  OptimizerOptions options;
+  options.optimizer = "lamb";
+  Update run(options);
+  std::ranges::fill(run.of(0, run.weights), Scalar{3});
+  std::ranges::fill(run.of(0, run.gradient), Scalar{5});
+  std::ranges::fill(run.of(1, run.gradient), Scalar{5});
+  ASSERT_TRUE(
+      run.update.apply(run.weights.span(), run.gradient.span(), {.step = 1, .samples = 1, .lr = 0.1}));
+  // The first Adam direction is 1 everywhere: the weights move by lr * |w| / |1|, and a tensor of zeros by
+  // lr.
+  for (const Scalar weight : run.of(0, run.weights)) EXPECT_NEAR(weight, 3 - 0.1 * 3, 1e-6);
+  for (const Scalar bias : run.of(1, run.weights)) EXPECT_NEAR(bias, -0.1, 1e-6);
+}
+
+TEST(Update, RefusesBadGradientsAndLeavesTheWeightsAlone) {
+  for (const Scalar bad : {std::numeric_limits<Scalar>::quiet_NaN(), std::numeric_limits<Scalar>::infinity(),
+                           -std::numeric_limits<Scalar>::infinity(), Scalar{3e18F}}) {
+    Update run({});
+    std::ranges::fill(run.weights.span(), Scalar{1});
+    run.of(1, run.gradient)[2] = bad;
+    EXPECT_FALSE(
+        run.update.apply(run.weights.span(), run.gradient.span(), {.step = 1, .samples = 2, .lr = 0.1}));
+    for (const Scalar weight : run.weights.span()) EXPECT_EQ(weight, 1);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
