@@ -3,38 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "lockstep/math/taps.h"
+
 namespace lockstep {
 namespace {
 
-// One pixel under one position of the window, of one sample.
-struct Tap {
-  Index out;    // where the channels of the output stand in its sample
-  Index in;     // where the channels of the pixel stand in its sample
-  Index order;  // which pixel of this window it is, first 0
-  Index count;  // how many pixels this window has
-};
-
-// Calls visit(tap) for all positions of the window and the pixels under each, row by row.
-template <class Visit>
-void walk_taps(const PoolingShape& s, const Visit& visit) {
-  Tap tap{.out = 0, .in = 0, .order = 0, .count = 0};
-  for (Index out_y = 0; out_y < s.out_height(); ++out_y) {
-    const Range rows = s.vertical.taps_inside(out_y, s.in_height);
-    for (Index out_x = 0; out_x < s.out_width(); ++out_x) {
-      const Range columns = s.horizontal.taps_inside(out_x, s.in_width);
-      tap.order = 0;
-      tap.count = rows.size() * columns.size();
-      for (Index row = rows.begin; row < rows.end; ++row) {
-        for (Index column = columns.begin; column < columns.end; ++column) {
-          tap.in =
-              (s.vertical.place(out_y, row) * s.in_width + s.horizontal.place(out_x, column)) * s.channels;
-          visit(tap);
-          ++tap.order;
-        }
-      }
-      tap.out += s.channels;
-    }
-  }
+WindowWalk walk_of(const PoolingShape& s) {
+  return {.height = s.in_height, .width = s.in_width, .vertical = s.vertical, .horizontal = s.horizontal};
 }
 
 }  // namespace
@@ -42,11 +17,11 @@ void walk_taps(const PoolingShape& s, const Visit& visit) {
 void max_pool_forward(const PoolingShape& shape, const ConstMatrix& x, Matrix& y,
                       std::span<std::int32_t> winners) {
   for (Index row = 0; row < x.rows(); ++row) {
-    walk_taps(shape, [&](const Tap& tap) {
-      const Scalar* in = x.data() + row * x.cols() + tap.in;
-      Scalar* best = y.data() + row * y.cols() + tap.out;
-      std::int32_t* winner = winners.data() + row * y.cols() + tap.out;
-      const auto place = static_cast<std::int32_t>(tap.in);
+    walk_taps(walk_of(shape), [&](const Tap& tap) {
+      const Scalar* in = x.data() + row * x.cols() + tap.in * shape.channels;
+      Scalar* best = y.data() + row * y.cols() + tap.out * shape.channels;
+      std::int32_t* winner = winners.data() + row * y.cols() + tap.out * shape.channels;
+      const auto place = static_cast<std::int32_t>(tap.in * shape.channels);
       const auto channels = static_cast<std::int32_t>(shape.channels);
       if (tap.order == 0) {
         std::copy_n(in, channels, best);
@@ -76,9 +51,9 @@ void max_pool_backward(const PoolingShape& shape, const ConstMatrix& dy,
 void average_pool_forward(const PoolingShape& shape, const ConstMatrix& x, Matrix& y) {
   y.setZero();
   for (Index row = 0; row < x.rows(); ++row) {
-    walk_taps(shape, [&](const Tap& tap) {
-      const Scalar* in = x.data() + row * x.cols() + tap.in;
-      Scalar* mean = y.data() + row * y.cols() + tap.out;
+    walk_taps(walk_of(shape), [&](const Tap& tap) {
+      const Scalar* in = x.data() + row * x.cols() + tap.in * shape.channels;
+      Scalar* mean = y.data() + row * y.cols() + tap.out * shape.channels;
       for (Index c = 0; c < shape.channels; ++c) mean[c] += in[c];
       if (tap.order + 1 < tap.count) return;
       for (Index c = 0; c < shape.channels; ++c) mean[c] /= static_cast<Scalar>(tap.count);
@@ -89,9 +64,9 @@ void average_pool_forward(const PoolingShape& shape, const ConstMatrix& x, Matri
 void average_pool_backward(const PoolingShape& shape, const ConstMatrix& dy, Matrix& dx) {
   dx.setZero();
   for (Index row = 0; row < dy.rows(); ++row) {
-    walk_taps(shape, [&](const Tap& tap) {
-      const Scalar* out = dy.data() + row * dy.cols() + tap.out;
-      Scalar* in = dx.data() + row * dx.cols() + tap.in;
+    walk_taps(walk_of(shape), [&](const Tap& tap) {
+      const Scalar* out = dy.data() + row * dy.cols() + tap.out * shape.channels;
+      Scalar* in = dx.data() + row * dx.cols() + tap.in * shape.channels;
       for (Index c = 0; c < shape.channels; ++c) in[c] += out[c] / static_cast<Scalar>(tap.count);
     });
   }

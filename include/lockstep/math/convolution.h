@@ -22,8 +22,8 @@ struct ConvolutionShape {
   Index in_width = 1;
   Index in_channels = 1;
   Index out_channels = 1;
-  Window vertical;
-  Window horizontal;
+  Window vertical = {};
+  Window horizontal = {};
   Index groups = 1;
 
   auto operator<=>(const ConvolutionShape&) const = default;

@@ -16,8 +16,8 @@ struct PoolingShape {
   Index in_height = 1;
   Index in_width = 1;
   Index channels = 1;
-  Window vertical;
-  Window horizontal;
+  Window vertical = {};
+  Window horizontal = {};
 
   Index out_height() const { return vertical.positions(in_height); }
   Index out_width() const { return horizontal.positions(in_width); }

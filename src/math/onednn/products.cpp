@@ -79,7 +79,10 @@ std::string kernel_back_end() {
   return fmt::format("oneDNN {}.{}.{} ({})", version.major, version.minor, version.patch, instruction_set());
 }
 
+// oneDNN refuses operands without rows, so these products answer for them.
+
 void multiply_forward(const ConstMatrix& x, const ConstMatrix& w, Matrix& y) {
+  if (x.rows() == 0) return;
   thread_engine();  // before the cache, which must go first when the thread ends
   thread_local std::map<ProductKey, ForwardProduct> cache;
   const ProductKey key{x.rows(), w.rows(), x.cols()};
@@ -87,18 +90,23 @@ void multiply_forward(const ConstMatrix& x, const ConstMatrix& w, Matrix& y) {
 }
 
 void multiply_backward_data(const ConstMatrix& dy, const ConstMatrix& w, Matrix& dx) {
+  if (dy.rows() == 0) return;
   thread_engine();
   dnnl::error::wrap_c_api(dnnl_sgemm('N', 'N', dy.rows(), w.cols(), w.rows(), 1, dy.data(), dy.cols(),
                                      w.data(), w.cols(), 0, dx.data(), dx.cols()),
-                          "dy * w");
+                          "oneDNN could not multiply dy * w");
 }
 
 void multiply_backward_weights(const ConstMatrix& dy, const ConstMatrix& x, Matrix& dw, Write write) {
+  if (x.rows() == 0) {
+    if (write == Write::kReplace) dw.setZero();
+    return;
+  }
   thread_engine();
   const Scalar keep = write == Write::kReplace ? 0 : 1;
   dnnl::error::wrap_c_api(dnnl_sgemm('T', 'N', dy.cols(), x.cols(), x.rows(), 1, dy.data(), dy.cols(),
                                      x.data(), x.cols(), keep, dw.data(), dw.cols()),
-                          "transposed dy * x");
+                          "oneDNN could not multiply transposed dy * x");
 }
 
 }  // namespace lockstep
