@@ -1,6 +1,6 @@
 #include "lockstep/math/kernels.h"
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -24,22 +24,6 @@ constexpr std::size_t kSquareBlock = 1024;
 void fix_kernel_settings() {
   Eigen::setNbThreads(1);
   Eigen::setCpuCacheSizes(kL1Bytes, kL2Bytes, kL3Bytes);
-}
-
-void multiply_forward(const ConstMatrix& x, const ConstMatrix& w, Matrix& y) {
-  y.noalias() = x * w.transpose();
-}
-
-void multiply_backward_data(const ConstMatrix& dy, const ConstMatrix& w, Matrix& dx) {
-  dx.noalias() = dy * w;
-}
-
-void multiply_backward_weights(const ConstMatrix& dy, const ConstMatrix& x, Matrix& dw, Write write) {
-  if (write == Write::kReplace) {
-    dw.noalias() = dy.transpose() * x;
-  } else {
-    dw.noalias() += dy.transpose() * x;
-  }
 }
 
 void add_to_rows(std::span<const Scalar> bias, Matrix& y) {

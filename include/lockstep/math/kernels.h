@@ -1,8 +1,10 @@
 // The arithmetic that takes the time, behind one seam. Every call is single-threaded and its bits depend only
-// on its operands: parallelism comes from replicas on several threads, never from inside a kernel.
+// on its operands: parallelism comes from replicas on several threads, never from inside a kernel. Products
+// of matrices and convolutions come from the back end that the build was configured with (LOCKSTEP_KERNELS).
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "lockstep/base/types.h"
 #include "lockstep/math/matrix.h"
@@ -12,6 +14,10 @@ namespace lockstep {
 /// Fixes what Eigen would otherwise read from the machine (threads, cache sizes), since it decides the order
 /// of sums. Call once at the start of the process.
 void fix_kernel_settings();
+
+/// The library behind the products and convolutions, "oneDNN 2.6.3 (avx512_core)". Two builds or machines
+/// that differ in it give different bits.
+std::string kernel_back_end();
 
 /// Whether a kernel overwrites its result or adds to it.
 enum class Write { kReplace, kAdd };

@@ -1,0 +1,31 @@
+// Products of matrices with Eigen.
+#include <fmt/format.h>
+
+#include <Eigen/Dense>
+
+#include "lockstep/math/kernels.h"
+
+namespace lockstep {
+
+std::string kernel_back_end() {
+  return fmt::format("Eigen {}.{}.{} ({})", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION,
+                     Eigen::SimdInstructionSetsInUse());
+}
+
+void multiply_forward(const ConstMatrix& x, const ConstMatrix& w, Matrix& y) {
+  y.noalias() = x * w.transpose();
+}
+
+void multiply_backward_data(const ConstMatrix& dy, const ConstMatrix& w, Matrix& dx) {
+  dx.noalias() = dy * w;
+}
+
+void multiply_backward_weights(const ConstMatrix& dy, const ConstMatrix& x, Matrix& dw, Write write) {
+  if (write == Write::kReplace) {
+    dw.noalias() = dy.transpose() * x;
+  } else {
+    dw.noalias() += dy.transpose() * x;
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,248 @@
+// The kernels that are not convolutions, with whichever back end the build has.
+#include "lockstep/math/kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "support/kernel_operands.h"
+#include "support/seed.h"
+
+namespace lockstep {
+namespace {
+
+using test::Bits;
+using test::bits;
+using test::Operand;
+using test::Sums;
+
+constexpr Scalar kNan = std::numeric_limits<Scalar>::quiet_NaN();
+
+struct ProductShape {
+  Index rows;
+  Index out;
+  Index in;
+};
+
+// x(rows x in), w(out x in), y(rows x out), all random.
+struct Product {
+  Product(const ProductShape& s, std::mt19937_64& rng)
+      : shape(s), x(s.rows, s.in, rng), w(s.out, s.in, rng), y(s.rows, s.out, rng) {}
+
+  void forward() {
+    Matrix result = y.matrix();
+    multiply_forward(x.view(), w.view(), result);
+  }
+  void backward_data() {
+    Matrix result = x.matrix();
+    multiply_backward_data(y.view(), w.view(), result);
+  }
+  void backward_weights(Write write) {
+    Matrix result = w.matrix();
+    multiply_backward_weights(y.view(), x.view(), result, write);
+  }
+
+  // Calls visit(row, out, in) for each term of the three products.
+  template <class Visit>
+  void for_each_term(const Visit& visit) const {
+    for (Index row = 0; row < shape.rows; ++row) {
+      for (Index out = 0; out < shape.out; ++out) {
+        for (Index in = 0; in < shape.in; ++in) visit(row, out, in);
+      }
+    }
+  }
+
+  Index x_at(Index row, Index in) const { return row * shape.in + in; }
+  Index w_at(Index out, Index in) const { return out * shape.in + in; }
+  Index y_at(Index row, Index out) const { return row * shape.out + out; }
+
+  ProductShape shape;
+  Operand x;
+  Operand w;
+  Operand y;
+};
+
+std::vector<ProductShape> shapes(std::mt19937_64& rng) {
+  std::vector<ProductShape> all = {{1, 1, 1},   {1, 10, 784}, {64, 10, 128}, {64, 256, 784},
+                                   {3, 1, 100}, {64, 1, 1},   {0, 3, 4},     {17, 33, 65}};
+  std::uniform_int_distribution<Index> size(1, 90);
+  for (int i = 0; i < 30; ++i) all.push_back({size(rng), size(rng), size(rng)});
+  return all;
+}
+
+// A product of each shape, with the shape named in failures.
+void for_each_product(const std::function<void(Product&)>& test) {
+  std::mt19937_64 rng(test::seed());
+  for (const ProductShape& s : shapes(rng)) {
+    SCOPED_TRACE(testing::Message() << s.rows << " x " << s.out << " x " << s.in);
+    Product product(s, rng);
+    test(product);
+  }
+}
+
+TEST(Products, ForwardIsXTimesWTransposed) {
+  for_each_product([](Product& p) {
+    Sums sums(p.y.view().size());
+    p.for_each_term([&](Index row, Index out, Index in) {
+      sums.add(p.y_at(row, out), static_cast<double>(p.x[p.x_at(row, in)]) * p.w[p.w_at(out, in)]);
+    });
+    p.forward();
+    sums.expect_near(p.y.values());
+  });
+}
+
+TEST(Products, BackwardDataIsDyTimesW) {
+  for_each_product([](Product& p) {
+    Sums sums(p.x.view().size());
+    p.for_each_term([&](Index row, Index out, Index in) {
+      sums.add(p.x_at(row, in), static_cast<double>(p.y[p.y_at(row, out)]) * p.w[p.w_at(out, in)]);
+    });
+    p.backward_data();
+    sums.expect_near(p.x.values());
+  });
+}
+
+TEST(Products, BackwardWeightsReplaceOrAddDyTransposedTimesX) {
+  for_each_product([](Product& p) {
+    Sums sums(p.w.view().size());
+    Sums sums_and_before(p.w.view().size());
+    for (Index i = 0; i < p.w.view().size(); ++i) sums_and_before.add(i, p.w[i]);
+    p.for_each_term([&](Index row, Index out, Index in) {
+      const double term = static_cast<double>(p.y[p.y_at(row, out)]) * p.x[p.x_at(row, in)];
+      sums.add(p.w_at(out, in), term);
+      sums_and_before.add(p.w_at(out, in), term);
+    });
+    p.backward_weights(Write::kAdd);
+    sums_and_before.expect_near(p.w.values());
+    p.w[0] = kNan;  // what was there before does not matter
+    p.backward_weights(Write::kReplace);
+    sums.expect_near(p.w.values());
+  });
+}
+
+TEST(Products, BitsDependOnTheOperandsAlone) {
+  std::mt19937_64 rng(test::seed());
+  const Product original({64, 256, 784}, rng);
+  const auto results = [&] {
+    Product p = original;
+    Bits all;
+    const auto collect = [&](const Operand& result) {
+      const Bits more = bits(result.values());
+      all.insert(all.end(), more.begin(), more.end());
+    };
+    p.backward_weights(Write::kAdd);
+    collect(p.w);
+    p.forward();
+    collect(p.y);
+    p.backward_data();
+    collect(p.x);
+    return all;
+  };
+  test::expect_same_bits(results, [] {
+    std::mt19937_64 any(2);
+    Product other({3, 100, 2000}, any);
+    other.forward();
+    other.backward_data();
+    other.backward_weights(Write::kReplace);
+  });
+}
+
+TEST(Products, BitsDoNotDependOnTheAddress) {
+  std::mt19937_64 rng(test::seed());
+  Product p({33, 130, 257}, rng);
+  p.forward();
+  const Bits first = bits(p.y.values());
+  for (Index shift = kAlignment; shift <= 8 * kAlignment; shift += kAlignment) {
+    Operand x(1, p.x.view().size() + shift);
+    Operand w(1, p.w.view().size() + shift);
+    std::ranges::copy(p.x.values(), x.values().begin() + shift);
+    std::ranges::copy(p.w.values(), w.values().begin() + shift);
+    Matrix y = p.y.matrix();
+    multiply_forward({&x[shift], p.shape.rows, p.shape.in}, {&w[shift], p.shape.out, p.shape.in}, y);
+    EXPECT_EQ(bits(p.y.values()), first) << shift;
+  }
+}
+
+TEST(Products, NoThreadsAreGained) {
+  test::expect_no_threads_gained([] {
+    std::mt19937_64 rng(test::seed());
+    Product p({64, 256, 784}, rng);
+    p.forward();
+    p.backward_data();
+    p.backward_weights(Write::kAdd);
+  });
+}
+
+TEST(Products, NanTimesZeroIsNotHidden) {
+  std::mt19937_64 rng(test::seed());
+  Product p({5, 7, 40}, rng);
+  p.w.matrix().setZero();
+  p.x[p.x_at(2, 17)] = kNan;
+  p.forward();
+  for (Index i = 0; i < p.y.view().size(); ++i) EXPECT_EQ(std::isnan(p.y[i]), i / 7 == 2) << i;
+  p.y.matrix().setZero();
+  p.backward_weights(Write::kReplace);
+  for (Index i = 0; i < p.w.view().size(); ++i) EXPECT_EQ(std::isnan(p.w[i]), i % 40 == 17) << i;
+  p.w.matrix().setZero();
+  p.w[p.w_at(3, 8)] = std::numeric_limits<Scalar>::infinity();
+  p.backward_data();
+  for (Index i = 0; i < p.x.view().size(); ++i) EXPECT_EQ(std::isnan(p.x[i]), i % 40 == 8) << i;
+}
+
+TEST(Rows, BiasIsAddedToEachAndSumsRunOverAll) {
+  std::mt19937_64 rng(test::seed());
+  Operand m(9, 21, rng);
+  const Operand bias(1, 21, rng);
+  const Operand before = m;
+  Matrix matrix = m.matrix();
+  add_to_rows(bias.values(), matrix);
+  for (Index i = 0; i < m.view().size(); ++i) EXPECT_EQ(m[i], before[i] + bias[i % 21]);
+
+  Operand sums(1, 21, rng);
+  Sums added(21);
+  for (Index c = 0; c < 21; ++c) added.add(c, sums[c]);
+  Sums replaced(21);
+  for (Index i = 0; i < m.view().size(); ++i) {
+    added.add(i % 21, m[i]);
+    replaced.add(i % 21, m[i]);
+  }
+  sum_rows(m.view(), sums.values(), Write::kAdd);
+  added.expect_near(sums.values());
+  sum_rows(m.view(), sums.values(), Write::kReplace);
+  replaced.expect_near(sums.values());
+}
+
+TEST(Values, DivideSaysWhetherAllResultsAreFinite) {
+  std::array<Scalar, 3> values = {1, -6, 3};
+  EXPECT_TRUE(divide(values, 2));
+  EXPECT_EQ(values, (std::array<Scalar, 3>{0.5F, -3, 1.5F}));
+  EXPECT_TRUE(all_finite(values));
+  EXPECT_FALSE(divide(values, 0));
+  EXPECT_FALSE(all_finite(values));
+  values = {1, kNan, 3};
+  EXPECT_FALSE(all_finite(values));
+  EXPECT_FALSE(divide(values, 1));
+}
+
+TEST(Values, SumOfSquaresOfABlockDoesNotDependOnWhatFollows) {
+  std::mt19937_64 rng(test::seed());
+  const Operand values(1, 3000, rng);
+  const std::span<const Scalar> all = values.values();
+  EXPECT_EQ(sum_of_squares(all.first(1024)) + sum_of_squares(all.subspan(1024, 1024)) +
+                sum_of_squares(all.subspan(2048)),
+            sum_of_squares(all));
+}
+
+TEST(BackEnd, HasANameAndAVersion) {
+  EXPECT_TRUE(kernel_back_end().starts_with("oneDNN ") || kernel_back_end().starts_with("Eigen "))
+      << kernel_back_end();
+}
+
+}  // namespace
+}  // namespace lockstep
