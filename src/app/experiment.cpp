@@ -56,6 +56,7 @@ Experiment make_experiment(const LoadedConfig& loaded) {
   experiment.optimizer =
       find_entry(optimizer_catalog(), "optimizer", config.optimizer.optimizer).make(config.optimizer);
   experiment.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, features.size());
+  experiment.augmenter = make_augmenter(config.data.augment, features, experiment.seed());
   for (const RecordSource* source :
        {experiment.train.get(), experiment.validation.get(), experiment.test.get()}) {
     if (source == nullptr) continue;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "lockstep/config/command_line.h"
+#include "lockstep/data/augmenter.h"
 #include "lockstep/data/normaliser.h"
 #include "lockstep/data/records.h"
 #include "lockstep/dist/update.h"
@@ -25,6 +26,7 @@ struct Experiment {
   std::unique_ptr<Loss> loss;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<Normaliser> normaliser;
+  std::unique_ptr<Augmenter> augmenter;  ///< of the training samples; may be null
 
   RunPlan plan(Index world) const;
   std::uint64_t seed() const { return static_cast<std::uint64_t>(config.run.seed); }

@@ -43,7 +43,10 @@ TrainingResult Run::train(Observer& observer) {
   const Config& config = experiment_.config;
   initialise(store(), experiment_.seed(), config.model.init_std);
   Loader loader(*records_, experiment_.train->info(), *sampler_, *experiment_.normaliser,
-                {.replicas = replicas(), .steps = {0, plan_.steps}, .prefetch = config.data.prefetch});
+                {.replicas = replicas(),
+                 .steps = {0, plan_.steps},
+                 .prefetch = config.data.prefetch,
+                 .augmenter = experiment_.augmenter.get()});
   Trainer trainer({.comm = comm_,
                    .plan = plan_,
                    .model = *experiment_.model,

@@ -105,6 +105,10 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
   list.option("data.std", data.std,
               "Divides each feature after the mean is subtracted; one number for all or one for each",
               above(0));
+  list.option("data.augment", data.augment,
+              "Random changes of the training pictures, anew in each epoch, such as \"crop(4) flip "
+              "cutout(8)\"; never in evaluation")
+      .if_not_given = "none";
   list.option("data.prefetch", data.prefetch, "Steps of samples prepared ahead, on a thread of their own",
               at_least(1));
   SyntheticOptions& synthetic = data.synthetic;

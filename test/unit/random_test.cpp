@@ -3,6 +3,7 @@
 #include <Random123/philox.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -81,6 +82,18 @@ TEST(RandomStream, UniformHasItsMoments) {
     const float value = stream.uniform();
     ASSERT_TRUE(value >= 0 && value < 1) << value;
   }
+}
+
+TEST(RandomStream, WholeNumbersAreEquallyLikely) {
+  RandomStream stream({.seed = 14});
+  std::array<int, 7> drawn{};
+  for (int i = 0; i < 70000; ++i) {
+    const Index number = stream.below(7);
+    ASSERT_TRUE(number >= 0 && number < 7);
+    ++drawn[static_cast<std::size_t>(number)];
+  }
+  for (const int count : drawn) EXPECT_NEAR(count, 10000, 500);
+  EXPECT_EQ(stream.below(1), 0);
 }
 
 TEST(RandomStream, NormalHasItsMoments) {
