@@ -3,7 +3,7 @@
 #pragma once
 
 #include <memory>
-#include <optional>
+#include <vector>
 
 #include "lockstep/config/command_line.h"
 #include "lockstep/data/augmenter.h"
@@ -28,6 +28,8 @@ struct Experiment {
   std::unique_ptr<Normaliser> normaliser;
   std::unique_ptr<Augmenter> augmenter;  ///< of the training samples; may be null
 
+  /// Those of the three data sets that there are.
+  std::vector<const RecordSource*> sources() const;
   RunPlan plan(Index world) const;
   std::uint64_t seed() const { return static_cast<std::uint64_t>(config.run.seed); }
   UpdateRules update_rules() const;

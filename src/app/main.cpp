@@ -38,8 +38,11 @@ std::optional<int> run_alone(const CommandLine& line) {
       return reference_command();
     case Command::kPlan:
       return plan_command(line);
+    case Command::kExport:
+      return export_command(line);
     case Command::kTrain:
     case Command::kEval:
+    case Command::kPredict:
       return std::nullopt;
   }
   return std::nullopt;
@@ -48,7 +51,9 @@ std::optional<int> run_alone(const CommandLine& line) {
 int run_with_ranks(Communicator& comm, const CommandLine& line) {
   start_log(comm.rank());
   agree(comm, [&] { refuse_singletons(comm); });
-  return line.command == Command::kEval ? eval_command(comm, line) : train_command(comm, line);
+  if (line.command == Command::kEval) return eval_command(comm, line);
+  if (line.command == Command::kPredict) return predict_command(comm, line);
+  return train_command(comm, line);
 }
 
 int run(const std::vector<std::string>& arguments) {

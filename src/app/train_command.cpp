@@ -128,11 +128,12 @@ int train_command(Communicator& comm, const CommandLine& line) {
     experiment = make_experiment(loaded);
     plan = experiment.plan(comm.size());
   });
-  refuse_differences(comm, experiment);
+  refuse_differences(comm, experiment.config, experiment.sources());
   announce(comm, plan);
   warn_of_few_cores(comm, plan.dist.threads);
 
   Run run(comm, experiment, plan);
+  run.initialise_weights();
   run.load();
   report_loaded(comm, plan, run.records());
 
@@ -145,7 +146,7 @@ int train_command(Communicator& comm, const CommandLine& line) {
   });
   const auto save = [&] {
     agree(comm, [&] {
-      if (comm.rank() == 0) save_model(directory.model(), run.store());
+      if (comm.rank() == 0) save_model(directory.model(), run.store(), experiment.model->input());
     });
   };
   try {

@@ -32,7 +32,9 @@ std::vector<Choice> built_in_choices(const Config& config) {
   if (init.chosen == "normal") init.keys = init.all_keys;
   Choice scaling{"train.lr_scaling", config.schedule.lr_scaling, {}, {"train.lr_reference_batch"}};
   if (scaling.chosen != "none") scaling.keys = scaling.all_keys;
-  return {init, scaling};
+  Choice start{"train.init", config.train.init, {}, {"train.init_partial"}};
+  if (!start.chosen.empty()) start.keys = start.all_keys;
+  return {init, scaling, start};
 }
 
 std::vector<Choice> every_choice(const Config& config, std::span<const Choice> choices) {
@@ -42,6 +44,10 @@ std::vector<Choice> every_choice(const Config& config, std::span<const Choice> c
 }
 
 std::string describe_no_effect(const std::string& key, const Choice& choice) {
+  if (choice.chosen.empty()) {
+    return fmt::format("{} has no effect without {}; remove it or give {}", key, choice.chooser,
+                       choice.chooser);
+  }
   const std::string kind = choice.chooser.substr(choice.chooser.find('.') + 1);
   const std::string reads = choice.keys.empty() ? "which reads no keys of its own"
                                                 : fmt::format("which reads {}", fmt::join(choice.keys, ", "));

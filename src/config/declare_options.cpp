@@ -188,6 +188,13 @@ void declare_train(OptionList& list, Config& config, const KnownNames& names) {
   declare_optimizer(list, config.optimizer, names);
   declare_schedule(list, config.schedule, names);
   TrainOptions& train = config.train;
+  Option& init = list.option("train.init", train.init,
+                             "File of weights (safetensors) that the run starts from instead of random ones");
+  init.alias = "init";
+  init.if_not_given = "model.init";
+  list.option("train.init_partial", train.init_partial,
+              "Take the tensors of train.init that fit the model and start the others at random, instead of "
+              "refusing a file with missing, surplus or misshapen ones");
   list.option("train.epochs", train.epochs,
               "Length of the run in epochs: passes over the data, by all replicas together with data.mode "
               "'shard', by each of them with 'full'",

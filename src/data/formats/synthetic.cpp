@@ -146,7 +146,8 @@ FormatEntry synthetic_format() {
       .extensions = {},
       .options = {"data.synthetic_rows", "data.synthetic_validation_rows", "data.synthetic_test_rows",
                   "data.synthetic_features", "data.synthetic_classes", "data.synthetic_noise"},
-      .open = open};
+      .open = open,
+      .open_input = nullptr};
 }
 
 }  // namespace lockstep
