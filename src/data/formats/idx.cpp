@@ -101,9 +101,10 @@ class IdxSource : public RecordSource {
   void check(const SplitFiles& files) const {
     if (features_.sizes().size() < 2) {
       throw DataError(
-          fmt::format("'{}' has 1 dimension, expected at least 2 (records x features): is {} a file of "
-                      "labels? Features belong there",
-                      features_.path(), files.records_key));
+          fmt::format("'{}' has 1 dimension, expected at least 2 (records x features): is {} the file of "
+                      "labels?{}",
+                      features_.path(), files.records_key,
+                      labels_ ? fmt::format(" Those belong to {}", files.labels_key) : ""));
     }
     if (!labels_) return;
     if (labels_->sizes().size() > 2) {
