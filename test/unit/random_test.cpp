@@ -3,8 +3,8 @@
 #include <Random123/philox.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 #include <vector>
