@@ -10,6 +10,10 @@ namespace lockstep {
 int train_command(Communicator& comm, const CommandLine& line);
 /// *Collective.* Evaluates the model of a finished run.
 int eval_command(Communicator& comm, const CommandLine& line);
+/// *Collective.* Writes what the model of a finished run says of each record of a file.
+int predict_command(Communicator& comm, const CommandLine& line);
+/// Writes the model of a finished run for other programs. Needs no launcher.
+int export_command(const CommandLine& line);
 /// Prints the plans for several numbers of ranks. Needs no launcher.
 int plan_command(const CommandLine& line);
 /// Prints configs/REFERENCE.md.

@@ -14,6 +14,7 @@
 #include "lockstep/train/model_file.h"
 #include "lockstep/train/run_directory.h"
 #include "startup.h"
+#include "trained_model.h"
 
 namespace lockstep {
 namespace {
@@ -42,13 +43,9 @@ void print_metrics(const EvalMetrics& metrics) {
 }  // namespace
 
 int eval_command(Communicator& comm, const CommandLine& line) {
-  CommandLine of_run = line;
   RunDirectory directory;
-  agree(comm, [&] {
-    directory = open_run_directory(line.eval_model);
-    if (of_run.config_file.empty()) of_run.config_file = directory.config().string();
-  });
-  const LoadedConfig loaded = load_config_together(comm, of_run);
+  agree(comm, [&] { directory = open_run_directory(line.model); });
+  const LoadedConfig loaded = load_config_together(comm, with_config_of_run(line, directory));
   Experiment experiment;
   AlignedBuffer<Scalar> weights;
   agree(comm, [&] {
@@ -59,7 +56,7 @@ int eval_command(Communicator& comm, const CommandLine& line) {
       throw ConfigError("there is nothing to evaluate on: give data.test (and data.test_labels)");
     }
   });
-  refuse_differences(comm, experiment);
+  refuse_differences(comm, experiment.config, experiment.sources());
 
   ThreadTeam team(static_cast<int>(experiment.config.train.threads));
   const EvaluationContext context{.comm = comm,

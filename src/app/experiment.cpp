@@ -57,13 +57,20 @@ Experiment make_experiment(const LoadedConfig& loaded) {
   experiment.optimizer =
       find_entry(optimizer_catalog(), "optimizer", config.optimizer.optimizer).make(config.optimizer);
   experiment.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, features.size());
-  for (const RecordSource* source :
-       {experiment.train.get(), experiment.validation.get(), experiment.test.get()}) {
-    if (source == nullptr) continue;
+  experiment.augmenter = make_augmenter(config.data.augment, features, experiment.seed());
+  for (const RecordSource* source : experiment.sources()) {
     check_features(experiment, *source);
     check_targets(experiment, *source);
   }
   return experiment;
+}
+
+std::vector<const RecordSource*> Experiment::sources() const {
+  std::vector<const RecordSource*> all;
+  for (const RecordSource* source : {train.get(), validation.get(), test.get()}) {
+    if (source != nullptr) all.push_back(source);
+  }
+  return all;
 }
 
 TargetRule Experiment::target_rule() const {

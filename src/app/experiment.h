@@ -3,9 +3,10 @@
 #pragma once
 
 #include <memory>
-#include <optional>
+#include <vector>
 
 #include "lockstep/config/command_line.h"
+#include "lockstep/data/augmenter.h"
 #include "lockstep/data/normaliser.h"
 #include "lockstep/data/records.h"
 #include "lockstep/dist/update.h"
@@ -25,7 +26,10 @@ struct Experiment {
   std::unique_ptr<Loss> loss;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<Normaliser> normaliser;
+  std::unique_ptr<Augmenter> augmenter;  ///< of the training samples; may be null
 
+  /// Those of the three data sets that there are.
+  std::vector<const RecordSource*> sources() const;
   RunPlan plan(Index world) const;
   std::uint64_t seed() const { return static_cast<std::uint64_t>(config.run.seed); }
   UpdateRules update_rules() const;

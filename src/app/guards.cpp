@@ -43,11 +43,9 @@ void refuse_if_different(Communicator& comm, const std::string& what, const std:
                     kExitConfig);
 }
 
-std::string describe_sizes(const Experiment& experiment) {
+std::string describe_sizes(std::span<const RecordSource* const> sources) {
   std::string text;
-  for (const RecordSource* source :
-       {experiment.train.get(), experiment.validation.get(), experiment.test.get()}) {
-    if (source == nullptr) continue;
+  for (const RecordSource* source : sources) {
     text += fmt::format("{}{} has {} rows in {} bytes", text.empty() ? "" : ", ", source->info().name,
                         source->info().rows, source->info().source_bytes);
   }
@@ -74,19 +72,21 @@ void refuse_singletons(const Communicator& comm) {
 }
 
 void refuse_different_commands(Communicator& comm, const CommandLine& line) {
-  const bool eval = line.command == CommandLine::Command::kEval;
-  const std::string command = eval ? "eval --model " + line.eval_model : "train";
-  refuse_if_different(comm, "command", fmt::format("{} --config '{}'", command, line.config_file),
-                      "Give all ranks the same.");
+  const std::string what = line.model.empty() ? "train" : "--model " + line.model;
+  refuse_if_different(
+      comm, "command",
+      fmt::format("{} {} --config '{}'", static_cast<int>(line.command), what, line.config_file),
+      "Give all ranks the same.");
 }
 
-void refuse_differences(Communicator& comm, const Experiment& experiment) {
-  refuse_if_different(comm, "config", fmt::format("hash {:016x}", config_hash(experiment.config)),
+void refuse_differences(Communicator& comm, const Config& config,
+                        std::span<const RecordSource* const> sources) {
+  refuse_if_different(comm, "config", fmt::format("hash {:016x}", config_hash(config)),
                       "Give all ranks the same flags.");
   std::string program_hash;
   agree(comm, [&] { program_hash = fmt::format("hash {:016x}", hash_text(read_file("/proc/self/exe"))); });
   refuse_if_different(comm, "program", program_hash, "Install the same build of trainer on all hosts.");
-  refuse_if_different(comm, "data", describe_sizes(experiment), "Copy the same files to all hosts.");
+  refuse_if_different(comm, "data", describe_sizes(sources), "Copy the same files to all hosts.");
 }
 
 void warn_of_few_cores(Communicator& comm, Index threads) {

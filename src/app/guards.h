@@ -3,8 +3,11 @@
 
 #include <string>
 
-#include "experiment.h"
+#include <span>
+
 #include "lockstep/comm/communicator.h"
+#include "lockstep/config/config.h"
+#include "lockstep/data/records.h"
 
 namespace lockstep {
 
@@ -17,7 +20,8 @@ void refuse_different_commands(Communicator& comm, const CommandLine& line);
 
 /// *Collective.* Refuses when a rank has another config, another program or data of another size.
 /// Errors: AgreedError naming the ranks.
-void refuse_differences(Communicator& comm, const Experiment& experiment);
+void refuse_differences(Communicator& comm, const Config& config,
+                        std::span<const RecordSource* const> sources);
 
 /// *Collective.* Warns, with the corrected command line, if a rank has more threads than cores to run on.
 void warn_of_few_cores(Communicator& comm, Index threads);

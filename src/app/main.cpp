@@ -38,8 +38,11 @@ std::optional<int> run_alone(const CommandLine& line) {
       return reference_command();
     case Command::kPlan:
       return plan_command(line);
+    case Command::kExport:
+      return export_command(line);
     case Command::kTrain:
     case Command::kEval:
+    case Command::kPredict:
       return std::nullopt;
   }
   return std::nullopt;
@@ -66,8 +69,9 @@ int run_with_ranks(Communicator& comm, const ParsedLine& parsed) {
     refuse_singletons(comm);
   });
   refuse_different_commands(comm, parsed.line);
-  return parsed.line.command == Command::kEval ? eval_command(comm, parsed.line)
-                                               : train_command(comm, parsed.line);
+  if (parsed.line.command == Command::kEval) return eval_command(comm, parsed.line);
+  if (parsed.line.command == Command::kPredict) return predict_command(comm, parsed.line);
+  return train_command(comm, parsed.line);
 }
 
 int run(const std::vector<std::string>& arguments) {

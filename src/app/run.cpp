@@ -1,9 +1,35 @@
 #include "run.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
 #include "lockstep/base/catalog.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/train/model_file.h"
 
 namespace lockstep {
+namespace {
+
+void start_from_file(const TrainOptions& options, const ParamStore& store) {
+  const ModelFile file(options.init);
+  const std::vector<std::string> differences = file.differences(*store.layout);
+  if (!differences.empty() && !options.init_partial) {
+    throw DataError(fmt::format(
+        "train.init '{}' does not fit model.layers:\n  {}\nChange the model, or take what fits with "
+        "--train.init_partial true",
+        options.init, fmt::join(differences, "\n  ")));
+  }
+  const Index loaded = file.fill(store);
+  if (loaded == 0) {
+    throw DataError(fmt::format("train.init '{}' has no tensor that fits model.layers:\n  {}", options.init,
+                                fmt::join(differences, "\n  ")));
+  }
+  spdlog::info("loaded {} of {} tensors from {}", loaded, store.layout->params.size(), options.init);
+  for (const std::string& difference : differences) spdlog::info("  not loaded: {}", difference);
+}
+
+}  // namespace
 
 Run::Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan)
     : comm_(comm),
@@ -19,6 +45,16 @@ Run::Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan)
                            .layout = experiment.model->layout(),
                            .optimizer = *experiment.optimizer,
                            .rules = experiment.update_rules()})) {}
+
+void Run::initialise_weights() {
+  const Config& config = experiment_.config;
+  initialise(store(), experiment_.seed(), config.model.init_std);
+  if (config.train.init.empty()) return;
+  agree(comm_, [&] {
+    if (comm_.rank() == 0)
+      start_from_file(config.train, store());  // the others get them from Strategy::start
+  });
+}
 
 void Run::load() {
   agree(comm_, [&] {
@@ -41,9 +77,11 @@ std::unique_ptr<Evaluation> Run::load_evaluation(const RecordSource* source, Spl
 
 TrainingResult Run::train(Observer& observer) {
   const Config& config = experiment_.config;
-  initialise(store(), experiment_.seed(), config.model.init_std);
   Loader loader(*records_, experiment_.train->info(), *sampler_, *experiment_.normaliser,
-                {.replicas = replicas(), .steps = {0, plan_.steps}, .prefetch = config.data.prefetch});
+                {.replicas = replicas(),
+                 .steps = {0, plan_.steps},
+                 .prefetch = config.data.prefetch,
+                 .augmenter = experiment_.augmenter.get()});
   Trainer trainer({.comm = comm_,
                    .plan = plan_,
                    .model = *experiment_.model,

@@ -17,13 +17,16 @@ class Run {
   /// All references must outlive the run.
   Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan);
 
+  /// *Collective.* The weights to start from: random ones, or those of train.init. Errors: AgreedError if
+  /// that file does not fit the model.
+  void initialise_weights();
   /// *Collective.* Each rank reads its share of the records. Errors: AgreedError.
   void load();
   /// The training records held here, after load().
   const Records& records() const { return *records_; }
 
-  /// *Collective.* Trains to the end, or to the first bad number; either way store() then holds the last good
-  /// weights.
+  /// *Collective.* After initialise_weights() and load(). Trains to the end, or to the first bad number;
+  /// either way store() then holds the last good weights.
   TrainingResult train(Observer& observer);
 
   ParamStore store() { return {.layout = &experiment_.model->layout(), .values = strategy_->weights()}; }

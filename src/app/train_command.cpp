@@ -128,7 +128,7 @@ int train_command(Communicator& comm, const CommandLine& line) {
     experiment = make_experiment(loaded);
     plan = experiment.plan(comm.size());
   });
-  refuse_differences(comm, experiment);
+  refuse_differences(comm, experiment.config, experiment.sources());
 
   RunDirectory directory;
   std::unique_ptr<Observer> observer = std::make_unique<SilentObserver>();
@@ -150,6 +150,7 @@ int train_command(Communicator& comm, const CommandLine& line) {
 
   Run run(comm, experiment, plan);
   try {
+    run.initialise_weights();
     run.load();
   } catch (const AgreedError&) {
     // Nothing was learned: a directory left behind would only be in the way of the next attempt.
@@ -160,7 +161,7 @@ int train_command(Communicator& comm, const CommandLine& line) {
 
   const auto save = [&] {
     agree(comm, [&] {
-      if (comm.rank() == 0) save_model(directory.model(), run.store());
+      if (comm.rank() == 0) save_model(directory.model(), run.store(), experiment.model->input());
     });
   };
   try {

@@ -45,6 +45,11 @@ std::uint64_t RandomStream::bits64() {
   return high << 32 | bits();
 }
 
+Index RandomStream::below(Index end) {
+  // The high half of a product spreads 32 random bits over the numbers (Lemire 2019).
+  return static_cast<Index>(std::uint64_t{bits()} * static_cast<std::uint64_t>(end) >> 32);
+}
+
 float RandomStream::uniform() {
   return static_cast<float>(bits() >> 8) * 0x1p-24f;
 }

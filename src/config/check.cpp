@@ -16,10 +16,9 @@ void check_exactly_one(const Alternatives& alternatives, const std::set<std::str
     if (given.contains(key)) found.push_back(key);
   }
   if (found.size() == 1) return;
-  throw ConfigError(fmt::format("give exactly one of {} ({}); {}", fmt::join(alternatives.keys, ", "),
-                                alternatives.meaning,
-                                found.empty() ? "none of them is given"
-                                              : fmt::format("found {}", fmt::join(found, " and "))));
+  throw ConfigError(fmt::format(
+      "give exactly one of {} ({}); {}", fmt::join(alternatives.keys, ", "), alternatives.meaning,
+      found.empty() ? "none of them is given" : fmt::format("found {}", fmt::join(found, " and "))));
 }
 
 // The choices among names that no catalog holds.
@@ -28,7 +27,9 @@ std::vector<Choice> built_in_choices(const Config& config) {
   if (init.chosen == "normal") init.keys = init.all_keys;
   Choice scaling{"train.lr_scaling", config.schedule.lr_scaling, {}, {"train.lr_reference_batch"}};
   if (scaling.chosen != "none") scaling.keys = scaling.all_keys;
-  return {init, scaling};
+  Choice start{"train.init", config.train.init, {}, {"train.init_partial"}};
+  if (!start.chosen.empty()) start.keys = start.all_keys;
+  return {init, scaling, start};
 }
 
 std::vector<Choice> every_choice(const Config& config, std::span<const Choice> choices) {
@@ -38,6 +39,10 @@ std::vector<Choice> every_choice(const Config& config, std::span<const Choice> c
 }
 
 std::string describe_no_effect(const std::string& key, const Choice& choice) {
+  if (choice.chosen.empty()) {
+    return fmt::format("{} has no effect without {}; remove it or give {}", key, choice.chooser,
+                       choice.chooser);
+  }
   const std::string kind = choice.chooser.substr(choice.chooser.find('.') + 1);
   const std::string reads = choice.keys.empty() ? "which reads no keys of its own"
                                                 : fmt::format("which reads {}", fmt::join(choice.keys, ", "));

@@ -113,6 +113,10 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
   list.option("data.std", data.std,
               "Divides each feature after the mean is subtracted; one number for all or one for each",
               above(0));
+  list.option("data.augment", data.augment,
+              "Random changes of the training pictures, anew in each epoch, such as \"crop(4) flip "
+              "cutout(8)\"; never in evaluation")
+      .if_not_given = "none";
   list.option("data.prefetch", data.prefetch, "Steps of samples prepared ahead, on a thread of their own",
               between(1, 1000));
   SyntheticOptions& synthetic = data.synthetic;
@@ -196,6 +200,13 @@ void declare_train(OptionList& list, Config& config, const KnownNames& names) {
   declare_optimizer(list, config.optimizer, names);
   declare_schedule(list, config.schedule, names);
   TrainOptions& train = config.train;
+  Option& init = list.option("train.init", train.init,
+                             "File of weights (safetensors) that the run starts from instead of random ones");
+  init.alias = "init";
+  init.if_not_given = "model.init";
+  list.option("train.init_partial", train.init_partial,
+              "Take the tensors of train.init that fit the model and start the others at random, instead of "
+              "refusing a file with missing, surplus or misshapen ones");
   list.option("train.epochs", train.epochs,
               "Length of the run in epochs: passes over the data, by all replicas together with data.mode "
               "'shard', by each of them with 'full'",

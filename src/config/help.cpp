@@ -18,12 +18,16 @@ Usage
   mpirun -np N trainer --config FILE         train
   trainer plan --config FILE --np 1,2,4,8    show what a step, an epoch and the run mean on that many ranks
   mpirun -np N trainer eval --model RUN      evaluate the weights of a run
+  mpirun -np N trainer predict --model RUN --input DATA --output FILE.csv|FILE.npy
+                                             write what the model says of each row of DATA
+  trainer export --model RUN --format npz --output FILE    write the model for other programs
   trainer reference                          print every option as Markdown (configs/REFERENCE.md)
 
 Flags
   --config FILE   the config, in TOML; configs/ has examples
   --np LIST       numbers of ranks for plan (default 1)
-  --model RUN     directory of the run for eval
+  --model RUN     directory of the run for eval, predict and export
+  --init FILE     start from these weights (safetensors)
   --KEY VALUE     any option, such as --train.lr 0.1 or --data.mean 0.1,0.2: wins over the file; given twice,
                   the last one counts
   -h, --help      this page

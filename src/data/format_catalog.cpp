@@ -7,6 +7,27 @@
 #include "lockstep/data/records.h"
 
 namespace lockstep {
+namespace {
+
+const FormatEntry* find_by_extension(const std::string& path) {
+  for (const FormatEntry& entry : format_catalog()) {
+    for (const std::string& extension : entry.extensions) {
+      if (path.ends_with(extension)) return &entry;
+    }
+  }
+  return nullptr;
+}
+
+std::string known_extensions() {
+  std::vector<std::string> known;
+  for (const FormatEntry& entry : format_catalog()) {
+    for (const std::string& extension : entry.extensions)
+      known.push_back(fmt::format("{} ({})", extension, entry.name));
+  }
+  return fmt::format("{}", fmt::join(known, ", "));
+}
+
+}  // namespace
 
 // Each in a file of its own in formats/.
 FormatEntry idx_format();
@@ -20,14 +41,7 @@ std::span<const FormatEntry> format_catalog() {
 const FormatEntry& choose_format(const DataOptions& options) {
   const std::span<const FormatEntry> catalog = format_catalog();
   if (!options.format.empty()) return find_entry(catalog, "data format", options.format);
-
-  std::vector<std::string> known;
-  for (const FormatEntry& entry : catalog) {
-    for (const std::string& extension : entry.extensions) {
-      if (options.train.ends_with(extension)) return entry;
-      known.push_back(fmt::format("{} ({})", extension, entry.name));
-    }
-  }
+  if (const FormatEntry* entry = find_by_extension(options.train)) return *entry;
   const std::vector<std::string> names = catalog_names(catalog);
   if (options.train.empty()) {
     throw ConfigError(
@@ -38,7 +52,14 @@ const FormatEntry& choose_format(const DataOptions& options) {
   throw ConfigError(
       fmt::format("the end of data.train = '{}' does not tell its format: set data.format to one of "
                   "{} (known ends: {})",
-                  options.train, fmt::join(names, ", "), fmt::join(known, ", ")));
+                  options.train, fmt::join(names, ", "), known_extensions()));
+}
+
+const FormatEntry& format_of_input(const std::string& path) {
+  if (const FormatEntry* entry = find_by_extension(path)) return *entry;
+  throw ConfigError(
+      fmt::format("the end of --input '{}' does not tell its format: rename it (known ends: {})", path,
+                  known_extensions()));
 }
 
 }  // namespace lockstep

@@ -87,7 +87,11 @@ void Loader::fill(Index step) {
     Matrix x(samples.features.data(), samples.rows, info_.features.size());
     Matrix targets(samples.targets.data(), samples.rows, info_.target_columns);
     records_.gather(ids_, x, targets);
-    normaliser_.apply(x);
+    if (options_.augmenter != nullptr) {
+      options_.augmenter->apply(x, {.ids = ids_, .walk = sampler_.walk(step, replica)}, normaliser_);
+    } else {
+      normaliser_.apply(x);
+    }
   }
 }
 

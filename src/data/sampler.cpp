@@ -48,6 +48,11 @@ class DealingSampler : public Sampler {
     }
   }
 
+  Index walk(Index step, Index replica) const override {
+    const Index epoch = step / epoch_.steps;
+    return options_.mode == DataMode::kShard ? epoch : epoch * options_.replicas + replica;
+  }
+
   bool needs(Index record, Range replicas) const override {
     return options_.mode == DataMode::kFull ? !replicas.empty()
                                             : replicas.contains(shards_.replica_of(record));

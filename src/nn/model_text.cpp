@@ -14,7 +14,7 @@ namespace {
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  Parser(std::string_view text, const TextOption& option) : text_(text), option_(option) {}
 
   std::vector<LayerSpec> model() {
     std::vector<LayerSpec> layers;
@@ -24,15 +24,16 @@ class Parser {
       skip_blanks();
     }
     if (layers.empty())
-      throw ConfigError("model.layers is empty; give layers, for example \"dense(64) relu dense(10)\"");
+      throw ConfigError(fmt::format("{} is empty; give for example \"{}\"", option_.key, option_.example));
     return layers;
   }
 
  private:
   LayerSpec layer() {
     LayerSpec spec;
+    spec.option = option_.key;
     const std::size_t start = place_;
-    spec.name = word("a layer name");
+    spec.name = word(option_.name);
     skip_blanks();
     if (accept('(')) {
       arguments(spec);
@@ -60,7 +61,7 @@ class Parser {
     if (!accept(')')) fail("',' or ')'");
   }
 
-  std::string word(const char* expected) {
+  std::string word(std::string_view expected) {
     const std::size_t start = place_;
     while (place_ < text_.size() && is_word(text_[place_])) ++place_;
     if (place_ == start) fail(expected);
@@ -81,14 +82,15 @@ class Parser {
     return true;
   }
 
-  [[noreturn]] void fail(const char* expected) const {
+  [[noreturn]] void fail(std::string_view expected) const {
     const std::string found =
         place_ == text_.size() ? "the end of the text" : fmt::format("'{}'", text_.substr(place_, 12));
     throw ConfigError(
-        fmt::format("model.layers, column {}: expected {}, found {}", place_ + 1, expected, found));
+        fmt::format("{}, column {}: expected {}, found {}", option_.key, place_ + 1, expected, found));
   }
 
   std::string_view text_;
+  TextOption option_;
   std::size_t place_ = 0;
 };
 
@@ -102,8 +104,8 @@ std::optional<T> parse_number(std::string_view text) {
 
 }  // namespace
 
-std::vector<LayerSpec> parse_model_text(std::string_view text) {
-  return Parser(text).model();
+std::vector<LayerSpec> parse_model_text(std::string_view text, const TextOption& option) {
+  return Parser(text, option).model();
 }
 
 const LayerArgument* LayerArguments::take(std::string_view key, bool positional) {
@@ -149,7 +151,7 @@ void LayerArguments::finish() const {
 }
 
 void LayerArguments::fail(const std::string& problem) const {
-  throw ConfigError(fmt::format("model.layers: '{}': {}", spec_->text, problem));
+  throw ConfigError(fmt::format("{}: '{}': {}", spec_->option, spec_->text, problem));
 }
 
 }  // namespace lockstep

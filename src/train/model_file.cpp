@@ -5,10 +5,7 @@
 
 #include <bit>
 #include <cstring>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
@@ -22,11 +19,13 @@ static_assert(std::endian::native == std::endian::little, "safetensors data is l
 using Json = nlohmann::ordered_json;
 
 constexpr std::uint64_t kHeaderAlignment = 8;
-constexpr std::size_t kLengthBytes = 8;
+constexpr Index kLengthBytes = 8;
+constexpr const char* kMetadata = "__metadata__";  // texts by name
+constexpr const char* kInput = "input_shape";      // "[28,28]"
 
-std::string make_header(const Layout& layout) {
+std::string make_header(const Layout& layout, const Shape& input) {
   Json header;
-  header["__metadata__"] = {{"format", "pt"}, {"writer", "lockstep"}};
+  header[kMetadata] = {{"format", "pt"}, {"writer", "lockstep"}, {kInput, Json(input.dims).dump()}};
   Index place = 0;
   for (const ParamInfo& param : layout.params) {
     const Index end = place + param.shape.size() * Index{sizeof(Scalar)};
@@ -38,19 +37,12 @@ std::string make_header(const Layout& layout) {
   return text;
 }
 
-// One tensor as the file describes it.
-struct StoredTensor {
-  std::string type;
-  Shape shape;
-  std::string_view bytes;
-};
-
 [[noreturn]] void fail(const std::filesystem::path& path, const std::string& problem) {
   throw DataError(fmt::format("'{}' is not a whole safetensors file: {}", path.string(), problem));
 }
 
 StoredTensor read_entry(const std::filesystem::path& path, const std::string& name, const Json& entry,
-                        std::string_view data) {
+                        Range data) {
   StoredTensor tensor;
   std::vector<std::uint64_t> offsets;
   try {
@@ -60,62 +52,30 @@ StoredTensor read_entry(const std::filesystem::path& path, const std::string& na
   } catch (const Json::exception& error) {
     fail(path, fmt::format("tensor '{}': {}", name, error.what()));
   }
-  if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data.size()) {
-    fail(path,
-         fmt::format("tensor '{}' claims the bytes [{}] of {}", name, fmt::join(offsets, ", "), data.size()));
+  const auto size = static_cast<std::uint64_t>(data.size());
+  if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > size) {
+    fail(path, fmt::format("tensor '{}' claims the bytes [{}] of {}", name, fmt::join(offsets, ", "), size));
   }
-  tensor.bytes = data.substr(offsets[0], offsets[1] - offsets[0]);
+  tensor.bytes = {data.begin + static_cast<Index>(offsets[0]), data.begin + static_cast<Index>(offsets[1])};
   return tensor;
 }
 
-std::map<std::string, StoredTensor> parse(const std::filesystem::path& path, std::string_view file) {
-  if (file.size() < kLengthBytes) fail(path, fmt::format("it has {} bytes", file.size()));
-  std::uint64_t length = 0;
-  std::memcpy(&length, file.data(), kLengthBytes);
-  if (length > file.size() - kLengthBytes) {
-    fail(path, fmt::format("its header claims {} bytes, the file has {}", length, file.size()));
+// Why the tensor cannot fill `param`; "" if it can.
+std::string misfit(const ParamInfo& param, const StoredTensor& tensor) {
+  if (tensor.type != "F32") return fmt::format("expected type F32, found {}", tensor.type);
+  if (tensor.shape != param.shape) {
+    return fmt::format("the model has {}, the file {}", to_string(param.shape), to_string(tensor.shape));
   }
-  const Json header = Json::parse(file.substr(kLengthBytes, length), nullptr, false);
-  if (!header.is_object()) fail(path, "its header is not a JSON object");
-  std::map<std::string, StoredTensor> tensors;
-  for (const auto& [name, entry] : header.items()) {
-    if (name == "__metadata__") continue;
-    tensors.emplace(name, read_entry(path, name, entry, file.substr(kLengthBytes + length)));
+  if (tensor.bytes.size() != param.shape.size() * Index{sizeof(Scalar)}) {
+    return fmt::format("{} has {} bytes", to_string(param.shape), tensor.bytes.size());
   }
-  return tensors;
-}
-
-// What keeps the file from filling the layout, one line each.
-std::vector<std::string> differences(const Layout& layout, std::map<std::string, StoredTensor> tensors) {
-  std::vector<std::string> lines;
-  for (const ParamInfo& param : layout.params) {
-    const auto found = tensors.find(param.name);
-    if (found == tensors.end()) {
-      lines.push_back(fmt::format("{}: missing, the model has {}", param.name, to_string(param.shape)));
-      continue;
-    }
-    const StoredTensor& tensor = found->second;
-    if (tensor.type != "F32") {
-      lines.push_back(fmt::format("{}: expected type F32, found {}", param.name, tensor.type));
-    } else if (tensor.shape != param.shape) {
-      lines.push_back(fmt::format("{}: the model has {}, the file {}", param.name, to_string(param.shape),
-                                  to_string(tensor.shape)));
-    } else if (static_cast<Index>(tensor.bytes.size()) != param.shape.size() * Index{sizeof(Scalar)}) {
-      lines.push_back(
-          fmt::format("{}: {} has {} bytes", param.name, to_string(param.shape), tensor.bytes.size()));
-    }
-    tensors.erase(found);
-  }
-  for (const auto& [name, tensor] : tensors) {
-    lines.push_back(fmt::format("{}: in the file ({}), not in the model", name, to_string(tensor.shape)));
-  }
-  return lines;
+  return "";
 }
 
 }  // namespace
 
-void save_model(const std::filesystem::path& path, const ParamStore& store) {
-  const std::string header = make_header(*store.layout);
+void save_model(const std::filesystem::path& path, const ParamStore& store, const Shape& input) {
+  const std::string header = make_header(*store.layout, input);
   const std::uint64_t length = header.size();
   std::vector<std::string_view> parts{{reinterpret_cast<const char*>(&length), sizeof length}, header};
   for (const ParamInfo& param : store.layout->params) {
@@ -125,18 +85,80 @@ void save_model(const std::filesystem::path& path, const ParamStore& store) {
   write_file_atomically(path, parts);
 }
 
+ModelFile::ModelFile(const std::filesystem::path& path) : path_(path), content_(read_file(path)) {
+  const auto size = static_cast<Index>(content_.size());
+  if (size < kLengthBytes) fail(path, fmt::format("it has {} bytes", size));
+  std::uint64_t length = 0;
+  std::memcpy(&length, content_.data(), kLengthBytes);
+  if (length > static_cast<std::uint64_t>(size - kLengthBytes)) {
+    fail(path, fmt::format("its header claims {} bytes, the file has {}", length, size));
+  }
+  const Json header = Json::parse(std::string_view(content_).substr(kLengthBytes, length), nullptr, false);
+  if (!header.is_object()) fail(path, "its header is not a JSON object");
+  const Range data{kLengthBytes + static_cast<Index>(length), size};
+  for (const auto& [name, entry] : header.items()) {
+    if (name != kMetadata) {
+      tensors_.emplace(name, read_entry(path, name, entry, data));
+    } else if (entry.is_object() && entry.contains(kInput) && entry[kInput].is_string()) {
+      input_ = entry[kInput].get<std::string>();
+    }
+  }
+}
+
+Shape ModelFile::input() const {
+  if (input_.empty()) {
+    throw DataError(
+        fmt::format("'{}' does not say what the input of its model is: it was not written by Lockstep; to "
+                    "train from these weights, give them as train.init",
+                    path_.string()));
+  }
+  try {
+    return {Json::parse(input_).get<std::vector<Index>>()};
+  } catch (const Json::exception& error) {
+    fail(path_, fmt::format("{} is {}: {}", kInput, input_, error.what()));
+  }
+}
+
+std::vector<std::string> ModelFile::differences(const Layout& layout) const {
+  std::vector<std::string> lines;
+  std::map<std::string, StoredTensor> surplus = tensors_;
+  for (const ParamInfo& param : layout.params) {
+    const auto found = tensors_.find(param.name);
+    if (found == tensors_.end()) {
+      lines.push_back(fmt::format("{}: missing, the model has {}", param.name, to_string(param.shape)));
+      continue;
+    }
+    const std::string problem = misfit(param, found->second);
+    if (!problem.empty()) lines.push_back(fmt::format("{}: {}", param.name, problem));
+    surplus.erase(param.name);
+  }
+  for (const auto& [name, tensor] : surplus) {
+    lines.push_back(fmt::format("{}: in the file ({}), not in the model", name, to_string(tensor.shape)));
+  }
+  return lines;
+}
+
+Index ModelFile::fill(const ParamStore& store) const {
+  Index filled = 0;
+  for (const ParamInfo& param : store.layout->params) {
+    const auto found = tensors_.find(param.name);
+    if (found == tensors_.end() || !misfit(param, found->second).empty()) continue;
+    const Range bytes = found->second.bytes;
+    std::memcpy(part(store.values, param.range).data(), content_.data() + bytes.begin,
+                static_cast<std::size_t>(bytes.size()));
+    ++filled;
+  }
+  return filled;
+}
+
 void load_model(const std::filesystem::path& path, const ParamStore& store) {
-  const std::string file = read_file(path);
-  const std::map<std::string, StoredTensor> tensors = parse(path, file);
-  const std::vector<std::string> lines = differences(*store.layout, tensors);
+  const ModelFile file(path);
+  const std::vector<std::string> lines = file.differences(*store.layout);
   if (!lines.empty()) {
     throw DataError(
         fmt::format("'{}' does not fit model.layers:\n  {}", path.string(), fmt::join(lines, "\n  ")));
   }
-  for (const ParamInfo& param : store.layout->params) {
-    const std::string_view bytes = tensors.at(param.name).bytes;
-    std::memcpy(part(store.values, param.range).data(), bytes.data(), bytes.size());
-  }
+  file.fill(store);
 }
 
 }  // namespace lockstep

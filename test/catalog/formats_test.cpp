@@ -106,6 +106,23 @@ TEST_P(Format, APartHasTheSameRecordsAsTheWhole) {
   EXPECT_EQ(none->rows(), 0);
 }
 
+TEST_P(Format, AnInputIsTheRecordsWithoutTheirLabels) {
+  ASSERT_EQ(entry().open_input == nullptr, entry().extensions.empty());
+  if (!entry().open_input) return;
+  EXPECT_EQ(&format_of_input(options_.train), &entry());
+  const auto labelled = open();
+  const auto input = entry().open_input(options_, options_.train);
+  EXPECT_EQ(input->info().rows, kRows);
+  EXPECT_EQ(input->info().features, labelled->info().features);
+  EXPECT_EQ(input->info().target_columns, 0);
+  const auto records = input->load(every_nth(*input, 3, 1), 0);
+  const std::vector<Index> ids = wanted_ids(kRows, every_nth(*input, 3, 1));
+  const auto whole = labelled->load(everything(*labelled), kClasses);
+  EXPECT_EQ(gather(*records, input->info(), ids).features, gather(*whole, labelled->info(), ids).features);
+  expect_parts(error_text<DataError>([&] { entry().open_input(options_, directory_ / "none"); }),
+               {directory_ / "none", "--input"});
+}
+
 TEST_P(Format, RecordsDiffer) {
   const auto source = open();
   const auto whole = source->load(everything(*source), {.classes = kClasses});
@@ -158,6 +175,11 @@ TEST(ChooseFormat, NamesWhatItKnows) {
   expect_parts(error(options), {"unknown data format 'indx'", "did you mean 'idx'", "synthetic"});
   options.format = "idx";
   EXPECT_EQ(choose_format(options).name, "idx");
+}
+
+TEST(FormatOfInput, NamesTheKnownEnds) {
+  expect_parts(error_text<ConfigError>([] { format_of_input("new.zip"); }),
+               {"--input 'new.zip'", "-ubyte.gz (idx)"});
 }
 
 TEST(FormatCatalog, NamesAndExtensionsAreUnique) {

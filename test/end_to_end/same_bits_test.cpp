@@ -41,6 +41,29 @@ TEST_P(SameBits, OnAnyNumberOfRanksAndThreads) {
   }
 }
 
+class AugmentedBits : public SameBits {
+ protected:
+  std::string augmented_model(int ranks, const std::string& flags) {
+    const std::string run = experiment_.fresh_run();
+    const ProcessResult result =
+        run_trainer(ranks, fmt::format("--config {} --run.dir {} --distribute.reduction ordered "
+                                       "--data.augment 'crop(1) flip cutout(2)' --data.mode {} {}",
+                                       experiment_.config(), run, GetParam().mode, flags));
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return read_file(run + "/model.safetensors");
+  }
+};
+
+TEST_P(AugmentedBits, OnAnyNumberOfRanksAndPrefetchedSteps) {
+  const std::string alone = augmented_model(1, "");
+  EXPECT_EQ(augmented_model(3, "") == alone, true);
+  EXPECT_EQ(augmented_model(3, "--data.prefetch 5 --train.threads 2") == alone, true);
+  EXPECT_EQ(model_of(1, 1) == alone, false) << "nothing was augmented";
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, AugmentedBits, testing::Values(Setting{"shard", ""}, Setting{"full", ""}),
+                         [](const auto& test) { return test.param.mode; });
+
 INSTANTIATE_TEST_SUITE_P(
     Settings, SameBits,
     testing::Values(Setting{"shard", "--train.momentum 0.9"}, Setting{"full", "--train.momentum 0.9"},

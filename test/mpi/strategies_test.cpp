@@ -127,6 +127,7 @@ class MergedSampler final : public Sampler {
       out.insert(out.end(), part.begin(), part.end());
     }
   }
+  Index walk(Index step, Index) const override { return inner_->walk(step, 0); }
   bool needs(Index, Range) const override { return true; }
   Index needed(Range) const override { return 101; }
 

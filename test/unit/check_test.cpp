@@ -90,14 +90,18 @@ TEST(CheckConfig, RefusesKeysThatInitAndScalingLeaveIdle) {
       "model.init");
   config.model.init = "normal";
   EXPECT_EQ(error_of(config, {"model.init_std"}), "no error");
+  EXPECT_EQ(error_of(config, {"train.init_partial"}),
+            "train.init_partial has no effect without train.init; remove it or give train.init");
+  config.train.init = "weights.safetensors";
+  EXPECT_EQ(error_of(config, {"train.init_partial"}), "no error");
   EXPECT_NE(error_of(config, {"train.lr_reference_batch"}), "no error");
   config.schedule.lr_scaling = "linear";
   EXPECT_EQ(error_of(config, {"train.lr_reference_batch"}), "no error");
 }
 
 TEST(KeysWithoutEffect, AreThoseThatNoChosenEntryReads) {
-  const std::set<std::string> idle{"model.init_std", "train.lr_reference_batch", "train.beta1",
-                                   "train.beta2"};
+  const std::set<std::string> idle{"model.init_std", "train.lr_reference_batch", "train.init_partial",
+                                   "train.beta1", "train.beta2"};
   EXPECT_EQ(keys_without_effect({}, choices("sgd")), idle);
   // A key that two catalogs know has an effect if either of the chosen entries reads it.
   const std::vector<Choice> two{{"a.x", "one", {"a.shared"}, {"a.shared"}}, {"a.y", "two", {}, {"a.shared"}}};

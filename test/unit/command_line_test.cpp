@@ -48,7 +48,13 @@ TEST(CommandLine, KnowsItsCommands) {
   EXPECT_EQ(parse({"--config", "a.toml", "plan"}).plan_np, std::vector<Index>{1});
   const CommandLine eval = parse({"eval", "--model", "runs/a", "--eval.batch", "5"});
   EXPECT_EQ(eval.command, Command::kEval);
-  EXPECT_EQ(eval.eval_model, "runs/a");
+  EXPECT_EQ(eval.model, "runs/a");
+  const CommandLine predict = parse({"predict", "--model", "a", "--input", "b.idx", "--output", "c.csv"});
+  EXPECT_EQ(predict.command, Command::kPredict);
+  EXPECT_EQ(predict.model + predict.input + predict.output, "ab.idxc.csv");
+  const CommandLine exported = parse({"export", "--model=a", "--format=npz", "--output=b"});
+  EXPECT_EQ(exported.command, Command::kExport);
+  EXPECT_EQ(exported.model + exported.format + exported.output, "anpzb");
 }
 
 TEST(CommandLine, HelpWinsOverEveryMistakeButAMissingValue) {
@@ -68,7 +74,11 @@ TEST(CommandLine, NamesTheNearestOptionOrCommand) {
   EXPECT_EQ(error_of({"--colour_of_the_sky"}),
             "--colour_of_the_sky: unknown option; 'trainer --help-all' lists them");
   EXPECT_EQ(error_of({"pln"}),
-            "unknown command 'pln'; did you mean 'plan'? (known: plan, eval, reference; none trains)");
+            "unknown command 'pln'; did you mean 'plan'? (known: plan, eval, predict, export, "
+            "reference; none trains)");
+  EXPECT_EQ(error_of({"--int", "a"}), "--int: unknown option; did you mean '--init'?");
+  EXPECT_EQ(error_of({""}),
+            "unknown command '' (known: plan, eval, predict, export, reference; none trains)");
   EXPECT_EQ(error_of({"a.toml"}), "unexpected 'a.toml'; did you mean --config a.toml?");
   EXPECT_EQ(error_of({"--train.lrr", "1", "plan"}),
             "--train.lrr: unknown option; did you mean '--train.lr'?");
@@ -92,17 +102,25 @@ TEST(CommandLine, ChecksValuesBeforeAnyFileIsRead) {
 
 TEST(CommandLine, SaysWhatACommandNeeds) {
   EXPECT_EQ(error_of({}),
-            "no config file given; usage: mpirun -np N trainer --config FILE\n"
+            "--config is missing; usage: mpirun -np N trainer --config FILE\n"
             "configs/ has examples, and 'trainer --help' shows the options");
   EXPECT_EQ(error_of({"plan", "--np", "2"}),
-            "no config file given; usage: trainer plan --config FILE --np 1,2,4,8\n"
+            "--config is missing; usage: trainer plan --config FILE --np 1,2,4,8\n"
             "configs/ has examples, and 'trainer --help' shows the options");
   EXPECT_EQ(error_of({"eval"}),
-            "no model given; usage: trainer eval --model RUN, where RUN is the directory of a run");
+            "--model is missing; usage: trainer eval --model RUN, where RUN is the directory of a run");
+  EXPECT_EQ(error_of({"predict", "--model", "a", "--input", "b"}),
+            "--output is missing; usage: trainer predict --model RUN --input DATA --output FILE");
+  EXPECT_EQ(error_of({"export", "--model", "a", "--output", "b"}),
+            "--format is missing; usage: trainer export --model RUN --format npz --output FILE");
   EXPECT_EQ(error_of({"--config", "a", "--np", "2"}),
             "--np belongs to 'trainer plan'; mpirun -np sets the number of ranks of a run");
   EXPECT_EQ(error_of({"--config", "a", "--model", "mlp"}),
-            "--model belongs to 'trainer eval'; layers are set with --model.layers");
+            "--model belongs to 'trainer eval', 'trainer predict', 'trainer export'; layers are set with "
+            "--model.layers");
+  EXPECT_EQ(error_of({"eval", "--model", "a", "--input", "b"}),
+            "--input belongs to 'trainer predict'; the data of a run is set with --data.train, "
+            "--data.validation and --data.test");
 }
 
 TEST(CommandLine, ChecksTheWorldSizesOfPlan) {
@@ -167,6 +185,13 @@ TEST(LoadConfig, TakesFlagsOverFileOverDefaults) {
   EXPECT_EQ(loaded.config.optimizer.beta1, Config{}.optimizer.beta1);
   const std::set<std::string> given{"train.lr", "train.steps", "data.validation", "data.mean"};
   EXPECT_EQ(loaded.given, given);
+}
+
+TEST(LoadConfig, KnowsTheSecondNameOfAFlag) {
+  const LoadedConfig loaded = load({"--init", "w.safetensors"}, "[train]\ninit = 'old'\n");
+  EXPECT_EQ(loaded.config.train.init, "w.safetensors");
+  EXPECT_EQ(loaded.given, std::set<std::string>{"train.init"});
+  EXPECT_THROW(load({}, "init = 'old'\n"), ConfigError);
 }
 
 TEST(LoadConfig, TakesTheLastOfSeveralFlags) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "support/temporary_directory.h"
 
@@ -89,6 +90,23 @@ TEST_F(File, DirectoryIsNotReplacedAndNoTemporaryIsLeft) {
   EXPECT_NE(error_of([&] { write_file_atomically(path("taken"), "text"); }).find("cannot rename"),
             std::string::npos);
   EXPECT_TRUE(std::filesystem::is_directory(path("taken/inside")));
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(File, PiecesAppearTogetherOrNotAtAll) {
+  write_file_atomically(path("a"), "old");
+  {
+    AtomicFile abandoned(path("a"));
+    abandoned.write("never seen");
+  }
+  EXPECT_EQ(read_file(path("a")), "old");
+  EXPECT_EQ(files(), 1);
+  AtomicFile file(path("a"));
+  file.write("one ");
+  file.write("two");
+  EXPECT_EQ(read_file(path("a")), "old");
+  file.commit();
+  EXPECT_EQ(read_file(path("a")), "one two");
   EXPECT_EQ(files(), 1);
 }
 

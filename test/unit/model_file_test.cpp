@@ -11,6 +11,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/nn/model.h"
+#include "support/error_text.h"
 #include "support/seed.h"
 #include "support/temporary_directory.h"
 
@@ -32,7 +33,7 @@ std::string file_with(const std::string& header, const std::string& data = "") {
   return std::string(reinterpret_cast<const char*>(&length), 8) + header + data;
 }
 
-class ModelFile : public testing::Test {
+class ModelFiles : public testing::Test {
  protected:
   std::string error_of_loading(const std::string& bytes,
                                const std::string& layers = "dense(4) relu dense(3)") {
@@ -53,10 +54,11 @@ class ModelFile : public testing::Test {
   test::TemporaryDirectory directory_;
 };
 
-TEST_F(ModelFile, RoundTripAndLayout) {
+TEST_F(ModelFiles, RoundTripAndLayout) {
   Stored out("dense(4) relu dense(3)");
   const auto path = directory_.path() / "model.safetensors";
-  save_model(path, out.store());
+  save_model(path, out.store(), out.model.input());
+  EXPECT_EQ(ModelFile(path).input(), (Shape{{6}}));
   Stored in("dense(4) relu dense(3)");
   std::ranges::fill(in.weights.span(), Scalar{0});
   load_model(path, in.store());
@@ -71,10 +73,10 @@ TEST_F(ModelFile, RoundTripAndLayout) {
   EXPECT_EQ(bytes.size(), 8 + header + 4 * static_cast<std::size_t>(out.model.layout().count()));
 }
 
-TEST_F(ModelFile, ListsAllThatDoesNotFit) {
+TEST_F(ModelFiles, ListsAllThatDoesNotFit) {
   Stored out("dense(4) relu dense(3)");
   const auto path = directory_.path() / "model.safetensors";
-  save_model(path, out.store());
+  save_model(path, out.store(), out.model.input());
   const std::string error = error_of_loading(read_file(path), "dense(5) relu dense(3) relu dense(2)");
   EXPECT_NE(error.find("0.weight: the model has 5x6, the file 4x6"), std::string::npos) << error;
   EXPECT_NE(error.find("4.weight: missing"), std::string::npos) << error;
@@ -82,7 +84,41 @@ TEST_F(ModelFile, ListsAllThatDoesNotFit) {
   EXPECT_NE(fewer.find("2.weight: in the file (3x4), not in the model"), std::string::npos) << fewer;
 }
 
-TEST_F(ModelFile, DamageIsFoundBeforeAnythingIsAllocated) {
+TEST_F(ModelFiles, FillsWhatFitsAndLeavesTheRest) {
+  Stored out("dense(4) relu dense(3)");
+  const auto path = directory_.path() / "model.safetensors";
+  save_model(path, out.store(), out.model.input());
+  Stored in("dense(4) relu dense(2)");
+  const std::vector<Scalar> before(in.weights.data(), in.weights.data() + in.weights.size());
+  std::ranges::fill(out.weights.span(), Scalar{0});
+  const ModelFile file(path);
+  EXPECT_EQ(file.differences(in.model.layout()),
+            (std::vector<std::string>{"2.weight: the model has 2x4, the file 3x4",
+                                      "2.bias: the model has 2, the file 3"}));
+  EXPECT_EQ(file.fill(in.store()), 2);
+  Stored same("dense(4) relu dense(3)");
+  for (const ParamInfo& param : in.model.layout().params) {
+    const auto mine = part(in.weights.span(), param.range);
+    if (param.layer == 0) {
+      EXPECT_TRUE(std::ranges::equal(mine, part(same.weights.span(), param.range))) << param.name;
+    } else {
+      EXPECT_TRUE(std::equal(mine.begin(), mine.end(), before.begin() + param.range.begin)) << param.name;
+    }
+  }
+}
+
+TEST_F(ModelFiles, SaysWhenItsInputIsNotKnown) {
+  const auto path = directory_.path() / "elsewhere.safetensors";
+  for (const char* header : {"{}", R"({"__metadata__":{"format":"pt"}})", R"({"__metadata__":3})"}) {
+    write_file_atomically(path, file_with(header));
+    EXPECT_NE(test::error_text<DataError>([&] { ModelFile(path).input(); }).find("train.init"),
+              std::string::npos);
+  }
+  write_file_atomically(path, file_with(R"({"__metadata__":{"input_shape":"[2,x]"}})"));
+  test::expect_parts(test::error_text<DataError>([&] { ModelFile(path).input(); }), {"[2,x]"});
+}
+
+TEST_F(ModelFiles, DamageIsFoundBeforeAnythingIsAllocated) {
   EXPECT_NE(error_of_loading("").find("it has 0 bytes"), std::string::npos);
   EXPECT_NE(error_of_loading("\xff\xff\xff\xff\xff\xff\xff\x7f{}").find("claims 9223372036854775807"),
             std::string::npos);
@@ -93,10 +129,10 @@ TEST_F(ModelFile, DamageIsFoundBeforeAnythingIsAllocated) {
             std::string::npos);
 }
 
-TEST_F(ModelFile, AnyChangedOrMissingByteIsRefusedOrHarmless) {
+TEST_F(ModelFiles, AnyChangedOrMissingByteIsRefusedOrHarmless) {
   Stored out("dense(4) relu dense(3)");
   const auto path = directory_.path() / "model.safetensors";
-  save_model(path, out.store());
+  save_model(path, out.store(), out.model.input());
   const std::string whole = read_file(path);
   for (std::size_t length = 0; length < whole.size(); ++length) {
     EXPECT_NE(error_of_loading(whole.substr(0, length)), "") << "cut at " << length;

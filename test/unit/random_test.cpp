@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 #include <vector>
@@ -81,6 +82,18 @@ TEST(RandomStream, UniformHasItsMoments) {
     const float value = stream.uniform();
     ASSERT_TRUE(value >= 0 && value < 1) << value;
   }
+}
+
+TEST(RandomStream, WholeNumbersAreEquallyLikely) {
+  RandomStream stream({.seed = 14});
+  std::array<int, 7> drawn{};
+  for (int i = 0; i < 70000; ++i) {
+    const Index number = stream.below(7);
+    ASSERT_TRUE(number >= 0 && number < 7);
+    ++drawn[static_cast<std::size_t>(number)];
+  }
+  for (const int count : drawn) EXPECT_NEAR(count, 10000, 500);
+  EXPECT_EQ(stream.below(1), 0);
 }
 
 TEST(RandomStream, NormalHasItsMoments) {

@@ -13,14 +13,20 @@ namespace lockstep {
 
 /// What a stream is for: two purposes never share numbers. Values are part of the same-bits promise: append
 /// only.
-enum class Purpose : std::uint32_t { kInitialise = 1, kShard = 2, kShuffle = 3, kSynthetic = 4 };
+enum class Purpose : std::uint32_t {
+  kInitialise = 1,
+  kShard = 2,
+  kShuffle = 3,
+  kSynthetic = 4,
+  kAugment = 5
+};
 
 /// Names one stream of random numbers.
 struct StreamKey {
   std::uint64_t seed = 0;
   Purpose purpose = Purpose::kInitialise;
-  std::uint64_t a = 0;  ///< the first thing it is keyed by: epoch, tensor, sample
-  std::uint64_t b = 0;  ///< the second: replica, column
+  std::uint64_t a = 0;  ///< the first thing it is keyed by: epoch, tensor, sample, walk
+  std::uint64_t b = 0;  ///< the second: replica, column, sample
 };
 
 /// The numbers of one stream, in order.
@@ -30,6 +36,8 @@ class RandomStream {
 
   std::uint32_t bits();
   std::uint64_t bits64();
+  /// A whole number in [0, end), each as likely but for one part in 2^32 / end. Requires 0 < end < 2^32.
+  Index below(Index end);
   /// Uniform in [0, 1), 24 bits.
   float uniform();
   /// Standard normal (Box-Muller).

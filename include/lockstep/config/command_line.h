@@ -11,12 +11,15 @@
 namespace lockstep {
 
 struct CommandLine {
-  enum class Command { kTrain, kPlan, kEval, kReference, kHelp, kHelpAll, kVersion };
+  enum class Command { kTrain, kPlan, kEval, kPredict, kExport, kReference, kHelp, kHelpAll, kVersion };
 
   Command command = Command::kTrain;
   std::string config_file;             ///< --config; never empty for train and plan
   std::vector<Index> plan_np = {1};    ///< --np of plan: world sizes
-  std::string eval_model;              ///< --model of eval: a run directory; never empty for eval
+  std::string model;                   ///< --model: a run directory; never empty for eval, predict, export
+  std::string input;                   ///< --input: a data file; never empty for predict
+  std::string output;                  ///< --output: a file; never empty for predict and export
+  std::string format;                  ///< --format: name of an exporter; never empty for export
   std::vector<std::string> arguments;  ///< as given; the flags of options are read from here by load_config
 };
 

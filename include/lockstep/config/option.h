@@ -24,7 +24,8 @@ struct KnownNames {
 };
 
 struct Option {
-  std::string key;  ///< "train.lr": the section, a dot, the name within it
+  std::string key;    ///< "train.lr": the section, a dot, the name within it
+  std::string alias;  ///< a second, shorter flag: "init"; else empty
   std::string help;
   ValueKind kind = ValueKind::kText;
   std::string expected;              ///< what a value must be: "a number above 0"

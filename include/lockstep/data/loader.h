@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/data/augmenter.h"
 #include "lockstep/data/normaliser.h"
 #include "lockstep/data/records.h"
 #include "lockstep/data/sampler.h"
@@ -32,11 +33,12 @@ struct LoaderOptions {
   Range steps;         ///< to deliver, in order
   Index prefetch = 2;  ///< steps prepared ahead (0: next() prepares them itself); memory is allocated once,
                        ///< for prefetch + 1 steps
+  const Augmenter* augmenter = nullptr;  ///< null: the samples as they are, normalised
 };
 
 class Loader {
  public:
-  /// All references must outlive the loader.
+  /// All references, and the augmenter, must outlive the loader.
   Loader(const Records& records, const DatasetInfo& info, const Sampler& sampler,
          const Normaliser& normaliser, const LoaderOptions& options);
   ~Loader();

@@ -34,6 +34,7 @@ struct DataOptions {
   DataMode mode = DataMode::kShard;
   std::vector<double> mean = {0.0};
   std::vector<double> std = {1.0};
+  std::string augment;
   Index prefetch = 2;
   SyntheticOptions synthetic;
 };

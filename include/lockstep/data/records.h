@@ -76,6 +76,9 @@ struct FormatEntry {
   /// Null if the options name no such split.
   /// Errors: ConfigError if that is the training set; DataError if a file is missing or its header is wrong.
   std::function<std::unique_ptr<RecordSource>(const DataOptions&, Split, std::uint64_t seed)> open;
+  /// A file of records to predict from (--input), its labels (if it has any) left out: target_columns is 0.
+  /// Null for a format without extensions. Errors: DataError if the file is missing or its header is wrong.
+  std::function<std::unique_ptr<RecordSource>(const DataOptions&, const std::string& path)> open_input;
 };
 
 /// Every data format there is. One more: one file in data/formats and one line in its list.
@@ -84,5 +87,8 @@ std::span<const FormatEntry> format_catalog();
 /// The entry of data.format or, when that is empty, the one whose extension data.train has.
 /// Errors: ConfigError.
 const FormatEntry& choose_format(const DataOptions& options);
+
+/// The entry whose extension the file to predict from (--input) has. Errors: ConfigError.
+const FormatEntry& format_of_input(const std::string& path);
 
 }  // namespace lockstep

@@ -72,6 +72,9 @@ class Sampler {
   virtual Index step_samples(Index step) const = 0;
   /// The record ids of `replica` in `step`, in order. Cheap when steps come in order, right in any order.
   virtual void ids(Index step, Index replica, std::vector<Index>& out) const = 0;
+  /// The walk over the records that `replica` is on in `step`: no record comes twice in one walk. In shard
+  /// mode all replicas share the walk of an epoch; in full mode each has its own.
+  virtual Index walk(Index step, Index replica) const = 0;
   /// Whether a rank that hosts the replicas [first, last) will ever need this record.
   virtual bool needs(Index record, Range replicas) const = 0;
   /// How many records those are.

@@ -19,15 +19,23 @@ struct LayerArgument {
 };
 
 struct LayerSpec {
+  std::string option;  ///< config key of the text, for messages
   std::string name;
   std::vector<LayerArgument> arguments;
   std::string text;  ///< as the user wrote it, for messages
 };
 
-/// Errors: ConfigError naming model.layers, the column and what was expected there.
-std::vector<LayerSpec> parse_model_text(std::string_view text);
+/// The config option that holds a text of this grammar, for messages.
+struct TextOption {
+  std::string_view key = "model.layers";
+  std::string_view name = "a layer name";
+  std::string_view example = "dense(64) relu dense(10)";
+};
 
-/// Reads the arguments of one layer and refuses what nobody asked for.
+/// Errors: ConfigError naming the option, the column and what was expected there.
+std::vector<LayerSpec> parse_model_text(std::string_view text, const TextOption& option = {});
+
+/// Reads the arguments of one layer (or of what else is written like one) and refuses what nobody asked for.
 class LayerArguments {
  public:
   explicit LayerArguments(const LayerSpec& spec) : spec_(&spec), used_(spec.arguments.size(), false) {}

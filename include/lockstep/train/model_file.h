@@ -4,14 +4,47 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "lockstep/nn/params.h"
+#include "lockstep/nn/shape.h"
 
 namespace lockstep {
 
-/// Writes all tensors, in order of the arena, as F32. The same weights give the same bytes.
+/// Writes all tensors, in order of the arena, as F32, and the shape of one sample of the model's input, so
+/// that the model can be built again without its data. The same weights give the same bytes.
 /// Errors: DataError.
-void save_model(const std::filesystem::path& path, const ParamStore& store);
+void save_model(const std::filesystem::path& path, const ParamStore& store, const Shape& input);
+
+/// One tensor as a file describes it.
+struct StoredTensor {
+  std::string type;
+  Shape shape;
+  Range bytes;  ///< of the file
+};
+
+/// A safetensors file in memory, written here or elsewhere.
+class ModelFile {
+ public:
+  /// Errors: DataError if the file cannot be read or is not whole.
+  explicit ModelFile(const std::filesystem::path& path);
+
+  /// The input of the model that save_model() wrote down. Errors: DataError if the file comes from elsewhere.
+  Shape input() const;
+  /// What keeps the file from filling the layout, one line for each missing, surplus and misshapen tensor.
+  std::vector<std::string> differences(const Layout& layout) const;
+  /// Fills the tensors that the file has in the right type and shape, and leaves the others as they are.
+  /// Gives the number of tensors filled.
+  Index fill(const ParamStore& store) const;
+
+ private:
+  std::filesystem::path path_;
+  std::string content_;
+  std::map<std::string, StoredTensor> tensors_;
+  std::string input_;  // JSON; "" if the file does not say
+};
 
 /// Fills all tensors of the layout. Errors: DataError naming the file and what does not fit: every missing,
 /// surplus and misshapen tensor is listed, and nothing is changed.

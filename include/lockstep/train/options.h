@@ -20,6 +20,8 @@ struct RunOptions {
 
 /// 0 stands for "not given" in the alternatives of which exactly one is wanted.
 struct TrainOptions {
+  std::string init;
+  bool init_partial = false;
   double epochs = 0;
   Index steps = 0;
   Index samples = 0;

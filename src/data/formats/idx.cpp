@@ -3,6 +3,7 @@
 
 #include <cassert>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "idx_file.h"
@@ -81,16 +82,16 @@ std::vector<Scalar> read_labels(const IdxFile& file, const IdSet& ids, const Tar
 
 class IdxSource : public RecordSource {
  public:
-  explicit IdxSource(const SplitFiles& files)
-      : features_(files.records, files.records_key), labels_(files.labels, files.labels_key) {
+  explicit IdxSource(const SplitFiles& files) : features_(files.records, files.records_key) {
+    if (!files.labels.empty()) labels_.emplace(files.labels, files.labels_key);
     check(files);
     info_.rows = features_.records();
     info_.features.dims.assign(features_.sizes().begin() + 1, features_.sizes().end());
-    info_.target_columns = labels_.elements_per_record();
+    info_.target_columns = labels_ ? labels_->elements_per_record() : 0;
     const Index feature_bytes = features_.element().code == kIdxU8 ? 1 : Index{sizeof(Scalar)};
     info_.record_bytes = info_.features.size() * feature_bytes + info_.target_columns * Index{sizeof(Scalar)};
     info_.name = features_.path();
-    info_.source_bytes = features_.file_bytes() + labels_.file_bytes();
+    info_.source_bytes = features_.file_bytes() + (labels_ ? labels_->file_bytes() : 0);
   }
 
   const DatasetInfo& info() const override { return info_; }
@@ -98,7 +99,8 @@ class IdxSource : public RecordSource {
   std::unique_ptr<Records> load(const RecordFilter& wanted, const TargetRule& rule) const override {
     IdSet ids(info_.rows, wanted.wants);
     assert(ids.size() == wanted.count);
-    std::vector<Scalar> labels = read_labels(labels_, ids, rule);
+    std::vector<Scalar> labels;
+    if (labels_) labels = read_labels(*labels_, ids, rule);
     DenseRecords::Features features = read_features(features_, ids);
     return std::make_unique<DenseRecords>(std::move(ids), info_.features.size(), info_.target_columns,
                                           std::move(features), std::move(labels));
@@ -109,26 +111,28 @@ class IdxSource : public RecordSource {
     if (features_.sizes().size() < 2) {
       throw DataError(
           fmt::format("'{}' has 1 dimension, expected at least 2 (records x features): is {} the file of "
-                      "labels? Those belong to {}",
-                      features_.path(), files.records_key, files.labels_key));
+                      "labels?{}",
+                      features_.path(), files.records_key,
+                      labels_ ? fmt::format(" Those belong to {}", files.labels_key) : ""));
     }
-    if (labels_.sizes().size() > 2) {
+    if (!labels_) return;
+    if (labels_->sizes().size() > 2) {
       throw DataError(
           fmt::format("'{}' has {} dimensions, expected 1 or 2 (records, or records x columns): is {} "
                       "the file of features? Those belong to {}",
-                      labels_.path(), labels_.sizes().size(), files.labels_key, files.records_key));
+                      labels_->path(), labels_->sizes().size(), files.labels_key, files.records_key));
     }
-    if (features_.records() != labels_.records()) {
+    if (features_.records() != labels_->records()) {
       throw DataError(
           fmt::format("'{}' has {} records, but '{}' has {} labels: expected as many labels as records; "
                       "do {} and {} belong to the same data set?",
-                      features_.path(), with_commas(features_.records()), labels_.path(),
-                      with_commas(labels_.records()), files.records_key, files.labels_key));
+                      features_.path(), with_commas(features_.records()), labels_->path(),
+                      with_commas(labels_->records()), files.records_key, files.labels_key));
     }
   }
 
   IdxFile features_;
-  IdxFile labels_;
+  std::optional<IdxFile> labels_;
   DatasetInfo info_;
 };
 
@@ -136,6 +140,11 @@ std::unique_ptr<RecordSource> open(const DataOptions& options, Split split, std:
   const SplitFiles files = split_files(options, split);
   if (files.records.empty()) return nullptr;
   return std::make_unique<IdxSource>(files);
+}
+
+std::unique_ptr<RecordSource> open_input(const DataOptions&, const std::string& path) {
+  return std::make_unique<IdxSource>(
+      SplitFiles{.records = path, .labels = "", .records_key = "--input", .labels_key = ""});
 }
 
 }  // namespace
@@ -149,7 +158,8 @@ FormatEntry idx_format() {
       .extensions = {"-ubyte", "-ubyte.gz", ".idx", ".idx.gz"},
       .options = {"data.train", "data.train_labels", "data.validation", "data.validation_labels", "data.test",
                   "data.test_labels"},
-      .open = open};
+      .open = open,
+      .open_input = open_input};
 }
 
 }  // namespace lockstep

@@ -60,9 +60,7 @@ class SyntheticRecords : public Records {
 
  private:
   Scalar classified(RandomStream& numbers, std::span<Scalar> features) const {
-    // The high half of a product spreads 32 random bits over the classes (Lemire 2019).
-    const auto label = static_cast<std::size_t>(
-        std::uint64_t{numbers.bits()} * static_cast<std::uint64_t>(options_.classes) >> 32);
+    const auto label = static_cast<std::size_t>(numbers.below(options_.classes));
     const Scalar* centre = shared_.data() + label * features.size();
     const auto noise = static_cast<Scalar>(options_.noise);
     for (std::size_t i = 0; i < features.size(); ++i) features[i] = centre[i] + noise * numbers.normal();
@@ -155,7 +153,8 @@ FormatEntry synthetic_format() {
       .extensions = {},
       .options = {"data.synthetic_rows", "data.synthetic_validation_rows", "data.synthetic_test_rows",
                   "data.synthetic_features", "data.synthetic_classes", "data.synthetic_noise"},
-      .open = open};
+      .open = open,
+      .open_input = nullptr};
 }
 
 }  // namespace lockstep

@@ -1,0 +1,32 @@
+// A file that is written piece by piece, and that a reader sees whole or not at all.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+namespace lockstep {
+
+class AtomicFile {
+ public:
+  /// Opens a temporary name beside `path`. Errors, of every call: DataError with the path and the system's
+  /// reason; an older file of that name is then still whole.
+  explicit AtomicFile(const std::filesystem::path& path);
+  /// Removes what was not committed.
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(std::string_view bytes);
+  /// Syncs the file and gives it its name. Nothing may be written afterwards.
+  void commit();
+
+ private:
+  [[noreturn]] void fail(const char* doing) const;
+
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;
+  int descriptor_ = -1;
+  bool committed_ = false;
+};
+
+}  // namespace lockstep

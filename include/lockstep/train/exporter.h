@@ -1,0 +1,31 @@
+// Trained models in the files of other programs.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "lockstep/nn/model.h"
+#include "lockstep/nn/params.h"
+
+namespace lockstep {
+
+/// A model with its weights. Borrowed.
+struct ModelToExport {
+  const Model& model;
+  ParamStore store;
+};
+
+struct ExporterEntry {
+  std::string name;  ///< "npz"
+  std::string help;  ///< one sentence: what the file holds, and who reads it
+  /// Writes the file so that a reader sees it whole or not at all; the same weights give the same bytes.
+  /// Errors: DataError; ConfigError naming the layer if the format has no words for it.
+  std::function<void(const ModelToExport&, const std::filesystem::path&)> write;
+};
+
+/// Every exporter there is. One more: one file in train/exporters and one line in its list.
+std::span<const ExporterEntry> exporter_catalog();
+
+}  // namespace lockstep

@@ -1,0 +1,81 @@
+// Batch inference: what a model says of each record, on any number of ranks with the same numbers. The set is
+// cut into blocks of `batch` rows, each one call of the model; in each round every thread of every rank takes
+// the next block, and rank 0 passes the rows on in the order of the input. So no rank holds more results than
+// those of one round.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/thread_team.h"
+#include "lockstep/comm/communicator.h"
+#include "lockstep/data/normaliser.h"
+#include "lockstep/data/records.h"
+#include "lockstep/nn/loss.h"
+#include "lockstep/nn/model.h"
+#include "lockstep/nn/workspace.h"
+
+namespace lockstep {
+
+/// What one row of predictions consists of: first the labels, then the values.
+struct PredictionColumns {
+  Index labels = 0;  ///< whole numbers
+  Index values = 0;  ///< one for each output of the model
+
+  Index size() const { return labels + values; }
+};
+
+/// Classes: the most probable class, and the probabilities (softmax). Binary: for each output 1 if its
+/// probability (sigmoid) is above one half, else 0, and the probabilities. Values: the outputs as they are.
+PredictionColumns prediction_columns(TargetKind targets, Index outputs);
+
+/// Turns rows of outputs into rows of predictions (rows x prediction_columns().size()).
+void predict_rows(TargetKind targets, const ConstMatrix& outputs, Matrix& predictions);
+
+/// What a prediction is made from. Everything outlives it.
+struct PredictionContext {
+  Communicator& comm;
+  const Model& model;
+  TargetKind targets;
+  const Normaliser& normaliser;
+  ThreadTeam& team;  ///< as many threads on each rank
+  Index batch;
+};
+
+class Prediction {
+ public:
+  /// Called on rank 0 with the next rows of predictions.
+  using Sink = std::function<void(const ConstMatrix& rows)>;
+
+  /// Loads this rank's part of a set without targets. Errors: DataError.
+  Prediction(const PredictionContext& context, const RecordSource& source);
+
+  /// *Collective.* All rows, in the order of the set.
+  void run(std::span<const Scalar> weights, const Sink& sink);
+
+ private:
+  struct Lane {  // one thread's
+    explicit Lane(const PredictionContext& context);
+    Workspace workspace;
+    AlignedBuffer<Scalar> features;
+    std::vector<Index> ids;
+  };
+
+  Range share(Index round, Index rank) const;
+  void predict_share(std::span<const Scalar> weights, Range rows);
+  void predict_block(Lane& lane, std::span<const Scalar> weights, Range rows, Matrix& predictions);
+  void collect(Index round, const Sink& sink);
+
+  PredictionContext context_;
+  PredictionColumns columns_;
+  Index rows_;
+  Index share_rows_;  // most rows of a rank in a round
+  std::unique_ptr<Records> records_;
+  std::vector<Lane> lanes_;
+  std::vector<AlignedBuffer<Scalar>> results_;  // of a round: on rank 0 those of each rank, else its own
+};
+
+}  // namespace lockstep

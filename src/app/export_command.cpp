@@ -1,0 +1,27 @@
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "commands.h"
+#include "experiment.h"
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/text.h"
+#include "lockstep/train/exporter.h"
+#include "trained_model.h"
+
+namespace lockstep {
+
+int export_command(const CommandLine& line) {
+  const ExporterEntry& exporter = find_entry(exporter_catalog(), "export format", line.format);
+  const RunDirectory directory = open_run_directory(line.model);
+  const CommandLine of_run = with_config_of_run(line, directory);
+  const LoadedConfig loaded = load_checked_config(of_run, read_config_file(of_run.config_file));
+  TrainedModel trained = load_trained_model(directory, loaded.config);
+  exporter.write({.model = *trained.model, .store = trained.store()}, line.output);
+  spdlog::info("exported {} parameters in {} tensors to {} ({}, {})",
+               with_commas(trained.model->layout().count()), trained.model->layout().params.size(),
+               line.output, exporter.name, human_bytes(static_cast<double>(file_bytes(line.output))));
+  return 0;
+}
+
+}  // namespace lockstep

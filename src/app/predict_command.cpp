@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "commands.h"
+#include "guards.h"
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
+#include "lockstep/base/timer.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/train/prediction_file.h"
+#include "startup.h"
+#include "trained_model.h"
+
+namespace lockstep {
+namespace {
+
+std::unique_ptr<RecordSource> open_input(const CommandLine& line, const DataOptions& data,
+                                         const Shape& wanted) {
+  std::unique_ptr<RecordSource> source = format_of_input(line.input).open_input(data, line.input);
+  const Shape& found = source->info().features;
+  if (found == wanted) return source;
+  throw DataError(
+      fmt::format("--input '{}' has records of the shape {}, but the model of '{}' takes {}: give records "
+                  "like those that it was trained on",
+                  line.input, to_string(found), line.model, to_string(wanted)));
+}
+
+// All that a prediction needs but the other ranks.
+struct Inference {
+  TrainedModel trained;
+  std::unique_ptr<RecordSource> source;
+  std::unique_ptr<Loss> loss;
+  std::unique_ptr<Normaliser> normaliser;
+};
+
+Inference prepare(const CommandLine& line, const Config& config, const RunDirectory& directory) {
+  Inference inference;
+  inference.trained = load_trained_model(directory, config);
+  const Shape& input = inference.trained.model->input();
+  inference.source = open_input(line, config.data, input);
+  inference.loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
+  inference.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input.size());
+  return inference;
+}
+
+std::unique_ptr<PredictionFile> make_file(const CommandLine& line, const Inference& inference) {
+  const Index outputs = inference.trained.model->output().size();
+  return choose_prediction_file(line.output)
+      .make({.path = line.output,
+             .rows = inference.source->info().rows,
+             .columns = prediction_columns(inference.loss->targets(), outputs)});
+}
+
+}  // namespace
+
+int predict_command(Communicator& comm, const CommandLine& line) {
+  const Stopwatch watch;
+  RunDirectory directory;
+  agree(comm, [&] { directory = open_run_directory(line.model); });
+  const Config config = load_config_together(comm, with_config_of_run(line, directory)).config;
+  Inference inference;
+  agree(comm, [&] {
+    choose_prediction_file(line.output);  // refused before anything is read
+    inference = prepare(line, config, directory);
+  });
+  const RecordSource* const sources[] = {inference.source.get()};
+  refuse_differences(comm, config, sources);
+
+  ThreadTeam team(static_cast<int>(config.train.threads));
+  std::unique_ptr<Prediction> prediction;
+  std::unique_ptr<PredictionFile> file;  // on rank 0
+  agree(comm, [&] {
+    prediction = std::make_unique<Prediction>(PredictionContext{.comm = comm,
+                                                                .model = *inference.trained.model,
+                                                                .targets = inference.loss->targets(),
+                                                                .normaliser = *inference.normaliser,
+                                                                .team = team,
+                                                                .batch = config.eval.batch},
+                                              *inference.source);
+    if (comm.rank() == 0) file = make_file(line, inference);
+  });
+  prediction->run(inference.trained.weights.span(), [&](const ConstMatrix& rows) { file->append(rows); });
+  agree(comm, [&] {
+    if (file) file->finish();
+  });
+  spdlog::info("predicted {} rows of {} in {}: {}", with_commas(inference.source->info().rows), line.input,
+               human_seconds(watch.seconds()), line.output);
+  return 0;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,26 @@
+// The model of a finished run with its weights. Its data need not be there.
+#pragma once
+
+#include <memory>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/config/command_line.h"
+#include "lockstep/nn/model.h"
+#include "lockstep/train/run_directory.h"
+
+namespace lockstep {
+
+struct TrainedModel {
+  std::unique_ptr<Model> model;
+  AlignedBuffer<Scalar> weights;
+
+  ParamStore store() { return {.layout = &model->layout(), .values = weights.span()}; }
+};
+
+/// Errors: ConfigError, DataError.
+TrainedModel load_trained_model(const RunDirectory& directory, const Config& config);
+
+/// The command line with the run's own config where none is named.
+CommandLine with_config_of_run(const CommandLine& line, const RunDirectory& directory);
+
+}  // namespace lockstep

@@ -1,0 +1,52 @@
+#include "lockstep/base/atomic_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+
+AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path), temporary_(path) {
+  temporary_ += fmt::format(".partial-{}", ::getpid());
+  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) fail("create");
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!committed_) ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail("write");
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void AtomicFile::commit() {
+  if (::fsync(descriptor_) != 0) fail("sync");
+  if (::close(std::exchange(descriptor_, -1)) != 0) fail("close");
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename a finished file to");
+  committed_ = true;
+  // The rename itself survives a crash only once the directory is synced.
+  const std::filesystem::path directory = path_.has_parent_path() ? path_.parent_path() : ".";
+  const int parent = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (parent < 0) return;
+  ::fsync(parent);
+  ::close(parent);
+}
+
+void AtomicFile::fail(const char* doing) const {
+  throw DataError(fmt::format("cannot {} '{}': {}", doing, path_.string(), std::strerror(errno)));
+}
+
+}  // namespace lockstep

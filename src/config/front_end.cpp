@@ -1,0 +1,153 @@
+#include "front_end.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <sstream>
+
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/config/check.h"
+#include "lockstep/config/toml.h"
+
+namespace lockstep {
+namespace {
+
+// CLI11 takes the next argument as the value of "--key=", whose value is the empty text.
+std::vector<std::string> split_at_equals(const std::vector<std::string>& arguments) {
+  std::vector<std::string> split;
+  for (const std::string& argument : arguments) {
+    const std::size_t equals = argument.find('=');
+    if (argument.starts_with("--") && equals != std::string::npos) {
+      split.push_back(argument.substr(0, equals));
+      split.push_back(argument.substr(equals + 1));
+    } else {
+      split.push_back(argument);
+    }
+  }
+  return split;
+}
+
+}  // namespace
+
+FrontEnd::FrontEnd(std::span<const Option> options, std::span<const std::string_view> own_flags)
+    : options_(options) {
+  app_.set_help_flag();
+  app_.allow_extras();
+  command_ = app_.add_option("command");
+  help_ = app_.add_flag("-h,--help");
+  help_all_ = app_.add_flag("--help-all");
+  version_ = app_.add_flag("--version");
+  for (const std::string_view flag : own_flags)
+    own_flags_.emplace(flag, add_value_flag("--" + std::string(flag)));
+  for (const Option& option : options) {
+    flags_.push_back(add_value_flag("--" + option.key + (option.alias.empty() ? "" : ",--" + option.alias)));
+  }
+}
+
+void FrontEnd::parse(const std::vector<std::string>& arguments) {
+  std::vector<std::string> pending = split_at_equals(arguments);
+  const std::string last = pending.empty() ? "" : pending.back();
+  std::reverse(pending.begin(), pending.end());  // as CLI11 takes them
+  try {
+    app_.parse(std::move(pending));
+  } catch (const CLI::ArgumentMismatch&) {  // only the last flag can be without its value
+    throw ConfigError(fmt::format("{}: a value is missing after it{}", last, expectation(last)));
+  }
+}
+
+void FrontEnd::read_file(const ConfigText& file) {
+  for (std::size_t i = 0; i < options_.size(); ++i) {
+    if (flags_[i]->count() > 0) flagged_.insert(options_[i].key);
+  }
+  app_.config_formatter(std::make_shared<TomlFormat>(options_, file.file));
+  std::istringstream in(file.text);
+  app_.parse_from_stream(in);
+}
+
+void FrontEnd::check_flags() const {
+  for (const std::string& extra : app_.remaining()) {
+    if (extra.starts_with('-')) throw ConfigError(describe_unknown_flag(extra));
+  }
+  for (std::size_t i = 0; i < options_.size(); ++i) {
+    if (flags_[i]->count() == 0) continue;
+    const std::string& text = flags_[i]->results().back();
+    if (options_[i].accepts(text)) continue;
+    const std::string refusal = describe_refusal(options_[i], text, fmt::format("'{}'", text));
+    throw ConfigError(fmt::format("--{}: {}", options_[i].key, refusal));
+  }
+}
+
+std::set<std::string> FrontEnd::assign_all() const {
+  std::set<std::string> given;
+  for (std::size_t i = 0; i < options_.size(); ++i) {
+    if (flags_[i]->count() == 0 || loses_to_a_flag(options_[i].key)) continue;
+    options_[i].assign(flags_[i]->results().back());
+    given.insert(options_[i].key);
+  }
+  return given;
+}
+
+std::optional<CommandLine::Command> FrontEnd::wanted_text() const {
+  if (help_->count() > 0) return CommandLine::Command::kHelp;
+  if (help_all_->count() > 0) return CommandLine::Command::kHelpAll;
+  if (version_->count() > 0) return CommandLine::Command::kVersion;
+  return std::nullopt;
+}
+
+std::optional<std::string> FrontEnd::command() const {
+  const std::vector<std::string> extras = app_.remaining();
+  if (!extras.empty()) {
+    throw ConfigError(
+        fmt::format("unexpected argument '{}'; 'trainer --help' shows the usage", extras.front()));
+  }
+  if (command_->count() == 0) return std::nullopt;
+  return command_->results().front();
+}
+
+std::optional<std::string> FrontEnd::value(std::string_view own_flag) const {
+  const CLI::Option* flag = own_flags_.find(own_flag)->second;
+  if (flag->count() == 0) return std::nullopt;
+  return flag->results().back();
+}
+
+// `--train.steps 5` is meant instead of the file's `epochs`, not beside it.
+bool FrontEnd::loses_to_a_flag(const std::string& key) const {
+  if (flagged_.contains(key)) return false;
+  for (const Alternatives& alternatives : alternative_keys()) {
+    const std::vector<std::string>& group = alternatives.keys;
+    const bool in_group = std::ranges::find(group, key) != group.end();
+    const auto flagged = [&](const std::string& other) { return flagged_.contains(other); };
+    if (in_group && std::ranges::any_of(group, flagged)) return true;
+  }
+  return false;
+}
+
+// The last of several values counts, so that a script can append a flag to override another.
+CLI::Option* FrontEnd::add_value_flag(const std::string& names) {
+  return app_.add_option(names)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+std::string FrontEnd::expectation(std::string_view flag) const {
+  for (const Option& option : options_) {
+    if (flag == "--" + option.key) return fmt::format(": expected {}", option.expected);
+  }
+  return "";
+}
+
+std::string FrontEnd::describe_unknown_flag(std::string_view flag) const {
+  const std::string_view name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
+  std::vector<std::string> short_names{"help", "help-all", "version"};
+  for (const auto& [own_flag, option] : own_flags_) short_names.push_back(own_flag);
+  for (const Option& option : options_) {
+    if (!option.alias.empty()) short_names.push_back(option.alias);
+  }
+  std::string nearest = nearest_name(name, short_names);
+  if (nearest.empty()) nearest = nearest_key(name, options_);
+  const std::string hint =
+      nearest.empty() ? "'trainer --help-all' lists them" : fmt::format("did you mean '--{}'?", nearest);
+  return fmt::format("{}: unknown option; {}", flag, hint);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,58 @@
+// CLI11 with our flags. Values stay text here: the options say what is a value, in the same words as for the
+// file.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/config/command_line.h"
+#include "lockstep/config/option.h"
+
+namespace lockstep {
+
+class FrontEnd {
+ public:
+  /// `own_flags`: flags with a value that are no options of a run, such as "config". The options must outlive
+  /// this.
+  FrontEnd(std::span<const Option> options, std::span<const std::string_view> own_flags);
+
+  /// Errors: ConfigError for a missing value.
+  void parse(const std::vector<std::string>& arguments);
+  /// Fills the options that no flag has filled, nor an alternative of theirs. Errors: ConfigError.
+  void read_file(const ConfigText& file);
+  /// Errors: ConfigError naming the first flag that is unknown, or whose value is refused.
+  void check_flags() const;
+  /// Writes what was filled to the fields, and returns the keys.
+  std::set<std::string> assign_all() const;
+
+  /// The flags that ask for a text, whatever else was said.
+  std::optional<CommandLine::Command> wanted_text() const;
+  /// The word that is no flag. Errors: ConfigError if there are several.
+  std::optional<std::string> command() const;
+  /// Of an own flag.
+  std::optional<std::string> value(std::string_view own_flag) const;
+
+ private:
+  CLI::Option* add_value_flag(const std::string& names);
+  bool loses_to_a_flag(const std::string& key) const;
+  std::string expectation(std::string_view flag) const;
+  std::string describe_unknown_flag(std::string_view flag) const;
+
+  std::span<const Option> options_;
+  CLI::App app_;
+  CLI::Option* command_ = nullptr;
+  CLI::Option* help_ = nullptr;
+  CLI::Option* help_all_ = nullptr;
+  CLI::Option* version_ = nullptr;
+  std::map<std::string, CLI::Option*, std::less<>> own_flags_;
+  std::vector<CLI::Option*> flags_;  // in the order of options_
+  std::set<std::string> flagged_;    // keys that the command line gives
+};
+
+}  // namespace lockstep

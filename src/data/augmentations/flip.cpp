@@ -1,0 +1,48 @@
+// Left and right exchanged.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "entries.h"
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+class Flip final : public Augmentation {
+ public:
+  Flip(double probability, const PictureShape& shape) : probability_(probability), shape_(shape) {
+    if (probability >= 0 && probability <= 1) return;
+    throw ConfigError(fmt::format("data.augment: flip({}): 'probability' must be from 0 to 1", probability));
+  }
+
+  void apply(std::span<Scalar> picture, RandomStream& random) const override {
+    if (static_cast<double>(random.uniform()) >= probability_) return;
+    for (Index row = 0; row < shape_.height; ++row) flip_row(picture.data() + row * shape_.row_size());
+  }
+
+ private:
+  void flip_row(Scalar* row) const {
+    for (Index left = 0, right = shape_.width - 1; left < right; ++left, --right) {
+      Scalar* pixel = row + left * shape_.channels;
+      std::swap_ranges(pixel, pixel + shape_.channels, row + right * shape_.channels);
+    }
+  }
+
+  double probability_;
+  PictureShape shape_;
+};
+
+}  // namespace
+
+AugmentationEntry flip_entry() {
+  return {.name = "flip",
+          .signature = "flip(probability=0.5)",
+          .help = "exchanges left and right, with this probability",
+          .example = "flip(1)",
+          .make = [](LayerArguments& arguments, const PictureShape& shape) {
+            return std::make_unique<Flip>(arguments.take_number("probability", 0.5), shape);
+          }};
+}
+
+}  // namespace lockstep

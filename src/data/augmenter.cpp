@@ -1,0 +1,61 @@
+#include "lockstep/data/augmenter.h"
+
+#include <fmt/format.h>
+
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+PictureShape picture_shape(const Shape& features) {
+  const std::vector<Index>& dims = features.dims;
+  if (dims.size() == 2) return {.height = dims[0], .width = dims[1]};
+  if (dims.size() == 3) return {.height = dims[0], .width = dims[1], .channels = dims[2]};
+  throw ConfigError(
+      fmt::format("data.augment changes pictures, of the shape height x width or height x width x channels, "
+                  "but the records have the shape {}; remove data.augment",
+                  to_string(features)));
+}
+
+}  // namespace
+
+Augmenter::Augmenter(std::string_view text, const Shape& features, std::uint64_t seed) : seed_(seed) {
+  const PictureShape shape = picture_shape(features);
+  const TextOption option{
+      .key = "data.augment", .name = "an augmentation name", .example = "crop(4) flip cutout(8)"};
+  for (const LayerSpec& spec : parse_model_text(text, option)) add(spec, shape);
+}
+
+void Augmenter::add(const LayerSpec& spec, const PictureShape& shape) {
+  const AugmentationEntry& entry = find_entry(augmentation_catalog(), "augmentation", spec.name);
+  if (!entry.after_normalising && !after_.empty()) {
+    throw ConfigError(
+        fmt::format("data.augment: '{}' works on the picture as read, but stands after one that works on the "
+                    "normalised picture; write it first",
+                    spec.text));
+  }
+  LayerArguments arguments(spec);
+  (entry.after_normalising ? after_ : before_).push_back(entry.make(arguments, shape));
+  arguments.finish();
+}
+
+void Augmenter::apply(Matrix& x, const BatchKey& key, const Normaliser& normaliser) const {
+  for (Index row = 0; row < x.rows(); ++row) {
+    RandomStream random({.seed = seed_,
+                         .purpose = Purpose::kAugment,
+                         .a = static_cast<std::uint64_t>(key.walk),
+                         .b = static_cast<std::uint64_t>(key.ids[static_cast<std::size_t>(row)])});
+    Matrix picture(x.data() + row * x.cols(), 1, x.cols());
+    const std::span<Scalar> pixels(picture.data(), static_cast<std::size_t>(x.cols()));
+    for (const auto& augmentation : before_) augmentation->apply(pixels, random);
+    normaliser.apply(picture);
+    for (const auto& augmentation : after_) augmentation->apply(pixels, random);
+  }
+}
+
+std::unique_ptr<Augmenter> make_augmenter(std::string_view text, const Shape& features, std::uint64_t seed) {
+  return text.empty() ? nullptr : std::make_unique<Augmenter>(text, features, seed);
+}
+
+}  // namespace lockstep

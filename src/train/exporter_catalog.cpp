@@ -1,0 +1,13 @@
+#include <array>
+
+#include "exporters/entries.h"
+#include "lockstep/train/exporter.h"
+
+namespace lockstep {
+
+std::span<const ExporterEntry> exporter_catalog() {
+  static const std::array kEntries{safetensors_exporter(), npz_exporter()};
+  return kEntries;
+}
+
+}  // namespace lockstep

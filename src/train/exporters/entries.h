@@ -1,0 +1,11 @@
+// One function per exporter file; the catalog lists them.
+#pragma once
+
+#include "lockstep/train/exporter.h"
+
+namespace lockstep {
+
+ExporterEntry safetensors_exporter();
+ExporterEntry npz_exporter();
+
+}  // namespace lockstep

@@ -1,0 +1,14 @@
+// The start of numpy's array files (NEP 1, "A simple file format for NumPy arrays", version 1.0); the numbers
+// follow it.
+#pragma once
+
+#include <string>
+
+#include "lockstep/nn/shape.h"
+
+namespace lockstep {
+
+/// Of an array of floats (little endian, C order). Its length is a multiple of 64 bytes.
+std::string npy_header(const Shape& shape);
+
+}  // namespace lockstep

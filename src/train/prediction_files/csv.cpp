@@ -1,0 +1,60 @@
+// Text, one line for each row: its number from 0 on, the label (or one label for each output), then the
+// values in the shortest form that is read as the same bits.
+#include <fmt/format.h>
+
+#include <string>
+
+#include "entries.h"
+#include "lockstep/base/atomic_file.h"
+
+namespace lockstep {
+namespace {
+
+class CsvPredictions final : public PredictionFile {
+ public:
+  explicit CsvPredictions(const PredictionFileRequest& request)
+      : columns_(request.columns), file_(request.path) {
+    file_.write(header());
+  }
+
+  void append(const ConstMatrix& rows) override {
+    std::string text;
+    for (Index row = 0; row < rows.rows(); ++row) {
+      fmt::format_to(std::back_inserter(text), "{}", row_++);
+      for (Index i = 0; i < columns_.labels; ++i) {
+        fmt::format_to(std::back_inserter(text), ",{}", static_cast<Index>(rows(row, i)));
+      }
+      for (Index i = columns_.labels; i < columns_.size(); ++i) {
+        fmt::format_to(std::back_inserter(text), ",{}", rows(row, i));
+      }
+      text += '\n';
+    }
+    file_.write(text);
+  }
+
+  void finish() override { file_.commit(); }
+
+ private:
+  std::string header() const {
+    std::string text = columns_.labels == 1 ? "row,label" : "row";
+    for (Index i = 0; i < columns_.labels && columns_.labels > 1; ++i) text += fmt::format(",label{}", i);
+    for (Index i = 0; i < columns_.values; ++i) text += fmt::format(",p{}", i);
+    return text + "\n";
+  }
+
+  PredictionColumns columns_;
+  AtomicFile file_;
+  Index row_ = 0;
+};
+
+}  // namespace
+
+PredictionFileEntry csv_predictions() {
+  return {
+      .name = "csv",
+      .extension = ".csv",
+      .help = "text: the number of the row, its label and its probabilities",
+      .make = [](const PredictionFileRequest& request) { return std::make_unique<CsvPredictions>(request); }};
+}
+
+}  // namespace lockstep

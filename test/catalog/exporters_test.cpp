@@ -1,0 +1,111 @@
+// What every exporter must keep, and the bytes of those whose form is simple.
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/train/exporter.h"
+#include "lockstep/train/model_file.h"
+#include "support/error_text.h"
+#include "support/temporary_directory.h"
+
+namespace lockstep {
+namespace {
+
+using namespace test;
+
+class Exporters : public testing::Test {
+ protected:
+  Exporters() { initialise(store(), 7, 1); }
+  ParamStore store() { return {&model_.layout(), weights_.span()}; }
+  std::string exported(const std::string& name) {
+    const std::string path = directory_ / ("model." + name);
+    find_entry(exporter_catalog(), "export format", name).write({.model = model_, .store = store()}, path);
+    return read_file(path);
+  }
+
+  TemporaryDirectory directory_;
+  Model model_{{.layers = "dense(5) relu dense(3)"}, {{2, 3}}};
+  AlignedBuffer<Scalar> weights_{model_.layout().size};
+};
+
+TEST_F(Exporters, DescribeThemselvesAndWriteTheSameBytesTwice) {
+  std::set<std::string> names;
+  for (const ExporterEntry& entry : exporter_catalog()) {
+    SCOPED_TRACE(entry.name);
+    EXPECT_TRUE(names.insert(entry.name).second);
+    EXPECT_FALSE(entry.help.empty());
+    const std::string first = exported(entry.name);
+    EXPECT_GT(static_cast<Index>(first.size()), model_.layout().count() * Index{sizeof(Scalar)});
+    EXPECT_TRUE(exported(entry.name) == first);
+    weights_.data()[0] += 1;
+    EXPECT_FALSE(exported(entry.name) == first) << "the weights are not in it";
+  }
+}
+
+TEST_F(Exporters, LeaveNothingWhereNothingCanBeWritten) {
+  for (const ExporterEntry& entry : exporter_catalog()) {
+    const std::string path = directory_ / "no/such/directory";
+    expect_parts(error_text<DataError>([&] { entry.write({.model = model_, .store = store()}, path); }),
+                 {path, "No such file"});
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
+}
+
+TEST_F(Exporters, SafetensorsIsTheFileOfARun) {
+  const std::string path = directory_ / "run.safetensors";
+  save_model(path, store(), model_.input());
+  EXPECT_TRUE(exported("safetensors") == read_file(path));
+}
+
+template <class T>
+T number(const std::string& bytes, std::size_t at) {
+  T value{};
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+// The files of a zip file whose local headers are complete, not compressed (PKWARE's APPNOTE, 4.3.7).
+std::map<std::string, std::string> unzip(const std::string& zip) {
+  std::map<std::string, std::string> files;
+  std::size_t at = 0;
+  while (number<std::uint32_t>(zip, at) == 0x04034b50) {
+    EXPECT_EQ(number<std::uint16_t>(zip, at + 6) & 8, 0) << "sizes come later";
+    EXPECT_EQ(number<std::uint16_t>(zip, at + 8), 0) << "compressed";
+    const auto check_sum = number<std::uint32_t>(zip, at + 14);
+    const auto size = number<std::uint32_t>(zip, at + 22);
+    const auto name_size = number<std::uint16_t>(zip, at + 26);
+    const auto extra_size = number<std::uint16_t>(zip, at + 28);
+    const std::string content = zip.substr(at + 30 + name_size + extra_size, size);
+    const auto* bytes = reinterpret_cast<const Bytef*>(content.data());
+    EXPECT_EQ(crc32(0, bytes, static_cast<uInt>(content.size())), check_sum);
+    files[zip.substr(at + 30, name_size)] = content;
+    at += 30 + name_size + extra_size + size;
+  }
+  EXPECT_EQ(number<std::uint32_t>(zip, at), 0x02014b50U) << "no directory follows";
+  return files;
+}
+
+TEST_F(Exporters, NpzHoldsAnArrayForEachTensor) {
+  const std::map<std::string, std::string> files = unzip(exported("npz"));
+  ASSERT_EQ(files.size(), model_.layout().params.size());
+  EXPECT_NE(files.at("0.weight.npy").find("'descr': '<f4', 'fortran_order': False, 'shape': (5, 6), }"),
+            std::string::npos);
+  EXPECT_NE(files.at("2.bias.npy").find("'shape': (3,), }"), std::string::npos);
+  for (const ParamInfo& param : model_.layout().params) {
+    const std::string& file = files.at(param.name + ".npy");
+    const std::span<const Scalar> values = part(store().values, param.range);
+    ASSERT_EQ(file.size(), 128 + values.size_bytes()) << param.name;
+    EXPECT_EQ(file.substr(0, 8), std::string("\x93NUMPY\x01\x00", 8));
+    EXPECT_EQ(std::memcmp(file.data() + 128, values.data(), values.size_bytes()), 0) << param.name;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

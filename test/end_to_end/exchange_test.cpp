@@ -1,0 +1,179 @@
+// Models and predictions that leave Lockstep, and weights that come in.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "support/error_text.h"
+#include "support/small_experiment.h"
+#include "support/trainer_process.h"
+
+namespace lockstep::test {
+namespace {
+
+class Exchange : public testing::Test {
+ protected:
+  // A new run; gives its directory.
+  std::string train(int ranks, const std::string& flags) {
+    const std::string run = experiment_.fresh_run();
+    const ProcessResult result =
+        run_trainer(ranks, fmt::format("--config {} --run.dir {} {}", experiment_.config(), run, flags));
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    output_ = result.output;
+    return run;
+  }
+
+  void expect_refused(int ranks, const std::string& arguments, int exit_code,
+                      const std::vector<std::string>& parts) {
+    const ProcessResult result = run_trainer(ranks, arguments);
+    EXPECT_EQ(result.exit_code, exit_code) << result.errors;
+    EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
+    expect_parts(result.errors, parts);
+  }
+
+  std::string predict(int ranks, const std::string& run, const std::string& output,
+                      const std::string& flags) {
+    const ProcessResult result =
+        run_trainer(ranks, fmt::format("predict --model {} --input {} --output {} {}", run,
+                                       experiment_.test().images, output, flags));
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    output_ = result.output;
+    return read_file(output);
+  }
+
+  SmallExperiment experiment_;
+  std::string output_;  // of the last command
+};
+
+TEST_F(Exchange, ARunCanStartFromTheWeightsOfAnother) {
+  const std::string first = train(1, "");
+  // A learning rate so small that the weights stay: whoever starts from them on any rank has their bits.
+  const std::string tiny = " --train.lr 1e-30 --distribute.reduction ordered";
+  for (const int ranks : {1, 3}) {
+    const std::string again = train(ranks, "--init " + first + "/model.safetensors" + tiny);
+    expect_parts(output_, {"loaded 4 of 4 tensors from " + first + "/model.safetensors"});
+    EXPECT_TRUE(read_file(again + "/model.safetensors") == read_file(first + "/model.safetensors"));
+  }
+  EXPECT_FALSE(read_file(train(1, tiny) + "/model.safetensors") == read_file(first + "/model.safetensors"));
+}
+
+TEST_F(Exchange, WeightsThatDoNotFitAreListedAndRefused) {
+  const std::string first = train(1, "");
+  const std::string run = experiment_.fresh_run();
+  const std::string other = fmt::format(
+      "--config {} --run.dir {} --model.layers 'dense(16) dense(4) dense(3)' ", experiment_.config(), run);
+  expect_refused(2, other + "--init " + first + "/model.safetensors", kExitData,
+                 {"train.init", "1.weight: missing", "1.bias: missing",
+                  "2.weight: the model has 3x4, the file 4x16", "--train.init_partial true"});
+  EXPECT_FALSE(std::filesystem::exists(run)) << "a refused run left a directory";
+  expect_refused(2, other + "--init /nowhere.safetensors", kExitData,
+                 {"/nowhere.safetensors", "No such file"});
+  expect_refused(1, other + "--init " + experiment_.test().images, kExitData,
+                 {"not a whole safetensors file"});
+  expect_refused(1, other + "--train.init_partial true", kExitConfig, {"without train.init"});
+}
+
+TEST_F(Exchange, TheTensorsThatFitAreTakenWhenAsked) {
+  const std::string first = train(1, "");
+  const std::string init =
+      "--train.lr 1e-30 --init " + first + "/model.safetensors --train.init_partial true ";
+  EXPECT_TRUE(read_file(train(2, init) + "/model.safetensors") == read_file(first + "/model.safetensors"));
+  train(2, init + "--model.layers 'dense(16) relu dense(3) relu dense(4)'");
+  expect_parts(output_, {"loaded 2 of 6 tensors", "not loaded: 2.weight: the model has 3x16, the file 4x16"});
+}
+
+TEST_F(Exchange, PredictionsAreTheSameBytesOnAnyNumberOfRanks) {
+  const std::string run = train(2, "--data.mean 0.4 --data.std 0.3");
+  const auto file = [&](const std::string& name) { return experiment_.directory() / name; };
+  for (const std::string kind : {"csv", "npy"}) {
+    const std::string alone = predict(1, run, file("alone." + kind), "--eval.batch 5");
+    expect_parts(output_, {"predicted 57 rows"});
+    for (const auto& [ranks, threads] : {std::pair(2, 1), {3, 2}}) {
+      const std::string flags = fmt::format("--eval.batch 5 --train.threads {}", threads);
+      EXPECT_TRUE(predict(ranks, run, file("many." + kind), flags) == alone) << ranks << " ranks";
+    }
+  }
+  EXPECT_EQ(read_file(file("alone.npy")).size(), 128 + 57 * 4 * sizeof(float));
+}
+
+TEST_F(Exchange, PredictionsAgreeWithTheEvaluation) {
+  const std::string run = train(1, "--train.epochs 20");
+  std::istringstream lines(predict(2, run, experiment_.directory() / "p.csv", ""));
+  const std::string labels = read_file(experiment_.test().labels);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line, "row,label,p0,p1,p2,p3");
+  std::vector<Index> predicted(4);
+  for (Index row = 0; row < 57; ++row) {
+    Index number = 0;
+    Index label = 0;
+    char comma = 0;
+    double sum = 0;
+    ASSERT_TRUE(std::getline(lines, line));
+    std::istringstream fields(line);
+    fields >> number >> comma >> label;
+    EXPECT_EQ(number, row);
+    for (double p = 0; fields >> comma >> p;) sum += p;
+    EXPECT_NEAR(sum, 1, 1e-5);
+    ++predicted[static_cast<std::size_t>(label)];
+  }
+  EXPECT_FALSE(std::getline(lines, line));
+  // The columns of the confusion matrix count what was predicted.
+  const ProcessResult result = run_trainer(1, "eval --model " + run);
+  std::istringstream matrix(result.output.substr(result.output.find("class)\n") + 7));
+  std::vector<Index> counted(4);
+  for (std::size_t cell = 0; cell < 16; ++cell) {
+    Index count = 0;
+    matrix >> count;
+    counted[cell % 4] += count;
+  }
+  EXPECT_EQ(predicted, counted);
+}
+
+TEST_F(Exchange, NeitherPredictionNorExportNeedsTheDataOfTheRun) {
+  const std::string run = train(1, "");
+  for (const std::string& path :
+       {experiment_.train().images, experiment_.train().labels, experiment_.test().labels})
+    std::filesystem::remove(path);
+  predict(1, run, experiment_.directory() / "p.csv", "");
+  const std::string exported = experiment_.directory() / "m.safetensors";
+  const ProcessResult result =
+      run_trainer("export --model " + run + " --format safetensors --output " + exported);
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  expect_parts(result.output, {"exported 276 parameters in 4 tensors"});
+  EXPECT_TRUE(read_file(exported) == read_file(run + "/model.safetensors"));
+}
+
+TEST_F(Exchange, BadPredictionsAndExportsAreRefused) {
+  const std::string run = train(1, "");
+  const std::string images = experiment_.test().images;
+  const std::string csv = experiment_.directory() / "p.csv";
+  const auto predict_from = [&](const std::string& input, const std::string& output) {
+    return fmt::format("predict --model {} --input {} --output {}", run, input, output);
+  };
+  expect_refused(2, predict_from(images, "p.txt"), kExitConfig, {"p.txt", ".csv or .npy"});
+  expect_refused(2, predict_from("p.zip", csv), kExitConfig, {"--input 'p.zip'", "-ubyte.gz (idx)"});
+  expect_refused(2, predict_from("none-ubyte", csv), kExitData, {"--input", "none-ubyte", "does not exist"});
+  expect_refused(2, predict_from(experiment_.test().labels, csv), kExitData, {"1 dimension"});
+  const IdxPair wide =
+      write_idx_pair(experiment_.directory() / "wide", {.rows = 5, .shape = {{4, 4}}, .classes = 4});
+  expect_refused(2, predict_from(wide.images, csv), kExitData, {"the shape 4x4", "takes 4x3"});
+  expect_refused(2, predict_from(images, "/no/such/p.csv"), kExitData, {"/no/such/p.csv"});
+  expect_refused(1, "predict --model /nowhere --input a-ubyte --output " + csv, kExitConfig, {"/nowhere"});
+  EXPECT_FALSE(std::filesystem::exists(csv));
+
+  const std::string output = experiment_.directory() / "m";
+  const auto export_as = [&](const std::string& format) {
+    return run_trainer(fmt::format("export --model {} --format {} --output {}", run, format, output));
+  };
+  const ProcessResult unknown = export_as("np");
+  EXPECT_EQ(unknown.exit_code, kExitConfig);
+  expect_parts(unknown.errors, {"unknown export format 'np'", "did you mean 'npz'", "safetensors"});
+  EXPECT_FALSE(std::filesystem::exists(output));
+}
+
+}  // namespace
+}  // namespace lockstep::test

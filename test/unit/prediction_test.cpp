@@ -1,0 +1,228 @@
+// Prediction: the same rows, in order, on any number of ranks and threads, and what the files hold.
+#include "lockstep/train/prediction.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <sstream>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/comm/thread_ranks.h"
+#include "lockstep/train/prediction_file.h"
+#include "support/error_text.h"
+#include "support/ranks.h"
+#include "support/temporary_directory.h"
+
+namespace lockstep {
+namespace {
+
+using namespace test;
+
+// Record `id` has the features {sin(id), cos(id), id / 100}. Refuses records that this rank has not asked
+// for.
+class WaveRecords final : public Records {
+ public:
+  explicit WaveRecords(const RecordFilter& wanted) : wanted_(wanted) {}
+  Index rows() const override { return wanted_.count; }
+  Index bytes() const override { return 0; }
+  void gather(std::span<const Index> ids, Matrix& x, Matrix& targets) const override {
+    EXPECT_EQ(targets.cols(), 0);
+    for (Index row = 0; row < x.rows(); ++row) {
+      const Index id = ids[static_cast<std::size_t>(row)];
+      EXPECT_TRUE(wanted_.wants(id));
+      const auto angle = static_cast<Scalar>(id);
+      x(row, 0) = std::sin(angle);
+      x(row, 1) = std::cos(angle);
+      x(row, 2) = angle / 100;
+    }
+  }
+
+ private:
+  RecordFilter wanted_;
+};
+
+class WaveSource final : public RecordSource {
+ public:
+  explicit WaveSource(Index rows) { info_ = {.rows = rows, .features = {{3}}, .name = "waves"}; }
+  const DatasetInfo& info() const override { return info_; }
+  std::unique_ptr<Records> load(const RecordFilter& wanted, Index) const override {
+    Index count = 0;
+    for (Index id = 0; id < info_.rows; ++id) count += wanted.wants(id) ? 1 : 0;
+    EXPECT_EQ(wanted.count, count);
+    return std::make_unique<WaveRecords>(wanted);
+  }
+
+ private:
+  DatasetInfo info_;
+};
+
+struct Setting {
+  explicit Setting(Index row_count) : source(row_count), weights(model.layout().size) {
+    initialise({&model.layout(), weights.span()}, 1, 1);
+  }
+
+  // What rank 0 gets.
+  std::vector<Scalar> predict(Communicator& comm, int threads, Index batch) {
+    ThreadTeam team(threads);
+    Prediction prediction({.comm = comm,
+                           .model = model,
+                           .targets = TargetKind::kClass,
+                           .normaliser = normaliser,
+                           .team = team,
+                           .batch = batch},
+                          source);
+    std::vector<Scalar> all;
+    prediction.run(weights.span(), [&](const ConstMatrix& rows) {
+      EXPECT_LE(rows.rows(), batch * threads);
+      all.insert(all.end(), rows.data(), rows.data() + rows.size());
+    });
+    return all;
+  }
+
+  WaveSource source;
+  Model model{{.layers = "dense(5) tanh dense(4)", .init = "xavier"}, {{3}}};
+  Normaliser normaliser{{0.5}, {2.0}, 3};
+  AlignedBuffer<Scalar> weights;
+};
+
+// Labels and probabilities of all rows, one row at a time.
+std::vector<Scalar> expected(Setting& setting) {
+  Workspace workspace(setting.model, 1, false);
+  const WaveRecords records({.wants = [](Index) { return true; }, .count = 0});
+  std::vector<Scalar> all;
+  for (Index id = 0; id < setting.source.info().rows; ++id) {
+    std::vector<Scalar> features(3);
+    Matrix x = as_matrix(std::span(features), 1, 3);
+    Matrix none(nullptr, 1, 0);
+    records.gather({&id, 1}, x, none);
+    setting.normaliser.apply(x);
+    const ConstMatrix outputs =
+        workspace.forward(setting.weights.span(), as_matrix(std::span<const Scalar>(features), 1, 3));
+    Index best = 0;
+    double sum = 0;
+    for (Index i = 0; i < 4; ++i) {
+      if (outputs(0, i) > outputs(0, best)) best = i;
+      sum += std::exp(static_cast<double>(outputs(0, i)));
+    }
+    all.push_back(static_cast<Scalar>(best));
+    for (Index i = 0; i < 4; ++i) {
+      all.push_back(static_cast<Scalar>(std::exp(static_cast<double>(outputs(0, i))) / sum));
+    }
+  }
+  return all;
+}
+
+TEST(Prediction, GivesAllRowsInOrderWithTheSameBitsOnAnyRanksAndThreads) {
+  for (const Index rows : {1, 7, 100}) {
+    Setting setting(rows);
+    const std::vector<Scalar> wanted = expected(setting);
+    for (const Index batch : {1, 3, 8}) {
+      std::vector<Scalar> alone;
+      run_thread_ranks(1, [&](Communicator& comm) { alone = setting.predict(comm, 1, batch); });
+      ASSERT_EQ(alone.size(), wanted.size());
+      for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(alone[i], wanted[i], 1e-6) << i;
+      test::on_ranks([&](Communicator& comm) {
+        for (const int threads : {1, 2}) {
+          const std::vector<Scalar> found = setting.predict(comm, threads, batch);
+          EXPECT_EQ(found, comm.rank() == 0 ? alone : std::vector<Scalar>());
+        }
+      });
+    }
+  }
+}
+
+std::vector<Scalar> predicted(TargetKind targets, const std::vector<Scalar>& outputs, Index columns) {
+  const auto rows = static_cast<Index>(outputs.size()) / columns;
+  const Index width = prediction_columns(targets, columns).size();
+  std::vector<Scalar> result(static_cast<std::size_t>(rows * width));
+  Matrix predictions = as_matrix(std::span(result), rows, width);
+  predict_rows(targets, as_matrix(std::span<const Scalar>(outputs), rows, columns), predictions);
+  return result;
+}
+
+TEST(PredictRows, GivesLabelsAndProbabilitiesOfEachKind) {
+  const std::vector<Scalar> classes = predicted(TargetKind::kClass, {0, 1000, 0, 0, 0, 0}, 3);
+  EXPECT_EQ(std::vector<Scalar>(classes.begin(), classes.begin() + 4), (std::vector<Scalar>{1, 0, 1, 0}));
+  EXPECT_EQ(classes[4], 0);
+  for (int i = 5; i < 8; ++i) EXPECT_FLOAT_EQ(classes[static_cast<std::size_t>(i)], 1.F / 3);
+
+  const std::vector<Scalar> binary = predicted(TargetKind::kBinary, {0, 2, -2, 1000, -1000, 0.5}, 2);
+  const Scalar high = 1 / (1 + std::exp(-2.F));
+  const std::vector<Scalar> labels_and_values{0, 1, 0.5, high, 0, 1, 1 - high, 1};
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_NEAR(binary[i], labels_and_values[i], 1e-6) << i;
+  EXPECT_EQ(binary[10], 0);  // of -1000: not "not a number"
+
+  EXPECT_EQ(predicted(TargetKind::kValue, {1, -2, 3, 4}, 2), (std::vector<Scalar>{1, -2, 3, 4}));
+  const Scalar nan = std::numeric_limits<Scalar>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(predicted(TargetKind::kClass, {nan, 1}, 2)[2]));
+}
+
+class PredictionFiles : public testing::Test {
+ protected:
+  std::string write(const std::string& name, const PredictionColumns& columns,
+                    const std::vector<std::vector<Scalar>>& pieces) {
+    Index rows = 0;
+    for (const auto& piece : pieces) rows += static_cast<Index>(piece.size()) / columns.size();
+    const auto file =
+        choose_prediction_file(name).make({.path = directory_ / name, .rows = rows, .columns = columns});
+    for (const std::vector<Scalar>& piece : pieces) {
+      const auto count = static_cast<Index>(piece.size()) / columns.size();
+      file->append(as_matrix(std::span<const Scalar>(piece), count, columns.size()));
+    }
+    EXPECT_FALSE(std::filesystem::exists(directory_ / name)) << "half a file can be seen";
+    file->finish();
+    return read_file(directory_ / name);
+  }
+
+  TemporaryDirectory directory_;
+};
+
+TEST_F(PredictionFiles, CsvHasALineForEachRowInTheShortestDigits) {
+  EXPECT_EQ(write("a.csv", {.labels = 1, .values = 2}, {{1, 0.25F, 0.75F, 0, 1, 0}, {1, 0.1F, 1e-20F}}),
+            "row,label,p0,p1\n0,1,0.25,0.75\n1,0,1,0\n2,1,0.1,1e-20\n");
+  EXPECT_EQ(write("b.csv", {.labels = 2, .values = 2}, {{0, 1, 0.25F, 0.75F}}),
+            "row,label0,label1,p0,p1\n0,0,1,0.25,0.75\n");
+  EXPECT_EQ(write("c.csv", {.labels = 0, .values = 1}, {{-3}, {4}}), "row,p0\n0,-3\n1,4\n");
+}
+
+TEST_F(PredictionFiles, CsvNumbersAreReadAsTheSameBits) {
+  std::vector<Scalar> values;
+  for (Scalar value = 2e-38F; value < 1; value = value * 7.3F + 1e-37F) values.push_back(value);
+  std::istringstream lines(write("a.csv", {.labels = 0, .values = 1}, {values}));
+  std::string line;
+  std::getline(lines, line);
+  for (const Scalar value : values) {
+    std::getline(lines, line);
+    EXPECT_EQ(std::stof(line.substr(line.find(',') + 1)), value);
+  }
+}
+
+TEST_F(PredictionFiles, NpyIsAHeaderOf64BytesAndTheProbabilities) {
+  const std::string bytes =
+      write("a.npy", {.labels = 1, .values = 2}, {{1, 0.25F, 0.75F, 0, 1, 0}, {1, 0.1F, 0.9F}});
+  const std::string_view dictionary = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }";
+  EXPECT_EQ(bytes.substr(0, 8), std::string("\x93NUMPY\x01\x00", 8));
+  EXPECT_EQ(bytes[8] + 256 * bytes[9], 118);
+  EXPECT_EQ(bytes.substr(10, dictionary.size()), dictionary);
+  EXPECT_EQ(bytes[127], '\n');
+  ASSERT_EQ(bytes.size(), 128U + 6 * sizeof(Scalar));
+  std::vector<Scalar> values(6);
+  std::memcpy(values.data(), bytes.data() + 128, 6 * sizeof(Scalar));
+  EXPECT_EQ(values, (std::vector<Scalar>{0.25F, 0.75F, 1, 0, 0.1F, 0.9F}));
+}
+
+TEST_F(PredictionFiles, AreChosenByTheirExtension) {
+  for (const PredictionFileEntry& entry : prediction_file_catalog()) {
+    EXPECT_EQ(choose_prediction_file("some.where/x" + entry.extension).name, entry.name);
+    EXPECT_FALSE(entry.help.empty());
+    EXPECT_THROW(entry.make({.path = directory_ / "no/such/file", .rows = 0, .columns = {}}), DataError);
+  }
+  expect_parts(error_text<ConfigError>([] { choose_prediction_file("x.txt"); }),
+               {"--output 'x.txt'", ".csv or .npy"});
+}
+
+}  // namespace
+}  // namespace lockstep
