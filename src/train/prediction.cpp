@@ -24,11 +24,6 @@ void softmax(std::span<const Scalar> x, Scalar* probabilities) {
   }
 }
 
-Scalar sigmoid(Scalar x) {
-  const Scalar e = exp_nonpositive(-std::abs(x));
-  return (x < 0 ? e : 1) / (1 + e);
-}
-
 }  // namespace
 
 PredictionColumns prediction_columns(TargetKind targets, Index outputs) {
@@ -81,7 +76,7 @@ Prediction::Prediction(const PredictionContext& context, const RecordSource& sou
   records_ = source.load(
       {.wants = [this, rank](Index id) { return id / share_rows_ % context_.comm.size() == rank; },
        .count = count},
-      0);
+      {});
   for (int thread = 0; thread < context.team.size(); ++thread) lanes_.emplace_back(context);
   for (int i = 0; i < (rank == 0 ? context.comm.size() : 1); ++i) {
     results_.emplace_back(share_rows_ * columns_.size());
