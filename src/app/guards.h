@@ -6,6 +6,7 @@
 #include <span>
 
 #include "lockstep/comm/communicator.h"
+#include "lockstep/config/command_line.h"
 #include "lockstep/config/config.h"
 #include "lockstep/data/records.h"
 
