@@ -16,10 +16,9 @@ void check_exactly_one(const Alternatives& alternatives, const std::set<std::str
     if (given.contains(key)) found.push_back(key);
   }
   if (found.size() == 1) return;
-  throw ConfigError(fmt::format("give exactly one of {} ({}); {}", fmt::join(alternatives.keys, ", "),
-                                alternatives.meaning,
-                                found.empty() ? "none of them is given"
-                                              : fmt::format("found {}", fmt::join(found, " and "))));
+  throw ConfigError(fmt::format(
+      "give exactly one of {} ({}); {}", fmt::join(alternatives.keys, ", "), alternatives.meaning,
+      found.empty() ? "none of them is given" : fmt::format("found {}", fmt::join(found, " and "))));
 }
 
 // The choices among names that no catalog holds.
