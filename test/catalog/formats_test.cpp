@@ -115,9 +115,9 @@ TEST_P(Format, AnInputIsTheRecordsWithoutTheirLabels) {
   EXPECT_EQ(input->info().rows, kRows);
   EXPECT_EQ(input->info().features, labelled->info().features);
   EXPECT_EQ(input->info().target_columns, 0);
-  const auto records = input->load(every_nth(*input, 3, 1), 0);
+  const auto records = input->load(every_nth(*input, 3, 1), {});
   const std::vector<Index> ids = wanted_ids(kRows, every_nth(*input, 3, 1));
-  const auto whole = labelled->load(everything(*labelled), kClasses);
+  const auto whole = labelled->load(everything(*labelled), {.classes = kClasses});
   EXPECT_EQ(gather(*records, input->info(), ids).features, gather(*whole, labelled->info(), ids).features);
   expect_parts(error_text<DataError>([&] { entry().open_input(options_, directory_ / "none"); }),
                {directory_ / "none", "--input"});

@@ -48,7 +48,7 @@ class WaveSource final : public RecordSource {
  public:
   explicit WaveSource(Index rows) { info_ = {.rows = rows, .features = {{3}}, .name = "waves"}; }
   const DatasetInfo& info() const override { return info_; }
-  std::unique_ptr<Records> load(const RecordFilter& wanted, Index) const override {
+  std::unique_ptr<Records> load(const RecordFilter& wanted, const TargetRule&) const override {
     Index count = 0;
     for (Index id = 0; id < info_.rows; ++id) count += wanted.wants(id) ? 1 : 0;
     EXPECT_EQ(wanted.count, count);
