@@ -47,11 +47,12 @@ int eval_command(Communicator& comm, const CommandLine& line) {
   agree(comm, [&] { directory = open_run_directory(line.model); });
   const LoadedConfig loaded = load_config_together(comm, with_config_of_run(line, directory));
   Experiment experiment;
-  AlignedBuffer<Scalar> weights;
+  AlignedBuffer<Scalar> stored;
   agree(comm, [&] {
     experiment = make_experiment(loaded);
-    weights = AlignedBuffer<Scalar>(experiment.model->layout().size);
-    load_model(directory.model(), {.layout = &experiment.model->layout(), .values = weights.span()});
+    const Layout& layout = experiment.model->stored_layout();
+    stored = AlignedBuffer<Scalar>(layout.size);
+    load_model(directory.model(), {.layout = &layout, .values = stored.span()});
     if (!experiment.test && !experiment.validation) {
       throw ConfigError("there is nothing to evaluate on: give data.test (and data.test_labels)");
     }
@@ -72,7 +73,7 @@ int eval_command(Communicator& comm, const CommandLine& line) {
     agree(comm, [&, source = source, split = split] {
       evaluation = std::make_unique<Evaluation>(context, *source, split);
     });
-    const EvalMetrics metrics = evaluation->run(weights.span());
+    const EvalMetrics metrics = evaluation->run(stored_values(*experiment.model, stored.span()));
     if (comm.rank() == 0) print_metrics(metrics);
     if (!std::isfinite(metrics.loss)) {
       throw AgreedError("the model gives a loss that is not finite: it comes from a run that went wrong",

@@ -20,7 +20,7 @@ void check_targets(const Experiment& experiment, const RecordSource& source) {
   throw ConfigError(fmt::format(
       "{} puts out {}, so train.loss '{}' needs {} target{} per record, but '{}' has {}; change the last "
       "layer or the loss",
-      experiment.model->layers().back().title, to_string(experiment.model->output()),
+      experiment.model->nodes().back().title, to_string(experiment.model->output()),
       experiment.config.loss.loss, wanted, wanted == 1 ? "" : "s", info.name, info.target_columns));
 }
 

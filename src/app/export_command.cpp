@@ -19,8 +19,9 @@ int export_command(const CommandLine& line) {
   TrainedModel trained = load_trained_model(directory, loaded.config);
   exporter.write({.model = *trained.model, .store = trained.store()}, line.output);
   spdlog::info("exported {} parameters in {} tensors to {} ({}, {})",
-               with_commas(trained.model->layout().count()), trained.model->layout().params.size(),
-               line.output, exporter.name, human_bytes(static_cast<double>(file_bytes(line.output))));
+               with_commas(trained.model->stored_layout().count()),
+               trained.model->stored_layout().params.size(), line.output, exporter.name,
+               human_bytes(static_cast<double>(file_bytes(line.output))));
   return 0;
 }
 

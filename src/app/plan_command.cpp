@@ -5,6 +5,7 @@
 #include "commands.h"
 #include "experiment.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/train/model_table.h"
 
 namespace lockstep {
 
@@ -22,7 +23,7 @@ int plan_command(const CommandLine& line) {
     }
   }
   if (plans.empty()) throw ConfigError(refused.front());
-  fmt::print("{}", plan_table(plans));
+  fmt::print("{}\n{}", model_table(*experiment.model), plan_table(plans));
   for (const std::string& reason : refused) fmt::print("{}\n", reason);
   return 0;
 }

@@ -80,7 +80,7 @@ int predict_command(Communicator& comm, const CommandLine& line) {
                                               *inference.source);
     if (comm.rank() == 0) file = make_file(line, inference);
   });
-  prediction->run(inference.trained.weights.span(), [&](const ConstMatrix& rows) { file->append(rows); });
+  prediction->run(inference.trained.values(), [&](const ConstMatrix& rows) { file->append(rows); });
   agree(comm, [&] {
     if (file) file->finish();
   });

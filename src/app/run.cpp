@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+
 #include "lockstep/base/catalog.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/train/model_file.h"
@@ -44,16 +46,22 @@ Run::Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan)
                            .plan = plan.dist,
                            .layout = experiment.model->layout(),
                            .optimizer = *experiment.optimizer,
-                           .rules = experiment.update_rules()})) {}
+                           .rules = experiment.update_rules()})),
+      states_(comm, plan.dist, *experiment.model) {}
 
 void Run::initialise_weights() {
   const Config& config = experiment_.config;
-  initialise(store(), experiment_.seed(), config.model.init_std);
-  if (config.train.init.empty()) return;
+  const Model& model = *experiment_.model;
+  AlignedBuffer<Scalar> start(model.stored_layout().size);
+  const ParamStore store{.layout = &model.stored_layout(), .values = start.span()};
+  initialise(store, experiment_.seed(), config.model.init_std);
   agree(comm_, [&] {
-    if (comm_.rank() == 0)
-      start_from_file(config.train, store());  // the others get them from Strategy::start
+    if (comm_.rank() == 0 && !config.train.init.empty()) start_from_file(config.train, store);
   });
+  // The other ranks, and other replicas, get rank 0's when training starts.
+  const ModelValues values = stored_values(model, start.span());
+  std::ranges::copy(values.weights, strategy_->weights().begin());
+  if (replicas().contains(0)) std::ranges::copy(values.state, states_.of(0).begin());
 }
 
 void Run::load() {
@@ -75,30 +83,45 @@ std::unique_ptr<Evaluation> Run::load_evaluation(const RecordSource* source, Spl
                                       *source, split);
 }
 
+AlignedBuffer<Scalar> Run::stored() {
+  AlignedBuffer<Scalar> stored(experiment_.model->stored_layout().size);
+  const auto end = std::ranges::copy(strategy_->weights(), stored.data()).out;
+  std::ranges::copy(states_.settle(), end);
+  return stored;
+}
+
+std::unique_ptr<Loader> Run::make_loader(Index steps) const {
+  return std::make_unique<Loader>(*records_, experiment_.train->info(), *sampler_, *experiment_.normaliser,
+                                  LoaderOptions{.replicas = replicas(),
+                                                .steps = {0, steps},
+                                                .prefetch = experiment_.config.data.prefetch,
+                                                .augmenter = experiment_.augmenter.get()});
+}
+
 TrainingResult Run::train(Observer& observer) {
   const Config& config = experiment_.config;
-  Loader loader(*records_, experiment_.train->info(), *sampler_, *experiment_.normaliser,
-                {.replicas = replicas(),
-                 .steps = {0, plan_.steps},
-                 .prefetch = config.data.prefetch,
-                 .augmenter = experiment_.augmenter.get()});
+  const std::unique_ptr<Loader> loader = make_loader(plan_.steps);
   Trainer trainer({.comm = comm_,
                    .plan = plan_,
                    .model = *experiment_.model,
                    .loss = *experiment_.loss,
                    .schedule = schedule_,
                    .strategy = *strategy_,
+                   .states = states_,
                    .team = team_,
-                   .loader = loader,
+                   .loader = *loader,
                    .sampler = *sampler_,
                    .validation = validation_.get(),
                    .test = test_.get(),
                    .observer = observer,
                    .reduction = config.distribute.reduction,
+                   .seed = experiment_.seed(),
                    .accumulate = config.train.accumulate,
                    .target_columns = experiment_.train->info().target_columns,
                    .log_every = config.run.log_every,
                    .evaluate_every = config.eval.every_epochs,
+                   .calibration_steps = config.eval.precise_bn,
+                   .calibration = [this](Index steps) { return make_loader(steps); },
                    .debug = config.debug});
   return trainer.run();
 }

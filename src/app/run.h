@@ -4,8 +4,10 @@
 #include <memory>
 
 #include "experiment.h"
+#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/communicator.h"
+#include "lockstep/dist/replica_states.h"
 #include "lockstep/dist/strategy.h"
 #include "lockstep/train/evaluation.h"
 #include "lockstep/train/trainer.h"
@@ -26,13 +28,15 @@ class Run {
   const Records& records() const { return *records_; }
 
   /// *Collective.* After initialise_weights() and load(). Trains to the end, or to the first bad number;
-  /// either way store() then holds the last good weights.
+  /// either way stored() then gives the last good weights.
   TrainingResult train(Observer& observer);
 
-  ParamStore store() { return {.layout = &experiment_.model->layout(), .values = strategy_->weights()}; }
+  /// *Collective.* Weights and running moments as they are now, as a model file holds them.
+  AlignedBuffer<Scalar> stored();
 
  private:
   std::unique_ptr<Evaluation> load_evaluation(const RecordSource* source, Split split);
+  std::unique_ptr<Loader> make_loader(Index steps) const;
   Range replicas() const { return plan_.dist.hosted[static_cast<std::size_t>(comm_.rank())]; }
 
   Communicator& comm_;
@@ -42,6 +46,7 @@ class Run {
   std::unique_ptr<Sampler> sampler_;
   ThreadTeam team_;
   std::unique_ptr<Strategy> strategy_;
+  ReplicaStates states_;
   std::unique_ptr<Records> records_;
   std::unique_ptr<Evaluation> validation_;  // may be null
   std::unique_ptr<Evaluation> test_;        // may be null

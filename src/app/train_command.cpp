@@ -19,6 +19,7 @@
 #include "lockstep/report/metrics_file.h"
 #include "lockstep/report/progress_line.h"
 #include "lockstep/train/model_file.h"
+#include "lockstep/train/model_table.h"
 #include "lockstep/train/run_directory.h"
 #include "lockstep/train/trainer.h"
 #include "run.h"
@@ -49,12 +50,14 @@ class RunOutput final : public Observer {
 };
 
 // Rank 0: the directory, with what is known before the first step.
-RunDirectory prepare_directory(Config config, const RunPlan& plan) {
+RunDirectory prepare_directory(const Experiment& experiment, const RunPlan& plan) {
+  Config config = experiment.config;
   config.train.replicas = plan.sampling.replicas;  // so that the same run is repeated on any number of ranks
   RunDirectory directory = create_run_directory(config.run.dir);
   add_log_file(directory.log());
   write_file_atomically(directory.config(), to_toml(config, keys_without_effect(config, choices(config))));
-  write_file_atomically(directory.plan(), plan_table(std::span(&plan, 1)));
+  write_file_atomically(directory.plan(),
+                        model_table(*experiment.model) + "\n" + plan_table(std::span(&plan, 1)));
   return directory;
 }
 
@@ -134,7 +137,7 @@ int train_command(Communicator& comm, const CommandLine& line) {
   std::unique_ptr<Observer> observer = std::make_unique<SilentObserver>();
   agree(comm, [&] {
     if (comm.rank() != 0) return;
-    directory = prepare_directory(experiment.config, plan);
+    directory = prepare_directory(experiment, plan);
     observer = std::make_unique<RunOutput>(directory, experiment.config, plan);
   });
   announce(comm, plan);
@@ -160,8 +163,13 @@ int train_command(Communicator& comm, const CommandLine& line) {
   report_loaded(comm, plan, run.records());
 
   const auto save = [&] {
+    AlignedBuffer<Scalar> stored = run.stored();
+    const Model& model = *experiment.model;
     agree(comm, [&] {
-      if (comm.rank() == 0) save_model(directory.model(), run.store(), experiment.model->input());
+      if (comm.rank() == 0) {
+        save_model(directory.model(), {.layout = &model.stored_layout(), .values = stored.span()},
+                   model.input());
+      }
     });
   };
   try {

@@ -7,7 +7,7 @@ namespace lockstep {
 TrainedModel load_trained_model(const RunDirectory& directory, const Config& config) {
   TrainedModel trained;
   trained.model = std::make_unique<Model>(config.model, ModelFile(directory.model()).input());
-  trained.weights = AlignedBuffer<Scalar>(trained.model->layout().size);
+  trained.stored = AlignedBuffer<Scalar>(trained.model->stored_layout().size);
   load_model(directory.model(), trained.store());
   return trained;
 }

@@ -12,9 +12,10 @@ namespace lockstep {
 
 struct TrainedModel {
   std::unique_ptr<Model> model;
-  AlignedBuffer<Scalar> weights;
+  AlignedBuffer<Scalar> stored;  ///< the weights, then the running moments
 
-  ParamStore store() { return {.layout = &model->layout(), .values = weights.span()}; }
+  ParamStore store() { return {.layout = &model->stored_layout(), .values = stored.span()}; }
+  ModelValues values() const { return stored_values(*model, stored.span()); }
 };
 
 /// Errors: ConfigError, DataError.

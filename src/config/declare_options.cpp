@@ -140,6 +140,10 @@ void declare_model(OptionList& list, ModelOptions& model) {
       .if_not_given = "required";
   list.choice("model.init", model.init, "Random numbers that the weights start from",
               {"he", "xavier", "normal", "zero"});
+  list.option("model.batch_norm", model.batch_norm,
+              "Whose samples batch norm normalises with: local (the replica's own), averaged (the same, but "
+              "running moments of all replicas), sync (all replicas), group(G) (groups of G neighbouring "
+              "replicas)");
   list.option("model.init_std", model.init_std, "Standard deviation of the weights with init 'normal'",
               above(0));
 }
@@ -246,6 +250,10 @@ void declare_eval(OptionList& list, EvalOptions& eval) {
   list.option("eval.batch", eval.batch,
               "Samples evaluated at a time; changes memory, and of the loss the last digits",
               between(1, kMostBatch));
+  list.option("eval.precise_bn", eval.precise_bn,
+              "Training batches over which the running moments of batch norm are computed anew before each "
+              "evaluation and at the end; 0 keeps the moving average",
+              between(0, 1e6));
   list.option("eval.top_k", eval.top_k, "A guess counts in top-k when the label is among this many best",
               between(1, kMostWidth));
 }

@@ -9,9 +9,7 @@ namespace lockstep {
 namespace {
 
 PictureShape picture_shape(const Shape& features) {
-  const std::vector<Index>& dims = features.dims;
-  if (dims.size() == 2) return {.height = dims[0], .width = dims[1]};
-  if (dims.size() == 3) return {.height = dims[0], .width = dims[1], .channels = dims[2]};
+  if (const std::optional<PictureShape> picture = as_picture(features)) return *picture;
   throw ConfigError(
       fmt::format("data.augment changes pictures, of the shape height x width or height x width x channels, "
                   "but the records have the shape {}; remove data.augment",
@@ -22,12 +20,12 @@ PictureShape picture_shape(const Shape& features) {
 
 Augmenter::Augmenter(std::string_view text, const Shape& features, std::uint64_t seed) : seed_(seed) {
   const PictureShape shape = picture_shape(features);
-  const TextOption option{
+  const TermsOption option{
       .key = "data.augment", .name = "an augmentation name", .example = "crop(4) flip cutout(8)"};
-  for (const LayerSpec& spec : parse_model_text(text, option)) add(spec, shape);
+  for (const Term& spec : parse_terms(text, option)) add(spec, shape);
 }
 
-void Augmenter::add(const LayerSpec& spec, const PictureShape& shape) {
+void Augmenter::add(const Term& spec, const PictureShape& shape) {
   const AugmentationEntry& entry = find_entry(augmentation_catalog(), "augmentation", spec.name);
   if (!entry.after_normalising && !after_.empty()) {
     throw ConfigError(
@@ -35,7 +33,7 @@ void Augmenter::add(const LayerSpec& spec, const PictureShape& shape) {
                     "normalised picture; write it first",
                     spec.text));
   }
-  LayerArguments arguments(spec);
+  TermArguments arguments(spec);
   (entry.after_normalising ? after_ : before_).push_back(entry.make(arguments, shape));
   arguments.finish();
 }

@@ -4,11 +4,12 @@
 
 namespace lockstep {
 
-LocalGradients::LocalGradients(Reduction reduction, const Plan& plan, Index rank)
+LocalGradients::LocalGradients(Reduction reduction, const Plan& plan, Index rank, bool interleaved)
     : reduction_(reduction),
       replicas_(plan.replicas),
       local_(plan.hosted[static_cast<std::size_t>(rank)]),
       arena_size_(plan.gradient_size),
+      interleaved_(interleaved),
       lanes_(static_cast<std::size_t>(plan.threads)) {}
 
 std::size_t LocalGradients::take_arena(Lane& lane) {
@@ -35,7 +36,7 @@ GradientTarget LocalGradients::begin_replica(Index thread, Index replica) {
     lane.pieces.front().node.end = replica + 1;
     return {lane.arenas[lane.pieces.front().arena].span(), Write::kAdd};
   }
-  merge_lane(lane);
+  if (!interleaved_) merge_lane(lane);
   const std::size_t arena = take_arena(lane);
   lane.pieces.push_back({{replica, replica + 1}, arena});
   return {lane.arenas[arena].span(), Write::kReplace};

@@ -1,5 +1,7 @@
 #include "lockstep/nn/params.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,6 +9,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/random.h"
 
@@ -33,6 +36,9 @@ void initialise_tensor(const ParamInfo& param, std::span<Scalar> values, std::ui
       return fill_normal(values, random, normal_std);
     case Initialiser::kZero:
       std::ranges::fill(values, Scalar{0});
+      return;
+    case Initialiser::kOne:
+      std::ranges::fill(values, Scalar{1});
   }
 }
 
@@ -55,6 +61,16 @@ Index Layout::count() const {
   Index total = 0;
   for (const ParamInfo& param : params) total += param.shape.size();
   return total;
+}
+
+Range append(Layout& layout, ParamInfo param) {
+  param.range = {layout.size, layout.size + param.shape.size()};
+  layout.size = round_up(param.range.end, kAlignment);
+  if (layout.size > kMostScalars) {
+    throw ConfigError(fmt::format("the model has more than {} weights", kMostScalars));
+  }
+  layout.params.push_back(std::move(param));
+  return layout.params.back().range;
 }
 
 void initialise(const ParamStore& store, std::uint64_t seed, double normal_std) {

@@ -1,76 +1,206 @@
 #include "lockstep/nn/workspace.h"
 
+#include <algorithm>
 #include <cassert>
 
 namespace lockstep {
 namespace {
 
-// The last layer at or before `layer` that has memory of its own; -1 for the input.
-std::ptrdiff_t owner_of(const std::vector<ModelLayer>& layers, std::ptrdiff_t layer) {
-  while (layer >= 0 && layers[static_cast<std::size_t>(layer)].layer->only_reshapes()) --layer;
-  return layer;
+std::size_t at(Index number) {
+  return static_cast<std::size_t>(number);
 }
 
 }  // namespace
 
-Workspace::Workspace(const Model& model, Index max_rows, bool for_training) : model_(model) {
-  for (const ModelLayer& layer : model.layers()) {
-    const Index size = layer.layer->only_reshapes() ? 0 : max_rows * layer.out.size();
-    outputs_.emplace_back(size);
-    gradients_.emplace_back(for_training ? size : 0);
+Workspace::Workspace(const Model& model, Index max_rows, bool for_training,
+                     const std::vector<Index>& meetings)
+    : model_(model), rooms_(model.nodes().size()), sums_(model.nodes().size()) {
+  for (std::size_t i = 0; i < rooms_.size(); ++i) {
+    const ModelNode& node = model.nodes()[i];
+    Room& room = rooms_[i];
+    if (node.layer->only_reshapes()) {
+      const Index below = node.inputs.front();
+      owners_.push_back(below == kModelInput ? kModelInput : owners_[at(below)]);
+      continue;
+    }
+    owners_.push_back(static_cast<Index>(i));
+    room.output = AlignedBuffer<Scalar>(max_rows * node.out.size());
+    room.cache = AlignedBuffer<Scalar>(max_rows * node.layer->cache_size());
+    if (for_training) room.gradient = AlignedBuffer<Scalar>(max_rows * node.out.size());
+    if (const BatchStatistics* statistics = node.layer->statistics(); statistics != nullptr && for_training) {
+      const auto forward = at(statistics->forward_count());
+      const auto backward = at(statistics->backward_count());
+      sums_[i] = {std::vector<double>(forward), std::vector<double>(forward), std::vector<double>(backward),
+                  std::vector<double>(backward)};
+    }
+  }
+  for (const Index node : meetings) rooms_[at(node)].meets = true;
+  if (for_training) plan_gradients(max_rows);
+}
+
+// The first node on the way back writes the gradient of what it took; the others get room of their own, which
+// is added.
+void Workspace::plan_gradients(Index max_rows) {
+  std::vector<bool> written(rooms_.size(), false);
+  for (std::size_t i = rooms_.size(); i-- > 0;) {
+    const ModelNode& node = model_.nodes()[i];
+    if (node.layer->only_reshapes()) continue;
+    rooms_[i].scratch.resize(node.inputs.size());
+    for (std::size_t j = 0; j < node.inputs.size(); ++j) {
+      const Index owner = node.inputs[j] == kModelInput ? kModelInput : owners_[at(node.inputs[j])];
+      if (owner == kModelInput) continue;
+      if (written[at(owner)]) rooms_[i].scratch[j] = AlignedBuffer<Scalar>(max_rows * node.in[j].size());
+      written[at(owner)] = true;
+    }
   }
 }
 
-ConstMatrix Workspace::output(std::size_t layer, const ConstMatrix& x) const {
-  const std::ptrdiff_t owner = owner_of(model_.layers(), static_cast<std::ptrdiff_t>(layer));
-  const Index columns = model_.layers()[layer].out.size();
-  return {owner < 0 ? x.data() : outputs_[static_cast<std::size_t>(owner)].data(), rows_, columns};
+void Workspace::begin(const Pass& pass) {
+  rows_ = pass.x.rows();
+  x_ = pass.x.data();
+  values_ = pass.values;
+  batch_ = pass.batch;
 }
 
-ConstMatrix Workspace::forward(std::span<const Scalar> weights, const ConstMatrix& x) {
-  rows_ = x.rows();
-  const auto& layers = model_.layers();
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    if (layers[i].layer->only_reshapes()) continue;
-    const ConstMatrix in = i == 0 ? x : output(i - 1, x);
-    layers[i].layer->forward({.x = in,
-                              .params = part(weights, layers[i].params),
-                              .y = Matrix(outputs_[i].data(), rows_, layers[i].out.size())});
+ConstMatrix Workspace::forward(const Pass& pass) {
+  begin(pass);
+  forward({0, static_cast<Index>(rooms_.size())});
+  return outputs();
+}
+
+const Scalar* Workspace::output_data(Index node) const {
+  const Index owner = node == kModelInput ? kModelInput : owners_[at(node)];
+  return owner == kModelInput ? x_ : rooms_[at(owner)].output.data();
+}
+
+ConstMatrix Workspace::outputs() const {
+  const Index last = static_cast<Index>(rooms_.size()) - 1;
+  return {output_data(last), rows_, model_.output().size()};
+}
+
+void Workspace::gather_inputs(const ModelNode& node) {
+  inputs_.clear();
+  for (std::size_t j = 0; j < node.inputs.size(); ++j) {
+    inputs_.emplace_back(output_data(node.inputs[j]), rows_, node.in[j].size());
   }
-  return output(layers.size() - 1, x);
+}
+
+void Workspace::measure_forward(Index number) {
+  const ModelNode& node = model_.node(number);
+  gather_inputs(node);
+  node.layer->statistics()->forward_sums(inputs_.front(), values_.state, sums(number).own_forward);
+}
+
+void Workspace::forward(Range nodes) {
+  for (Index i = nodes.begin; i < nodes.end; ++i) {
+    const ModelNode& node = model_.node(i);
+    if (node.layer->only_reshapes()) continue;
+    if (batch_.training && node.layer->statistics() != nullptr && !rooms_[at(i)].meets) {
+      measure_forward(i);
+      sums(i).forward = sums(i).own_forward;
+    }
+    run_forward(i);
+  }
+}
+
+void Workspace::run_forward(Index number) {
+  const ModelNode& node = model_.node(number);
+  Room& room = rooms_[at(number)];
+  gather_inputs(node);
+  Matrix y(room.output.data(), rows_, node.out.size());
+  const std::span<const double> sums =
+      batch_.training ? std::span<const double>(sums_[at(number)].forward) : std::span<const double>();
+  node.layer->forward({.inputs = inputs_,
+                       .weights = values_.weights,
+                       .state = values_.state,
+                       .sums = sums,
+                       .cache = part(room.cache.span(), {0, rows_ * node.layer->cache_size()}),
+                       .batch = batch_,
+                       .y = y});
 }
 
 Matrix Workspace::output_gradient() {
-  const auto last = static_cast<std::ptrdiff_t>(model_.layers().size()) - 1;
-  const std::ptrdiff_t owner = owner_of(model_.layers(), last);
-  assert(owner >= 0);
-  return {gradients_[static_cast<std::size_t>(owner)].data(), rows_, model_.output().size()};
+  const Index owner = owners_.back();
+  assert(owner != kModelInput);
+  return {rooms_[at(owner)].gradient.data(), rows_, model_.output().size()};
 }
 
-void Workspace::backward(std::span<const Scalar> weights, const ConstMatrix& x, std::span<Scalar> gradient,
-                         Write write, const LayerDone& done) {
-  const auto& layers = model_.layers();
-  for (std::size_t i = layers.size(); i-- > 0;) {
-    const ModelLayer& layer = layers[i];
-    if (layer.layer->only_reshapes()) continue;
-    const std::ptrdiff_t below = owner_of(layers, static_cast<std::ptrdiff_t>(i) - 1);
-    Scalar* dx_memory = below < 0 ? nullptr : gradients_[static_cast<std::size_t>(below)].data();
-    Matrix dx(dx_memory, rows_, layer.in.size());
-    layer.layer->backward({.x = i == 0 ? x : output(i - 1, x),
-                           .y = output(i, x),
-                           .dy = ConstMatrix(gradients_[i].data(), rows_, layer.out.size()),
-                           .params = part(weights, layer.params),
-                           .dx = below < 0 ? nullptr : &dx,
-                           .dparams = part(gradient, layer.params),
-                           .write = write});
-    if (done && !layer.params.empty()) done(static_cast<Index>(i));
+void Workspace::backward(std::span<Scalar> gradient, Write write, const LayerDone& done) {
+  backward({0, static_cast<Index>(rooms_.size())}, gradient, write, done);
+}
+
+void Workspace::backward(Range nodes, std::span<Scalar> gradient, Write write, const LayerDone& done) {
+  if (nodes.end == static_cast<Index>(rooms_.size()) && write == Write::kReplace) zero_shared(gradient);
+  for (Index i = nodes.end - 1; i >= nodes.begin; --i) {
+    const ModelNode& node = model_.node(i);
+    if (node.layer->only_reshapes()) continue;
+    if (node.layer->statistics() != nullptr && !rooms_[at(i)].meets) {
+      measure_backward(i);
+      sums(i).backward = sums(i).own_backward;
+    }
+    run_backward(i, gradient, write);
+    if (done && !node.params.empty()) done(i);
   }
 }
 
-std::optional<Index> Workspace::first_bad_layer() const {
-  for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    const Index used = outputs_[i].size() == 0 ? 0 : rows_ * model_.layers()[i].out.size();
-    if (!all_finite(part(outputs_[i].span(), {0, used}))) return static_cast<Index>(i);
+// Gradients of a tensor that two nodes share meet in its place: both add.
+void Workspace::zero_shared(std::span<Scalar> gradient) {
+  for (const ModelNode& node : model_.nodes()) {
+    if (node.shares) std::ranges::fill(part(gradient, node.params), Scalar{0});
+  }
+}
+
+void Workspace::measure_backward(Index number) {
+  const ModelNode& node = model_.node(number);
+  gather_inputs(node);
+  const ConstMatrix dy(rooms_[at(number)].gradient.data(), rows_, node.out.size());
+  NodeSums& own = sums(number);
+  node.layer->statistics()->backward_sums(
+      {.x = inputs_.front(), .dy = dy, .state = values_.state, .sums = own.forward}, own.own_backward);
+}
+
+void Workspace::run_backward(Index number, std::span<Scalar> gradient, Write write) {
+  const ModelNode& node = model_.node(number);
+  Room& room = rooms_[at(number)];
+  gather_inputs(node);
+  dinputs_.clear();
+  wanted_dinputs_.clear();
+  dinputs_.reserve(node.inputs.size());
+  for (std::size_t j = 0; j < node.inputs.size(); ++j) {
+    const Index owner = node.inputs[j] == kModelInput ? kModelInput : owners_[at(node.inputs[j])];
+    Scalar* memory = owner == kModelInput ? nullptr : rooms_[at(owner)].gradient.data();
+    if (room.scratch[j].size() > 0) memory = room.scratch[j].data();
+    dinputs_.emplace_back(memory, rows_, node.in[j].size());
+    wanted_dinputs_.push_back(owner == kModelInput ? nullptr : &dinputs_.back());
+  }
+  const ConstMatrix y(room.output.data(), rows_, node.out.size());
+  const ConstMatrix dy(room.gradient.data(), rows_, node.out.size());
+  const NodeSums& sums = sums_[at(number)];
+  node.layer->backward({.inputs = inputs_,
+                        .y = y,
+                        .dy = dy,
+                        .weights = values_.weights,
+                        .state = values_.state,
+                        .sums = sums.forward,
+                        .own_back_sums = sums.own_backward,
+                        .back_sums = sums.backward,
+                        .cache = part(std::span<const Scalar>(room.cache.span()),
+                                      {0, rows_ * node.layer->cache_size()}),
+                        .dinputs = wanted_dinputs_,
+                        .gradient = gradient,
+                        .write = node.shares ? Write::kAdd : write});
+  for (std::size_t j = 0; j < node.inputs.size(); ++j) {
+    if (room.scratch[j].size() == 0) continue;
+    const Range used{0, rows_ * node.in[j].size()};
+    add(part(rooms_[at(owners_[at(node.inputs[j])])].gradient.span(), used),
+        part(std::span<const Scalar>(room.scratch[j].span()), used));
+  }
+}
+
+std::optional<Index> Workspace::first_bad_node() const {
+  for (std::size_t i = 0; i < rooms_.size(); ++i) {
+    const Index used = rooms_[i].output.size() == 0 ? 0 : rows_ * model_.nodes()[i].out.size();
+    if (!all_finite(part(rooms_[i].output.span(), {0, used}))) return static_cast<Index>(i);
   }
   return std::nullopt;
 }

@@ -48,20 +48,20 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
   block_sums_.resize(static_cast<std::size_t>(local_blocks_.size() * kColumns));
 }
 
-EvalMetrics Evaluation::run(std::span<const Scalar> weights) {
+EvalMetrics Evaluation::run(const ModelValues& values) {
   const Stopwatch watch;
   context_.team.run([&](int thread) {
     Lane& lane = lanes_[static_cast<std::size_t>(thread)];
     std::ranges::fill(lane.confusion, 0);
     const Range mine = split_evenly(local_blocks_.size(), context_.team.size(), thread);
-    for (Index i = mine.begin; i < mine.end; ++i) run_block(lane, weights, local_blocks_.begin + i);
+    for (Index i = mine.begin; i < mine.end; ++i) run_block(lane, values, local_blocks_.begin + i);
   });
   EvalMetrics metrics = combine();
   metrics.seconds = watch.seconds();
   return metrics;
 }
 
-void Evaluation::run_block(Lane& lane, std::span<const Scalar> weights, Index block) {
+void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block) {
   const Index begin = block * rows_;
   const Index rows = std::min(rows_, info_.rows - begin);
   lane.ids.resize(static_cast<std::size_t>(rows));
@@ -72,7 +72,8 @@ void Evaluation::run_block(Lane& lane, std::span<const Scalar> weights, Index bl
   context_.normaliser.apply(x);
 
   const ConstMatrix right(targets.data(), targets.rows(), targets.cols());
-  const ConstMatrix outputs = lane.workspace.forward(weights, ConstMatrix(x.data(), x.rows(), x.cols()));
+  const ConstMatrix outputs =
+      lane.workspace.forward({.values = values, .x = ConstMatrix(x.data(), x.rows(), x.cols()), .batch = {}});
   double* sums = block_sums_.data() + (block - local_blocks_.begin) * kColumns;
   sums[0] = static_cast<double>(rows);
   sums[1] = context_.loss.evaluate(outputs, right, nullptr);

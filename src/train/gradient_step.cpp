@@ -1,150 +1,222 @@
 #include "lockstep/train/gradient_step.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
-#include <limits>
-
-#include "lockstep/base/timer.h"
 
 namespace lockstep {
-namespace {
-
-constexpr Index kNothingDone = std::numeric_limits<Index>::max();
-constexpr Index kAllDone = -1;
-
-}  // namespace
 
 GradientStep::GradientStep(const GradientStepContext& context)
     : context_(context),
-      gradients_(context.reduction, context.plan, context.comm.rank()),
-      tallies_(static_cast<std::size_t>(
-          context.plan.hosted[static_cast<std::size_t>(context.comm.rank())].size())) {
-  const Index rows = (context.most_rows + context.accumulate - 1) / context.accumulate;
-  for (Index thread = 0; thread < context.plan.threads; ++thread) {
-    lanes_.push_back(std::make_unique<Lane>(context.model, rows));
+      hosted_(context.plan.hosted[static_cast<std::size_t>(context.comm.rank())]),
+      nodes_(static_cast<Index>(context.model.nodes().size())),
+      meetings_(context.model.meetings(context.plan.replicas)),
+      gradients_(context.reduction, context.plan, context.comm.rank(), together()),
+      sender_(context.comm, context.plan, context.strategy, gradients_),
+      tallies_(static_cast<std::size_t>(hosted_.size())) {
+  const Index replicas = context.plan.replicas;
+  for (Index i = 0; i < nodes_; ++i) {
+    const BatchStatistics* statistics = context.model.node(i).layer->statistics();
+    if (statistics == nullptr) continue;
+    if (std::ranges::find(meetings_, i) == meetings_.end()) {
+      own_statistics_.push_back(i);
+      continue;
+    }
+    const auto scope = [mode = statistics->mode(), replicas](Index replica) {
+      return mode.normalised_with(replica, replicas);
+    };
+    forward_sums_.push_back(ScopeSums(context.comm, context.plan, {{statistics->forward_count(), scope}}));
+    backward_sums_.push_back(ScopeSums(context.comm, context.plan, {{statistics->backward_count(), scope}}));
   }
+  const Index rows = (context.most_rows + context.accumulate - 1) / context.accumulate;
+  const Index rooms = together() ? hosted_.size() : context.plan.threads;
+  for (Index i = 0; i < rooms; ++i) {
+    workspaces_.push_back(std::make_unique<Workspace>(context.model, rows, true, meetings_));
+  }
+  for (Index i = hosted_.begin; i < hosted_.end; ++i) replicas_.push_back({.number = i});
 }
 
 void GradientStep::run(const StepBatch& batch, bool measure_waiting) {
-  buckets_sent_ = 0;
-  measure_waiting_ = measure_waiting && context_.comm.size() > 1;
-  time_ = {};
   gradients_.begin_step();
+  context_.states.begin_step();
+  sender_.begin_step(measure_waiting);
   std::ranges::fill(tallies_, Tally{});
-  for (const auto& lane : lanes_) lane->at_layer = kNothingDone;
-  context_.team.run([&](int thread) { run_thread(thread, batch); });
-  send_ready_buckets();
+  begin(batch);
+  walk(true);
+  sender_.send_ready(0);
 }
 
-void GradientStep::run_thread(Index thread, const StepBatch& batch) {
-  const Range mine = context_.plan.thread_replicas(context_.comm.rank(), thread);
-  const Index first = context_.plan.hosted[static_cast<std::size_t>(context_.comm.rank())].begin;
-  const auto batch_of = [&](Index replica) -> const ReplicaBatch& {
-    return batch.replicas[static_cast<std::size_t>(replica - first)];
-  };
-  Index last = mine.end - 1;
-  while (last >= mine.begin && batch_of(last).rows == 0) --last;
-  for (Index replica = mine.begin; replica <= last; ++replica) {
-    if (batch_of(replica).rows > 0) run_replica(thread, batch_of(replica), replica, replica == last);
-  }
-  layer_done(thread, kAllDone);
+void GradientStep::measure(const StepBatch& batch) {
+  begin(batch);
+  walk(false);
 }
 
-void GradientStep::run_replica(Index thread, const ReplicaBatch& batch, Index replica, bool last) {
-  Lane& lane = *lanes_[static_cast<std::size_t>(thread)];
-  GradientTarget target = gradients_.begin_replica(thread, replica);
-  const Index parts = std::min(context_.accumulate, batch.rows);
-  const Index first = context_.plan.hosted[static_cast<std::size_t>(context_.comm.rank())].begin;
-  for (Index i = 0; i < parts; ++i) {
-    LayerDone done;
-    if (last && i + 1 == parts) done = [this, thread](Index layer) { layer_done(thread, layer); };
-    const Tally tally = run_part(lane, batch, split_evenly(batch.rows, parts, i), target, done);
-    tallies_[static_cast<std::size_t>(replica - first)].add(tally);
-    target.write = Write::kAdd;
+void GradientStep::begin(const StepBatch& batch) {
+  step_ = batch.step;
+  for (Replica& replica : replicas_) {
+    replica.batch = &batch.replicas[local(replica)];
+    replica.rows = {0, replica.batch->rows};
   }
 }
 
-Tally GradientStep::run_part(Lane& lane, const ReplicaBatch& batch, Range rows, const GradientTarget& target,
-                             const LayerDone& done) {
+void GradientStep::walk(bool backward) {
+  if (together()) {
+    for (Index part = 0; part < context_.accumulate; ++part) run_together(part, backward);
+    return;
+  }
+  for_each_replica(
+      [&](Index thread, Replica& replica, bool last) { run_apart(thread, replica, last, backward); });
+  for (Index thread = 0; backward && thread < context_.plan.threads; ++thread) {
+    sender_.node_done(thread, BucketSender::kPastAll);
+  }
+}
+
+// Each thread takes those of its replicas that have samples, in order.
+void GradientStep::for_each_replica(const ReplicaWork& work) {
+  context_.team.run([&](int thread) {
+    const Range mine = context_.plan.thread_replicas(context_.comm.rank(), thread);
+    const std::span<Replica> replicas = std::span(replicas_).subspan(
+        static_cast<std::size_t>(mine.begin - hosted_.begin), static_cast<std::size_t>(mine.size()));
+    auto left = std::ranges::count_if(replicas, [](const Replica& replica) { return !replica.rows.empty(); });
+    for (Replica& replica : replicas) {
+      if (!replica.rows.empty()) work(thread, replica, --left == 0);
+    }
+  });
+}
+
+Workspace& GradientStep::room(Index thread, const Replica& replica) {
+  return *workspaces_[together() ? local(replica) : static_cast<std::size_t>(thread)];
+}
+
+void GradientStep::start_pass(Workspace& workspace, const Replica& replica) const {
   const Index columns = context_.model.input().size();
-  const ConstMatrix x(batch.features.data() + rows.begin * columns, rows.size(), columns);
-  const ConstMatrix targets(batch.targets.data() + rows.begin * context_.target_columns, rows.size(),
-                            context_.target_columns);
-  const std::span<const Scalar> weights = context_.strategy.weights();
-  const ConstMatrix outputs = lane.workspace.forward(weights, x);
-  Matrix gradient = lane.workspace.output_gradient();
-  Tally tally{.samples = static_cast<double>(rows.size())};
+  const Scalar* x = replica.batch->features.data() + replica.rows.begin * columns;
+  workspace.begin({.values = {context_.strategy.weights(), context_.states.of(replica.number)},
+                   .x = ConstMatrix(x, replica.rows.size(), columns),
+                   .batch = {.training = true,
+                             .seed = context_.seed,
+                             .step = step_,
+                             .replica = replica.number,
+                             .first_row = replica.rows.begin}});
+}
+
+void GradientStep::evaluate_loss(Workspace& workspace, const Replica& replica) {
+  const Index columns = context_.target_columns;
+  const ConstMatrix targets(replica.batch->targets.data() + replica.rows.begin * columns, replica.rows.size(),
+                            columns);
+  const ConstMatrix outputs = workspace.outputs();
+  Matrix gradient = workspace.output_gradient();
+  Tally tally{.samples = static_cast<double>(replica.rows.size())};
   tally.loss = context_.loss.evaluate(outputs, targets, &gradient);
   tally.correct = count_correct(context_.loss.targets(), outputs, targets);
+  tallies_[local(replica)].add(tally);
   // Before backward: the loss leaves with the first bucket.
-  Scalar& loss_sum = target.arena[static_cast<std::size_t>(context_.plan.loss_place)];
-  loss_sum = (target.write == Write::kAdd ? loss_sum : 0) + static_cast<Scalar>(tally.loss);
-  lane.workspace.backward(weights, x, target.arena, target.write, done);
-  return tally;
+  Scalar& loss_sum = replica.target.arena[static_cast<std::size_t>(context_.plan.loss_place)];
+  loss_sum = (replica.target.write == Write::kAdd ? loss_sum : 0) + static_cast<Scalar>(tally.loss);
 }
 
-void GradientStep::layer_done(Index thread, Index layer) {
-  lanes_[static_cast<std::size_t>(thread)]->at_layer.store(layer, std::memory_order_release);
-  if (thread == 0) send_ready_buckets();
+void GradientStep::add_own_sums(Workspace& workspace, Index replica) {
+  for (const Index node : own_statistics_) context_.states.add(replica, node, workspace.sums(node).forward);
 }
 
-// Thread 0 alone talks to other ranks. Buckets leave in the order of the plan, each once every thread is past
-// it.
-void GradientStep::send_ready_buckets() {
-  Index slowest = kAllDone;
-  for (const auto& lane : lanes_) slowest = std::max(slowest, lane->at_layer.load(std::memory_order_acquire));
-  const std::vector<Bucket>& buckets = context_.plan.buckets;
-  while (buckets_sent_ < buckets.size() && slowest <= buckets[buckets_sent_].layer) {
-    if (measure_waiting_ && buckets_sent_ + 1 == buckets.size()) {
-      const Stopwatch wait;
-      context_.comm.barrier();
-      time_.waiting = wait.seconds();
-      time_.exchange += *time_.waiting;
-    }
-    const Bucket& bucket = buckets[buckets_sent_++];
-    const PartialGrads& partial = gradients_.combine(bucket.range);
-    const Stopwatch sending;
-    context_.strategy.bucket_ready(bucket, partial);
-    time_.exchange += sending.seconds();
-  }
-  const Stopwatch progressing;
-  context_.strategy.progress();
-  time_.exchange += progressing.seconds();
-}
-
-std::string GradientStep::find_bad_number(const StepBatch& batch) {
-  const Index first = context_.plan.hosted[static_cast<std::size_t>(context_.comm.rank())].begin;
-  for (std::size_t i = 0; i < batch.replicas.size(); ++i) {
-    if (batch.replicas[i].rows == 0) continue;
-    std::string found = check_replica(*lanes_.front(), batch.replicas[i], first + static_cast<Index>(i));
-    if (!found.empty()) return found;
-  }
-  return "";
-}
-
-std::string GradientStep::check_replica(Lane& lane, const ReplicaBatch& batch, Index replica) {
-  AlignedBuffer<Scalar> arena(context_.plan.gradient_size);
-  const Index parts = std::min(context_.accumulate, batch.rows);
+void GradientStep::run_apart(Index thread, Replica& replica, bool last, bool backward) {
+  Workspace& workspace = room(thread, replica);
+  if (backward) replica.target = gradients_.begin_replica(thread, replica.number);
+  const Index parts = std::min(context_.accumulate, replica.batch->rows);
   for (Index i = 0; i < parts; ++i) {
-    const Tally tally =
-        run_part(lane, batch, split_evenly(batch.rows, parts, i), {arena.span(), Write::kReplace}, {});
-    if (const std::optional<Index> layer = lane.workspace.first_bad_layer()) {
-      return fmt::format("replica {}: {} gives a value that is not finite", replica,
-                         context_.model.layers()[static_cast<std::size_t>(*layer)].title);
-    }
-    const auto rows = static_cast<Scalar>(tally.samples);
-    const std::array loss{static_cast<Scalar>(tally.loss)};
-    if (!all_finite(loss)) return fmt::format("replica {}: the loss itself is not finite", replica);
-    for (const ParamInfo& param : context_.model.layout().params) {
-      if (all_within(part(std::span<const Scalar>(arena.span()), param.range), kMostGradient * rows))
-        continue;
-      return fmt::format("replica {}: the gradient of {} ({}) is not finite or beyond 1e18", replica,
-                         param.name, context_.model.layers()[static_cast<std::size_t>(param.layer)].title);
+    replica.rows = split_evenly(replica.batch->rows, parts, i);
+    start_pass(workspace, replica);
+    workspace.forward({0, nodes_});
+    add_own_sums(workspace, replica.number);
+    if (!backward) continue;
+    evaluate_loss(workspace, replica);
+    LayerDone done;
+    if (last && i + 1 == parts) done = [&](Index node) { sender_.node_done(thread, node); };
+    workspace.backward(replica.target.arena, replica.target.write, done);
+    replica.target.write = Write::kAdd;
+  }
+}
+
+void GradientStep::run_together(Index part, bool backward) {
+  for (Replica& replica : replicas_) {
+    replica.rows = split_evenly(replica.batch->rows, context_.accumulate, part);
+  }
+  walk_forward();
+  if (!backward) return;
+  if (part == 0) start_targets();
+  walk_back(part + 1 == context_.accumulate);
+}
+
+void GradientStep::walk_forward() {
+  for (std::size_t i = 0; i <= meetings_.size(); ++i) {
+    const Range nodes{i == 0 ? 0 : meetings_[i - 1], i == meetings_.size() ? nodes_ : meetings_[i]};
+    for_each_replica([&](Index thread, Replica& replica, bool) {
+      Workspace& workspace = room(thread, replica);
+      if (i == 0) start_pass(workspace, replica);
+      workspace.forward(nodes);
+      if (i < meetings_.size()) {
+        workspace.measure_forward(nodes.end);
+      } else {
+        add_own_sums(workspace, replica.number);
+      }
+    });
+    if (i < meetings_.size()) meet(i, true);
+  }
+}
+
+void GradientStep::start_targets() {
+  for (Index thread = 0; thread < context_.plan.threads; ++thread) {
+    const Range mine = context_.plan.thread_replicas(context_.comm.rank(), thread);
+    for (Index number = mine.begin; number < mine.end; ++number) {
+      Replica& replica = replicas_[static_cast<std::size_t>(number - hosted_.begin)];
+      if (!replica.rows.empty()) replica.target = gradients_.begin_replica(thread, number);
     }
   }
-  return "";
+}
+
+// A bucket leaves between the same two meetings on all ranks: collectives keep one order.
+void GradientStep::walk_back(bool last_part) {
+  for (Index thread = 0; last_part && thread < context_.plan.threads; ++thread) {
+    const Range mine = context_.plan.thread_replicas(context_.comm.rank(), thread);
+    const auto idle = [&](const Replica& replica) {
+      return !mine.contains(replica.number) || replica.rows.empty();
+    };
+    if (std::ranges::all_of(replicas_, idle)) sender_.node_done(thread, BucketSender::kPastAll, nodes_);
+  }
+  for (std::size_t i = meetings_.size() + 1; i-- > 0;) {
+    const bool outputs = i == meetings_.size();
+    const Range nodes{i == 0 ? 0 : meetings_[i - 1] + 1, outputs ? nodes_ : meetings_[i] + 1};
+    for_each_replica([&](Index thread, Replica& replica, bool last) {
+      Workspace& workspace = room(thread, replica);
+      if (outputs) evaluate_loss(workspace, replica);
+      LayerDone done;
+      if (last_part && last) done = [&](Index node) { sender_.node_done(thread, node, nodes.begin); };
+      workspace.backward(nodes, replica.target.arena, replica.target.write, done);
+      if (i > 0) workspace.measure_backward(meetings_[i - 1]);
+    });
+    if (last_part) sender_.send_ready(nodes.begin);
+    if (i > 0) meet(i - 1, false);
+  }
+  for (Replica& replica : replicas_) replica.target.write = Write::kAdd;
+}
+
+void GradientStep::meet(std::size_t meeting, bool forward) {
+  ScopeSums& sums = (forward ? forward_sums_ : backward_sums_)[meeting];
+  const Index node = meetings_[meeting];
+  const auto columns = static_cast<std::size_t>(sums.columns());
+  const auto row = [&](const Replica& replica) {
+    return std::span(rows_).subspan(local(replica) * columns, columns);
+  };
+  rows_.assign(replicas_.size() * columns, 0.0);
+  for (const Replica& replica : replicas_) {
+    if (replica.rows.empty()) continue;
+    const NodeSums& own = workspaces_[local(replica)]->sums(node);
+    std::ranges::copy(forward ? own.own_forward : own.own_backward, row(replica).begin());
+  }
+  sums.combine(rows_);
+  for (const Replica& replica : replicas_) {
+    NodeSums& all = workspaces_[local(replica)]->sums(node);
+    std::ranges::copy(row(replica), (forward ? all.forward : all.backward).begin());
+    if (forward) context_.states.add(replica.number, node, row(replica));
+  }
 }
 
 }  // namespace lockstep

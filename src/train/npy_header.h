@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "lockstep/nn/shape.h"
+#include "lockstep/math/shape.h"
 
 namespace lockstep {
 

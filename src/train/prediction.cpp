@@ -89,33 +89,34 @@ Range Prediction::share(Index round, Index rank) const {
   return {std::min(begin, rows_), std::min(begin + share_rows_, rows_)};
 }
 
-void Prediction::run(std::span<const Scalar> weights, const Sink& sink) {
+void Prediction::run(const ModelValues& values, const Sink& sink) {
   for (Index round = 0; share(round, 0).begin < rows_; ++round) {
-    predict_share(weights, share(round, context_.comm.rank()));
+    predict_share(values, share(round, context_.comm.rank()));
     collect(round, sink);
   }
 }
 
-void Prediction::predict_share(std::span<const Scalar> weights, Range rows) {
+void Prediction::predict_share(const ModelValues& values, Range rows) {
   context_.team.run([&](int thread) {
     const Range block =
         intersect({rows.begin + thread * context_.batch, rows.begin + (thread + 1) * context_.batch}, rows);
     if (block.empty()) return;
     Scalar* first = results_.front().data() + (block.begin - rows.begin) * columns_.size();
     Matrix predictions(first, block.size(), columns_.size());
-    predict_block(lanes_[static_cast<std::size_t>(thread)], weights, block, predictions);
+    predict_block(lanes_[static_cast<std::size_t>(thread)], values, block, predictions);
   });
 }
 
-void Prediction::predict_block(Lane& lane, std::span<const Scalar> weights, Range rows, Matrix& predictions) {
+void Prediction::predict_block(Lane& lane, const ModelValues& values, Range rows, Matrix& predictions) {
   const std::span<Index> ids = std::span(lane.ids).first(static_cast<std::size_t>(rows.size()));
   for (Index row = rows.begin; row < rows.end; ++row) ids[static_cast<std::size_t>(row - rows.begin)] = row;
   Matrix x(lane.features.data(), rows.size(), context_.model.input().size());
   Matrix no_targets(nullptr, rows.size(), 0);
   records_->gather(ids, x, no_targets);
   context_.normaliser.apply(x);
-  predict_rows(context_.targets, lane.workspace.forward(weights, ConstMatrix(x.data(), x.rows(), x.cols())),
-               predictions);
+  const ConstMatrix outputs =
+      lane.workspace.forward({.values = values, .x = ConstMatrix(x.data(), x.rows(), x.cols()), .batch = {}});
+  predict_rows(context_.targets, outputs, predictions);
 }
 
 void Prediction::collect(Index round, const Sink& sink) {

@@ -42,8 +42,9 @@ Index run_steps(const TrainOptions& train, const EpochPlan& epoch, Index batch) 
 }
 
 // Most arenas that one thread holds at a time; see LocalGradients.
-Index most_arenas(const Plan& plan, Reduction reduction) {
+Index most_arenas(const Plan& plan, Reduction reduction, bool together) {
   if (reduction == Reduction::kNative) return 1;
+  if (together) return plan.thread_replicas(0, 0).size();
   Index most = 1;
   for (Index thread = 0; thread < plan.threads; ++thread) {
     const Range mine = plan.thread_replicas(0, thread);
@@ -85,16 +86,19 @@ MemoryPlan plan_memory(const RunPlanRequest& request, const RunPlan& plan) {
   const Index batch = (plan.sampling.global_batch + plan.sampling.replicas - 1) / plan.sampling.replicas;
   const Index micro = (batch + request.train.accumulate - 1) / request.train.accumulate;
   const bool ordered = request.distribute.reduction == Reduction::kOrdered;
+  const bool together = !request.model.meetings(plan.sampling.replicas).empty();
 
   MemoryPlan memory;
-  memory.weights = request.model.layout().size * kScalarBytes;
-  memory.optimizer = memory.weights * request.optimizer_slots;
-  memory.gradients = arena * plan.dist.threads * most_arenas(plan.dist, request.distribute.reduction);
+  const Index state = request.model.state_layout().size * kScalarBytes;
+  memory.weights = request.model.layout().size * kScalarBytes + state * (hosted + 1);
+  memory.optimizer = request.model.layout().size * kScalarBytes * request.optimizer_slots;
+  memory.gradients =
+      arena * plan.dist.threads * most_arenas(plan.dist, request.distribute.reduction, together);
   if (ordered && plan.dist.world > 1) {
     const Index foreign = plan.sampling.replicas - hosted;  // at most: one node for each replica elsewhere
     memory.gradients += arena + arena * foreign / plan.dist.world;
   }
-  memory.activations = plan.dist.threads * micro * request.model.activation_bytes();
+  memory.activations = (together ? hosted : plan.dist.threads) * micro * request.model.activation_bytes();
   const Index held = make_sampler(plan.sampling)->needed(plan.dist.hosted.front());
   const Index sample_bytes = (request.model.input().size() + request.target_columns) * kScalarBytes;
   memory.data = held * request.record_bytes + hosted * batch * sample_bytes * (request.data.prefetch + 1);
@@ -145,8 +149,8 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   plan.gradient_bytes = plan.dist.gradient_size * kScalarBytes;
   plan.sent_bytes = sent_bytes(plan, request.distribute.reduction);
   plan.memory = plan_memory(request, plan);
-  plan.model_file_bytes = plan.parameters * kScalarBytes;
-  plan.checkpoint_bytes = plan.model_file_bytes * (1 + request.optimizer_slots);
+  plan.model_file_bytes = request.model.stored_layout().count() * kScalarBytes;
+  plan.checkpoint_bytes = plan.model_file_bytes + plan.parameters * kScalarBytes * request.optimizer_slots;
   return plan;
 }
 

@@ -21,8 +21,10 @@ GradientStepContext gradient_context(const TrainingContext& context) {
           .model = context.model,
           .loss = context.loss,
           .strategy = context.strategy,
+          .states = context.states,
           .team = context.team,
           .reduction = context.reduction,
+          .seed = context.seed,
           .accumulate = context.accumulate,
           .most_rows = context.sampler.largest_count(),
           .target_columns = context.target_columns};
@@ -38,6 +40,7 @@ Trainer::Trainer(const TrainingContext& context)
 
 TrainingResult Trainer::run() {
   context_.strategy.start();
+  context_.states.start();
   for (Index step = 0; step < context_.plan.steps; ++step) {
     run_step(step);
     const Index done = step + 1;
@@ -46,6 +49,7 @@ TrainingResult Trainer::run() {
     if (!last) evaluate_if_due(done);
   }
   const Index steps = context_.plan.steps;
+  recompute_moments();
   if (context_.validation != nullptr) last_evaluation_ = evaluate(*context_.validation, steps);
   if (context_.test != nullptr) last_evaluation_ = evaluate(*context_.test, steps);
   const Progress progress = context_.plan.before(steps);
@@ -77,6 +81,7 @@ void Trainer::run_step(Index step) {
                                 .samples = context_.sampler.step_samples(step),
                                 .lr = context_.schedule.lr(context_.plan.before(step))});
   if (!outcome.applied) stop_on_bad_number(batch, step, outcome.mean_loss);
+  context_.states.update(BatchStatistics::Update::kMove);
 
   for (std::size_t i = 0; i < tallies_.size(); ++i) tallies_[i].add(gradients_.tallies()[i]);
   const double seconds = whole.seconds();
@@ -114,14 +119,26 @@ void Trainer::evaluate_if_due(Index steps_done) {
   const auto due = static_cast<Index>(std::floor(epochs / context_.evaluate_every + 1e-9));
   if (due == evaluations_done_) return;
   evaluations_done_ = due;
+  recompute_moments();
   evaluate(*evaluation, steps_done);
 }
 
 EvalMetrics Trainer::evaluate(Evaluation& evaluation, Index steps_done) {
-  EvalMetrics metrics = evaluation.run(context_.strategy.weights());
+  EvalMetrics metrics = evaluation.run({context_.strategy.weights(), context_.states.settle()});
   metrics.progress = context_.plan.before(steps_done);
   if (context_.comm.rank() == 0) context_.observer.on_evaluation(metrics);
   return metrics;
+}
+
+// As Wu & Johnson 2021, "Rethinking batch in BatchNorm", section 3.1: the moments of many batches under the
+// weights as they are now, instead of a moving average over weights that were.
+void Trainer::recompute_moments() {
+  if (context_.calibration_steps == 0 || context_.model.state_layout().size == 0) return;
+  const Index steps = std::min(context_.calibration_steps, context_.plan.steps);
+  const std::unique_ptr<Loader> loader = context_.calibration(steps);
+  context_.states.begin_step();
+  for (Index step = 0; step < steps; ++step) gradients_.measure(loader->next());
+  context_.states.update(BatchStatistics::Update::kReplace);
 }
 
 void Trainer::force_faults(Index step) const {

@@ -16,8 +16,8 @@ const std::vector<PictureShape> kShapes{{.height = 5, .width = 4},
                                         {.height = 8, .width = 8, .channels = 1}};
 
 std::unique_ptr<Augmentation> make_example(const AugmentationEntry& entry, const PictureShape& shape) {
-  const LayerSpec spec = parse_model_text(entry.example).front();
-  LayerArguments arguments(spec);
+  const Term spec = parse_terms(entry.example).front();
+  TermArguments arguments(spec);
   auto made = entry.make(arguments, shape);
   arguments.finish();
   return made;

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/dist/strategy.h"
@@ -43,6 +45,15 @@ std::vector<Case> cases() {
   });
   add("tail dropped", [](Config& c) { c.train.tail = Tail::kDrop; });
   add("a bucket for each layer", [](Config& c) { c.distribute.bucket_kib = 0; });
+  for (const std::string mode : {"local", "averaged", "sync", "group(3)"}) {
+    add("batch norm " + mode, [&](Config& c) {
+      c.model.layers = "dense(9) batch_norm relu dropout(0.2) dense(7) batch_norm tanh dense(3)";
+      c.model.batch_norm = mode;
+      c.data.synthetic.rows = 83;
+      c.eval.precise_bn = mode == "averaged" ? 3 : 0;
+      c.train.accumulate = mode == "sync" ? 2 : 1;
+    });
+  }
   add("clipping, decay, accumulation", [](Config& c) {
     c.optimizer.clip_norm = 0.5;
     c.optimizer.weight_decay = 0.01;
@@ -58,54 +69,52 @@ void expect_close(const std::vector<Scalar>& a, const std::vector<Scalar>& b, do
   }
 }
 
-TEST(Strategies, SameBitsOnAnyNumberOfRanksAndThreads) {
+// Every case with every strategy that keeps `promise`, on any number of ranks and one or two threads, beside
+// the same on one rank: compare(result, alone, comm).
+using Compare = std::function<void(const TinyResult&, const TinyResult&, Communicator&)>;
+
+void walk_cases(bool Promises::*promise, Reduction reduction, const Compare& compare) {
   for (const StrategyEntry& entry : strategy_catalog()) {
-    if (!entry.promises.same_bits) continue;
+    if (!(entry.promises.*promise)) continue;
     for (const Case& one : cases()) {
       SCOPED_TRACE(entry.name + ": " + one.name);
       Config config = one.config;
       config.distribute.strategy = entry.name;
       const TinyResult alone = train_tiny_alone(config);
+      config.distribute.reduction = reduction;
       test::on_ranks([&](Communicator& comm) {
         for (const Index threads : {1, 2}) {
           if (config.train.replicas / comm.size() < threads) continue;
+          SCOPED_TRACE(threads);
           Config here = config;
           here.train.threads = threads;
-          const TinyResult result = train_tiny(comm, here);
-          EXPECT_EQ(result.weights, alone.weights) << threads << " threads";
-          EXPECT_EQ(result.training.last_evaluation->loss, alone.training.last_evaluation->loss);
-          if (comm.rank() == 0) {
-            EXPECT_EQ(result.losses, alone.losses);
-          }
+          compare(train_tiny(comm, here), alone, comm);
         }
       });
     }
   }
 }
 
+TEST(Strategies, SameBitsOnAnyNumberOfRanksAndThreads) {
+  walk_cases(&Promises::same_bits, Reduction::kOrdered,
+             [](const TinyResult& result, const TinyResult& alone, Communicator& comm) {
+               EXPECT_EQ(result.weights, alone.weights);
+               EXPECT_EQ(result.state, alone.state);
+               EXPECT_EQ(result.training.last_evaluation->loss, alone.training.last_evaluation->loss);
+               if (comm.rank() == 0) {
+                 EXPECT_EQ(result.losses, alone.losses);
+               }
+             });
+}
+
 TEST(Strategies, NativeReductionIsCloseToOrderedAndReplicasAreIdentical) {
-  for (const StrategyEntry& entry : strategy_catalog()) {
-    if (!entry.promises.identical_replicas) continue;
-    for (const Case& one : cases()) {
-      SCOPED_TRACE(entry.name + ": " + one.name);
-      Config config = one.config;
-      config.distribute.strategy = entry.name;
-      const TinyResult ordered = train_tiny_alone(config);
-      config.distribute.reduction = Reduction::kNative;
-      test::on_ranks([&](Communicator& comm) {
-        for (const Index threads : {1, 2}) {
-          if (config.train.replicas / comm.size() < threads) continue;
-          Config here = config;
-          here.train.threads = threads;
-          const TinyResult result = train_tiny(comm, here);
-          expect_close(result.weights, ordered.weights, 1e-4);
-          std::vector<Scalar> first = result.weights;
-          comm.broadcast(as_buffer(std::span(first)), 0);
-          EXPECT_EQ(first, result.weights) << "replicas differ with " << threads << " threads";
-        }
-      });
-    }
-  }
+  walk_cases(&Promises::identical_replicas, Reduction::kNative,
+             [](const TinyResult& result, const TinyResult& ordered, Communicator& comm) {
+               expect_close(result.weights, ordered.weights, 1e-4);
+               std::vector<Scalar> first = result.weights;
+               comm.broadcast(as_buffer(std::span(first)), 0);
+               EXPECT_EQ(first, result.weights);
+             });
 }
 
 // Gives one replica all the samples of R replicas, replica after replica.
@@ -216,6 +225,45 @@ TEST(Strategies, TrainingLearns) {
   const TinyResult result = train_tiny_alone(config);
   EXPECT_LT(result.losses.back(), 0.5 * result.losses.front());
   EXPECT_GT(*result.training.last_evaluation->accuracy, 0.6);
+}
+
+// Features of the whole training set, with their moments.
+TEST(Strategies, PreciseBatchNormHasTheMomentsOfTheDataItself) {
+  Config config = tiny_config();
+  config.model.layers = "batch_norm(momentum=0.01) dense(3)";
+  config.model.batch_norm = "sync";
+  config.train.epochs = 1;
+  const auto source = choose_format(config.data).open(config.data, Split::kTrain, 1);
+  const Index rows = source->info().rows;
+  const Index width = source->info().features.size();
+  const auto records = source->load({.wants = [](Index) { return true; }, .count = rows}, {});
+  std::vector<Index> ids(static_cast<std::size_t>(rows));
+  std::iota(ids.begin(), ids.end(), Index{0});
+  std::vector<Scalar> features(static_cast<std::size_t>(rows * width));
+  std::vector<Scalar> targets(static_cast<std::size_t>(rows));
+  Matrix x(features.data(), rows, width);
+  Matrix y(targets.data(), rows, 1);
+  records->gather(ids, x, y);
+  const Eigen::MatrixXd wide = x.cast<double>();
+  const Eigen::RowVectorXd mean = wide.colwise().mean();
+  const Eigen::RowVectorXd variance =
+      (wide.rowwise() - mean).colwise().squaredNorm() / static_cast<double>(rows - 1);
+
+  config.eval.precise_bn = 1000;  // no more than the run has: an epoch
+  test::on_ranks([&](Communicator& comm) {
+    const TinyResult precise = train_tiny(comm, config);
+    Config moving = config;
+    moving.eval.precise_bn = 0;
+    const TinyResult average = train_tiny(comm, moving);
+    EXPECT_EQ(precise.weights, average.weights);  // only what evaluation uses differs
+    const std::size_t second = precise.state.size() / 2;
+    for (Index c = 0; c < width; ++c) {
+      const auto i = static_cast<std::size_t>(c);
+      EXPECT_NEAR(precise.state[i], mean[c], 1e-5);
+      EXPECT_NEAR(precise.state[second + i], variance[c], 1e-5);
+      EXPECT_GT(std::abs(static_cast<double>(average.state[second + i]) - variance[c]), 1e-3);
+    }
+  });
 }
 
 }  // namespace

@@ -221,17 +221,21 @@ def numbers(tensor):
     return [float(f"{value:.9g}") for value in tensor.flatten().tolist()]
 
 
+def write(name, sections):
+    """One case a line."""
+    lines = [f'"{section}": [\n' + ",\n".join(json.dumps(case) for case in cases) + "\n]"
+             for section, cases in sections.items()]
+    text = "{\n" + f'"torch": "{torch.__version__}",\n' + ",\n".join(lines) + "\n}\n"
+    pathlib.Path(__file__).with_name(name).write_text(text, encoding="ascii")
+
+
 def main():
-    sections = {
+    write("torch_references.json", {
         "optimizers": [optimizer_case(*case) for case in OPTIMIZER_CASES],
         "clipping": [clip_case(max_norm) for max_norm in (1.0, 100.0)],
         "schedules": [schedule_case(*case) for case in SCHEDULE_CASES],
         "losses": [loss_case(*loss, outputs) for loss in LOSSES for outputs in (SMALL, WIDE, FAR)],
-    }
-    lines = [f'"{name}": [\n' + ",\n".join(json.dumps(case) for case in cases) + "\n]"
-             for name, cases in sections.items()]
-    text = "{\n" + f'"torch": "{torch.__version__}",\n' + ",\n".join(lines) + "\n}\n"
-    pathlib.Path(__file__).with_name("torch_references.json").write_text(text, encoding="ascii")
+    })
 
 
 if __name__ == "__main__":

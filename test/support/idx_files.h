@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lockstep/base/types.h"
-#include "lockstep/nn/shape.h"
+#include "lockstep/math/shape.h"
 
 namespace lockstep::test {
 

@@ -74,8 +74,14 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                                    .optimizer = *optimizer,
                                    .rules = {config.optimizer.weight_decay, config.optimizer.clip_norm}});
   initialise({&model.layout(), strategy->weights()}, seed, config.model.init_std);
-  Loader loader(*records, train->info(), *sampler, normaliser,
-                {.replicas = replicas, .steps = {0, plan.steps}, .prefetch = config.data.prefetch});
+  ReplicaStates states(comm, plan.dist, model);
+  if (replicas.contains(0)) initialise({&model.state_layout(), states.of(0)}, seed, config.model.init_std);
+  const auto make_loader = [&](Index steps) {
+    return std::make_unique<Loader>(
+        *records, train->info(), *sampler, normaliser,
+        LoaderOptions{.replicas = replicas, .steps = {0, steps}, .prefetch = config.data.prefetch});
+  };
+  const std::unique_ptr<Loader> loader = make_loader(plan.steps);
   Evaluation evaluation({.comm = comm,
                          .model = model,
                          .loss = *loss,
@@ -91,21 +97,27 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                    .loss = *loss,
                    .schedule = schedule,
                    .strategy = *strategy,
+                   .states = states,
                    .team = team,
-                   .loader = loader,
+                   .loader = *loader,
                    .sampler = *sampler,
                    .validation = nullptr,
                    .test = &evaluation,
                    .observer = recorder,
                    .reduction = config.distribute.reduction,
+                   .seed = seed,
                    .accumulate = config.train.accumulate,
                    .target_columns = train->info().target_columns,
                    .log_every = config.run.log_every,
                    .evaluate_every = config.eval.every_epochs,
+                   .calibration_steps = config.eval.precise_bn,
+                   .calibration = make_loader,
                    .debug = config.debug});
   result.training = trainer.run();
   const std::span<const Scalar> weights = strategy->weights();
   result.weights.assign(weights.begin(), weights.end());
+  const std::span<const Scalar> state = states.settle();
+  result.state.assign(state.begin(), state.end());
   return result;
 }
 

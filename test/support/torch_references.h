@@ -1,4 +1,4 @@
-// The numbers of PyTorch that regression/make_torch_references.py wrote.
+// The numbers of PyTorch that regression/make_torch_references.py and make_torch_layers.py wrote.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,9 +14,10 @@
 
 namespace lockstep::test {
 
-/// All cases of a section: "optimizers", "clipping", "schedules", "losses".
-inline nlohmann::json torch_references(const std::string& section) {
-  std::ifstream file(LOCKSTEP_TEST_DATA "/regression/torch_references.json");
+/// All cases of a section: "optimizers", "clipping", "schedules", "losses"; in torch_layers.json "layers".
+inline nlohmann::json torch_references(const std::string& section,
+                                       const std::string& name = "torch_references.json") {
+  std::ifstream file(LOCKSTEP_TEST_DATA "/regression/" + name);
   const nlohmann::json cases = nlohmann::json::parse(file).at(section);
   EXPECT_FALSE(cases.empty()) << section;
   return cases;

@@ -27,8 +27,8 @@ Picture numbered(const PictureShape& shape) {
 }
 
 std::unique_ptr<Augmentation> make(const std::string& text, const PictureShape& shape) {
-  const LayerSpec spec = parse_model_text(text).front();
-  LayerArguments arguments(spec);
+  const Term spec = parse_terms(text).front();
+  TermArguments arguments(spec);
   auto made = find_entry(augmentation_catalog(), "augmentation", spec.name).make(arguments, shape);
   arguments.finish();
   return made;

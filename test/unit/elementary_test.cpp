@@ -29,6 +29,16 @@ TEST(Elementary, ExponentialIsExactTo2Units) {
   EXPECT_TRUE(std::isnan(exp_nonpositive(std::numeric_limits<Scalar>::quiet_NaN())));
 }
 
+TEST(Elementary, ExponentialMinus1IsExactTo3UnitsAlsoNearZero) {
+  for (Scalar x = -100; x < -1e-30F; x *= 0.9995F) {
+    const double exact = std::expm1(static_cast<double>(x));
+    ASSERT_NEAR(exp_minus_1_nonpositive(x), exact, -3 * kUnit * exact) << x;
+  }
+  EXPECT_EQ(exp_minus_1_nonpositive(0), 0);
+  EXPECT_EQ(exp_minus_1_nonpositive(-std::numeric_limits<Scalar>::infinity()), -1);
+  EXPECT_TRUE(std::isnan(exp_minus_1_nonpositive(std::numeric_limits<Scalar>::quiet_NaN())));
+}
+
 TEST(Elementary, LogarithmIsExactTo3UnitsAlsoNearZero) {
   for (Scalar x = 1; x > 1e-30F; x *= 0.999F) {
     const double exact = std::log1p(static_cast<double>(x));

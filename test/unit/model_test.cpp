@@ -25,7 +25,7 @@ std::string error_of(const std::string& layers) {
 }
 
 TEST(ModelText, LayersAndArguments) {
-  const auto layers = parse_model_text("dense(256)  relu\n leaky_relu ( 0.2 ) dense(units=10, init=zero)");
+  const auto layers = parse_terms("dense(256)  relu\n leaky_relu ( 0.2 ) dense(units=10, init=zero)");
   ASSERT_EQ(layers.size(), 4U);
   EXPECT_EQ(layers[0].name, "dense");
   EXPECT_EQ(layers[0].arguments[0].value, "256");

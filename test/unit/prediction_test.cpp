@@ -75,7 +75,7 @@ struct Setting {
                            .batch = batch},
                           source);
     std::vector<Scalar> all;
-    prediction.run(weights.span(), [&](const ConstMatrix& rows) {
+    prediction.run({.weights = weights.span(), .state = {}}, [&](const ConstMatrix& rows) {
       EXPECT_LE(rows.rows(), batch * threads);
       all.insert(all.end(), rows.data(), rows.data() + rows.size());
     });
@@ -99,8 +99,9 @@ std::vector<Scalar> expected(Setting& setting) {
     Matrix none(nullptr, 1, 0);
     records.gather({&id, 1}, x, none);
     setting.normaliser.apply(x);
-    const ConstMatrix outputs =
-        workspace.forward(setting.weights.span(), as_matrix(std::span<const Scalar>(features), 1, 3));
+    const ConstMatrix outputs = workspace.forward({.values = {.weights = setting.weights.span(), .state = {}},
+                                                   .x = as_matrix(std::span<const Scalar>(features), 1, 3),
+                                                   .batch = {}});
     Index best = 0;
     double sum = 0;
     for (Index i = 0; i < 4; ++i) {

@@ -18,7 +18,8 @@ enum class Purpose : std::uint32_t {
   kShard = 2,
   kShuffle = 3,
   kSynthetic = 4,
-  kAugment = 5
+  kAugment = 5,
+  kDropout = 6,
 };
 
 /// Names one stream of random numbers.

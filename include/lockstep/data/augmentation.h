@@ -8,20 +8,11 @@
 #include <string>
 
 #include "lockstep/base/random.h"
+#include "lockstep/base/terms.h"
 #include "lockstep/base/types.h"
-#include "lockstep/nn/model_text.h"
+#include "lockstep/math/shape.h"
 
 namespace lockstep {
-
-/// A picture is `height` rows of `width` pixels of `channels` numbers, in this order in memory.
-struct PictureShape {
-  Index height = 0;
-  Index width = 0;
-  Index channels = 1;
-
-  Index row_size() const { return width * channels; }
-  Index size() const { return height * width * channels; }
-};
 
 class Augmentation {
  public:
@@ -39,7 +30,7 @@ struct AugmentationEntry {
   /// Works on normalised pictures, where 0 is the mean; others work on pictures as read, where 0 is black.
   bool after_normalising = false;
   /// Errors: ConfigError if an argument does not fit the pictures.
-  std::function<std::unique_ptr<Augmentation>(LayerArguments&, const PictureShape&)> make;
+  std::function<std::unique_ptr<Augmentation>(TermArguments&, const PictureShape&)> make;
 };
 
 /// Every augmentation there is. One more: one file in data/augmentations and one line in its list.

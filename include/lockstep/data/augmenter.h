@@ -16,7 +16,7 @@
 #include "lockstep/data/augmentation.h"
 #include "lockstep/data/normaliser.h"
 #include "lockstep/math/matrix.h"
-#include "lockstep/nn/shape.h"
+#include "lockstep/math/shape.h"
 
 namespace lockstep {
 
@@ -37,7 +37,7 @@ class Augmenter {
   void apply(Matrix& x, const BatchKey& key, const Normaliser& normaliser) const;
 
  private:
-  void add(const LayerSpec& spec, const PictureShape& shape);
+  void add(const Term& spec, const PictureShape& shape);
 
   std::uint64_t seed_;
   std::vector<std::unique_ptr<Augmentation>> before_;  // normalising

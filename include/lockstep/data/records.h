@@ -11,7 +11,7 @@
 #include "lockstep/base/types.h"
 #include "lockstep/data/options.h"
 #include "lockstep/math/matrix.h"
-#include "lockstep/nn/shape.h"
+#include "lockstep/math/shape.h"
 
 namespace lockstep {
 

@@ -31,7 +31,9 @@ struct GradientTarget {
 
 class LocalGradients {
  public:
-  LocalGradients(Reduction reduction, const Plan& plan, Index rank);
+  /// `interleaved`: the replicas of a thread go through the model together, so none of them is complete
+  /// before the others; ordered, each then keeps an arena of its own to the end.
+  LocalGradients(Reduction reduction, const Plan& plan, Index rank, bool interleaved);
 
   /// Forgets the last step. Main thread.
   void begin_step();
@@ -62,6 +64,7 @@ class LocalGradients {
   Index replicas_;
   Range local_;
   Index arena_size_;
+  bool interleaved_;
   std::vector<Lane> lanes_;
   bool combination_planned_ = false;
   std::vector<std::span<Scalar>> combined_pieces_;

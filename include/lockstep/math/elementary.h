@@ -9,9 +9,14 @@
 
 namespace lockstep {
 
-/// e^x for x <= 0, to 2 units in the last place; 0 below -87 (where it would be denormal).
-/// Method and polynomial: Cephes expf (Moshier).
-inline Scalar exp_nonpositive(Scalar x) {
+/// e^x = scale * (1 + rest): scale is a power of two, rest lies between -0.3 and 0.42.
+struct SplitExponential {
+  Scalar scale;
+  Scalar rest;
+};
+
+/// For -87 <= x <= 0. Method and polynomial: Cephes expf (Moshier).
+inline SplitExponential split_exponential(Scalar x) {
   // Adding 1.5 * 2^23 leaves the nearest whole number in the low bits of the sum.
   constexpr Scalar kRounder = 12582912;
   const Scalar rounded = x * Scalar{1.44269504088896341F} + kRounder;
@@ -23,9 +28,20 @@ inline Scalar exp_nonpositive(Scalar x) {
   p = p * r + Scalar{4.1665795894e-2F};
   p = p * r + Scalar{1.6666665459e-1F};
   p = p * r + Scalar{5.0000001201e-1F};
-  const Scalar y = p * (r * r) + r + 1;
   const auto scale = std::bit_cast<Scalar>((std::bit_cast<std::uint32_t>(rounded) + 127) << 23);
-  return x < -87 ? 0 : y * scale;
+  return {.scale = scale, .rest = p * (r * r) + r};
+}
+
+/// e^x for x <= 0, to 2 units in the last place; 0 below -87 (where it would be denormal).
+inline Scalar exp_nonpositive(Scalar x) {
+  const SplitExponential e = split_exponential(x);
+  return x < -87 ? 0 : (e.rest + 1) * e.scale;
+}
+
+/// e^x - 1 for x <= 0, to 3 units in the last place also near zero.
+inline Scalar exp_minus_1_nonpositive(Scalar x) {
+  const SplitExponential e = split_exponential(x);
+  return x < -87 ? -1 : e.rest * e.scale + (e.scale - 1);
 }
 
 /// log(1 + x) for 0 <= x <= 1, to 3 units in the last place, as 2 artanh(x / (2 + x)).

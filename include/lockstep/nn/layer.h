@@ -1,16 +1,22 @@
-// A layer: immutable once declared. It sees matrices of one replica's samples and its own weights, and never
-// a communicator, a rank or a thread; activations live in the caller's workspace.
+// A layer: immutable once declared. It sees matrices of one replica's samples, the arenas of weights and of
+// running state, and never a communicator, a rank or a thread; activations live in the caller's workspace.
+//
+// A picture is a sample of height x width x channels (channels last); without the third number it has one
+// channel.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lockstep/math/kernels.h"
 #include "lockstep/math/matrix.h"
-#include "lockstep/nn/model_text.h"
+#include "lockstep/nn/batch_norm_mode.h"
+#include "lockstep/base/terms.h"
 #include "lockstep/nn/params.h"
 
 namespace lockstep {
@@ -31,39 +37,116 @@ class ParamDeclarer {
   virtual ~ParamDeclarer() = default;
   /// The initialiser of the run (model.init), for weights whose layer names none.
   virtual Initialiser default_initialiser() const = 0;
-  /// Where the tensor stands in the layer's part of the arena.
+  /// The mode of the run (model.batch_norm), for layers that name none.
+  virtual BatchNormMode default_batch_norm() const = 0;
+  /// The layer's number in the model: keys its random numbers.
+  virtual Index number() const = 0;
+  /// Where the new tensor stands in the arena of weights.
   virtual Range declare(ParamSpec spec) = 0;
+  /// Where the new tensor stands in the arena of state: what training keeps beside the weights, without a
+  /// gradient.
+  virtual Range declare_state(ParamSpec spec) = 0;
+  /// Where the "weight" of an earlier layer ("0", "3.body.1") stands, to be shared with it.
+  /// Errors: ConfigError if there is none, or if it has another shape.
+  virtual Range tie(const std::string& layer, const Shape& shape) = 0;
 };
 
-/// n samples on their way forward. `params` is the layer's part of the arena.
+/// Which samples a pass is about; keys what is random in it.
+struct BatchContext {
+  bool training = false;
+  std::uint64_t seed = 0;
+  Index step = 0;
+  Index replica = 0;
+  Index first_row = 0;  ///< within the replica's samples of the step
+};
+
+/// n samples on their way forward.
 struct ForwardArgs {
-  ConstMatrix x;  ///< n x in
-  std::span<const Scalar> params;
-  Matrix y;  ///< n x out, to be written
+  std::span<const ConstMatrix> inputs;  ///< each n x in
+  std::span<const Scalar> weights;      ///< the whole arena
+  std::span<const Scalar> state;        ///< the whole arena
+  std::span<const double> sums;         ///< of the batch, for a layer with statistics(); empty in evaluation
+  std::span<Scalar> cache;              ///< n x cache_size(), kept for the way back
+  const BatchContext& batch;
+  Matrix& y;  ///< n x out, to be written
+
+  const ConstMatrix& x() const { return inputs.front(); }
 };
 
 /// The same n samples on their way back.
 struct BackwardArgs {
-  ConstMatrix x;   ///< n x in, as in forward
-  ConstMatrix y;   ///< n x out, as forward left it
-  ConstMatrix dy;  ///< n x out
-  std::span<const Scalar> params;
-  Matrix* dx;                 ///< n x in, to be written; null if nobody wants it (first layer)
-  std::span<Scalar> dparams;  ///< gradient, summed over the n samples, in the layer's part of the arena
-  Write write;                ///< whether dparams is overwritten or added to
+  std::span<const ConstMatrix> inputs;  ///< as in forward
+  const ConstMatrix& y;                 ///< n x out, as forward left it
+  const ConstMatrix& dy;                ///< n x out
+  std::span<const Scalar> weights;
+  std::span<const Scalar> state;
+  std::span<const double> sums;           ///< as in forward
+  std::span<const double> own_back_sums;  ///< of this replica, for a layer with statistics()
+  std::span<const double> back_sums;      ///< of all that were normalised together
+  std::span<const Scalar> cache;          ///< as forward left it
+  std::span<Matrix* const> dinputs;  ///< each n x in, to be written; null if nobody wants it (model input)
+  std::span<Scalar> gradient;        ///< the whole arena; summed over the n samples
+  Write write;                       ///< whether the gradient is overwritten or added to
+
+  const ConstMatrix& x() const { return inputs.front(); }
+  Matrix* dx() const { return dinputs.front(); }
+};
+
+/// A batch on its way back, as far as sums over it need it.
+struct BackwardSumArgs {
+  const ConstMatrix& x;
+  const ConstMatrix& dy;
+  std::span<const Scalar> state;
+  std::span<const double> sums;  ///< as in forward
+};
+
+/// For a layer that needs sums over the batch before it can go on: it states how many, gives its replica's
+/// share, and is called with the sums over all replicas that are normalised together. Sums are in double; all
+/// replicas of a scope have the same state, so sums may be taken around it.
+class BatchStatistics {
+ public:
+  virtual ~BatchStatistics() = default;
+  virtual BatchNormMode mode() const = 0;
+  /// Numbers summed on the way forward. The first is the count of what was summed.
+  virtual Index forward_count() const = 0;
+  virtual void forward_sums(const ConstMatrix& x, std::span<const Scalar> state,
+                            std::span<double> sums) const = 0;
+  /// Numbers summed on the way back.
+  virtual Index backward_count() const = 0;
+  virtual void backward_sums(const BackwardSumArgs& args, std::span<double> sums) const = 0;
+  /// Moves the running moments by the moments in `sums`, or replaces them. A count of zero changes nothing.
+  enum class Update { kMove, kReplace };
+  virtual void update_state(std::span<const double> sums, Update update, std::span<Scalar> state) const = 0;
+};
+
+/// What a layer computes, in words that programs share, for exporters.
+struct Operation {
+  std::string name;                                             ///< "conv2d"
+  std::vector<std::pair<std::string, double>> attributes = {};  ///< "stride_y", 2
+  std::vector<Range> tensors = {};                              ///< in the arena of weights: weight, bias
+  std::vector<Range> state = {};                                ///< in the arena of state: mean, variance
+
+  /// Requires that it is there.
+  double attribute(std::string_view key) const;
 };
 
 class Layer {
  public:
   virtual ~Layer() = default;
 
-  /// Fixes the shapes; called once. Gives the shape of the output. Errors: ConfigError if `in` does not fit.
-  virtual Shape declare(const Shape& in, ParamDeclarer& params) = 0;
-  virtual void forward(ForwardArgs args) const = 0;
-  virtual void backward(BackwardArgs args) const = 0;
+  /// Fixes the shapes; called once. Gives the shape of the output. Errors: ConfigError if the inputs do not
+  /// fit. A layer has one input unless a composite gives it more.
+  virtual Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) = 0;
+  virtual void forward(const ForwardArgs& args) const = 0;
+  virtual void backward(const BackwardArgs& args) const = 0;
+  virtual Operation operation() const = 0;
 
   /// Only the shape changes: forward and backward are never called and no memory is used.
   virtual bool only_reshapes() const { return false; }
+  /// Scalars per sample that forward keeps for backward, beside inputs and output.
+  virtual Index cache_size() const { return 0; }
+  /// Null for a layer that treats each sample alone.
+  virtual const BatchStatistics* statistics() const { return nullptr; }
   /// Floating-point operations of one sample going forward.
   virtual Index flops() const { return 0; }
 };
@@ -73,7 +156,8 @@ struct LayerEntry {
   std::string signature;  ///< "dense(units, init=he)"
   std::string help;       ///< one sentence, with its formula or source
   std::string example;    ///< a layer text for the catalog tests, "dense(5)"
-  std::function<std::unique_ptr<Layer>(LayerArguments&)> make;
+  Shape example_input;    ///< that it fits
+  std::function<std::unique_ptr<Layer>(TermArguments&)> make;
 };
 
 /// Every layer there is. One more: one file in nn/layers and one line in its list.

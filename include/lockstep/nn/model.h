@@ -1,9 +1,10 @@
-// A model: its layers with their shapes, and the layout of its weights. Immutable; shared by all threads.
+// A model: a graph of layers in the order in which they run, with their shapes, and the layouts of its weights
+// and of its state. Immutable; shared by all threads.
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "lockstep/nn/layer.h"
@@ -12,12 +13,20 @@
 
 namespace lockstep {
 
-struct ModelLayer {
-  std::string title;  ///< "layer 2 'dense(128)'", for messages and tables
+/// Stands for the model's input where a node's number is expected.
+inline constexpr Index kModelInput = -1;
+
+struct ModelNode {
+  std::string path;   ///< "3.body.0": starts the names of its tensors
+  std::string text;   ///< "dense(128)", or the name of the composite whose parts it joins
+  std::string title;  ///< "layer 3.body.0 'dense(128)'", for messages and tables
   std::unique_ptr<Layer> layer;
-  Shape in;
+  std::vector<Index> inputs;  ///< numbers of earlier nodes, or kModelInput
+  std::vector<Shape> in;
   Shape out;
-  Range params;  ///< in the arena; empty for a layer without weights
+  Range params;         ///< its own tensors in the arena of weights; may be empty
+  Range state;          ///< its own tensors in the arena of state; may be empty
+  bool shares = false;  ///< a tensor of it is also another node's: gradients of both are added
 };
 
 class Model {
@@ -25,18 +34,40 @@ class Model {
   /// Errors: ConfigError naming the layer (and shapes) if the text is wrong or a layer does not fit.
   Model(const ModelOptions& options, const Shape& input);
 
-  const std::vector<ModelLayer>& layers() const { return layers_; }
+  /// Each after all nodes that it takes from; the last one gives the output.
+  const std::vector<ModelNode>& nodes() const { return nodes_; }
+  const ModelNode& node(Index number) const { return nodes_[static_cast<std::size_t>(number)]; }
+  /// The weights: what has a gradient.
   const Layout& layout() const { return layout_; }
-  const Shape& input() const { return layers_.front().in; }
-  const Shape& output() const { return layers_.back().out; }
+  /// Running moments of batch norm: what training keeps beside the weights.
+  const Layout& state_layout() const { return state_layout_; }
+  /// Both in one, weights first: what a model file holds.
+  const Layout& stored_layout() const { return stored_layout_; }
+  const Shape& input() const { return input_; }
+  const Shape& output() const { return nodes_.back().out; }
+
+  /// Nodes before which `replicas` replicas must meet to add statistics, in order.
+  std::vector<Index> meetings(Index replicas) const;
   /// Floating-point operations of one sample, forward and backward (three times forward).
   Index training_flops() const;
   /// Bytes of activations and their gradients for one sample.
   Index activation_bytes() const;
 
  private:
-  std::vector<ModelLayer> layers_;
+  Shape input_;
+  std::vector<ModelNode> nodes_;
   Layout layout_;
+  Layout state_layout_;
+  Layout stored_layout_;
 };
+
+/// The numbers of a model, borrowed: all that is needed to run it.
+struct ModelValues {
+  std::span<const Scalar> weights;
+  std::span<const Scalar> state;
+};
+
+/// The two parts of an arena of stored_layout().
+ModelValues stored_values(const Model& model, std::span<const Scalar> stored);
 
 }  // namespace lockstep

@@ -9,6 +9,7 @@ struct ModelOptions {
   std::string layers;
   std::string init = "he";
   double init_std = 0.01;
+  std::string batch_norm = "local";
 };
 
 struct LossOptions {

@@ -8,25 +8,26 @@
 #include <vector>
 
 #include "lockstep/base/types.h"
-#include "lockstep/nn/shape.h"
+#include "lockstep/math/shape.h"
 
 namespace lockstep {
 
 /// How a tensor starts. He et al. 2015 (normal, deviation sqrt(2 / fan_in)); Xavier: Glorot & Bengio 2010
 /// (uniform,
-/// +- sqrt(6 / (fan_in + fan_out))); normal with model.init_std; zero.
-enum class Initialiser { kHe, kXavier, kNormal, kZero };
+/// +- sqrt(6 / (fan_in + fan_out))); normal with model.init_std; zero; one (not by name).
+enum class Initialiser { kHe, kXavier, kNormal, kZero, kOne };
 
 /// Errors: ConfigError naming the known ones.
 Initialiser parse_initialiser(std::string_view name);
 
 struct ParamInfo {
-  std::string
-      name;  ///< "0.weight": number of the layer in the model text, then the tensor, as torch.nn.Sequential
+  /// "0.weight": number of the layer in the model text, then the tensor, as torch.nn.Sequential; inside a
+  /// composite its part and the number there: "3.body.0.weight".
+  std::string name;
   Shape shape;
   Range range;         ///< in the arena
   bool decays = true;  ///< weight decay applies (weights, not biases)
-  Index layer = 0;
+  Index layer = 0;     ///< number of the node that owns it
   Initialiser initialiser = Initialiser::kZero;
   Index fan_in = 0;
   Index fan_out = 0;
@@ -45,6 +46,9 @@ struct ParamStore {
   const Layout* layout = nullptr;
   std::span<Scalar> values;
 };
+
+/// Errors: ConfigError if there are more than kMostScalars; appends the tensor behind the others.
+Range append(Layout& layout, ParamInfo param);
 
 /// Fills each tensor from a stream keyed by (seed, its name): renaming nothing changes nothing.
 void initialise(const ParamStore& store, std::uint64_t seed, double normal_std);

@@ -1,46 +1,95 @@
-// Room for the activations of one batch, and the walk through the layers, forward and back. One per thread.
+// Room for the activations of one batch, and the walk through the nodes, forward and back. One per thread, or
+// one per replica where replicas meet between nodes.
 #pragma once
 
 #include <functional>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 
 namespace lockstep {
 
-/// Called when the gradient of a layer is complete, last layer first.
-using LayerDone = std::function<void(Index layer)>;
+/// Called when the gradient of a node is complete, last node first.
+using LayerDone = std::function<void(Index node)>;
+
+/// One batch of one replica.
+struct Pass {
+  ModelValues values;
+  ConstMatrix x;  ///< n x inputs
+  BatchContext batch;
+};
+
+/// Sums over the batch of a node with statistics: this replica's, and those of all it is normalised with.
+struct NodeSums {
+  std::vector<double> own_forward;
+  std::vector<double> forward;
+  std::vector<double> own_backward;
+  std::vector<double> backward;
+};
 
 class Workspace {
  public:
-  /// Memory for batches of up to `max_rows` samples; with `for_training`, for the way back as well.
-  Workspace(const Model& model, Index max_rows, bool for_training);
+  /// Memory for batches of up to `max_rows` samples; with `for_training`, for the way back as well. At the
+  /// nodes `meetings` somebody else fills in the sums of all replicas; at other nodes with statistics this
+  /// replica's own sums are all there are.
+  Workspace(const Model& model, Index max_rows, bool for_training, const std::vector<Index>& meetings = {});
 
-  /// The outputs (n x outputs) for the samples x (n x inputs, n <= max_rows); valid until the next call.
-  ConstMatrix forward(std::span<const Scalar> weights, const ConstMatrix& x);
+  /// The outputs (n x outputs) of the whole model; valid until the next pass. Requires no meetings.
+  ConstMatrix forward(const Pass& pass);
 
-  /// After forward() on the same x: the gradient of the loss by the outputs, to be filled before backward().
+  /// Starts a pass; x and values must outlive it.
+  void begin(const Pass& pass);
+  /// These nodes, in order.
+  void forward(Range nodes);
+  ConstMatrix outputs() const;
+  /// After forward: the gradient of the loss by the outputs, to be filled before backward.
   Matrix output_gradient();
+  /// These nodes, last first; the gradient by the weights is summed over the samples into the arena
+  /// `gradient`. `done` (may be empty) is called after each node that has weights.
+  void backward(Range nodes, std::span<Scalar> gradient, Write write, const LayerDone& done);
+  /// The whole way back.
+  void backward(std::span<Scalar> gradient, Write write, const LayerDone& done);
 
-  /// After forward() and filling output_gradient(): the gradient by the weights, summed over the samples,
-  /// into the arena `gradient`. `done` (may be empty) is called after each layer that has weights.
-  void backward(std::span<const Scalar> weights, const ConstMatrix& x, std::span<Scalar> gradient,
-                Write write, const LayerDone& done);
+  /// Sums of a node with statistics in this pass.
+  NodeSums& sums(Index node) { return sums_[static_cast<std::size_t>(node)]; }
+  /// Fills sums(node).own_forward, once its inputs are there.
+  void measure_forward(Index node);
+  /// Fills sums(node).own_backward, once all nodes behind it have gone back.
+  void measure_backward(Index node);
 
-  /// After forward(): the first layer whose output is not finite, if any.
-  std::optional<Index> first_bad_layer() const;
+  /// After forward: the first node whose output is not finite, if any.
+  std::optional<Index> first_bad_node() const;
 
  private:
-  ConstMatrix output(std::size_t layer, const ConstMatrix& x) const;
+  struct Room {
+    AlignedBuffer<Scalar> output;    // empty for a node that only reshapes
+    AlignedBuffer<Scalar> gradient;  // of the output; likewise
+    AlignedBuffer<Scalar> cache;
+    std::vector<AlignedBuffer<Scalar>> scratch;  // by input: its gradient, where another node wrote one before
+    bool meets = false;
+  };
+
+  void plan_gradients(Index max_rows);
+  const Scalar* output_data(Index node) const;
+  void gather_inputs(const ModelNode& node);
+  void run_forward(Index node);
+  void run_backward(Index node, std::span<Scalar> gradient, Write write);
+  void zero_shared(std::span<Scalar> gradient);
 
   const Model& model_;
+  std::vector<Room> rooms_;
+  std::vector<NodeSums> sums_;
+  std::vector<Index> owners_;  // by node: the node whose memory holds its output; kModelInput for the input's
+
   Index rows_ = 0;
-  std::vector<AlignedBuffer<Scalar>> outputs_;    // by layer; empty for one that only reshapes
-  std::vector<AlignedBuffer<Scalar>> gradients_;  // by layer, of its output; likewise
+  const Scalar* x_ = nullptr;
+  ModelValues values_;
+  BatchContext batch_;
+  std::vector<ConstMatrix> inputs_;  // of the node that runs
+  std::vector<Matrix> dinputs_;
+  std::vector<Matrix*> wanted_dinputs_;
 };
 
 }  // namespace lockstep

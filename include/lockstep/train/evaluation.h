@@ -34,7 +34,7 @@ class Evaluation {
   Evaluation(const EvaluationContext& context, const RecordSource& source, Split split);
 
   /// *Collective.* The same result on all ranks.
-  EvalMetrics run(std::span<const Scalar> weights);
+  EvalMetrics run(const ModelValues& values);
 
   Index local_rows() const { return records_->rows(); }
   Index local_bytes() const { return records_->bytes(); }
@@ -50,7 +50,7 @@ class Evaluation {
     std::vector<Index> confusion;
   };
 
-  void run_block(Lane& lane, std::span<const Scalar> weights, Index block);
+  void run_block(Lane& lane, const ModelValues& values, Index block);
   void count_confusion(Lane& lane, const ConstMatrix& outputs, const ConstMatrix& targets) const;
   EvalMetrics combine();
 

@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-/// A model with its weights. Borrowed.
+/// A model with its weights and running moments (its stored_layout()). Borrowed.
 struct ModelToExport {
   const Model& model;
   ParamStore store;

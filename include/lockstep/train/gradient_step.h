@@ -1,10 +1,13 @@
 // One step's gradients: this rank's replicas, forward and backward, spread over its threads; each bucket
 // leaves as soon as all threads have it, while backward goes on.
+//
+// Where no layer adds statistics over replicas, a thread takes its replicas one after the other through the
+// whole model, with one workspace. Otherwise all replicas go from meeting to meeting together, each with a
+// workspace of its own, and between two such stretches of nodes the ranks add their statistics.
 #pragma once
 
-#include <atomic>
+#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,9 +15,11 @@
 #include "lockstep/comm/communicator.h"
 #include "lockstep/data/loader.h"
 #include "lockstep/dist/local_gradients.h"
+#include "lockstep/dist/replica_states.h"
 #include "lockstep/dist/strategy.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/workspace.h"
+#include "lockstep/train/bucket_sender.h"
 #include "lockstep/train/metrics.h"
 
 namespace lockstep {
@@ -26,58 +31,81 @@ struct GradientStepContext {
   const Model& model;
   const Loss& loss;
   Strategy& strategy;
+  ReplicaStates& states;
   ThreadTeam& team;
   Reduction reduction;
+  std::uint64_t seed;
   Index accumulate;
   Index most_rows;  ///< samples of a replica in a step, at most
   Index target_columns;
-};
-
-/// Seconds of one step inside the exchange, and of them the wait for the slowest rank (measured on some steps
-/// only).
-struct ExchangeTime {
-  double exchange = 0;
-  std::optional<double> waiting;
 };
 
 class GradientStep {
  public:
   explicit GradientStep(const GradientStepContext& context);
 
-  /// *Collective.* Runs all local replicas and starts the exchange of every bucket. With `measure_waiting`
-  /// the ranks meet before the last bucket leaves, and the time to get there is the wait.
+  /// *Collective.* Runs all local replicas, starts the exchange of every bucket, and adds the sums of batch
+  /// norm to the states (their update is the caller's). With `measure_waiting` see BucketSender.
   void run(const StepBatch& batch, bool measure_waiting);
+  /// *Collective.* Forward only: adds the sums of batch norm to the states.
+  void measure(const StepBatch& batch);
 
   /// The sums of each local replica in the last step, in order.
   std::span<const Tally> tallies() const { return tallies_; }
-  const ExchangeTime& exchange_time() const { return time_; }
+  const ExchangeTime& exchange_time() const { return sender_.time(); }
 
-  /// *Local.* Why the last batch has no finite loss or gradient: the first local replica, layer or tensor in
-  /// which a number went bad; "" if there is none here. The weights must be those of the last run().
+  /// *Local.* Why the last run() gave no finite loss or gradient: the first local replica, layer or tensor in
+  /// which a number went bad; "" if there is none here. The weights must be those of that run.
   std::string find_bad_number(const StepBatch& batch);
 
  private:
-  struct Lane {  // one thread's
-    Lane(const Model& model, Index rows) : workspace(model, rows, true) {}
-    Workspace workspace;
-    std::atomic<Index> at_layer{0};  // gradients of this layer and those above it are complete
+  // One replica in the step under way.
+  struct Replica {
+    Index number = 0;
+    const ReplicaBatch* batch = nullptr;
+    Range rows = {};  // of the part under way
+    GradientTarget target = {};
   };
+  // What a thread does for one of its replicas; `last`: it has no further one with samples.
+  using ReplicaWork = std::function<void(Index thread, Replica& replica, bool last)>;
 
-  void run_thread(Index thread, const StepBatch& batch);
-  void run_replica(Index thread, const ReplicaBatch& batch, Index replica, bool last);
-  void layer_done(Index thread, Index layer);
-  void send_ready_buckets();
-  std::string check_replica(Lane& lane, const ReplicaBatch& batch, Index replica);
-  Tally run_part(Lane& lane, const ReplicaBatch& batch, Range rows, const GradientTarget& target,
-                 const LayerDone& done);
+  bool together() const { return !meetings_.empty(); }
+  std::size_t local(const Replica& replica) const {
+    return static_cast<std::size_t>(replica.number - hosted_.begin);
+  }
+  Workspace& room(Index thread, const Replica& replica);
+  void begin(const StepBatch& batch);
+  void walk(bool backward);
+  void for_each_replica(const ReplicaWork& work);
+  void start_pass(Workspace& workspace, const Replica& replica) const;
+  void evaluate_loss(Workspace& workspace, const Replica& replica);
+  void add_own_sums(Workspace& workspace, Index replica);
+
+  void run_apart(Index thread, Replica& replica, bool last, bool backward);
+  void run_together(Index part, bool backward);
+  void walk_forward();
+  void walk_back(bool last_part);
+  void start_targets();
+  void meet(std::size_t meeting, bool forward);
+
+  std::string check_again(const Replica& replica);
+  std::string check(const Workspace& workspace, const Replica& replica,
+                    std::span<const Scalar> gradient) const;
 
   GradientStepContext context_;
+  Range hosted_;
+  Index nodes_;
+  std::vector<Index> meetings_;           // nodes before which replicas meet
+  std::vector<Index> own_statistics_;     // nodes with statistics of one replica alone
+  std::vector<ScopeSums> forward_sums_;   // by meeting
+  std::vector<ScopeSums> backward_sums_;  // by meeting
   LocalGradients gradients_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
-  std::vector<Tally> tallies_;
-  std::size_t buckets_sent_ = 0;
-  bool measure_waiting_ = false;
-  ExchangeTime time_;
+  BucketSender sender_;
+  std::vector<std::unique_ptr<Workspace>> workspaces_;  // by thread, or by local replica if they meet
+  std::vector<Replica> replicas_;                       // local ones
+  std::vector<Tally> tallies_;                          // likewise
+  std::vector<double> rows_;                            // of a meeting
+  Index step_ = 0;
 };
 
 }  // namespace lockstep

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lockstep/nn/params.h"
-#include "lockstep/nn/shape.h"
+#include "lockstep/math/shape.h"
 
 namespace lockstep {
 

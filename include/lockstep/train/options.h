@@ -37,6 +37,7 @@ struct EvalOptions {
   double every_epochs = 1;
   Index batch = 250;
   Index top_k = 5;
+  Index precise_bn = 0;
 };
 
 /// Forces rare paths, in tests and when hunting a fault.

@@ -54,7 +54,7 @@ class Prediction {
   Prediction(const PredictionContext& context, const RecordSource& source);
 
   /// *Collective.* All rows, in the order of the set.
-  void run(std::span<const Scalar> weights, const Sink& sink);
+  void run(const ModelValues& values, const Sink& sink);
 
  private:
   struct Lane {  // one thread's
@@ -65,8 +65,8 @@ class Prediction {
   };
 
   Range share(Index round, Index rank) const;
-  void predict_share(std::span<const Scalar> weights, Range rows);
-  void predict_block(Lane& lane, std::span<const Scalar> weights, Range rows, Matrix& predictions);
+  void predict_share(const ModelValues& values, Range rows);
+  void predict_block(Lane& lane, const ModelValues& values, Range rows, Matrix& predictions);
   void collect(Index round, const Sink& sink);
 
   PredictionContext context_;

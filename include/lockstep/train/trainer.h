@@ -26,6 +26,7 @@ struct TrainingContext {
   const Loss& loss;
   const Schedule& schedule;
   Strategy& strategy;
+  ReplicaStates& states;
   ThreadTeam& team;
   Loader& loader;
   const Sampler& sampler;
@@ -34,10 +35,16 @@ struct TrainingContext {
   Observer& observer;
 
   Reduction reduction = Reduction::kNative;
+  std::uint64_t seed = 1;
   Index accumulate = 1;
   Index target_columns = 1;
   Index log_every = 100;
   double evaluate_every = 1;  ///< epochs; the validation set, or the test set if there is none
+  /// Steps, from the first on, over whose batches the running moments are recomputed before each evaluation;
+  /// 0 leaves them as they are.
+  Index calibration_steps = 0;
+  /// Makes a loader of the first `steps` steps.
+  std::function<std::unique_ptr<Loader>(Index steps)> calibration = {};
   DebugOptions debug;
 };
 
@@ -63,6 +70,7 @@ class Trainer {
   void run_step(Index step);
   void log_metrics(Index steps_done);
   void evaluate_if_due(Index steps_done);
+  void recompute_moments();
   EvalMetrics evaluate(Evaluation& evaluation, Index steps_done);
   void force_faults(Index step) const;
   [[noreturn]] void stop_on_bad_number(const StepBatch& batch, Index step, double loss);

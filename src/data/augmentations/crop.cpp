@@ -64,7 +64,7 @@ AugmentationEntry crop_entry() {
       .signature = "crop(padding)",
       .help = "a window of the same size at a random place of the picture with this many black pixels around",
       .example = "crop(1)",
-      .make = [](LayerArguments& arguments, const PictureShape& shape) {
+      .make = [](TermArguments& arguments, const PictureShape& shape) {
         return std::make_unique<Crop>(arguments.take_index("padding", 1), shape);
       }};
 }

@@ -50,7 +50,7 @@ AugmentationEntry cutout_entry() {
               "Taylor 2017)",
           .example = "cutout(2)",
           .after_normalising = true,
-          .make = [](LayerArguments& arguments, const PictureShape& shape) {
+          .make = [](TermArguments& arguments, const PictureShape& shape) {
             return std::make_unique<Cutout>(arguments.take_index("size", 1), shape);
           }};
 }

@@ -40,7 +40,7 @@ AugmentationEntry flip_entry() {
           .signature = "flip(probability=0.5)",
           .help = "exchanges left and right, with this probability",
           .example = "flip(1)",
-          .make = [](LayerArguments& arguments, const PictureShape& shape) {
+          .make = [](TermArguments& arguments, const PictureShape& shape) {
             return std::make_unique<Flip>(arguments.take_number("probability", 0.5), shape);
           }};
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "lockstep/nn/layer.h"
@@ -12,38 +13,42 @@ namespace lockstep {
 template <class Function>
 class Elementwise final : public Layer {
  public:
-  explicit Elementwise(Function function) : function_(std::move(function)) {}
+  Elementwise(Function function, Operation operation)
+      : function_(std::move(function)), operation_(std::move(operation)) {}
 
-  Shape declare(const Shape& in, ParamDeclarer&) override {
-    size_ = in.size();
-    return in;
+  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+    size_ = inputs.front().size();
+    return inputs.front();
   }
 
-  void forward(ForwardArgs args) const override {
-    const Scalar* x = args.x.data();
+  void forward(const ForwardArgs& args) const override {
+    const Scalar* x = args.x().data();
     Scalar* y = args.y.data();
-    for (Index i = 0; i < args.x.size(); ++i) y[i] = function_.value(x[i]);
+    for (Index i = 0; i < args.x().size(); ++i) y[i] = function_.value(x[i]);
   }
 
-  void backward(BackwardArgs args) const override {
-    if (args.dx == nullptr) return;
-    const Scalar* x = args.x.data();
+  void backward(const BackwardArgs& args) const override {
+    if (args.dx() == nullptr) return;
+    const Scalar* x = args.x().data();
     const Scalar* y = args.y.data();
     const Scalar* dy = args.dy.data();
-    Scalar* dx = args.dx->data();
-    for (Index i = 0; i < args.x.size(); ++i) dx[i] = dy[i] * function_.derivative(x[i], y[i]);
+    Scalar* dx = args.dx()->data();
+    for (Index i = 0; i < args.x().size(); ++i) dx[i] = dy[i] * function_.derivative(x[i], y[i]);
   }
 
+  Operation operation() const override { return operation_; }
   Index flops() const override { return size_; }
 
  private:
   Function function_;
+  Operation operation_;
   Index size_ = 0;
 };
 
+/// `operation` is how exporters know it: its name and what it was made with.
 template <class Function>
-std::unique_ptr<Layer> make_elementwise(Function function) {
-  return std::make_unique<Elementwise<Function>>(std::move(function));
+std::unique_ptr<Layer> make_elementwise(Function function, Operation operation) {
+  return std::make_unique<Elementwise<Function>>(std::move(function), std::move(operation));
 }
 
 }  // namespace lockstep

@@ -1,4 +1,5 @@
-// A sample of any shape becomes one vector.
+// A sample of any shape becomes one vector. A picture becomes its channels one after the other, as in PyTorch, so
+// that the weights of a dense layer behind it mean the same there.
 #include "entries.h"
 
 namespace lockstep {
@@ -6,10 +7,38 @@ namespace {
 
 class Flatten final : public Layer {
  public:
-  Shape declare(const Shape& in, ParamDeclarer&) override { return {{in.size()}}; }
-  void forward(ForwardArgs) const override {}
-  void backward(BackwardArgs) const override {}
-  bool only_reshapes() const override { return true; }
+  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+    const std::optional<PictureShape> picture = as_picture(inputs.front());
+    if (picture) {
+      pixels_ = picture->pixels();
+      channels_ = picture->channels;
+    }
+    return {{inputs.front().size()}};
+  }
+
+  void forward(const ForwardArgs& args) const override {
+    for (Index row = 0; row < args.y.rows(); ++row) {
+      const ConstMatrix x(args.x().data() + row * args.y.cols(), pixels_, channels_);
+      Matrix y(args.y.data() + row * args.y.cols(), channels_, pixels_);
+      y = x.transpose();
+    }
+  }
+
+  void backward(const BackwardArgs& args) const override {
+    if (args.dx() == nullptr) return;
+    for (Index row = 0; row < args.dy.rows(); ++row) {
+      const ConstMatrix dy(args.dy.data() + row * args.dy.cols(), channels_, pixels_);
+      Matrix dx(args.dx()->data() + row * args.dy.cols(), pixels_, channels_);
+      dx = dy.transpose();
+    }
+  }
+
+  Operation operation() const override { return {.name = "flatten"}; }
+  bool only_reshapes() const override { return pixels_ == 1 || channels_ == 1; }
+
+ private:
+  Index pixels_ = 1;
+  Index channels_ = 1;
 };
 
 }  // namespace
@@ -17,9 +46,10 @@ class Flatten final : public Layer {
 LayerEntry flatten_entry() {
   return {.name = "flatten",
           .signature = "flatten",
-          .help = "a sample of any shape becomes one vector",
+          .help = "a sample of any shape becomes one vector, a picture channel by channel",
           .example = "flatten",
-          .make = [](LayerArguments&) { return std::make_unique<Flatten>(); }};
+          .example_input = {{2, 3, 4}},
+          .make = [](TermArguments&) { return std::make_unique<Flatten>(); }};
 }
 
 }  // namespace lockstep

@@ -18,7 +18,8 @@ LayerEntry gelu_entry() {
           .signature = "gelu",
           .help = "x * Phi(x), exact (Hendrycks & Gimpel 2016)",
           .example = "gelu",
-          .make = [](LayerArguments&) { return make_elementwise(Gelu{}); }};
+          .example_input = {{6}},
+          .make = [](TermArguments&) { return make_elementwise(Gelu{}, {.name = "gelu"}); }};
 }
 
 }  // namespace lockstep

@@ -18,8 +18,11 @@ LayerEntry leaky_relu_entry() {
           .signature = "leaky_relu(slope=0.01)",
           .help = "x where x > 0, slope * x elsewhere (Maas et al. 2013)",
           .example = "leaky_relu(0.2)",
-          .make = [](LayerArguments& arguments) {
-            return make_elementwise(LeakyRelu{static_cast<Scalar>(arguments.take_number("slope", 0.01))});
+          .example_input = {{6}},
+          .make = [](TermArguments& arguments) {
+            const double slope = arguments.take_number("slope", 0.01);
+            return make_elementwise(LeakyRelu{static_cast<Scalar>(slope)},
+                                    {.name = "leaky_relu", .attributes = {{"slope", slope}}});
           }};
 }
 

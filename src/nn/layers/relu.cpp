@@ -17,7 +17,8 @@ LayerEntry relu_entry() {
           .signature = "relu",
           .help = "max(x, 0)",
           .example = "relu",
-          .make = [](LayerArguments&) { return make_elementwise(Relu{}); }};
+          .example_input = {{6}},
+          .make = [](TermArguments&) { return make_elementwise(Relu{}, {.name = "relu"}); }};
 }
 
 }  // namespace lockstep

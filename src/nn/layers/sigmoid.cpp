@@ -18,7 +18,8 @@ LayerEntry sigmoid_entry() {
           .signature = "sigmoid",
           .help = "1 / (1 + exp(-x))",
           .example = "sigmoid",
-          .make = [](LayerArguments&) { return make_elementwise(Sigmoid{}); }};
+          .example_input = {{6}},
+          .make = [](TermArguments&) { return make_elementwise(Sigmoid{}, {.name = "sigmoid"}); }};
 }
 
 }  // namespace lockstep

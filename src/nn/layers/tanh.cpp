@@ -18,7 +18,8 @@ LayerEntry tanh_entry() {
           .signature = "tanh",
           .help = "hyperbolic tangent",
           .example = "tanh",
-          .make = [](LayerArguments&) { return make_elementwise(Tanh{}); }};
+          .example_input = {{6}},
+          .make = [](TermArguments&) { return make_elementwise(Tanh{}, {.name = "tanh"}); }};
 }
 
 }  // namespace lockstep

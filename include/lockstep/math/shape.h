@@ -1,6 +1,7 @@
 // The shape of one sample: what a layer takes and gives, without the batch dimension.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,5 +22,19 @@ struct Shape {
 
 /// "28x28", "10".
 std::string to_string(const Shape& shape);
+
+/// A picture is `height` rows of `width` pixels of `channels` numbers, in this order in memory.
+struct PictureShape {
+  Index height = 0;
+  Index width = 0;
+  Index channels = 1;
+
+  Index row_size() const { return width * channels; }
+  Index pixels() const { return height * width; }
+  Index size() const { return height * width * channels; }
+};
+
+/// A shape of three numbers as a picture, or of two as one with one channel; nothing for other shapes.
+std::optional<PictureShape> as_picture(const Shape& shape);
 
 }  // namespace lockstep

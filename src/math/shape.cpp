@@ -1,4 +1,4 @@
-#include "lockstep/nn/shape.h"
+#include "lockstep/math/shape.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,6 +20,13 @@ Index Shape::size() const {
 
 std::string to_string(const Shape& shape) {
   return fmt::format("{}", fmt::join(shape.dims, "x"));
+}
+
+std::optional<PictureShape> as_picture(const Shape& shape) {
+  const std::vector<Index>& dims = shape.dims;
+  if (dims.size() == 2) return PictureShape{.height = dims[0], .width = dims[1]};
+  if (dims.size() == 3) return PictureShape{.height = dims[0], .width = dims[1], .channels = dims[2]};
+  return std::nullopt;
 }
 
 }  // namespace lockstep

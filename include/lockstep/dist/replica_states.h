@@ -1,0 +1,57 @@
+// The running moments of batch norm, for each replica hosted here: each keeps its own, and what goes into
+// them is decided by the mode of the layer. What is evaluated and saved is the state of replica 0: with local
+// its own samples' moments, with group those of its group, with averaged and sync everybody's.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/comm/communicator.h"
+#include "lockstep/dist/scope_sums.h"
+#include "lockstep/nn/model.h"
+
+namespace lockstep {
+
+class ReplicaStates {
+ public:
+  /// All references must outlive it.
+  ReplicaStates(Communicator& comm, const Plan& plan, const Model& model);
+
+  /// The state of a replica hosted here.
+  std::span<Scalar> of(Index replica) { return states_[local(replica)].span(); }
+  /// *Collective.* All replicas start from replica 0's.
+  void start();
+  /// *Collective.* Replica 0's, on every rank; valid until the next call.
+  std::span<const Scalar> settle();
+
+  /// Forgets the sums of the last step.
+  void begin_step();
+  /// Adds the sums of a batch at a node with statistics: over all that the replica was normalised with.
+  /// Threads may add for different replicas at a time.
+  void add(Index replica, Index node, std::span<const double> sums);
+  /// *Collective.* Moves the running moments of each layer by the moments of what was added since
+  /// begin_step(), or replaces them, over the replicas that its mode says.
+  void update(BatchStatistics::Update update);
+
+ private:
+  struct Place {
+    Index node = 0;
+    Range columns;  // of a row of sums_
+  };
+
+  std::size_t local(Index replica) const { return static_cast<std::size_t>(replica - hosted_.begin); }
+  std::span<double> row(Index replica);
+
+  Communicator& comm_;
+  const Model& model_;
+  Range hosted_;
+  std::vector<AlignedBuffer<Scalar>> states_;
+  AlignedBuffer<Scalar> settled_;
+  std::vector<Place> places_;
+  std::vector<Index> place_of_;  // by node; -1 for one without statistics
+  ScopeSums scope_sums_;
+  std::vector<double> sums_;  // hosted replicas x columns
+};
+
+}  // namespace lockstep

@@ -1,0 +1,24 @@
+// Well-known models by name, as texts for model.layers.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "lockstep/base/types.h"
+
+namespace lockstep {
+
+struct PresetEntry {
+  std::string name;
+  std::string help;  ///< one sentence, with its source
+  std::string text;  ///< as model.layers, with "{outputs}" for the number of outputs
+};
+
+/// Every preset there is. One more: one entry of the list.
+std::span<const PresetEntry> preset_catalog();
+
+/// The text for model.layers of the preset `name` with so many outputs. Errors: ConfigError if there is none.
+std::string preset_layers(std::string_view name, Index outputs);
+
+}  // namespace lockstep

@@ -1,0 +1,51 @@
+// Hands each bucket to the strategy as soon as every thread has its gradient, while backward goes on.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "lockstep/comm/communicator.h"
+#include "lockstep/dist/local_gradients.h"
+#include "lockstep/dist/strategy.h"
+
+namespace lockstep {
+
+/// Seconds of one step inside the exchange, and of them the wait for the slowest rank (measured on some steps
+/// only).
+struct ExchangeTime {
+  double exchange = 0;
+  std::optional<double> waiting;
+};
+
+class BucketSender {
+ public:
+  /// A thread without (further) samples is past all nodes.
+  static constexpr Index kPastAll = -1;
+
+  BucketSender(Communicator& comm, const Plan& plan, Strategy& strategy, LocalGradients& gradients);
+
+  /// Main thread. With `measure_waiting` the ranks meet before the last bucket leaves, and the time to get
+  /// there is the wait.
+  void begin_step(bool measure_waiting);
+  /// Any thread: it has the gradients of this node and of those behind it. Buckets whose gradients come
+  /// before the node `first` wait: all ranks are to send them after something else that they do together.
+  void node_done(Index thread, Index node, Index first = 0);
+  /// Main thread, all threads at rest: sends what is complete from the node `first` on.
+  void send_ready(Index first);
+
+  const ExchangeTime& time() const { return time_; }
+
+ private:
+  Communicator& comm_;
+  const Plan& plan_;
+  Strategy& strategy_;
+  LocalGradients& gradients_;
+  std::vector<std::atomic<Index>> at_node_;  // by thread
+  std::size_t sent_ = 0;
+  bool measure_waiting_ = false;
+  ExchangeTime time_;
+};
+
+}  // namespace lockstep

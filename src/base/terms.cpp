@@ -1,0 +1,195 @@
+#include "lockstep/base/terms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+class Parser {
+ public:
+  Parser(std::string_view text, const TermsOption& option) : text_(text), option_(option) {}
+
+  std::vector<Term> parse() {
+    std::vector<Term> terms = chain();
+    if (place_ < text_.size()) fail(option_.name);
+    if (terms.empty())
+      throw ConfigError(fmt::format("{} is empty; give for example \"{}\"", option_.key, option_.example));
+    return terms;
+  }
+
+ private:
+  // Terms up to the end, or to what closes the parentheses around them.
+  std::vector<Term> chain() {
+    std::vector<Term> terms;
+    skip_blanks();
+    while (place_ < text_.size() && text_[place_] != '|' && text_[place_] != ')') {
+      terms.push_back(term());
+      skip_blanks();
+    }
+    return terms;
+  }
+
+  Term term() {
+    Term term;
+    term.option = option_.key;
+    const std::size_t start = place_;
+    term.name = word(option_.name);
+    skip_blanks();
+    const bool composite = std::ranges::find(option_.composites, term.name) != option_.composites.end();
+    if (composite) {
+      chains(term);
+      term.text = text_.substr(start, place_ - start);
+    } else if (accept('(')) {
+      arguments(term);
+      term.text = text_.substr(start, place_ - start);
+    } else {
+      term.text = term.name;
+    }
+    return term;
+  }
+
+  void chains(Term& term) {
+    if (!accept('(')) fail(fmt::format("'(' and the layers of {}", term.name));
+    do {
+      term.chains.push_back(chain());
+      if (term.chains.back().empty()) fail(option_.name);
+    } while (accept('|'));
+    if (!accept(')')) fail("'|' or ')'");
+  }
+
+  void arguments(Term& term) {
+    skip_blanks();
+    if (accept(')')) return;
+    do {
+      skip_blanks();
+      TermArgument argument{.key = "", .value = value("an argument")};
+      skip_blanks();
+      if (accept('=')) {
+        skip_blanks();
+        argument.key = std::exchange(argument.value, value("a value"));
+        skip_blanks();
+      }
+      term.arguments.push_back(std::move(argument));
+    } while (accept(','));
+    if (!accept(')')) fail("',' or ')'");
+  }
+
+  std::string value(std::string_view expected) {
+    std::string text = word(expected);
+    if (!accept('(')) return text;
+    const std::string inside = word("a number");
+    if (!accept(')')) fail("')'");
+    return fmt::format("{}({})", text, inside);
+  }
+
+  std::string word(std::string_view expected) {
+    const std::size_t start = place_;
+    while (place_ < text_.size() && is_word(text_[place_])) ++place_;
+    if (place_ == start) fail(expected);
+    return std::string(text_.substr(start, place_ - start));
+  }
+
+  static bool is_word(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '-' || c == '+';
+  }
+
+  void skip_blanks() {
+    while (place_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[place_])) != 0) ++place_;
+  }
+
+  bool accept(char c) {
+    if (place_ == text_.size() || text_[place_] != c) return false;
+    ++place_;
+    return true;
+  }
+
+  [[noreturn]] void fail(std::string_view expected) const {
+    const std::string found =
+        place_ == text_.size() ? "the end of the text" : fmt::format("'{}'", text_.substr(place_, 12));
+    throw ConfigError(
+        fmt::format("{}, column {}: expected {}, found {}", option_.key, place_ + 1, expected, found));
+  }
+
+  std::string_view text_;
+  const TermsOption& option_;
+  std::size_t place_ = 0;
+};
+
+template <class T>
+std::optional<T> parse_number(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::vector<Term> parse_terms(std::string_view text, const TermsOption& option) {
+  return Parser(text, option).parse();
+}
+
+const TermArgument* TermArguments::take(std::string_view key, bool positional) {
+  for (std::size_t i = 0; i < used_.size(); ++i) {
+    const TermArgument& argument = term_->arguments[i];
+    if (used_[i] || (argument.key.empty() ? !positional : argument.key != key)) continue;
+    used_[i] = true;
+    return &argument;
+  }
+  return nullptr;
+}
+
+Index TermArguments::take_index(std::string_view key, Index least, std::optional<Index> fallback) {
+  const TermArgument* argument = take(key, true);
+  if (argument == nullptr && fallback) return *fallback;
+  if (argument == nullptr) fail(fmt::format("'{}' is missing: write {}({})", key, term_->name, key));
+  const std::optional<Index> value = parse_number<Index>(argument->value);
+  if (!value || *value < least) {
+    fail(fmt::format("'{}' must be a whole number of at least {}, found '{}'", key, least, argument->value));
+  }
+  return *value;
+}
+
+double TermArguments::take_number(std::string_view key, double fallback) {
+  const TermArgument* argument = take(key, true);
+  if (argument == nullptr) return fallback;
+  const std::optional<double> value = parse_number<double>(argument->value);
+  if (!value) fail(fmt::format("'{}' must be a number, found '{}'", key, argument->value));
+  return *value;
+}
+
+std::string TermArguments::take_word(std::string_view key, std::string_view fallback) {
+  const TermArgument* argument = take(key, false);
+  return argument == nullptr ? std::string(fallback) : argument->value;
+}
+
+bool TermArguments::take_flag(std::string_view key, bool fallback) {
+  const std::string value = take_word(key, fallback ? "true" : "false");
+  if (value != "true" && value != "false") {
+    fail(fmt::format("'{}' must be true or false, found '{}'", key, value));
+  }
+  return value == "true";
+}
+
+void TermArguments::finish() const {
+  for (std::size_t i = 0; i < used_.size(); ++i) {
+    if (used_[i]) continue;
+    const TermArgument& argument = term_->arguments[i];
+    const std::string shown = argument.key.empty() ? argument.value : argument.key + "=" + argument.value;
+    fail(fmt::format("does not know what to do with the argument '{}'", shown));
+  }
+}
+
+void TermArguments::fail(const std::string& problem) const {
+  throw ConfigError(fmt::format("{}: '{}': {}", term_->option, term_->text, problem));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,85 @@
+#include "lockstep/dist/replica_states.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace lockstep {
+namespace {
+
+// What add() is given covers all that a replica is normalised with; what is missing to its moments is added
+// over replicas.
+std::vector<ScopeColumns> moment_scopes(const Model& model, Index replicas) {
+  std::vector<ScopeColumns> blocks;
+  for (const ModelNode& node : model.nodes()) {
+    const BatchStatistics* statistics = node.layer->statistics();
+    if (statistics == nullptr) continue;
+    const BatchNormMode mode = statistics->mode();
+    const bool complete = mode.moments_with(0, replicas) == mode.normalised_with(0, replicas);
+    blocks.push_back(
+        {.columns = statistics->forward_count(), .scope = [mode, replicas, complete](Index replica) {
+           return complete ? Range{replica, replica + 1} : mode.moments_with(replica, replicas);
+         }});
+  }
+  return blocks;
+}
+
+}  // namespace
+
+ReplicaStates::ReplicaStates(Communicator& comm, const Plan& plan, const Model& model)
+    : comm_(comm),
+      model_(model),
+      hosted_(plan.hosted[static_cast<std::size_t>(comm.rank())]),
+      settled_(model.state_layout().size),
+      place_of_(model.nodes().size(), -1),
+      scope_sums_(comm, plan, moment_scopes(model, plan.replicas)) {
+  for (Index i = 0; i < hosted_.size(); ++i) states_.emplace_back(model.state_layout().size);
+  Index first = 0;
+  for (std::size_t i = 0; i < model.nodes().size(); ++i) {
+    const BatchStatistics* statistics = model.nodes()[i].layer->statistics();
+    if (statistics == nullptr) continue;
+    place_of_[i] = static_cast<Index>(places_.size());
+    places_.push_back({static_cast<Index>(i), {first, first + statistics->forward_count()}});
+    first = places_.back().columns.end;
+  }
+  sums_.resize(static_cast<std::size_t>(hosted_.size() * first));
+}
+
+std::span<double> ReplicaStates::row(Index replica) {
+  const auto columns = static_cast<std::size_t>(scope_sums_.columns());
+  return std::span(sums_).subspan(local(replica) * columns, columns);
+}
+
+void ReplicaStates::start() {
+  settle();
+  for (AlignedBuffer<Scalar>& state : states_) std::ranges::copy(settled_.span(), state.data());
+}
+
+std::span<const Scalar> ReplicaStates::settle() {
+  if (settled_.size() == 0) return {};
+  if (hosted_.contains(0)) std::ranges::copy(of(0), settled_.data());
+  comm_.broadcast(as_buffer(settled_.span()), 0);
+  return settled_.span();
+}
+
+void ReplicaStates::begin_step() {
+  std::ranges::fill(sums_, 0.0);
+}
+
+void ReplicaStates::add(Index replica, Index node, std::span<const double> sums) {
+  const Place& place = places_[static_cast<std::size_t>(place_of_[static_cast<std::size_t>(node)])];
+  const std::span<double> mine = part(row(replica), place.columns);
+  std::ranges::transform(mine, sums, mine.begin(), std::plus<>());
+}
+
+void ReplicaStates::update(BatchStatistics::Update update) {
+  scope_sums_.combine(sums_);
+  for (Index replica = hosted_.begin; replica < hosted_.end; ++replica) {
+    for (const Place& place : places_) {
+      model_.node(place.node)
+          .layer->statistics()
+          ->update_state(part(row(replica), place.columns), update, of(replica));
+    }
+  }
+}
+
+}  // namespace lockstep

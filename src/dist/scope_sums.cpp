@@ -1,0 +1,59 @@
+#include "lockstep/dist/scope_sums.h"
+
+#include <algorithm>
+
+#include "lockstep/math/fixed_tree.h"
+
+namespace lockstep {
+
+ScopeSums::ScopeSums(Communicator& comm, const Plan& plan, std::vector<ScopeColumns> blocks)
+    : comm_(comm), hosted_(plan.hosted[static_cast<std::size_t>(comm.rank())]), blocks_(std::move(blocks)) {
+  for (const ScopeColumns& block : blocks_) {
+    columns_ += block.columns;
+    for (const Range hosted : plan.hosted) {
+      for (Index replica = hosted.begin; replica < hosted.end; ++replica) {
+        const Range scope = block.scope(replica);
+        crosses_replicas_ |= scope.size() > 1;
+        crosses_ranks_ |= !hosted.contains(scope);
+      }
+    }
+  }
+  for (const Range hosted : plan.hosted) parts_.push_back({hosted.begin * columns_, hosted.end * columns_});
+  all_.resize(static_cast<std::size_t>(plan.replicas * columns_));
+}
+
+void ScopeSums::combine(std::span<double> rows) {
+  if (!crosses_replicas_) return;
+  std::ranges::copy(rows, all_.begin() + parts_[static_cast<std::size_t>(comm_.rank())].begin);
+  if (crosses_ranks_) comm_.start_all_gather(as_buffer(std::span(all_)), parts_)->wait();
+  Index first = 0;
+  for (const ScopeColumns& block : blocks_) {
+    const Range columns{first, first + block.columns};
+    Range summed;
+    for (Index replica = hosted_.begin; replica < hosted_.end; ++replica) {
+      double* out = rows.data() + (replica - hosted_.begin) * columns_ + columns.begin;
+      const Range scope = block.scope(replica);
+      if (scope == summed) {
+        std::copy_n(out - columns_, columns.size(), out);  // as the replica before it
+      } else {
+        sum_node(scope, columns, out);
+        summed = scope;
+      }
+    }
+    first = columns.end;
+  }
+}
+
+void ScopeSums::sum_node(Range node, Range columns, double* out) {
+  if (node.size() == 1) {
+    std::copy_n(all_.data() + node.begin * columns_ + columns.begin, columns.size(), out);
+    return;
+  }
+  const Index split = tree_split(node);
+  sum_node({node.begin, split}, columns, out);
+  std::vector<double> right(static_cast<std::size_t>(columns.size()));
+  sum_node({split, node.end}, columns, right.data());
+  std::transform(out, out + columns.size(), right.begin(), out, std::plus<>());
+}
+
+}  // namespace lockstep

@@ -1,0 +1,68 @@
+#include "lockstep/nn/batch_norm_mode.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+Range group_of(Index replica, Index size, Index replicas) {
+  const Index begin = replica / size * size;
+  return {begin, std::min(begin + size, replicas)};
+}
+
+}  // namespace
+
+Range BatchNormMode::normalised_with(Index replica, Index replicas) const {
+  switch (kind) {
+    case Kind::kLocal:
+    case Kind::kAveraged:
+      return {replica, replica + 1};
+    case Kind::kSync:
+      return {0, replicas};
+    case Kind::kGroup:
+      return group_of(replica, group, replicas);
+  }
+  return {};
+}
+
+Range BatchNormMode::moments_with(Index replica, Index replicas) const {
+  if (kind == Kind::kAveraged) return {0, replicas};
+  return normalised_with(replica, replicas);
+}
+
+BatchNormMode parse_batch_norm_mode(std::string_view text) {
+  using Kind = BatchNormMode::Kind;
+  if (text == "local") return {};
+  if (text == "averaged") return {.kind = Kind::kAveraged};
+  if (text == "sync") return {.kind = Kind::kSync};
+  constexpr std::string_view kGroup = "group(";
+  if (text.starts_with(kGroup) && text.ends_with(")")) {
+    const std::string_view digits = text.substr(kGroup.size(), text.size() - kGroup.size() - 1);
+    BatchNormMode mode{.kind = Kind::kGroup};
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), mode.group);
+    if (error == std::errc{} && end == digits.data() + digits.size() && mode.group >= 1) return mode;
+  }
+  throw ConfigError(
+      fmt::format("batch norm expects local, averaged, sync or group(G) with G replicas, found '{}'", text));
+}
+
+std::string to_string(const BatchNormMode& mode) {
+  switch (mode.kind) {
+    case BatchNormMode::Kind::kLocal:
+      return "local";
+    case BatchNormMode::Kind::kAveraged:
+      return "averaged";
+    case BatchNormMode::Kind::kSync:
+      return "sync";
+    case BatchNormMode::Kind::kGroup:
+      return fmt::format("group({})", mode.group);
+  }
+  return {};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,22 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "composites/entries.h"
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+
+std::span<const CompositeEntry> composite_catalog() {
+  static const std::array kEntries{residual_entry(), concat_entry(), wide_deep_entry()};
+  return kEntries;
+}
+
+void expect_chains(const Term& term, std::size_t count) {
+  if (count == 0 ? term.chains.size() >= 2 : term.chains.size() == count) return;
+  throw ConfigError(fmt::format("{}: '{}' has {} chain{} of layers between '|', expected {}", term.option,
+                                term.text, term.chains.size(), term.chains.size() == 1 ? "" : "s",
+                                count == 0 ? std::string("at least 2") : std::to_string(count)));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,49 @@
+#include "sum.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+class Sum final : public Layer {
+ public:
+  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+    for (const Shape& other : inputs) {
+      if (other == inputs.front()) continue;
+      throw ConfigError(fmt::format("cannot add {} and {}: both must give the same shape",
+                                    to_string(inputs.front()), to_string(other)));
+    }
+    flops_ = inputs.front().size() * static_cast<Index>(inputs.size() - 1);
+    return inputs.front();
+  }
+
+  void forward(const ForwardArgs& args) const override {
+    Array y = as_array(args.y);
+    y = as_array(args.inputs[0]) + as_array(args.inputs[1]);
+    for (const ConstMatrix& more : args.inputs.subspan(2)) y += as_array(more);
+  }
+
+  void backward(const BackwardArgs& args) const override {
+    for (Matrix* dinput : args.dinputs) {
+      if (dinput != nullptr) as_array(*dinput) = as_array(args.dy);
+    }
+  }
+
+  Operation operation() const override { return {.name = "sum", .attributes = {}}; }
+  Index flops() const override { return flops_; }
+
+ private:
+  Index flops_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_sum() {
+  return std::make_unique<Sum>();
+}
+
+}  // namespace lockstep

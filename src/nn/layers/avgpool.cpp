@@ -1,0 +1,45 @@
+// The mean of each window, channel by channel.
+#include "entries.h"
+#include "picture_window.h"
+
+namespace lockstep {
+namespace {
+
+class AvgPool final : public Layer {
+ public:
+  explicit AvgPool(TermArguments& arguments) : window_(take_pooling(arguments)) {}
+
+  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+    shape_ = pooling_shape(place_windows(window_, inputs.front()));
+    return pooled(inputs.front(), shape_);
+  }
+
+  void forward(const ForwardArgs& args) const override { average_pool_forward(shape_, args.x(), args.y); }
+  void backward(const BackwardArgs& args) const override {
+    if (args.dx() != nullptr) average_pool_backward(shape_, args.dy, *args.dx());
+  }
+
+  Operation operation() const override {
+    return {.name = "avgpool", .attributes = pooling_attributes(shape_)};
+  }
+  Index flops() const override { return shape_.out_size() * shape_.vertical.size * shape_.horizontal.size; }
+
+ private:
+  WindowArguments window_;
+  PoolingShape shape_;
+};
+
+}  // namespace
+
+LayerEntry avgpool_entry() {
+  return {.name = "avgpool",
+          .signature = "avgpool(size, stride=size, padding=valid)",
+          .help =
+              "the mean of each window of size x size pixels; padding (valid, same or a number of pixels on "
+              "each side) does not count (PyTorch: count_include_pad=False)",
+          .example = "avgpool(3, 2, padding=1)",
+          .example_input = {{5, 4, 2}},
+          .make = [](TermArguments& arguments) { return std::make_unique<AvgPool>(arguments); }};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,113 @@
+// Convolution of a picture: each output channel sums its taps over a window of the input channels of its
+// group.
+#include <fmt/format.h>
+
+#include "entries.h"
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/math/convolution.h"
+#include "picture_window.h"
+
+namespace lockstep {
+namespace {
+
+class Conv2d final : public Layer {
+ public:
+  explicit Conv2d(TermArguments& arguments)
+      : channels_(arguments.take_index("channels", 1)),
+        window_{.size = arguments.take_index("size", 1), .stride = arguments.take_index("stride", 1, 1)},
+        dilation_(arguments.take_word("dilation", "1")),
+        groups_(arguments.take_word("groups", "1")),
+        has_bias_(arguments.take_flag("bias", true)),
+        init_(arguments.take_word("init", "")) {
+    window_.padding = arguments.take_word("padding", "valid");
+    if (!init_.empty()) parse_initialiser(init_);
+  }
+
+  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+    window_.dilation = whole_number("dilation", dilation_, 1, "");
+    shape_ = convolution(place_windows(window_, inputs.front()));
+    const Index taps = window_.size * window_.size;
+    weight_ = params.declare(
+        {.name = "weight",
+         .shape = {{channels_, shape_.in_channels / shape_.groups, window_.size, window_.size}},
+         .initialiser = init_.empty() ? params.default_initialiser() : parse_initialiser(init_),
+         .fan_in = shape_.fan_in(),
+         .fan_out = channels_ / shape_.groups * taps});
+    if (has_bias_) bias_ = params.declare({.name = "bias", .shape = {{channels_}}, .decays = false});
+    return {{shape_.out_height(), shape_.out_width(), channels_}};
+  }
+
+  void forward(const ForwardArgs& args) const override {
+    convolution_forward(shape_, args.x(),
+                        {.weights = part(args.weights, weight_), .bias = part(args.weights, bias_)}, args.y);
+  }
+
+  void backward(const BackwardArgs& args) const override {
+    convolution_backward_weights(
+        shape_, args.x(), args.dy,
+        {.weights = part(args.gradient, weight_), .bias = part(args.gradient, bias_), .write = args.write});
+    if (args.dx() != nullptr) {
+      convolution_backward_data(shape_, args.dy, part(args.weights, weight_), *args.dx());
+    }
+  }
+
+  Operation operation() const override {
+    Attributes attributes;
+    append_axes(attributes, "stride", shape_.vertical.stride, shape_.horizontal.stride);
+    append_axes(attributes, "dilation", shape_.vertical.dilation, shape_.horizontal.dilation);
+    attributes.emplace_back("groups", static_cast<double>(shape_.groups));
+    append_padding(attributes, shape_.vertical, shape_.horizontal);
+    attributes.emplace_back("bias", has_bias_ ? 1 : 0);
+    return {.name = "conv2d",
+            .attributes = attributes,
+            .tensors = has_bias_ ? std::vector{weight_, bias_} : std::vector{weight_}};
+  }
+  Index flops() const override { return shape_.flops(); }
+
+ private:
+  ConvolutionShape convolution(const PictureWindows& windows) const {
+    const Index in = windows.picture.channels;
+    const Index groups = groups_ == "depthwise" ? in : whole_number("groups", groups_, 1, "depthwise");
+    if (in % groups != 0 || channels_ % groups != 0) {
+      throw ConfigError(
+          fmt::format("{} groups must divide both the {} input channels and the {} output channels", groups,
+                      in, channels_));
+    }
+    return {.in_height = windows.picture.height,
+            .in_width = windows.picture.width,
+            .in_channels = in,
+            .out_channels = channels_,
+            .vertical = windows.vertical,
+            .horizontal = windows.horizontal,
+            .groups = groups};
+  }
+
+  Index channels_;
+  WindowArguments window_;
+  std::string dilation_;
+  std::string groups_;
+  bool has_bias_;
+  std::string init_;
+  ConvolutionShape shape_;
+  Range weight_;
+  Range bias_;  // stays empty without one
+};
+
+}  // namespace
+
+LayerEntry conv2d_entry() {
+  return {
+      .name = "conv2d",
+      .signature =
+          "conv2d(channels, size, stride=1, padding=valid, dilation=1, groups=1, bias=true, init=WORD)",
+      .help =
+          "convolution of a picture with windows of size x size pixels; padding: valid (none), same (the "
+          "output has ceil(input / stride) pixels a side, as in TensorFlow) or a number of pixels on each "
+          "side; groups: a number, or depthwise (as many as input channels); init as for dense",
+      .example = "conv2d(4, 3, stride=2, padding=same, groups=2)",
+      .example_input = {{5, 4, 2}},
+      .make = [](TermArguments& arguments) { return std::make_unique<Conv2d>(arguments); }};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,79 @@
+// Inverted dropout: what is kept is scaled up in training, so that evaluation needs no change.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "entries.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/random.h"
+
+namespace lockstep {
+namespace {
+
+class Dropout final : public Layer {
+ public:
+  explicit Dropout(TermArguments& arguments) : rate_(arguments.take_number("rate", 0.5)) {
+    if (!(rate_ >= 0 && rate_ < 1)) {
+      throw ConfigError(fmt::format("dropout: rate must be at least 0 and below 1, found {}", rate_));
+    }
+  }
+
+  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+    size_ = inputs.front().size();
+    number_ = params.number();
+    return inputs.front();
+  }
+
+  void forward(const ForwardArgs& args) const override {
+    if (!args.batch.training) {
+      as_array(args.y) = as_array(args.x());
+      return;
+    }
+    for (Index row = 0; row < args.y.rows(); ++row) {
+      draw_mask(args.batch, row,
+                args.cache.subspan(static_cast<std::size_t>(row * size_), static_cast<std::size_t>(size_)));
+    }
+    // A product, not a choice: what is not a number stays so even where it is dropped.
+    as_array(args.y) = as_array(args.x()) * as_array(std::span<const Scalar>(args.cache));
+  }
+
+  void backward(const BackwardArgs& args) const override {
+    if (args.dx() != nullptr) as_array(*args.dx()) = as_array(args.dy) * as_array(args.cache);
+  }
+
+  Operation operation() const override { return {.name = "dropout", .attributes = {{"rate", rate_}}}; }
+  Index cache_size() const override { return size_; }
+  Index flops() const override { return size_; }
+
+ private:
+  // Each sample of each replica's step has a stream of its own, wherever and in whatever parts it is
+  // computed.
+  void draw_mask(const BatchContext& batch, Index row, std::span<Scalar> mask) const {
+    RandomStream random({.seed = batch.seed,
+                         .purpose = Purpose::kDropout,
+                         .a = static_cast<std::uint64_t>(batch.step << 16 | number_),
+                         .b = static_cast<std::uint64_t>(batch.replica << 32 | (batch.first_row + row))});
+    const auto kept = static_cast<Scalar>(1 / (1 - rate_));
+    for (Scalar& value : mask) value = static_cast<double>(random.uniform()) < rate_ ? 0 : kept;
+  }
+
+  double rate_;
+  Index size_ = 0;
+  Index number_ = 0;
+};
+
+}  // namespace
+
+LayerEntry dropout_entry() {
+  return {
+      .name = "dropout",
+      .signature = "dropout(rate=0.5)",
+      .help =
+          "in training each number becomes 0 with this probability, and the others are multiplied by 1 / (1 "
+          "- rate) (Srivastava et al. 2014); nothing in evaluation",
+      .example = "dropout(0.4)",
+      .example_input = {{6}},
+      .make = [](TermArguments& arguments) { return std::make_unique<Dropout>(arguments); }};
+}
+
+}  // namespace lockstep

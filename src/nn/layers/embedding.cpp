@@ -1,0 +1,100 @@
+// Each feature is the number of a row of a table of vectors, which are put side by side.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "entries.h"
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+// Up to here single precision holds every whole number.
+constexpr Index kMostRows = Index{1} << 24;
+
+class Embedding final : public Layer {
+ public:
+  explicit Embedding(TermArguments& arguments)
+      : rows_(arguments.take_index("rows", 1)),
+        width_(arguments.take_index("width", 1)),
+        init_(arguments.take_word("init", "")) {
+    if (rows_ > kMostRows) {
+      throw ConfigError(
+          fmt::format("embedding: rows must be at most {} (single precision holds no larger whole "
+                      "number), found {}",
+                      kMostRows, rows_));
+    }
+    if (!init_.empty()) parse_initialiser(init_);
+  }
+
+  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+    features_ = inputs.front().size();
+    weight_ = params.declare(
+        {.name = "weight",
+         .shape = {{rows_, width_}},
+         .initialiser = init_.empty() ? params.default_initialiser() : parse_initialiser(init_),
+         .fan_in = width_,
+         .fan_out = rows_});
+    return {{features_ * width_}};
+  }
+
+  void forward(const ForwardArgs& args) const override {
+    const Scalar* table = part(args.weights, weight_).data();
+    for (Index i = 0; i < args.x().size(); ++i) {
+      const Scalar value = args.x().data()[i];
+      if (!is_row(value)) refuse(value, i % features_);
+      std::copy_n(table + static_cast<Index>(value) * width_, width_, args.y.data() + i * width_);
+    }
+  }
+
+  void backward(const BackwardArgs& args) const override {
+    const std::span<Scalar> gradient = part(args.gradient, weight_);
+    if (args.write == Write::kReplace) std::ranges::fill(gradient, Scalar{0});
+    for (Index i = 0; i < args.x().size(); ++i) {
+      Scalar* to = gradient.data() + static_cast<Index>(args.x().data()[i]) * width_;
+      const Scalar* dy = args.dy.data() + i * width_;
+      for (Index j = 0; j < width_; ++j) to[j] += dy[j];
+    }
+    // Where a whole number comes from, nothing can be learnt.
+    if (args.dx() != nullptr) args.dx()->setZero();
+  }
+
+  Operation operation() const override { return {.name = "embedding", .tensors = {weight_}}; }
+
+ private:
+  // False for what is not a number.
+  bool is_row(Scalar value) const {
+    return value >= 0 && value < static_cast<Scalar>(rows_) &&
+           value == static_cast<Scalar>(static_cast<Index>(value));
+  }
+
+  [[noreturn]] void refuse(Scalar value, Index column) const {
+    throw DataError(
+        fmt::format("embedding({}, {}): column {} of its input (the first is 0) holds {}, expected a whole "
+                    "number from 0 to {}; give the layer more rows, or check that the column holds "
+                    "categories and is not normalised",
+                    rows_, width_, column, value, rows_ - 1));
+  }
+
+  Index rows_;
+  Index width_;
+  std::string init_;
+  Index features_ = 0;
+  Range weight_;
+};
+
+}  // namespace
+
+LayerEntry embedding_entry() {
+  return {.name = "embedding",
+          .signature = "embedding(rows, width, init=WORD)",
+          .help =
+              "each feature, a whole number from 0 to rows - 1, becomes a row of the weight, width numbers "
+              "(PyTorch: Embedding, then Flatten); init as for dense",
+          .example = "embedding(5, 3)",
+          .example_input = {{4}},
+          .make = [](TermArguments& arguments) { return std::make_unique<Embedding>(arguments); }};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,45 @@
+// The mean of each channel of a picture.
+#include "entries.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/math/pooling.h"
+
+namespace lockstep {
+namespace {
+
+class GlobalAvgPool final : public Layer {
+ public:
+  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+    const std::optional<PictureShape> picture = as_picture(inputs.front());
+    if (!picture) throw ConfigError("expected a picture, height x width or height x width x channels");
+    shape_ = {.in_height = picture->height,
+              .in_width = picture->width,
+              .channels = picture->channels,
+              .vertical = {.size = picture->height},
+              .horizontal = {.size = picture->width}};
+    return {{picture->channels}};
+  }
+
+  void forward(const ForwardArgs& args) const override { average_pool_forward(shape_, args.x(), args.y); }
+  void backward(const BackwardArgs& args) const override {
+    if (args.dx() != nullptr) average_pool_backward(shape_, args.dy, *args.dx());
+  }
+
+  Operation operation() const override { return {.name = "global_avgpool"}; }
+  Index flops() const override { return shape_.in_size(); }
+
+ private:
+  PoolingShape shape_;
+};
+
+}  // namespace
+
+LayerEntry global_avgpool_entry() {
+  return {.name = "global_avgpool",
+          .signature = "global_avgpool",
+          .help = "the mean of each channel of a picture, as a vector (Lin et al. 2013)",
+          .example = "global_avgpool",
+          .example_input = {{3, 2, 4}},
+          .make = [](TermArguments&) { return std::make_unique<GlobalAvgPool>(); }};
+}
+
+}  // namespace lockstep

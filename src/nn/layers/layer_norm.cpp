@@ -1,0 +1,154 @@
+// y = weight (x - mean) / sqrt(variance + eps) + bias, with the moments of the sample itself (Ba, Kiros &
+// Hinton 2016).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "entries.h"
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+// Of one sample.
+struct SampleMoments {
+  Scalar mean;
+  Scalar factor;  // 1 / sqrt(variance + eps)
+};
+
+class LayerNorm final : public Layer {
+ public:
+  explicit LayerNorm(TermArguments& arguments) : eps_(arguments.take_number("eps", 1e-5)) {
+    if (!(eps_ > 0)) throw ConfigError(fmt::format("layer_norm: eps must be above 0, found {}", eps_));
+  }
+
+  // The tensors have the order of PyTorch, a picture channel by channel, so that its LayerNorm loads them.
+  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+    const Shape& in = inputs.front();
+    size_ = in.size();
+    pixels_ = size_;
+    Shape tensor = in;
+    if (const std::optional<PictureShape> picture = as_picture(in)) {
+      pixels_ = picture->pixels();
+      channels_ = picture->channels;
+      tensor = {{channels_, picture->height, picture->width}};
+    }
+    weight_ = params.declare(
+        {.name = "weight", .shape = tensor, .decays = false, .initialiser = Initialiser::kOne});
+    bias_ = params.declare({.name = "bias", .shape = tensor, .decays = false});
+    return in;
+  }
+
+  void forward(const ForwardArgs& args) const override {
+    const RowMajorMatrix weight = in_sample_order(part(args.weights, weight_));
+    const RowMajorMatrix bias = in_sample_order(part(args.weights, bias_));
+    for (Index row = 0; row < args.y.rows(); ++row) {
+      const Scalar* x = args.x().data() + row * size_;
+      Scalar* y = args.y.data() + row * size_;
+      const SampleMoments moments = measure(x);
+      args.cache[static_cast<std::size_t>(2 * row)] = moments.mean;
+      args.cache[static_cast<std::size_t>(2 * row + 1)] = moments.factor;
+      for (Index i = 0; i < size_; ++i) {
+        y[i] = (x[i] - moments.mean) * moments.factor * weight.data()[i] + bias.data()[i];
+      }
+    }
+  }
+
+  void backward(const BackwardArgs& args) const override {
+    const RowMajorMatrix weight = in_sample_order(part(args.weights, weight_));
+    RowMajorMatrix dweight = RowMajorMatrix::Zero(pixels_, channels_);
+    RowMajorMatrix dbias = RowMajorMatrix::Zero(pixels_, channels_);
+    std::vector<Scalar> normalised(static_cast<std::size_t>(size_));
+    for (Index row = 0; row < args.dy.rows(); ++row) {
+      const SampleMoments moments{.mean = args.cache[static_cast<std::size_t>(2 * row)],
+                                  .factor = args.cache[static_cast<std::size_t>(2 * row + 1)]};
+      const Scalar* x = args.x().data() + row * size_;
+      const Scalar* dy = args.dy.data() + row * size_;
+      for (Index i = 0; i < size_; ++i)
+        normalised[static_cast<std::size_t>(i)] = (x[i] - moments.mean) * moments.factor;
+      for (Index i = 0; i < size_; ++i) {
+        dweight.data()[i] += dy[i] * normalised[static_cast<std::size_t>(i)];
+        dbias.data()[i] += dy[i];
+      }
+      if (args.dx() != nullptr) {
+        sample_backward(normalised, moments.factor, weight.data(), dy, args.dx()->data() + row * size_);
+      }
+    }
+    put(dweight, part(args.gradient, weight_), args.write);
+    put(dbias, part(args.gradient, bias_), args.write);
+  }
+
+  Operation operation() const override {
+    return {.name = "layer_norm", .attributes = {{"eps", eps_}}, .tensors = {weight_, bias_}};
+  }
+  Index cache_size() const override { return 2; }
+  Index flops() const override { return 8 * size_; }
+
+ private:
+  SampleMoments measure(const Scalar* x) const {
+    double sum = 0;
+    for (Index i = 0; i < size_; ++i) sum += static_cast<double>(x[i]);
+    const double mean = sum / static_cast<double>(size_);
+    double squares = 0;
+    for (Index i = 0; i < size_; ++i) {
+      const double off = static_cast<double>(x[i]) - mean;
+      squares += off * off;
+    }
+    return {.mean = static_cast<Scalar>(mean),
+            .factor = static_cast<Scalar>(1 / std::sqrt(squares / static_cast<double>(size_) + eps_))};
+  }
+
+  // dx = factor (g - mean of g - normalised x * mean of (g * normalised x)), where g = dy * weight
+  void sample_backward(std::span<const Scalar> normalised, Scalar factor, const Scalar* weight,
+                       const Scalar* dy, Scalar* dx) const {
+    double sum = 0;
+    double product = 0;
+    for (std::size_t i = 0; i < normalised.size(); ++i) {
+      const auto g = static_cast<double>(dy[i] * weight[i]);
+      sum += g;
+      product += g * static_cast<double>(normalised[i]);
+    }
+    const auto a = static_cast<Scalar>(sum / static_cast<double>(size_));
+    const auto b = static_cast<Scalar>(product / static_cast<double>(size_));
+    for (std::size_t i = 0; i < normalised.size(); ++i)
+      dx[i] = factor * (dy[i] * weight[i] - a - normalised[i] * b);
+  }
+
+  // Pixels x channels from the channels x pixels of a tensor.
+  RowMajorMatrix in_sample_order(std::span<const Scalar> tensor) const {
+    return as_matrix(tensor, channels_, pixels_).transpose();
+  }
+
+  static void put(const RowMajorMatrix& values, std::span<Scalar> tensor, Write write) {
+    Matrix gradient = as_matrix(tensor, values.cols(), values.rows());
+    if (write == Write::kReplace) {
+      gradient = values.transpose();
+    } else {
+      gradient += values.transpose();
+    }
+  }
+
+  double eps_;
+  Index size_ = 0;
+  Index pixels_ = 0;
+  Index channels_ = 1;
+  Range weight_;
+  Range bias_;
+};
+
+}  // namespace
+
+LayerEntry layer_norm_entry() {
+  return {
+      .name = "layer_norm",
+      .signature = "layer_norm(eps=1e-5)",
+      .help =
+          "normalises each sample as a whole, then weight * x + bias by feature (Ba, Kiros & Hinton 2016)",
+      .example = "layer_norm",
+      .example_input = {{3, 2, 4}},
+      .make = [](TermArguments& arguments) { return std::make_unique<LayerNorm>(arguments); }};
+}
+
+}  // namespace lockstep

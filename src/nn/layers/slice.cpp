@@ -1,0 +1,55 @@
+// Some neighbouring features of a vector, for chains of concat and wide_deep that look at different columns.
+#include <fmt/format.h>
+
+#include "entries.h"
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+class Slice final : public Layer {
+ public:
+  explicit Slice(TermArguments& arguments)
+      : first_(arguments.take_index("first", 0)), count_(arguments.take_index("count", 1)) {}
+
+  Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
+    const Shape& in = inputs.front();
+    if (in.dims.size() != 1) throw ConfigError("expected a vector: put flatten before it");
+    if (count_ > in.size() || first_ > in.size() - count_) {
+      throw ConfigError(
+          fmt::format("{} features from number {} on are more than the {} there are (the first is 0)", count_,
+                      first_, in.size()));
+    }
+    return {{count_}};
+  }
+
+  void forward(const ForwardArgs& args) const override { args.y = args.x().middleCols(first_, count_); }
+
+  void backward(const BackwardArgs& args) const override {
+    if (args.dx() == nullptr) return;
+    args.dx()->setZero();
+    args.dx()->middleCols(first_, count_) = args.dy;
+  }
+
+  Operation operation() const override {
+    return {.name = "slice",
+            .attributes = {{"first", static_cast<double>(first_)}, {"count", static_cast<double>(count_)}}};
+  }
+
+ private:
+  Index first_;
+  Index count_;
+};
+
+}  // namespace
+
+LayerEntry slice_entry() {
+  return {.name = "slice",
+          .signature = "slice(first, count)",
+          .help = "the features first, first + 1, ..., first + count - 1 of a vector (the first is 0)",
+          .example = "slice(1, 3)",
+          .example_input = {{5}},
+          .make = [](TermArguments& arguments) { return std::make_unique<Slice>(arguments); }};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,25 @@
+// log(1 + e^x), in a form that neither overflows nor cancels.
+#include "elementwise.h"
+#include "entries.h"
+#include "lockstep/math/elementary.h"
+
+namespace lockstep {
+namespace {
+
+struct Softplus {
+  Scalar value(Scalar x) const { return (x > 0 ? x : 0) + log_1_plus(exp_nonpositive(x > 0 ? -x : x)); }
+  Scalar derivative(Scalar x, Scalar) const { return sigmoid(x); }
+};
+
+}  // namespace
+
+LayerEntry softplus_entry() {
+  return {.name = "softplus",
+          .signature = "softplus",
+          .help = "log(1 + e^x) (Dugas et al. 2001)",
+          .example = "softplus",
+          .example_input = {{6}},
+          .make = [](TermArguments&) { return make_elementwise(Softplus{}, {.name = "softplus"}); }};
+}
+
+}  // namespace lockstep

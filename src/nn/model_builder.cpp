@@ -1,0 +1,138 @@
+#include "model_builder.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+std::unique_ptr<Layer> make_layer(const Term& term) {
+  std::vector<std::string> names = catalog_names(layer_catalog());
+  for (const CompositeEntry& entry : composite_catalog()) names.push_back(entry.name);
+  if (std::ranges::find(names, term.name) == names.end()) throw_unknown_name("layer", term.name, names);
+  TermArguments arguments(term);
+  std::unique_ptr<Layer> layer = find_entry(layer_catalog(), "layer", term.name).make(arguments);
+  arguments.finish();
+  return layer;
+}
+
+}  // namespace
+
+// Appends the tensors of one node to the layouts.
+class ModelBuilder::Declarer final : public ParamDeclarer {
+ public:
+  Declarer(ModelBuilder& builder, const std::string& path)
+      : builder_(builder),
+        path_(path),
+        weights_start_(builder.weights_.size),
+        state_start_(builder.state_.size) {}
+
+  Initialiser default_initialiser() const override { return builder_.initialiser_; }
+  BatchNormMode default_batch_norm() const override { return builder_.batch_norm_; }
+  Index number() const override { return static_cast<Index>(builder_.nodes_.size()); }
+  Range declare(ParamSpec spec) override { return add(builder_.weights_, std::move(spec)); }
+  Range declare_state(ParamSpec spec) override { return add(builder_.state_, std::move(spec)); }
+
+  Range tie(const std::string& layer, const Shape& shape) override {
+    const auto& params = builder_.weights_.params;
+    const auto owner = std::ranges::find(params, layer + ".weight", &ParamInfo::name);
+    if (owner == params.end()) {
+      throw ConfigError(fmt::format("cannot share the weight of layer '{}': no earlier layer of that number has one",
+                                    layer));
+    }
+    if (owner->shape != shape) {
+      throw ConfigError(fmt::format("cannot share the weight of layer '{}': that is {}, this needs {}", layer,
+                                    to_string(owner->shape), to_string(shape)));
+    }
+    owner_ = owner->layer;
+    return owner->range;
+  }
+
+  Range weights() const { return {weights_start_, builder_.weights_.size}; }
+  Range state() const { return {state_start_, builder_.state_.size}; }
+  std::optional<Index> owner() const { return owner_; }
+
+ private:
+  Range add(Layout& layout, ParamSpec spec) const {
+    return append(layout, {.name = fmt::format("{}.{}", path_, spec.name),
+                           .shape = std::move(spec.shape),
+                           .range = {},
+                           .decays = spec.decays,
+                           .layer = number(),
+                           .initialiser = spec.initialiser,
+                           .fan_in = spec.fan_in,
+                           .fan_out = spec.fan_out});
+  }
+
+  ModelBuilder& builder_;
+  const std::string& path_;
+  Index weights_start_;
+  Index state_start_;
+  std::optional<Index> owner_;
+};
+
+ModelBuilder::ModelBuilder(const ModelOptions& options, const Shape& input)
+    : initialiser_(parse_initialiser(options.init)),
+      batch_norm_(parse_batch_norm_mode(options.batch_norm)),
+      input_(input) {}
+
+const Shape& ModelBuilder::shape(Index node) const {
+  return node == kModelInput ? input_ : nodes_[static_cast<std::size_t>(node)].out;
+}
+
+Index ModelBuilder::add_chain(std::span<const Term> chain, Index input, const std::string& path) {
+  Index number = 0;
+  for (const Term& term : chain) {
+    input = add_term(term, input, path.empty() ? std::to_string(number) : fmt::format("{}.{}", path, number));
+    ++number;
+  }
+  return input;
+}
+
+Index ModelBuilder::add_term(const Term& term, Index input, const std::string& path) {
+  for (const CompositeEntry& entry : composite_catalog()) {
+    if (entry.name == term.name) return entry.build(*this, term, input, path);
+  }
+  return add_layer(make_layer(term), {input}, path, term.text);
+}
+
+Index ModelBuilder::add_layer(const std::string& text, Index input, const std::string& path) {
+  return add_term(parse_terms(text).front(), input, path);
+}
+
+Index ModelBuilder::add_layer(std::unique_ptr<Layer> layer, std::vector<Index> inputs, const std::string& path,
+                              const std::string& text) {
+  ModelNode node;
+  node.path = path;
+  node.text = text;
+  node.title = fmt::format("layer {} '{}'", path, text);
+  node.layer = std::move(layer);
+  std::vector<std::string> shapes;
+  for (const Index input : inputs) {
+    node.in.push_back(shape(input));
+    shapes.push_back(to_string(node.in.back()));
+  }
+  node.inputs = std::move(inputs);
+  Declarer declarer(*this, path);
+  try {
+    node.out = node.layer->declare(node.in, declarer);
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("model.layers: {} on {}: {}", node.title, fmt::join(shapes, " and "),
+                                  error.what()));
+  }
+  node.params = declarer.weights();
+  node.state = declarer.state();
+  if (declarer.owner()) {
+    node.shares = true;
+    nodes_[static_cast<std::size_t>(*declarer.owner())].shares = true;
+  }
+  nodes_.push_back(std::move(node));
+  return static_cast<Index>(nodes_.size()) - 1;
+}
+
+}  // namespace lockstep

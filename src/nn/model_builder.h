@@ -1,0 +1,36 @@
+// Turns the terms of a model text into nodes, with the layouts of their tensors.
+#pragma once
+
+#include "lockstep/nn/composite.h"
+#include "lockstep/nn/model.h"
+
+namespace lockstep {
+
+class ModelBuilder final : public GraphBuilder {
+ public:
+  ModelBuilder(const ModelOptions& options, const Shape& input);
+
+  const Shape& shape(Index node) const override;
+  Index add_chain(std::span<const Term> chain, Index input, const std::string& path) override;
+  Index add_layer(std::unique_ptr<Layer> layer, std::vector<Index> inputs, const std::string& path,
+                  const std::string& text) override;
+  Index add_layer(const std::string& text, Index input, const std::string& path) override;
+
+  std::vector<ModelNode> take_nodes() { return std::move(nodes_); }
+  const Layout& weights() const { return weights_; }
+  const Layout& state() const { return state_; }
+
+ private:
+  class Declarer;
+
+  Index add_term(const Term& term, Index input, const std::string& path);
+
+  Initialiser initialiser_;
+  BatchNormMode batch_norm_;
+  Shape input_;
+  std::vector<ModelNode> nodes_;
+  Layout weights_;
+  Layout state_;
+};
+
+}  // namespace lockstep

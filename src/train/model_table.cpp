@@ -1,0 +1,68 @@
+#include "lockstep/train/model_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "lockstep/base/text.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kColumns = 5;
+using Row = std::array<std::string, kColumns>;
+
+struct Counts {
+  Index parameters = 0;
+  Index flops = 0;
+  Index bytes = 0;
+};
+
+Counts count(const Model& model, Index number) {
+  const ModelNode& node = model.node(number);
+  Counts counts{.flops = node.layer->flops()};
+  for (const ParamInfo& param : model.layout().params) {
+    if (param.layer == number) counts.parameters += param.shape.size();
+  }
+  const Index kept = node.layer->only_reshapes() ? 0 : node.out.size() + node.layer->cache_size();
+  counts.bytes = kept * Index{sizeof(Scalar)};
+  return counts;
+}
+
+Row row(std::string layer, std::string shape, const Counts& counts) {
+  return {std::move(layer), std::move(shape), with_commas(counts.parameters), with_commas(counts.flops),
+          human_bytes(static_cast<double>(counts.bytes))};
+}
+
+}  // namespace
+
+std::string model_table(const Model& model) {
+  std::vector<Row> rows{{"layer", "output", "parameters", "FLOPs per sample", "activations"},
+                        {"input", to_string(model.input()), "", "", ""}};
+  Counts total;
+  for (Index i = 0; i < static_cast<Index>(model.nodes().size()); ++i) {
+    const ModelNode& node = model.node(i);
+    const Counts counts = count(model, i);
+    total.parameters += counts.parameters;
+    total.flops += counts.flops;
+    total.bytes += counts.bytes;
+    rows.push_back(row(fmt::format("{} {}", node.path, node.text), to_string(node.out), counts));
+  }
+  rows.push_back(row("total", "", total));
+
+  std::array<std::size_t, kColumns> widths{};
+  for (const Row& cells : rows) {
+    for (std::size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], cells[i].size());
+  }
+  std::string text;
+  for (const Row& cells : rows) {
+    text += fmt::format("{:<{}}  {:<{}}", cells[0], widths[0], cells[1], widths[1]);
+    for (std::size_t i = 2; i < kColumns; ++i) text += fmt::format("  {:>{}}", cells[i], widths[i]);
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,72 @@
+// Every preset fits pictures, and has the number of weights that its source gives.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/nn/preset.h"
+#include "lockstep/nn/workspace.h"
+#include "support/error_text.h"
+
+namespace lockstep {
+namespace {
+
+Model build(const std::string& name, const Shape& input, Index outputs = 10) {
+  return Model({.layers = preset_layers(name, outputs)}, input);
+}
+
+// The outputs for one sample of ones.
+std::vector<Scalar> run(const Model& model) {
+  AlignedBuffer<Scalar> weights(model.layout().size);
+  AlignedBuffer<Scalar> state(model.state_layout().size);
+  initialise({&model.layout(), weights.span()}, 1, 1.0);
+  initialise({&model.state_layout(), state.span()}, 1, 1.0);
+  const std::vector<Scalar> x(static_cast<std::size_t>(model.input().size()), 1);
+  Workspace workspace(model, 1, false);
+  const ConstMatrix y = workspace.forward({.values = {.weights = weights.span(), .state = state.span()},
+                                           .x = ConstMatrix(x.data(), 1, model.input().size()),
+                                           .batch = {}});
+  return {y.data(), y.data() + y.size()};
+}
+
+TEST(Presets, FitPicturesAndGiveTheOutputsAskedFor) {
+  for (const PresetEntry& entry : preset_catalog()) {
+    for (const Shape& input : {Shape{{28, 28}}, Shape{{32, 32, 3}}}) {
+      SCOPED_TRACE(entry.name + " on " + to_string(input));
+      EXPECT_FALSE(entry.help.empty());
+      const std::vector<Scalar> outputs = run(build(entry.name, input, 7));
+      EXPECT_EQ(outputs.size(), 7U);
+      EXPECT_TRUE(all_finite(outputs));
+      EXPECT_TRUE(std::ranges::any_of(outputs, [](Scalar y) { return y != 0; }));
+    }
+  }
+}
+
+TEST(Presets, FitTables) {
+  EXPECT_EQ(run(build("mlp", {{20}}, 1)).size(), 1U);
+  EXPECT_EQ(run(build("wide_deep", {{20}}, 1)).size(), 1U);
+}
+
+TEST(Presets, HaveTheNumbersOfWeightsOfTheirSources) {
+  // With all connections in C3: 156 + 2,416 + 48,120 + 10,164 + 850.
+  EXPECT_EQ(build("lenet5", {{28, 28}}).layout().count(), 61706);
+  // Table 6 of the paper: 0.27 M. Without projections it is 269,722; those have 16 * 32 and 32 * 64.
+  EXPECT_EQ(build("resnet20", {{32, 32, 3}}).layout().count(), 269722 + 16 * 32 + 32 * 64);
+}
+
+TEST(Presets, ResNetHas20LayersWithWeightsOnItsLongestPath) {
+  const Model model = build("resnet20", {{32, 32, 3}});
+  const auto layers = std::ranges::count_if(model.nodes(), [](const ModelNode& node) {
+    const std::string name = node.layer->operation().name;
+    return (name == "conv2d" || name == "dense") && !node.path.ends_with("shortcut");
+  });
+  EXPECT_EQ(layers, 20);
+}
+
+TEST(Presets, UnknownNamesAreRefused) {
+  test::expect_parts(test::error_text<ConfigError>([] { preset_layers("resnet2", 10); }),
+                     {"unknown preset 'resnet2'", "did you mean 'resnet20'"});
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,132 @@
+#!/usr/bin/python3
+"""Writes torch_layers.json, the outputs, gradients and running moments that layers are tested against.
+
+Needs PyTorch (Debian: apt-get install python3-torch); the tests only need the file. Run it in this folder:
+    /usr/bin/python3 make_torch_layers.py
+
+Pictures are channels-first in PyTorch and channels-last in the file. All is computed in double precision on numbers
+that single precision holds.
+"""
+
+import math
+
+import torch
+from torch import nn
+
+from make_torch_references import numbers, write
+
+ROWS = 3
+PICTURE = (5, 4, 2)  # height, width, channels
+VECTOR = (7,)
+
+
+class Rows(nn.Embedding):
+    """Whole numbers in, the rows of each sample side by side out."""
+
+    def forward(self, x):
+        return super().forward(x.long()).flatten(1)
+
+
+class Residual(nn.Module):
+    def __init__(self, shortcut, *body):
+        super().__init__()
+        self.body = nn.Sequential(*body)
+        self.shortcut = shortcut
+
+    def forward(self, x):
+        return self.shortcut(x) + self.body(x)
+
+
+def conv(channels, size, inputs=PICTURE[2], **options):
+    return nn.Conv2d(inputs, channels, size, **options)
+
+
+def behind_layer_norm(layers, shape, *modules):
+    """The gradients of its weights, one for each scalar, are those of the input of what stands behind it."""
+    first = nn.LayerNorm(shape if len(shape) == 1 else (shape[2], shape[0], shape[1]))
+    return f"layer_norm {layers}".strip(), shape, nn.Sequential(first, *modules)
+
+
+CASES = [
+    behind_layer_norm("", VECTOR),
+    behind_layer_norm("", PICTURE),
+    behind_layer_norm("conv2d(3, 3)", PICTURE, conv(3, 3)),
+    behind_layer_norm("conv2d(3, 3, stride=2, padding=1)", PICTURE, conv(3, 3, stride=2, padding=1)),
+    behind_layer_norm("conv2d(3, 2, dilation=2, padding=1)", PICTURE, conv(3, 2, dilation=2, padding=1)),
+    behind_layer_norm("conv2d(3, 4, padding=same)", PICTURE, conv(3, 4, padding="same")),
+    behind_layer_norm("conv2d(4, 3, padding=1, groups=2, bias=false)", PICTURE,
+                      conv(4, 3, padding=1, groups=2, bias=False)),
+    behind_layer_norm("conv2d(6, 3, stride=2, groups=depthwise)", (5, 4, 3), conv(6, 3, inputs=3, stride=2, groups=3)),
+    behind_layer_norm("maxpool(2)", PICTURE, nn.MaxPool2d(2)),
+    behind_layer_norm("maxpool(3, 2, padding=1)", PICTURE, nn.MaxPool2d(3, 2, 1)),
+    behind_layer_norm("avgpool(2)", PICTURE, nn.AvgPool2d(2)),
+    behind_layer_norm("avgpool(3, 2, padding=1)", PICTURE, nn.AvgPool2d(3, 2, 1, count_include_pad=False)),
+    behind_layer_norm("global_avgpool", PICTURE, nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())),
+    behind_layer_norm("flatten dense(3)", PICTURE, nn.Flatten(), nn.Linear(math.prod(PICTURE), 3)),
+    behind_layer_norm("relu", VECTOR, nn.ReLU()),
+    behind_layer_norm("leaky_relu(0.2)", VECTOR, nn.LeakyReLU(0.2)),
+    behind_layer_norm("elu", VECTOR, nn.ELU()),
+    behind_layer_norm("elu(0.7)", VECTOR, nn.ELU(0.7)),
+    behind_layer_norm("gelu", VECTOR, nn.GELU()),
+    behind_layer_norm("silu", VECTOR, nn.SiLU()),
+    behind_layer_norm("softplus", VECTOR, nn.Softplus()),
+    behind_layer_norm("sigmoid", VECTOR, nn.Sigmoid()),
+    behind_layer_norm("tanh", VECTOR, nn.Tanh()),
+    # The sums of a gradient behind batch norm are zero: in front of it stand layers that do not only sum.
+    ("dense(4) batch_norm tanh", VECTOR, nn.Sequential(nn.Linear(7, 4), nn.BatchNorm1d(4), nn.Tanh())),
+    ("conv2d(3, 2) batch_norm(momentum=0.3, eps=0.01) silu", PICTURE,
+     nn.Sequential(conv(3, 2), nn.BatchNorm2d(3, 0.01, 0.3), nn.SiLU())),
+    behind_layer_norm(
+        "residual(conv2d(4, 3, stride=2, padding=1, bias=false) batch_norm relu conv2d(4, 3, padding=1)) relu", PICTURE,
+        Residual(conv(4, 1, stride=2, bias=False), conv(4, 3, stride=2, padding=1, bias=False), nn.BatchNorm2d(4),
+                 nn.ReLU(), conv(4, 3, inputs=4, padding=1)), nn.ReLU()),
+    ("embedding(5, 3) dense(2)", (4,), nn.Sequential(Rows(5, 3), nn.Linear(12, 2))),
+]
+
+
+def waves(shape, phase):
+    """Numbers between -1.5 and 1.5, of few digits."""
+    values = torch.tensor([1.5 * math.sin(1.7 * i + phase) for i in range(math.prod(shape))], dtype=torch.float64)
+    return (torch.round(values * 64) / 64).reshape(shape)
+
+
+def inputs(shape, model, phase):
+    """A batch in the order of PyTorch."""
+    size = (ROWS, *shape) if len(shape) == 1 else (ROWS, shape[2], shape[0], shape[1])
+    values = waves(size, phase)
+    return torch.round((values + 1.5) / 3 * 4) if isinstance(model[0], nn.Embedding) else values
+
+
+def channels_last(tensor):
+    return numbers(tensor.permute(0, 2, 3, 1) if tensor.dim() == 4 else tensor)
+
+
+def moments(model):
+    return {name: numbers(values) for name, values in model.named_buffers() if "running" in name}
+
+
+def layer_case(layers, shape, model):
+    """A batch in training and its gradients. With running moments three batches, the gradients of the last, the
+    moments that they leave, and the last batch again in evaluation."""
+    model.double()
+    for number, weight in enumerate(model.parameters()):
+        weight.data = waves(weight.shape, 0.3 + number)
+    batches = [inputs(shape, model, 2.1 * number) for number in range(3 if moments(model) else 1)]
+    for x in batches:
+        outputs = model(x)
+    factors = waves(outputs.shape, 0.9)
+    (outputs * factors).sum().backward()
+    case = {
+        "layers": layers, "input": shape, "rows": ROWS,
+        "weights": {name: numbers(weight) for name, weight in model.named_parameters()},
+        "batches": [channels_last(x) for x in batches],
+        "outputs": channels_last(outputs), "output_gradient": channels_last(factors),
+        "gradient": {name: numbers(weight.grad) for name, weight in model.named_parameters()},
+    }
+    if moments(model):
+        case |= {"running": moments(model), "evaluation": channels_last(model.eval()(batches[-1]))}
+    return case
+
+
+if __name__ == "__main__":
+    write("torch_layers.json", {"layers": [layer_case(*case) for case in CASES]})

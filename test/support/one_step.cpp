@@ -1,0 +1,151 @@
+#include "support/one_step.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "lockstep/base/random.h"
+#include "lockstep/comm/thread_ranks.h"
+#include "lockstep/dist/reducer.h"
+#include "lockstep/train/gradient_step.h"
+
+namespace lockstep::test {
+namespace {
+
+// Half the squared distance of each output from a number that depends on the sample; keeps the outputs. The
+// target of a sample is its number.
+class RecordingLoss final : public Loss {
+ public:
+  RecordingLoss(Index samples, Index outputs) : outputs_(static_cast<std::size_t>(samples * outputs)) {}
+
+  TargetKind targets() const override { return TargetKind::kValue; }
+  double evaluate(const ConstMatrix& outputs, const ConstMatrix& targets, Matrix* gradient) const override {
+    double sum = 0;
+    for (Index row = 0; row < outputs.rows(); ++row) {
+      for (Index column = 0; column < outputs.cols(); ++column) {
+        const Index place = static_cast<Index>(targets(row, 0)) * outputs.cols() + column;
+        const Scalar aim = static_cast<Scalar>(place % 7) - 3;
+        const Scalar error = outputs(row, column) - aim;
+        outputs_[static_cast<std::size_t>(place)] = outputs(row, column);
+        sum += 0.5 * static_cast<double>(error) * static_cast<double>(error);
+        (*gradient)(row, column) = error;
+      }
+    }
+    return sum;
+  }
+
+  std::vector<Scalar>& outputs() const { return outputs_; }
+
+ private:
+  mutable std::vector<Scalar> outputs_;  // each sample has its own place: threads do not meet
+};
+
+// Only the exchange: the sum of the gradients.
+class SumOnly final : public Strategy {
+ public:
+  SumOnly(Communicator& comm, const Plan& plan, Reduction reduction, std::span<Scalar> weights)
+      : reducer_(reduction == Reduction::kOrdered ? make_ordered_reducer(comm, plan)
+                                                  : make_native_reducer(comm, plan)),
+        weights_(weights) {}
+  std::span<Scalar> weights() override { return weights_; }
+  void start() override {}
+  void begin_step(std::span<const Index> samples) override { reducer_->begin_step(samples); }
+  void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {
+    reducer_->bucket_ready(bucket, partial);
+  }
+  void progress() override { reducer_->progress(); }
+  void finish_exchange() override { sum_ = reducer_->finish(); }
+  StepOutcome update(const UpdateRequest&) override { return {}; }
+  std::span<const Scalar> sum() const { return sum_; }
+
+ private:
+  std::unique_ptr<Reducer> reducer_;
+  std::span<Scalar> weights_;
+  std::span<Scalar> sum_;
+};
+
+StepBatch make_batch(const OneStep& step, Range hosted) {
+  StepBatch batch{.step = 5, .replicas = {}};
+  const Index width = step.input.size();
+  Index first = std::accumulate(step.rows.begin(), step.rows.begin() + hosted.begin, Index{0});
+  for (Index replica = hosted.begin; replica < hosted.end; ++replica) {
+    const Index rows = step.rows[static_cast<std::size_t>(replica)];
+    ReplicaBatch mine{.rows = rows,
+                      .features = AlignedBuffer<Scalar>(rows * width),
+                      .targets = AlignedBuffer<Scalar>(rows)};
+    for (Index row = 0; row < rows; ++row) {
+      std::ranges::copy(sample(step.input, first + row), mine.features.data() + row * width);
+      mine.targets.data()[row] = static_cast<Scalar>(first + row);
+    }
+    first += rows;
+    batch.replicas.push_back(std::move(mine));
+  }
+  return batch;
+}
+
+}  // namespace
+
+std::vector<Scalar> sample(const Shape& input, Index i) {
+  RandomStream random({.seed = 11, .purpose = Purpose::kSynthetic, .a = static_cast<std::uint64_t>(i)});
+  std::vector<Scalar> values(static_cast<std::size_t>(input.size()));
+  for (Scalar& value : values) value = Scalar{3} + Scalar{2} * random.normal();
+  return values;
+}
+
+OneStepResult run_one_step(Communicator& comm, const OneStep& step) {
+  const Model model(step.model, step.input);
+  const auto replicas = static_cast<Index>(step.rows.size());
+  const Plan plan = make_plan({.bucket_kib = 0}, model.layout(),
+                              {.world = comm.size(), .replicas = replicas, .threads = step.threads});
+  const Range hosted = plan.hosted[static_cast<std::size_t>(comm.rank())];
+  const Index samples = std::accumulate(step.rows.begin(), step.rows.end(), Index{0});
+  AlignedBuffer<Scalar> weights(model.layout().size);
+  initialise({&model.layout(), weights.span()}, 1, 0.1);
+  ReplicaStates states(comm, plan, model);
+  if (hosted.contains(0)) initialise({&model.state_layout(), states.of(0)}, 1, 0.1);
+  states.start();
+  const RecordingLoss loss(samples, model.output().size());
+  SumOnly strategy(comm, plan, step.reduction, weights.span());
+  ThreadTeam team(static_cast<int>(step.threads));
+  GradientStep gradients({.comm = comm,
+                          .plan = plan,
+                          .model = model,
+                          .loss = loss,
+                          .strategy = strategy,
+                          .states = states,
+                          .team = team,
+                          .reduction = step.reduction,
+                          .seed = 3,
+                          .accumulate = step.accumulate,
+                          .most_rows = *std::ranges::max_element(step.rows),
+                          .target_columns = 1});
+  const StepBatch batch = make_batch(step, hosted);
+  strategy.begin_step(step.rows);
+  gradients.run(batch, false);
+  strategy.finish_exchange();
+  states.update(BatchStatistics::Update::kMove);
+
+  OneStepResult result;
+  result.outputs = loss.outputs();
+  comm.all_reduce_sum(as_buffer(std::span(result.outputs)));  // a sample is on one rank
+  for (const ParamInfo& param : model.layout().params) {
+    const std::span<const Scalar> tensor = part(strategy.sum(), param.range);
+    result.gradient.insert(result.gradient.end(), tensor.begin(), tensor.end());
+  }
+  result.loss = static_cast<double>(strategy.sum()[static_cast<std::size_t>(plan.loss_place)]);
+  const auto width = static_cast<std::size_t>(model.state_layout().size);
+  for (Index replica = 0; replica < replicas; ++replica) {
+    std::vector<Scalar> state(width);
+    if (hosted.contains(replica)) std::ranges::copy(states.of(replica), state.begin());
+    comm.all_reduce_sum(as_buffer(std::span(state)));
+    result.states.push_back(state);
+  }
+  return result;
+}
+
+OneStepResult run_one_step_alone(const OneStep& step) {
+  OneStepResult result;
+  run_thread_ranks(1, [&](Communicator& comm) { result = run_one_step(comm, step); });
+  return result;
+}
+
+}  // namespace lockstep::test

@@ -1,0 +1,81 @@
+// Whom a mask of dropout belongs to. Behind a layer norm whose outputs are all one, the outputs of the model
+// are the mask.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "lockstep/nn/workspace.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Index kRows = 40;
+constexpr Index kSize = 500;
+constexpr BatchContext kBatch{.training = true, .seed = 1, .step = 5, .replica = 2, .first_row = 0};
+
+using Mask = std::vector<Scalar>;
+
+Mask mask_of(const BatchContext& batch, Index rows = kRows,
+             const std::string& layers = "layer_norm dropout(0.4)") {
+  const Model model({.layers = layers}, {{kSize}});
+  AlignedBuffer<Scalar> weights(model.layout().size);
+  std::ranges::fill(part(weights.span(), model.layout().params[1].range), Scalar{1});  // the bias
+  AlignedBuffer<Scalar> x(rows * kSize);
+  Workspace workspace(model, rows, false);
+  const ConstMatrix y = workspace.forward({.values = {.weights = weights.span(), .state = {}},
+                                           .x = ConstMatrix(x.data(), rows, kSize),
+                                           .batch = batch});
+  return {y.data(), y.data() + y.size()};
+}
+
+TEST(Dropout, KeepsTheMean) {
+  const Mask mask = mask_of(kBatch);
+  double sum = 0;
+  Index dropped = 0;
+  for (const Scalar value : mask) {
+    EXPECT_TRUE(value == 0 || value == Scalar{1 / 0.6F}) << value;
+    sum += static_cast<double>(value);
+    dropped += value == 0 ? 1 : 0;
+  }
+  // Five standard deviations of 20,000 draws.
+  const auto count = static_cast<double>(mask.size());
+  EXPECT_NEAR(static_cast<double>(dropped) / count, 0.4, 5 * std::sqrt(0.24 / count));
+  EXPECT_NEAR(sum / count, 1, 5 * std::sqrt(0.24 / count) / 0.6);
+}
+
+TEST(Dropout, MaskBelongsToTheSample) {
+  const Mask whole = mask_of(kBatch);
+  BatchContext later = kBatch;
+  later.first_row = 7;
+  const Mask some = mask_of(later, 5);
+  EXPECT_TRUE(std::ranges::equal(some, std::span(whole).subspan(7 * kSize, 5 * kSize)));
+  EXPECT_FALSE(std::ranges::equal(std::span(whole).first(kSize), std::span(whole).subspan(kSize, kSize)));
+}
+
+TEST(Dropout, MaskIsAnotherForAnotherStepReplicaSeedOrLayer) {
+  const Mask mask = mask_of(kBatch);
+  EXPECT_EQ(mask_of(kBatch), mask);
+  BatchContext other = kBatch;
+  other.step = 6;
+  EXPECT_NE(mask_of(other), mask);
+  other = kBatch;
+  other.replica = 3;
+  EXPECT_NE(mask_of(other), mask);
+  other = kBatch;
+  other.seed = 2;
+  EXPECT_NE(mask_of(other), mask);
+  EXPECT_NE(mask_of(kBatch, kRows, "layer_norm relu dropout(0.4)"), mask);
+}
+
+TEST(Dropout, DoesNothingInEvaluationOrAtARateOfZero) {
+  BatchContext evaluation = kBatch;
+  evaluation.training = false;
+  const Mask ones(kRows * kSize, Scalar{1});
+  EXPECT_EQ(mask_of(evaluation), ones);
+  EXPECT_EQ(mask_of(kBatch, kRows, "layer_norm dropout(0)"), ones);
+}
+
+}  // namespace
+}  // namespace lockstep

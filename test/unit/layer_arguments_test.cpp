@@ -1,0 +1,94 @@
+// What layers refuse, and the shapes that windows give.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/nn/workspace.h"
+#include "support/error_text.h"
+
+namespace lockstep {
+namespace {
+
+Shape output_of(const std::string& layer, const Shape& input) {
+  return Model({.layers = layer + " layer_norm"}, input).output();
+}
+
+void expect_refused(const std::string& layer, const Shape& input, const std::vector<std::string>& parts) {
+  test::expect_parts(test::error_text<ConfigError>([&] { output_of(layer, input); }), parts);
+}
+
+TEST(LayerArguments, WindowsGiveTheSizesOfPyTorchAndTensorFlow) {
+  const Shape picture{{28, 30, 3}};
+  EXPECT_EQ(output_of("conv2d(8, 5)", picture), (Shape{{24, 26, 8}}));
+  EXPECT_EQ(output_of("conv2d(8, 5, padding=2)", picture), (Shape{{28, 30, 8}}));
+  EXPECT_EQ(output_of("conv2d(8, 3, stride=2, padding=1)", picture), (Shape{{14, 15, 8}}));
+  EXPECT_EQ(output_of("conv2d(8, 3, 2, dilation=2)", picture), (Shape{{12, 13, 8}}));
+  EXPECT_EQ(output_of("conv2d(8, 4, stride=3, padding=same)", picture), (Shape{{10, 10, 8}}));
+  EXPECT_EQ(output_of("conv2d(8, 3, padding=same)", {{1, 1, 2}}), (Shape{{1, 1, 8}}));
+  EXPECT_EQ(output_of("conv2d(2, 3)", {{28, 28}}), (Shape{{26, 26, 2}}));
+  EXPECT_EQ(output_of("maxpool(2)", picture), (Shape{{14, 15, 3}}));
+  EXPECT_EQ(output_of("maxpool(3, 2)", picture), (Shape{{13, 14, 3}}));
+  EXPECT_EQ(output_of("avgpool(3, stride=2, padding=same)", picture), (Shape{{14, 15, 3}}));
+  EXPECT_EQ(output_of("avgpool(2)", {{28, 28}}), (Shape{{14, 14}}));
+  EXPECT_EQ(output_of("global_avgpool", picture), (Shape{{3}}));
+}
+
+TEST(LayerArguments, PaddingOfSameIsLargerBehind) {
+  const Model model({.layers = "conv2d(1, 4, stride=2, padding=same)"}, {{5, 6}});
+  const Operation operation = model.node(0).layer->operation();
+  EXPECT_EQ(operation.attribute("pad_top"), 1);
+  EXPECT_EQ(operation.attribute("pad_bottom"), 2);
+  EXPECT_EQ(operation.attribute("pad_left"), 1);
+  EXPECT_EQ(operation.attribute("pad_right"), 1);
+}
+
+TEST(LayerArguments, WindowsThatDoNotFitAreRefused) {
+  const Shape picture{{6, 5, 4}};
+  expect_refused("conv2d(8, 3)", {{20}}, {"layer 0 'conv2d(8, 3)' on 20", "expected a picture"});
+  expect_refused("maxpool(2)", {{20}}, {"layer 0 'maxpool(2)' on 20", "expected a picture"});
+  expect_refused("global_avgpool", {{20}}, {"layer 0 'global_avgpool' on 20", "expected a picture"});
+  expect_refused("conv2d(8, 6)", picture, {"on 6x5x4", "6 pixels", "does not fit into 5"});
+  expect_refused("conv2d(8, 3, dilation=3)", picture, {"3 pixels, 3 apart, does not fit into 6"});
+  expect_refused("conv2d(8, 3, dilation=4611686018427387904)", picture, {"does not fit"});
+  expect_refused("conv2d(8, 3, padding=same, dilation=4611686018427387904)", picture, {"too large"});
+  expect_refused("maxpool(2, padding=2)", picture, {"longer than its padding", "padding=2"});
+  expect_refused("maxpool(2, padding=sam)", picture,
+                 {"'padding' must be valid or same or a whole number of at least 0, found 'sam'"});
+  expect_refused("conv2d(8, 3, dilation=0)", picture, {"'dilation'", "at least 1, found '0'"});
+  expect_refused("conv2d(8, 3, groups=3)", picture, {"3 groups", "4 input", "8 output"});
+  expect_refused("conv2d(6, 3, groups=depthwise)", picture, {"4 groups", "6 output"});
+  expect_refused("conv2d(8, 3, groups=all)", picture, {"'groups' must be depthwise or a whole number"});
+  expect_refused("conv2d(8, 3, init=hee)", picture, {"did you mean 'he'"});
+}
+
+TEST(LayerArguments, NumbersOutOfRangeAreRefused) {
+  expect_refused("slice(3, 2)", {{4}},
+                 {"layer 0 'slice(3, 2)' on 4", "2 features from number 3", "4 there are"});
+  expect_refused("slice(0, 2)", {{4, 4}}, {"expected a vector"});
+  expect_refused("dropout(1)", {{4}}, {"dropout: rate must be at least 0 and below 1, found 1"});
+  expect_refused("dropout(nan)", {{4}}, {"rate", "found nan"});
+  expect_refused("elu(0)", {{4}}, {"elu: alpha must be above 0"});
+  expect_refused("layer_norm(0)", {{4}}, {"layer_norm: eps must be above 0"});
+  expect_refused("embedding(16777217, 1)", {{4}}, {"embedding: rows must be at most 16777216"});
+}
+
+TEST(LayerArguments, EmbeddingRefusesWhatIsNoRow) {
+  const Model model({.layers = "embedding(5, 2)"}, {{3}});
+  AlignedBuffer<Scalar> weights(model.layout().size);
+  Workspace workspace(model, 2, false);
+  const auto run = [&](Scalar value) {
+    const std::vector<Scalar> x{0, 4, 1, 2, value, 3};
+    workspace.forward(
+        {.values = {.weights = weights.span(), .state = {}}, .x = ConstMatrix(x.data(), 2, 3), .batch = {}});
+  };
+  run(4);
+  for (const Scalar bad : {Scalar{-1}, Scalar{5}, Scalar{2.5F}, Scalar{1e30F}, std::nanf("")}) {
+    test::expect_parts(test::error_text<DataError>([&] { run(bad); }),
+                       {"embedding(5, 2)", "column 1", "expected a whole number from 0 to 4"});
+  }
+  test::expect_parts(test::error_text<DataError>([&] { run(2.5F); }), {"holds 2.5"});
+}
+
+}  // namespace
+}  // namespace lockstep
