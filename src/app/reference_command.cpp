@@ -7,8 +7,10 @@
 #include "lockstep/config/help.h"
 #include "lockstep/data/records.h"
 #include "lockstep/dist/strategy.h"
+#include "lockstep/nn/composite.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/loss.h"
+#include "lockstep/nn/preset.h"
 #include "lockstep/optim/optimizer.h"
 #include "lockstep/optim/schedule.h"
 
@@ -28,7 +30,25 @@ void print_entries(std::string_view title, std::string_view chooser, std::span<c
 
 void print_layers() {
   fmt::print("\n## Layers (`model.layers`)\n\n| layer | meaning |\n|---|---|\n");
+  // A bar would end the cell of the table.
+  const auto escaped = [](std::string text) {
+    for (std::size_t i = text.find('|'); i != std::string::npos; i = text.find('|', i + 2))
+      text.insert(i, 1, '\\');
+    return text;
+  };
   for (const LayerEntry& entry : layer_catalog()) fmt::print("| `{}` | {} |\n", entry.signature, entry.help);
+  for (const CompositeEntry& entry : composite_catalog()) {
+    fmt::print("| `{}` | {} |\n", escaped(entry.signature), entry.help);
+  }
+}
+
+void print_presets() {
+  fmt::print(
+      "\n## Presets (`model.preset`)\n\nEach stands for a text of `model.layers`; `{{outputs}}` is "
+      "`model.outputs`.\n");
+  for (const PresetEntry& entry : preset_catalog()) {
+    fmt::print("\n`{}`: {}\n\n```text\n{}\n```\n", entry.name, entry.help, entry.text);
+  }
 }
 
 std::string describe(const Promises& promises) {
@@ -61,6 +81,7 @@ int reference_command() {
   Config defaults;
   fmt::print("{}", reference_markdown(declare_options(defaults, known_names())));
   print_layers();
+  print_presets();
   print_entries("Losses", "train.loss", loss_catalog());
   print_entries("Optimizers", "train.optimizer", optimizer_catalog());
   print_entries("Schedules", "train.schedule", decay_catalog());

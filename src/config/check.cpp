@@ -29,7 +29,9 @@ std::vector<Choice> built_in_choices(const Config& config) {
   if (scaling.chosen != "none") scaling.keys = scaling.all_keys;
   Choice start{"train.init", config.train.init, {}, {"train.init_partial"}};
   if (!start.chosen.empty()) start.keys = start.all_keys;
-  return {init, scaling, start};
+  Choice preset{"model.preset", config.model.preset, {}, {"model.outputs"}};
+  if (!preset.chosen.empty()) preset.keys = preset.all_keys;
+  return {init, scaling, start, preset};
 }
 
 std::vector<Choice> every_choice(const Config& config, std::span<const Choice> choices) {
@@ -53,8 +55,9 @@ std::string describe_no_effect(const std::string& key, const Choice& choice) {
 }  // namespace
 
 std::span<const Alternatives> alternative_keys() {
-  static const std::array<Alternatives, 2> kGroups{
-      {{{"train.global_batch", "train.per_replica_batch"},
+  static const std::array<Alternatives, 3> kGroups{
+      {{{"model.layers", "model.preset"}, "the layers of the model"},
+       {{"train.global_batch", "train.per_replica_batch"},
         "samples per update, over all replicas or of each"},
        {{"train.epochs", "train.steps", "train.samples"}, "the length of the run"}}};
   return kGroups;

@@ -1,11 +1,4 @@
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
-#include <utility>
-
-#include "lockstep/config/limits.h"
-#include "lockstep/config/option.h"
+#include "option_list.h"
 
 namespace lockstep {
 namespace {
@@ -15,72 +8,6 @@ constexpr double kMostSamples = 1e12;
 constexpr double kMostBatch = 1e9;
 constexpr double kMostReplicas = 1e6;
 constexpr double kMostWidth = 1e9;
-
-bool hold(const Limits& limits, double value) {
-  return limits.hold(value);
-}
-bool hold(const Limits& limits, Index value) {
-  return limits.hold(static_cast<double>(value));
-}
-bool hold(const Limits& limits, const std::vector<double>& values) {
-  return std::all_of(values.begin(), values.end(), [&limits](double value) { return limits.hold(value); });
-}
-template <class T>
-bool hold(const Limits&, const T&) {
-  return true;
-}
-
-/// The declarations below read as a table: key, field, sentence, and what is special.
-class OptionList {
- public:
-  /// A text, a number or numbers, true or false, or an enum.
-  template <class T>
-  Option& option(std::string key, T& field, std::string help, Limits limits = {}) {
-    using Type = ValueType<T>;
-    Option& added = add(std::move(key), std::move(help), Type::kKind);
-    if constexpr (std::is_enum_v<T>) {
-      offer(added, Type::names());
-    } else {
-      added.expected = fmt::format("{}{}{}", Type::kNoun, limits.words.empty() ? "" : " ", limits.words);
-    }
-    added.accepts = [limits = std::move(limits)](std::string_view text) {
-      const std::optional<T> value = Type::parse(text);
-      return value && hold(limits, *value);
-    };
-    added.assign = [&field](std::string_view text) { field = Type::parse(text).value(); };
-    added.text = [&field] { return Type::text(field); };
-    added.is_default = [&field, fallback = field] { return field == fallback; };
-    return added;
-  }
-
-  /// A text that must be one of `names`.
-  Option& choice(std::string key, std::string& field, std::string help, std::vector<std::string> names) {
-    Option& added = option(std::move(key), field, std::move(help));
-    offer(added, std::move(names));
-    added.accepts = [known = added.choices](std::string_view text) {
-      return std::find(known.begin(), known.end(), text) != known.end();
-    };
-    return added;
-  }
-
-  std::vector<Option> take() { return std::move(options_); }
-
- private:
-  Option& add(std::string key, std::string help, ValueKind kind) {
-    Option& added = options_.emplace_back();
-    added.key = std::move(key);
-    added.help = std::move(help);
-    added.kind = kind;
-    return added;
-  }
-
-  static void offer(Option& option, std::vector<std::string> names) {
-    option.expected = fmt::format("one of '{}'", fmt::join(names, "', '"));
-    option.choices = std::move(names);
-  }
-
-  std::vector<Option> options_;
-};
 
 void declare_run(OptionList& list, RunOptions& run) {
   list.option("run.dir", run.dir,
@@ -108,8 +35,10 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
   list.option("data.mode", data.mode,
               "shard: the replicas divide the samples; full: every replica walks all of them, so an epoch is "
               "as many times longer as there are replicas");
-  list.option("data.mean", data.mean,
-              "Subtracted from each feature as read; one number for all features or one for each");
+  list.option(
+      "data.mean", data.mean,
+      "Subtracted from each feature as read (bytes of IDX files are read as 0 to 1); one number for all "
+      "features or one for each");
   list.option("data.std", data.std,
               "Divides each feature after the mean is subtracted; one number for all or one for each",
               above(0));
@@ -134,10 +63,15 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
               "Standard deviation of the made-up samples around the centre of their class", at_least(0));
 }
 
-void declare_model(OptionList& list, ModelOptions& model) {
+void declare_model(OptionList& list, ModelOptions& model, const KnownNames& names) {
   list.option("model.layers", model.layers,
               "The layers, from the input on, such as \"dense(256) relu dense(10)\"")
-      .if_not_given = "required";
+      .if_not_given = "preset";
+  list.choice("model.preset", model.preset, "A well-known model instead of layers of one's own",
+              names.presets)
+      .if_not_given = "layers";
+  list.option("model.outputs", model.outputs, "Outputs of the preset: classes, or numbers to predict",
+              between(1, kMostWidth));
   list.choice("model.init", model.init, "Random numbers that the weights start from",
               {"he", "xavier", "normal", "zero"});
   list.option("model.batch_norm", model.batch_norm,
@@ -285,7 +219,7 @@ std::vector<Option> declare_options(Config& config, const KnownNames& names) {
   OptionList list;
   declare_run(list, config.run);
   declare_data(list, config.data, names);
-  declare_model(list, config.model);
+  declare_model(list, config.model, names);
   declare_train(list, config, names);
   declare_eval(list, config.eval);
   declare_distribute(list, config.distribute, names);

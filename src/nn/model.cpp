@@ -8,14 +8,15 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/composite.h"
+#include "lockstep/nn/preset.h"
 #include "model_builder.h"
 
 namespace lockstep {
 
 Model::Model(const ModelOptions& options, const Shape& input) : input_(input) {
   ModelBuilder builder(options, input);
-  builder.add_chain(parse_terms(options.layers, {.composites = catalog_names(composite_catalog())}), kModelInput,
-                    "");
+  builder.add_chain(parse_terms(model_text(options), {.composites = catalog_names(composite_catalog())}),
+                    kModelInput, "");
   nodes_ = builder.take_nodes();
   layout_ = builder.weights();
   state_layout_ = builder.state();

@@ -42,8 +42,8 @@ class ModelBuilder::Declarer final : public ParamDeclarer {
     const auto& params = builder_.weights_.params;
     const auto owner = std::ranges::find(params, layer + ".weight", &ParamInfo::name);
     if (owner == params.end()) {
-      throw ConfigError(fmt::format("cannot share the weight of layer '{}': no earlier layer of that number has one",
-                                    layer));
+      throw ConfigError(fmt::format(
+          "cannot share the weight of layer '{}': no earlier layer of that number has one", layer));
     }
     if (owner->shape != shape) {
       throw ConfigError(fmt::format("cannot share the weight of layer '{}': that is {}, this needs {}", layer,
@@ -105,8 +105,8 @@ Index ModelBuilder::add_layer(const std::string& text, Index input, const std::s
   return add_term(parse_terms(text).front(), input, path);
 }
 
-Index ModelBuilder::add_layer(std::unique_ptr<Layer> layer, std::vector<Index> inputs, const std::string& path,
-                              const std::string& text) {
+Index ModelBuilder::add_layer(std::unique_ptr<Layer> layer, std::vector<Index> inputs,
+                              const std::string& path, const std::string& text) {
   ModelNode node;
   node.path = path;
   node.text = text;
@@ -122,8 +122,8 @@ Index ModelBuilder::add_layer(std::unique_ptr<Layer> layer, std::vector<Index> i
   try {
     node.out = node.layer->declare(node.in, declarer);
   } catch (const ConfigError& error) {
-    throw ConfigError(fmt::format("model.layers: {} on {}: {}", node.title, fmt::join(shapes, " and "),
-                                  error.what()));
+    throw ConfigError(
+        fmt::format("model.layers: {} on {}: {}", node.title, fmt::join(shapes, " and "), error.what()));
   }
   node.params = declarer.weights();
   node.state = declarer.state();

@@ -1,9 +1,10 @@
+#include "lockstep/nn/preset.h"
+
 #include <fmt/format.h>
 
 #include <array>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/nn/preset.h"
 
 namespace lockstep {
 namespace {
@@ -65,6 +66,10 @@ std::span<const PresetEntry> preset_catalog() {
 std::string preset_layers(std::string_view name, Index outputs) {
   return fmt::format(fmt::runtime(find_entry(preset_catalog(), "preset", name).text),
                      fmt::arg("outputs", outputs));
+}
+
+std::string model_text(const ModelOptions& options) {
+  return options.preset.empty() ? options.layers : preset_layers(options.preset, options.outputs);
 }
 
 }  // namespace lockstep

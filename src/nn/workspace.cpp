@@ -176,19 +176,19 @@ void Workspace::run_backward(Index number, std::span<Scalar> gradient, Write wri
   const ConstMatrix y(room.output.data(), rows_, node.out.size());
   const ConstMatrix dy(room.gradient.data(), rows_, node.out.size());
   const NodeSums& sums = sums_[at(number)];
-  node.layer->backward({.inputs = inputs_,
-                        .y = y,
-                        .dy = dy,
-                        .weights = values_.weights,
-                        .state = values_.state,
-                        .sums = sums.forward,
-                        .own_back_sums = sums.own_backward,
-                        .back_sums = sums.backward,
-                        .cache = part(std::span<const Scalar>(room.cache.span()),
-                                      {0, rows_ * node.layer->cache_size()}),
-                        .dinputs = wanted_dinputs_,
-                        .gradient = gradient,
-                        .write = node.shares ? Write::kAdd : write});
+  node.layer->backward(
+      {.inputs = inputs_,
+       .y = y,
+       .dy = dy,
+       .weights = values_.weights,
+       .state = values_.state,
+       .sums = sums.forward,
+       .own_back_sums = sums.own_backward,
+       .back_sums = sums.backward,
+       .cache = part(std::span<const Scalar>(room.cache.span()), {0, rows_ * node.layer->cache_size()}),
+       .dinputs = wanted_dinputs_,
+       .gradient = gradient,
+       .write = node.shares ? Write::kAdd : write});
   for (std::size_t j = 0; j < node.inputs.size(); ++j) {
     if (room.scratch[j].size() == 0) continue;
     const Range used{0, rows_ * node.in[j].size()};

@@ -10,7 +10,8 @@ inline KnownNames known_names() {
           .optimizers = {"sgd", "adam"},
           .schedules = {"constant", "step", "cosine"},
           .formats = {"idx", "synthetic"},
-          .strategies = {"allreduce"}};
+          .strategies = {"allreduce"},
+          .presets = {"mlp", "lenet5"}};
 }
 
 }  // namespace lockstep::test

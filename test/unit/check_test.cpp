@@ -28,10 +28,11 @@ std::vector<Choice> choices(const std::string& optimizer, const std::string& los
           choice_in<Entry>(losses, "train.loss", loss)};
 }
 
-// With one batch size and one length given, unless told otherwise.
+// With one model, one batch size and one length given, unless told otherwise.
 std::string error_of(const Config& config, std::set<std::string> given = {},
                      const std::vector<Choice>& in_use = choices("sgd"),
-                     const std::set<std::string>& alternatives = {"train.global_batch", "train.epochs"}) {
+                     const std::set<std::string>& alternatives = {"model.layers", "train.global_batch",
+                                                                  "train.epochs"}) {
   given.insert(alternatives.begin(), alternatives.end());
   try {
     check_config(config, given, in_use);
@@ -45,7 +46,8 @@ TEST(CheckConfig, AcceptsAValidOne) {
   EXPECT_EQ(error_of(valid_config(), {"train.momentum", "train.lr", "train.weight_decay"}), "no error");
 }
 
-std::string error_of_giving(const std::set<std::string>& keys) {
+std::string error_of_giving(std::set<std::string> keys) {
+  keys.insert("model.layers");
   return error_of(valid_config(), {}, choices("sgd"), keys);
 }
 
@@ -59,6 +61,23 @@ TEST(CheckConfig, WantsExactlyOneBatchSize) {
   EXPECT_EQ(error_of_giving({"train.epochs"}),
             "give exactly one of train.global_batch, train.per_replica_batch (samples per update, over all "
             "replicas or of each); none of them is given");
+}
+
+TEST(CheckConfig, WantsLayersOrAPreset) {
+  const auto error_of_model = [](const std::set<std::string>& keys) {
+    std::set<std::string> given{"train.global_batch", "train.epochs"};
+    given.insert(keys.begin(), keys.end());
+    Config config = valid_config();
+    if (keys.contains("model.preset")) config.model.preset = "mlp";
+    return error_of(config, {}, choices("sgd"), given);
+  };
+  EXPECT_EQ(error_of_model({"model.preset", "model.outputs"}), "no error");
+  EXPECT_EQ(
+      error_of_model({"model.preset", "model.layers"}),
+      "give exactly one of model.layers, model.preset (the layers of the model); found model.layers and "
+      "model.preset");
+  EXPECT_EQ(error_of_model({"model.layers", "model.outputs"}),
+            "model.outputs has no effect without model.preset; remove it or give model.preset");
 }
 
 TEST(CheckConfig, WantsExactlyOneLength) {
@@ -100,8 +119,8 @@ TEST(CheckConfig, RefusesKeysThatInitAndScalingLeaveIdle) {
 }
 
 TEST(KeysWithoutEffect, AreThoseThatNoChosenEntryReads) {
-  const std::set<std::string> idle{"model.init_std", "train.lr_reference_batch", "train.init_partial",
-                                   "train.beta1", "train.beta2"};
+  const std::set<std::string> idle{"model.init_std",     "model.outputs", "train.lr_reference_batch",
+                                   "train.init_partial", "train.beta1",   "train.beta2"};
   EXPECT_EQ(keys_without_effect({}, choices("sgd")), idle);
   // A key that two catalogs know has an effect if either of the chosen entries reads it.
   const std::vector<Choice> two{{"a.x", "one", {"a.shared"}, {"a.shared"}}, {"a.y", "two", {}, {"a.shared"}}};

@@ -3,10 +3,14 @@
 
 #include <string>
 
+#include "lockstep/base/types.h"
+
 namespace lockstep {
 
 struct ModelOptions {
   std::string layers;
+  std::string preset;
+  Index outputs = 10;
   std::string init = "he";
   double init_std = 0.01;
   std::string batch_norm = "local";

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "lockstep/base/types.h"
+#include "lockstep/nn/options.h"
 
 namespace lockstep {
 
@@ -18,7 +19,9 @@ struct PresetEntry {
 /// Every preset there is. One more: one entry of the list.
 std::span<const PresetEntry> preset_catalog();
 
-/// The text for model.layers of the preset `name` with so many outputs. Errors: ConfigError if there is none.
+/// The text of the preset `name` with so many outputs. Errors: ConfigError if there is none.
 std::string preset_layers(std::string_view name, Index outputs);
+/// The text that the options mean: model.layers, or that of the preset.
+std::string model_text(const ModelOptions& options);
 
 }  // namespace lockstep

@@ -1,0 +1,84 @@
+// How options are declared: a list that grows, with the types of the fields as the types of the values.
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lockstep/config/limits.h"
+#include "lockstep/config/option.h"
+
+namespace lockstep {
+
+inline bool hold(const Limits& limits, double value) {
+  return limits.hold(value);
+}
+inline bool hold(const Limits& limits, Index value) {
+  return limits.hold(static_cast<double>(value));
+}
+inline bool hold(const Limits& limits, const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(), [&limits](double value) { return limits.hold(value); });
+}
+template <class T>
+bool hold(const Limits&, const T&) {
+  return true;
+}
+
+/// The declarations below read as a table: key, field, sentence, and what is special.
+class OptionList {
+ public:
+  /// A text, a number or numbers, true or false, or an enum.
+  template <class T>
+  Option& option(std::string key, T& field, std::string help, Limits limits = {}) {
+    using Type = ValueType<T>;
+    Option& added = add(std::move(key), std::move(help), Type::kKind);
+    if constexpr (std::is_enum_v<T>) {
+      offer(added, Type::names());
+    } else {
+      added.expected = fmt::format("{}{}{}", Type::kNoun, limits.words.empty() ? "" : " ", limits.words);
+    }
+    added.accepts = [limits = std::move(limits)](std::string_view text) {
+      const std::optional<T> value = Type::parse(text);
+      return value && hold(limits, *value);
+    };
+    added.assign = [&field](std::string_view text) { field = Type::parse(text).value(); };
+    added.text = [&field] { return Type::text(field); };
+    added.is_default = [&field, fallback = field] { return field == fallback; };
+    return added;
+  }
+
+  /// A text that must be one of `names`.
+  Option& choice(std::string key, std::string& field, std::string help, std::vector<std::string> names) {
+    Option& added = option(std::move(key), field, std::move(help));
+    offer(added, std::move(names));
+    added.accepts = [known = added.choices](std::string_view text) {
+      return std::find(known.begin(), known.end(), text) != known.end();
+    };
+    return added;
+  }
+
+  std::vector<Option> take() { return std::move(options_); }
+
+ private:
+  Option& add(std::string key, std::string help, ValueKind kind) {
+    Option& added = options_.emplace_back();
+    added.key = std::move(key);
+    added.help = std::move(help);
+    added.kind = kind;
+    return added;
+  }
+
+  static void offer(Option& option, std::vector<std::string> names) {
+    option.expected = fmt::format("one of '{}'", fmt::join(names, "', '"));
+    option.choices = std::move(names);
+  }
+
+  std::vector<Option> options_;
+};
+
+}  // namespace lockstep
