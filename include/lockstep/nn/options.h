@@ -9,7 +9,7 @@ namespace lockstep {
 
 struct ModelOptions {
   std::string layers;
-  std::string preset;
+  std::string preset = {};
   Index outputs = 10;
   std::string init = "he";
   double init_std = 0.01;
