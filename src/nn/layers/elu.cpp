@@ -15,7 +15,11 @@ struct Elu {
     const Scalar below = alpha * exp_minus_1_nonpositive(x > 0 ? 0 : x);
     return x > 0 ? x : below;
   }
-  Scalar derivative(Scalar x, Scalar y) const { return x > 0 ? Scalar{1} : y + alpha; }
+  // Both sides are computed, so that a loop over them is vectorised.
+  Scalar derivative(Scalar x, Scalar y) const {
+    const Scalar below = y + alpha;
+    return x > 0 ? Scalar{1} : below;
+  }
 };
 
 std::unique_ptr<Layer> make(TermArguments& arguments) {

@@ -2,8 +2,9 @@
 // Hinton 2016).
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <array>
 #include <cmath>
+#include <numeric>
 
 #include "entries.h"
 #include "lockstep/base/aligned_buffer.h"
@@ -11,6 +12,20 @@
 
 namespace lockstep {
 namespace {
+
+// The sum of term(i) for 0 <= i < count, in fixed lanes side by side: a single sum would wait for each
+// addition.
+template <class Term>
+double sum_of(Index count, const Term& term) {
+  constexpr Index kLanes = 8;
+  std::array<double, kLanes> lanes{};
+  Index i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (Index lane = 0; lane < kLanes; ++lane) lanes[static_cast<std::size_t>(lane)] += term(i + lane);
+  }
+  for (Index lane = 0; i < count; ++i, ++lane) lanes[static_cast<std::size_t>(lane)] += term(i);
+  return std::accumulate(lanes.begin(), lanes.end(), 0.0);
+}
 
 // Of one sample.
 struct SampleMoments {
@@ -88,14 +103,9 @@ class LayerNorm final : public Layer {
 
  private:
   SampleMoments measure(const Scalar* x) const {
-    double sum = 0;
-    for (Index i = 0; i < size_; ++i) sum += static_cast<double>(x[i]);
-    const double mean = sum / static_cast<double>(size_);
-    double squares = 0;
-    for (Index i = 0; i < size_; ++i) {
-      const double off = static_cast<double>(x[i]) - mean;
-      squares += off * off;
-    }
+    const auto value = [&](Index i) { return static_cast<double>(x[i]); };
+    const double mean = sum_of(size_, value) / static_cast<double>(size_);
+    const double squares = sum_of(size_, [&](Index i) { return (value(i) - mean) * (value(i) - mean); });
     return {.mean = static_cast<Scalar>(mean),
             .factor = static_cast<Scalar>(1 / std::sqrt(squares / static_cast<double>(size_) + eps_))};
   }
@@ -103,13 +113,10 @@ class LayerNorm final : public Layer {
   // dx = factor (g - mean of g - normalised x * mean of (g * normalised x)), where g = dy * weight
   void sample_backward(std::span<const Scalar> normalised, Scalar factor, const Scalar* weight,
                        const Scalar* dy, Scalar* dx) const {
-    double sum = 0;
-    double product = 0;
-    for (std::size_t i = 0; i < normalised.size(); ++i) {
-      const auto g = static_cast<double>(dy[i] * weight[i]);
-      sum += g;
-      product += g * static_cast<double>(normalised[i]);
-    }
+    const auto g = [&](Index i) { return static_cast<double>(dy[i] * weight[i]); };
+    const double sum = sum_of(size_, g);
+    const double product = sum_of(
+        size_, [&](Index i) { return g(i) * static_cast<double>(normalised[static_cast<std::size_t>(i)]); });
     const auto a = static_cast<Scalar>(sum / static_cast<double>(size_));
     const auto b = static_cast<Scalar>(product / static_cast<double>(size_));
     for (std::size_t i = 0; i < normalised.size(); ++i)
