@@ -4,9 +4,11 @@
 #include <cmath>
 #include <numeric>
 
+#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/nn/batch_norm_mode.h"
 #include "support/one_step.h"
 #include "support/ranks.h"
+#include "support/torch_references.h"
 
 namespace lockstep {
 namespace {
@@ -164,6 +166,39 @@ TEST(BatchNorm, ALayerCanHaveAModeOfItsOwn) {
   EXPECT_EQ(first(result.states[0]), first(result.states[3]));
   EXPECT_EQ(second(result.states[0]), second(result.states[1]));
   EXPECT_NE(second(result.states[0]), second(result.states[3]));
+}
+
+// PyTorch's figures are of BatchNorm on the whole batch, which is what its SyncBatchNorm computes over
+// processes.
+TEST(BatchNorm, SyncOverReplicasOfOneSampleIsPyTorchOnTheWholeBatch) {
+  int cases = 0;
+  for (const nlohmann::json& torch : test::torch_references("layers", "torch_layers.json")) {
+    const std::string layers = torch.at("layers");
+    if (layers.find("batch_norm") == std::string::npos) continue;
+    SCOPED_TRACE(layers);
+    ++cases;
+    const OneStep step{.model = {.layers = layers, .batch_norm = "sync"},
+                       .input = {torch.at("input").get<std::vector<Index>>()},
+                       .rows = std::vector<Index>(torch.at("rows").get<std::size_t>(), 1),
+                       .samples = torch.at("batches").back(),
+                       .output_gradient = torch.at("output_gradient"),
+                       .set_weights = [&](const Layout& layout, std::span<Scalar> weights) {
+                         for (const ParamInfo& param : layout.params) {
+                           std::ranges::copy(torch.at("weights").at(param.name).get<std::vector<Scalar>>(),
+                                             part(weights, param.range).begin());
+                         }
+                       }};
+    test::on_ranks([&](Communicator& comm) {
+      if (comm.size() > static_cast<int>(step.rows.size())) return;
+      const OneStepResult result = run_one_step(comm, step);
+      test::expect_close(result.outputs, torch.at("outputs"), 1e-6);
+      for (const auto& [name, gradient] : result.gradient_of) {
+        SCOPED_TRACE(name);
+        test::expect_close(gradient, torch.at("gradient").at(name), 2e-6);
+      }
+    });
+  }
+  EXPECT_EQ(cases, 3);
 }
 
 TEST(BatchNorm, SameBitsOnAnyNumberOfRanksAndThreads) {

@@ -2,6 +2,9 @@
 // all ranks, for comparisons between one replica and many.
 #pragma once
 
+#include <functional>
+#include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -9,22 +12,27 @@
 #include "lockstep/dist/options.h"
 #include "lockstep/math/shape.h"
 #include "lockstep/nn/options.h"
+#include "lockstep/nn/params.h"
 
 namespace lockstep::test {
 
 struct OneStep {
   ModelOptions model;
   Shape input;
-  std::vector<Index> rows;  ///< samples of each replica; sample i is the same whoever has it
+  std::vector<Index> rows;                   ///< samples of each replica; sample i is the same whoever has it
+  std::vector<Scalar> samples = {};          ///< all of them; empty: sample(input, i)
+  std::vector<Scalar> output_gradient = {};  ///< of all samples; empty: that of a loss of the test's own
+  std::function<void(const Layout&, std::span<Scalar>)> set_weights = {};  ///< empty: at random
   Index threads = 1;
   Index accumulate = 1;
   Reduction reduction = Reduction::kOrdered;
 };
 
 struct OneStepResult {
-  std::vector<Scalar> outputs;              ///< of all samples, in order
-  std::vector<Scalar> gradient;             ///< summed over all samples
-  std::vector<std::vector<Scalar>> states;  ///< by replica, after the step
+  std::vector<Scalar> outputs;                             ///< of all samples, in order
+  std::vector<Scalar> gradient;                            ///< summed over all samples
+  std::map<std::string, std::vector<Scalar>> gradient_of;  ///< the same by tensor
+  std::vector<std::vector<Scalar>> states;                 ///< by replica, after the step
   double loss = 0;
 };
 
