@@ -61,6 +61,26 @@ TEST_P(AugmentedBits, OnAnyNumberOfRanksAndPrefetchedSteps) {
   EXPECT_EQ(model_of(1, 1) == alone, false) << "nothing was augmented";
 }
 
+// Layers that are not the same for each sample: batch statistics and random masks.
+TEST(SameBitsOfLayers, WithBatchNormAndDropout) {
+  const SmallExperiment experiment;
+  for (const std::string mode : {"local", "averaged", "sync", "group(3)"}) {
+    const auto model_of = [&](int ranks, int threads) {
+      const std::string run = experiment.fresh_run();
+      const ProcessResult result = run_trainer(
+          ranks, fmt::format("--config {} --run.dir {} --distribute.reduction ordered --model.batch_norm '{}' "
+                             "--model.layers 'conv2d(4, 3, padding=same) batch_norm relu dropout(0.1) flatten "
+                             "dense(8) batch_norm relu dense(4)' --train.threads {}",
+                             experiment.config(), run, mode, threads));
+      EXPECT_EQ(result.exit_code, 0) << result.errors;
+      return read_file(run + "/model.safetensors");
+    };
+    const std::string alone = model_of(1, 1);
+    EXPECT_EQ(model_of(3, 2) == alone, true) << mode;
+    EXPECT_EQ(model_of(4, 1) == alone, true) << mode;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Modes, AugmentedBits, testing::Values(Setting{"shard", ""}, Setting{"full", ""}),
                          [](const auto& test) { return test.param.mode; });
 
