@@ -16,8 +16,15 @@ int export_command(const CommandLine& line) {
   const RunDirectory directory = open_run_directory(line.model);
   const CommandLine of_run = with_config_of_run(line, directory);
   const LoadedConfig loaded = load_checked_config(of_run, read_config_file(of_run.config_file));
-  TrainedModel trained = load_trained_model(directory, loaded.config);
-  exporter.write({.model = *trained.model, .store = trained.store()}, line.output);
+  const Config& config = loaded.config;
+  TrainedModel trained = load_trained_model(directory, config);
+  const Normaliser normaliser(config.data.mean, config.data.std, trained.model->input().size());
+  const auto loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
+  exporter.write({.model = *trained.model,
+                  .store = trained.store(),
+                  .normaliser = normaliser,
+                  .targets = loss->targets()},
+                 line.output);
   spdlog::info("exported {} parameters in {} tensors to {} ({}, {})",
                with_commas(trained.model->stored_layout().count()),
                trained.model->stored_layout().params.size(), line.output, exporter.name,

@@ -6,7 +6,7 @@
 namespace lockstep {
 
 std::span<const ExporterEntry> exporter_catalog() {
-  static const std::array kEntries{safetensors_exporter(), npz_exporter()};
+  static const std::array kEntries{safetensors_exporter(), npz_exporter(), onnx_exporter()};
   return kEntries;
 }
 

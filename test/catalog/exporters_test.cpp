@@ -6,13 +6,13 @@
 #include <map>
 #include <set>
 
-#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/train/exporter.h"
 #include "lockstep/train/model_file.h"
 #include "support/error_text.h"
+#include "support/exportable_model.h"
 #include "support/temporary_directory.h"
 
 namespace lockstep {
@@ -22,17 +22,15 @@ using namespace test;
 
 class Exporters : public testing::Test {
  protected:
-  Exporters() { initialise(store(), 7, 1); }
-  ParamStore store() { return {&model_.layout(), weights_.span()}; }
+  const Layout& layout() const { return exportable_.model.stored_layout(); }
   std::string exported(const std::string& name) {
     const std::string path = directory_ / ("model." + name);
-    find_entry(exporter_catalog(), "export format", name).write({.model = model_, .store = store()}, path);
+    find_entry(exporter_catalog(), "export format", name).write(exportable_.to_export(), path);
     return read_file(path);
   }
 
   TemporaryDirectory directory_;
-  Model model_{{.layers = "dense(5) relu dense(3)"}, {{2, 3}}};
-  AlignedBuffer<Scalar> weights_{model_.layout().size};
+  ExportableModel exportable_{"dense(5) batch_norm relu dense(3)", {{2, 3}}};
 };
 
 TEST_F(Exporters, DescribeThemselvesAndWriteTheSameBytesTwice) {
@@ -42,9 +40,9 @@ TEST_F(Exporters, DescribeThemselvesAndWriteTheSameBytesTwice) {
     EXPECT_TRUE(names.insert(entry.name).second);
     EXPECT_FALSE(entry.help.empty());
     const std::string first = exported(entry.name);
-    EXPECT_GT(static_cast<Index>(first.size()), model_.layout().count() * Index{sizeof(Scalar)});
+    EXPECT_GT(static_cast<Index>(first.size()), layout().count() * Index{sizeof(Scalar)});
     EXPECT_TRUE(exported(entry.name) == first);
-    weights_.data()[0] += 1;
+    exportable_.stored.data()[0] += 1;
     EXPECT_FALSE(exported(entry.name) == first) << "the weights are not in it";
   }
 }
@@ -52,7 +50,7 @@ TEST_F(Exporters, DescribeThemselvesAndWriteTheSameBytesTwice) {
 TEST_F(Exporters, LeaveNothingWhereNothingCanBeWritten) {
   for (const ExporterEntry& entry : exporter_catalog()) {
     const std::string path = directory_ / "no/such/directory";
-    expect_parts(error_text<DataError>([&] { entry.write({.model = model_, .store = store()}, path); }),
+    expect_parts(error_text<DataError>([&] { entry.write(exportable_.to_export(), path); }),
                  {path, "No such file"});
   }
   EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
@@ -60,7 +58,7 @@ TEST_F(Exporters, LeaveNothingWhereNothingCanBeWritten) {
 
 TEST_F(Exporters, SafetensorsIsTheFileOfARun) {
   const std::string path = directory_ / "run.safetensors";
-  save_model(path, store(), model_.input());
+  save_model(path, exportable_.store(), exportable_.model.input());
   EXPECT_TRUE(exported("safetensors") == read_file(path));
 }
 
@@ -94,13 +92,13 @@ std::map<std::string, std::string> unzip(const std::string& zip) {
 
 TEST_F(Exporters, NpzHoldsAnArrayForEachTensor) {
   const std::map<std::string, std::string> files = unzip(exported("npz"));
-  ASSERT_EQ(files.size(), model_.layout().params.size());
+  ASSERT_EQ(files.size(), layout().params.size());
   EXPECT_NE(files.at("0.weight.npy").find("'descr': '<f4', 'fortran_order': False, 'shape': (5, 6), }"),
             std::string::npos);
-  EXPECT_NE(files.at("2.bias.npy").find("'shape': (3,), }"), std::string::npos);
-  for (const ParamInfo& param : model_.layout().params) {
+  EXPECT_NE(files.at("3.bias.npy").find("'shape': (3,), }"), std::string::npos);
+  for (const ParamInfo& param : layout().params) {
     const std::string& file = files.at(param.name + ".npy");
-    const std::span<const Scalar> values = part(store().values, param.range);
+    const std::span<const Scalar> values = part(exportable_.store().values, param.range);
     ASSERT_EQ(file.size(), 128 + values.size_bytes()) << param.name;
     EXPECT_EQ(file.substr(0, 8), std::string("\x93NUMPY\x01\x00", 8));
     EXPECT_EQ(std::memcmp(file.data() + 128, values.data(), values.size_bytes()), 0) << param.name;

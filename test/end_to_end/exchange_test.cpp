@@ -147,6 +147,14 @@ TEST_F(Exchange, NeitherPredictionNorExportNeedsTheDataOfTheRun) {
   EXPECT_TRUE(read_file(exported) == read_file(run + "/model.safetensors"));
 }
 
+TEST_F(Exchange, AnOnnxFileGoesFromRecordsToProbabilities) {
+  const std::string run = train(1, "--data.mean 0.4");
+  const std::string exported = experiment_.directory() / "m.onnx";
+  const ProcessResult result = run_trainer("export --model " + run + " --format onnx --output " + exported);
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  expect_parts(read_file(exported), {"normalisation.mean", "0.weight", "Softmax", "probabilities"});
+}
+
 TEST_F(Exchange, BadPredictionsAndExportsAreRefused) {
   const std::string run = train(1, "");
   const std::string images = experiment_.test().images;

@@ -1,6 +1,7 @@
 // Brings features to the scale that training likes: (x - mean) / std with constants from the config.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "lockstep/base/types.h"
@@ -14,6 +15,12 @@ class Normaliser {
   /// Errors: ConfigError if a list has neither 1 nor `features` numbers, or a deviation is not above 0.
   Normaliser(const std::vector<double>& mean, const std::vector<double>& std, Index features);
   void apply(Matrix& x) const;
+
+  /// Changes nothing.
+  bool is_identity() const { return identity_; }
+  /// What is taken off, and what multiplies the rest: one number for all features, or one for each.
+  std::span<const Scalar> mean() const { return mean_; }
+  std::span<const Scalar> scale() const { return scale_; }
 
  private:
   bool identity_ = false;

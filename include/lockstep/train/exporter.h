@@ -6,15 +6,19 @@
 #include <span>
 #include <string>
 
+#include "lockstep/data/normaliser.h"
+#include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/params.h"
 
 namespace lockstep {
 
-/// A model with its weights and running moments (its stored_layout()). Borrowed.
+/// All that makes predictions out of records. Borrowed.
 struct ModelToExport {
   const Model& model;
-  ParamStore store;
+  ParamStore store;              ///< its weights and running moments, as in its stored_layout()
+  const Normaliser& normaliser;  ///< what records go through before the model
+  TargetKind targets;            ///< what its outputs are compared with
 };
 
 struct ExporterEntry {

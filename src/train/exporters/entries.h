@@ -7,5 +7,6 @@ namespace lockstep {
 
 ExporterEntry safetensors_exporter();
 ExporterEntry npz_exporter();
+ExporterEntry onnx_exporter();
 
 }  // namespace lockstep

@@ -1,0 +1,25 @@
+// The layers of a model in the words of ONNX.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph.h"
+#include "lockstep/nn/model.h"
+
+namespace lockstep {
+
+/// A layer on its way into the graph, with the names that things have there.
+struct OnnxLayer {
+  const ModelNode& node;
+  Operation operation;
+  std::vector<std::string> inputs;   ///< in the order inside the graph
+  std::vector<std::string> tensors;  ///< of operation.tensors
+  std::vector<std::string> state;    ///< of operation.state
+};
+
+/// Adds what the layer computes in evaluation; gives its output, in the order inside the graph.
+/// Errors: ConfigError naming the layer if there are no words for it.
+std::string add_layer(OnnxGraph& graph, const OnnxLayer& layer);
+
+}  // namespace lockstep

@@ -1,0 +1,190 @@
+// ONNX files, read back with the classes of the format. That they compute what a prediction does is tested
+// with a runtime, end to end.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <onnx/onnx_pb.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/nn/composite.h"
+#include "support/error_text.h"
+#include "support/exportable_model.h"
+#include "support/temporary_directory.h"
+
+namespace lockstep {
+namespace {
+
+using namespace test;
+using Words = std::vector<std::string>;
+
+onnx::GraphProto exported_graph(const ModelToExport& exported) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "model.onnx";
+  find_entry(exporter_catalog(), "export format", "onnx").write(exported, path);
+  onnx::ModelProto file;
+  EXPECT_TRUE(file.ParseFromString(read_file(path)));
+  EXPECT_EQ(file.ir_version(), 8);
+  EXPECT_EQ(file.opset_import(0).version(), 13);
+  return file.graph();
+}
+
+onnx::GraphProto exported_graph(const std::string& layers, const Shape& input,
+                                TargetKind targets = TargetKind::kClass) {
+  ExportableModel exportable(layers, input);
+  return exported_graph(exportable.to_export(targets));
+}
+
+Words operations(const onnx::GraphProto& graph) {
+  Words words;
+  for (const onnx::NodeProto& node : graph.node()) words.push_back(node.op_type());
+  return words;
+}
+
+// "outputs[N,3]"
+template <class Values>
+Words signatures(const Values& values) {
+  Words words;
+  for (const onnx::ValueInfoProto& value : values) {
+    const onnx::TypeProto_Tensor& type = value.type().tensor_type();
+    EXPECT_EQ(type.elem_type(), onnx::TensorProto::FLOAT);
+    std::string dims = type.shape().dim(0).dim_param();
+    for (int i = 1; i < type.shape().dim_size(); ++i) {
+      dims += fmt::format(",{}", type.shape().dim(i).dim_value());
+    }
+    words.push_back(fmt::format("{}[{}]", value.name(), dims));
+  }
+  return words;
+}
+
+const onnx::TensorProto* find_tensor(const onnx::GraphProto& graph, const std::string& name) {
+  const auto found = std::ranges::find(graph.initializer(), name, &onnx::TensorProto::name);
+  return found == graph.initializer().end() ? nullptr : &*found;
+}
+
+void expect_tensor(const onnx::GraphProto& graph, const std::string& name, const Shape& shape,
+                   std::span<const Scalar> values) {
+  const onnx::TensorProto* tensor = find_tensor(graph, name);
+  ASSERT_NE(tensor, nullptr) << name;
+  EXPECT_EQ(tensor->data_type(), onnx::TensorProto::FLOAT);
+  EXPECT_EQ(std::vector<Index>(tensor->dims().begin(), tensor->dims().end()), shape.dims) << name;
+  ASSERT_EQ(tensor->raw_data().size(), values.size_bytes()) << name;
+  EXPECT_EQ(std::memcmp(tensor->raw_data().data(), values.data(), values.size_bytes()), 0) << name;
+}
+
+// Each node takes what is there before it; all names differ; all weights are used.
+void expect_sound(const onnx::GraphProto& graph) {
+  std::set<std::string> known{graph.input(0).name()};
+  std::set<std::string> unused;
+  for (const onnx::TensorProto& tensor : graph.initializer()) {
+    EXPECT_TRUE(known.insert(tensor.name()).second) << tensor.name();
+    unused.insert(tensor.name());
+  }
+  for (const onnx::NodeProto& node : graph.node()) {
+    for (const std::string& input : node.input()) {
+      EXPECT_TRUE(known.contains(input)) << node.name() << " takes " << input;
+      unused.erase(input);
+    }
+    for (const std::string& output : node.output()) EXPECT_TRUE(known.insert(output).second) << output;
+  }
+  EXPECT_TRUE(unused.empty()) << *unused.begin();
+  for (const onnx::ValueInfoProto& output : graph.output()) EXPECT_TRUE(known.contains(output.name()));
+}
+
+TEST(Onnx, HoldsTheWayFromRecordsToProbabilities) {
+  const auto graph = exported_graph("dense(5) batch_norm relu dense(3)", {{2, 3}});
+  EXPECT_EQ(operations(graph), (Words{"Unsqueeze", "Flatten", "Gemm", "BatchNormalization", "Relu", "Gemm",
+                                      "Identity", "Softmax"}));
+  EXPECT_EQ(signatures(graph.input()), (Words{"input[N,2,3]"}));
+  EXPECT_EQ(signatures(graph.output()), (Words{"outputs[N,3]", "probabilities[N,3]"}));
+  expect_sound(graph);
+}
+
+TEST(Onnx, HoldsTheWeightsAndTheRunningMomentsUnderTheirNames) {
+  ExportableModel exportable("conv2d(3, 2) batch_norm flatten layer_norm dense(2)", {{3, 4, 2}});
+  const auto graph = exported_graph(exportable.to_export());
+  for (const ParamInfo& param : exportable.model.stored_layout().params) {
+    expect_tensor(graph, param.name, param.shape, part(exportable.store().values, param.range));
+  }
+  expect_sound(graph);
+}
+
+TEST(Onnx, HasWordsForEveryLayerAndEveryComposite) {
+  const auto check = [](const std::string& example, const Shape& input) {
+    SCOPED_TRACE(example);
+    ExportableModel exportable(example + " flatten dense(2)", input);
+    expect_sound(exported_graph(exportable.to_export()));
+  };
+  for (const LayerEntry& entry : layer_catalog()) check(entry.example, entry.example_input);
+  for (const CompositeEntry& entry : composite_catalog()) check(entry.example, entry.example_input);
+}
+
+TEST(Onnx, PicturesHaveTheirChannelsFirstInside) {
+  const auto graph = exported_graph("conv2d(3, 1) relu", {{4, 5, 2}}, TargetKind::kValue);
+  EXPECT_EQ(operations(graph), (Words{"Transpose", "Conv", "Relu", "Transpose", "Flatten", "Identity"}));
+  const auto perm = [&](int node) {
+    const auto& ints = graph.node(node).attribute(0).ints();
+    return std::vector<Index>(ints.begin(), ints.end());
+  };
+  EXPECT_EQ(perm(0), (std::vector<Index>{0, 3, 1, 2}));
+  EXPECT_EQ(perm(3), (std::vector<Index>{0, 2, 3, 1}));
+  EXPECT_EQ(signatures(graph.output()), (Words{"outputs[N,60]"}));
+}
+
+TEST(Onnx, ChannelsAreJoinedOnTheAxisThatTheyHaveInside) {
+  const auto axis = [](const Shape& input) {
+    const auto graph = exported_graph("concat(relu | tanh) flatten dense(2)", input);
+    const auto concat = std::ranges::find(graph.node(), "Concat", &onnx::NodeProto::op_type);
+    return concat->attribute(0).i();
+  };
+  EXPECT_EQ(axis({{5}}), 1);
+  EXPECT_EQ(axis({{4, 5}}), 3);
+  EXPECT_EQ(axis({{4, 5, 2}}), 1);
+  EXPECT_EQ(axis({{4, 5, 2, 3}}), 4);
+}
+
+TEST(Onnx, NormalisesWhereTheRunDoes) {
+  ExportableModel one("dense(2)", {{4}}, {{0.5}, {0.25}, 4});
+  expect_tensor(exported_graph(one.to_export()), "normalisation.mean", {}, one.normaliser.mean());
+  ExportableModel each("dense(2)", {{2, 2}}, {{0.5}, {1, 2, 3, 4}, 4});
+  const auto graph = exported_graph(each.to_export());
+  expect_tensor(graph, "normalisation.scale", {{2, 2}}, each.normaliser.scale());
+  EXPECT_EQ(operations(graph), (Words{"Sub", "Mul", "Unsqueeze", "Flatten", "Gemm", "Identity", "Softmax"}));
+  expect_sound(graph);
+}
+
+TEST(Onnx, GivesTheProbabilitiesThatAPredictionGives) {
+  const auto last = [](TargetKind targets) {
+    return operations(exported_graph("dense(2)", {{3}}, targets)).back();
+  };
+  EXPECT_EQ(last(TargetKind::kClass), "Softmax");
+  EXPECT_EQ(last(TargetKind::kBinary), "Sigmoid");
+  EXPECT_EQ(last(TargetKind::kValue), "Identity");
+}
+
+TEST(Onnx, LayersThatShareAWeightShareItInTheFile) {
+  const auto graph = exported_graph("dense(4) tanh dense(4, tie=0)", {{4}});
+  ASSERT_EQ(graph.node(2).op_type(), "Gemm");
+  EXPECT_EQ(graph.node(0).input(1), "0.weight");
+  EXPECT_EQ(graph.node(2).input(1), "0.weight");
+  EXPECT_EQ(graph.node(2).input(2), "2.bias");
+  expect_sound(graph);
+}
+
+TEST(Onnx, RefusesAModelThatNoFileHolds) {
+  const Model model({.layers = "dense(30000)"}, {{20000}});
+  const Normaliser normaliser({0}, {1}, 1);
+  const ModelToExport exported{.model = model,
+                               .store = {.layout = &model.stored_layout(), .values = {}},
+                               .normaliser = normaliser,
+                               .targets = TargetKind::kValue};
+  expect_parts(error_text<ConfigError>([&] { exported_graph(exported); }),
+               {"2.2 GiB", "less than 2.0 GiB", "safetensors"});
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,247 @@
+// Models that leave Lockstep compute in other programs what `trainer predict` says. Needs those programs;
+// skips where one is missing.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <random>
+#include <set>
+
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/terms.h"
+#include "lockstep/nn/composite.h"
+#include "lockstep/nn/layer.h"
+#include "support/idx_files.h"
+#include "support/seed.h"
+#include "support/temporary_directory.h"
+#include "support/trainer_process.h"
+
+namespace lockstep::test {
+namespace {
+
+constexpr Index kRows = 70;
+
+// A model to train. Its records are random, whole numbers below `below` if that is given.
+struct Trained {
+  std::string name;
+  Shape input;
+  std::string layers;
+  std::string loss = "softmax_cross_entropy";
+  Index target_columns = 1;
+  std::string flags = "";
+  Index below = 0;
+};
+
+void PrintTo(const Trained& trained, std::ostream* out) {
+  *out << trained.name;
+}
+
+// The model of run_torch.py.
+const Trained kPictures{
+    .name = "pictures",
+    .input = {{8, 8, 3}},
+    .layers =
+        "conv2d(8, 3, padding=1) batch_norm relu maxpool(2) "
+        "residual(conv2d(16, 3, stride=2, padding=1) batch_norm relu conv2d(16, 3, padding=1) batch_norm) "
+        "relu flatten dense(4)"};
+
+// Together they have every layer; a test below sees to that.
+const std::vector<Trained> kAll{
+    {.name = "dense",
+     .input = {{4, 3}},
+     .layers = "dense(16) relu dense(4)",
+     .flags = "--data.mean 0.4 --data.std 0.3"},
+    kPictures,
+    {.name = "windows",
+     .input = {{9, 7, 2}},
+     .layers =
+         "conv2d(6, 3, stride=2, padding=same) elu(0.7) avgpool(3, stride=2, padding=same) layer_norm "
+         "concat(conv2d(4, 3, dilation=2, padding=2) silu | conv2d(6, 3, groups=depthwise, padding=1) | "
+         "maxpool(3, stride=1, padding=1)) global_avgpool dropout(0.3) dense(2)",
+     .loss = "binary_cross_entropy",
+     .target_columns = 2},
+    {.name = "bare_pictures",
+     .input = {{9, 7}},
+     .layers = "batch_norm conv2d(4, 5, padding=2, bias=false) relu maxpool(2) flatten layer_norm dense(3)",
+     .loss = "huber",
+     .target_columns = 3},
+    {.name = "categories",
+     .input = {{7}},
+     .layers = "wide_deep(dense(1) | concat(slice(0, 3) | slice(3, 4) embedding(8, 5)) dense(6) gelu "
+               "dense(6) gelu dense(6, tie=0.deep.3) dropout(0.2) dense(1))",
+     .loss = "mean_squared_error",
+     .below = 8},
+    {.name = "activations",
+     .input = {{5}},
+     .layers =
+         "concat(dense(5) tanh | dense(4) softplus batch_norm | layer_norm | dense(3) sigmoid) dense(6) "
+         "leaky_relu(0.2) dense(4)",
+     .flags = "--data.mean 0.1,0.2,0.3,0.4,0.5 --data.std 0.5,1,2,1,0.5"},
+    {.name = "many_dimensions",
+     .input = {{2, 3, 2, 2}},
+     .layers = "concat(batch_norm | layer_norm) tanh dense(4)"},
+};
+
+std::vector<float> floats_in(const std::string& bytes) {
+  std::vector<float> numbers(bytes.size() / sizeof(float));
+  std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  return numbers;
+}
+
+// The numbers of a float32 array file (numpy's format 1.0).
+std::vector<float> floats_in_npy(const std::string& file) {
+  const auto header = static_cast<std::size_t>(static_cast<unsigned char>(file[8]) +
+                                               256 * static_cast<unsigned char>(file[9]));
+  return floats_in(file.substr(10 + header));
+}
+
+void expect_close(const std::vector<float>& found, const std::vector<float>& expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  ASSERT_FALSE(found.empty());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_NEAR(found[i], expected[i], 1e-5F * std::max(1.0F, std::abs(expected[i]))) << "number " << i;
+  }
+}
+
+void run_or_fail(const std::string& command) {
+  const ProcessResult result = run_command(command);
+  ASSERT_EQ(result.exit_code, 0) << command << "\n" << result.output << result.errors;
+}
+
+std::string script(const std::string& name) {
+  return LOCKSTEP_TEST_DATA "/end_to_end/" + name;
+}
+
+bool python_has(const std::string& module) {
+  return run_command(fmt::format("{} -c 'import {}'", LOCKSTEP_PYTHON, module)).exit_code == 0;
+}
+
+// A trained model with its predictions.
+class OtherPrograms : public testing::TestWithParam<Trained> {
+ protected:
+  void train(const Trained& trained) {
+    SCOPED_TRACE(trained.name);
+    write_data(trained);
+    write_file_atomically(file("run.toml"),
+                          fmt::format(R"toml([data]
+train = "{}"
+train_labels = "{}"
+[model]
+layers = "{}"
+[train]
+loss = "{}"
+optimizer = "adam"
+lr = 0.02
+epochs = 3
+global_batch = 10
+replicas = 2
+)toml",
+                                      records_, file("labels.idx"), trained.layers, trained.loss));
+    ASSERT_NO_FATAL_FAILURE(run_or_fail(fmt::format("{} --config {} --run.dir {} {}", trainer_path(),
+                                                    file("run.toml"), run_, trained.flags)));
+    ASSERT_NO_FATAL_FAILURE(
+        run_or_fail(fmt::format("{} predict --model {} --input {} --output {}", trainer_path(), run_,
+                                records_, file("predictions.npy"))));
+  }
+
+  std::vector<float> predicted() const { return floats_in_npy(read_file(file("predictions.npy"))); }
+
+  std::string exported(const std::string& format) const {
+    const std::string path = file("model." + format);
+    run_or_fail(
+        fmt::format("{} export --model {} --format {} --output {}", trainer_path(), run_, format, path));
+    return path;
+  }
+
+  std::string file(const std::string& name) const { return directory_ / name; }
+  std::string dims(const Shape& input) const {
+    return fmt::format("{},{}", kRows, fmt::join(input.dims, ","));
+  }
+
+ private:
+  // The records as IDX for the trainer, and as bare numbers for others.
+  void write_data(const Trained& trained) const {
+    std::mt19937_64 random(seed());
+    std::uniform_real_distribution<float> uniform(0,
+                                                  trained.below > 0 ? static_cast<float>(trained.below) : 1);
+    std::vector<float> records(static_cast<std::size_t>(kRows * trained.input.size()));
+    for (float& value : records) value = trained.below > 0 ? std::floor(uniform(random)) : uniform(random);
+    write_idx(file("records.f32"),
+              {reinterpret_cast<const char*>(records.data()), records.size() * sizeof(float)});
+    std::vector<Index> sizes{kRows};
+    sizes.insert(sizes.end(), trained.input.dims.begin(), trained.input.dims.end());
+    write_idx(records_, idx_content(IdxType::kF32, sizes, {records.begin(), records.end()}));
+
+    std::vector<double> labels(static_cast<std::size_t>(kRows * trained.target_columns));
+    for (double& label : labels) label = static_cast<double>(random() % 2);
+    write_idx(file("labels.idx"), idx_content(IdxType::kU8, {kRows, trained.target_columns}, labels));
+  }
+
+  TemporaryDirectory directory_;
+  std::string records_ = directory_ / "records.idx";
+  std::string run_ = directory_ / "run";
+};
+
+class OnnxChecker : public OtherPrograms {};
+
+TEST_P(OnnxChecker, FindsNoFault) {
+  if (!python_has("onnx")) GTEST_SKIP() << "Python's onnx is not there (Debian: python3-onnx)";
+  ASSERT_NO_FATAL_FAILURE(train(GetParam()));
+  run_or_fail(fmt::format("{} {} {}", LOCKSTEP_PYTHON, script("check_onnx.py"), exported("onnx")));
+}
+
+class OnnxRuntime : public OtherPrograms {};
+
+TEST_P(OnnxRuntime, GivesThePredictions) {
+  if (!std::filesystem::exists(LOCKSTEP_ONNXRUNTIME "/node_modules/onnxruntime-node")) {
+    GTEST_SKIP() << "onnxruntime is not in " << LOCKSTEP_ONNXRUNTIME << ": see install_onnxruntime";
+  }
+  const Trained& trained = GetParam();
+  ASSERT_NO_FATAL_FAILURE(train(trained));
+  run_or_fail(fmt::format("node {} {} {} {} {} {}", script("run_onnx.js"), LOCKSTEP_ONNXRUNTIME,
+                          exported("onnx"), file("records.f32"), dims(trained.input), file("result")));
+  const bool has_probabilities = std::filesystem::exists(file("result.probabilities"));
+  expect_close(floats_in(read_file(file(has_probabilities ? "result.probabilities" : "result.outputs"))),
+               predicted());
+}
+
+TEST(OnnxRuntimeModels, HaveEveryLayerAndComposite) {
+  std::set<std::string> used;
+  const std::function<void(const std::vector<Term>&)> collect = [&](const std::vector<Term>& terms) {
+    for (const Term& term : terms) {
+      used.insert(term.name);
+      for (const std::vector<Term>& chain : term.chains) collect(chain);
+    }
+  };
+  const std::vector<std::string> composites = catalog_names(composite_catalog());
+  for (const Trained& trained : kAll) collect(parse_terms(trained.layers, {.composites = composites}));
+  for (const std::string& name : catalog_names(layer_catalog())) EXPECT_TRUE(used.contains(name)) << name;
+  for (const std::string& name : composites) EXPECT_TRUE(used.contains(name)) << name;
+}
+
+class PyTorch : public OtherPrograms {};
+
+TEST_P(PyTorch, LoadsTheWeightsAndGivesThePredictions) {
+  if (!python_has("torch")) GTEST_SKIP() << "PyTorch is not there (Debian: python3-torch)";
+  const Trained& trained = GetParam();
+  ASSERT_NO_FATAL_FAILURE(train(trained));
+  run_or_fail(fmt::format("{} {} {} {} {} {}", LOCKSTEP_PYTHON, script("run_torch.py"),
+                          exported("safetensors"), file("records.f32"), dims(trained.input), file("result")));
+  expect_close(floats_in(read_file(file("result"))), predicted());
+}
+
+std::string name_of(const testing::TestParamInfo<Trained>& info) {
+  return info.param.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OnnxChecker, testing::ValuesIn(kAll), name_of);
+INSTANTIATE_TEST_SUITE_P(All, OnnxRuntime, testing::ValuesIn(kAll), name_of);
+INSTANTIATE_TEST_SUITE_P(All, PyTorch, testing::Values(kPictures), name_of);
+
+}  // namespace
+}  // namespace lockstep::test
