@@ -25,7 +25,7 @@ int export_command(const CommandLine& line) {
                   .normaliser = normaliser,
                   .targets = loss->targets()},
                  line.output);
-  spdlog::info("exported {} parameters in {} tensors to {} ({}, {})",
+  spdlog::info("exported {} numbers in {} tensors to {} ({}, {})",
                with_commas(trained.model->stored_layout().count()),
                trained.model->stored_layout().params.size(), line.output, exporter.name,
                human_bytes(static_cast<double>(file_bytes(line.output))));

@@ -143,7 +143,7 @@ TEST_F(Exchange, NeitherPredictionNorExportNeedsTheDataOfTheRun) {
   const ProcessResult result =
       run_trainer("export --model " + run + " --format safetensors --output " + exported);
   EXPECT_EQ(result.exit_code, 0) << result.errors;
-  expect_parts(result.output, {"exported 276 parameters in 4 tensors"});
+  expect_parts(result.output, {"exported 276 numbers in 4 tensors"});
   EXPECT_TRUE(read_file(exported) == read_file(run + "/model.safetensors"));
 }
 
