@@ -68,10 +68,11 @@ TEST(SameBitsOfLayers, WithBatchNormAndDropout) {
     const auto model_of = [&](int ranks, int threads) {
       const std::string run = experiment.fresh_run();
       const ProcessResult result = run_trainer(
-          ranks, fmt::format("--config {} --run.dir {} --distribute.reduction ordered --model.batch_norm '{}' "
-                             "--model.layers 'conv2d(4, 3, padding=same) batch_norm relu dropout(0.1) flatten "
-                             "dense(8) batch_norm relu dense(4)' --train.threads {}",
-                             experiment.config(), run, mode, threads));
+          ranks,
+          fmt::format("--config {} --run.dir {} --distribute.reduction ordered --model.batch_norm '{}' "
+                      "--model.layers 'conv2d(4, 3, padding=same) batch_norm relu dropout(0.1) flatten "
+                      "dense(8) batch_norm relu dense(4)' --train.threads {}",
+                      experiment.config(), run, mode, threads));
       EXPECT_EQ(result.exit_code, 0) << result.errors;
       return read_file(run + "/model.safetensors");
     };

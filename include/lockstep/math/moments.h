@@ -1,6 +1,6 @@
-// Means and variances of channels from sums that can be added over batches, replicas and ranks in any grouping.
-// Sums are taken around a shift near the mean and in double, so that nothing cancels (Chan, Golub & LeVeque
-// 1983).
+// Means and variances of channels from sums that can be added over batches, replicas and ranks in any
+// grouping. Sums are taken around a shift near the mean and in double, so that nothing cancels (Chan, Golub &
+// LeVeque 1983).
 #pragma once
 
 #include <span>
@@ -17,9 +17,9 @@ struct Moments {
   std::vector<double> variance;
 };
 
-/// The layout of `sums`: the count of values per channel, then for each channel the sum of x - shift, then for
-/// each channel the sum of its square. x: rows of values, channels last (pictures have several pixels in a
-/// row). Rows are added first to last.
+/// The layout of `sums`: the count of values per channel, then for each channel the sum of x - shift, then
+/// for each channel the sum of its square. x: rows of values, channels last (pictures have several pixels in
+/// a row). Rows are added first to last.
 void sum_moments(const ConstMatrix& x, std::span<const Scalar> shift, std::span<double> sums);
 
 /// The moments behind such sums, of one batch or of several added. Zero where the count is zero.

@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "lockstep/base/terms.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/math/matrix.h"
 #include "lockstep/nn/batch_norm_mode.h"
-#include "lockstep/base/terms.h"
 #include "lockstep/nn/params.h"
 
 namespace lockstep {

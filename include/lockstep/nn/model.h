@@ -1,5 +1,5 @@
-// A model: a graph of layers in the order in which they run, with their shapes, and the layouts of its weights
-// and of its state. Immutable; shared by all threads.
+// A model: a graph of layers in the order in which they run, with their shapes, and the layouts of its
+// weights and of its state. Immutable; shared by all threads.
 #pragma once
 
 #include <memory>

@@ -67,7 +67,8 @@ class Workspace {
     AlignedBuffer<Scalar> output;    // empty for a node that only reshapes
     AlignedBuffer<Scalar> gradient;  // of the output; likewise
     AlignedBuffer<Scalar> cache;
-    std::vector<AlignedBuffer<Scalar>> scratch;  // by input: its gradient, where another node wrote one before
+    std::vector<AlignedBuffer<Scalar>>
+        scratch;  // by input: its gradient, where another node wrote one before
     bool meets = false;
   };
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/nn/params.h"
 #include "lockstep/math/shape.h"
+#include "lockstep/nn/params.h"
 
 namespace lockstep {
 

@@ -68,8 +68,9 @@ class Concat final : public Layer {
 CompositeEntry concat_entry() {
   return {.name = "concat",
           .signature = "concat(layers | layers | ...)",
-          .help = "several chains on the same input, their outputs side by side (features of vectors, channels "
-                  "of pictures); tensors are named by chain, 0.N, 1.N, ...",
+          .help =
+              "several chains on the same input, their outputs side by side (features of vectors, channels "
+              "of pictures); tensors are named by chain, 0.N, 1.N, ...",
           .example = "concat(dense(3) | dense(2) tanh | relu)",
           .example_input = {{5}},
           .build = [](GraphBuilder& graph, const Term& term, Index input, const std::string& path) {

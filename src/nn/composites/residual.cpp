@@ -21,8 +21,8 @@ std::string projection(const Shape& from, const Shape& to) {
   if (!in || !out) return fmt::format("dense({}, bias=false)", to.size());
   const Index stride = stride_between(in->height, out->height);
   if (stride == 0 || stride != stride_between(in->width, out->width)) {
-    throw ConfigError(fmt::format("residual: no stride takes the shortcut from {} to {}", to_string(from),
-                                  to_string(to)));
+    throw ConfigError(
+        fmt::format("residual: no stride takes the shortcut from {} to {}", to_string(from), to_string(to)));
   }
   return fmt::format("conv2d({}, 1, stride={}, bias=false)", out->channels, stride);
 }
@@ -32,8 +32,9 @@ std::string projection(const Shape& from, const Shape& to) {
 CompositeEntry residual_entry() {
   return {.name = "residual",
           .signature = "residual(layers)",
-          .help = "x + layers(x) (He et al. 2015); where the shapes differ x goes through a projection, conv2d "
-                  "of one pixel with a stride or dense, without bias; tensors are named body.N and shortcut",
+          .help =
+              "x + layers(x) (He et al. 2015); where the shapes differ x goes through a projection, conv2d "
+              "of one pixel with a stride or dense, without bias; tensors are named body.N and shortcut",
           .example = "residual(dense(6) tanh dense(4))",
           .example_input = {{5}},
           .build = [](GraphBuilder& graph, const Term& term, Index input, const std::string& path) {

@@ -7,8 +7,9 @@ namespace lockstep {
 CompositeEntry wide_deep_entry() {
   return {.name = "wide_deep",
           .signature = "wide_deep(layers | layers)",
-          .help = "the sum of a wide (linear) part and a deep part, trained together (Cheng et al. 2016); "
-                  "tensors are named wide.N and deep.N",
+          .help =
+              "the sum of a wide (linear) part and a deep part, trained together (Cheng et al. 2016); "
+              "tensors are named wide.N and deep.N",
           .example = "wide_deep(dense(4) | dense(6) relu dense(4))",
           .example_input = {{7}},
           .build = [](GraphBuilder& graph, const Term& term, Index input, const std::string& path) {

@@ -1,6 +1,6 @@
 // y = gamma (x - mean) / sqrt(variance + eps) + beta, channel by channel, with the moments of the batch in
-// training and running moments in evaluation (Ioffe & Szegedy 2015). Whose samples the batch is, is the mode's
-// business (nn/batch_norm_mode.h); here there are only sums.
+// training and running moments in evaluation (Ioffe & Szegedy 2015). Whose samples the batch is, is the
+// mode's business (nn/batch_norm_mode.h); here there are only sums.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,8 @@ class BatchNorm final : public Layer, public BatchStatistics {
         momentum_(arguments.take_number("momentum", 0.1)),
         eps_(arguments.take_number("eps", 1e-5)) {
     if (!(momentum_ > 0 && momentum_ <= 1)) {
-      throw ConfigError(fmt::format("batch_norm: momentum must be above 0 and at most 1, found {}", momentum_));
+      throw ConfigError(
+          fmt::format("batch_norm: momentum must be above 0 and at most 1, found {}", momentum_));
     }
     if (!(eps_ > 0)) throw ConfigError(fmt::format("batch_norm: eps must be above 0, found {}", eps_));
     if (!mode_text_.empty()) parse_batch_norm_mode(mode_text_);
@@ -60,7 +61,8 @@ class BatchNorm final : public Layer, public BatchStatistics {
     }
   }
 
-  // dgamma and dbeta are sums over this replica's samples; dx needs those of all that were normalised with it.
+  // dgamma and dbeta are sums over this replica's samples; dx needs those of all that were normalised with
+  // it.
   void backward(const BackwardArgs& args) const override {
     const Index c_count = channels_;
     put(args.own_back_sums.subspan(channels()), part(args.gradient, gamma_), args.write);
@@ -85,7 +87,8 @@ class BatchNorm final : public Layer, public BatchStatistics {
     const Scalar* dy = args.dy.data();
     Scalar* end = args.dx()->data() + args.dx()->size();
     for (Scalar* dx = args.dx()->data(); dx < end; dx += c_count, x += c_count, dy += c_count) {
-      for (std::size_t c = 0; c < channels(); ++c) dx[c] = factor[c] * (dy[c] - a[c] - (x[c] - mean[c]) * b[c]);
+      for (std::size_t c = 0; c < channels(); ++c)
+        dx[c] = factor[c] * (dy[c] - a[c] - (x[c] - mean[c]) * b[c]);
     }
   }
 
@@ -168,8 +171,9 @@ class BatchNorm final : public Layer, public BatchStatistics {
 LayerEntry batch_norm_entry() {
   return {.name = "batch_norm",
           .signature = "batch_norm(mode=WORD, momentum=0.1, eps=1e-5)",
-          .help = "normalises each feature of a vector or channel of a picture (Ioffe & Szegedy 2015); mode: "
-                  "local, averaged, sync or group(G) for this layer instead of model.batch_norm",
+          .help =
+              "normalises each feature of a vector or channel of a picture (Ioffe & Szegedy 2015); mode: "
+              "local, averaged, sync or group(G) for this layer instead of model.batch_norm",
           .example = "batch_norm",
           .example_input = {{3, 2, 4}},
           .make = [](TermArguments& arguments) { return std::make_unique<BatchNorm>(arguments); }};

@@ -25,14 +25,13 @@ class Dense final : public Layer {
     }
     inputs_ = inputs.front().size();
     const Shape shape{{units_, inputs_}};
-    weight_ = !tie_.empty()
-                  ? params.tie(tie_, shape)
-                  : params.declare({.name = "weight",
-                                    .shape = shape,
-                                    .initialiser = init_.empty() ? params.default_initialiser()
-                                                                 : parse_initialiser(init_),
-                                    .fan_in = inputs_,
-                                    .fan_out = units_});
+    weight_ = !tie_.empty() ? params.tie(tie_, shape)
+                            : params.declare({.name = "weight",
+                                              .shape = shape,
+                                              .initialiser = init_.empty() ? params.default_initialiser()
+                                                                           : parse_initialiser(init_),
+                                              .fan_in = inputs_,
+                                              .fan_out = units_});
     if (has_bias_) bias_ = params.declare({.name = "bias", .shape = {{units_}}, .decays = false});
     return {{units_}};
   }
@@ -75,8 +74,9 @@ class Dense final : public Layer {
 LayerEntry dense_entry() {
   return {.name = "dense",
           .signature = "dense(units, init=WORD, bias=true, tie=LAYER)",
-          .help = "y = x W^T + b; init: he, xavier, normal or zero for this layer; tie: the number of an earlier "
-                  "layer whose weight, of the same shape, is this one's too",
+          .help =
+              "y = x W^T + b; init: he, xavier, normal or zero for this layer; tie: the number of an earlier "
+              "layer whose weight, of the same shape, is this one's too",
           .example = "dense(5)",
           .example_input = {{6}},
           .make = [](TermArguments& arguments) { return std::make_unique<Dense>(arguments); }};

@@ -1,5 +1,5 @@
-// A sample of any shape becomes one vector. A picture becomes its channels one after the other, as in PyTorch, so
-// that the weights of a dense layer behind it mean the same there.
+// A sample of any shape becomes one vector. A picture becomes its channels one after the other, as in
+// PyTorch, so that the weights of a dense layer behind it mean the same there.
 #include "entries.h"
 
 namespace lockstep {
