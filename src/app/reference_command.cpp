@@ -55,7 +55,8 @@ std::string describe(const Promises& promises) {
   std::vector<std::string> kept;
   if (promises.same_bits) {
     kept.emplace_back(
-        "the same bits for any number of ranks and threads, with `reduction = \"ordered\"` and fixed "
+        "the same bits for any number of ranks and threads, and as every other strategy that promises so, "
+        "with `reduction = \"ordered\"` and fixed "
         "`replicas`");
   }
   if (promises.identical_replicas)
@@ -63,6 +64,9 @@ std::string describe(const Promises& promises) {
         "identical weights on all workers after each step (native: as long as MPI gives all ranks the same "
         "sum, as Open MPI "
         "and MPICH do)");
+  if (promises.divides_optimizer_state) {
+    kept.emplace_back("a rank holds the optimizer state of its share of the weights only");
+  }
   return fmt::format("{}", fmt::join(kept, "; "));
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/dist/blocks.h"
 
 namespace lockstep {
 namespace {
@@ -48,6 +49,15 @@ Range Plan::thread_replicas(Index rank, Index thread) const {
   return {mine.begin + part.begin, mine.begin + part.end};
 }
 
+std::vector<Range> Plan::owned(Index rank) const {
+  std::vector<Range> ranges;
+  for (auto bucket = slices.rbegin(); bucket != slices.rend(); ++bucket) {
+    const Range mine = intersect((*bucket)[static_cast<std::size_t>(rank)], {0, loss_place});
+    if (!mine.empty()) ranges.push_back(mine);
+  }
+  return ranges;
+}
+
 Plan make_plan(const DistOptions& options, const Layout& layout, const PlanRequest& request) {
   check(request);
   Plan plan;
@@ -60,6 +70,10 @@ Plan make_plan(const DistOptions& options, const Layout& layout, const PlanReque
   plan.loss_place = layout.size;
   plan.gradient_size = layout.size + kAlignment;
   plan.buckets = make_buckets(layout, plan.gradient_size, options.bucket_kib * 1024);
+  const BlockGrid grid(layout);
+  for (const Bucket& bucket : plan.buckets) {
+    plan.slices.push_back(owner_slices(grid, bucket.range, plan.world));
+  }
   return plan;
 }
 

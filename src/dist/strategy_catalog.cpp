@@ -6,7 +6,7 @@
 namespace lockstep {
 
 std::span<const StrategyEntry> strategy_catalog() {
-  static const std::array kEntries{allreduce_entry()};
+  static const std::array kEntries{allreduce_entry(), zero1_entry()};
   return kEntries;
 }
 

@@ -1,47 +1,97 @@
 #include "lockstep/dist/update.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "lockstep/math/kernels.h"
 
 namespace lockstep {
+namespace {
 
-ParameterUpdate::ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules)
-    : layout_(layout), optimizer_(optimizer), rules_(rules) {
-  for (int slot = 0; slot < optimizer.slots(); ++slot) slots_.emplace_back(layout.size);
+double sum_of(std::span<const double> blocks) {
+  return std::accumulate(blocks.begin(), blocks.end(), 0.0);
 }
 
-bool ParameterUpdate::apply(std::span<Scalar> weights, std::span<Scalar> gradient_sum,
-                            const UpdateRequest& request) {
-  if (!divide(gradient_sum, static_cast<Scalar>(request.samples), kMostGradient)) return false;
-  clip(gradient_sum);
-  for (const ParamInfo& param : layout_.params) {
-    step_tensor(param, part(weights, param.range), part(gradient_sum, param.range), request);
+}  // namespace
+
+ParameterUpdate::ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules,
+                                 std::span<const Range> owned, ShareSums share)
+    : layout_(layout), optimizer_(optimizer), rules_(rules), share_(std::move(share)), grid_(layout) {
+  Index place = 0;
+  for (const Range range : owned) {
+    for (std::size_t param = 0; param < layout.params.size(); ++param) {
+      const Range mine = intersect(range, layout.params[param].range);
+      if (mine.empty()) continue;
+      pieces_.push_back({param, mine, {place, place + mine.size()}, grid_.inside(mine).begin});
+      place = round_up(place + mine.size(), kAlignment);
+    }
   }
-  return true;
+  for (int slot = 0; slot < optimizer.slots(); ++slot) slots_.emplace_back(place);
+}
+
+ParameterUpdate::ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules)
+    : ParameterUpdate(layout, optimizer, rules, std::vector<Range>{{0, layout.size}},
+                      [](std::span<double>) {}) {}
+
+bool ParameterUpdate::prepare(std::span<Scalar> gradient_sum, const UpdateRequest& request) const {
+  bool good = true;
+  for (const Piece& piece : pieces_) {
+    good &= divide(part(gradient_sum, piece.range), static_cast<Scalar>(request.samples), kMostGradient);
+  }
+  return good;
+}
+
+void ParameterUpdate::step(std::span<Scalar> weights, std::span<Scalar> gradient,
+                           const UpdateRequest& request) {
+  clip(gradient);
+  for (const Piece& piece : pieces_) {
+    std::vector<std::span<Scalar>> slots;
+    for (AlignedBuffer<Scalar>& slot : slots_) slots.push_back(part(slot.span(), piece.slots));
+    const bool decays = layout_.params[piece.param].decays;
+    optimizer_.update(
+        {.weights = part(weights, piece.range), .gradient = part(gradient, piece.range), .slots = slots},
+        {.step = request.step, .lr = request.lr, .weight_decay = decays ? rules_.weight_decay : 0.0});
+  }
+  if (optimizer_.uses_trust_ratio()) move_by_trust_ratio(weights, gradient, request.lr);
+}
+
+void ParameterUpdate::add_squares(std::span<const Scalar> arena, std::span<double> blocks) const {
+  for (const Piece& piece : pieces_) {
+    const Index count = (piece.range.size() + kSquareBlock - 1) / kSquareBlock;
+    sum_squares_of_blocks(part(arena, piece.range),
+                          part(blocks, {piece.first_block, piece.first_block + count}));
+  }
 }
 
 // As torch.nn.utils.clip_grad_norm_.
-void ParameterUpdate::clip(std::span<Scalar> gradient) const {
+void ParameterUpdate::clip(std::span<Scalar> gradient) {
   if (rules_.clip_norm <= 0) return;
-  const double norm = std::sqrt(sum_of_squares(gradient));
-  const double scale = rules_.clip_norm / (norm + 1e-6);
-  if (scale < 1) as_array(gradient) *= static_cast<Scalar>(scale);
+  squares_.assign(static_cast<std::size_t>(grid_.count()), 0.0);
+  add_squares(gradient, squares_);
+  share_(squares_);
+  const double scale = rules_.clip_norm / (std::sqrt(sum_of(squares_)) + 1e-6);
+  if (scale >= 1) return;
+  for (const Piece& piece : pieces_) as_array(part(gradient, piece.range)) *= static_cast<Scalar>(scale);
 }
 
-void ParameterUpdate::step_tensor(const ParamInfo& param, std::span<Scalar> weights,
-                                  std::span<Scalar> gradient, const UpdateRequest& request) {
-  std::vector<std::span<Scalar>> slots;
-  for (AlignedBuffer<Scalar>& slot : slots_) slots.push_back(part(slot.span(), param.range));
-  optimizer_.update(
-      {.weights = weights, .gradient = gradient, .slots = slots},
-      {.step = request.step, .lr = request.lr, .weight_decay = param.decays ? rules_.weight_decay : 0.0});
-  if (!optimizer_.uses_trust_ratio()) return;
-  // You et al. 2019, algorithm 2, with the identity for phi; a zero norm leaves the step as it is.
-  const double weight_norm = std::sqrt(sum_of_squares(weights));
-  const double direction_norm = std::sqrt(sum_of_squares(gradient));
-  const double ratio = weight_norm > 0 && direction_norm > 0 ? weight_norm / direction_norm : 1.0;
-  as_array(weights) -= static_cast<Scalar>(request.lr * ratio) * as_array(gradient);
+// You et al. 2019, algorithm 2, with the identity for phi; a zero norm leaves the step as it is.
+void ParameterUpdate::move_by_trust_ratio(std::span<Scalar> weights, std::span<const Scalar> direction,
+                                          double lr) {
+  const Index count = grid_.count();
+  squares_.assign(static_cast<std::size_t>(2 * count), 0.0);
+  const std::span<double> all(squares_);
+  add_squares(weights, part(all, {0, count}));
+  add_squares(direction, part(all, {count, 2 * count}));
+  share_(all);
+  for (const Piece& piece : pieces_) {
+    const Range blocks = grid_.of_param(piece.param);
+    const double weight_norm = std::sqrt(sum_of(part(all, blocks)));
+    const double direction_norm = std::sqrt(sum_of(part(all, {count + blocks.begin, count + blocks.end})));
+    const double ratio = weight_norm > 0 && direction_norm > 0 ? weight_norm / direction_norm : 1.0;
+    as_array(part(weights, piece.range)) -=
+        static_cast<Scalar>(lr * ratio) * as_array(part(direction, piece.range));
+  }
 }
 
 }  // namespace lockstep

@@ -14,10 +14,24 @@ constexpr int kL1Bytes = 32 << 10;
 constexpr int kL2Bytes = 1 << 20;
 constexpr int kL3Bytes = 16 << 20;
 
-// Doubles summed side by side in sum_of_squares: fixed lanes, so the compiler may vectorise without
+// Doubles summed side by side in a sum of squares: fixed lanes, so the compiler may vectorise without
 // reordering.
 constexpr std::size_t kLanes = 8;
-constexpr std::size_t kSquareBlock = 1024;
+
+double block_squares(std::span<const Scalar> block) {
+  double lanes[kLanes] = {};
+  std::size_t i = 0;
+  for (; i + kLanes <= block.size(); i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const double value = block[i + lane];
+      lanes[lane] += value * value;
+    }
+  }
+  for (; i < block.size(); ++i) lanes[i % kLanes] += static_cast<double>(block[i]) * block[i];
+  double sum = 0;
+  for (const double lane : lanes) sum += lane;
+  return sum;
+}
 
 }  // namespace
 
@@ -64,23 +78,18 @@ bool all_finite(std::span<const Scalar> values) {
   return all_within(values, std::numeric_limits<Scalar>::max());
 }
 
+void sum_squares_of_blocks(std::span<const Scalar> values, std::span<double> sums) {
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const std::size_t start = i * kSquareBlock;
+    sums[i] =
+        block_squares(values.subspan(start, std::min<std::size_t>(kSquareBlock, values.size() - start)));
+  }
+}
+
 double sum_of_squares(std::span<const Scalar> values) {
   double total = 0;
   for (std::size_t start = 0; start < values.size(); start += kSquareBlock) {
-    const std::span<const Scalar> block =
-        values.subspan(start, std::min(kSquareBlock, values.size() - start));
-    double lanes[kLanes] = {};
-    std::size_t i = 0;
-    for (; i + kLanes <= block.size(); i += kLanes) {
-      for (std::size_t lane = 0; lane < kLanes; ++lane) {
-        const double value = block[i + lane];
-        lanes[lane] += value * value;
-      }
-    }
-    for (; i < block.size(); ++i) lanes[i % kLanes] += static_cast<double>(block[i]) * block[i];
-    double sum = 0;
-    for (const double lane : lanes) sum += lane;
-    total += sum;
+    total += block_squares(values.subspan(start, std::min<std::size_t>(kSquareBlock, values.size() - start)));
   }
   return total;
 }

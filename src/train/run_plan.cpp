@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/dist/strategy.h"
 #include "lockstep/math/fixed_tree.h"
 
 namespace lockstep {
@@ -79,6 +81,19 @@ double peak_lr(const Schedule& schedule, const RunPlan& plan) {
   return peak;
 }
 
+// Weights of which a rank keeps optimizer state, at most.
+Index optimizer_scalars(const RunPlanRequest& request, const Plan& plan) {
+  const StrategyEntry& strategy = find_entry(strategy_catalog(), "strategy", request.distribute.strategy);
+  if (!strategy.promises.divides_optimizer_state) return request.model.layout().size;
+  Index most = 0;
+  for (Index rank = 0; rank < plan.world; ++rank) {
+    Index owned = 0;
+    for (const Range range : plan.owned(rank)) owned += range.size();
+    most = std::max(most, owned);
+  }
+  return most;
+}
+
 // Rank 0 hosts at least as many replicas as any other.
 MemoryPlan plan_memory(const RunPlanRequest& request, const RunPlan& plan) {
   const Index arena = plan.dist.gradient_size * kScalarBytes;
@@ -91,7 +106,7 @@ MemoryPlan plan_memory(const RunPlanRequest& request, const RunPlan& plan) {
   MemoryPlan memory;
   const Index state = request.model.state_layout().size * kScalarBytes;
   memory.weights = request.model.layout().size * kScalarBytes + state * (hosted + 1);
-  memory.optimizer = request.model.layout().size * kScalarBytes * request.optimizer_slots;
+  memory.optimizer = optimizer_scalars(request, plan.dist) * kScalarBytes * request.optimizer_slots;
   memory.gradients =
       arena * plan.dist.threads * most_arenas(plan.dist, request.distribute.reduction, together);
   if (ordered && plan.dist.world > 1) {

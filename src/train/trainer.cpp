@@ -80,6 +80,7 @@ void Trainer::run_step(Index step) {
       context_.strategy.update({.step = step + 1,
                                 .samples = context_.sampler.step_samples(step),
                                 .lr = context_.schedule.lr(context_.plan.before(step))});
+  exchange.exchange += outcome.exchange_seconds;
   if (!outcome.applied) stop_on_bad_number(batch, step, outcome.mean_loss);
   context_.states.update(BatchStatistics::Update::kMove);
 

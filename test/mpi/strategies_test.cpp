@@ -70,7 +70,7 @@ void expect_close(const std::vector<Scalar>& a, const std::vector<Scalar>& b, do
 }
 
 // Every case with every strategy that keeps `promise`, on any number of ranks and one or two threads, beside
-// the same on one rank: compare(result, alone, comm).
+// plain ordered allreduce on one rank: compare(result, alone, comm).
 using Compare = std::function<void(const TinyResult&, const TinyResult&, Communicator&)>;
 
 void walk_cases(bool Promises::*promise, Reduction reduction, const Compare& compare) {
@@ -78,9 +78,9 @@ void walk_cases(bool Promises::*promise, Reduction reduction, const Compare& com
     if (!(entry.promises.*promise)) continue;
     for (const Case& one : cases()) {
       SCOPED_TRACE(entry.name + ": " + one.name);
+      const TinyResult alone = train_tiny_alone(one.config);
       Config config = one.config;
       config.distribute.strategy = entry.name;
-      const TinyResult alone = train_tiny_alone(config);
       config.distribute.reduction = reduction;
       test::on_ranks([&](Communicator& comm) {
         for (const Index threads : {1, 2}) {

@@ -46,8 +46,9 @@ class RecordingLoss final : public Loss {
 class SumOnly final : public Strategy {
  public:
   SumOnly(Communicator& comm, const Plan& plan, Reduction reduction, std::span<Scalar> weights)
-      : reducer_(reduction == Reduction::kOrdered ? make_ordered_reducer(comm, plan)
-                                                  : make_native_reducer(comm, plan)),
+      : reducer_(reduction == Reduction::kOrdered
+                     ? make_owner_reducer(comm, plan, Reduction::kOrdered, Delivery::kToAll)
+                     : make_native_reducer(comm, plan)),
         weights_(weights) {}
   std::span<Scalar> weights() override { return weights_; }
   void start() override {}

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/dist/blocks.h"
 #include "lockstep/nn/model.h"
 
 namespace lockstep {
@@ -61,6 +62,41 @@ TEST(Plan, BucketsAreWholeLayersFromTheLastOne) {
     EXPECT_TRUE(plan.buckets.front().range.contains(plan.loss_place));
     const std::size_t most = 4;
     EXPECT_EQ(plan.buckets.size(), kib == 0 ? most : kib == 1000 ? 1 : plan.buckets.size());
+  }
+}
+
+TEST(Plan, EveryWeightHasOneOwnerWhoHoldsWholeBlocks) {
+  const Layout layout = layout_of("dense(64) relu dense(640) relu dense(10)");
+  const BlockGrid grid(layout);
+  for (const Index kib : {0, 16, 1000}) {
+    DistOptions options;
+    options.bucket_kib = kib;
+    for (Index world = 1; world <= 64; ++world) {
+      const Plan plan = make_plan(options, layout, {.world = world, .replicas = world});
+      Index owned = 0;
+      Index most = 0;
+      for (Index rank = 0; rank < world; ++rank) {
+        Index mine = 0;
+        for (const Range range : plan.owned(rank)) {
+          const Range blocks = grid.inside(range);
+          EXPECT_EQ(grid.begin(blocks.begin), range.begin);
+          mine += range.size();
+        }
+        owned += mine;
+        most = std::max(most, mine);
+      }
+      EXPECT_EQ(owned, layout.size);
+      // Whole blocks of 1024, a block too many in each bucket at most.
+      EXPECT_LE(most, layout.size / world + 1024 * (static_cast<Index>(plan.buckets.size()) + 1));
+      for (std::size_t bucket = 0; bucket < plan.buckets.size(); ++bucket) {
+        Index next = plan.buckets[bucket].range.begin;
+        for (const Range slice : plan.slices[bucket]) {
+          EXPECT_EQ(slice.begin, next);
+          next = slice.end;
+        }
+        EXPECT_EQ(next, plan.buckets[bucket].range.end);
+      }
+    }
   }
 }
 

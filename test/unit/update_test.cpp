@@ -28,6 +28,12 @@ struct Update {
         weights(layout.size),
         gradient(layout.size) {}
 
+  bool apply(const UpdateRequest& request) {
+    const bool good = update.prepare(gradient.span(), request);
+    if (good) update.step(weights.span(), gradient.span(), request);
+    return good;
+  }
+
   std::span<Scalar> of(std::size_t param, AlignedBuffer<Scalar>& arena) {
     return part(arena.span(), layout.params[param].range);
   }
@@ -47,8 +53,7 @@ TEST(Update, ClipsToTheGlobalNormAsPyTorchDoes) {
     for (std::size_t i = 0; i < gradient.size(); ++i) {
       run.of(0, run.gradient)[i] = static_cast<Scalar>(gradient[i] * kSamples);  // a sum over the samples
     }
-    ASSERT_TRUE(
-        run.update.apply(run.weights.span(), run.gradient.span(), {.step = 1, .samples = kSamples, .lr = 1}));
+    ASSERT_TRUE(run.apply({.step = 1, .samples = kSamples, .lr = 1}));
     std::vector<double>
         expected;  // plain descent from zero by a step of one: the weights are minus the gradient
     for (const double value : one.at("clipped").get<std::vector<double>>()) expected.push_back(-value);
@@ -60,8 +65,7 @@ TEST(Update, DecayPullsWeightsAndSparesBiases) {
   Update run({}, {.weight_decay = 0.5});
   std::ranges::fill(run.of(0, run.weights), Scalar{2});
   std::ranges::fill(run.of(1, run.weights), Scalar{2});
-  ASSERT_TRUE(
-      run.update.apply(run.weights.span(), run.gradient.span(), {.step = 1, .samples = 1, .lr = 0.1}));
+  ASSERT_TRUE(run.apply({.step = 1, .samples = 1, .lr = 0.1}));
   for (const Scalar weight : run.of(0, run.weights)) EXPECT_FLOAT_EQ(weight, 2 - 0.1F * 0.5F * 2);
   for (const Scalar bias : run.of(1, run.weights)) EXPECT_EQ(bias, 2);
 }
@@ -73,8 +77,7 @@ TEST(Update, LambStepsByTheNormOfEachTensor) {
   std::ranges::fill(run.of(0, run.weights), Scalar{3});
   std::ranges::fill(run.of(0, run.gradient), Scalar{5});
   std::ranges::fill(run.of(1, run.gradient), Scalar{5});
-  ASSERT_TRUE(
-      run.update.apply(run.weights.span(), run.gradient.span(), {.step = 1, .samples = 1, .lr = 0.1}));
+  ASSERT_TRUE(run.apply({.step = 1, .samples = 1, .lr = 0.1}));
   // The first Adam direction is 1 everywhere: the weights move by lr * |w| / |1|, and a tensor of zeros by
   // lr.
   for (const Scalar weight : run.of(0, run.weights)) EXPECT_NEAR(weight, 3 - 0.1 * 3, 1e-6);
@@ -87,8 +90,7 @@ TEST(Update, RefusesBadGradientsAndLeavesTheWeightsAlone) {
     Update run({});
     std::ranges::fill(run.weights.span(), Scalar{1});
     run.of(1, run.gradient)[2] = bad;
-    EXPECT_FALSE(
-        run.update.apply(run.weights.span(), run.gradient.span(), {.step = 1, .samples = 2, .lr = 0.1}));
+    EXPECT_FALSE(run.apply({.step = 1, .samples = 2, .lr = 0.1}));
     for (const Scalar weight : run.weights.span()) EXPECT_EQ(weight, 1);
   }
 }

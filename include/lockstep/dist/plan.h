@@ -28,11 +28,14 @@ struct Plan {
   Index world = 1;
   Index replicas = 1;
   Index threads = 1;
-  std::vector<Range> hosted;    ///< by rank: its replicas
-  std::vector<Bucket> buckets;  ///< in the order in which they leave, last layer first
-  Index gradient_size = 0;      ///< scalars in a gradient arena
-  Index loss_place = 0;         ///< where in it the loss is
+  std::vector<Range> hosted;               ///< by rank: its replicas
+  std::vector<Bucket> buckets;             ///< in the order in which they leave, last layer first
+  std::vector<std::vector<Range>> slices;  ///< by bucket and rank: the range that the rank owns
+  Index gradient_size = 0;                 ///< scalars in a gradient arena
+  Index loss_place = 0;                    ///< where in it the loss is
 
+  /// What `rank` owns of the arena of weights, in order.
+  std::vector<Range> owned(Index rank) const;
   /// The replicas of `rank` that its thread `thread` runs.
   Range thread_replicas(Index rank, Index thread) const;
 };

@@ -26,11 +26,16 @@ class Reducer {
   virtual std::span<Scalar> finish() = 0;
 };
 
-/// Plain MPI: the sum's order is the library's choice.
+/// Who needs the sum.
+enum class Delivery { kToOwners, kToAll };
+
+/// Plain MPI, to all: the sum's order is the library's choice.
 std::unique_ptr<Reducer> make_native_reducer(Communicator& comm, const Plan& plan);
 
-/// Along the fixed tree: each rank owns a slice of each bucket, gets the others' partial sums of it, finishes
-/// the tree and gives the result back. The same bits on any number of ranks.
-std::unique_ptr<Reducer> make_ordered_reducer(Communicator& comm, const Plan& plan);
+/// Each rank owns a slice of each bucket (Plan::slices), gets the others' partial sums of it, adds them and,
+/// if asked, gives the result to all; else only the own slices of what finish() gives are sums. Ordered:
+/// along the fixed tree, the same bits on any number of ranks. Native: rank by rank.
+std::unique_ptr<Reducer> make_owner_reducer(Communicator& comm, const Plan& plan, Reduction reduction,
+                                            Delivery delivery);
 
 }  // namespace lockstep

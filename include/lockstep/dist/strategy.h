@@ -29,6 +29,7 @@ struct StrategyContext {
 struct StepOutcome {
   bool applied = false;  ///< false: the loss or a gradient was not finite, and the weights are as before
   double mean_loss = 0;  ///< over the samples of the step, in float precision
+  double exchange_seconds = 0;  ///< spent with other ranks in update()
 };
 
 class Strategy {
@@ -45,16 +46,19 @@ class Strategy {
   virtual void bucket_ready(const Bucket& bucket, const PartialGrads& partial) = 0;
   /// *Local.* Called between layers: lets the exchange make progress.
   virtual void progress() = 0;
-  /// *Collective.* Completes the exchange. What is left is local arithmetic, in update().
+  /// *Collective.* Completes the exchange of gradients.
   virtual void finish_exchange() = 0;
-  /// *Local.* One update of the weights.
+  /// *Collective.* One update of the weights; afterwards weights() are the new ones on every worker.
   virtual StepOutcome update(const UpdateRequest& request) = 0;
 };
 
 /// What a strategy guarantees; tests walk the catalog and verify each.
 struct Promises {
-  bool same_bits = false;           ///< with ordered reduction: same bits for any number of ranks and threads
+  /// With ordered reduction: same bits for any number of ranks and threads, and as every other such strategy.
+  bool same_bits = false;
   bool identical_replicas = false;  ///< after each step all workers hold the same weights
+  bool divides_optimizer_state =
+      false;  ///< a rank holds the optimizer state of its share of the weights only
 };
 
 struct StrategyEntry {

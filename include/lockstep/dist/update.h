@@ -1,11 +1,13 @@
 // From summed gradients to new weights: divide once by the samples, clip, and let the optimizer step, tensor
-// by tensor.
+// by tensor, on the ranges of the arena that this rank owns.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/dist/blocks.h"
 #include "lockstep/nn/params.h"
 #include "lockstep/optim/optimizer.h"
 
@@ -28,24 +30,46 @@ struct UpdateRules {
   double clip_norm = 0;  ///< gradients are scaled down to this global norm; 0: never (Pascanu et al. 2013)
 };
 
+/// Adds numbers over all owners, each of which has those of its own blocks and zeros for the others: so sums
+/// are exact. For an owner of everything it does nothing.
+using ShareSums = std::function<void(std::span<double>)>;
+
 class ParameterUpdate {
  public:
-  /// Owns the optimizer's slots. References must outlive it.
+  /// `owned`: ranges of the arena, in order, each ending where a block begins (see BlockGrid) or a tensor
+  /// ends. Owns the optimizer's slots for them. References must outlive it.
+  ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules,
+                  std::span<const Range> owned, ShareSums share);
+  /// For an owner of everything.
   ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules);
 
-  /// *Local.* One step on all weights. `gradient_sum` (summed over samples, layout.size scalars) is used up.
-  /// Returns false, with the weights untouched, if a gradient is not finite.
-  bool apply(std::span<Scalar> weights, std::span<Scalar> gradient_sum, const UpdateRequest& request);
+  /// *Local.* Makes means of the sums in the owned ranges; false if one of them is not finite.
+  bool prepare(std::span<Scalar> gradient_sum, const UpdateRequest& request) const;
+  /// After prepare() was true for every owner: one step on the owned weights. The gradient is used up.
+  /// *Collective* over the owners if clipping or the optimizer asks for norms.
+  void step(std::span<Scalar> weights, std::span<Scalar> gradient, const UpdateRequest& request);
 
  private:
-  void clip(std::span<Scalar> gradient) const;
-  void step_tensor(const ParamInfo& param, std::span<Scalar> weights, std::span<Scalar> gradient,
-                   const UpdateRequest& request);
+  // The part of one tensor that is owned here.
+  struct Piece {
+    std::size_t param = 0;
+    Range range;  // in the arena
+    Range slots;  // in each of slots_
+    Index first_block = 0;
+  };
+
+  void add_squares(std::span<const Scalar> arena, std::span<double> blocks) const;
+  void clip(std::span<Scalar> gradient);
+  void move_by_trust_ratio(std::span<Scalar> weights, std::span<const Scalar> direction, double lr);
 
   const Layout& layout_;
   const Optimizer& optimizer_;
   UpdateRules rules_;
+  ShareSums share_;
+  BlockGrid grid_;
+  std::vector<Piece> pieces_;
   std::vector<AlignedBuffer<Scalar>> slots_;
+  std::vector<double> squares_;  // by block; of weights, then of directions, where both are needed
 };
 
 }  // namespace lockstep

@@ -43,8 +43,13 @@ bool all_finite(std::span<const Scalar> values);
 /// Whether each value is a number of at most `limit`.
 bool all_within(std::span<const Scalar> values, Scalar limit);
 
-/// Sum of squares in double, added in blocks of a fixed length: a range that starts on a block border gives
-/// the same bits alone as inside a longer one.
+/// Sums of squares are taken block by block, each of this many values (the last may be shorter).
+inline constexpr Index kSquareBlock = 1024;
+
+/// The sum of squares of each block, in double. So a range that is cut at the borders of blocks gives the
+/// same bits in parts, on several ranks, as in one.
+void sum_squares_of_blocks(std::span<const Scalar> values, std::span<double> sums);
+/// The sum of those, first block first.
 double sum_of_squares(std::span<const Scalar> values);
 
 }  // namespace lockstep

@@ -11,8 +11,9 @@ class Allreduce final : public Strategy {
   explicit Allreduce(const StrategyContext& context)
       : comm_(context.comm),
         plan_(context.plan),
-        reducer_(context.options.reduction == Reduction::kOrdered ? make_ordered_reducer(comm_, plan_)
-                                                                  : make_native_reducer(comm_, plan_)),
+        reducer_(context.options.reduction == Reduction::kOrdered
+                     ? make_owner_reducer(comm_, plan_, Reduction::kOrdered, Delivery::kToAll)
+                     : make_native_reducer(comm_, plan_)),
         weights_(context.layout.size),
         update_(context.layout, context.optimizer, context.rules) {}
 
@@ -29,8 +30,9 @@ class Allreduce final : public Strategy {
   StepOutcome update(const UpdateRequest& request) override {
     const Scalar loss_sum = gradient_[static_cast<std::size_t>(plan_.loss_place)];
     StepOutcome outcome{.mean_loss = static_cast<double>(loss_sum) / static_cast<double>(request.samples)};
-    outcome.applied = all_finite(std::span(&loss_sum, 1)) &&
-                      update_.apply(weights_.span(), part(gradient_, {0, weights_.size()}), request);
+    const std::span<Scalar> gradient = part(gradient_, {0, weights_.size()});
+    outcome.applied = all_finite(std::span(&loss_sum, 1)) && update_.prepare(gradient, request);
+    if (outcome.applied) update_.step(weights_.span(), gradient, request);
     return outcome;
   }
 

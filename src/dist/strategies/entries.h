@@ -6,5 +6,6 @@
 namespace lockstep {
 
 StrategyEntry allreduce_entry();
+StrategyEntry zero1_entry();
 
 }  // namespace lockstep

@@ -1,8 +1,9 @@
 // Each bucket goes through two phases. First every rank sends, to the owner of each slice, its partial sums
-// of that slice, and the owner finishes the tree. Then every owner sends its result to all. Which nodes a
-// rank sends follows from the plan and the samples of the step, so nothing about them is ever sent. Ranks
-// come to the second phase of a bucket at different moments, before or after other buckets leave: so both are
-// messages between pairs, each on a channel of its own, and none is a collective.
+// of that slice, and the owner adds them: ordered, along the fixed tree; native, rank by rank. Then, if the
+// sum is wanted everywhere, every owner sends its result to all. Which nodes a rank sends follows from the
+// plan and the samples of the step, so nothing about them is ever sent. Ranks come to the second phase of a
+// bucket at different moments, before or after other buckets leave: so both are messages between pairs, each
+// on a channel of its own, and none is a collective.
 #include <algorithm>
 
 #include "lockstep/dist/reducer.h"
@@ -13,19 +14,14 @@ namespace {
 constexpr int kPartialSums = 0;  // channels
 constexpr int kResults = 1;
 
-class OrderedReducer final : public Reducer {
+class OwnerReducer final : public Reducer {
  public:
-  OrderedReducer(Communicator& comm, const Plan& plan) : comm_(comm), plan_(plan) {
+  OwnerReducer(Communicator& comm, const Plan& plan, Reduction reduction, Delivery delivery)
+      : comm_(comm), plan_(plan), reduction_(reduction), delivery_(delivery) {
     if (comm.size() == 1) return;
     sum_ = AlignedBuffer<Scalar>(plan.gradient_size);
     states_.resize(plan.buckets.size());
-    for (std::size_t i = 0; i < states_.size(); ++i) {
-      for (int rank = 0; rank < comm.size(); ++rank) {
-        const Range range = plan.buckets[i].range;
-        const Range part = split_evenly(range.size(), comm.size(), rank, kAlignment);
-        states_[i].slices.push_back({range.begin + part.begin, range.begin + part.end});
-      }
-    }
+    for (std::size_t i = 0; i < states_.size(); ++i) states_[i].slices = plan.slices[i];
   }
 
   void begin_step(std::span<const Index> samples) override {
@@ -33,7 +29,7 @@ class OrderedReducer final : public Reducer {
     finished_ = 0;
     if (!std::ranges::equal(samples, samples_)) {
       samples_.assign(samples.begin(), samples.end());
-      plan_tree();
+      plan_sums();
     }
   }
 
@@ -72,22 +68,32 @@ class OrderedReducer final : public Reducer {
   };
 
   // Which nodes each rank contributes, and how an owner adds them.
-  void plan_tree() {
+  void plan_sums() {
     nodes_of_.clear();
     std::vector<Range> nodes;
     for (const Range hosted : plan_.hosted) {
-      std::vector<Range> present = complete_nodes(plan_.replicas, hosted);
-      std::erase_if(present, [&](Range node) {
-        const auto leaves = part(std::span<const Index>(samples_), node);
-        return std::ranges::all_of(leaves, [](Index count) { return count == 0; });
-      });
-      nodes.insert(nodes.end(), present.begin(), present.end());
-      nodes_of_.push_back(std::move(present));
+      nodes_of_.push_back(reduction_ == Reduction::kOrdered ? present_nodes(hosted) : std::vector{hosted});
+      nodes.insert(nodes.end(), nodes_of_.back().begin(), nodes_of_.back().end());
     }
-    const Range whole{0, plan_.replicas};
-    tree_ = plan_merges(nodes, std::span(&whole, 1));
+    if (reduction_ == Reduction::kOrdered) {
+      const Range whole{0, plan_.replicas};
+      tree_ = plan_merges(nodes, std::span(&whole, 1));
+    } else {
+      tree_ = {.merges = {}, .survivors = {0}, .nodes = {}};
+      for (Index rank = 1; rank < comm_.size(); ++rank) tree_.merges.push_back({.target = 0, .source = rank});
+    }
     foreign_nodes_ =
         static_cast<Index>(nodes.size() - nodes_of_[static_cast<std::size_t>(comm_.rank())].size());
+  }
+
+  // Those that have a sample in them.
+  std::vector<Range> present_nodes(Range hosted) const {
+    std::vector<Range> present = complete_nodes(plan_.replicas, hosted);
+    std::erase_if(present, [&](Range node) {
+      const auto leaves = part(std::span<const Index>(samples_), node);
+      return std::ranges::all_of(leaves, [](Index count) { return count == 0; });
+    });
+    return present;
   }
 
   void prepare_pieces(BucketState& state, const PartialGrads& partial) {
@@ -139,6 +145,10 @@ class OrderedReducer final : public Reducer {
     const Range mine = state.slices[static_cast<std::size_t>(comm_.rank())];
     std::ranges::copy(state.pieces[static_cast<std::size_t>(tree_.survivors.front())],
                       part(sum_.span(), mine).begin());
+    if (delivery_ == Delivery::kToOwners) {
+      ++finished_;
+      return;
+    }
     state.request = send_results(state);
     state.gathering = true;
   }
@@ -159,6 +169,8 @@ class OrderedReducer final : public Reducer {
 
   Communicator& comm_;
   const Plan& plan_;
+  Reduction reduction_;
+  Delivery delivery_;
   AlignedBuffer<Scalar> sum_;
   std::span<Scalar> result_;
   std::vector<BucketState> states_;  // by bucket
@@ -174,8 +186,9 @@ class OrderedReducer final : public Reducer {
 
 }  // namespace
 
-std::unique_ptr<Reducer> make_ordered_reducer(Communicator& comm, const Plan& plan) {
-  return std::make_unique<OrderedReducer>(comm, plan);
+std::unique_ptr<Reducer> make_owner_reducer(Communicator& comm, const Plan& plan, Reduction reduction,
+                                            Delivery delivery) {
+  return std::make_unique<OwnerReducer>(comm, plan, reduction, delivery);
 }
 
 }  // namespace lockstep

@@ -1,0 +1,33 @@
+// The arena cut into blocks, each inside one tensor: the grain in which weights have owners. Norms over
+// weights of several owners are sums over blocks in order, so they have the same bits whoever owns what.
+#pragma once
+
+#include <vector>
+
+#include "lockstep/nn/params.h"
+
+namespace lockstep {
+
+class BlockGrid {
+ public:
+  explicit BlockGrid(const Layout& layout);
+
+  Index count() const { return static_cast<Index>(begins_.size()); }
+  /// Where a block begins in the arena.
+  Index begin(Index block) const { return begins_[static_cast<std::size_t>(block)]; }
+  /// The blocks of a tensor, by its place in the layout.
+  Range of_param(std::size_t param) const { return params_[param]; }
+  /// The blocks that begin in a range of the arena.
+  Range inside(Range arena) const;
+
+ private:
+  std::vector<Index> begins_;
+  std::vector<Range> params_;
+};
+
+/// Cuts `range` of the arena (whole tensors) into a contiguous slice for each rank, at borders of blocks and
+/// as evenly as these allow; the last non-empty slice goes to the end of the range. With fewer blocks than
+/// ranks some slices are empty.
+std::vector<Range> owner_slices(const BlockGrid& grid, Range range, Index world);
+
+}  // namespace lockstep
