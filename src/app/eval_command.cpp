@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <spdlog/spdlog.h>
 #include <cmath>
 
 #include "commands.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -12,6 +13,8 @@
 
 namespace lockstep {
 namespace {
+
+constexpr int kMostNested = 100;
 
 class Parser {
  public:
@@ -58,11 +61,13 @@ class Parser {
 
   void chains(Term& term) {
     if (!accept('(')) fail(fmt::format("'(' and the layers of {}", term.name));
+    if (++depth_ > kMostNested) fail(fmt::format("at most {} composites inside each other", kMostNested));
     do {
       term.chains.push_back(chain());
       if (term.chains.back().empty()) fail(option_.name);
     } while (accept('|'));
     if (!accept(')')) fail("'|' or ')'");
+    --depth_;
   }
 
   void arguments(Term& term) {
@@ -85,7 +90,9 @@ class Parser {
   std::string value(std::string_view expected) {
     std::string text = word(expected);
     if (!accept('(')) return text;
+    skip_blanks();
     const std::string inside = word("a number");
+    skip_blanks();
     if (!accept(')')) fail("')'");
     return fmt::format("{}({})", text, inside);
   }
@@ -121,7 +128,12 @@ class Parser {
   std::string_view text_;
   const TermsOption& option_;
   std::size_t place_ = 0;
+  int depth_ = 0;
 };
+
+std::string shown(const TermArgument& argument) {
+  return argument.key.empty() ? argument.value : argument.key + "=" + argument.value;
+}
 
 template <class T>
 std::optional<T> parse_number(std::string_view text) {
@@ -150,7 +162,11 @@ const TermArgument* TermArguments::take(std::string_view key, bool positional) {
 Index TermArguments::take_index(std::string_view key, Index least, std::optional<Index> fallback) {
   const TermArgument* argument = take(key, true);
   if (argument == nullptr && fallback) return *fallback;
-  if (argument == nullptr) fail(fmt::format("'{}' is missing: write {}({})", key, term_->name, key));
+  if (argument == nullptr) {
+    std::string given;
+    for (const TermArgument& other : term_->arguments) given += shown(other) + ", ";
+    fail(fmt::format("'{}' is missing: write {}({}{})", key, term_->name, given, key));
+  }
   const std::optional<Index> value = parse_number<Index>(argument->value);
   if (!value || *value < least) {
     fail(fmt::format("'{}' must be a whole number of at least {}, found '{}'", key, least, argument->value));
@@ -162,7 +178,9 @@ double TermArguments::take_number(std::string_view key, double fallback) {
   const TermArgument* argument = take(key, true);
   if (argument == nullptr) return fallback;
   const std::optional<double> value = parse_number<double>(argument->value);
-  if (!value) fail(fmt::format("'{}' must be a number, found '{}'", key, argument->value));
+  if (!value || !std::isfinite(*value)) {
+    fail(fmt::format("'{}' must be a number, found '{}'", key, argument->value));
+  }
   return *value;
 }
 
@@ -182,14 +200,12 @@ bool TermArguments::take_flag(std::string_view key, bool fallback) {
 void TermArguments::finish() const {
   for (std::size_t i = 0; i < used_.size(); ++i) {
     if (used_[i]) continue;
-    const TermArgument& argument = term_->arguments[i];
-    const std::string shown = argument.key.empty() ? argument.value : argument.key + "=" + argument.value;
-    fail(fmt::format("does not know what to do with the argument '{}'", shown));
+    fail(fmt::format("does not know what to do with the argument '{}'", shown(term_->arguments[i])));
   }
 }
 
-void TermArguments::fail(const std::string& problem) const {
-  throw ConfigError(fmt::format("{}: '{}': {}", term_->option, term_->text, problem));
+void TermArguments::fail(const std::string& problem) {
+  throw ConfigError(problem);
 }
 
 }  // namespace lockstep

@@ -171,7 +171,7 @@ void declare_train(OptionList& list, Config& config, const KnownNames& names) {
               between(1, 1024));
   list.option("train.accumulate", train.accumulate,
               "Parts that the batch of a step is cut into, to need less memory; the update stays the same "
-              "but for rounding",
+              "but for rounding, except with batch norm, which normalises each part by itself",
               between(1, kMostBatch));
   list.option("train.tail", train.tail,
               "Samples after the last full batch of an epoch: keep them as a short batch, or drop them");
@@ -184,10 +184,11 @@ void declare_eval(OptionList& list, EvalOptions& eval) {
   list.option("eval.batch", eval.batch,
               "Samples evaluated at a time; changes memory, and of the loss the last digits",
               between(1, kMostBatch));
-  list.option("eval.precise_bn", eval.precise_bn,
-              "Training batches over which the running moments of batch norm are computed anew before each "
-              "evaluation and at the end; 0 keeps the moving average",
-              between(0, 1e6));
+  list.option(
+      "eval.precise_bn", eval.precise_bn,
+      "Training batches, from the first of the run on and at most all, over which the running moments of "
+      "batch norm are computed anew before each evaluation and at the end; 0 keeps the moving average",
+      between(0, 1e6));
   list.option("eval.top_k", eval.top_k, "A guess counts in top-k when the label is among this many best",
               between(1, kMostWidth));
 }

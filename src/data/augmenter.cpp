@@ -34,8 +34,12 @@ void Augmenter::add(const Term& spec, const PictureShape& shape) {
                     spec.text));
   }
   TermArguments arguments(spec);
-  (entry.after_normalising ? after_ : before_).push_back(entry.make(arguments, shape));
-  arguments.finish();
+  try {
+    (entry.after_normalising ? after_ : before_).push_back(entry.make(arguments, shape));
+    arguments.finish();
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("data.augment: '{}': {}", spec.text, error.what()));
+  }
 }
 
 void Augmenter::apply(Matrix& x, const BatchKey& key, const Normaliser& normaliser) const {

@@ -3,7 +3,6 @@
 #include <array>
 
 #include "composites/entries.h"
-#include "lockstep/base/errors.h"
 
 namespace lockstep {
 
@@ -12,10 +11,11 @@ std::span<const CompositeEntry> composite_catalog() {
   return kEntries;
 }
 
-void expect_chains(const Term& term, std::size_t count) {
+void expect_chains(const GraphBuilder& graph, const Term& term, const std::string& path, std::size_t count) {
   if (count == 0 ? term.chains.size() >= 2 : term.chains.size() == count) return;
-  throw ConfigError(fmt::format("{}: '{}' has {} chain{} of layers between '|', expected {}", term.option,
-                                term.text, term.chains.size(), term.chains.size() == 1 ? "" : "s",
+  throw graph.error(path, term.text,
+                    fmt::format("{} chain{} of layers between '|', expected {}", term.chains.size(),
+                                term.chains.size() == 1 ? "" : "s",
                                 count == 0 ? std::string("at least 2") : std::to_string(count)));
 }
 

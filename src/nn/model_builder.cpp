@@ -77,9 +77,20 @@ class ModelBuilder::Declarer final : public ParamDeclarer {
 };
 
 ModelBuilder::ModelBuilder(const ModelOptions& options, const Shape& input)
-    : initialiser_(parse_initialiser(options.init)),
-      batch_norm_(parse_batch_norm_mode(options.batch_norm)),
-      input_(input) {}
+    : option_(options.preset.empty() ? "model.layers" : fmt::format("model.preset '{}'", options.preset)),
+      initialiser_(parse_initialiser(options.init)),
+      input_(input) {
+  try {
+    batch_norm_ = parse_batch_norm_mode(options.batch_norm);
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("model.batch_norm: {}", error.what()));
+  }
+}
+
+ConfigError ModelBuilder::error(const std::string& path, const std::string& text,
+                                const std::string& problem) const {
+  return ConfigError(fmt::format("{}: layer {} '{}': {}", option_, path, text, problem));
+}
 
 const Shape& ModelBuilder::shape(Index node) const {
   return node == kModelInput ? input_ : nodes_[static_cast<std::size_t>(node)].out;
@@ -98,7 +109,13 @@ Index ModelBuilder::add_term(const Term& term, Index input, const std::string& p
   for (const CompositeEntry& entry : composite_catalog()) {
     if (entry.name == term.name) return entry.build(*this, term, input, path);
   }
-  return add_layer(make_layer(term), {input}, path, term.text);
+  std::unique_ptr<Layer> layer;
+  try {
+    layer = make_layer(term);
+  } catch (const ConfigError& problem) {
+    throw error(path, term.text, problem.what());
+  }
+  return add_layer(std::move(layer), {input}, path, term.text);
 }
 
 Index ModelBuilder::add_layer(const std::string& text, Index input, const std::string& path) {
@@ -121,9 +138,9 @@ Index ModelBuilder::add_layer(std::unique_ptr<Layer> layer, std::vector<Index> i
   Declarer declarer(*this, path);
   try {
     node.out = node.layer->declare(node.in, declarer);
-  } catch (const ConfigError& error) {
+  } catch (const ConfigError& problem) {
     throw ConfigError(
-        fmt::format("model.layers: {} on {}: {}", node.title, fmt::join(shapes, " and "), error.what()));
+        fmt::format("{}: {} on {}: {}", option_, node.title, fmt::join(shapes, " and "), problem.what()));
   }
   node.params = declarer.weights();
   node.state = declarer.state();

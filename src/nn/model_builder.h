@@ -15,6 +15,8 @@ class ModelBuilder final : public GraphBuilder {
   Index add_layer(std::unique_ptr<Layer> layer, std::vector<Index> inputs, const std::string& path,
                   const std::string& text) override;
   Index add_layer(const std::string& text, Index input, const std::string& path) override;
+  ConfigError error(const std::string& path, const std::string& text,
+                    const std::string& problem) const override;
 
   std::vector<ModelNode> take_nodes() { return std::move(nodes_); }
   const Layout& weights() const { return weights_; }
@@ -25,6 +27,7 @@ class ModelBuilder final : public GraphBuilder {
 
   Index add_term(const Term& term, Index input, const std::string& path);
 
+  std::string option_;  // where the text comes from, for messages
   Initialiser initialiser_;
   BatchNormMode batch_norm_;
   Shape input_;

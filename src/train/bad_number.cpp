@@ -1,4 +1,5 @@
-// Where a number went bad, after a step whose loss or gradient is not finite.
+// Where a number went bad, after a step whose loss or gradient is not finite. What is found first is what
+// comes first in the model, so that the answer does not depend on who hosts what.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,23 +9,25 @@
 
 namespace lockstep {
 
-std::string GradientStep::find_bad_number(const StepBatch& batch) {
+BadNumber GradientStep::find_bad_number(const StepBatch& batch) {
   begin(batch);
-  for (Replica& replica : replicas_) {
+  BadNumber first;
+  for (const Replica& replica : replicas_) {
     if (replica.rows.empty()) continue;
     // Replicas that meet still have their activations: their own samples alone would not bring them back.
-    std::string found = together() ? check(*workspaces_[local(replica)], replica, replica.target.arena)
-                                   : check_again(replica);
-    if (!found.empty()) return found;
+    const BadNumber found =
+        together() ? check_values(*workspaces_[local(replica)], replica) : check_again(replica);
+    if (found.place < first.place) first = found;
   }
-  return "";
+  return first;
 }
 
-std::string GradientStep::check_again(const Replica& in_step) {
+BadNumber GradientStep::check_again(const Replica& in_step) {
   AlignedBuffer<Scalar> arena(context_.plan.gradient_size);
   Replica replica = in_step;
   Workspace& workspace = *workspaces_.front();
   const Index parts = std::min(context_.accumulate, replica.batch->rows);
+  BadNumber first;
   for (Index i = 0; i < parts; ++i) {
     replica.rows = split_evenly(replica.batch->rows, parts, i);
     replica.target = {arena.span(), Write::kReplace};
@@ -33,28 +36,34 @@ std::string GradientStep::check_again(const Replica& in_step) {
     workspace.forward({0, nodes_});
     evaluate_loss(workspace, replica);
     workspace.backward(arena.span(), Write::kReplace, {});
-    std::string found = check(workspace, replica, arena.span());
-    if (!found.empty()) return found;
+    for (const BadNumber& found : {check_values(workspace, replica), check_gradient(replica)}) {
+      if (found.place < first.place) first = found;
+    }
   }
-  return "";
+  return first;
 }
 
-std::string GradientStep::check(const Workspace& workspace, const Replica& replica,
-                                std::span<const Scalar> gradient) const {
+BadNumber GradientStep::check_values(const Workspace& workspace, const Replica& replica) const {
   if (const std::optional<Index> node = workspace.first_bad_node()) {
-    return fmt::format("replica {}: {} gives a value that is not finite", replica.number,
-                       context_.model.node(*node).title);
+    return {*node, fmt::format("replica {}: {} gives a value that is not finite", replica.number,
+                               context_.model.node(*node).title)};
   }
-  const Tally& tally = tallies_[local(replica)];
-  const std::array loss{static_cast<Scalar>(tally.loss)};
-  if (!all_finite(loss)) return fmt::format("replica {}: the loss itself is not finite", replica.number);
-  for (const ParamInfo& param : context_.model.layout().params) {
-    const Scalar limit = kMostGradient * static_cast<Scalar>(tally.samples);
-    if (all_within(part(gradient, param.range), limit)) continue;
-    return fmt::format("replica {}: the gradient of {} ({}) is not finite or beyond 1e18", replica.number,
-                       param.name, context_.model.node(param.layer).title);
+  const std::array loss{static_cast<Scalar>(tallies_[local(replica)].loss)};
+  if (all_finite(loss)) return {};
+  return {nodes_, fmt::format("replica {}: the loss itself is not finite", replica.number)};
+}
+
+// On the way back the last layer comes first.
+BadNumber GradientStep::check_gradient(const Replica& replica) const {
+  const Scalar limit = kMostGradient * static_cast<Scalar>(tallies_[local(replica)].samples);
+  const std::vector<ParamInfo>& params = context_.model.layout().params;
+  for (std::size_t i = params.size(); i-- > 0;) {
+    if (all_within(part(std::span<const Scalar>(replica.target.arena), params[i].range), limit)) continue;
+    return {nodes_ + 1 + static_cast<Index>(params.size() - i),
+            fmt::format("replica {}: the gradient of {} ({}) is not finite or beyond 1e18", replica.number,
+                        params[i].name, context_.model.node(params[i].layer).title)};
   }
-  return "";
+  return {};
 }
 
 }  // namespace lockstep

@@ -32,6 +32,22 @@ void BucketSender::node_done(Index thread, Index node, Index first) {
   if (thread == 0) send_ready(first);
 }
 
+void BucketSender::wait_for_all() {
+  if (!measure_waiting_) return;
+  const Stopwatch wait;
+  comm_.barrier();
+  const double seconds = wait.seconds();
+  time_.waiting = time_.waiting.value_or(0) + seconds;
+  time_.exchange += seconds;
+}
+
+void BucketSender::meet(const std::function<void()>& together) {
+  wait_for_all();
+  const Stopwatch meeting;
+  together();
+  time_.exchange += meeting.seconds();
+}
+
 // Thread 0 alone talks to other ranks. Buckets leave in the order of the plan, each once every thread is past
 // it.
 void BucketSender::send_ready(Index first) {
@@ -41,12 +57,7 @@ void BucketSender::send_ready(Index first) {
   }
   const std::vector<Bucket>& buckets = plan_.buckets;
   while (sent_ < buckets.size() && std::max(slowest, first) <= buckets[sent_].layer) {
-    if (measure_waiting_ && sent_ + 1 == buckets.size()) {
-      const Stopwatch wait;
-      comm_.barrier();
-      time_.waiting = wait.seconds();
-      time_.exchange += *time_.waiting;
-    }
+    if (sent_ + 1 == buckets.size()) wait_for_all();
     const Bucket& bucket = buckets[sent_++];
     const PartialGrads& partial = gradients_.combine(bucket.range);
     const Stopwatch sending;

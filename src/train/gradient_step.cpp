@@ -211,7 +211,7 @@ void GradientStep::meet(std::size_t meeting, bool forward) {
     const NodeSums& own = workspaces_[local(replica)]->sums(node);
     std::ranges::copy(forward ? own.own_forward : own.own_backward, row(replica).begin());
   }
-  sums.combine(rows_);
+  sender_.meet([&] { sums.combine(rows_); });
   for (const Replica& replica : replicas_) {
     NodeSums& all = workspaces_[local(replica)]->sums(node);
     std::ranges::copy(row(replica), (forward ? all.forward : all.backward).begin());

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -21,7 +23,10 @@ using Json = nlohmann::ordered_json;
 constexpr std::uint64_t kHeaderAlignment = 8;
 constexpr Index kLengthBytes = 8;
 constexpr const char* kMetadata = "__metadata__";  // texts by name
-constexpr const char* kInput = "input_shape";      // "[28,28]"
+constexpr std::string_view kVariance = ".running_var";
+constexpr std::string_view kCounter =
+    ".num_batches_tracked";                    // PyTorch's BatchNorm: not needed with a momentum
+constexpr const char* kInput = "input_shape";  // "[28,28]"
 
 std::string make_header(const Layout& layout, const Shape& input) {
   Json header;
@@ -58,6 +63,10 @@ StoredTensor read_entry(const std::filesystem::path& path, const std::string& na
   }
   tensor.bytes = {data.begin + static_cast<Index>(offsets[0]), data.begin + static_cast<Index>(offsets[1])};
   return tensor;
+}
+
+bool all_variances(std::span<const Scalar> values) {
+  return std::ranges::all_of(values, [](Scalar value) { return value >= 0 && std::isfinite(value); });
 }
 
 // Why the tensor cannot fill `param`; "" if it can.
@@ -97,6 +106,7 @@ ModelFile::ModelFile(const std::filesystem::path& path) : path_(path), content_(
   if (!header.is_object()) fail(path, "its header is not a JSON object");
   const Range data{kLengthBytes + static_cast<Index>(length), size};
   for (const auto& [name, entry] : header.items()) {
+    if (name.ends_with(kCounter)) continue;
     if (name != kMetadata) {
       tensors_.emplace(name, read_entry(path, name, entry, data));
     } else if (entry.is_object() && entry.contains(kInput) && entry[kInput].is_string()) {
@@ -144,8 +154,12 @@ Index ModelFile::fill(const ParamStore& store) const {
     const auto found = tensors_.find(param.name);
     if (found == tensors_.end() || !misfit(param, found->second).empty()) continue;
     const Range bytes = found->second.bytes;
-    std::memcpy(part(store.values, param.range).data(), content_.data() + bytes.begin,
-                static_cast<std::size_t>(bytes.size()));
+    const std::span<Scalar> values = part(store.values, param.range);
+    std::memcpy(values.data(), content_.data() + bytes.begin, static_cast<std::size_t>(bytes.size()));
+    if (param.name.ends_with(kVariance) && !all_variances(values)) {
+      throw DataError(fmt::format("'{}': {} holds a number that is no variance: negative, or not finite",
+                                  path_.string(), param.name));
+    }
     ++filled;
   }
   return filled;

@@ -58,6 +58,8 @@ const std::vector<Row>& rows() {
       {"learning rate: start", [](const RunPlan& p) { return number(p.lr_start); }},
       {"learning rate: peak", [](const RunPlan& p) { return number(p.lr_peak); }},
       {"learning rate: end", [](const RunPlan& p) { return number(p.lr_end); }},
+      {"batch norm",
+       [](const RunPlan& p) { return p.batch_norm.empty() ? std::string("none") : p.batch_norm; }},
       {"parameters", [](const RunPlan& p) { return with_commas(p.parameters); }},
       {"FLOPs per sample", [](const RunPlan& p) { return with_commas(p.flops); }},
       {"gradient", [](const RunPlan& p) { return bytes(p.gradient_bytes); }},

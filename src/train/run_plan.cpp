@@ -1,12 +1,14 @@
 #include "lockstep/train/run_plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
 #include "lockstep/dist/strategy.h"
 #include "lockstep/math/fixed_tree.h"
 
@@ -79,6 +81,35 @@ double peak_lr(const Schedule& schedule, const RunPlan& plan) {
   for (Index step = 0; step < plan.steps; step += stride)
     peak = std::max(peak, schedule.lr(plan.before(step)));
   return peak;
+}
+
+// Each mode with the samples that one normalisation sees. Errors: ConfigError where that is a single value,
+// which would always become zero, or where a group is larger than all replicas.
+std::string plan_batch_norm(const RunPlanRequest& request, const SamplingOptions& sampling) {
+  const Index per_replica = sampling.global_batch / sampling.replicas;
+  const Index part = per_replica / std::min(request.train.accumulate, std::max<Index>(per_replica, 1));
+  std::vector<std::string> modes;
+  for (const ModelNode& node : request.model.nodes()) {
+    const BatchStatistics* statistics = node.layer->statistics();
+    if (statistics == nullptr) continue;
+    const BatchNormMode mode = statistics->mode();
+    if (mode.kind == BatchNormMode::Kind::kGroup && mode.group > sampling.replicas) {
+      throw ConfigError(fmt::format("{} has the mode {}, but there are only {} replicas", node.title,
+                                    to_string(mode), sampling.replicas));
+    }
+    const Index samples = part * mode.normalised_with(0, sampling.replicas).size();
+    const std::optional<PictureShape> picture = as_picture(node.out);
+    if (samples * (picture ? picture->pixels() : 1) < 2) {
+      throw ConfigError(fmt::format(
+          "{} would normalise single values, which always gives zero: with batch norm {} and {} sample{} for "
+          "each "
+          "replica at a time; raise the batch, lower train.replicas or train.accumulate, or choose sync",
+          node.title, to_string(mode), part, part == 1 ? "" : "s"));
+    }
+    const std::string text = fmt::format("{} ({} samples)", to_string(mode), with_commas(samples));
+    if (std::ranges::find(modes, text) == modes.end()) modes.push_back(text);
+  }
+  return fmt::format("{}", fmt::join(modes, ", "));
 }
 
 // Weights of which a rank keeps optimizer state, at most.
@@ -159,6 +190,7 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   plan.lr_peak = peak_lr(schedule, plan);
   plan.lr_end = schedule.lr(plan.before(plan.steps - 1));
 
+  plan.batch_norm = plan_batch_norm(request, plan.sampling);
   plan.parameters = request.model.layout().count();
   plan.flops = request.model.training_flops();
   plan.gradient_bytes = plan.dist.gradient_size * kScalarBytes;

@@ -52,6 +52,12 @@ TrainingResult Trainer::run() {
   recompute_moments();
   if (context_.validation != nullptr) last_evaluation_ = evaluate(*context_.validation, steps);
   if (context_.test != nullptr) last_evaluation_ = evaluate(*context_.test, steps);
+  if (last_evaluation_ && !std::isfinite(last_evaluation_->loss)) {
+    throw AgreedError(
+        "training is complete, but the model gives a loss that is not finite in evaluation: look at the "
+        "evaluation data, and at the scale of what goes into batch norm",
+        kExitTraining);
+  }
   const Progress progress = context_.plan.before(steps);
   return {.progress = progress,
           .seconds = train_seconds_,
@@ -82,7 +88,9 @@ void Trainer::run_step(Index step) {
                                 .lr = context_.schedule.lr(context_.plan.before(step))});
   exchange.exchange += outcome.exchange_seconds;
   if (!outcome.applied) stop_on_bad_number(batch, step, outcome.mean_loss);
+  const Stopwatch moving;
   context_.states.update(BatchStatistics::Update::kMove);
+  exchange.exchange += moving.seconds();
 
   for (std::size_t i = 0; i < tallies_.size(); ++i) tallies_[i].add(gradients_.tallies()[i]);
   const double seconds = whole.seconds();
@@ -153,9 +161,13 @@ void Trainer::force_faults(Index step) const {
 }
 
 void Trainer::stop_on_bad_number(const StepBatch& batch, Index step, double loss) {
-  const std::vector<std::string> found = gather_texts(context_.comm, gradients_.find_bad_number(batch));
-  const auto first = std::ranges::find_if(found, [](const std::string& text) { return !text.empty(); });
-  const std::string where = first != found.end() ? *first : "the sum of the gradients overflows";
+  const BadNumber here = gradients_.find_bad_number(batch);
+  std::vector<Index> places(static_cast<std::size_t>(context_.comm.size()));
+  context_.comm.all_gather(as_buffer(std::span<const Index>(&here.place, 1)), as_buffer(std::span(places)));
+  const std::vector<std::string> texts = gather_texts(context_.comm, here.text);
+  const auto first = std::ranges::min_element(places);
+  const std::string& found = texts[static_cast<std::size_t>(first - places.begin())];
+  const std::string where = found.empty() ? "the sum of the gradients is not finite or overflows" : found;
   throw AgreedError(
       fmt::format(
           "step {}: the loss is {} and training stops: {}. The weights are those after {} good step{}. Lower "

@@ -79,6 +79,16 @@ TEST_F(BadInput, LayersThatDoNotFit) {
                     {"layer 2 'dense(4)'", "puts out 4", "4 targets", "has 1"});
 }
 
+TEST_F(BadInput, BatchNormThatCannotDoWhatIsAsked) {
+  const std::string layers = "--model.layers \"dense(3) batch_norm dense(4)\" ";
+  expect_flag_error("--model.batch_norm sync", {"model.batch_norm has no effect without a batch_norm layer"});
+  expect_flag_error(layers + "--model.batch_norm global", {"model.batch_norm", "group(G)", "'global'"});
+  expect_flag_error(layers + "--model.batch_norm \"group(9)\"", {"group(9)", "only 8 replicas"});
+  expect_flag_error(layers + "--train.accumulate 3",
+                    {"layer 1 'batch_norm' would normalise single values", "local", "sync"});
+  expect_flag_error(layers + "--model.preset mlp", {"exactly one of model.layers, model.preset"});
+}
+
 TEST_F(BadInput, MissingData) {
   std::filesystem::remove(experiment_.train().images);
   expect_data_error({experiment_.train().images, "data.train", "does not exist"});

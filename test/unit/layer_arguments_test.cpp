@@ -66,11 +66,11 @@ TEST(LayerArguments, NumbersOutOfRangeAreRefused) {
   expect_refused("slice(3, 2)", {{4}},
                  {"layer 0 'slice(3, 2)' on 4", "2 features from number 3", "4 there are"});
   expect_refused("slice(0, 2)", {{4, 4}}, {"expected a vector"});
-  expect_refused("dropout(1)", {{4}}, {"dropout: rate must be at least 0 and below 1, found 1"});
-  expect_refused("dropout(nan)", {{4}}, {"rate", "found nan"});
-  expect_refused("elu(0)", {{4}}, {"elu: alpha must be above 0"});
-  expect_refused("layer_norm(0)", {{4}}, {"layer_norm: eps must be above 0"});
-  expect_refused("embedding(16777217, 1)", {{4}}, {"embedding: rows must be at most 16777216"});
+  expect_refused("dropout(1)", {{4}}, {"rate must be at least 0 and below 1, found 1"});
+  expect_refused("dropout(nan)", {{4}}, {"rate", "found 'nan'"});
+  expect_refused("elu(0)", {{4}}, {"alpha must be above 0"});
+  expect_refused("layer_norm(0)", {{4}}, {"eps must be above 0"});
+  expect_refused("embedding(16777217, 1)", {{4}}, {"rows must be at most 16777216"});
 }
 
 TEST(LayerArguments, EmbeddingRefusesWhatIsNoRow) {
@@ -88,6 +88,37 @@ TEST(LayerArguments, EmbeddingRefusesWhatIsNoRow) {
                        {"embedding(5, 2)", "column 1", "expected a whole number from 0 to 4"});
   }
   test::expect_parts(test::error_text<DataError>([&] { run(2.5F); }), {"holds 2.5"});
+}
+
+TEST(LayerArguments, ErrorsNameTheLayerWhereverItStands) {
+  const Shape picture{{8, 8, 2}};
+  expect_refused("residual(tanh conv2d(4))", picture,
+                 {"model.layers: layer 0.body.1 'conv2d(4)': 'size' is missing: write conv2d(4, size)"});
+  expect_refused("relu residual(conv2d(4, 3))", picture,
+                 {"layer 1 'residual': no projection takes 8x8x2 to 6x6x4"});
+  expect_refused("concat(tanh)", picture, {"layer 0 'concat(tanh)': 1 chain", "expected at least 2"});
+  expect_refused("concat(flatten | tanh)", picture, {"layer 0 'concat' on 128 and 8x8x2", "side by side"});
+  expect_refused("wide_deep(dense(2) | dense(3))", {{4}}, {"layer 0 'wide_deep' on 2 and 3", "cannot add"});
+  expect_refused("batch_norm(mode=sink)", picture, {"layer 0 'batch_norm(mode=sink)'", "group(G)", "'sink'"});
+  expect_refused("leaky_relu(inf)", picture, {"'slope' must be a number, found 'inf'"});
+  expect_refused("dense(3) dense(4, tie=0)", {{4}},
+                 {"layer 1 'dense(4, tie=0)' on 3", "that is 3x4, this needs 4x3"});
+  expect_refused("dense(4) dense(4, tie=7)", {{4}}, {"layer 1", "layer '7'", "no earlier layer"});
+  expect_refused("dense(4) dense(4, tie=0, init=zero)", {{4}}, {"leave out init"});
+  const std::string error =
+      test::error_text<ConfigError>([] { Model({.layers = {}, .preset = "resnet20"}, {{6}}); });
+  test::expect_parts(error, {"model.preset 'resnet20': layer 0 'conv2d", "expected a picture"});
+}
+
+TEST(LayerArguments, CompositesNestButNotWithoutEnd) {
+  const auto nested = [](int depth) {
+    std::string text = "tanh";
+    for (int i = 0; i < depth; ++i) text = "residual(" + text + ")";
+    return text;
+  };
+  EXPECT_EQ(output_of(nested(100), {{4}}), (Shape{{4}}));
+  expect_refused(nested(100'000), {{4}}, {"at most 100 composites inside each other"});
+  EXPECT_EQ(output_of("batch_norm(mode=group( 2 ))", {{4}}), (Shape{{4}}));
 }
 
 }  // namespace

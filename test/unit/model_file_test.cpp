@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <random>
 
 #include "lockstep/base/aligned_buffer.h"
@@ -116,6 +117,36 @@ TEST_F(ModelFiles, SaysWhenItsInputIsNotKnown) {
   }
   write_file_atomically(path, file_with(R"({"__metadata__":{"input_shape":"[2,x]"}})"));
   test::expect_parts(test::error_text<DataError>([&] { ModelFile(path).input(); }), {"[2,x]"});
+}
+
+// A file as PyTorch's BatchNorm1d(1) behind a first layer would have it, with this running variance.
+std::string batch_norm_file(float variance) {
+  std::string header = R"({"0.weight":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+                       R"("0.bias":{"dtype":"F32","shape":[1],"data_offsets":[4,8]},)"
+                       R"("0.running_mean":{"dtype":"F32","shape":[1],"data_offsets":[8,12]},)"
+                       R"("0.running_var":{"dtype":"F32","shape":[1],"data_offsets":[12,16]},)"
+                       R"("0.num_batches_tracked":{"dtype":"I64","shape":[],"data_offsets":[16,24]}})";
+  std::string file = file_with(header);
+  for (const float value : {1.F, 2.F, 3.F, variance}) {
+    file.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  return file + std::string(8, '\0');
+}
+
+TEST_F(ModelFiles, BatchNormOfPyTorchIsTakenWithoutItsCounter) {
+  const Model model({.layers = "batch_norm"}, {{1}});
+  AlignedBuffer<Scalar> stored(model.stored_layout().size);
+  const auto path = directory_.path() / "torch.safetensors";
+  write_file_atomically(path, batch_norm_file(4.F));
+  load_model(path, {&model.stored_layout(), stored.span()});
+  EXPECT_EQ(stored_values(model, stored.span()).state[0], 3.F);
+  for (const float bad : {-1.F, std::numeric_limits<float>::quiet_NaN()}) {
+    write_file_atomically(path, batch_norm_file(bad));
+    test::expect_parts(test::error_text<DataError>([&] {
+                         load_model(path, {&model.stored_layout(), stored.span()});
+                       }),
+                       {path.string(), "0.running_var", "no variance"});
+  }
 }
 
 TEST_F(ModelFiles, DamageIsFoundBeforeAnythingIsAllocated) {

@@ -40,7 +40,8 @@ struct TermsOption {
 /// Errors: ConfigError naming the option, the column and what was expected there.
 std::vector<Term> parse_terms(std::string_view text, const TermsOption& option = {});
 
-/// Reads the arguments of one term and refuses what nobody asked for.
+/// Reads the arguments of one term and refuses what nobody asked for. Its errors (ConfigError) say what is
+/// wrong with an argument; whoever knows which term of which option that is, adds it.
 class TermArguments {
  public:
   explicit TermArguments(const Term& term) : term_(&term), used_(term.arguments.size(), false) {}
@@ -59,7 +60,7 @@ class TermArguments {
 
  private:
   const TermArgument* take(std::string_view key, bool positional);
-  [[noreturn]] void fail(const std::string& problem) const;
+  [[noreturn]] static void fail(const std::string& problem);
 
   const Term* term_;
   std::vector<bool> used_;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/base/errors.h"
 #include "lockstep/base/terms.h"
 #include "lockstep/nn/layer.h"
 
@@ -23,6 +24,9 @@ class GraphBuilder {
   /// Adds one layer; `text` is for messages.
   virtual Index add_layer(std::unique_ptr<Layer> layer, std::vector<Index> inputs, const std::string& path,
                           const std::string& text) = 0;
+  /// An error that names the term at `path`.
+  virtual ConfigError error(const std::string& path, const std::string& text,
+                            const std::string& problem) const = 0;
   /// Makes a layer from its text and adds it.
   virtual Index add_layer(const std::string& text, Index input, const std::string& path) = 0;
 };

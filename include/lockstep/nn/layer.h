@@ -115,6 +115,8 @@ class BatchStatistics {
   virtual Index backward_count() const = 0;
   virtual void backward_sums(const BackwardSumArgs& args, std::span<double> sums) const = 0;
   /// Moves the running moments by the moments in `sums`, or replaces them. A count of zero changes nothing.
+  /// Arithmetic on any state: of a replica (ReplicaStates), or of a server that moves its own as each
+  /// worker's sums arrive. The state must not change between the sums of a batch and their use.
   enum class Update { kMove, kReplace };
   virtual void update_state(std::span<const double> sums, Update update, std::span<Scalar> state) const = 0;
 };

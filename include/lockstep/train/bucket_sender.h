@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -26,18 +27,23 @@ class BucketSender {
 
   BucketSender(Communicator& comm, const Plan& plan, Strategy& strategy, LocalGradients& gradients);
 
-  /// Main thread. With `measure_waiting` the ranks meet before the last bucket leaves, and the time to get
-  /// there is the wait.
+  /// Main thread. With `measure_waiting` the ranks wait for each other before the last bucket leaves and
+  /// before each meeting, and the time until all are there is the wait.
   void begin_step(bool measure_waiting);
   /// Any thread: it has the gradients of this node and of those behind it. Buckets whose gradients come
   /// before the node `first` wait: all ranks are to send them after something else that they do together.
   void node_done(Index thread, Index node, Index first = 0);
+  /// Main thread, all threads at rest: does something that all ranks do together in the middle of a step, and
+  /// counts its time as exchange, and the time until all have arrived as waiting where that is measured.
+  void meet(const std::function<void()>& together);
   /// Main thread, all threads at rest: sends what is complete from the node `first` on.
   void send_ready(Index first);
 
   const ExchangeTime& time() const { return time_; }
 
  private:
+  void wait_for_all();
+
   Communicator& comm_;
   const Plan& plan_;
   Strategy& strategy_;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +41,12 @@ struct GradientStepContext {
   Index target_columns;
 };
 
+/// The first place in a step, forward and back, where a number is not finite.
+struct BadNumber {
+  Index place = std::numeric_limits<Index>::max();  ///< orders them; that of "nowhere" is the last
+  std::string text;                                 ///< "replica 3: layer 2 'relu' gives ..."
+};
+
 class GradientStep {
  public:
   explicit GradientStep(const GradientStepContext& context);
@@ -54,9 +61,9 @@ class GradientStep {
   std::span<const Tally> tallies() const { return tallies_; }
   const ExchangeTime& exchange_time() const { return sender_.time(); }
 
-  /// *Local.* Why the last run() gave no finite loss or gradient: the first local replica, layer or tensor in
-  /// which a number went bad; "" if there is none here. The weights must be those of that run.
-  std::string find_bad_number(const StepBatch& batch);
+  /// *Local.* Why the last run() gave no finite loss or gradient, as far as replicas hosted here tell. The
+  /// weights must be those of that run. Gradients of replicas that met are not looked at: they are added up.
+  BadNumber find_bad_number(const StepBatch& batch);
 
  private:
   // One replica in the step under way.
@@ -88,9 +95,9 @@ class GradientStep {
   void start_targets();
   void meet(std::size_t meeting, bool forward);
 
-  std::string check_again(const Replica& replica);
-  std::string check(const Workspace& workspace, const Replica& replica,
-                    std::span<const Scalar> gradient) const;
+  BadNumber check_again(const Replica& replica);
+  BadNumber check_values(const Workspace& workspace, const Replica& replica) const;
+  BadNumber check_gradient(const Replica& replica) const;
 
   GradientStepContext context_;
   Range hosted_;

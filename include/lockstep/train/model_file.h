@@ -36,7 +36,7 @@ class ModelFile {
   /// What keeps the file from filling the layout, one line for each missing, surplus and misshapen tensor.
   std::vector<std::string> differences(const Layout& layout) const;
   /// Fills the tensors that the file has in the right type and shape, and leaves the others as they are.
-  /// Gives the number of tensors filled.
+  /// Gives the number of tensors filled. Errors: DataError if a running variance is negative or not finite.
   Index fill(const ParamStore& store) const;
 
  private:

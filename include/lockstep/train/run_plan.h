@@ -53,6 +53,7 @@ struct RunPlan {
   double lr_start = 0;
   double lr_peak = 0;
   double lr_end = 0;
+  std::string batch_norm;  ///< modes, with the samples that are normalised together; "" if there is none
   Index parameters = 0;
   Index flops = 0;           ///< of one sample, forward and backward
   Index gradient_bytes = 0;  ///< the arena that is exchanged in each step

@@ -17,9 +17,9 @@ class Crop final : public Augmentation {
   Crop(Index padding, const PictureShape& shape) : padding_(padding), shape_(shape) {
     if (padding < std::min(shape.height, shape.width)) return;
     throw ConfigError(
-        fmt::format("data.augment: crop({}): 'padding' must be below the height and the width of the "
+        fmt::format("'padding' must be below the height and the width of the "
                     "pictures ({}x{}), or nothing may be left of them",
-                    padding, shape.height, shape.width));
+                    shape.height, shape.width));
   }
 
   void apply(std::span<Scalar> picture, RandomStream& random) const override {

@@ -16,9 +16,9 @@ class Cutout final : public Augmentation {
   Cutout(Index size, const PictureShape& shape) : size_(size), shape_(shape) {
     if (size <= std::min(shape.height, shape.width)) return;
     throw ConfigError(
-        fmt::format("data.augment: cutout({}): 'size' must be at most the height and the width of the "
+        fmt::format("'size' must be at most the height and the width of the "
                     "pictures ({}x{})",
-                    size, shape.height, shape.width));
+                    shape.height, shape.width));
   }
 
   void apply(std::span<Scalar> picture, RandomStream& random) const override {

@@ -13,7 +13,7 @@ class Flip final : public Augmentation {
  public:
   Flip(double probability, const PictureShape& shape) : probability_(probability), shape_(shape) {
     if (probability >= 0 && probability <= 1) return;
-    throw ConfigError(fmt::format("data.augment: flip({}): 'probability' must be from 0 to 1", probability));
+    throw ConfigError(fmt::format("'probability' must be from 0 to 1, found {}", probability));
   }
 
   void apply(std::span<Scalar> picture, RandomStream& random) const override {

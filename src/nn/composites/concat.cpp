@@ -74,7 +74,7 @@ CompositeEntry concat_entry() {
           .example = "concat(dense(3) | dense(2) tanh | relu)",
           .example_input = {{5}},
           .build = [](GraphBuilder& graph, const Term& term, Index input, const std::string& path) {
-            expect_chains(term, 0);
+            expect_chains(graph, term, path, 0);
             std::vector<Index> ends;
             for (const std::vector<Term>& chain : term.chains) {
               ends.push_back(graph.add_chain(chain, input, fmt::format("{}.{}", path, ends.size())));

@@ -10,6 +10,6 @@ CompositeEntry concat_entry();
 CompositeEntry wide_deep_entry();
 
 /// Errors: ConfigError if `term` has not exactly `count` chains (0: at least two).
-void expect_chains(const Term& term, std::size_t count);
+void expect_chains(const GraphBuilder& graph, const Term& term, const std::string& path, std::size_t count);
 
 }  // namespace lockstep

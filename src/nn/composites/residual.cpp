@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include "entries.h"
-#include "lockstep/base/errors.h"
 #include "sum.h"
 
 namespace lockstep {
@@ -14,16 +13,14 @@ Index stride_between(Index from, Index to) {
   return (from - 1) / stride + 1 == to ? stride : 0;
 }
 
-// He et al. 2015, option B: a linear projection.
+// He et al. 2015, option B: a linear projection. "" if none can be.
 std::string projection(const Shape& from, const Shape& to) {
   const auto in = as_picture(from);
   const auto out = as_picture(to);
-  if (!in || !out) return fmt::format("dense({}, bias=false)", to.size());
+  if (!in && !out) return fmt::format("dense({}, bias=false)", to.size());
+  if (!in || !out) return "";
   const Index stride = stride_between(in->height, out->height);
-  if (stride == 0 || stride != stride_between(in->width, out->width)) {
-    throw ConfigError(
-        fmt::format("residual: no stride takes the shortcut from {} to {}", to_string(from), to_string(to)));
-  }
+  if (stride == 0 || stride != stride_between(in->width, out->width)) return "";
   return fmt::format("conv2d({}, 1, stride={}, bias=false)", out->channels, stride);
 }
 
@@ -38,12 +35,17 @@ CompositeEntry residual_entry() {
           .example = "residual(dense(6) tanh dense(4))",
           .example_input = {{5}},
           .build = [](GraphBuilder& graph, const Term& term, Index input, const std::string& path) {
-            expect_chains(term, 1);
+            expect_chains(graph, term, path, 1);
             const Index body = graph.add_chain(term.chains[0], input, path + ".body");
             Index shortcut = input;
             if (graph.shape(input) != graph.shape(body)) {
-              shortcut = graph.add_layer(projection(graph.shape(input), graph.shape(body)), input,
-                                         path + ".shortcut");
+              const std::string layer = projection(graph.shape(input), graph.shape(body));
+              if (layer.empty()) {
+                throw graph.error(path, term.name,
+                                  fmt::format("no projection takes {} to {}, so that they could be added",
+                                              to_string(graph.shape(input)), to_string(graph.shape(body))));
+              }
+              shortcut = graph.add_layer(layer, input, path + ".shortcut");
             }
             return graph.add_layer(make_sum(), {shortcut, body}, path, term.name);
           }};

@@ -13,7 +13,7 @@ CompositeEntry wide_deep_entry() {
           .example = "wide_deep(dense(4) | dense(6) relu dense(4))",
           .example_input = {{7}},
           .build = [](GraphBuilder& graph, const Term& term, Index input, const std::string& path) {
-            expect_chains(term, 2);
+            expect_chains(graph, term, path, 2);
             const Index wide = graph.add_chain(term.chains[0], input, path + ".wide");
             const Index deep = graph.add_chain(term.chains[1], input, path + ".deep");
             return graph.add_layer(make_sum(), {wide, deep}, path, term.name);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "entries.h"
 #include "lockstep/base/aligned_buffer.h"
@@ -21,10 +22,9 @@ class BatchNorm final : public Layer, public BatchStatistics {
         momentum_(arguments.take_number("momentum", 0.1)),
         eps_(arguments.take_number("eps", 1e-5)) {
     if (!(momentum_ > 0 && momentum_ <= 1)) {
-      throw ConfigError(
-          fmt::format("batch_norm: momentum must be above 0 and at most 1, found {}", momentum_));
+      throw ConfigError(fmt::format("momentum must be above 0 and at most 1, found {}", momentum_));
     }
-    if (!(eps_ > 0)) throw ConfigError(fmt::format("batch_norm: eps must be above 0, found {}", eps_));
+    if (!(eps_ > 0)) throw ConfigError(fmt::format("eps must be above 0, found {}", eps_));
     if (!mode_text_.empty()) parse_batch_norm_mode(mode_text_);
   }
 
@@ -131,7 +131,8 @@ class BatchNorm final : public Layer, public BatchStatistics {
     const double bessel = count / std::max(count - 1, 1.0);
     for (std::size_t c = 0; c < channels(); ++c) {
       mean[c] = static_cast<Scalar>((1 - share) * mean[c] + share * moments.mean[c]);
-      variance[c] = static_cast<Scalar>((1 - share) * variance[c] + share * moments.variance[c] * bessel);
+      const double moved = (1 - share) * variance[c] + share * moments.variance[c] * bessel;
+      variance[c] = static_cast<Scalar>(std::min<double>(moved, std::numeric_limits<Scalar>::max()));
     }
   }
 
@@ -170,7 +171,7 @@ class BatchNorm final : public Layer, public BatchStatistics {
 
 LayerEntry batch_norm_entry() {
   return {.name = "batch_norm",
-          .signature = "batch_norm(mode=WORD, momentum=0.1, eps=1e-5)",
+          .signature = "batch_norm(momentum=0.1, eps=1e-5, mode=WORD)",
           .help =
               "normalises each feature of a vector or channel of a picture (Ioffe & Szegedy 2015); mode: "
               "local, averaged, sync or group(G) for this layer instead of model.batch_norm",

@@ -16,6 +16,8 @@ class Dense final : public Layer {
         has_bias_(arguments.take_flag("bias", true)),
         tie_(arguments.take_word("tie", "")) {
     if (!init_.empty()) parse_initialiser(init_);
+    if (!init_.empty() && !tie_.empty())
+      throw ConfigError("a shared weight has the init of its owner: leave out init");
   }
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {

@@ -14,7 +14,7 @@ class Dropout final : public Layer {
  public:
   explicit Dropout(TermArguments& arguments) : rate_(arguments.take_number("rate", 0.5)) {
     if (!(rate_ >= 0 && rate_ < 1)) {
-      throw ConfigError(fmt::format("dropout: rate must be at least 0 and below 1, found {}", rate_));
+      throw ConfigError(fmt::format("rate must be at least 0 and below 1, found {}", rate_));
     }
   }
 

@@ -24,7 +24,7 @@ struct Elu {
 
 std::unique_ptr<Layer> make(TermArguments& arguments) {
   const double alpha = arguments.take_number("alpha", 1);
-  if (!(alpha > 0)) throw ConfigError(fmt::format("elu: alpha must be above 0, found {}", alpha));
+  if (!(alpha > 0)) throw ConfigError(fmt::format("alpha must be above 0, found {}", alpha));
   return make_elementwise(Elu{static_cast<Scalar>(alpha)}, {.name = "elu", .attributes = {{"alpha", alpha}}});
 }
 

@@ -21,7 +21,7 @@ class Embedding final : public Layer {
         init_(arguments.take_word("init", "")) {
     if (rows_ > kMostRows) {
       throw ConfigError(
-          fmt::format("embedding: rows must be at most {} (single precision holds no larger whole "
+          fmt::format("rows must be at most {} (single precision holds no larger whole "
                       "number), found {}",
                       kMostRows, rows_));
     }

@@ -36,7 +36,7 @@ struct SampleMoments {
 class LayerNorm final : public Layer {
  public:
   explicit LayerNorm(TermArguments& arguments) : eps_(arguments.take_number("eps", 1e-5)) {
-    if (!(eps_ > 0)) throw ConfigError(fmt::format("layer_norm: eps must be above 0, found {}", eps_));
+    if (!(eps_ > 0)) throw ConfigError(fmt::format("eps must be above 0, found {}", eps_));
   }
 
   // The tensors have the order of PyTorch, a picture channel by channel, so that its LayerNorm loads them.
