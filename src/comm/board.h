@@ -1,7 +1,8 @@
 // What ranks that are threads share: each operation under its number (every rank counts its collectives;
-// pairs count their messages), and the news that one of them has failed. A rank leaves a copy of its
-// contribution when it starts, and takes what it needs from the others' copies when it waits. Nobody ever
-// reads another rank's memory, so buffers may be used in place.
+// pairs count their messages). A rank leaves a copy of its contribution when it starts, and takes what it
+// needs from the others' copies when it waits. Nobody ever reads another rank's memory, so buffers may be
+// used in place. Each communicator has a board of its own; all boards of a run wait on one monitor, so that
+// the news of a failed rank reaches every rank, whichever board it waits at.
 #pragma once
 
 #include <condition_variable>
@@ -9,12 +10,14 @@
 #include <cstdint>
 #include <exception>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/types.h"
 
 namespace lockstep {
 
@@ -23,21 +26,37 @@ using Bytes = std::vector<std::byte>;
 // The way of a message: channel, from, to.
 using Path = std::tuple<int, int, int>;
 
+// Guards all boards of a run.
+struct Monitor {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool failed = false;
+  std::exception_ptr cause;  // of the first failure
+
+  void fail(std::exception_ptr why) {
+    const std::lock_guard lock(mutex);
+    if (!failed) cause = std::move(why);
+    failed = true;
+    changed.notify_all();
+  }
+};
+
 class Board {
  public:
-  explicit Board(int ranks) : ranks_(ranks) {}
+  Board(int ranks, Monitor& monitor) : ranks_(ranks), monitor_(monitor) {}
   int ranks() const { return ranks_; }
+  Monitor& monitor() { return monitor_; }
 
   void put(std::int64_t collective, int rank, Bytes bytes) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(monitor_.mutex);
     Operation& operation = operations_[collective];
     operation.parts.resize(static_cast<std::size_t>(ranks_));
     operation.parts[static_cast<std::size_t>(rank)] = std::move(bytes);
-    if (++operation.arrived == ranks_) changed_.notify_all();
+    if (++operation.arrived == ranks_) monitor_.changed.notify_all();
   }
 
   bool complete(std::int64_t collective) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(monitor_.mutex);
     check_failed();
     const auto found = operations_.find(collective);
     return found != operations_.end() && found->second.arrived == ranks_;
@@ -46,8 +65,8 @@ class Board {
   // Waits for all contributions and hands them to `use`; the last rank to do so drops them.
   template <class Use>
   void take(std::int64_t collective, const Use& use) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return failed_ || operations_[collective].arrived == ranks_; });
+    std::unique_lock lock(monitor_.mutex);
+    monitor_.changed.wait(lock, [&] { return monitor_.failed || operations_[collective].arrived == ranks_; });
     check_failed();
     Operation& operation = operations_[collective];
     lock.unlock();
@@ -57,39 +76,41 @@ class Board {
   }
 
   void post(const Path& path, Bytes bytes) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(monitor_.mutex);
     messages_[{path, posted_[path]++}] = std::move(bytes);
-    changed_.notify_all();
+    monitor_.changed.notify_all();
   }
 
   // The number under which the next message on this path will be found.
   std::int64_t next_message(const Path& path) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(monitor_.mutex);
     return expected_[path]++;
   }
 
   bool has_message(const Path& path, std::int64_t number) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(monitor_.mutex);
     check_failed();
     return messages_.contains({path, number});
   }
 
   Bytes take_message(const Path& path, std::int64_t number) {
-    std::unique_lock lock(mutex_);
+    std::unique_lock lock(monitor_.mutex);
     const std::pair key{path, number};
-    changed_.wait(lock, [&] { return failed_ || messages_.contains(key); });
+    monitor_.changed.wait(lock, [&] { return monitor_.failed || messages_.contains(key); });
     check_failed();
     return std::move(messages_.extract(key).mapped());
   }
 
-  void fail(std::exception_ptr cause) {
-    const std::lock_guard lock(mutex_);
-    if (!failed_) cause_ = std::move(cause);
-    failed_ = true;
-    changed_.notify_all();
+  // One object for the `holders` ranks that name the same collective and color: the first to ask makes it.
+  template <class Make>
+  auto joint(std::int64_t collective, Index color, int holders, const Make& make) -> decltype(make()) {
+    const std::lock_guard lock(monitor_.mutex);
+    Joint& joint = joints_[{collective, color}];
+    if (!joint.object) joint.object = make();
+    const auto object = std::static_pointer_cast<typename decltype(make())::element_type>(joint.object);
+    if (++joint.holders == holders) joints_.erase({collective, color});
+    return object;
   }
-
-  std::exception_ptr cause() const { return cause_; }
 
  private:
   struct Operation {
@@ -98,19 +119,22 @@ class Board {
     int taken = 0;
   };
 
+  struct Joint {
+    std::shared_ptr<void> object;
+    int holders = 0;
+  };
+
   void check_failed() const {
-    if (failed_) throw CommError("another rank has failed");
+    if (monitor_.failed) throw CommError("another rank has failed");
   }
 
   int ranks_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  Monitor& monitor_;
   std::map<std::int64_t, Operation> operations_;
   std::map<Path, std::int64_t> posted_;
   std::map<Path, std::int64_t> expected_;
   std::map<std::pair<Path, std::int64_t>, Bytes> messages_;
-  bool failed_ = false;
-  std::exception_ptr cause_;
+  std::map<std::pair<std::int64_t, Index>, Joint> joints_;
 };
 
 }  // namespace lockstep

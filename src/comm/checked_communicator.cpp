@@ -10,9 +10,18 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array kCallNames{"barrier",    "broadcast",       "all_reduce_sum", "start_all_reduce_sum",
-                                "all_gather", "start_all_gather"};
-enum Call : Index { kBarrier, kBroadcast, kAllReduce, kStartAllReduce, kAllGather, kStartAllGather };
+constexpr std::array kCallNames{"barrier",    "broadcast",        "all_reduce_sum", "start_all_reduce_sum",
+                                "all_gather", "start_all_gather", "split",          "split_by_node"};
+enum Call : Index {
+  kBarrier,
+  kBroadcast,
+  kAllReduce,
+  kStartAllReduce,
+  kAllGather,
+  kStartAllGather,
+  kSplit,
+  kSplitByNode
+};
 
 constexpr std::array kTypeNames{"bytes", "int64", "float", "double"};
 constexpr std::size_t kFields = 3;  // call, count, type
@@ -70,6 +79,16 @@ std::unique_ptr<Request> CheckedCommunicator::start_all_gather(Buffer whole, std
 std::unique_ptr<Request> CheckedCommunicator::start_exchange(int channel, std::span<const Send> sends,
                                                              std::span<const Receive> receives) {
   return inner_.start_exchange(channel, sends, receives);
+}
+
+std::unique_ptr<Communicator> CheckedCommunicator::split(Index color, Index order) {
+  compare(kSplit, 0, DataType::kByte);
+  return std::make_unique<CheckedCommunicator>(inner_.split(color, order));
+}
+
+std::unique_ptr<Communicator> CheckedCommunicator::split_by_node(Index ranks_per_node) {
+  compare(kSplitByNode, ranks_per_node, DataType::kByte);
+  return std::make_unique<CheckedCommunicator>(inner_.split_by_node(ranks_per_node));
 }
 
 }  // namespace lockstep

@@ -1,29 +1,18 @@
 #include "mpi_communicator.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <cassert>
+#include <climits>
 #include <cstdlib>
-#include <string>
 
 #include "lockstep/base/errors.h"
+#include "mpi_check.h"
 
 namespace lockstep {
 namespace {
 
 // MPI counts are int: longer buffers travel in pieces of this many elements.
 constexpr Index kMaxCount = Index{1} << 30;
-
-void check(int code, const char* call) {
-  if (code == MPI_SUCCESS) return;
-  char text[MPI_MAX_ERROR_STRING];
-  int length = 0;
-  int error_class = 0;
-  MPI_Error_string(code, text, &length);
-  MPI_Error_class(code, &error_class);
-  throw CommError(fmt::format("{} failed (class {}): {}", call, error_class,
-                              std::string(text, static_cast<std::size_t>(length))));
-}
 
 MPI_Datatype mpi_type(DataType type) {
   switch (type) {
@@ -86,8 +75,13 @@ class MpiRequests final : public Request {
 
 }  // namespace
 
-MpiCommunicator::MpiCommunicator(MPI_Comm parent) {
-  check(MPI_Comm_dup(parent, &comm_), "MPI_Comm_dup");
+MpiCommunicator MpiCommunicator::duplicate_of(MPI_Comm parent) {
+  MPI_Comm copy = MPI_COMM_NULL;
+  check(MPI_Comm_dup(parent, &copy), "MPI_Comm_dup");
+  return MpiCommunicator(copy);
+}
+
+MpiCommunicator::MpiCommunicator(MPI_Comm comm) : comm_(comm) {
   check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
   check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
@@ -161,8 +155,24 @@ std::unique_ptr<Request> MpiCommunicator::start_exchange(int channel, std::span<
   return requests;
 }
 
+std::unique_ptr<Communicator> MpiCommunicator::split(Index color, Index order) {
+  assert(0 <= color && color <= INT_MAX && INT_MIN <= order && order <= INT_MAX);
+  MPI_Comm part = MPI_COMM_NULL;
+  check(MPI_Comm_split(comm_, static_cast<int>(color), static_cast<int>(order), &part), "MPI_Comm_split");
+  return std::make_unique<MpiCommunicator>(part);
+}
+
+std::unique_ptr<Communicator> MpiCommunicator::split_by_node(Index ranks_per_node) {
+  MPI_Comm shared = MPI_COMM_NULL;
+  check(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &shared),
+        "MPI_Comm_split_type");
+  auto node = std::make_unique<MpiCommunicator>(shared);
+  if (ranks_per_node == 0) return node;
+  return node->split(node->rank() / ranks_per_node, node->rank());
+}
+
 void MpiCommunicator::abort(int exit_code) {
-  MPI_Abort(comm_, exit_code);
+  MPI_Abort(MPI_COMM_WORLD, exit_code);
   std::_Exit(exit_code);
 }
 

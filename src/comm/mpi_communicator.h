@@ -10,7 +10,9 @@ namespace lockstep {
 class MpiCommunicator final : public Communicator {
  public:
   /// A duplicate of `parent`, so that our messages never meet another library's. *Collective.*
-  explicit MpiCommunicator(MPI_Comm parent);
+  static MpiCommunicator duplicate_of(MPI_Comm parent);
+  /// Takes `comm` over, and frees it.
+  explicit MpiCommunicator(MPI_Comm comm);
   ~MpiCommunicator() override;
   MpiCommunicator(const MpiCommunicator&) = delete;
   MpiCommunicator& operator=(const MpiCommunicator&) = delete;
@@ -25,10 +27,12 @@ class MpiCommunicator final : public Communicator {
   std::unique_ptr<Request> start_all_gather(Buffer whole, std::span<const Range> parts) override;
   std::unique_ptr<Request> start_exchange(int channel, std::span<const Send> sends,
                                           std::span<const Receive> receives) override;
+  std::unique_ptr<Communicator> split(Index color, Index order) override;
+  std::unique_ptr<Communicator> split_by_node(Index ranks_per_node) override;
   void abort(int exit_code) override;
 
  private:
-  MPI_Comm comm_ = MPI_COMM_NULL;
+  MPI_Comm comm_;
   int rank_ = 0;
   int size_ = 1;
 };

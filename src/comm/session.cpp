@@ -52,7 +52,7 @@ int run_session(const std::function<int(Communicator&)>& body) {
   }
   int result = 0;
   {
-    MpiCommunicator mpi(MPI_COMM_WORLD);
+    MpiCommunicator mpi = MpiCommunicator::duplicate_of(MPI_COMM_WORLD);
     if constexpr (kChecksCollectives) {
       CheckedCommunicator checked(mpi);
       result = run_body(checked, body);

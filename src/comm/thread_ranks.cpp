@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <compare>
 #include <cstring>
 #include <exception>
 #include <functional>
@@ -113,10 +115,10 @@ class ExchangeRequest final : public Request {
 
 class ThreadCommunicator final : public Communicator {
  public:
-  ThreadCommunicator(Board& board, int rank) : board_(board), rank_(rank) {}
+  ThreadCommunicator(std::shared_ptr<Board> board, int rank) : board_(std::move(board)), rank_(rank) {}
 
   int rank() const override { return rank_; }
-  int size() const override { return board_.ranks(); }
+  int size() const override { return board_->ranks(); }
 
   void barrier() override {
     start({}, [](const std::vector<Bytes>&) {})->wait();
@@ -161,8 +163,34 @@ class ThreadCommunicator final : public Communicator {
   std::unique_ptr<Request> start_exchange(int channel, std::span<const Send> sends,
                                           std::span<const Receive> receives) override {
     for (const Send& send : sends)
-      board_.post({channel, rank_, send.peer}, copy_of(send.buffer.data, send.buffer.bytes()));
-    return std::make_unique<ExchangeRequest>(board_, channel, rank_, receives);
+      board_->post({channel, rank_, send.peer}, copy_of(send.buffer.data, send.buffer.bytes()));
+    return std::make_unique<ExchangeRequest>(*board_, channel, rank_, receives);
+  }
+
+  std::unique_ptr<Communicator> split(Index color, Index order) override {
+    struct Wish {
+      Index color, order, rank;
+      auto operator<=>(const Wish&) const = default;
+    };
+    const Wish mine{color, order, rank_};
+    std::vector<Wish> members;
+    start(copy_of(&mine, sizeof(mine)), [&](const std::vector<Bytes>& parts) {
+      for (const Bytes& bytes : parts) {
+        Wish wish{};
+        copy_to(&wish, bytes);
+        if (wish.color == color) members.push_back(wish);
+      }
+    })->wait();
+    const auto rank = std::ranges::count_if(members, [&](const Wish& other) { return other < mine; });
+    const auto size = static_cast<int>(members.size());
+    auto board = board_->joint(next_collective_++, color, size,
+                               [&] { return std::make_shared<Board>(size, board_->monitor()); });
+    return std::make_unique<ThreadCommunicator>(std::move(board), static_cast<int>(rank));
+  }
+
+  // Threads share all memory: one node.
+  std::unique_ptr<Communicator> split_by_node(Index ranks_per_node) override {
+    return split(ranks_per_node == 0 ? 0 : rank_ / ranks_per_node, rank_);
   }
 
   void abort(int exit_code) override {
@@ -172,11 +200,11 @@ class ThreadCommunicator final : public Communicator {
  private:
   std::unique_ptr<Request> start(Bytes mine, BoardRequest::Finish finish) {
     const std::int64_t number = next_collective_++;
-    board_.put(number, rank_, std::move(mine));
-    return std::make_unique<BoardRequest>(board_, number, std::move(finish));
+    board_->put(number, rank_, std::move(mine));
+    return std::make_unique<BoardRequest>(*board_, number, std::move(finish));
   }
 
-  Board& board_;
+  std::shared_ptr<Board> board_;
   int rank_;
   std::int64_t next_collective_ = 0;
 };
@@ -184,21 +212,22 @@ class ThreadCommunicator final : public Communicator {
 }  // namespace
 
 void run_thread_ranks(int ranks, const std::function<void(Communicator&)>& body) {
-  Board board(ranks);
+  Monitor monitor;
   {
+    const auto board = std::make_shared<Board>(ranks, monitor);
     std::vector<std::jthread> threads;
     for (int rank = 0; rank < ranks; ++rank) {
-      threads.emplace_back([&board, &body, rank] {
+      threads.emplace_back([&, rank] {
         ThreadCommunicator comm(board, rank);
         try {
           body(comm);
         } catch (...) {
-          board.fail(std::current_exception());
+          monitor.fail(std::current_exception());
         }
       });
     }
   }
-  if (board.cause()) std::rethrow_exception(board.cause());
+  if (monitor.cause) std::rethrow_exception(monitor.cause);
 }
 
 }  // namespace lockstep

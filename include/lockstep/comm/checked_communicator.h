@@ -2,7 +2,8 @@
 // one, or asks for another count, is named instead of hanging the job. In debug builds, around the real one.
 #pragma once
 
-#include <string_view>
+#include <memory>
+#include <utility>
 
 #include "lockstep/comm/communicator.h"
 
@@ -13,6 +14,8 @@ inline constexpr bool kChecksCollectives = LOCKSTEP_CHECK_COLLECTIVES != 0;
 class CheckedCommunicator final : public Communicator {
  public:
   explicit CheckedCommunicator(Communicator& inner) : inner_(inner) {}
+  explicit CheckedCommunicator(std::unique_ptr<Communicator> inner)
+      : owned_(std::move(inner)), inner_(*owned_) {}
 
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
@@ -25,11 +28,15 @@ class CheckedCommunicator final : public Communicator {
   /// Messages between pairs are not collective: not compared.
   std::unique_ptr<Request> start_exchange(int channel, std::span<const Send> sends,
                                           std::span<const Receive> receives) override;
+  /// Parts are checked too.
+  std::unique_ptr<Communicator> split(Index color, Index order) override;
+  std::unique_ptr<Communicator> split_by_node(Index ranks_per_node) override;
   void abort(int exit_code) override { inner_.abort(exit_code); }
 
  private:
   void compare(Index call, Index count, DataType type);
 
+  std::unique_ptr<Communicator> owned_;  // of a part; the whole belongs to who made it
   Communicator& inner_;
 };
 

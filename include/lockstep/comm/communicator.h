@@ -104,7 +104,15 @@ class Communicator {
   virtual std::unique_ptr<Request> start_exchange(int channel, std::span<const Send> sends,
                                                   std::span<const Receive> receives) = 0;
 
-  /// *Local.* Ends the whole job with this exit code.
+  /// *Collective, blocking.* A communicator of the ranks that give the same color, numbered by `order` and,
+  /// where that is equal, by their rank here. It has its own collectives and channels, and may outlive this
+  /// one. Both numbers must fit into an int; a color is not negative.
+  virtual std::unique_ptr<Communicator> split(Index color, Index order) = 0;
+  /// *Collective, blocking.* The ranks that share this rank's memory, in order. With `ranks_per_node` > 0 no
+  /// more than so many: each node is taken for several, as if it were that small; 0: nodes as they are.
+  virtual std::unique_ptr<Communicator> split_by_node(Index ranks_per_node) = 0;
+
+  /// *Local.* Ends the whole job, not only the ranks of this communicator, with this exit code.
   virtual void abort(int exit_code) = 0;
 };
 
