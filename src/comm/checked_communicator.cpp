@@ -4,14 +4,16 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "lockstep/base/errors.h"
 
 namespace lockstep {
 namespace {
 
-constexpr std::array kCallNames{"barrier",    "broadcast",        "all_reduce_sum", "start_all_reduce_sum",
-                                "all_gather", "start_all_gather", "split",          "split_by_node"};
+constexpr std::array kCallNames{
+    "barrier",          "broadcast", "all_reduce_sum", "start_all_reduce_sum", "all_gather",
+    "start_all_gather", "split",     "split_by_node",  "shared_window",        "SharedWindow::fence"};
 enum Call : Index {
   kBarrier,
   kBroadcast,
@@ -20,7 +22,9 @@ enum Call : Index {
   kAllGather,
   kStartAllGather,
   kSplit,
-  kSplitByNode
+  kSplitByNode,
+  kSharedWindow,
+  kFence
 };
 
 constexpr std::array kTypeNames{"bytes", "int64", "float", "double"};
@@ -30,6 +34,22 @@ std::string describe(std::span<const Index> fields) {
   return fmt::format("{} of {} {}", kCallNames[static_cast<std::size_t>(fields[0])], fields[1],
                      kTypeNames[static_cast<std::size_t>(fields[2])]);
 }
+
+class CheckedWindow final : public SharedWindow {
+ public:
+  CheckedWindow(std::unique_ptr<SharedWindow> inner, std::function<void()> at_fence)
+      : inner_(std::move(inner)), at_fence_(std::move(at_fence)) {}
+
+  std::span<std::byte> part(int rank) override { return inner_->part(rank); }
+  void fence() override {
+    at_fence_();
+    inner_->fence();
+  }
+
+ private:
+  std::unique_ptr<SharedWindow> inner_;
+  std::function<void()> at_fence_;
+};
 
 }  // namespace
 
@@ -89,6 +109,12 @@ std::unique_ptr<Communicator> CheckedCommunicator::split(Index color, Index orde
 std::unique_ptr<Communicator> CheckedCommunicator::split_by_node(Index ranks_per_node) {
   compare(kSplitByNode, ranks_per_node, DataType::kByte);
   return std::make_unique<CheckedCommunicator>(inner_.split_by_node(ranks_per_node));
+}
+
+std::unique_ptr<SharedWindow> CheckedCommunicator::shared_window(Index bytes) {
+  compare(kSharedWindow, 0, DataType::kByte);
+  return std::make_unique<CheckedWindow>(inner_.shared_window(bytes),
+                                         [this] { compare(kFence, 0, DataType::kByte); });
 }
 
 }  // namespace lockstep

@@ -7,6 +7,7 @@
 
 #include "lockstep/base/errors.h"
 #include "mpi_check.h"
+#include "mpi_window.h"
 
 namespace lockstep {
 namespace {
@@ -169,6 +170,10 @@ std::unique_ptr<Communicator> MpiCommunicator::split_by_node(Index ranks_per_nod
   auto node = std::make_unique<MpiCommunicator>(shared);
   if (ranks_per_node == 0) return node;
   return node->split(node->rank() / ranks_per_node, node->rank());
+}
+
+std::unique_ptr<SharedWindow> MpiCommunicator::shared_window(Index bytes) {
+  return make_mpi_window(*this, comm_, bytes);
 }
 
 void MpiCommunicator::abort(int exit_code) {

@@ -14,6 +14,7 @@
 
 #include "board.h"
 #include "lockstep/base/errors.h"
+#include "thread_window.h"
 
 namespace lockstep {
 namespace {
@@ -191,6 +192,14 @@ class ThreadCommunicator final : public Communicator {
   // Threads share all memory: one node.
   std::unique_ptr<Communicator> split_by_node(Index ranks_per_node) override {
     return split(ranks_per_node == 0 ? 0 : rank_ / ranks_per_node, rank_);
+  }
+
+  std::unique_ptr<SharedWindow> shared_window(Index bytes) override {
+    std::vector<Index> sizes(static_cast<std::size_t>(size()));
+    all_gather(as_buffer(std::span<const Index>(&bytes, 1)), as_buffer(std::span(sizes)));
+    auto memory = board_->joint(next_collective_++, 0, size(),
+                                [&] { return std::make_shared<WindowMemory>(sizes.begin(), sizes.end()); });
+    return std::make_unique<ThreadWindow>(*this, std::move(memory));
   }
 
   void abort(int exit_code) override {

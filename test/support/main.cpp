@@ -38,6 +38,10 @@ std::uint64_t seed() {
   return the_seed;
 }
 
+bool under_mpi() {
+  return the_world != nullptr;
+}
+
 void on_ranks(const std::function<void(Communicator&)>& body) {
   if (the_world != nullptr) return body(*the_world);
   for (int ranks = 1; ranks <= kMostThreadRanks; ++ranks) {

@@ -12,6 +12,9 @@ namespace lockstep::test {
 /// Most ranks that are run as threads.
 inline constexpr int kMostThreadRanks = 8;
 
+/// Whether the program runs under mpiexec.
+bool under_mpi();
+
 void on_ranks(const std::function<void(Communicator&)>& body);
 
 }  // namespace lockstep::test

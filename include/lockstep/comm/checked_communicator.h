@@ -28,9 +28,10 @@ class CheckedCommunicator final : public Communicator {
   /// Messages between pairs are not collective: not compared.
   std::unique_ptr<Request> start_exchange(int channel, std::span<const Send> sends,
                                           std::span<const Receive> receives) override;
-  /// Parts are checked too.
+  /// Parts are checked too, and so are the fences of windows.
   std::unique_ptr<Communicator> split(Index color, Index order) override;
   std::unique_ptr<Communicator> split_by_node(Index ranks_per_node) override;
+  std::unique_ptr<SharedWindow> shared_window(Index bytes) override;
   void abort(int exit_code) override { inner_.abort(exit_code); }
 
  private:

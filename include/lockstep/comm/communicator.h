@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lockstep/base/types.h"
+#include "lockstep/comm/shared_window.h"
 
 namespace lockstep {
 
@@ -111,6 +112,10 @@ class Communicator {
   /// *Collective, blocking.* The ranks that share this rank's memory, in order. With `ranks_per_node` > 0 no
   /// more than so many: each node is taken for several, as if it were that small; 0: nodes as they are.
   virtual std::unique_ptr<Communicator> split_by_node(Index ranks_per_node) = 0;
+
+  /// *Collective, blocking*, over ranks that share memory (split_by_node). Each asks for its own part, of
+  /// `bytes` >= 0. Where the memory is not to be had, all ranks throw.
+  virtual std::unique_ptr<SharedWindow> shared_window(Index bytes) = 0;
 
   /// *Local.* Ends the whole job, not only the ranks of this communicator, with this exit code.
   virtual void abort(int exit_code) = 0;
