@@ -64,6 +64,7 @@ std::string describe(const Promises& promises) {
         "identical weights on all workers after each step (native: as long as MPI gives all ranks the same "
         "sum, as Open MPI "
         "and MPICH do)");
+  if (promises.one_copy_per_node) kept.emplace_back("one copy of weights and optimizer state per node");
   if (promises.divides_optimizer_state) {
     kept.emplace_back("a rank holds the optimizer state of its share of the weights only");
   }

@@ -46,7 +46,11 @@ Run::Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan)
                            .plan = plan.dist,
                            .layout = experiment.model->layout(),
                            .optimizer = *experiment.optimizer,
-                           .rules = experiment.update_rules()})),
+                           .rules = experiment.update_rules(),
+                           .gradient_arenas =
+                               arenas_needed(plan.dist, comm.rank(), experiment.config.distribute.reduction,
+                                             !experiment.model->meetings(plan.dist.replicas).empty()),
+                           .ranks_per_node = experiment.config.debug.ranks_per_node})),
       states_(comm, plan.dist, *experiment.model) {}
 
 void Run::initialise_weights() {
@@ -60,7 +64,7 @@ void Run::initialise_weights() {
   });
   // The other ranks, and other replicas, get rank 0's when training starts.
   const ModelValues values = stored_values(model, start.span());
-  std::ranges::copy(values.weights, strategy_->weights().begin());
+  if (comm_.rank() == 0) std::ranges::copy(values.weights, strategy_->weights().begin());
   if (replicas().contains(0)) std::ranges::copy(values.state, states_.of(0).begin());
 }
 

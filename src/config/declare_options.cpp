@@ -211,6 +211,11 @@ void declare_debug(OptionList& list, DebugOptions& debug) {
   list.option("debug.delay_rank", debug.delay_rank, "Rank that is slowed down on purpose, for tests",
               at_least(0))
       .if_not_given = "no rank";
+  list.option(
+          "debug.ranks_per_node", debug.ranks_per_node,
+          "Takes each node for several of so many ranks, to test on one machine what happens between nodes",
+          at_least(1))
+      .if_not_given = "nodes as they are";
   list.option("debug.delay_ms", debug.delay_ms, "Milliseconds that it sleeps in each step", at_least(0));
 }
 

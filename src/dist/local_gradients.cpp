@@ -2,19 +2,39 @@
 
 #include <algorithm>
 
+#include "lockstep/base/aligned_buffer.h"
+
 namespace lockstep {
 
-LocalGradients::LocalGradients(Reduction reduction, const Plan& plan, Index rank, bool interleaved)
+Index arenas_needed(const Plan& plan, Index rank, Reduction reduction, bool interleaved) {
+  Index total = 0;
+  for (Index thread = 0; thread < plan.threads; ++thread) {
+    const Range mine = plan.thread_replicas(rank, thread);
+    Index most = 1;
+    if (reduction == Reduction::kOrdered && interleaved) most = mine.size();
+    if (reduction == Reduction::kOrdered && !interleaved) {
+      for (Index next = mine.begin; next < mine.end; ++next) {
+        const auto held = static_cast<Index>(complete_nodes(plan.replicas, {mine.begin, next}).size());
+        most = std::max(most, held + 1);
+      }
+    }
+    total += most;
+  }
+  return total;
+}
+
+LocalGradients::LocalGradients(Reduction reduction, const Plan& plan, Index rank, bool interleaved,
+                               TakeArena take_arena)
     : reduction_(reduction),
       replicas_(plan.replicas),
       local_(plan.hosted[static_cast<std::size_t>(rank)]),
-      arena_size_(plan.gradient_size),
       interleaved_(interleaved),
+      take_arena_(std::move(take_arena)),
       lanes_(static_cast<std::size_t>(plan.threads)) {}
 
-std::size_t LocalGradients::take_arena(Lane& lane) {
+std::size_t LocalGradients::arena_for(Lane& lane) {
   if (lane.free.empty()) {
-    lane.arenas.emplace_back(arena_size_);
+    lane.arenas.push_back(take_arena_());
     return lane.arenas.size() - 1;
   }
   const std::size_t arena = lane.free.back();
@@ -34,12 +54,12 @@ GradientTarget LocalGradients::begin_replica(Index thread, Index replica) {
   Lane& lane = lanes_[static_cast<std::size_t>(thread)];
   if (reduction_ == Reduction::kNative && !lane.pieces.empty()) {
     lane.pieces.front().node.end = replica + 1;
-    return {lane.arenas[lane.pieces.front().arena].span(), Write::kAdd};
+    return {lane.arenas[lane.pieces.front().arena], Write::kAdd};
   }
   if (!interleaved_) merge_lane(lane);
-  const std::size_t arena = take_arena(lane);
+  const std::size_t arena = arena_for(lane);
   lane.pieces.push_back({{replica, replica + 1}, arena});
-  return {lane.arenas[arena].span(), Write::kReplace};
+  return {lane.arenas[arena], Write::kReplace};
 }
 
 // Adds whole arenas until the lane holds only complete nodes of the leaves it has behind it.
@@ -49,7 +69,7 @@ void LocalGradients::merge_lane(Lane& lane) {
   std::vector<std::span<Scalar>> arenas;
   for (const Piece& piece : lane.pieces) {
     nodes.push_back(piece.node);
-    arenas.push_back(lane.arenas[piece.arena].span());
+    arenas.push_back(lane.arenas[piece.arena]);
   }
   const Range behind{lane.pieces.front().node.begin, lane.pieces.back().node.end};
   const MergePlan plan = plan_merges(nodes, complete_nodes(replicas_, behind));
@@ -72,7 +92,7 @@ void LocalGradients::plan_combination() {
   for (Lane& lane : lanes_) {
     for (const Piece& piece : lane.pieces) {
       nodes.push_back(piece.node);
-      combined_pieces_.push_back(lane.arenas[piece.arena].span());
+      combined_pieces_.push_back(lane.arenas[piece.arena]);
     }
   }
   if (reduction_ == Reduction::kOrdered) {
@@ -86,9 +106,9 @@ void LocalGradients::plan_combination() {
   }
   if (combined_pieces_.empty()) {  // no replica here has a sample: the others still expect a contribution
     Lane& lane = lanes_.front();
-    const std::size_t arena = take_arena(lane);
+    const std::size_t arena = arena_for(lane);
     lane.pieces.push_back({local_, arena});
-    combined_pieces_.push_back(lane.arenas[arena].span());
+    combined_pieces_.push_back(lane.arenas[arena]);
     std::ranges::fill(combined_pieces_.front(), Scalar{0});
   }
   merges_.clear();

@@ -1,3 +1,4 @@
+#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/dist/reducer.h"
 
 namespace lockstep {

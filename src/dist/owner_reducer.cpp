@@ -6,6 +6,7 @@
 // on a channel of its own, and none is a collective.
 #include <algorithm>
 
+#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/dist/reducer.h"
 
 namespace lockstep {
@@ -72,7 +73,8 @@ class OwnerReducer final : public Reducer {
     nodes_of_.clear();
     std::vector<Range> nodes;
     for (const Range hosted : plan_.hosted) {
-      nodes_of_.push_back(reduction_ == Reduction::kOrdered ? present_nodes(hosted) : std::vector{hosted});
+      nodes_of_.push_back(reduction_ == Reduction::kOrdered ? present_nodes(plan_.replicas, hosted, samples_)
+                                                            : std::vector{hosted});
       nodes.insert(nodes.end(), nodes_of_.back().begin(), nodes_of_.back().end());
     }
     if (reduction_ == Reduction::kOrdered) {
@@ -84,16 +86,6 @@ class OwnerReducer final : public Reducer {
     }
     foreign_nodes_ =
         static_cast<Index>(nodes.size() - nodes_of_[static_cast<std::size_t>(comm_.rank())].size());
-  }
-
-  // Those that have a sample in them.
-  std::vector<Range> present_nodes(Range hosted) const {
-    std::vector<Range> present = complete_nodes(plan_.replicas, hosted);
-    std::erase_if(present, [&](Range node) {
-      const auto leaves = part(std::span<const Index>(samples_), node);
-      return std::ranges::all_of(leaves, [](Index count) { return count == 0; });
-    });
-    return present;
   }
 
   void prepare_pieces(BucketState& state, const PartialGrads& partial) {
@@ -185,6 +177,14 @@ class OwnerReducer final : public Reducer {
 };
 
 }  // namespace
+
+std::vector<Range> present_nodes(Index replicas, Range hosted, std::span<const Index> samples) {
+  std::vector<Range> present = complete_nodes(replicas, hosted);
+  std::erase_if(present, [&](Range node) {
+    return std::ranges::all_of(part(samples, node), [](Index count) { return count == 0; });
+  });
+  return present;
+}
 
 std::unique_ptr<Reducer> make_owner_reducer(Communicator& comm, const Plan& plan, Reduction reduction,
                                             Delivery delivery) {

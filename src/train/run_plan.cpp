@@ -9,6 +9,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
+#include "lockstep/dist/local_gradients.h"
 #include "lockstep/dist/strategy.h"
 #include "lockstep/math/fixed_tree.h"
 
@@ -43,21 +44,6 @@ Index run_steps(const TrainOptions& train, const EpochPlan& epoch, Index batch) 
                     steps * static_cast<double>(batch), kMostSamples));
   }
   return std::max<Index>(1, static_cast<Index>(steps));
-}
-
-// Most arenas that one thread holds at a time; see LocalGradients.
-Index most_arenas(const Plan& plan, Reduction reduction, bool together) {
-  if (reduction == Reduction::kNative) return 1;
-  if (together) return plan.thread_replicas(0, 0).size();
-  Index most = 1;
-  for (Index thread = 0; thread < plan.threads; ++thread) {
-    const Range mine = plan.thread_replicas(0, thread);
-    for (Index next = mine.begin; next < mine.end; ++next) {
-      const auto held = static_cast<Index>(complete_nodes(plan.replicas, {mine.begin, next}).size());
-      most = std::max(most, held + 1);
-    }
-  }
-  return most;
 }
 
 // Ordered: each partial sum goes to the owners of its slices, and each owner's result to all. Native: as much
@@ -138,8 +124,7 @@ MemoryPlan plan_memory(const RunPlanRequest& request, const RunPlan& plan) {
   const Index state = request.model.state_layout().size * kScalarBytes;
   memory.weights = request.model.layout().size * kScalarBytes + state * (hosted + 1);
   memory.optimizer = optimizer_scalars(request, plan.dist) * kScalarBytes * request.optimizer_slots;
-  memory.gradients =
-      arena * plan.dist.threads * most_arenas(plan.dist, request.distribute.reduction, together);
+  memory.gradients = arena * arenas_needed(plan.dist, 0, request.distribute.reduction, together);
   if (ordered && plan.dist.world > 1) {
     const Index foreign = plan.sampling.replicas - hosted;  // at most: one node for each replica elsewhere
     memory.gradients += arena + arena * foreign / plan.dist.world;

@@ -61,6 +61,27 @@ TEST_P(AugmentedBits, OnAnyNumberOfRanksAndPrefetchedSteps) {
   EXPECT_EQ(model_of(1, 1) == alone, false) << "nothing was augmented";
 }
 
+TEST(SameBitsOfStrategies, WhoeverOwnsWhat) {
+  const SmallExperiment experiment;
+  const auto model_of = [&](int ranks, const std::string& flags) {
+    const std::string run = experiment.fresh_run();
+    const ProcessResult result =
+        run_trainer(ranks, fmt::format("--config {} --run.dir {} --distribute.reduction ordered "
+                                       "--train.momentum 0.9 --train.clip_norm 0.5 {}",
+                                       experiment.config(), run, flags));
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return read_file(run + "/model.safetensors");
+  };
+  const std::string allreduce = model_of(1, "");
+  for (const std::string strategy :
+       {"zero1", "central_storage", "central_storage --debug.ranks_per_node 2"}) {
+    for (const int ranks : {2, 3, 4}) {
+      EXPECT_EQ(model_of(ranks, "--distribute.strategy " + strategy) == allreduce, true)
+          << strategy << " on " << ranks << " ranks";
+    }
+  }
+}
+
 // Layers that are not the same for each sample: batch statistics and random masks.
 TEST(SameBitsOfLayers, WithBatchNormAndDropout) {
   const SmallExperiment experiment;

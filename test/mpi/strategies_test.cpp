@@ -54,6 +54,13 @@ std::vector<Case> cases() {
       c.train.accumulate = mode == "sync" ? 2 : 1;
     });
   }
+  for (const Index ranks : {1, 2, 3}) {
+    add("nodes of " + std::to_string(ranks), [&](Config& c) {
+      c.debug.ranks_per_node = ranks;
+      c.train.replicas = 11;
+      c.optimizer.clip_norm = 0.5;
+    });
+  }
   add("clipping, decay, accumulation", [](Config& c) {
     c.optimizer.clip_norm = 0.5;
     c.optimizer.weight_decay = 0.01;

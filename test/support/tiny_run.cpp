@@ -66,14 +66,18 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
       train->load(records_for(*sampler, replicas), target_rule(*loss, model.output().size()));
   const Normaliser normaliser(config.data.mean, config.data.std, model.input().size());
   ThreadTeam team(static_cast<int>(plan.dist.threads));
-  const auto strategy = find_entry(strategy_catalog(), "strategy", config.distribute.strategy)
-                            .make({.comm = comm,
-                                   .options = config.distribute,
-                                   .plan = plan.dist,
-                                   .layout = model.layout(),
-                                   .optimizer = *optimizer,
-                                   .rules = {config.optimizer.weight_decay, config.optimizer.clip_norm}});
-  initialise({&model.layout(), strategy->weights()}, seed, config.model.init_std);
+  const auto strategy =
+      find_entry(strategy_catalog(), "strategy", config.distribute.strategy)
+          .make({.comm = comm,
+                 .options = config.distribute,
+                 .plan = plan.dist,
+                 .layout = model.layout(),
+                 .optimizer = *optimizer,
+                 .rules = {config.optimizer.weight_decay, config.optimizer.clip_norm},
+                 .gradient_arenas = arenas_needed(plan.dist, comm.rank(), config.distribute.reduction,
+                                                  !model.meetings(plan.dist.replicas).empty()),
+                 .ranks_per_node = config.debug.ranks_per_node});
+  if (comm.rank() == 0) initialise({&model.layout(), strategy->weights()}, seed, config.model.init_std);
   ReplicaStates states(comm, plan.dist, model);
   if (replicas.contains(0)) initialise({&model.state_layout(), states.of(0)}, seed, config.model.init_std);
   const auto make_loader = [&](Index steps) {

@@ -6,10 +6,10 @@
 // that a bucket can leave while backward goes on.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
-#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/dist/plan.h"
 #include "lockstep/math/fixed_tree.h"
 #include "lockstep/math/kernels.h"
@@ -29,11 +29,18 @@ struct GradientTarget {
   Write write = Write::kReplace;
 };
 
+/// Where arenas of gradients come from.
+using TakeArena = std::function<std::span<Scalar>()>;
+
+/// Arenas of gradients that a rank holds at a time, at most.
+Index arenas_needed(const Plan& plan, Index rank, Reduction reduction, bool interleaved);
+
 class LocalGradients {
  public:
+  /// `take_arena` gives memory for one more arena of gradients, which outlives this; any thread calls it.
   /// `interleaved`: the replicas of a thread go through the model together, so none of them is complete
   /// before the others; ordered, each then keeps an arena of its own to the end.
-  LocalGradients(Reduction reduction, const Plan& plan, Index rank, bool interleaved);
+  LocalGradients(Reduction reduction, const Plan& plan, Index rank, bool interleaved, TakeArena take_arena);
 
   /// Forgets the last step. Main thread.
   void begin_step();
@@ -51,20 +58,20 @@ class LocalGradients {
     std::size_t arena = 0;
   };
   struct Lane {  // what one thread holds
-    std::vector<AlignedBuffer<Scalar>> arenas;
+    std::vector<std::span<Scalar>> arenas;
     std::vector<std::size_t> free;
     std::vector<Piece> pieces;
   };
 
-  std::size_t take_arena(Lane& lane);
+  std::size_t arena_for(Lane& lane);
   void merge_lane(Lane& lane);
   void plan_combination();
 
   Reduction reduction_;
   Index replicas_;
   Range local_;
-  Index arena_size_;
   bool interleaved_;
+  TakeArena take_arena_;
   std::vector<Lane> lanes_;
   bool combination_planned_ = false;
   std::vector<std::span<Scalar>> combined_pieces_;

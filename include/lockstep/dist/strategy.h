@@ -1,12 +1,15 @@
 // A strategy is how gradients become weights: who owns which range of the arena and what travels back.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/dist/local_gradients.h"
 #include "lockstep/dist/options.h"
@@ -23,6 +26,8 @@ struct StrategyContext {
   const Layout& layout;
   const Optimizer& optimizer;
   UpdateRules rules;
+  Index gradient_arenas = 1;  ///< that this rank takes, at most
+  Index ranks_per_node = 0;   ///< nodes are taken for so small; 0: as they are
 };
 
 /// How a step ended, the same on all ranks.
@@ -36,8 +41,10 @@ class Strategy {
  public:
   virtual ~Strategy() = default;
 
-  /// The weights that this rank computes with; initialise them before start().
+  /// The weights that this rank computes with. Initialise those of rank 0 before start().
   virtual std::span<Scalar> weights() = 0;
+  /// *Local, any thread.* Memory for one more arena of gradients, zeroed. It stays the strategy's.
+  virtual std::span<Scalar> gradient_arena(Index size);
   /// *Collective.* Afterwards all replicas are equal: rank 0's weights.
   virtual void start() = 0;
   /// *Collective.* `samples[r]`: samples of replica r in this step.
@@ -50,6 +57,10 @@ class Strategy {
   virtual void finish_exchange() = 0;
   /// *Collective.* One update of the weights; afterwards weights() are the new ones on every worker.
   virtual StepOutcome update(const UpdateRequest& request) = 0;
+
+ private:
+  std::mutex arenas_mutex_;
+  std::deque<AlignedBuffer<Scalar>> arenas_;
 };
 
 /// What a strategy guarantees; tests walk the catalog and verify each.
@@ -57,6 +68,7 @@ struct Promises {
   /// With ordered reduction: same bits for any number of ranks and threads, and as every other such strategy.
   bool same_bits = false;
   bool identical_replicas = false;  ///< after each step all workers hold the same weights
+  bool one_copy_per_node = false;   ///< the ranks of a node share one copy of weights and optimizer state
   bool divides_optimizer_state =
       false;  ///< a rank holds the optimizer state of its share of the weights only
 };

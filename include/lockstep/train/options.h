@@ -46,6 +46,7 @@ struct DebugOptions {
   Index fail_step = 0;
   Index delay_rank = -1;
   Index delay_ms = 0;
+  Index ranks_per_node = 0;
 };
 
 }  // namespace lockstep

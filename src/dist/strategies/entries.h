@@ -7,5 +7,6 @@ namespace lockstep {
 
 StrategyEntry allreduce_entry();
 StrategyEntry zero1_entry();
+StrategyEntry central_storage_entry();
 
 }  // namespace lockstep
