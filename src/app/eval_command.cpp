@@ -10,7 +10,6 @@
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/train/evaluation.h"
-#include "lockstep/train/model_file.h"
 #include "lockstep/train/run_directory.h"
 #include "startup.h"
 #include "trained_model.h"
@@ -49,9 +48,7 @@ int eval_command(Communicator& comm, const CommandLine& line) {
   AlignedBuffer<Scalar> stored;
   agree(comm, [&] {
     experiment = make_experiment(loaded);
-    const Layout& layout = experiment.model->stored_layout();
-    stored = AlignedBuffer<Scalar>(layout.size);
-    load_model(directory.model(), {.layout = &layout, .values = stored.span()});
+    stored = load_stored(directory, *experiment.model);
     if (!experiment.test && !experiment.validation) {
       throw ConfigError("there is nothing to evaluate on: give data.test (and data.test_labels)");
     }

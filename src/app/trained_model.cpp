@@ -4,11 +4,16 @@
 
 namespace lockstep {
 
+AlignedBuffer<Scalar> load_stored(const RunDirectory& directory, const Model& model) {
+  AlignedBuffer<Scalar> stored(model.stored_layout().size);
+  load_model(directory.model(), {.layout = &model.stored_layout(), .values = stored.span()});
+  return stored;
+}
+
 TrainedModel load_trained_model(const RunDirectory& directory, const Config& config) {
   TrainedModel trained;
   trained.model = std::make_unique<Model>(config.model, ModelFile(directory.model()).input());
-  trained.stored = AlignedBuffer<Scalar>(trained.model->stored_layout().size);
-  load_model(directory.model(), trained.store());
+  trained.stored = load_stored(directory, *trained.model);
   return trained;
 }
 

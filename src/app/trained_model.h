@@ -18,6 +18,9 @@ struct TrainedModel {
   ModelValues values() const { return stored_values(*model, stored.span()); }
 };
 
+/// What a run stored for `model`: an arena of its stored_layout(). Errors: DataError.
+AlignedBuffer<Scalar> load_stored(const RunDirectory& directory, const Model& model);
+
 /// Errors: ConfigError, DataError.
 TrainedModel load_trained_model(const RunDirectory& directory, const Config& config);
 

@@ -16,18 +16,6 @@ std::vector<Range> gather_ranges(Communicator& comm, Range mine) {
   return ranges;
 }
 
-// The sum of the rows of one node, written to `out` (one number per column).
-void sum_node(std::span<const double> rows, Index first_row, Range node, std::span<double> out) {
-  std::vector<double> leaves;
-  for (std::size_t column = 0; column < out.size(); ++column) {
-    leaves.clear();
-    for (Index leaf = node.begin; leaf < node.end; ++leaf) {
-      leaves.push_back(rows[static_cast<std::size_t>(leaf - first_row) * out.size() + column]);
-    }
-    out[column] = tree_sum(leaves);
-  }
-}
-
 }  // namespace
 
 std::vector<double> ordered_sums(Communicator& comm, std::span<const double> rows, Range local, Index leaves,
@@ -50,7 +38,8 @@ std::vector<double> ordered_sums(Communicator& comm, std::span<const double> row
   };
   const Index first = parts[static_cast<std::size_t>(comm.rank())].begin / columns;
   for (std::size_t i = 0; i < local_nodes.size(); ++i) {
-    sum_node(rows, local.begin, local_nodes[i], row_of(first + static_cast<Index>(i)));
+    const Range node{local_nodes[i].begin - local.begin, local_nodes[i].end - local.begin};
+    tree_sum_rows(rows, columns, node, row_of(first + static_cast<Index>(i)));
   }
   comm.start_all_gather(as_buffer(std::span(values)), parts)->wait();
 

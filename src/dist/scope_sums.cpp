@@ -36,24 +36,13 @@ void ScopeSums::combine(std::span<double> rows) {
       if (scope == summed) {
         std::copy_n(out - columns_, columns.size(), out);  // as the replica before it
       } else {
-        sum_node(scope, columns, out);
+        tree_sum_rows(std::span<const double>(all_).subspan(static_cast<std::size_t>(columns.begin)),
+                      columns_, scope, {out, static_cast<std::size_t>(columns.size())});
         summed = scope;
       }
     }
     first = columns.end;
   }
-}
-
-void ScopeSums::sum_node(Range node, Range columns, double* out) {
-  if (node.size() == 1) {
-    std::copy_n(all_.data() + node.begin * columns_ + columns.begin, columns.size(), out);
-    return;
-  }
-  const Index split = tree_split(node);
-  sum_node({node.begin, split}, columns, out);
-  std::vector<double> right(static_cast<std::size_t>(columns.size()));
-  sum_node({split, node.end}, columns, right.data());
-  std::transform(out, out + columns.size(), right.begin(), out, std::plus<>());
 }
 
 }  // namespace lockstep

@@ -47,10 +47,11 @@ class NodeMerger {
   std::size_t next_ = 0;
 };
 
-double sum_node(std::span<const double> values, Range node) {
-  if (node.size() == 1) return values[static_cast<std::size_t>(node.begin)];
+// Leaf i has values[i * stride].
+double sum_node(const double* values, Index stride, Range node) {
+  if (node.size() == 1) return values[node.begin * stride];
   const Index middle = tree_split(node);
-  return sum_node(values, {node.begin, middle}) + sum_node(values, {middle, node.end});
+  return sum_node(values, stride, {node.begin, middle}) + sum_node(values, stride, {middle, node.end});
 }
 
 }  // namespace
@@ -93,7 +94,13 @@ void apply_merges(std::span<const Merge> merges, std::span<const std::span<Scala
 
 double tree_sum(std::span<const double> values) {
   if (values.empty()) return 0;
-  return sum_node(values, {0, static_cast<Index>(values.size())});
+  return sum_node(values.data(), 1, {0, static_cast<Index>(values.size())});
+}
+
+void tree_sum_rows(std::span<const double> rows, Index stride, Range node, std::span<double> sums) {
+  for (std::size_t column = 0; column < sums.size(); ++column) {
+    sums[column] = sum_node(rows.data() + column, stride, node);
+  }
 }
 
 }  // namespace lockstep

@@ -26,8 +26,6 @@ class ScopeSums {
   void combine(std::span<double> rows);
 
  private:
-  void sum_node(Range node, Range columns, double* out);
-
   Communicator& comm_;
   Range hosted_;
   std::vector<ScopeColumns> blocks_;

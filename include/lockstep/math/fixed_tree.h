@@ -45,4 +45,7 @@ void apply_merges(std::span<const Merge> merges, std::span<const std::span<Scala
 /// The sum of all values over the tree of values.size() leaves; 0 if there are none.
 double tree_sum(std::span<const double> values);
 
+/// The sums of the first columns of the rows in a node, along the tree. Row i begins at rows[i * stride].
+void tree_sum_rows(std::span<const double> rows, Index stride, Range node, std::span<double> sums);
+
 }  // namespace lockstep

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <cmath>
 #include <cstring>
 
+#include "agree_on_sums.h"
 #include "entries.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/timer.h"
@@ -69,15 +69,10 @@ class CentralStorage final : public Strategy {
 
   StepOutcome update(const UpdateRequest& request) override {
     const bool good = layout_.slice.empty() || update_.prepare(gradient_, request);
-    const Stopwatch agreeing;
     const bool tells_loss = across_->rank() == 0 && layout_.slice.contains(plan_.loss_place);
     const double loss =
         tells_loss ? static_cast<double>(gradient_[static_cast<std::size_t>(plan_.loss_place)]) : 0.0;
-    double known[] = {good ? 0.0 : 1.0, loss};  // ranks with a bad gradient, sum of the losses
-    comm_.all_reduce_sum(as_buffer(std::span(known)));
-    StepOutcome outcome{.mean_loss = known[1] / static_cast<double>(request.samples)};
-    outcome.exchange_seconds = agreeing.seconds();
-    outcome.applied = known[0] == 0 && std::isfinite(known[1]);
+    StepOutcome outcome = agree_on_sums(comm_, good, loss, request.samples);
     if (!outcome.applied) return outcome;
     update_.step(weights_, gradient_, request);
     const Stopwatch meeting;

@@ -1,8 +1,7 @@
 // Each worker owns a slice of every bucket: it gets the summed gradient of that slice only, keeps the
 // optimizer state of it only, takes the step there, and gives the new weights to all (Rajbhandari et al.
 // 2020, "ZeRO", stage 1).
-#include <cmath>
-
+#include "agree_on_sums.h"
 #include "entries.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/dist/reducer.h"
@@ -41,14 +40,9 @@ class Zero1 final : public Strategy {
   StepOutcome update(const UpdateRequest& request) override {
     const std::span<Scalar> gradient = part(gradient_, {0, weights_.size()});
     const bool good = update_.prepare(gradient, request);
-    const Stopwatch agreeing;
     const double loss =
         owns_loss_ ? static_cast<double>(gradient_[static_cast<std::size_t>(plan_.loss_place)]) : 0.0;
-    double known[] = {good ? 0.0 : 1.0, loss};  // ranks with a bad gradient, sum of the losses
-    comm_.all_reduce_sum(as_buffer(std::span(known)));
-    StepOutcome outcome{.mean_loss = known[1] / static_cast<double>(request.samples)};
-    outcome.exchange_seconds = agreeing.seconds();
-    outcome.applied = known[0] == 0 && std::isfinite(known[1]);
+    StepOutcome outcome = agree_on_sums(comm_, good, loss, request.samples);
     if (!outcome.applied) return outcome;
     update_.step(weights_.span(), gradient, request);
     const Stopwatch gathering;
