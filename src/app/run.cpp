@@ -64,7 +64,7 @@ void Run::initialise_weights() {
   });
   // The other ranks, and other replicas, get rank 0's when training starts.
   const ModelValues values = stored_values(model, start.span());
-  if (comm_.rank() == 0) std::ranges::copy(values.weights, strategy_->weights().begin());
+  if (comm_.rank() == 0) std::ranges::copy(values.weights, strategy_->weights(0).begin());
   if (replicas().contains(0)) std::ranges::copy(values.state, states_.of(0).begin());
 }
 
@@ -89,7 +89,7 @@ std::unique_ptr<Evaluation> Run::load_evaluation(const RecordSource* source, Spl
 
 AlignedBuffer<Scalar> Run::stored() {
   AlignedBuffer<Scalar> stored(experiment_.model->stored_layout().size);
-  const auto end = std::ranges::copy(strategy_->weights(), stored.data()).out;
+  const auto end = std::ranges::copy(strategy_->settle(), stored.data()).out;
   std::ranges::copy(states_.settle(), end);
   return stored;
 }

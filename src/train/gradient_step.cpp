@@ -90,7 +90,7 @@ Workspace& GradientStep::room(Index thread, const Replica& replica) {
 void GradientStep::start_pass(Workspace& workspace, const Replica& replica) const {
   const Index columns = context_.model.input().size();
   const Scalar* x = replica.batch->features.data() + replica.rows.begin * columns;
-  workspace.begin({.values = {context_.strategy.weights(), context_.states.of(replica.number)},
+  workspace.begin({.values = {context_.strategy.weights(replica.number), context_.states.of(replica.number)},
                    .x = ConstMatrix(x, replica.rows.size(), columns),
                    .batch = {.training = true,
                              .seed = context_.seed,

@@ -43,14 +43,15 @@ class RecordingLoss final : public Loss {
 };
 
 // Only the exchange: the sum of the gradients.
-class SumOnly final : public Strategy {
+class SumOnly final : public SynchronousStrategy {
  public:
   SumOnly(Communicator& comm, const Plan& plan, Reduction reduction, std::span<Scalar> weights)
       : reducer_(reduction == Reduction::kOrdered
                      ? make_owner_reducer(comm, plan, Reduction::kOrdered, Delivery::kToAll)
                      : make_native_reducer(comm, plan)),
         weights_(weights) {}
-  std::span<Scalar> weights() override { return weights_; }
+  std::span<Scalar> weights(Index) override { return weights_; }
+  std::span<const Scalar> settle() override { return weights_; }
   void start() override {}
   void begin_step(std::span<const Index> samples) override { reducer_->begin_step(samples); }
   void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {

@@ -77,7 +77,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                  .gradient_arenas = arenas_needed(plan.dist, comm.rank(), config.distribute.reduction,
                                                   !model.meetings(plan.dist.replicas).empty()),
                  .ranks_per_node = config.debug.ranks_per_node});
-  if (comm.rank() == 0) initialise({&model.layout(), strategy->weights()}, seed, config.model.init_std);
+  if (comm.rank() == 0) initialise({&model.layout(), strategy->weights(0)}, seed, config.model.init_std);
   ReplicaStates states(comm, plan.dist, model);
   if (replicas.contains(0)) initialise({&model.state_layout(), states.of(0)}, seed, config.model.init_std);
   const auto make_loader = [&](Index steps) {
@@ -118,7 +118,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                    .calibration = make_loader,
                    .debug = config.debug});
   result.training = trainer.run();
-  const std::span<const Scalar> weights = strategy->weights();
+  const std::span<const Scalar> weights = strategy->settle();
   result.weights.assign(weights.begin(), weights.end());
   const std::span<const Scalar> state = states.settle();
   result.state.assign(state.begin(), state.end());

@@ -41,26 +41,36 @@ class Strategy {
  public:
   virtual ~Strategy() = default;
 
-  /// The weights that this rank computes with. Initialise those of rank 0 before start().
-  virtual std::span<Scalar> weights() = 0;
+  /// *Local.* The weights that a replica hosted here computes with. Initialise those of replica 0, on rank 0,
+  /// before start().
+  virtual std::span<Scalar> weights(Index replica) = 0;
   /// *Local, any thread.* Memory for one more arena of gradients, zeroed. It stays the strategy's.
   virtual std::span<Scalar> gradient_arena(Index size);
-  /// *Collective.* Afterwards all replicas are equal: rank 0's weights.
+  /// *Collective.* Afterwards all replicas start from replica 0's weights.
   virtual void start() = 0;
-  /// *Collective.* `samples[r]`: samples of replica r in this step.
-  virtual void begin_step(std::span<const Index> samples) = 0;
-  /// *Collective.* The local sums of a bucket are final; buckets come in the plan's order.
+  /// *Collective, between two steps.* The one true model, on every rank: for evaluation and the model file.
+  /// Valid until the next step.
+  virtual std::span<const Scalar> settle() = 0;
+
+  /// The local sums of a bucket are final; buckets come in the plan's order.
   virtual void bucket_ready(const Bucket& bucket, const PartialGrads& partial) = 0;
   /// *Local.* Called between layers: lets the exchange make progress.
   virtual void progress() = 0;
-  /// *Collective.* Completes the exchange of gradients.
-  virtual void finish_exchange() = 0;
-  /// *Collective.* One update of the weights; afterwards weights() are the new ones on every worker.
-  virtual StepOutcome update(const UpdateRequest& request) = 0;
 
  private:
   std::mutex arenas_mutex_;
   std::deque<AlignedBuffer<Scalar>> arenas_;
+};
+
+/// All ranks take each step together: bucket_ready() is collective.
+class SynchronousStrategy : public Strategy {
+ public:
+  /// *Collective.* `samples[r]`: samples of replica r in this step.
+  virtual void begin_step(std::span<const Index> samples) = 0;
+  /// *Collective.* Completes the exchange of gradients.
+  virtual void finish_exchange() = 0;
+  /// *Collective.* One update of the weights; afterwards weights() are the new ones on every worker.
+  virtual StepOutcome update(const UpdateRequest& request) = 0;
 };
 
 /// What a strategy guarantees; tests walk the catalog and verify each.

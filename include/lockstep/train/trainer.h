@@ -1,52 +1,13 @@
-// The training loop.
+// A training from its first step to its last evaluation.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
-#include <vector>
 
-#include "lockstep/base/thread_team.h"
-#include "lockstep/comm/communicator.h"
-#include "lockstep/data/loader.h"
-#include "lockstep/dist/strategy.h"
-#include "lockstep/train/evaluation.h"
-#include "lockstep/train/gradient_step.h"
-#include "lockstep/train/observer.h"
-#include "lockstep/train/run_plan.h"
-#include "lockstep/train/step_clock.h"
+#include "lockstep/train/pace.h"
+#include "lockstep/train/training_context.h"
 
 namespace lockstep {
-
-/// What a training is made from. Everything outlives it. Evaluations may be null.
-struct TrainingContext {
-  Communicator& comm;
-  const RunPlan& plan;
-  const Model& model;
-  const Loss& loss;
-  const Schedule& schedule;
-  Strategy& strategy;
-  ReplicaStates& states;
-  ThreadTeam& team;
-  Loader& loader;
-  const Sampler& sampler;
-  Evaluation* validation;
-  Evaluation* test;
-  Observer& observer;
-
-  Reduction reduction = Reduction::kNative;
-  std::uint64_t seed = 1;
-  Index accumulate = 1;
-  Index target_columns = 1;
-  Index log_every = 100;
-  double evaluate_every = 1;  ///< epochs; the validation set, or the test set if there is none
-  /// Steps, from the first on, over whose batches the running moments are recomputed before each evaluation;
-  /// 0 leaves them as they are.
-  Index calibration_steps = 0;
-  /// Makes a loader of the first `steps` steps.
-  std::function<std::unique_ptr<Loader>(Index steps)> calibration = {};
-  DebugOptions debug;
-};
 
 /// How a training went, the same on all ranks.
 struct TrainingResult {
@@ -67,24 +28,13 @@ class Trainer {
   TrainingResult run();
 
  private:
-  void run_step(Index step);
-  void log_metrics(Index steps_done);
-  void evaluate_if_due(Index steps_done);
+  Index evaluations_due(Index steps_done) const;
+  Index next_stop(Index steps_done) const;
   void recompute_moments();
-  EvalMetrics evaluate(Evaluation& evaluation, Index steps_done);
-  void force_faults(Index step) const;
-  [[noreturn]] void stop_on_bad_number(const StepBatch& batch, Index step, double loss);
+  void evaluate(Evaluation& evaluation, Index steps_done);
 
   TrainingContext context_;
-  GradientStep gradients_;
-  StepClock log_clock_;
-  StepClock run_clock_;
-  std::vector<Index> samples_;  // of each replica in this step
-  std::vector<Tally> tallies_;  // of each local replica since the last log line
-  double train_seconds_ = 0;
-  double logged_seconds_ = 0;
-  Index logged_samples_ = 0;
-  Index evaluations_done_ = 0;
+  std::unique_ptr<Pace> pace_;
   std::optional<EvalMetrics> last_evaluation_;
 };
 

@@ -6,7 +6,7 @@
 namespace lockstep {
 namespace {
 
-class Allreduce final : public Strategy {
+class Allreduce final : public SynchronousStrategy {
  public:
   explicit Allreduce(const StrategyContext& context)
       : comm_(context.comm),
@@ -17,7 +17,8 @@ class Allreduce final : public Strategy {
         weights_(context.layout.size),
         update_(context.layout, context.optimizer, context.rules) {}
 
-  std::span<Scalar> weights() override { return weights_.span(); }
+  std::span<Scalar> weights(Index) override { return weights_.span(); }
+  std::span<const Scalar> settle() override { return weights_.span(); }
   void start() override { comm_.broadcast(as_buffer(weights_.span()), 0); }
 
   void begin_step(std::span<const Index> samples) override { reducer_->begin_step(samples); }

@@ -17,7 +17,7 @@
 namespace lockstep {
 namespace {
 
-class CentralStorage final : public Strategy {
+class CentralStorage final : public SynchronousStrategy {
  public:
   explicit CentralStorage(const StrategyContext& context)
       : comm_(context.comm),
@@ -33,7 +33,8 @@ class CentralStorage final : public Strategy {
         update_(context.layout, context.optimizer, context.rules, owned_weights(),
                 [this](std::span<double> sums) { node_->all_reduce_sum(as_buffer(sums)); }) {}
 
-  std::span<Scalar> weights() override { return weights_; }
+  std::span<Scalar> weights(Index) override { return weights_; }
+  std::span<const Scalar> settle() override { return weights_; }
 
   std::span<Scalar> gradient_arena(Index size) override {
     return scalars(node_->rank(), first_arena(node_->rank()) + arenas_taken_.fetch_add(1) * arena_bytes_,

@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-class Zero1 final : public Strategy {
+class Zero1 final : public SynchronousStrategy {
  public:
   explicit Zero1(const StrategyContext& context)
       : comm_(context.comm),
@@ -27,7 +27,8 @@ class Zero1 final : public Strategy {
     }
   }
 
-  std::span<Scalar> weights() override { return weights_.span(); }
+  std::span<Scalar> weights(Index) override { return weights_.span(); }
+  std::span<const Scalar> settle() override { return weights_.span(); }
   void start() override { comm_.broadcast(as_buffer(weights_.span()), 0); }
 
   void begin_step(std::span<const Index> samples) override { reducer_->begin_step(samples); }

@@ -1,0 +1,50 @@
+// What a training is made from.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "lockstep/base/thread_team.h"
+#include "lockstep/comm/communicator.h"
+#include "lockstep/data/loader.h"
+#include "lockstep/dist/replica_states.h"
+#include "lockstep/dist/strategy.h"
+#include "lockstep/nn/loss.h"
+#include "lockstep/nn/model.h"
+#include "lockstep/train/evaluation.h"
+#include "lockstep/train/observer.h"
+#include "lockstep/train/run_plan.h"
+
+namespace lockstep {
+
+/// Everything outlives it. Evaluations may be null.
+struct TrainingContext {
+  Communicator& comm;
+  const RunPlan& plan;
+  const Model& model;
+  const Loss& loss;
+  const Schedule& schedule;
+  Strategy& strategy;
+  ReplicaStates& states;
+  ThreadTeam& team;
+  Loader& loader;
+  const Sampler& sampler;
+  Evaluation* validation;
+  Evaluation* test;
+  Observer& observer;
+
+  Reduction reduction = Reduction::kNative;
+  std::uint64_t seed = 1;
+  Index accumulate = 1;
+  Index target_columns = 1;
+  Index log_every = 100;
+  double evaluate_every = 1;  ///< epochs; the validation set, or the test set if there is none
+  /// Steps, from the first on, over whose batches the running moments are recomputed before each evaluation;
+  /// 0 leaves them as they are.
+  Index calibration_steps = 0;
+  /// Makes a loader of the first `steps` steps.
+  std::function<std::unique_ptr<Loader>(Index steps)> calibration = {};
+  DebugOptions debug;
+};
+
+}  // namespace lockstep

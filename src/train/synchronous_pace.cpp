@@ -1,0 +1,166 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/timer.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/dist/ordered_sums.h"
+#include "lockstep/train/gradient_step.h"
+#include "lockstep/train/pace.h"
+#include "lockstep/train/step_clock.h"
+
+namespace lockstep {
+namespace {
+
+GradientStepContext gradient_context(const TrainingContext& context) {
+  return {.comm = context.comm,
+          .plan = context.plan.dist,
+          .model = context.model,
+          .loss = context.loss,
+          .strategy = context.strategy,
+          .states = context.states,
+          .team = context.team,
+          .reduction = context.reduction,
+          .seed = context.seed,
+          .accumulate = context.accumulate,
+          .most_rows = context.sampler.largest_count(),
+          .target_columns = context.target_columns};
+}
+
+class SynchronousPace final : public Pace {
+ public:
+  SynchronousPace(const TrainingContext& context, SynchronousStrategy& strategy)
+      : context_(context),
+        strategy_(strategy),
+        gradients_(gradient_context(context)),
+        samples_(static_cast<std::size_t>(context.plan.sampling.replicas)),
+        tallies_(gradients_.tallies().size()) {}
+
+  void advance(Index until) override {
+    while (steps_done_ < until) {
+      run_step(steps_done_++);
+      const bool last = steps_done_ == context_.plan.steps;
+      if (last || steps_done_ % context_.log_every == 0) log_metrics(steps_done_);
+    }
+  }
+
+  void recompute_moments(Index steps) override {
+    const std::unique_ptr<Loader> loader = context_.calibration(steps);
+    context_.states.begin_step();
+    for (Index step = 0; step < steps; ++step) gradients_.measure(loader->next());
+    context_.states.update(BatchStatistics::Update::kReplace);
+  }
+
+  double seconds() const override { return train_seconds_; }
+  TimeShares take_shares() override { return run_clock_.take_shares(context_.comm); }
+
+ private:
+  void run_step(Index step);
+  void log_metrics(Index steps_done);
+  void force_faults(Index step) const;
+  [[noreturn]] void stop_on_bad_number(const StepBatch& batch, Index step, double loss);
+
+  TrainingContext context_;
+  SynchronousStrategy& strategy_;
+  GradientStep gradients_;
+  StepClock log_clock_;
+  StepClock run_clock_;
+  Index steps_done_ = 0;
+  std::vector<Index> samples_;  // of each replica in this step
+  std::vector<Tally> tallies_;  // of each local replica since the last log line
+  double train_seconds_ = 0;
+  double logged_seconds_ = 0;
+  Index logged_samples_ = 0;
+};
+
+void SynchronousPace::run_step(Index step) {
+  Stopwatch whole;
+  const StepBatch& batch = context_.loader.next();
+  const double data_seconds = whole.seconds();
+  force_faults(step);
+
+  for (std::size_t replica = 0; replica < samples_.size(); ++replica) {
+    samples_[replica] = context_.sampler.count(step, static_cast<Index>(replica));
+  }
+  strategy_.begin_step(samples_);
+  gradients_.run(batch, step % StepClock::kMeasureEvery == 0);
+  ExchangeTime exchange = gradients_.exchange_time();
+  const Stopwatch finishing;
+  strategy_.finish_exchange();
+  exchange.exchange += finishing.seconds();
+
+  const StepOutcome outcome = strategy_.update({.step = step + 1,
+                                                .samples = context_.sampler.step_samples(step),
+                                                .lr = context_.schedule.lr(context_.plan.before(step))});
+  exchange.exchange += outcome.exchange_seconds;
+  if (!outcome.applied) stop_on_bad_number(batch, step, outcome.mean_loss);
+  const Stopwatch moving;
+  context_.states.update(BatchStatistics::Update::kMove);
+  exchange.exchange += moving.seconds();
+
+  for (std::size_t i = 0; i < tallies_.size(); ++i) tallies_[i].add(gradients_.tallies()[i]);
+  const double seconds = whole.seconds();
+  train_seconds_ += seconds;
+  log_clock_.add(data_seconds, seconds, exchange);
+  run_clock_.add(data_seconds, seconds, exchange);
+  if (context_.comm.rank() == 0) context_.observer.on_step(context_.plan.before(step + 1), outcome.mean_loss);
+}
+
+void SynchronousPace::log_metrics(Index steps_done) {
+  std::vector<double> rows;
+  for (const Tally& tally : tallies_) rows.insert(rows.end(), {tally.samples, tally.loss, tally.correct});
+  const std::vector<double> sums = ordered_sums(
+      context_.comm, rows, context_.plan.dist.hosted[static_cast<std::size_t>(context_.comm.rank())],
+      context_.plan.sampling.replicas, Tally::kColumns);
+  std::ranges::fill(tallies_, Tally{});
+
+  TrainMetrics metrics;
+  metrics.progress = context_.plan.before(steps_done);
+  metrics.loss = sums[1] / sums[0];
+  if (context_.loss.targets() != TargetKind::kValue) metrics.accuracy = sums[2] / sums[0];
+  metrics.lr = context_.schedule.lr(context_.plan.before(steps_done - 1));
+  metrics.samples_per_second = static_cast<double>(metrics.progress.samples - logged_samples_) /
+                               std::max(train_seconds_ - logged_seconds_, 1e-9);
+  metrics.time = log_clock_.take_shares(context_.comm);
+  logged_samples_ = metrics.progress.samples;
+  logged_seconds_ = train_seconds_;
+  if (context_.comm.rank() == 0) context_.observer.on_train_metrics(metrics);
+}
+
+void SynchronousPace::force_faults(Index step) const {
+  const DebugOptions& debug = context_.debug;
+  if (debug.delay_rank == context_.comm.rank())
+    std::this_thread::sleep_for(std::chrono::milliseconds(debug.delay_ms));
+  if (debug.fail_rank == context_.comm.rank() && debug.fail_step == step) {
+    throw std::runtime_error(
+        fmt::format("debug.fail_rank {} fails at step {} as asked", debug.fail_rank, step));
+  }
+}
+
+void SynchronousPace::stop_on_bad_number(const StepBatch& batch, Index step, double loss) {
+  const BadNumber here = gradients_.find_bad_number(batch);
+  std::vector<Index> places(static_cast<std::size_t>(context_.comm.size()));
+  context_.comm.all_gather(as_buffer(std::span<const Index>(&here.place, 1)), as_buffer(std::span(places)));
+  const std::vector<std::string> texts = gather_texts(context_.comm, here.text);
+  const auto first = std::ranges::min_element(places);
+  const std::string& found = texts[static_cast<std::size_t>(first - places.begin())];
+  const std::string where = found.empty() ? "the sum of the gradients is not finite or overflows" : found;
+  throw AgreedError(
+      fmt::format(
+          "step {}: the loss is {} and training stops: {}. The weights are those after {} good step{}. Lower "
+          "train.lr, add train.warmup, or clip with train.clip_norm",
+          step + 1, std::isnan(loss) ? std::abs(loss) : loss, where, step, step == 1 ? "" : "s"),
+      kExitTraining);
+}
+
+}  // namespace
+
+std::unique_ptr<Pace> make_synchronous_pace(const TrainingContext& context, SynchronousStrategy& strategy) {
+  return std::make_unique<SynchronousPace>(context, strategy);
+}
+
+}  // namespace lockstep
