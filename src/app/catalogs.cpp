@@ -35,9 +35,11 @@ Choice batch_norm_choice(const ModelOptions& model) {
 }  // namespace
 
 std::vector<Choice> choices(const Config& config) {
-  return {batch_norm_choice(config.model), choice_in(loss_catalog(), "train.loss", config.loss.loss),
+  return {batch_norm_choice(config.model),
+          choice_in(loss_catalog(), "train.loss", config.loss.loss),
           choice_in(optimizer_catalog(), "train.optimizer", config.optimizer.optimizer),
           choice_in(decay_catalog(), "train.schedule", config.schedule.schedule),
+          choice_in(strategy_catalog(), "distribute.strategy", config.distribute.strategy),
           choice_in(format_catalog(), "data.format", choose_format(config.data).name)};
 }
 

@@ -98,6 +98,7 @@ RunPlan Experiment::plan(Index world) const {
                         .optimizer_slots = optimizer->slots(),
                         .evaluation_rows = evaluation_rows,
                         .evaluation_batch = config.eval.batch,
+                        .recomputes_moments = config.eval.precise_bn > 0,
                         .world = world});
 }
 

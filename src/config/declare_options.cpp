@@ -202,6 +202,11 @@ void declare_distribute(OptionList& list, DistOptions& distribute, const KnownNa
   list.option("distribute.bucket_kib", distribute.bucket_kib,
               "Gradient that travels together, in KiB; small buckets start earlier, large ones cost less",
               between(1, 1e9));
+  list.option("distribute.servers", distribute.servers, "Ranks that are parameter servers: the last ones",
+              between(1, kMostReplicas));
+  list.option("distribute.mode", distribute.mode,
+              "When the servers take a step: sync, with the gradients of all workers; async, with each "
+              "gradient as it arrives; bounded, the same, but no worker is far ahead of the slowest");
 }
 
 void declare_debug(OptionList& list, DebugOptions& debug) {

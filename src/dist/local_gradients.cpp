@@ -88,6 +88,8 @@ void LocalGradients::merge_lane(Lane& lane) {
 void LocalGradients::plan_combination() {
   partial_ = {};
   combined_pieces_.clear();
+  merges_.clear();
+  if (local_.empty()) return;
   std::vector<Range> nodes;
   for (Lane& lane : lanes_) {
     for (const Piece& piece : lane.pieces) {
@@ -111,7 +113,6 @@ void LocalGradients::plan_combination() {
     combined_pieces_.push_back(lane.arenas[arena]);
     std::ranges::fill(combined_pieces_.front(), Scalar{0});
   }
-  merges_.clear();
   for (std::size_t i = 1; i < combined_pieces_.size(); ++i) {
     merges_.push_back({.target = 0, .source = static_cast<Index>(i)});
   }

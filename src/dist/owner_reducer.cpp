@@ -73,8 +73,7 @@ class OwnerReducer final : public Reducer {
     nodes_of_.clear();
     std::vector<Range> nodes;
     for (const Range hosted : plan_.hosted) {
-      nodes_of_.push_back(reduction_ == Reduction::kOrdered ? present_nodes(plan_.replicas, hosted, samples_)
-                                                            : std::vector{hosted});
+      nodes_of_.push_back(contribution(hosted));
       nodes.insert(nodes.end(), nodes_of_.back().begin(), nodes_of_.back().end());
     }
     if (reduction_ == Reduction::kOrdered) {
@@ -82,10 +81,15 @@ class OwnerReducer final : public Reducer {
       tree_ = plan_merges(nodes, std::span(&whole, 1));
     } else {
       tree_ = {.merges = {}, .survivors = {0}, .nodes = {}};
-      for (Index rank = 1; rank < comm_.size(); ++rank) tree_.merges.push_back({.target = 0, .source = rank});
+      for (Index node = 1; node < std::ssize(nodes); ++node) tree_.merges.push_back({0, node});
     }
     foreign_nodes_ =
         static_cast<Index>(nodes.size() - nodes_of_[static_cast<std::size_t>(comm_.rank())].size());
+  }
+
+  std::vector<Range> contribution(Range hosted) const {
+    if (reduction_ == Reduction::kOrdered) return present_nodes(plan_.replicas, hosted, samples_);
+    return hosted.empty() ? std::vector<Range>{} : std::vector{hosted};
   }
 
   void prepare_pieces(BucketState& state, const PartialGrads& partial) {

@@ -9,18 +9,20 @@ namespace lockstep {
 namespace {
 
 void check(const PlanRequest& request) {
-  if (request.world > request.replicas) {
+  const Index workers = request.world - request.servers;
+  if (workers > request.replicas) {
     throw ConfigError(
-        fmt::format("{} ranks but {} replicas: {} ranks would have no work; start at most {} ranks or raise "
+        fmt::format("{} {} but {} replicas: {} of them would have no work; start at most {} ranks or raise "
                     "train.replicas",
-                    request.world, request.replicas, request.world - request.replicas, request.replicas));
+                    workers, request.servers == 0 ? "ranks" : "workers", request.replicas,
+                    workers - request.replicas, request.replicas + request.servers));
   }
-  const Index fewest = request.replicas / request.world;
+  const Index fewest = request.replicas / workers;
   if (request.threads > fewest) {
     throw ConfigError(fmt::format(
         "train.threads is {} but a rank hosts only {} of the {} replicas: threads run whole replicas; lower "
         "train.threads or raise train.replicas to a multiple of {}",
-        request.threads, fewest, request.replicas, request.threads * request.world));
+        request.threads, fewest, request.replicas, request.threads * workers));
   }
 }
 
@@ -39,6 +41,14 @@ std::vector<Bucket> make_buckets(const Layout& layout, Index gradient_size, Inde
     }
   }
   return buckets;
+}
+
+// Servers own everything where there are any, else workers do.
+std::vector<Range> slices_of(const BlockGrid& grid, Range range, const Plan& plan) {
+  if (plan.servers == 0) return owner_slices(grid, range, plan.world);
+  std::vector<Range> slices(static_cast<std::size_t>(plan.workers()), {range.begin, range.begin});
+  for (const Range slice : owner_slices(grid, range, plan.servers)) slices.push_back(slice);
+  return slices;
 }
 
 }  // namespace
@@ -62,17 +72,19 @@ Plan make_plan(const DistOptions& options, const Layout& layout, const PlanReque
   check(request);
   Plan plan;
   plan.world = request.world;
+  plan.servers = request.servers;
   plan.replicas = request.replicas;
   plan.threads = request.threads;
-  for (Index rank = 0; rank < plan.world; ++rank) {
-    plan.hosted.push_back(split_evenly(plan.replicas, plan.world, rank));
+  for (Index rank = 0; rank < plan.workers(); ++rank) {
+    plan.hosted.push_back(split_evenly(plan.replicas, plan.workers(), rank));
   }
+  plan.hosted.resize(static_cast<std::size_t>(plan.world), {plan.replicas, plan.replicas});
   plan.loss_place = layout.size;
   plan.gradient_size = layout.size + kAlignment;
   plan.buckets = make_buckets(layout, plan.gradient_size, options.bucket_kib * 1024);
   const BlockGrid grid(layout);
   for (const Bucket& bucket : plan.buckets) {
-    plan.slices.push_back(owner_slices(grid, bucket.range, plan.world));
+    plan.slices.push_back(slices_of(grid, bucket.range, plan));
   }
   return plan;
 }

@@ -1,13 +1,20 @@
 #include <array>
 
+#include "lockstep/base/catalog.h"
 #include "lockstep/dist/strategy.h"
 #include "strategies/entries.h"
 
 namespace lockstep {
 
 std::span<const StrategyEntry> strategy_catalog() {
-  static const std::array kEntries{allreduce_entry(), zero1_entry(), central_storage_entry()};
+  static const std::array kEntries{allreduce_entry(), zero1_entry(), central_storage_entry(),
+                                   parameter_server_entry()};
   return kEntries;
+}
+
+Index count_servers(const DistOptions& options) {
+  const StrategyEntry& entry = find_entry(strategy_catalog(), "strategy", options.strategy);
+  return entry.has_servers ? options.servers : 0;
 }
 
 std::span<Scalar> Strategy::gradient_arena(Index size) {

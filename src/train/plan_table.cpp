@@ -43,6 +43,7 @@ std::string steps_per_epoch(const RunPlan& plan) {
 const std::vector<Row>& rows() {
   static const std::vector<Row> kRows{
       {"ranks", [](const RunPlan& p) { return with_commas(p.dist.world); }},
+      {"  of them servers", [](const RunPlan& p) { return with_commas(p.dist.servers); }},
       {"replicas", [](const RunPlan& p) { return with_commas(p.sampling.replicas); }},
       {"threads per rank", [](const RunPlan& p) { return with_commas(p.dist.threads); }},
       {"data mode", [](const RunPlan& p) { return p.sampling.mode == DataMode::kFull ? "full" : "shard"; }},

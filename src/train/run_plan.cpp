@@ -10,6 +10,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/dist/local_gradients.h"
+#include "lockstep/dist/refusals.h"
 #include "lockstep/dist/strategy.h"
 #include "lockstep/math/fixed_tree.h"
 
@@ -98,6 +99,23 @@ std::string plan_batch_norm(const RunPlanRequest& request, const SamplingOptions
   return fmt::format("{}", fmt::join(modes, ", "));
 }
 
+// What the parts of the config ask of each other.
+void refuse_combinations(const RunPlanRequest& request, Index servers) {
+  Combination combination{.distribute = request.distribute,
+                          .world = request.world,
+                          .servers = servers,
+                          .replicas = request.train.replicas,
+                          .recomputes_moments = request.recomputes_moments};
+  for (const ModelNode& node : request.model.nodes()) {
+    const BatchStatistics* statistics = node.layer->statistics();
+    if (statistics == nullptr) continue;
+    const BatchNormMode mode = statistics->mode();
+    combination.normalises_over_replicas |= mode.normalised_with(0, 2).size() > 1;
+    combination.moments_of_all_replicas |= mode.moments_with(0, 2).size() > 1;
+  }
+  refuse(combination);
+}
+
 // Weights of which a rank keeps optimizer state, at most.
 Index optimizer_scalars(const RunPlanRequest& request, const Plan& plan) {
   const StrategyEntry& strategy = find_entry(strategy_catalog(), "strategy", request.distribute.strategy);
@@ -152,10 +170,14 @@ Progress RunPlan::before(Index step) const {
 
 RunPlan make_run_plan(const RunPlanRequest& request) {
   const TrainOptions& train = request.train;
+  const Index servers = count_servers(request.distribute);
+  refuse_combinations(request, servers);
+  const Index workers = request.world - servers;
+  const Index replicas = train.replicas > 0 ? train.replicas : workers * train.threads;
   RunPlan plan;
-  const Index replicas = train.replicas > 0 ? train.replicas : request.world * train.threads;
-  plan.dist = make_plan(request.distribute, request.model.layout(),
-                        {.world = request.world, .replicas = replicas, .threads = train.threads});
+  plan.dist =
+      make_plan(request.distribute, request.model.layout(),
+                {.world = request.world, .servers = servers, .replicas = replicas, .threads = train.threads});
   plan.sampling = {.rows = request.rows,
                    .replicas = replicas,
                    .global_batch = global_batch(train, replicas),

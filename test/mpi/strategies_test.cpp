@@ -90,12 +90,16 @@ void walk_cases(bool Promises::*promise, Reduction reduction, const Compare& com
       config.distribute.strategy = entry.name;
       config.distribute.reduction = reduction;
       test::on_ranks([&](Communicator& comm) {
-        for (const Index threads : {1, 2}) {
-          if (config.train.replicas / comm.size() < threads) continue;
-          SCOPED_TRACE(threads);
-          Config here = config;
-          here.train.threads = threads;
-          compare(train_tiny(comm, here), alone, comm);
+        for (const Index servers : entry.has_servers ? std::vector<Index>{1, 2} : std::vector<Index>{0}) {
+          for (const Index threads : {1, 2}) {
+            const Index workers = comm.size() - servers;
+            if (workers < 1 || config.train.replicas / workers < threads) continue;
+            SCOPED_TRACE(std::to_string(servers) + " servers, threads " + std::to_string(threads));
+            Config here = config;
+            here.train.threads = threads;
+            here.distribute.servers = servers;
+            compare(train_tiny(comm, here), alone, comm);
+          }
         }
       });
     }
@@ -164,12 +168,14 @@ TEST(Strategies, AStepOfManyReplicasIsTheStepOfOneOnTheSameSamples) {
         config.data.mode = mode;
         Config single = config;
         single.train.replicas = 1;
+        single.distribute.strategy = "allreduce";
         const TinyResult one = train_tiny_alone(single, [&](const SamplingOptions& options) {
           return std::make_unique<MergedSampler>(options, config.train.replicas);
         });
         for (const Reduction reduction : {Reduction::kNative, Reduction::kOrdered}) {
           config.distribute.reduction = reduction;
           test::on_ranks([&](Communicator& comm) {
+            if (comm.size() <= count_servers(config.distribute)) return;
             const TinyResult many = train_tiny(comm, config);
             expect_close(many.weights, one.weights, 1e-6 * static_cast<double>(steps));
           });

@@ -87,6 +87,9 @@ template <>
 inline constexpr auto kEnumNames<Reduction> =
     std::to_array<EnumName<Reduction>>({{Reduction::kNative, "native"}, {Reduction::kOrdered, "ordered"}});
 template <>
+inline constexpr auto kEnumNames<ServerMode> = std::to_array<EnumName<ServerMode>>(
+    {{ServerMode::kSync, "sync"}, {ServerMode::kBounded, "bounded"}, {ServerMode::kAsync, "async"}});
+template <>
 inline constexpr auto kEnumNames<ProgressStyle> =
     std::to_array<EnumName<ProgressStyle>>({{ProgressStyle::kAuto, "auto"},
                                             {ProgressStyle::kLive, "live"},

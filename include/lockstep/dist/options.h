@@ -11,10 +11,16 @@ namespace lockstep {
 /// count).
 enum class Reduction { kNative, kOrdered };
 
+/// When a parameter server takes a step: with the gradients of all workers; with each gradient as it arrives,
+/// no worker too far ahead; or with each as it arrives.
+enum class ServerMode { kSync, kBounded, kAsync };
+
 struct DistOptions {
   std::string strategy = "allreduce";
   Reduction reduction = Reduction::kNative;
   Index bucket_kib = 4096;
+  Index servers = 1;
+  ServerMode mode = ServerMode::kSync;
 };
 
 }  // namespace lockstep

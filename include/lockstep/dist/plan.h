@@ -17,15 +17,17 @@ struct Bucket {
 };
 
 struct PlanRequest {
-  Index world = 1;  ///< ranks
+  Index world = 1;    ///< ranks
+  Index servers = 0;  ///< of them: the last ones
   Index replicas = 1;
-  Index threads = 1;  ///< per rank
+  Index threads = 1;  ///< per worker
 };
 
 /// Behind the gradients of the weights, the gradient arena carries the sum of the losses: it travels with the
 /// bucket that leaves first, and tells all ranks in the same step if a loss is not a number.
 struct Plan {
   Index world = 1;
+  Index servers = 0;  ///< the last ranks; they host no replica, and own the weights. Without any, workers do
   Index replicas = 1;
   Index threads = 1;
   std::vector<Range> hosted;               ///< by rank: its replicas
@@ -34,13 +36,14 @@ struct Plan {
   Index gradient_size = 0;                 ///< scalars in a gradient arena
   Index loss_place = 0;                    ///< where in it the loss is
 
+  Index workers() const { return world - servers; }
   /// What `rank` owns of the arena of weights, in order.
   std::vector<Range> owned(Index rank) const;
   /// The replicas of `rank` that its thread `thread` runs.
   Range thread_replicas(Index rank, Index thread) const;
 };
 
-/// Errors: ConfigError if a rank would have no replica, or a rank more threads than replicas.
+/// Errors: ConfigError if a worker would have no replica, or more threads than replicas.
 Plan make_plan(const DistOptions& options, const Layout& layout, const PlanRequest& request);
 
 }  // namespace lockstep

@@ -89,10 +89,15 @@ struct StrategyEntry {
   std::string elsewhere;  ///< what others call it
   std::string choose;     ///< when to choose it
   Promises promises;
+  bool has_servers = false;               ///< some ranks own the weights and host no replica
+  std::vector<std::string> options = {};  ///< keys that it reads beside those that all read
   std::function<std::unique_ptr<Strategy>(const StrategyContext&)> make;
 };
 
 /// Every strategy there is. One more: one file in dist/strategies and one line in its list.
 std::span<const StrategyEntry> strategy_catalog();
+
+/// The ranks that are servers with these options.
+Index count_servers(const DistOptions& options);
 
 }  // namespace lockstep

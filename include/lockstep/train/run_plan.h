@@ -28,6 +28,7 @@ struct RunPlanRequest {
   Index optimizer_slots = 0;
   Index evaluation_rows = 0;  ///< of the validation and the test set together
   Index evaluation_batch = 1;
+  bool recomputes_moments = false;  ///< before evaluations (eval.precise_bn)
   Index world = 1;
 };
 

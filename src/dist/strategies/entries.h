@@ -8,5 +8,6 @@ namespace lockstep {
 StrategyEntry allreduce_entry();
 StrategyEntry zero1_entry();
 StrategyEntry central_storage_entry();
+StrategyEntry parameter_server_entry();
 
 }  // namespace lockstep

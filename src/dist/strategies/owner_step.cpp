@@ -1,0 +1,80 @@
+#include "owner_step.h"
+
+#include "agree_on_sums.h"
+#include "lockstep/base/timer.h"
+#include "lockstep/dist/reducer.h"
+
+namespace lockstep {
+namespace {
+
+class OwnerStep final : public SynchronousStrategy {
+ public:
+  explicit OwnerStep(const StrategyContext& context)
+      : comm_(context.comm),
+        plan_(context.plan),
+        reducer_(make_owner_reducer(comm_, plan_, context.options.reduction, Delivery::kToOwners)),
+        weights_(context.layout.size),
+        update_(context.layout, context.optimizer, context.rules, plan_.owned(comm_.rank()),
+                [this](std::span<double> sums) { comm_.all_reduce_sum(as_buffer(sums)); }) {
+    const Range first = plan_.slices.front()[static_cast<std::size_t>(comm_.rank())];
+    owns_loss_ = first.contains(plan_.loss_place);
+    for (const std::vector<Range>& bucket : plan_.slices) {
+      for (const Range slice : bucket) {
+        weight_slices_.push_back(intersect(slice, {0, weights_.size()}));
+      }
+    }
+  }
+
+  std::span<Scalar> weights(Index) override { return weights_.span(); }
+  std::span<const Scalar> settle() override { return weights_.span(); }
+  void start() override { comm_.broadcast(as_buffer(weights_.span()), 0); }
+
+  void begin_step(std::span<const Index> samples) override { reducer_->begin_step(samples); }
+  void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {
+    reducer_->bucket_ready(bucket, partial);
+  }
+  void progress() override { reducer_->progress(); }
+  void finish_exchange() override { gradient_ = reducer_->finish(); }
+
+  StepOutcome update(const UpdateRequest& request) override {
+    const std::span<Scalar> gradient = part(gradient_, {0, weights_.size()});
+    const bool good = update_.prepare(gradient, request);
+    const double loss =
+        owns_loss_ ? static_cast<double>(gradient_[static_cast<std::size_t>(plan_.loss_place)]) : 0.0;
+    StepOutcome outcome = agree_on_sums(comm_, good, loss, request.samples);
+    if (!outcome.applied) return outcome;
+    update_.step(weights_.span(), gradient, request);
+    const Stopwatch gathering;
+    gather_weights();
+    outcome.exchange_seconds += gathering.seconds();
+    return outcome;
+  }
+
+ private:
+  void gather_weights() {
+    const auto world = static_cast<std::size_t>(comm_.size());
+    std::vector<std::unique_ptr<Request>> requests;
+    for (std::size_t bucket = 0; bucket < plan_.slices.size(); ++bucket) {
+      const std::span<const Range> parts = std::span(weight_slices_).subspan(bucket * world, world);
+      requests.push_back(comm_.start_all_gather(as_buffer(weights_.span()), parts));
+    }
+    for (const auto& request : requests) request->wait();
+  }
+
+  Communicator& comm_;
+  const Plan& plan_;
+  std::unique_ptr<Reducer> reducer_;
+  AlignedBuffer<Scalar> weights_;
+  ParameterUpdate update_;
+  std::vector<Range> weight_slices_;  // by bucket, then rank
+  bool owns_loss_ = false;
+  std::span<Scalar> gradient_;
+};
+
+}  // namespace
+
+std::unique_ptr<SynchronousStrategy> make_owner_step(const StrategyContext& context) {
+  return std::make_unique<OwnerStep>(context);
+}
+
+}  // namespace lockstep

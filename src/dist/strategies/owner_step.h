@@ -1,0 +1,13 @@
+// Each range of the arena has one owner (Plan::slices): it gets the summed gradient of that range only, keeps
+// the optimizer state of it only, takes the step there, and gives the new weights to all.
+#pragma once
+
+#include <memory>
+
+#include "lockstep/dist/strategy.h"
+
+namespace lockstep {
+
+std::unique_ptr<SynchronousStrategy> make_owner_step(const StrategyContext& context);
+
+}  // namespace lockstep
