@@ -37,7 +37,7 @@ Run::Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan)
     : comm_(comm),
       experiment_(experiment),
       plan_(plan),
-      schedule_(experiment.config.schedule, plan.whole_run(), plan.sampling.global_batch),
+      schedule_(experiment.config.schedule, plan.whole_run(), plan.step_batch),
       sampler_(make_sampler(plan.sampling)),
       team_(static_cast<int>(plan.dist.threads)),
       strategy_(find_entry(strategy_catalog(), "strategy", experiment.config.distribute.strategy)
@@ -50,7 +50,11 @@ Run::Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan)
                            .gradient_arenas =
                                arenas_needed(plan.dist, comm.rank(), experiment.config.distribute.reduction,
                                              !experiment.model->meetings(plan.dist.replicas).empty()),
-                           .ranks_per_node = experiment.config.debug.ranks_per_node})),
+                           .ranks_per_node = experiment.config.debug.ranks_per_node,
+                           .server_mbit = experiment.config.debug.server_mbit,
+                           .record_to = experiment.config.distribute.record
+                                            ? std::filesystem::path(experiment.config.run.dir)
+                                            : std::filesystem::path()})),
       states_(comm, plan.dist, *experiment.model) {}
 
 void Run::initialise_weights() {
@@ -104,7 +108,7 @@ std::unique_ptr<Loader> Run::make_loader(Index steps) const {
 
 TrainingResult Run::train(Observer& observer) {
   const Config& config = experiment_.config;
-  const std::unique_ptr<Loader> loader = make_loader(plan_.steps);
+  const std::unique_ptr<Loader> loader = make_loader(plan_.batches());
   Trainer trainer({.comm = comm_,
                    .plan = plan_,
                    .model = *experiment_.model,

@@ -43,6 +43,9 @@ class RunOutput final : public Observer {
     metrics_.on_evaluation(metrics);
     line_.on_evaluation(metrics);
   }
+  void on_workers(const WorkersReport& report, const Progress& progress) override {
+    metrics_.on_workers(report, progress);
+  }
 
  private:
   MetricsFile metrics_;
@@ -93,7 +96,26 @@ void write_summary(const RunDirectory& directory, const TrainingResult& result) 
                               {"time", nlohmann::ordered_json::parse(to_json(result.time))}};
   if (result.last_evaluation)
     json["evaluation"] = nlohmann::ordered_json::parse(to_json(*result.last_evaluation));
+  if (result.workers) json["asynchrony"] = nlohmann::ordered_json::parse(to_json(*result.workers));
   write_file_atomically(directory.summary(), json.dump(2) + "\n");
+}
+
+// One line for each worker, and how unevenly their samples count.
+void report_workers(const WorkersReport& report, const Progress& progress) {
+  spdlog::info("staleness: mean {:.2f}, 95th percentile {}", report.mean_staleness(),
+               report.staleness_percentile(0.95));
+  const double fair = static_cast<double>(progress.samples) / static_cast<double>(report.workers.size());
+  for (std::size_t rank = 0; rank < report.workers.size(); ++rank) {
+    const WorkerRecord& worker = report.workers[rank];
+    std::string dropped;
+    if (worker.dropped > 0) {
+      dropped = fmt::format(", {} dropped with {} samples", with_commas(worker.dropped),
+                            with_commas(worker.dropped_samples));
+    }
+    spdlog::info("worker {}: {} gradients with {} samples{}: {:.2f} times an even share", rank,
+                 with_commas(worker.steps), with_commas(worker.samples), dropped,
+                 static_cast<double>(worker.samples) / fair);
+  }
 }
 
 void report_result(const RunDirectory& directory, const TrainingResult& result) {
@@ -112,6 +134,7 @@ void report_result(const RunDirectory& directory, const TrainingResult& result) 
       human_seconds(result.seconds), with_commas(static_cast<Index>(result.samples_per_second)),
       100 * result.time.data, 100 * result.time.compute, 100 * result.time.communication,
       100 * result.time.waiting);
+  if (result.workers) report_workers(*result.workers, result.progress);
   spdlog::info(
       "written: {} with config.toml, plan.txt, log.txt, metrics.jsonl, summary.json, model.safetensors",
       directory.root.string());

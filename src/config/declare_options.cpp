@@ -207,6 +207,25 @@ void declare_distribute(OptionList& list, DistOptions& distribute, const KnownNa
   list.option("distribute.mode", distribute.mode,
               "When the servers take a step: sync, with the gradients of all workers; async, with each "
               "gradient as it arrives; bounded, the same, but no worker is far ahead of the slowest");
+  list.option(
+      "distribute.staleness", distribute.staleness,
+      "Gradients that a worker may be ahead of the slowest with mode 'bounded'; further ahead it waits",
+      between(0, 1e6));
+  list.option("distribute.backup_workers", distribute.backup_workers,
+              "Workers whose gradients a step of mode 'sync' does not wait for: the last to arrive are "
+              "dropped, and counted",
+              between(0, kMostReplicas));
+  list.option("distribute.staleness_lr", distribute.staleness_lr,
+              "Divide the learning rate of a gradient by its staleness: the steps that others took since its "
+              "weights were pulled");
+  list.option("distribute.record", distribute.record,
+              "Write down the order in which servers hear from workers, into arrivals.*.txt in run.dir");
+  list.option("distribute.replay", distribute.replay,
+              "Directory with the arrivals.*.txt of a recorded run, to be repeated bit for bit")
+      .if_not_given = "as they arrive";
+  list.option("distribute.timeout_seconds", distribute.timeout_seconds,
+              "Seconds without a sign of life from a worker or server after which the run ends with its name",
+              above_up_to(0, 1e6));
 }
 
 void declare_debug(OptionList& list, DebugOptions& debug) {
@@ -221,6 +240,10 @@ void declare_debug(OptionList& list, DebugOptions& debug) {
           "Takes each node for several of so many ranks, to test on one machine what happens between nodes",
           at_least(1))
       .if_not_given = "nodes as they are";
+  list.option("debug.server_mbit", debug.server_mbit,
+              "Parameter servers behave as on a link of so many Mbit/s each, where workers step alone; 0 "
+              "is off",
+              at_least(0));
   list.option("debug.delay_ms", debug.delay_ms, "Milliseconds that it sleeps in each step", at_least(0));
 }
 

@@ -6,10 +6,11 @@
 
 namespace lockstep {
 
-BlockGrid::BlockGrid(const Layout& layout) {
+BlockGrid::BlockGrid(const Layout& layout, Grain grain) {
   for (const ParamInfo& param : layout.params) {
     const Index first = count();
-    for (Index begin = param.range.begin; begin < param.range.end; begin += kSquareBlock) {
+    const Index stride = grain == Grain::kBlock ? kSquareBlock : param.range.size();
+    for (Index begin = param.range.begin; begin < param.range.end; begin += stride) {
       begins_.push_back(begin);
     }
     params_.push_back({first, count()});

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/dist/asynchronous.h"
 
 namespace lockstep {
 
@@ -14,6 +15,53 @@ std::span<const Refusal> refusals() {
               "a server hosts no replica, so nobody would train: start more ranks, or lower "
               "distribute.servers",
               [](const Combination& c) { return c.workers() < 1; }},
+      Refusal{"ordered reduction with workers that step alone (mode async or bounded, or backup workers)",
+              "gradients count in the order in which they arrive, so there is no fixed order of the sum: set "
+              "distribute.reduction = \"native\", or distribute.mode = \"sync\" without backup workers",
+              [](const Combination& c) {
+                return steps_alone(c.distribute) && c.distribute.reduction == Reduction::kOrdered;
+              }},
+      Refusal{"batch norm over several replicas with workers that step alone",
+              "replicas would have to meet in every layer, but they are never at the same step: set "
+              "model.batch_norm to local or averaged, or distribute.mode = \"sync\" without backup workers",
+              [](const Combination& c) { return steps_alone(c.distribute) && c.normalises_over_replicas; }},
+      Refusal{"backup workers with mode async or bounded",
+              "there no step waits for anybody: remove distribute.backup_workers, or set distribute.mode = "
+              "\"sync\"",
+              [](const Combination& c) {
+                return steps_alone(c.distribute) && c.distribute.backup_workers > 0 &&
+                       c.distribute.mode != ServerMode::kSync;
+              }},
+      Refusal{"as many backup workers as workers, or more",
+              "a step would take nobody's gradient: lower distribute.backup_workers, or start more ranks",
+              [](const Combination& c) {
+                return steps_alone(c.distribute) && c.distribute.backup_workers >= c.workers();
+              }},
+      Refusal{
+          "workers that step alone with different numbers of replicas",
+          "each of their gradients makes a step, and steps are to be of one size: make train.replicas a "
+          "multiple of the workers",
+          [](const Combination& c) { return steps_alone(c.distribute) && c.replicas % c.workers() != 0; }},
+      Refusal{
+          "workers that step alone with a global batch that does not divide by the replicas",
+          "each of their gradients makes a step, and steps are to be of one size: make train.global_batch "
+          "a multiple of train.replicas",
+          [](const Combination& c) {
+            return steps_alone(c.distribute) && c.replicas > 0 && c.batch % c.replicas != 0;
+          }},
+      Refusal{
+          "a learning rate by staleness with mode sync",
+          "no gradient of a step is stale there: remove distribute.staleness_lr, or set distribute.mode to "
+          "async or bounded",
+          [](const Combination& c) {
+            return c.servers > 0 && c.distribute.staleness_lr && c.distribute.mode == ServerMode::kSync;
+          }},
+      Refusal{"recording or replaying arrivals with mode sync and no backup workers",
+              "the order of arrivals changes nothing there: remove distribute.record and distribute.replay",
+              [](const Combination& c) {
+                return c.servers > 0 && !steps_alone(c.distribute) &&
+                       (c.distribute.record || !c.distribute.replay.empty());
+              }},
   };
   return kRows;
 }

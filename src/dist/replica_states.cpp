@@ -30,6 +30,7 @@ ReplicaStates::ReplicaStates(Communicator& comm, const Plan& plan, const Model& 
       model_(model),
       hosted_(plan.hosted[static_cast<std::size_t>(comm.rank())]),
       settled_(model.state_layout().size),
+      adopted_(model.state_layout().size),
       place_of_(model.nodes().size(), -1),
       scope_sums_(comm, plan, moment_scopes(model, plan.replicas)) {
   for (Index i = 0; i < hosted_.size(); ++i) states_.emplace_back(model.state_layout().size);
@@ -51,7 +52,7 @@ std::span<double> ReplicaStates::row(Index replica) {
 
 void ReplicaStates::start() {
   settle();
-  for (AlignedBuffer<Scalar>& state : states_) std::ranges::copy(settled_.span(), state.data());
+  adopt(0);
 }
 
 std::span<const Scalar> ReplicaStates::settle() {
@@ -74,12 +75,33 @@ void ReplicaStates::add(Index replica, Index node, std::span<const double> sums)
 void ReplicaStates::update(BatchStatistics::Update update) {
   scope_sums_.combine(sums_);
   for (Index replica = hosted_.begin; replica < hosted_.end; ++replica) {
-    for (const Place& place : places_) {
-      model_.node(place.node)
-          .layer->statistics()
-          ->update_state(part(row(replica), place.columns), update, of(replica));
-    }
+    update_state(row(replica), of(replica), update, of(replica));
   }
+}
+
+void ReplicaStates::update_state(std::span<const double> sums, std::span<const Scalar> around,
+                                 BatchStatistics::Update update, std::span<Scalar> state) {
+  for (const Place& place : places_) {
+    model_.node(place.node)
+        .layer->statistics()
+        ->update_state(part(sums, place.columns), around, update, state);
+  }
+}
+
+std::vector<double> ReplicaStates::sums() const {
+  std::vector<double> total(static_cast<std::size_t>(scope_sums_.columns()), 0.0);
+  for (std::size_t i = 0; i < sums_.size(); ++i) total[i % total.size()] += sums_[i];
+  return total;
+}
+
+void ReplicaStates::move_settled(std::span<const double> sums, BatchStatistics::Update update) {
+  update_state(sums, adopted_.span(), update, settled_.span());
+}
+
+void ReplicaStates::adopt(int root) {
+  comm_.broadcast(as_buffer(settled_.span()), root);
+  std::ranges::copy(settled_.span(), adopted_.data());
+  for (AlignedBuffer<Scalar>& state : states_) std::ranges::copy(settled_.span(), state.data());
 }
 
 }  // namespace lockstep

@@ -18,16 +18,18 @@ double sum_of(std::span<const double> blocks) {
 ParameterUpdate::ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules,
                                  std::span<const Range> owned, ShareSums share)
     : layout_(layout), optimizer_(optimizer), rules_(rules), share_(std::move(share)), grid_(layout) {
-  Index place = 0;
   for (const Range range : owned) {
     for (std::size_t param = 0; param < layout.params.size(); ++param) {
       const Range mine = intersect(range, layout.params[param].range);
       if (mine.empty()) continue;
-      pieces_.push_back({param, mine, {place, place + mine.size()}, grid_.inside(mine).begin});
-      place = round_up(place + mine.size(), kAlignment);
+      pieces_.push_back({param, mine, {slot_size_, slot_size_ + mine.size()}, grid_.inside(mine).begin});
+      slot_size_ = round_up(slot_size_ + mine.size(), kAlignment);
     }
   }
-  for (int slot = 0; slot < optimizer.slots(); ++slot) slots_.emplace_back(place);
+}
+
+void ParameterUpdate::make_slots() {
+  while (std::ssize(slots_) < optimizer_.slots()) slots_.emplace_back(slot_size_);
 }
 
 ParameterUpdate::ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules)
@@ -44,6 +46,7 @@ bool ParameterUpdate::prepare(std::span<Scalar> gradient_sum, const UpdateReques
 
 void ParameterUpdate::step(std::span<Scalar> weights, std::span<Scalar> gradient,
                            const UpdateRequest& request) {
+  make_slots();
   clip(gradient);
   for (const Piece& piece : pieces_) {
     std::vector<std::span<Scalar>> slots;

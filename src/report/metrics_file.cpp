@@ -26,6 +26,22 @@ void add_progress(Json& json, const Progress& progress) {
   json["samples_seen"] = progress.samples;
 }
 
+Json workers_json(const WorkersReport& report) {
+  Json workers = Json::array();
+  for (const WorkerRecord& worker : report.workers) {
+    workers.push_back({{"computed", worker.computed},
+                       {"steps", worker.steps},
+                       {"samples", worker.samples},
+                       {"dropped", worker.dropped},
+                       {"dropped_samples", worker.dropped_samples},
+                       {"most_ahead", worker.most_ahead},
+                       {"staleness", worker.staleness}});
+  }
+  return {{"mean_staleness", report.mean_staleness()},
+          {"staleness_95", report.staleness_percentile(0.95)},
+          {"workers", workers}};
+}
+
 Json confusion_json(const EvalMetrics& metrics) {
   Json rows = Json::array();
   const auto classes = static_cast<std::size_t>(metrics.classes);
@@ -75,6 +91,17 @@ void MetricsFile::on_train_metrics(const TrainMetrics& metrics) {
 
 void MetricsFile::on_evaluation(const EvalMetrics& metrics) {
   write(to_json(metrics));
+}
+
+void MetricsFile::on_workers(const WorkersReport& report, const Progress& progress) {
+  Json json{{"kind", "workers"}};
+  add_progress(json, progress);
+  json.update(workers_json(report));
+  write(json.dump());
+}
+
+std::string to_json(const WorkersReport& report) {
+  return workers_json(report).dump();
 }
 
 std::string to_json(const EvalMetrics& metrics) {

@@ -31,7 +31,7 @@ std::string per_replica(const RunPlan& plan) {
 }
 
 std::string steps_per_epoch(const RunPlan& plan) {
-  const std::string steps = with_commas(plan.epoch.steps);
+  const std::string steps = with_commas(plan.steps_per_epoch);
   if (plan.epoch.positions % plan.sampling.global_batch == 0) return steps;
   if (plan.sampling.tail == Tail::kDrop) {
     return fmt::format("{} (rounded down, {} dropped)", steps,

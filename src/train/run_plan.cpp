@@ -9,6 +9,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
+#include "lockstep/dist/asynchronous.h"
 #include "lockstep/dist/local_gradients.h"
 #include "lockstep/dist/refusals.h"
 #include "lockstep/dist/strategy.h"
@@ -24,25 +25,25 @@ Index global_batch(const TrainOptions& train, Index replicas) {
 }
 
 // Steps until `samples` are used: whole epochs, and then steps of the next one.
-Index steps_for_samples(const EpochPlan& epoch, Index batch, Index samples) {
-  const Index whole = samples / epoch.samples;
-  const Index rest = samples % epoch.samples;
-  return whole * epoch.steps + (rest + batch - 1) / batch;
+Index steps_for_samples(const RunPlan& plan, Index samples) {
+  const Index whole = samples / plan.epoch.samples;
+  const Index rest = samples % plan.epoch.samples;
+  return whole * plan.steps_per_epoch + (rest + plan.step_batch - 1) / plan.step_batch;
 }
 
-Index run_steps(const TrainOptions& train, const EpochPlan& epoch, Index batch) {
+Index run_steps(const TrainOptions& train, const RunPlan& plan) {
   // Beyond this, counts of samples would no longer be exact.
   constexpr double kMostSamples = 1e17;
-  const auto per_epoch = static_cast<double>(epoch.steps);
-  const double steps = train.steps > 0 ? static_cast<double>(train.steps)
-                       : train.samples > 0
-                           ? static_cast<double>(steps_for_samples(epoch, batch, train.samples))
-                           : std::ceil(train.epochs * per_epoch - 1e-9);
-  if (steps * static_cast<double>(batch) > kMostSamples) {
+  const auto per_epoch = static_cast<double>(plan.steps_per_epoch);
+  const auto batch = static_cast<double>(plan.step_batch);
+  const double steps = train.steps > 0     ? static_cast<double>(train.steps)
+                       : train.samples > 0 ? static_cast<double>(steps_for_samples(plan, train.samples))
+                                           : std::ceil(train.epochs * per_epoch - 1e-9);
+  if (steps * batch > kMostSamples) {
     throw ConfigError(
         fmt::format("the run would take {:.3g} samples, expected at most {:.0e}; shorten train.epochs, "
                     "train.steps or train.samples",
-                    steps * static_cast<double>(batch), kMostSamples));
+                    steps * batch, kMostSamples));
   }
   return std::max<Index>(1, static_cast<Index>(steps));
 }
@@ -105,6 +106,7 @@ void refuse_combinations(const RunPlanRequest& request, Index servers) {
                           .world = request.world,
                           .servers = servers,
                           .replicas = request.train.replicas,
+                          .batch = request.train.global_batch,
                           .recomputes_moments = request.recomputes_moments};
   for (const ModelNode& node : request.model.nodes()) {
     const BatchStatistics* statistics = node.layer->statistics();
@@ -161,11 +163,11 @@ MemoryPlan plan_memory(const RunPlanRequest& request, const RunPlan& plan) {
 }  // namespace
 
 Progress RunPlan::before(Index step) const {
-  const Index whole = step / epoch.steps;
-  const Index within = std::min(step % epoch.steps * sampling.global_batch, epoch.samples);
+  const Index whole = step / steps_per_epoch;
+  const Index within = std::min(step % steps_per_epoch * step_batch, epoch.samples);
   return {.steps = step,
           .samples = whole * epoch.samples + within,
-          .epochs = static_cast<double>(step) / static_cast<double>(epoch.steps)};
+          .epochs = static_cast<double>(step) / static_cast<double>(steps_per_epoch)};
 }
 
 RunPlan make_run_plan(const RunPlanRequest& request) {
@@ -186,13 +188,18 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
                    .seed = request.seed};
   check_sampling(plan.sampling);
   plan.epoch = plan_epoch(plan.sampling);
-  plan.steps = run_steps(train, plan.epoch, plan.sampling.global_batch);
+  plan.alone = steps_alone(request.distribute);
+  // Each worker's gradient is a step of its own; with backup workers a step is still made of several.
+  const Index steps_per_batch = plan.alone && request.distribute.mode != ServerMode::kSync ? workers : 1;
+  plan.step_batch = plan.sampling.global_batch / steps_per_batch;
+  plan.steps_per_epoch = plan.epoch.steps * steps_per_batch;
+  plan.steps = run_steps(train, plan);
   const Progress end = plan.before(plan.steps);
   plan.samples = end.samples;
   plan.epochs = end.epochs;
   plan.times_each_seen = static_cast<double>(plan.samples) / static_cast<double>(request.rows);
 
-  const Schedule schedule(request.schedule, end, plan.sampling.global_batch);
+  const Schedule schedule(request.schedule, end, plan.step_batch);
   plan.lr_start = schedule.lr(plan.before(0));
   plan.lr_peak = peak_lr(schedule, plan);
   plan.lr_end = schedule.lr(plan.before(plan.steps - 1));

@@ -1,13 +1,6 @@
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <thread>
 
-#include "lockstep/base/errors.h"
 #include "lockstep/base/timer.h"
-#include "lockstep/comm/agree.h"
 #include "lockstep/dist/ordered_sums.h"
 #include "lockstep/train/gradient_step.h"
 #include "lockstep/train/pace.h"
@@ -55,14 +48,13 @@ class SynchronousPace final : public Pace {
     context_.states.update(BatchStatistics::Update::kReplace);
   }
 
+  Progress progress() const override { return context_.plan.before(steps_done_); }
   double seconds() const override { return train_seconds_; }
   TimeShares take_shares() override { return run_clock_.take_shares(context_.comm); }
 
  private:
   void run_step(Index step);
   void log_metrics(Index steps_done);
-  void force_faults(Index step) const;
-  [[noreturn]] void stop_on_bad_number(const StepBatch& batch, Index step, double loss);
 
   TrainingContext context_;
   SynchronousStrategy& strategy_;
@@ -81,7 +73,7 @@ void SynchronousPace::run_step(Index step) {
   Stopwatch whole;
   const StepBatch& batch = context_.loader.next();
   const double data_seconds = whole.seconds();
-  force_faults(step);
+  force_faults(context_.debug, context_.comm.rank(), step);
 
   for (std::size_t replica = 0; replica < samples_.size(); ++replica) {
     samples_[replica] = context_.sampler.count(step, static_cast<Index>(replica));
@@ -97,7 +89,9 @@ void SynchronousPace::run_step(Index step) {
                                                 .samples = context_.sampler.step_samples(step),
                                                 .lr = context_.schedule.lr(context_.plan.before(step))});
   exchange.exchange += outcome.exchange_seconds;
-  if (!outcome.applied) stop_on_bad_number(batch, step, outcome.mean_loss);
+  if (!outcome.applied) {
+    stop_on_bad_number(context_.comm, gradients_.find_bad_number(batch), step, outcome.mean_loss);
+  }
   const Stopwatch moving;
   context_.states.update(BatchStatistics::Update::kMove);
   exchange.exchange += moving.seconds();
@@ -129,32 +123,6 @@ void SynchronousPace::log_metrics(Index steps_done) {
   logged_samples_ = metrics.progress.samples;
   logged_seconds_ = train_seconds_;
   if (context_.comm.rank() == 0) context_.observer.on_train_metrics(metrics);
-}
-
-void SynchronousPace::force_faults(Index step) const {
-  const DebugOptions& debug = context_.debug;
-  if (debug.delay_rank == context_.comm.rank())
-    std::this_thread::sleep_for(std::chrono::milliseconds(debug.delay_ms));
-  if (debug.fail_rank == context_.comm.rank() && debug.fail_step == step) {
-    throw std::runtime_error(
-        fmt::format("debug.fail_rank {} fails at step {} as asked", debug.fail_rank, step));
-  }
-}
-
-void SynchronousPace::stop_on_bad_number(const StepBatch& batch, Index step, double loss) {
-  const BadNumber here = gradients_.find_bad_number(batch);
-  std::vector<Index> places(static_cast<std::size_t>(context_.comm.size()));
-  context_.comm.all_gather(as_buffer(std::span<const Index>(&here.place, 1)), as_buffer(std::span(places)));
-  const std::vector<std::string> texts = gather_texts(context_.comm, here.text);
-  const auto first = std::ranges::min_element(places);
-  const std::string& found = texts[static_cast<std::size_t>(first - places.begin())];
-  const std::string where = found.empty() ? "the sum of the gradients is not finite or overflows" : found;
-  throw AgreedError(
-      fmt::format(
-          "step {}: the loss is {} and training stops: {}. The weights are those after {} good step{}. Lower "
-          "train.lr, add train.warmup, or clip with train.clip_norm",
-          step + 1, std::isnan(loss) ? std::abs(loss) : loss, where, step, step == 1 ? "" : "s"),
-      kExitTraining);
 }
 
 }  // namespace

@@ -10,6 +10,9 @@ namespace lockstep {
 namespace {
 
 std::unique_ptr<Pace> make_pace(const TrainingContext& context) {
+  if (auto* alone = dynamic_cast<AsynchronousStrategy*>(&context.strategy)) {
+    return make_asynchronous_pace(context, *alone);
+  }
   return make_synchronous_pace(context, dynamic_cast<SynchronousStrategy&>(context.strategy));
 }
 
@@ -25,24 +28,25 @@ TrainingResult Trainer::run() {
   for (Index done = next_stop(0); done < steps; done = next_stop(done)) {
     pace_->advance(done);
     recompute_moments();
-    evaluate(*during, done);
+    evaluate(*during);
   }
   pace_->advance(steps);
   recompute_moments();
-  if (context_.validation != nullptr) evaluate(*context_.validation, steps);
-  if (context_.test != nullptr) evaluate(*context_.test, steps);
+  if (context_.validation != nullptr) evaluate(*context_.validation);
+  if (context_.test != nullptr) evaluate(*context_.test);
   if (last_evaluation_ && !std::isfinite(last_evaluation_->loss)) {
     throw AgreedError(
         "training is complete, but the model gives a loss that is not finite in evaluation: look at the "
         "evaluation data, and at the scale of what goes into batch norm",
         kExitTraining);
   }
-  const Progress progress = context_.plan.before(steps);
+  const Progress progress = pace_->progress();
   return {.progress = progress,
           .seconds = pace_->seconds(),
           .samples_per_second = static_cast<double>(progress.samples) / pace_->seconds(),
           .time = pace_->take_shares(),
-          .last_evaluation = last_evaluation_};
+          .last_evaluation = last_evaluation_,
+          .workers = pace_->workers()};
 }
 
 Index Trainer::evaluations_due(Index steps_done) const {
@@ -59,9 +63,9 @@ Index Trainer::next_stop(Index steps_done) const {
   return stop;
 }
 
-void Trainer::evaluate(Evaluation& evaluation, Index steps_done) {
+void Trainer::evaluate(Evaluation& evaluation) {
   last_evaluation_ = evaluation.run({context_.strategy.settle(), context_.states.settle()});
-  last_evaluation_->progress = context_.plan.before(steps_done);
+  last_evaluation_->progress = pace_->progress();
   if (context_.comm.rank() == 0) context_.observer.on_evaluation(*last_evaluation_);
 }
 

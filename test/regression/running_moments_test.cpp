@@ -69,7 +69,7 @@ class Experiment {
           value = static_cast<Scalar>(kMean + kDeviation * static_cast<double>(random.normal()));
         const ConstMatrix x(values.data(), kBatch, 1);
         layer.forward_sums(x, state[0].span(), sums);
-        layer.update_state(sums, BatchStatistics::Update::kMove, state[0].span());  // (a)
+        layer.update_state(sums, state[0].span(), BatchStatistics::Update::kMove, state[0].span());  // (a)
         sum_moments(x, zero.span().first(1), sums);
         const Moments own = moments_of(sums, zero.span().first(1));
         const double unbiased = own.variance[0] * kBatch / (kBatch - 1);
@@ -81,7 +81,7 @@ class Experiment {
       }
       averaged_mean += kMomentum * (mean - averaged_mean);  // (b)
       averaged_variance += kMomentum * (variance - averaged_variance);
-      layer.update_state(together, BatchStatistics::Update::kMove, state[1].span());  // (c)
+      layer.update_state(together, state[1].span(), BatchStatistics::Update::kMove, state[1].span());  // (c)
     }
     add(each_, state[0].data()[mean_at], state[0].data()[variance_at]);
     add(averaged_, averaged_mean, averaged_variance);

@@ -102,7 +102,9 @@ std::vector<Scalar> sample(const Shape& input, Index i) {
 OneStepResult run_one_step(Communicator& comm, const OneStep& step) {
   const Model model(step.model, step.input);
   const auto replicas = static_cast<Index>(step.rows.size());
-  const Plan plan = make_plan({.bucket_kib = 0}, model.layout(),
+  DistOptions options;
+  options.bucket_kib = 0;
+  const Plan plan = make_plan(options, model.layout(),
                               {.world = comm.size(), .replicas = replicas, .threads = step.threads});
   const Range hosted = plan.hosted[static_cast<std::size_t>(comm.rank())];
   const Index samples = std::accumulate(step.rows.begin(), step.rows.end(), Index{0});

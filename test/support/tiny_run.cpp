@@ -15,6 +15,7 @@ class LossRecorder final : public Observer {
   void on_step(const Progress&, double loss) override { losses_.push_back(loss); }
   void on_train_metrics(const TrainMetrics&) override {}
   void on_evaluation(const EvalMetrics&) override {}
+  void on_workers(const WorkersReport&, const Progress&) override {}
 
  private:
   std::vector<double>& losses_;
@@ -59,7 +60,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                                       .target_columns = train->info().target_columns,
                                       .optimizer_slots = optimizer->slots(),
                                       .world = comm.size()});
-  const Schedule schedule(config.schedule, plan.whole_run(), plan.sampling.global_batch);
+  const Schedule schedule(config.schedule, plan.whole_run(), plan.step_batch);
   const auto sampler = make(plan.sampling);
   const Range replicas = plan.dist.hosted[static_cast<std::size_t>(comm.rank())];
   const auto records =
@@ -76,7 +77,10 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                  .rules = {config.optimizer.weight_decay, config.optimizer.clip_norm},
                  .gradient_arenas = arenas_needed(plan.dist, comm.rank(), config.distribute.reduction,
                                                   !model.meetings(plan.dist.replicas).empty()),
-                 .ranks_per_node = config.debug.ranks_per_node});
+                 .ranks_per_node = config.debug.ranks_per_node,
+                 .server_mbit = config.debug.server_mbit,
+                 .record_to = config.distribute.record ? std::filesystem::path(config.run.dir)
+                                                       : std::filesystem::path()});
   if (comm.rank() == 0) initialise({&model.layout(), strategy->weights(0)}, seed, config.model.init_std);
   ReplicaStates states(comm, plan.dist, model);
   if (replicas.contains(0)) initialise({&model.state_layout(), states.of(0)}, seed, config.model.init_std);
@@ -85,7 +89,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
         *records, train->info(), *sampler, normaliser,
         LoaderOptions{.replicas = replicas, .steps = {0, steps}, .prefetch = config.data.prefetch});
   };
-  const std::unique_ptr<Loader> loader = make_loader(plan.steps);
+  const std::unique_ptr<Loader> loader = make_loader(plan.batches());
   Evaluation evaluation({.comm = comm,
                          .model = model,
                          .loss = *loss,

@@ -52,7 +52,8 @@ class Reference {
     for (Index i = 0; i < static_cast<Index>(model_.nodes().size()); ++i) {
       const BatchStatistics* statistics = model_.node(i).layer->statistics();
       if (statistics == nullptr) continue;
-      statistics->update_state(workspace_.sums(i).forward, BatchStatistics::Update::kMove, state_.span());
+      statistics->update_state(workspace_.sums(i).forward, state_.span(), BatchStatistics::Update::kMove,
+                               state_.span());
     }
   }
 

@@ -8,9 +8,13 @@
 
 namespace lockstep {
 
+/// How large blocks are: kSquareBlock, or whole tensors for owners who need the norm of a tensor by
+/// themselves.
+enum class Grain { kBlock, kTensor };
+
 class BlockGrid {
  public:
-  explicit BlockGrid(const Layout& layout);
+  explicit BlockGrid(const Layout& layout, Grain grain = Grain::kBlock);
 
   Index count() const { return static_cast<Index>(begins_.size()); }
   /// Where a block begins in the arena.

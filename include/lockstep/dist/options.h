@@ -21,6 +21,12 @@ struct DistOptions {
   Index bucket_kib = 4096;
   Index servers = 1;
   ServerMode mode = ServerMode::kSync;
+  Index staleness = 4;
+  Index backup_workers = 0;
+  bool staleness_lr = false;
+  bool record = false;
+  std::string replay;
+  double timeout_seconds = 300;
 };
 
 }  // namespace lockstep

@@ -16,6 +16,7 @@ struct Combination {
   Index world = 1;                        ///< ranks
   Index servers = 0;                      ///< of them
   Index replicas = 0;                     ///< 0: as many as there are workers and threads
+  Index batch = 0;                        ///< global; 0: given by replica
   bool normalises_over_replicas = false;  ///< batch norm sync or group
   bool moments_of_all_replicas = false;   ///< batch norm averaged or sync
   bool recomputes_moments = false;        ///< eval.precise_bn

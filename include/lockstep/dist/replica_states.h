@@ -34,6 +34,16 @@ class ReplicaStates {
   /// begin_step(), or replaces them, over the replicas that its mode says.
   void update(BatchStatistics::Update update);
 
+  // Where workers step alone, there is one state, which servers keep.
+
+  /// *Local.* What was added since begin_step(), over all replicas hosted here.
+  std::vector<double> sums() const;
+  /// *Local.* Moves this rank's copy of the one state, or replaces its moments, by sums that a replica took
+  /// anywhere since the last adopt(): replicas keep what they got then.
+  void move_settled(std::span<const double> sums, BatchStatistics::Update update);
+  /// *Collective.* All replicas get the root's copy of the one state.
+  void adopt(int root);
+
  private:
   struct Place {
     Index node = 0;
@@ -42,12 +52,15 @@ class ReplicaStates {
 
   std::size_t local(Index replica) const { return static_cast<std::size_t>(replica - hosted_.begin); }
   std::span<double> row(Index replica);
+  void update_state(std::span<const double> sums, std::span<const Scalar> around,
+                    BatchStatistics::Update update, std::span<Scalar> state);
 
   Communicator& comm_;
   const Model& model_;
   Range hosted_;
   std::vector<AlignedBuffer<Scalar>> states_;
   AlignedBuffer<Scalar> settled_;
+  AlignedBuffer<Scalar> adopted_;
   std::vector<Place> places_;
   std::vector<Index> place_of_;  // by node; -1 for one without statistics
   ScopeSums scope_sums_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -26,8 +27,10 @@ struct StrategyContext {
   const Layout& layout;
   const Optimizer& optimizer;
   UpdateRules rules;
-  Index gradient_arenas = 1;  ///< that this rank takes, at most
-  Index ranks_per_node = 0;   ///< nodes are taken for so small; 0: as they are
+  Index gradient_arenas = 1;             ///< that this rank takes, at most
+  Index ranks_per_node = 0;              ///< nodes are taken for so small; 0: as they are
+  double server_mbit = 0;                ///< servers pretend a link of so many Mbit/s; 0: none
+  std::filesystem::path record_to = {};  ///< directory for recordings of arrivals; empty: none
 };
 
 /// How a step ended, the same on all ranks.

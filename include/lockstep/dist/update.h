@@ -37,7 +37,7 @@ using ShareSums = std::function<void(std::span<double>)>;
 class ParameterUpdate {
  public:
   /// `owned`: ranges of the arena, in order, each ending where a block begins (see BlockGrid) or a tensor
-  /// ends. Owns the optimizer's slots for them. References must outlive it.
+  /// ends. Owns the optimizer's slots for them, from the first step() on. References must outlive it.
   ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules,
                   std::span<const Range> owned, ShareSums share);
   /// For an owner of everything.
@@ -45,6 +45,9 @@ class ParameterUpdate {
 
   /// *Local.* Makes means of the sums in the owned ranges; false if one of them is not finite.
   bool prepare(std::span<Scalar> gradient_sum, const UpdateRequest& request) const;
+  /// After prepare(). *Collective* over the owners if there is clipping. step() does it too: this is for who
+  /// leaves the step to others.
+  void clip(std::span<Scalar> gradient);
   /// After prepare() was true for every owner: one step on the owned weights. The gradient is used up.
   /// *Collective* over the owners if clipping or the optimizer asks for norms.
   void step(std::span<Scalar> weights, std::span<Scalar> gradient, const UpdateRequest& request);
@@ -59,7 +62,7 @@ class ParameterUpdate {
   };
 
   void add_squares(std::span<const Scalar> arena, std::span<double> blocks) const;
-  void clip(std::span<Scalar> gradient);
+  void make_slots();
   void move_by_trust_ratio(std::span<Scalar> weights, std::span<const Scalar> direction, double lr);
 
   const Layout& layout_;
@@ -68,7 +71,8 @@ class ParameterUpdate {
   ShareSums share_;
   BlockGrid grid_;
   std::vector<Piece> pieces_;
-  std::vector<AlignedBuffer<Scalar>> slots_;
+  Index slot_size_ = 0;
+  std::vector<AlignedBuffer<Scalar>> slots_;  // empty before the first step
   std::vector<double> squares_;  // by block; of weights, then of directions, where both are needed
 };
 

@@ -17,6 +17,7 @@ class MetricsFile final : public Observer {
   void on_step(const Progress&, double) override {}
   void on_train_metrics(const TrainMetrics& metrics) override;
   void on_evaluation(const EvalMetrics& metrics) override;
+  void on_workers(const WorkersReport& report, const Progress& progress) override;
 
  private:
   void write(const std::string& line);
@@ -27,6 +28,8 @@ class MetricsFile final : public Observer {
 
 /// The evaluation as a JSON object: the same in metrics.jsonl, in summary.json and from `trainer eval`.
 std::string to_json(const EvalMetrics& metrics);
+/// What became of each worker's gradients, as a JSON object.
+std::string to_json(const WorkersReport& report);
 /// The shares as a JSON object.
 std::string to_json(const TimeShares& shares);
 

@@ -1,6 +1,7 @@
 // Who wants to know how training goes: metric files, the progress line, the summary. Called on rank 0 only.
 #pragma once
 
+#include "lockstep/dist/asynchronous.h"
 #include "lockstep/train/metrics.h"
 
 namespace lockstep {
@@ -13,6 +14,8 @@ class Observer {
   /// Every run.log_every steps and at the end.
   virtual void on_train_metrics(const TrainMetrics& metrics) = 0;
   virtual void on_evaluation(const EvalMetrics& metrics) = 0;
+  /// Before each evaluation and at the end, where workers step alone: since the run began.
+  virtual void on_workers(const WorkersReport& report, const Progress& progress) = 0;
 };
 
 /// Nobody: for the other ranks, and for tests.
@@ -21,6 +24,7 @@ class SilentObserver final : public Observer {
   void on_step(const Progress&, double) override {}
   void on_train_metrics(const TrainMetrics&) override {}
   void on_evaluation(const EvalMetrics&) override {}
+  void on_workers(const WorkersReport&, const Progress&) override {}
 };
 
 }  // namespace lockstep

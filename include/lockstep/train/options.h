@@ -47,6 +47,7 @@ struct DebugOptions {
   Index delay_rank = -1;
   Index delay_ms = 0;
   Index ranks_per_node = 0;
+  double server_mbit = 0;
 };
 
 }  // namespace lockstep

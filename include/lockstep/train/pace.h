@@ -4,6 +4,8 @@
 
 #include <memory>
 
+#include "lockstep/dist/asynchronous.h"
+#include "lockstep/train/gradient_step.h"
 #include "lockstep/train/metrics.h"
 #include "lockstep/train/training_context.h"
 
@@ -20,6 +22,10 @@ class Pace {
   /// they are (Wu & Johnson 2021, "Rethinking batch in BatchNorm", section 3.1): of many batches under the
   /// same weights, instead of a moving average over weights that were.
   virtual void recompute_moments(Index steps) = 0;
+  /// How far training has come; samples are those that were learned from.
+  virtual Progress progress() const = 0;
+  /// What became of each worker's gradients so far, where workers step alone.
+  virtual std::optional<WorkersReport> workers() const { return std::nullopt; }
   /// Of the steps so far.
   virtual double seconds() const = 0;
   /// *Collective.* Shares of the time so far, over all ranks.
@@ -27,5 +33,14 @@ class Pace {
 };
 
 std::unique_ptr<Pace> make_synchronous_pace(const TrainingContext& context, SynchronousStrategy& strategy);
+std::unique_ptr<Pace> make_asynchronous_pace(const TrainingContext& context, AsynchronousStrategy& strategy);
+
+// What both do.
+
+/// Waits, or fails, if debug options say so for this rank and step.
+void force_faults(const DebugOptions& debug, int rank, Index step);
+/// *Collective.* `step`: the one in which, on some rank, the loss or a gradient was not finite; `found`: what
+/// this rank knows of it. Throws the AgreedError (exit code 5).
+[[noreturn]] void stop_on_bad_number(Communicator& comm, const BadNumber& found, Index step, double loss);
 
 }  // namespace lockstep

@@ -47,6 +47,9 @@ struct RunPlan {
   Plan dist;
   SamplingOptions sampling;
   EpochPlan epoch;
+  bool alone = false;    ///< workers go at their own pace
+  Index step_batch = 0;  ///< samples of a step: the global batch, or one worker's part of it
+  Index steps_per_epoch = 0;
   Index steps = 0;             ///< of the whole run
   Index samples = 0;           ///< of the whole run
   double epochs = 0;           ///< of the whole run
@@ -63,6 +66,9 @@ struct RunPlan {
   Index model_file_bytes = 0;
   Index checkpoint_bytes = 0;  ///< weights and optimizer state
 
+  /// Batches that a rank may go through, at most. A worker alone may take every step, and skips batches in
+  /// which it has no samples.
+  Index batches() const { return alone ? 2 * steps + 1 : steps; }
   Progress whole_run() const { return {.steps = steps, .samples = samples, .epochs = epochs}; }
   /// Progress when `step` (from 0) begins.
   Progress before(Index step) const;

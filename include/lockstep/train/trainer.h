@@ -16,7 +16,8 @@ struct TrainingResult {
   double samples_per_second = 0;
   TimeShares time;
   std::optional<EvalMetrics>
-      last_evaluation;  ///< of the test set if there is one, else of the validation set
+      last_evaluation;                   ///< of the test set if there is one, else of the validation set
+  std::optional<WorkersReport> workers;  ///< where they step alone
 };
 
 class Trainer {
@@ -31,7 +32,7 @@ class Trainer {
   Index evaluations_due(Index steps_done) const;
   Index next_stop(Index steps_done) const;
   void recompute_moments();
-  void evaluate(Evaluation& evaluation, Index steps_done);
+  void evaluate(Evaluation& evaluation);
 
   TrainingContext context_;
   std::unique_ptr<Pace> pace_;

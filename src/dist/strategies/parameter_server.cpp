@@ -1,9 +1,23 @@
 // The last ranks are servers: they own the weights and host no replica. Workers push gradients and pull
 // weights (Li et al. 2014, "Scaling distributed machine learning with the parameter server").
+#include "asynchronous_servers.h"
 #include "entries.h"
 #include "owner_step.h"
 
 namespace lockstep {
+
+namespace {
+
+std::unique_ptr<Strategy> make(const StrategyContext& context) {
+  if (steps_alone(context.options)) return make_asynchronous_servers(context);
+  return make_owner_step(context);
+}
+
+}  // namespace
+
+bool steps_alone(const DistOptions& options) {
+  return count_servers(options) > 0 && (options.mode != ServerMode::kSync || options.backup_workers > 0);
+}
 
 StrategyEntry parameter_server_entry() {
   return {.name = "parameter_server",
@@ -16,8 +30,10 @@ StrategyEntry parameter_server_entry() {
               "steps cost",
           .promises = {.same_bits = true, .identical_replicas = true, .divides_optimizer_state = true},
           .has_servers = true,
-          .options = {"distribute.servers", "distribute.mode"},
-          .make = make_owner_step};
+          .options = {"distribute.servers", "distribute.mode", "distribute.staleness",
+                      "distribute.backup_workers", "distribute.staleness_lr", "distribute.record",
+                      "distribute.replay", "distribute.timeout_seconds"},
+          .make = make};
 }
 
 }  // namespace lockstep

@@ -121,10 +121,11 @@ class BatchNorm final : public Layer, public BatchStatistics {
   }
 
   // As PyTorch: the running variance follows the unbiased one. A single value has none, and counts as 0.
-  void update_state(std::span<const double> sums, Update update, std::span<Scalar> state) const override {
+  void update_state(std::span<const double> sums, std::span<const Scalar> around, Update update,
+                    std::span<Scalar> state) const override {
     const double count = sums[0];
     if (count == 0) return;
-    const Moments moments = batch_moments(sums, state);
+    const Moments moments = batch_moments(sums, around);
     const double share = update == Update::kReplace ? 1 : momentum_;
     const std::span<Scalar> mean = part(state, mean_);
     const std::span<Scalar> variance = part(state, variance_);

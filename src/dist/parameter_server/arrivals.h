@@ -1,0 +1,58 @@
+// The notes of workers in the order in which a server takes them: as they arrive, or as a recording says.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "messages.h"
+#include "patience.h"
+
+namespace lockstep {
+
+struct ArrivalOptions {
+  std::vector<int> peers;  ///< ranks that send notes
+  double timeout_seconds = 0;
+  std::filesystem::path record_to;  ///< file; empty: no recording
+  std::filesystem::path replay;     ///< file; empty: as they arrive
+};
+
+class Arrivals {
+ public:
+  /// Errors: DataError if the recording cannot be read or is of another number of peers.
+  Arrivals(Communicator& comm, const ArrivalOptions& options);
+
+  std::size_t peers() const { return options_.peers.size(); }
+  /// *Local.* Looks out for the peer's next note.
+  void expect(std::size_t peer);
+  /// *Blocking.* The next peer with a note; those who are not expected are not waited for. Errors: CommError
+  /// naming who is silent; DataError if the recording ends before the run.
+  std::size_t next();
+  const Note& note(std::size_t peer) const { return notes_[peer]; }
+  int rank(std::size_t peer) const { return options_.peers[peer]; }
+  /// Whoever is silent on purpose, since it waits for an answer, is not named.
+  void set_waiting(std::size_t peer, bool waiting) { waiting_[peer] = waiting; }
+  /// Writes the recording, as far as it goes. Errors: DataError.
+  void save() const;
+
+ private:
+  bool arrived(std::size_t peer) const { return requests_[peer] && requests_[peer]->test(); }
+  std::optional<std::size_t> find_arrival();
+  std::string silent() const;
+  void load();
+
+  Communicator& comm_;
+  ArrivalOptions options_;
+  Patience patience_;
+  std::vector<Note> notes_;
+  std::vector<std::unique_ptr<Request>> requests_;  // null: not expected
+  std::vector<bool> waiting_;
+  std::size_t turn_ = 0;         // so that no peer is served before the others for ever
+  std::vector<Index> recorded_;  // peers, in order
+  std::vector<Index> replayed_;
+  std::size_t replay_place_ = 0;
+};
+
+}  // namespace lockstep

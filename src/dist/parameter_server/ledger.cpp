@@ -1,0 +1,82 @@
+#include "ledger.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lockstep {
+
+Ledger::Ledger(Index workers) : counts_(static_cast<std::size_t>(workers * kColumns)) {}
+
+void Ledger::count_computed(std::size_t worker) {
+  ++at(worker, kComputed);
+}
+
+void Ledger::count_step(std::size_t worker, Index samples) {
+  ++at(worker, kSteps);
+  at(worker, kSamples) += samples;
+}
+
+void Ledger::count_drop(std::size_t worker, Index samples) {
+  ++at(worker, kDropped);
+  at(worker, kDroppedSamples) += samples;
+}
+
+void Ledger::count_staleness(std::size_t worker, Index staleness) {
+  ++at(worker, kStaleness + std::min(staleness, kMostStaleness));
+}
+
+void Ledger::count_ahead(std::size_t worker, Index ahead) {
+  at(worker, kAhead) = std::max(at(worker, kAhead), ahead);
+}
+
+std::vector<WorkerRecord> Ledger::gather(Communicator& comm) const {
+  std::vector<Index> all = counts_;
+  comm.all_reduce_sum(as_buffer(std::span(all)));
+  std::vector<WorkerRecord> records;
+  for (auto row = all.begin(); row != all.end(); row += kColumns) {
+    const auto histogram = row + kStaleness;
+    auto end = row + kColumns;
+    while (end != histogram && *(end - 1) == 0) --end;
+    records.push_back({.computed = row[kComputed],
+                       .steps = row[kSteps],
+                       .samples = row[kSamples],
+                       .dropped = row[kDropped],
+                       .dropped_samples = row[kDroppedSamples],
+                       .most_ahead = row[kAhead],
+                       .staleness = {histogram, end}});
+  }
+  return records;
+}
+
+double WorkersReport::mean_staleness() const {
+  double count = 0;
+  double sum = 0;
+  for (const WorkerRecord& worker : workers) {
+    for (std::size_t i = 0; i < worker.staleness.size(); ++i) {
+      count += static_cast<double>(worker.staleness[i]);
+      sum += static_cast<double>(i) * static_cast<double>(worker.staleness[i]);
+    }
+  }
+  return count > 0 ? sum / count : 0;
+}
+
+Index WorkersReport::staleness_percentile(double share) const {
+  std::vector<Index> histogram;
+  Index count = 0;
+  for (const WorkerRecord& worker : workers) {
+    histogram.resize(std::max(histogram.size(), worker.staleness.size()));
+    for (std::size_t i = 0; i < worker.staleness.size(); ++i) {
+      histogram[i] += worker.staleness[i];
+      count += worker.staleness[i];
+    }
+  }
+  const auto wanted = static_cast<Index>(std::ceil(share * static_cast<double>(count)));
+  Index below = 0;
+  for (std::size_t i = 0; i < histogram.size(); ++i) {
+    below += histogram[i];
+    if (below >= wanted) return static_cast<Index>(i);
+  }
+  return 0;
+}
+
+}  // namespace lockstep

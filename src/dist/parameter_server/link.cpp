@@ -1,0 +1,89 @@
+#include "link.h"
+
+#include "lockstep/base/aligned_buffer.h"
+
+namespace lockstep {
+namespace {
+
+// A server may keep a worker waiting for others, and names them when they are silent: so it has more time.
+constexpr double kServersShare = 2;
+
+}  // namespace
+
+Link::Link(Communicator& comm, const Service& service, double timeout_seconds)
+    : comm_(comm),
+      service_(service),
+      patience_(kServersShare * timeout_seconds),
+      versions_(service.slices.size()),
+      notes_(service.slices.size()) {}
+
+void Link::send_note(std::size_t server, const Note& note) {
+  const int rank = service_.server_rank(server);
+  const Send send{rank, bytes_of(note)};
+  patience_.wait(*comm_.start_exchange(kNotes, std::span(&send, 1), {}), rank);
+}
+
+std::optional<Assignment> Link::ask() {
+  Ticket ticket;
+  const int first = service_.server_rank(0);
+  const Receive receive{first, bytes_of(ticket)};
+  const auto answer = comm_.start_exchange(kTickets, {}, std::span(&receive, 1));
+  send_note(0, {.kind = NoteKind::kAsk});
+  patience_.wait(*answer, first);
+  return ticket.granted != 0 ? std::optional(ticket.assignment) : std::nullopt;
+}
+
+void Link::pull(Index step, std::span<Scalar> weights) {
+  std::vector<std::unique_ptr<Request>> answers;
+  for (std::size_t server = 0; server < service_.slices.size(); ++server) {
+    const int rank = service_.server_rank(server);
+    const Receive version{rank, as_buffer(std::span(&versions_[server], 1))};
+    const Receive slice{rank, as_buffer(part(weights, service_.slices[server]))};
+    answers.push_back(comm_.start_exchange(kVersions, {}, std::span(&version, 1)));
+    answers.push_back(comm_.start_exchange(kWeights, {}, std::span(&slice, 1)));
+  }
+  for (std::size_t server = 0; server < service_.slices.size(); ++server) {
+    send_note(server, {.kind = NoteKind::kPull, .step = step});
+  }
+  for (std::size_t i = 0; i < answers.size(); ++i) patience_.wait(*answers[i], service_.server_rank(i / 2));
+}
+
+void Link::push(const Contribution& contribution, std::span<const Scalar> gradient) {
+  for (std::size_t server = 0; server < service_.slices.size(); ++server) {
+    const int rank = service_.server_rank(server);
+    notes_[server] = {.kind = NoteKind::kPush,
+                      .step = contribution.step,
+                      .version = versions_[server],
+                      .samples = contribution.samples,
+                      .loss = contribution.loss,
+                      .correct = contribution.correct,
+                      .lr = contribution.lr,
+                      .moments = std::ssize(contribution.moments)};
+    const Send note{rank, bytes_of(std::as_const(notes_[server]))};
+    const Send slice{rank, as_buffer(part(gradient, service_.slices[server]))};
+    pushes_.push_back(comm_.start_exchange(kNotes, std::span(&note, 1), {}));
+    pushes_.push_back(comm_.start_exchange(kGradients, std::span(&slice, 1), {}));
+  }
+  if (contribution.moments.empty()) return;
+  const int first = service_.server_rank(0);
+  const Send moments{first, as_buffer(contribution.moments)};
+  patience_.wait(*comm_.start_exchange(kMoments, std::span(&moments, 1), {}), first);
+}
+
+void Link::finish_push() {
+  for (std::size_t i = 0; i < pushes_.size(); ++i) patience_.wait(*pushes_[i], service_.server_rank(i / 2));
+  pushes_.clear();
+}
+
+void Link::report_bad() {
+  send_note(0, {.kind = NoteKind::kBad});
+}
+
+void Link::say_goodbye() {
+  finish_push();
+  for (std::size_t server = 0; server < service_.slices.size(); ++server) {
+    send_note(server, {.kind = NoteKind::kGoodbye});
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,41 @@
+// A worker's side: leave to go on, weights, gradients.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "messages.h"
+#include "patience.h"
+#include "service.h"
+
+namespace lockstep {
+
+class Link {
+ public:
+  /// `comm` and `service` must outlive it.
+  Link(Communicator& comm, const Service& service, double timeout_seconds);
+
+  /// *Blocking.* Errors of all that follow: CommError naming a server that does not answer.
+  std::optional<Assignment> ask();
+  /// *Blocking.* All ranges of the weights, for step `step`.
+  void pull(Index step, std::span<Scalar> weights);
+  /// Starts; the gradient must stay as it is until finish_push().
+  void push(const Contribution& contribution, std::span<const Scalar> gradient);
+  void finish_push();
+  /// Instead of a push: the gradient is not finite.
+  void report_bad();
+  void say_goodbye();
+
+ private:
+  void send_note(std::size_t server, const Note& note);
+
+  Communicator& comm_;
+  const Service& service_;
+  Patience patience_;
+  std::vector<Index> versions_;  // of the weights here, by server
+  std::vector<Note> notes_;      // of the push under way, by server
+  std::vector<std::unique_ptr<Request>> pushes_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,231 @@
+#include "server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+namespace lockstep {
+namespace {
+
+std::size_t number_of(const Communicator& comm, const Service& service) {
+  return static_cast<std::size_t>(comm.rank() - service.workers);
+}
+
+// Of the workers; with backup workers the first server tells the others what it decides.
+ArrivalOptions arrival_options(const StrategyContext& context, const Service& service, std::size_t number) {
+  ArrivalOptions options;
+  options.timeout_seconds = context.options.timeout_seconds;
+  for (Index worker = 0; worker < service.workers; ++worker) {
+    options.peers.push_back(static_cast<int>(worker));
+  }
+  if (context.options.backup_workers > 0 && number > 0) options.peers.push_back(service.server_rank(0));
+  const std::string file = fmt::format("arrivals.{}.txt", number);
+  if (!context.record_to.empty()) options.record_to = context.record_to / file;
+  if (!context.options.replay.empty()) options.replay = std::filesystem::path(context.options.replay) / file;
+  return options;
+}
+
+// Workers clip their own gradients, unless several make a step together.
+UpdateRules server_rules(const StrategyContext& context) {
+  UpdateRules rules = context.rules;
+  if (context.options.backup_workers == 0) rules.clip_norm = 0;
+  return rules;
+}
+
+std::vector<Range> owned_by(const Service& service, std::size_t number) {
+  const Range slice = service.slices[number];
+  return slice.empty() ? std::vector<Range>{} : std::vector{slice};
+}
+
+}  // namespace
+
+Server::Server(Communicator& comm, Communicator& servers, const StrategyContext& context,
+               const Service& service, std::span<Scalar> weights, Ledger& ledger)
+    : comm_(comm),
+      options_(context.options),
+      service_(service),
+      number_(number_of(comm, service)),
+      link_mbit_(context.server_mbit),
+      patience_(context.options.timeout_seconds),
+      arrivals_(comm, arrival_options(context, service, number_)),
+      leave_(context.options, service.workers),
+      ledger_(ledger),
+      weights_(weights),
+      gradient_(context.layout.size),
+      update_(context.layout, context.optimizer, server_rules(context), owned_by(service, number_),
+              [this, &servers](std::span<double> sums) {
+                if (collects()) servers.all_reduce_sum(as_buffer(sums));
+              }),
+      asking_(static_cast<std::size_t>(service.workers), false),
+      pulls_(static_cast<std::size_t>(service.workers)) {
+  if (options_.backup_workers == 0) return;
+  collector_ = std::make_unique<StepCollector>(service.workers, service.workers - options_.backup_workers,
+                                               slice().size());
+}
+
+void Server::serve(Index until, const TakeMoments& take_moments) {
+  leave_.begin_stretch(until);
+  present_ = arrivals_.peers();
+  for (std::size_t peer = 0; peer < present_; ++peer) arrivals_.expect(peer);
+  while (present_ > 0) handle(arrivals_.next(), take_moments);
+  if (!first() || !collects()) return;
+  for (std::size_t server = 1; server < service_.slices.size(); ++server) {
+    send_note(server, {.kind = NoteKind::kGoodbye});
+  }
+}
+
+void Server::handle(std::size_t peer, const TakeMoments& take_moments) {
+  const Note& note = arrivals_.note(peer);
+  switch (note.kind) {
+    case NoteKind::kAsk:
+      asking_[peer] = true;
+      break;
+    case NoteKind::kPull:
+      pulls_[peer] = note.step;
+      break;
+    case NoteKind::kPush:
+      take_push(peer, take_moments);
+      break;
+    case NoteKind::kBad:
+      leave_.stop();
+      break;
+    case NoteKind::kDecision:
+      hear_decision(peer);
+      break;
+    case NoteKind::kGoodbye:
+      --present_;
+      return;
+  }
+  answer_pulls();
+  if (first()) answer_askers();
+  arrivals_.expect(peer);
+}
+
+void Server::answer_askers() {
+  for (std::size_t worker = 0; worker < asking_.size(); ++worker) {
+    if (!asking_[worker]) continue;
+    const Leave leave = leave_.ask(worker, version_);
+    arrivals_.set_waiting(worker, leave == Leave::kWait);
+    if (leave == Leave::kWait) continue;
+    asking_[worker] = false;
+    Ticket ticket{.granted = leave == Leave::kGo ? 1 : 0, .assignment = {.totals = totals_}};
+    if (leave == Leave::kGo) {
+      ledger_.count_ahead(worker, leave_.ahead(worker));
+      ticket.assignment.step = leave_.go(worker, version_);
+    }
+    send(kTickets, arrivals_.rank(worker), bytes_of(std::as_const(ticket)));
+  }
+}
+
+// The message is on its way out before the weights change again, so a worker gets the weights of one version.
+void Server::answer_pulls() {
+  for (std::size_t worker = 0; worker < pulls_.size(); ++worker) {
+    const bool ready = pulls_[worker] && (!collects() || *pulls_[worker] <= version_);
+    arrivals_.set_waiting(worker, pulls_[worker] && !ready);
+    if (!ready) continue;
+    pulls_[worker].reset();
+    take_time_of_link(slice().size());
+    send(kVersions, arrivals_.rank(worker), as_buffer(std::span<const Index>(&version_, 1)));
+    send(kWeights, arrivals_.rank(worker), as_buffer(std::span<const Scalar>(part(weights_, slice()))));
+  }
+}
+
+void Server::take_push(std::size_t worker, const TakeMoments& take_moments) {
+  const Note& note = arrivals_.note(worker);
+  receive(kGradients, worker,
+          as_buffer(collects() ? collector_->room(worker) : part(gradient_.span(), slice())));
+  take_time_of_link(slice().size());
+  if (first()) {
+    leave_.pushed(worker);
+    moments_.resize(static_cast<std::size_t>(note.moments));
+    if (!moments_.empty()) receive(kMoments, worker, as_buffer(std::span(moments_)));
+  }
+  if (!collects()) {
+    step_alone(worker);
+    if (first()) count(worker, take_moments);
+  } else if (note.step == version_) {
+    collector_->add(worker, note.samples, note.lr);
+    if (first()) {
+      ledger_.count_staleness(worker, 0);
+      count(worker, take_moments);
+    }
+    step_together();
+  } else if (first()) {
+    ledger_.count_drop(worker, note.samples);
+  }
+}
+
+void Server::step_alone(std::size_t worker) {
+  const Note& note = arrivals_.note(worker);
+  const Index staleness = version_ - note.version;
+  ledger_.count_staleness(worker, staleness);
+  // Zhang et al. 2016, "Staleness-aware async-SGD for distributed deep learning", section 3.
+  const double lr =
+      options_.staleness_lr ? note.lr / static_cast<double>(std::max<Index>(staleness, 1)) : note.lr;
+  update_.step(weights_, gradient_.span(), {.step = ++version_, .samples = note.samples, .lr = lr});
+  totals_.steps = version_;
+}
+
+// If the step that is under way has what it needs.
+void Server::step_together() {
+  if (first()) {
+    if (const auto members = collector_->decide()) {
+      announce(*members);
+      collector_->set_members(*members);
+    }
+  }
+  if (!collector_->complete()) return;
+  UpdateRequest request = collector_->take(part(gradient_.span(), slice()));
+  request.step = ++version_;
+  update_.prepare(gradient_.span(), request);
+  update_.step(weights_, gradient_.span(), request);
+  totals_.steps = version_;
+}
+
+void Server::announce(const std::vector<Index>& members) {
+  for (std::size_t server = 1; server < service_.slices.size(); ++server) {
+    send_note(server, {.kind = NoteKind::kDecision, .step = version_});
+    send(kDecisions, service_.server_rank(server), as_buffer(std::span<const Index>(members)));
+  }
+}
+
+void Server::hear_decision(std::size_t peer) {
+  std::vector<Index> members(static_cast<std::size_t>(service_.workers));
+  receive(kDecisions, peer, as_buffer(std::span(members)));
+  collector_->set_members(std::move(members));
+  step_together();
+}
+
+void Server::count(std::size_t worker, const TakeMoments& take_moments) {
+  const Note& note = arrivals_.note(worker);
+  ledger_.count_step(worker, note.samples);
+  totals_.samples += note.samples;
+  totals_.loss += note.loss;
+  totals_.correct += note.correct;
+  if (!moments_.empty()) take_moments(moments_);
+}
+
+void Server::send_note(std::size_t server, const Note& note) {
+  send(kNotes, service_.server_rank(server), bytes_of(note));
+}
+
+void Server::send(int channel, int rank, ConstBuffer buffer) {
+  const Send send{rank, buffer};
+  patience_.wait(*comm_.start_exchange(channel, std::span(&send, 1), {}), rank);
+}
+
+void Server::receive(int channel, std::size_t peer, Buffer buffer) {
+  const Receive receive{arrivals_.rank(peer), buffer};
+  patience_.wait(*comm_.start_exchange(channel, {}, std::span(&receive, 1)), receive.peer);
+}
+
+// A link of that speed, busy with so many numbers.
+void Server::take_time_of_link(Index count) const {
+  if (link_mbit_ <= 0) return;
+  const double bits = static_cast<double>(count) * sizeof(Scalar) * 8;
+  std::this_thread::sleep_for(std::chrono::duration<double>(bits / (link_mbit_ * 1e6)));
+}
+
+}  // namespace lockstep

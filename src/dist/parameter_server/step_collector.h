@@ -1,0 +1,40 @@
+// A step of several workers with backup (Chen et al. 2016, "Revisiting distributed synchronous SGD"): it
+// takes the first gradients that arrive at the first server, which tells the other servers whose they are.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "messages.h"
+
+namespace lockstep {
+
+class StepCollector {
+ public:
+  /// A step takes the gradients of `needed` of the `workers`; of each, `size` numbers here.
+  StepCollector(Index workers, Index needed, Index size);
+
+  /// Where the next gradient of a worker is to be received.
+  std::span<Scalar> room(std::size_t worker) { return gradients_[worker].span(); }
+  /// A gradient for the step under way is there.
+  void add(std::size_t worker, Index samples, double lr);
+  /// Whose gradients make the step: those that are there, if they are enough. For the first server.
+  std::optional<std::vector<Index>> decide() const;
+  /// What the first server has decided: for each worker 1 or 0.
+  void set_members(std::vector<Index> members) { members_ = std::move(members); }
+  /// The members are known and their gradients are there.
+  bool complete() const;
+  /// Their sum, with all samples; the others' are forgotten. `sum` is of `size`.
+  UpdateRequest take(std::span<Scalar> sum);
+
+ private:
+  Index needed_;
+  std::vector<AlignedBuffer<Scalar>> gradients_;  // means, by worker
+  std::vector<Index> samples_;                    // by worker; 0: not there
+  std::vector<Index> members_;                    // empty: not decided
+  double lr_ = 0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,114 @@
+#include "asynchronous_servers.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "../parameter_server/link.h"
+#include "../parameter_server/server.h"
+#include "lockstep/comm/agree.h"
+
+namespace lockstep {
+namespace {
+
+class AsynchronousServers final : public AsynchronousStrategy {
+ public:
+  explicit AsynchronousServers(const StrategyContext& context)
+      : plan_(context.plan),
+        service_(lay_out_service(plan_, context.layout, context.optimizer)),
+        comm_(context.comm.split(0, context.comm.rank())),
+        role_(comm_->split(serves() ? 1 : 0, comm_->rank())),
+        clips_(context.options.backup_workers == 0),
+        weights_(context.layout.size),
+        update_(context.layout, context.optimizer, context.rules),
+        ledger_(service_.workers) {
+    agree(*comm_, [&] {
+      if (serves()) {
+        server_ = std::make_unique<Server>(*comm_, *role_, context, service_, weights_.span(), ledger_);
+      } else {
+        link_ = std::make_unique<Link>(*comm_, service_, context.options.timeout_seconds);
+      }
+    });
+  }
+
+  std::span<Scalar> weights(Index) override { return weights_.span(); }
+  void start() override { comm_->broadcast(as_buffer(weights_.span()), 0); }
+
+  std::span<const Scalar> settle() override {
+    std::vector<Range> parts(static_cast<std::size_t>(service_.workers));
+    parts.insert(parts.end(), service_.slices.begin(), service_.slices.end());
+    comm_->start_all_gather(as_buffer(weights_.span()), parts)->wait();
+    return weights_.span();
+  }
+
+  // A gradient leaves when all of it is there.
+  void bucket_ready(const Bucket&, const PartialGrads& partial) override { partial_ = &partial; }
+  void progress() override {}
+
+  void serve(Index until, const TakeMoments& take_moments) override { server_->serve(until, take_moments); }
+
+  std::optional<Assignment> next() override {
+    link_->finish_push();
+    const std::optional<Assignment> assignment = link_->ask();
+    if (assignment) link_->pull(assignment->step, weights_.span());
+    return assignment;
+  }
+
+  bool push(const Contribution& contribution) override {
+    const std::span<Scalar> gradient = part(partial_->sums.front(), {0, weights_.size()});
+    const UpdateRequest mean{.samples = contribution.samples};
+    if (!std::isfinite(contribution.loss) || !update_.prepare(gradient, mean)) {
+      link_->report_bad();
+      return false;
+    }
+    if (clips_) update_.clip(gradient);
+    link_->push(contribution, gradient);
+    ledger_.count_computed(static_cast<std::size_t>(comm_->rank()));
+    return true;
+  }
+
+  void say_goodbye() override { link_->say_goodbye(); }
+
+  WorkersReport report() override {
+    if (server_) server_->save_recording();
+    WorkersReport report;
+    report.workers = ledger_.gather(*comm_);
+    if (server_) report.totals = server_->totals();
+    comm_->broadcast(bytes_of(report.totals), service_.server_rank(0));
+    check_nothing_lost(report);
+    return report;
+  }
+
+ private:
+  // Every gradient that was pushed was either applied or dropped.
+  void check_nothing_lost(const WorkersReport& report) const {
+    for (std::size_t worker = 0; worker < report.workers.size(); ++worker) {
+      const WorkerRecord& record = report.workers[worker];
+      if (record.computed == record.steps + record.dropped) continue;
+      throw CommError(fmt::format("worker {} pushed {} gradients, but the servers took {} and dropped {}",
+                                  worker, record.computed, record.steps, record.dropped));
+    }
+  }
+
+  bool serves() const { return plan_.hosted[static_cast<std::size_t>(comm_->rank())].empty(); }
+
+  const Plan& plan_;
+  Service service_;
+  std::unique_ptr<Communicator> comm_;  // its own: messages of a stretch meet no others
+  std::unique_ptr<Communicator> role_;  // workers, or servers
+  bool clips_;                          // here, not on the servers
+  AlignedBuffer<Scalar> weights_;
+  ParameterUpdate update_;  // makes means, and clips them; the steps are the servers'
+  Ledger ledger_;
+  std::unique_ptr<Server> server_;  // one of the two
+  std::unique_ptr<Link> link_;
+  const PartialGrads* partial_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<AsynchronousStrategy> make_asynchronous_servers(const StrategyContext& context) {
+  return std::make_unique<AsynchronousServers>(context);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,12 @@
+// Parameter servers whose workers take steps alone: async, bounded, or sync with backup workers.
+#pragma once
+
+#include <memory>
+
+#include "lockstep/dist/asynchronous.h"
+
+namespace lockstep {
+
+std::unique_ptr<AsynchronousStrategy> make_asynchronous_servers(const StrategyContext& context);
+
+}  // namespace lockstep

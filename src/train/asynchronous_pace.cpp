@@ -1,0 +1,211 @@
+// Each worker computes gradient after gradient and pushes them to the servers, until so many steps are done
+// in all; then everybody meets. Rank 0 tells of what the servers have seen, when it asks them for leave.
+#include <algorithm>
+
+#include "lockstep/base/timer.h"
+#include "lockstep/train/pace.h"
+#include "lockstep/train/step_clock.h"
+
+namespace lockstep {
+namespace {
+
+// The plan of a worker that has no others beside it.
+Plan plan_alone(const Plan& plan, int rank) {
+  Plan alone = plan;
+  alone.world = 1;
+  alone.servers = 0;
+  alone.hosted = {plan.hosted[static_cast<std::size_t>(rank)]};
+  return alone;
+}
+
+class AsynchronousPace final : public Pace {
+ public:
+  AsynchronousPace(const TrainingContext& context, AsynchronousStrategy& strategy)
+      : context_(context),
+        strategy_(strategy),
+        alone_(context.comm.split(context.comm.rank(), 0)),
+        plan_(plan_alone(context.plan.dist, context.comm.rank())),
+        gradients_({.comm = *alone_,
+                    .plan = plan_,
+                    .model = context.model,
+                    .loss = context.loss,
+                    .strategy = strategy,
+                    .states = context.states,
+                    .team = context.team,
+                    .reduction = Reduction::kNative,
+                    .seed = context.seed,
+                    .accumulate = context.accumulate,
+                    .most_rows = context.sampler.largest_count(),
+                    .target_columns = context.target_columns}) {}
+
+  void advance(Index until) override;
+  void recompute_moments(Index steps) override;
+  Progress progress() const override;
+  std::optional<WorkersReport> workers() const override { return report_; }
+  double seconds() const override { return seconds_; }
+  TimeShares take_shares() override { return run_clock_.take_shares(context_.comm); }
+
+ private:
+  // What a worker found that is not finite.
+  struct Failure {
+    Index step = 0;
+    double loss = 0;
+    BadNumber found;
+  };
+
+  bool serves() const { return plan_.hosted.front().empty(); }
+  int first_server() const { return static_cast<int>(context_.plan.dist.workers()); }
+  void work();
+  bool take_step(const Assignment& assignment, double asking);
+  const StepBatch& next_batch();
+  void log(const Assignment& assignment);
+  void log_metrics(const Totals& totals, Index step, const TimeShares& shares);
+  void finish_stretch(Index until);
+
+  TrainingContext context_;
+  AsynchronousStrategy& strategy_;
+  std::unique_ptr<Communicator> alone_;  // this rank and nobody else
+  Plan plan_;                            // for it
+  GradientStep gradients_;
+  StepClock log_clock_;
+  StepClock run_clock_;
+  Index own_steps_ = 0;
+  std::optional<Failure> failure_;
+  std::optional<WorkersReport> report_;
+  Totals logged_;  // at the last log line
+  double seconds_ = 0;
+  Stopwatch since_log_;
+};
+
+void AsynchronousPace::advance(Index until) {
+  const Stopwatch stretch;
+  since_log_.lap();
+  if (serves()) {
+    strategy_.serve(until, [this](std::span<const double> sums) {
+      context_.states.move_settled(sums, BatchStatistics::Update::kMove);
+    });
+  } else {
+    work();
+  }
+  context_.comm.barrier();
+  seconds_ += stretch.seconds();
+  finish_stretch(until);
+}
+
+void AsynchronousPace::work() {
+  Stopwatch asking;
+  while (const std::optional<Assignment> assignment = strategy_.next()) {
+    log(*assignment);
+    if (!take_step(*assignment, asking.seconds())) break;
+    asking.lap();
+  }
+  if (failure_) strategy_.next();  // nothing any more
+  strategy_.say_goodbye();
+}
+
+// False if the gradient is not finite.
+bool AsynchronousPace::take_step(const Assignment& assignment, double asking) {
+  Stopwatch whole;
+  const StepBatch& batch = next_batch();
+  const double data_seconds = whole.seconds();
+  force_faults(context_.debug, context_.comm.rank(), own_steps_++);
+  gradients_.run(batch, false);
+  Tally tally;
+  for (const Tally& replica : gradients_.tallies()) tally.add(replica);
+
+  const Stopwatch pushing;
+  const std::vector<double> moments = context_.states.sums();
+  const bool good = strategy_.push({.step = assignment.step,
+                                    .samples = static_cast<Index>(tally.samples),
+                                    .loss = tally.loss,
+                                    .correct = tally.correct,
+                                    .lr = context_.schedule.lr(context_.plan.before(assignment.step)),
+                                    .moments = moments});
+  const double loss = tally.loss / tally.samples;
+  if (!good) failure_ = {assignment.step, loss, gradients_.find_bad_number(batch)};
+  const ExchangeTime exchange{.exchange = asking + pushing.seconds(), .waiting = {}};
+  log_clock_.add(data_seconds, whole.seconds() + asking, exchange);
+  run_clock_.add(data_seconds, whole.seconds() + asking, exchange);
+  if (good && context_.comm.rank() == 0) {
+    context_.observer.on_step(context_.plan.before(assignment.step + 1), loss);
+  }
+  return good;
+}
+
+// A short last batch of an epoch may leave nothing for this worker.
+const StepBatch& AsynchronousPace::next_batch() {
+  while (true) {
+    const StepBatch& batch = context_.loader.next();
+    const auto has_rows = [](const ReplicaBatch& replica) { return replica.rows > 0; };
+    if (std::ranges::any_of(batch.replicas, has_rows)) return batch;
+  }
+}
+
+void AsynchronousPace::log(const Assignment& assignment) {
+  if (context_.comm.rank() != 0) return;
+  const Totals& totals = assignment.totals;
+  if (totals.steps / context_.log_every == logged_.steps / context_.log_every) return;
+  log_metrics(totals, totals.steps, log_clock_.take_shares(*alone_));
+}
+
+void AsynchronousPace::log_metrics(const Totals& totals, Index step, const TimeShares& shares) {
+  const auto samples = static_cast<double>(totals.samples - logged_.samples);
+  if (samples == 0) return;
+  TrainMetrics metrics;
+  metrics.progress = context_.plan.before(step);
+  metrics.progress.samples = totals.samples;
+  metrics.loss = (totals.loss - logged_.loss) / samples;
+  if (context_.loss.targets() != TargetKind::kValue) {
+    metrics.accuracy = (totals.correct - logged_.correct) / samples;
+  }
+  metrics.lr = context_.schedule.lr(context_.plan.before(step - 1));
+  metrics.samples_per_second = samples / std::max(since_log_.lap(), 1e-9);
+  metrics.time = shares;
+  logged_ = totals;
+  context_.observer.on_train_metrics(metrics);
+}
+
+void AsynchronousPace::finish_stretch(Index until) {
+  Index earliest = failure_ ? failure_->step : std::numeric_limits<Index>::max();
+  std::vector<Index> failures(static_cast<std::size_t>(context_.comm.size()));
+  context_.comm.all_gather(as_buffer(std::span<const Index>(&earliest, 1)), as_buffer(std::span(failures)));
+  const auto first = std::ranges::min_element(failures);
+  report_ = strategy_.report();
+  context_.states.adopt(first_server());
+  if (*first != std::numeric_limits<Index>::max()) {
+    const bool mine = *first == earliest;
+    double loss = mine ? failure_->loss : 0;
+    context_.comm.broadcast(as_buffer(std::span(&loss, 1)), static_cast<int>(first - failures.begin()));
+    stop_on_bad_number(context_.comm, mine ? failure_->found : BadNumber{}, report_->totals.steps, loss);
+  }
+  if (context_.comm.rank() != 0) return;
+  if (until == context_.plan.steps) {
+    log_metrics(report_->totals, report_->totals.steps, log_clock_.take_shares(*alone_));
+  }
+  context_.observer.on_workers(*report_, progress());
+}
+
+Progress AsynchronousPace::progress() const {
+  Progress progress = context_.plan.before(report_ ? report_->totals.steps : 0);
+  progress.samples = report_ ? report_->totals.samples : 0;
+  return progress;
+}
+
+void AsynchronousPace::recompute_moments(Index steps) {
+  strategy_.settle();  // all workers measure under the same weights
+  const std::unique_ptr<Loader> loader = context_.calibration(steps);
+  context_.states.begin_step();
+  for (Index step = 0; step < steps; ++step) gradients_.measure(loader->next());
+  std::vector<double> sums = context_.states.sums();
+  context_.comm.all_reduce_sum(as_buffer(std::span(sums)));
+  context_.states.move_settled(sums, BatchStatistics::Update::kReplace);
+  context_.states.adopt(first_server());
+}
+
+}  // namespace
+
+std::unique_ptr<Pace> make_asynchronous_pace(const TrainingContext& context, AsynchronousStrategy& strategy) {
+  return std::make_unique<AsynchronousPace>(context, strategy);
+}
+
+}  // namespace lockstep

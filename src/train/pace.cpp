@@ -1,0 +1,39 @@
+#include "lockstep/train/pace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <stdexcept>
+#include <thread>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/comm/agree.h"
+
+namespace lockstep {
+
+void force_faults(const DebugOptions& debug, int rank, Index step) {
+  if (debug.delay_rank == rank) std::this_thread::sleep_for(std::chrono::milliseconds(debug.delay_ms));
+  if (debug.fail_rank == rank && debug.fail_step == step) {
+    throw std::runtime_error(
+        fmt::format("debug.fail_rank {} fails at step {} as asked", debug.fail_rank, step));
+  }
+}
+
+void stop_on_bad_number(Communicator& comm, const BadNumber& found, Index step, double loss) {
+  std::vector<Index> places(static_cast<std::size_t>(comm.size()));
+  comm.all_gather(as_buffer(std::span<const Index>(&found.place, 1)), as_buffer(std::span(places)));
+  const std::vector<std::string> texts = gather_texts(comm, found.text);
+  const auto first = std::ranges::min_element(places);
+  const std::string& text = texts[static_cast<std::size_t>(first - places.begin())];
+  const std::string where = text.empty() ? "the sum of the gradients is not finite or overflows" : text;
+  throw AgreedError(
+      fmt::format(
+          "step {}: the loss is {} and training stops: {}. The weights are those after {} good step{}. Lower "
+          "train.lr, add train.warmup, or clip with train.clip_norm",
+          step + 1, std::isnan(loss) ? std::abs(loss) : loss, where, step, step == 1 ? "" : "s"),
+      kExitTraining);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,294 @@
+// Parameter servers whose workers step alone: what is counted, what is promised, and that a run can be
+// repeated.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <numeric>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/comm/thread_ranks.h"
+#include "lockstep/dist/asynchronous.h"
+#include "support/ranks.h"
+#include "support/temporary_directory.h"
+#include "support/tiny_run.h"
+
+namespace lockstep {
+namespace {
+
+using test::TinyResult;
+using test::train_tiny;
+using test::train_tiny_alone;
+
+// A run whose workers have as many replicas each as there are.
+Config config_for(const Communicator& comm, Index servers, ServerMode mode) {
+  Config config = test::tiny_config();
+  config.distribute.strategy = "parameter_server";
+  config.distribute.reduction = Reduction::kNative;
+  config.distribute.servers = servers;
+  config.distribute.mode = mode;
+  config.train.replicas = comm.size() - servers;
+  config.train.global_batch = 5 * config.train.replicas;
+  return config;
+}
+
+struct Case {
+  std::string name;
+  ServerMode mode = ServerMode::kAsync;
+  Index backup_workers = 0;
+};
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> kCases{{"async", ServerMode::kAsync},
+                                        {"bounded", ServerMode::kBounded},
+                                        {"backup workers", ServerMode::kSync, 1}};
+  return kCases;
+}
+
+// Every case with one to three servers, wherever there are workers enough.
+void walk(const std::function<void(Communicator&, const Case&, Config)>& body) {
+  test::on_ranks([&](Communicator& comm) {
+    for (const Case& one : cases()) {
+      for (const Index servers : {1, 2, 3}) {
+        if (comm.size() - servers <= one.backup_workers) continue;
+        SCOPED_TRACE(one.name + ", " + std::to_string(servers) + " servers of " +
+                     std::to_string(comm.size()));
+        Config config = config_for(comm, servers, one.mode);
+        config.distribute.backup_workers = one.backup_workers;
+        body(comm, one, config);
+      }
+    }
+  });
+}
+
+Index plan_steps(const Config& config, Index workers) {
+  const Index batches =
+      (101 * (config.data.mode == DataMode::kFull ? workers : 1) + config.train.global_batch - 1) /
+      config.train.global_batch;
+  const bool each_a_step = config.distribute.mode != ServerMode::kSync;
+  return static_cast<Index>(config.train.epochs) * batches * (each_a_step ? workers : 1);
+}
+
+TEST(Asynchronous, EveryGradientIsCountedOnceWhoeverIsSlow) {
+  walk([](Communicator& comm, const Case& one, Config config) {
+    const Index workers = comm.size() - config.distribute.servers;
+    for (const DataMode mode : {DataMode::kShard, DataMode::kFull}) {
+      config.data.mode = mode;
+      config.debug.delay_rank = workers - 1;
+      config.debug.delay_ms = 2;
+      const TinyResult result = train_tiny(comm, config);
+      const WorkersReport& report = *result.training.workers;
+      ASSERT_EQ(std::ssize(report.workers), workers);
+      Index steps = 0;
+      Index samples = 0;
+      for (const WorkerRecord& worker : report.workers) {
+        EXPECT_EQ(worker.computed, worker.steps + worker.dropped);
+        const Index applied = std::accumulate(worker.staleness.begin(), worker.staleness.end(), Index{0});
+        EXPECT_EQ(applied, worker.steps * (one.backup_workers > 0 ? 1 : config.distribute.servers));
+        EXPECT_TRUE(one.backup_workers > 0 || worker.dropped == 0);
+        steps += worker.steps;
+        samples += worker.samples;
+      }
+      const Index expected = plan_steps(config, workers);
+      EXPECT_EQ(report.totals.steps, expected);
+      EXPECT_EQ(steps, expected * (one.backup_workers > 0 ? workers - one.backup_workers : 1));
+      EXPECT_EQ(report.totals.samples, samples);
+      EXPECT_EQ(result.training.progress.samples, samples);
+    }
+  });
+}
+
+TEST(Asynchronous, BackupWorkersAreNotWaitedFor) {
+  test::on_ranks([](Communicator& comm) {
+    if (comm.size() < 3) return;
+    Config config = config_for(comm, 1, ServerMode::kSync);
+    config.distribute.backup_workers = 1;
+    config.debug.delay_rank = 0;
+    config.debug.delay_ms = 20;
+    const WorkersReport report = *train_tiny(comm, config).training.workers;
+    EXPECT_GT(report.workers.front().dropped, 0);
+    EXPECT_GT(report.workers.front().dropped_samples, 0);
+    EXPECT_LT(report.workers.front().steps, report.workers.back().steps);
+  });
+}
+
+// While a worker computes, another one can push at most what takes it from as far behind as the bound allows
+// to as far ahead, and one more.
+TEST(Asynchronous, BoundedNeverExceedsItsBound) {
+  test::on_ranks([](Communicator& comm) {
+    if (comm.size() < 3) return;
+    for (const Index bound : {0, 1, 3}) {
+      SCOPED_TRACE(bound);
+      Config config = config_for(comm, 1, ServerMode::kBounded);
+      config.distribute.staleness = bound;
+      config.debug.delay_rank = 0;
+      config.debug.delay_ms = 2;
+      const WorkersReport report = *train_tiny(comm, config).training.workers;
+      const Index others = comm.size() - 2;
+      for (const WorkerRecord& worker : report.workers) {
+        EXPECT_LE(worker.most_ahead, bound);
+        EXPECT_LE(std::ssize(worker.staleness) - 1, others * (2 * bound + 1));
+      }
+      EXPECT_EQ(report.workers.back().most_ahead, bound);  // the others run into it
+    }
+  });
+}
+
+TEST(Asynchronous, WithoutABoundTheSlowWorkerFallsBehind) {
+  test::on_ranks([](Communicator& comm) {
+    if (comm.size() < 3) return;
+    Config config = config_for(comm, 1, ServerMode::kAsync);
+    config.debug.delay_rank = 0;
+    config.debug.delay_ms = 5;
+    const WorkersReport report = *train_tiny(comm, config).training.workers;
+    EXPECT_GT(report.workers.back().most_ahead, 4);
+    EXPECT_LT(report.workers.front().samples, report.workers.back().samples);
+    EXPECT_GT(report.mean_staleness(), 0);
+  });
+}
+
+// Nobody is in between: the same steps as without servers.
+TEST(Asynchronous, OneWorkerAloneTakesTheStepsOfOneReplica) {
+  test::on_ranks([](Communicator& comm) {
+    if (comm.size() < 2) return;
+    for (const std::string optimizer : {"sgd", "adam", "lamb"}) {
+      for (const ServerMode mode : {ServerMode::kAsync, ServerMode::kBounded}) {
+        SCOPED_TRACE(optimizer);
+        Config config = config_for(comm, comm.size() - 1, mode);
+        config.optimizer.optimizer = optimizer;
+        config.optimizer.clip_norm = 0.5;
+        config.optimizer.weight_decay = 0.01;
+        config.train.accumulate = 2;
+        config.distribute.staleness_lr = true;  // of no staleness
+        const TinyResult result = train_tiny(comm, config);
+        Config plain = config;
+        plain.distribute.strategy = "allreduce";
+        const TinyResult expected = train_tiny_alone(plain);
+        EXPECT_EQ(result.weights, expected.weights);
+        EXPECT_EQ(result.training.last_evaluation->loss, expected.training.last_evaluation->loss);
+      }
+    }
+  });
+}
+
+TEST(Asynchronous, RunningMomentsAreTheServers) {
+  test::on_ranks([](Communicator& comm) {
+    if (comm.size() < 2) return;
+    Config config = config_for(comm, comm.size() - 1, ServerMode::kAsync);
+    config.model.layers = "batch_norm dense(9) batch_norm relu dense(3)";
+    const TinyResult result = train_tiny(comm, config);
+    Config plain = config;
+    plain.distribute.strategy = "allreduce";
+    const TinyResult expected = train_tiny_alone(plain);
+    ASSERT_EQ(result.state.size(), expected.state.size());
+    for (std::size_t i = 0; i < expected.state.size(); ++i) {
+      EXPECT_NEAR(result.state[i], expected.state[i], 1e-4 * std::max(1.0F, std::abs(expected.state[i])));
+    }
+  });
+}
+
+// Of all workers: the moments of the features, whoever saw them.
+TEST(Asynchronous, RunningMomentsFollowEveryWorker) {
+  walk([](Communicator& comm, const Case&, Config config) {
+    config.model.layers = "batch_norm(momentum=0.02) dense(3)";
+    config.train.epochs = 20;
+    const TinyResult moving = train_tiny(comm, config);
+    config.eval.precise_bn = 1000;
+    const TinyResult precise = train_tiny(comm, config);
+    for (std::size_t i = 0; i < moving.state.size(); ++i) {
+      EXPECT_NEAR(moving.state[i], precise.state[i], 0.35F * std::max(1.0F, precise.state[i])) << i;
+    }
+  });
+}
+
+TEST(Asynchronous, ARecordedRunIsRepeatedBitForBit) {
+  const test::TemporaryDirectory directory;
+  walk([&](Communicator& comm, const Case& one, Config config) {
+    config.model.layers = "dense(9) batch_norm relu dropout(0.2) dense(3)";
+    config.run.dir = directory / ("run" + std::to_string(comm.size()) + one.name +
+                                  std::to_string(config.distribute.servers));
+    std::filesystem::create_directories(config.run.dir);
+    config.distribute.record = true;
+    config.debug.delay_rank = 0;
+    config.debug.delay_ms = 3;
+    const TinyResult recorded = train_tiny(comm, config);
+    Config again = config;
+    again.distribute.record = false;
+    again.distribute.replay = config.run.dir;
+    again.debug.delay_rank = comm.size() - config.distribute.servers - 1;  // somebody else is slow
+    const TinyResult replayed = train_tiny(comm, again);
+    EXPECT_EQ(replayed.weights, recorded.weights);
+    EXPECT_EQ(replayed.state, recorded.state);
+    EXPECT_EQ(replayed.training.workers->workers.front().staleness,
+              recorded.training.workers->workers.front().staleness);
+  });
+}
+
+// What a run on threads ends with.
+std::string failure_of(int ranks, const Config& config) {
+  try {
+    run_thread_ranks(ranks, [&](Communicator& comm) { train_tiny(comm, config); });
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+TEST(Asynchronous, ARecordingThatDoesNotFitIsRefused) {
+  if (test::under_mpi()) return;
+  const test::TemporaryDirectory directory;
+  run_thread_ranks(1, [&](Communicator& comm) {
+    Config config = config_for(comm, 0, ServerMode::kAsync);
+    config.distribute.servers = 1;
+    config.distribute.replay = directory.path();
+    EXPECT_NE(failure_of(2, config).find("arrivals.0.txt"), std::string::npos) << "missing";
+    for (const std::string text :
+         {"", "something else", "lockstep-arrivals 3 4\n0 1 2 0\n", "lockstep-arrivals 1 4\n0 0 0\n",
+          "lockstep-arrivals 1 3\n0 7 0\n", "lockstep-arrivals 1 3\n0 0 0\n"}) {
+      std::ofstream(directory / "arrivals.0.txt") << text;
+      EXPECT_NE(failure_of(2, config).find("recording"), std::string::npos) << failure_of(2, config);
+    }
+  });
+}
+
+TEST(Asynchronous, WhoIsSilentIsNamed) {
+  if (test::under_mpi()) return;
+  run_thread_ranks(2, [](Communicator& comm) {
+    if (comm.rank() > 0) return;
+    Config config = config_for(comm, 0, ServerMode::kBounded);
+    config.distribute.servers = 1;
+    config.distribute.staleness = 0;  // the other worker waits for it, on purpose
+    config.distribute.timeout_seconds = 0.2;
+    config.debug.delay_rank = 1;
+    config.debug.delay_ms = 2000;
+    EXPECT_NE(failure_of(3, config).find("no sign of life from rank 1 "), std::string::npos)
+        << failure_of(3, config);
+  });
+}
+
+TEST(Asynchronous, ABadNumberStopsAllRanks) {
+  walk([](Communicator& comm, const Case&, Config config) {
+    config.model.layers = "dense(9) dense(3)";
+    config.schedule.lr = 1e6;
+    try {
+      train_tiny(comm, config);
+      FAIL() << "training went on";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit_code(), kExitTraining);
+      EXPECT_NE(std::string(error.what()).find("replica"), std::string::npos) << error.what();
+    }
+  });
+}
+
+TEST(Asynchronous, TrainingLearns) {
+  walk([](Communicator& comm, const Case&, Config config) {
+    config.train.epochs = 20;
+    config.schedule.lr = 0.02;
+    config.optimizer.momentum = 0.5;
+    const TinyResult result = train_tiny(comm, config);
+    EXPECT_GT(*result.training.last_evaluation->accuracy, 0.55);
+  });
+}
+
+}  // namespace
+}  // namespace lockstep
