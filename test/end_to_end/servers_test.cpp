@@ -1,0 +1,140 @@
+// Parameter servers from the executable: what a run says and leaves behind, how it is repeated, and how it
+// ends when a rank dies or stops.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "lockstep/base/file.h"
+#include "lockstep/base/timer.h"
+#include "support/small_experiment.h"
+#include "support/trainer_process.h"
+
+namespace lockstep {
+namespace {
+
+using test::ProcessResult;
+using test::run_trainer;
+
+class Servers : public testing::Test {
+ protected:
+  std::string arguments(const std::string& directory, const std::string& more) const {
+    return fmt::format(
+        "--config {} --run.dir {} --distribute.strategy parameter_server --train.replicas 2 {}",
+        experiment_.config(), directory, more);
+  }
+
+  test::SmallExperiment experiment_;
+};
+
+TEST_F(Servers, AnAsynchronousRunAccountsForEveryGradient) {
+  const std::string directory = experiment_.fresh_run();
+  const ProcessResult result =
+      run_trainer(4, arguments(directory, "--distribute.servers 2 --distribute.mode async"));
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_NE(result.output.find("staleness: mean"), std::string::npos);
+  EXPECT_NE(result.output.find("worker 1: "), std::string::npos);
+  const auto summary = nlohmann::json::parse(read_file(directory + "/summary.json"));
+  EXPECT_EQ(summary["steps"], 36);  // two epochs of nine batches by two workers
+  Index steps = 0;
+  Index samples = 0;
+  for (const auto& worker : summary["asynchrony"]["workers"]) {
+    EXPECT_EQ(worker["computed"], worker["steps"]);
+    steps += worker["steps"].get<Index>();
+    samples += worker["samples"].get<Index>();
+  }
+  EXPECT_EQ(steps, 36);
+  EXPECT_EQ(summary["samples_seen"], samples);
+  EXPECT_EQ(test::count_of(read_file(directory + "/metrics.jsonl"), R"("kind":"workers")"), 2);
+}
+
+TEST_F(Servers, ARecordedRunIsRepeatedByteForByte) {
+  const std::string first = experiment_.fresh_run();
+  const std::string options = "--distribute.servers 2 --distribute.mode bounded --distribute.staleness 2 ";
+  const ProcessResult recorded = run_trainer(4, arguments(first, options + "--distribute.record true"));
+  ASSERT_EQ(recorded.exit_code, 0) << recorded.errors;
+  const std::string second = experiment_.fresh_run();
+  const ProcessResult replayed =
+      run_trainer(4, arguments(second, options + "--distribute.replay " + first + " --debug.delay_rank 0 " +
+                                           "--debug.delay_ms 5"));
+  ASSERT_EQ(replayed.exit_code, 0) << replayed.errors;
+  EXPECT_EQ(read_file(first + "/model.safetensors"), read_file(second + "/model.safetensors"));
+
+  const ProcessResult missing =
+      run_trainer(4, arguments(experiment_.fresh_run(), options + "--distribute.replay /nowhere"));
+  EXPECT_EQ(missing.exit_code, 3);
+  EXPECT_EQ(test::count_of(missing.errors + missing.output, "/nowhere/arrivals.0.txt"), 1) << missing.errors;
+}
+
+TEST_F(Servers, WhatCannotBeIsRefusedWithItsReason) {
+  for (const auto& [options, reason] :
+       {std::pair("--distribute.servers 3", "nobody would train"),
+        std::pair("--distribute.mode async --distribute.reduction ordered", "order in which they arrive"),
+        std::pair("--distribute.backup_workers 2", "nobody's gradient")}) {
+    const ProcessResult result = run_trainer(3, arguments(experiment_.fresh_run(), options));
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_EQ(test::count_of(result.errors + result.output, reason), 1) << result.errors;
+  }
+}
+
+// Rank 0 and 1 work, rank 2 serves. `signal` reaches one of them in the middle of training.
+struct End {
+  ProcessResult result;
+  double seconds = 0;  ///< from the signal to the end of the job
+};
+
+End end_of(int rank, const std::string& signal, const std::string& directory, const std::string& arguments) {
+  const Stopwatch whole;
+  const std::string script = fmt::format(
+      R"({} {} & job=$!
+for i in $(seq 300); do [ -s {}/metrics.jsonl ] && break; sleep 0.1; done
+for process in /proc/[0-9]*; do
+  if grep -qF {} $process/cmdline 2>/dev/null &&
+     tr '\0' '\n' <$process/environ | grep -Eqx '(OMPI_COMM_WORLD_RANK|PMI_RANK)={}'; then
+    kill -{} ${{process#/proc/}}
+  fi
+done
+date +%s.%N >{}/signalled
+wait $job; code=$?
+date +%s.%N >{}/ended
+exit $code)",
+      test::mpiexec_words(), test::rank_words(3, arguments), directory, directory, rank, signal, directory,
+      directory);
+  End end{.result = test::run_command(script)};
+  end.seconds = std::stod(read_file(directory + "/ended")) - std::stod(read_file(directory + "/signalled"));
+  return end;
+}
+
+TEST_F(Servers, ADeadWorkerOrServerEndsTheJobWithItsName) {
+  for (const int rank : {1, 2}) {
+    for (const std::string mode : {"sync", "async"}) {
+      SCOPED_TRACE(fmt::format("rank {}, {}", rank, mode));
+      const std::string directory = experiment_.fresh_run();
+      const End end =
+          end_of(rank, "KILL", directory,
+                 arguments(directory, "--train.epochs 1000000 --run.log_every 5 --distribute.mode " + mode));
+      EXPECT_NE(end.result.exit_code, 0);
+      EXPECT_LT(end.seconds, 10);
+      EXPECT_NE((end.result.errors + end.result.output).find(fmt::format("rank {}", rank)), std::string::npos)
+          << end.result.errors;
+    }
+  }
+}
+
+TEST_F(Servers, AStoppedWorkerOrServerEndsTheJobWithItsName) {
+  for (const int rank : {1, 2}) {
+    SCOPED_TRACE(rank);
+    const std::string directory = experiment_.fresh_run();
+    const End end = end_of(rank, "STOP", directory,
+                           arguments(directory,
+                                     "--train.steps 10000000 --eval.every_epochs 1000000 --run.log_every 5 "
+                                     "--distribute.mode bounded --distribute.timeout_seconds 1"));
+    EXPECT_EQ(end.result.exit_code, 4);
+    EXPECT_LT(end.seconds, 10);
+    EXPECT_NE(end.result.errors.find(fmt::format("no sign of life from rank {} ", rank)), std::string::npos)
+        << end.result.errors << end.result.output;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
