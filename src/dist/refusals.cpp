@@ -6,6 +6,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/dist/asynchronous.h"
+#include "lockstep/dist/wire.h"
 
 namespace lockstep {
 
@@ -62,6 +63,19 @@ std::span<const Refusal> refusals() {
                 return c.servers > 0 && !steps_alone(c.distribute) &&
                        (c.distribute.record || !c.distribute.replay.empty());
               }},
+      Refusal{"ordered reduction with a lossy wire",
+              "ordered promises the same bits on any number of ranks, but what a message loses depends on "
+              "which rank adds which replicas: use distribute.wire fp32, or distribute.reduction native",
+              [](const Combination& c) {
+                return c.distribute.reduction == Reduction::kOrdered && make_wire(c.distribute) != nullptr;
+              }},
+      Refusal{
+          "a lossy wire with workers that step alone",
+          "what they push travels as it is: use distribute.wire fp32, or distribute.mode = \"sync\" without "
+          "backup workers",
+          [](const Combination& c) {
+            return steps_alone(c.distribute) && make_wire(c.distribute) != nullptr;
+          }},
   };
   return kRows;
 }

@@ -27,6 +27,9 @@ struct DistOptions {
   bool record = false;
   std::string replay;
   double timeout_seconds = 300;
+  std::string wire = "fp32";
+  bool error_feedback = true;
+  double top_k = 0.01;
 };
 
 }  // namespace lockstep

@@ -1,0 +1,24 @@
+#include <algorithm>
+#include <array>
+
+#include "lockstep/base/catalog.h"
+#include "lockstep/dist/wire.h"
+#include "wires/entries.h"
+
+namespace lockstep {
+
+std::span<const WireEntry> wire_catalog() {
+  static const std::array kEntries{fp32_entry(), bf16_entry(), fp16_entry(), top_k_entry()};
+  return kEntries;
+}
+
+std::unique_ptr<Wire> make_wire(const DistOptions& options) {
+  return find_entry(wire_catalog(), "wire", options.wire).make(options);
+}
+
+void Wire::decode(std::span<const std::byte> message, std::span<Scalar> values) const {
+  std::ranges::fill(values, Scalar{0});
+  add(message, 1, values);
+}
+
+}  // namespace lockstep

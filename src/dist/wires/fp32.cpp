@@ -1,0 +1,11 @@
+#include "entries.h"
+
+namespace lockstep {
+
+WireEntry fp32_entry() {
+  return {.name = "fp32",
+          .help = "the numbers as they are; the only one with `reduction = \"ordered\"` and its same bits",
+          .make = [](const DistOptions&) { return std::unique_ptr<Wire>(); }};
+}
+
+}  // namespace lockstep
