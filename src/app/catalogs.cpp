@@ -3,6 +3,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/data/records.h"
 #include "lockstep/dist/strategy.h"
+#include "lockstep/dist/wire.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/preset.h"
 #include "lockstep/optim/optimizer.h"
@@ -16,6 +17,7 @@ const KnownNames& known_names() {
                                  .schedules = catalog_names(decay_catalog()),
                                  .formats = catalog_names(format_catalog()),
                                  .strategies = catalog_names(strategy_catalog()),
+                                 .wires = catalog_names(wire_catalog()),
                                  .presets = catalog_names(preset_catalog())};
   return kNames;
 }
@@ -40,6 +42,7 @@ std::vector<Choice> choices(const Config& config) {
           choice_in(optimizer_catalog(), "train.optimizer", config.optimizer.optimizer),
           choice_in(decay_catalog(), "train.schedule", config.schedule.schedule),
           choice_in(strategy_catalog(), "distribute.strategy", config.distribute.strategy),
+          choice_in(wire_catalog(), "distribute.wire", config.distribute.wire),
           choice_in(format_catalog(), "data.format", choose_format(config.data).name)};
 }
 

@@ -7,6 +7,7 @@
 #include "lockstep/config/help.h"
 #include "lockstep/data/records.h"
 #include "lockstep/dist/strategy.h"
+#include "lockstep/dist/wire.h"
 #include "lockstep/nn/composite.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/loss.h"
@@ -91,6 +92,7 @@ int reference_command() {
   print_entries("Optimizers", "train.optimizer", optimizer_catalog());
   print_entries("Schedules", "train.schedule", decay_catalog());
   print_entries("Data formats", "data.format", format_catalog());
+  print_entries("Wires", "distribute.wire", wire_catalog());
   print_strategies();
   return 0;
 }

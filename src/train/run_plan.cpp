@@ -12,6 +12,7 @@
 #include "lockstep/dist/asynchronous.h"
 #include "lockstep/dist/local_gradients.h"
 #include "lockstep/dist/refusals.h"
+#include "lockstep/dist/slice_wire.h"
 #include "lockstep/dist/strategy.h"
 #include "lockstep/math/fixed_tree.h"
 
@@ -48,12 +49,21 @@ Index run_steps(const TrainOptions& train, const RunPlan& plan) {
   return std::max<Index>(1, static_cast<Index>(steps));
 }
 
+bool weights_come_back(const DistOptions& distribute) {
+  return find_entry(strategy_catalog(), "strategy", distribute.strategy).promises.divides_optimizer_state;
+}
+
 // Ordered: each partial sum goes to the owners of its slices, and each owner's result to all. Native: as much
-// as an algorithm that is optimal in bandwidth sends.
-Index sent_bytes(const RunPlan& plan, Reduction reduction) {
+// as an algorithm that is optimal in bandwidth sends. Weights do not go through a lossy wire.
+Index sent_bytes(const RunPlan& plan, const DistOptions& distribute) {
   const Index arena = plan.dist.gradient_size * kScalarBytes;
+  if (make_wire(distribute) != nullptr) {
+    const Index gradient = message_bytes(plan.dist, distribute);
+    const Index both_ways = gradient + (weights_come_back(distribute) ? arena : gradient);
+    return both_ways - both_ways / plan.dist.world;
+  }
   Index copies = 2;
-  if (reduction == Reduction::kOrdered) {
+  if (distribute.reduction == Reduction::kOrdered) {
     for (const Range hosted : plan.dist.hosted) {
       copies = std::max(copies, 1 + static_cast<Index>(complete_nodes(plan.dist.replicas, hosted).size()));
     }
@@ -131,6 +141,13 @@ Index optimizer_scalars(const RunPlanRequest& request, const Plan& plan) {
   return most;
 }
 
+// A lossy exchange: the sum, messages to and from the owners and, with error feedback, what was lost of each.
+Index lossy_exchange_bytes(const Plan& plan, const DistOptions& distribute) {
+  const Index arena = plan.gradient_size * kScalarBytes;
+  const Index kept = distribute.error_feedback ? arena + arena / plan.world : 0;
+  return arena + 2 * message_bytes(plan, distribute) + kept;
+}
+
 // Rank 0 hosts at least as many replicas as any other.
 MemoryPlan plan_memory(const RunPlanRequest& request, const RunPlan& plan) {
   const Index arena = plan.dist.gradient_size * kScalarBytes;
@@ -148,6 +165,9 @@ MemoryPlan plan_memory(const RunPlanRequest& request, const RunPlan& plan) {
   if (ordered && plan.dist.world > 1) {
     const Index foreign = plan.sampling.replicas - hosted;  // at most: one node for each replica elsewhere
     memory.gradients += arena + arena * foreign / plan.dist.world;
+  }
+  if (plan.dist.world > 1 && make_wire(request.distribute) != nullptr) {
+    memory.gradients += lossy_exchange_bytes(plan.dist, request.distribute);
   }
   memory.activations = (together ? hosted : plan.dist.threads) * micro * request.model.activation_bytes();
   const Index held = make_sampler(plan.sampling)->needed(plan.dist.hosted.front());
@@ -208,7 +228,7 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   plan.parameters = request.model.layout().count();
   plan.flops = request.model.training_flops();
   plan.gradient_bytes = plan.dist.gradient_size * kScalarBytes;
-  plan.sent_bytes = sent_bytes(plan, request.distribute.reduction);
+  plan.sent_bytes = sent_bytes(plan, request.distribute);
   plan.memory = plan_memory(request, plan);
   plan.model_file_bytes = request.model.stored_layout().count() * kScalarBytes;
   plan.checkpoint_bytes = plan.model_file_bytes + plan.parameters * kScalarBytes * request.optimizer_slots;

@@ -114,6 +114,27 @@ TEST(RunPlan, MemoryFollowsWhatIsHeld) {
   EXPECT_GE(setup.plan(4).memory.data, 650'000 * 104);
 }
 
+TEST(RunPlan, TheWireChangesWhatIsSentAndHeld) {
+  Given setup = typical();
+  const RunPlan plain = setup.plan(4);
+  const auto share = [&](const RunPlan& plan) {
+    return static_cast<double>(plan.sent_bytes) / static_cast<double>(plain.sent_bytes);
+  };
+  setup.distribute.wire = "bf16";
+  EXPECT_NEAR(share(setup.plan(4)), 0.5, 0.01);
+  EXPECT_EQ(setup.plan(1).sent_bytes, 0);
+  EXPECT_EQ(setup.plan(1).memory.gradients, plain.memory.gradients);
+  const Index with_feedback = setup.plan(4).memory.gradients;
+  setup.distribute.error_feedback = false;
+  EXPECT_EQ(with_feedback - setup.plan(4).memory.gradients, plain.gradient_bytes * 5 / 4);
+  setup.distribute.strategy = "zero1";  // weights come back as they are
+  EXPECT_NEAR(share(setup.plan(4)), 0.75, 0.01);
+  setup.distribute.wire = "top_k";
+  EXPECT_NEAR(share(setup.plan(4)), 0.51, 0.01);
+  setup.distribute.strategy = "allreduce";
+  EXPECT_NEAR(share(setup.plan(4)), 0.02, 0.005);
+}
+
 TEST(RunPlan, TheSentenceSaysWhatTheTailDoes) {
   Given setup = typical();
   const auto table = [&] {

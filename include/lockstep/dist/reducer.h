@@ -33,6 +33,14 @@ std::vector<Range> present_nodes(Index replicas, Range hosted, std::span<const I
 /// Who needs the sum.
 enum class Delivery { kToOwners, kToAll };
 
+/// The exchange that the options ask for.
+std::unique_ptr<Reducer> make_reducer(Communicator& comm, const Plan& plan, const DistOptions& options,
+                                      Delivery delivery);
+
+/// The same without the options' wire: numbers travel as they are.
+std::unique_ptr<Reducer> make_exact_reducer(Communicator& comm, const Plan& plan, Reduction reduction,
+                                            Delivery delivery);
+
 /// Plain MPI, to all: the sum's order is the library's choice.
 std::unique_ptr<Reducer> make_native_reducer(Communicator& comm, const Plan& plan);
 
@@ -40,6 +48,11 @@ std::unique_ptr<Reducer> make_native_reducer(Communicator& comm, const Plan& pla
 /// if asked, gives the result to all; else only the own slices of what finish() gives are sums. Ordered:
 /// along the fixed tree, the same bits on any number of ranks. Native: rank by rank.
 std::unique_ptr<Reducer> make_owner_reducer(Communicator& comm, const Plan& plan, Reduction reduction,
+                                            Delivery delivery);
+
+/// The owner reducer with messages that go through the wire of the options, which is not fp32: each rank has
+/// one partial sum, and these are added rank by rank.
+std::unique_ptr<Reducer> make_lossy_reducer(Communicator& comm, const Plan& plan, const DistOptions& options,
                                             Delivery delivery);
 
 }  // namespace lockstep

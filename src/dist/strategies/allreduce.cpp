@@ -11,9 +11,7 @@ class Allreduce final : public SynchronousStrategy {
   explicit Allreduce(const StrategyContext& context)
       : comm_(context.comm),
         plan_(context.plan),
-        reducer_(context.options.reduction == Reduction::kOrdered
-                     ? make_owner_reducer(comm_, plan_, Reduction::kOrdered, Delivery::kToAll)
-                     : make_native_reducer(comm_, plan_)),
+        reducer_(make_reducer(comm_, plan_, context.options, Delivery::kToAll)),
         weights_(context.layout.size),
         update_(context.layout, context.optimizer, context.rules) {}
 

@@ -29,7 +29,7 @@ class CentralStorage final : public SynchronousStrategy {
         layout_(lay_out_node(comm_, *node_, *across_, plan_, context.layout)),
         window_(node_->shared_window(window_bytes(context))),
         weights_(scalars(0, 0, context.layout.size)),
-        across_reducer_(make_owner_reducer(*across_, layout_.across, reduction_, Delivery::kToAll)),
+        across_reducer_(make_reducer(*across_, layout_.across, context.options, Delivery::kToAll)),
         update_(context.layout, context.optimizer, context.rules, owned_weights(),
                 [this](std::span<double> sums) { node_->all_reduce_sum(as_buffer(sums)); }) {}
 

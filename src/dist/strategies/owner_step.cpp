@@ -12,7 +12,7 @@ class OwnerStep final : public SynchronousStrategy {
   explicit OwnerStep(const StrategyContext& context)
       : comm_(context.comm),
         plan_(context.plan),
-        reducer_(make_owner_reducer(comm_, plan_, context.options.reduction, Delivery::kToOwners)),
+        reducer_(make_reducer(comm_, plan_, context.options, Delivery::kToOwners)),
         weights_(context.layout.size),
         update_(context.layout, context.optimizer, context.rules, plan_.owned(comm_.rank()),
                 [this](std::span<double> sums) { comm_.all_reduce_sum(as_buffer(sums)); }) {
