@@ -2,6 +2,7 @@
 // alone.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -134,6 +135,7 @@ struct Exchange {
   std::unique_ptr<Reducer> reducer;
   AlignedBuffer<Scalar> arena;
 
+  // `size`: numbers in front of the loss.
   Exchange(Communicator& comm, const DistOptions& options, Index size) : arena(size + kAlignment) {
     plan.world = comm.size();
     plan.replicas = comm.size();
@@ -145,6 +147,11 @@ struct Exchange {
       plan.hosted.push_back({rank, rank + 1});
       plan.slices[0].push_back(split_evenly(arena.size(), comm.size(), rank, kAlignment));
     }
+    reducer = make_reducer(comm, plan, options, Delivery::kToAll);
+  }
+
+  void exchange_owners(Communicator& comm, const DistOptions& options) {
+    std::ranges::reverse(plan.slices[0]);
     reducer = make_reducer(comm, plan, options, Delivery::kToAll);
   }
 
@@ -188,6 +195,23 @@ TEST(LossyWires, TopKLearnsWhatItNeverChoosesByErrorFeedbackOnly) {
     if (comm.size() == 1) return;
     EXPECT_LT(error_after_descent(comm, true), 0.2);
     EXPECT_EQ(error_after_descent(comm, false), 1) << "the numbers moved: this test sees nothing";
+  });
+}
+
+TEST(LossyWires, TheSumDoesNotDependOnWhoOwnsASlice) {
+  walk_wires([](const Config& config) {
+    if (config.distribute.strategy != "allreduce") return;
+    test::on_ranks([&](Communicator& comm) {
+      Exchange exchange(comm, config.distribute, kAlignment * (3 * comm.size() - 1));
+      for (std::size_t i = 0; i < exchange.arena.span().size(); ++i) {
+        exchange.arena.span()[i] =
+            std::sin(static_cast<Scalar>(i + 1) * static_cast<Scalar>(comm.rank() + 1));
+      }
+      const std::span<const Scalar> sum = exchange.sum();
+      const std::vector<Scalar> before(sum.begin(), sum.end());
+      exchange.exchange_owners(comm, config.distribute);
+      EXPECT_TRUE(std::ranges::equal(exchange.sum(), before));
+    });
   });
 }
 

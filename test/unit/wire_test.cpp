@@ -152,6 +152,7 @@ TEST(Wires, ABadNumberStaysVisible) {
 TEST(Wires, TopKSendsTheLargestAndOfEqualOnesTheFirst) {
   EXPECT_EQ(sent("top_k", {1, -5, 2, 4, -3, 0, 0, 1}), (std::vector<Scalar>{0, -5, 0, 4, 0, 0, 0, 0}));
   EXPECT_EQ(sent("top_k", {2, -2, 2, 2, -2, 2, 1, 2}), (std::vector<Scalar>{2, -2, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(sent("top_k", {2, 2, 2, 1, 2, 0, 0, -9}), (std::vector<Scalar>{2, 0, 0, 0, 0, 0, 0, -9}));
   EXPECT_EQ(sent("top_k", {1, 2, 3, 2, 1, 0, 2, 2}, 0.5), (std::vector<Scalar>{0, 2, 3, 2, 0, 0, 2, 0}));
   EXPECT_EQ(sent("top_k", std::vector<Scalar>(8, 0)), std::vector<Scalar>(8, 0));
   EXPECT_EQ(sent("top_k", {0, kInfinity, kNaN, 1, 9, 9, 9, 9}).at(1), kInfinity);

@@ -1,5 +1,7 @@
 // The upper half of a float, rounded to nearest, ties to even: its whole range, with 8 bits of precision.
 #include <Eigen/Core>
+#include <bit>
+#include <cstdint>
 
 #include "entries.h"
 
@@ -20,11 +22,12 @@ class Bf16 final : public Wire {
         Eigen::Map<const Floats>(values.data(), count).cast<Half>();
   }
 
+  // By hand: compilers vectorise the shift, and Eigen's cast is several times slower.
   void add(std::span<const std::byte> message, Scalar factor, std::span<Scalar> values) const override {
-    const auto count = std::ssize(values);
-    Eigen::Map<Floats>(values.data(), count) +=
-        factor *
-        Eigen::Map<const Halves>(reinterpret_cast<const Half*>(message.data()), count).cast<Scalar>();
+    const auto* halves = reinterpret_cast<const std::uint16_t*>(message.data());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] += factor * std::bit_cast<Scalar>(static_cast<std::uint32_t>(halves[i]) << 16);
+    }
   }
 };
 
