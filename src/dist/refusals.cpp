@@ -69,13 +69,6 @@ std::span<const Refusal> refusals() {
               [](const Combination& c) {
                 return c.distribute.reduction == Reduction::kOrdered && make_wire(c.distribute) != nullptr;
               }},
-      Refusal{
-          "a lossy wire with workers that step alone",
-          "what they push travels as it is: use distribute.wire fp32, or distribute.mode = \"sync\" without "
-          "backup workers",
-          [](const Combination& c) {
-            return steps_alone(c.distribute) && make_wire(c.distribute) != nullptr;
-          }},
   };
   return kRows;
 }

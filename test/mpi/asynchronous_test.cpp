@@ -280,6 +280,26 @@ TEST(Asynchronous, ABadNumberStopsAllRanks) {
   });
 }
 
+// Error feedback makes up for what a message loses, so that one worker alone stays close to the plain steps.
+TEST(Asynchronous, PushesGoThroughTheWire) {
+  test::on_ranks([](Communicator& comm) {
+    if (comm.size() < 2) return;
+    Config config = config_for(comm, comm.size() - 1, ServerMode::kAsync);
+    config.optimizer.momentum = 0;
+    const TinyResult exact = train_tiny(comm, config);
+    for (const std::string wire : {"bf16", "fp16", "top_k"}) {
+      SCOPED_TRACE(wire);
+      config.distribute.wire = wire;
+      config.distribute.top_k = 0.25;
+      const TinyResult lossy = train_tiny(comm, config);
+      EXPECT_NE(lossy.weights, exact.weights);
+      for (std::size_t i = 0; i < exact.weights.size(); ++i) {
+        EXPECT_NEAR(lossy.weights[i], exact.weights[i], wire == "top_k" ? 0.1 : 2e-3);
+      }
+    }
+  });
+}
+
 TEST(Asynchronous, TrainingLearns) {
   walk([](Communicator& comm, const Case&, Config config) {
     config.train.epochs = 20;

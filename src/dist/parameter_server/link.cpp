@@ -10,12 +10,26 @@ constexpr double kServersShare = 2;
 
 }  // namespace
 
-Link::Link(Communicator& comm, const Service& service, double timeout_seconds)
+Link::Link(Communicator& comm, const Service& service, const DistOptions& options)
     : comm_(comm),
       service_(service),
-      patience_(kServersShare * timeout_seconds),
+      patience_(kServersShare * options.timeout_seconds),
+      wire_(make_wire(options)),
       versions_(service.slices.size()),
-      notes_(service.slices.size()) {}
+      notes_(service.slices.size()) {
+  if (wire_ == nullptr) return;
+  for (const Range slice : service.slices) {
+    encoders_.emplace_back(*wire_, slice, slice.end, options.error_feedback);
+    encoded_.emplace_back(encoders_.back().bytes());
+  }
+}
+
+ConstBuffer Link::message_of(std::size_t server, std::span<const Scalar> gradient) {
+  const std::span<const Scalar> slice = part(gradient, service_.slices[server]);
+  if (wire_ == nullptr) return as_buffer(slice);
+  encoders_[server].encode(slice, encoded_[server].span());
+  return as_buffer(encoded_[server].span());
+}
 
 void Link::send_note(std::size_t server, const Note& note) {
   const int rank = service_.server_rank(server);
@@ -60,7 +74,7 @@ void Link::push(const Contribution& contribution, std::span<const Scalar> gradie
                       .lr = contribution.lr,
                       .moments = std::ssize(contribution.moments)};
     const Send note{rank, bytes_of(std::as_const(notes_[server]))};
-    const Send slice{rank, as_buffer(part(gradient, service_.slices[server]))};
+    const Send slice{rank, message_of(server, gradient)};
     pushes_.push_back(comm_.start_exchange(kNotes, std::span(&note, 1), {}));
     pushes_.push_back(comm_.start_exchange(kGradients, std::span(&slice, 1), {}));
   }

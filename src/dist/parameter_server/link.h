@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "lockstep/dist/slice_wire.h"
 #include "messages.h"
 #include "patience.h"
 #include "service.h"
@@ -14,7 +15,7 @@ namespace lockstep {
 class Link {
  public:
   /// `comm` and `service` must outlive it.
-  Link(Communicator& comm, const Service& service, double timeout_seconds);
+  Link(Communicator& comm, const Service& service, const DistOptions& options);
 
   /// *Blocking.* Errors of all that follow: CommError naming a server that does not answer.
   std::optional<Assignment> ask();
@@ -28,13 +29,17 @@ class Link {
   void say_goodbye();
 
  private:
+  ConstBuffer message_of(std::size_t server, std::span<const Scalar> gradient);
   void send_note(std::size_t server, const Note& note);
 
   Communicator& comm_;
   const Service& service_;
   Patience patience_;
-  std::vector<Index> versions_;  // of the weights here, by server
-  std::vector<Note> notes_;      // of the push under way, by server
+  std::unique_ptr<Wire> wire_;                     // null: gradients travel as they are
+  std::vector<SliceWire> encoders_;                // by server, where there is a wire
+  std::vector<AlignedBuffer<std::byte>> encoded_;  // likewise: of the push under way
+  std::vector<Index> versions_;                    // of the weights here, by server
+  std::vector<Note> notes_;                        // of the push under way, by server
   std::vector<std::unique_ptr<Request>> pushes_;
 };
 

@@ -58,8 +58,13 @@ Server::Server(Communicator& comm, Communicator& servers, const StrategyContext&
               [this, &servers](std::span<double> sums) {
                 if (collects()) servers.all_reduce_sum(as_buffer(sums));
               }),
+      wire_(make_wire(context.options)),
       asking_(static_cast<std::size_t>(service.workers), false),
       pulls_(static_cast<std::size_t>(service.workers)) {
+  if (wire_ != nullptr) {
+    decoder_.emplace(*wire_, slice(), slice().end, false);
+    encoded_ = AlignedBuffer<std::byte>(decoder_->bytes());
+  }
   if (options_.backup_workers == 0) return;
   collector_ = std::make_unique<StepCollector>(service.workers, service.workers - options_.backup_workers,
                                                slice().size());
@@ -126,7 +131,7 @@ void Server::answer_pulls() {
     arrivals_.set_waiting(worker, pulls_[worker] && !ready);
     if (!ready) continue;
     pulls_[worker].reset();
-    take_time_of_link(slice().size());
+    take_time_of_link(slice().size() * Index{sizeof(Scalar)});
     send(kVersions, arrivals_.rank(worker), as_buffer(std::span<const Index>(&version_, 1)));
     send(kWeights, arrivals_.rank(worker), as_buffer(std::span<const Scalar>(part(weights_, slice()))));
   }
@@ -134,9 +139,7 @@ void Server::answer_pulls() {
 
 void Server::take_push(std::size_t worker, const TakeMoments& take_moments) {
   const Note& note = arrivals_.note(worker);
-  receive(kGradients, worker,
-          as_buffer(collects() ? collector_->room(worker) : part(gradient_.span(), slice())));
-  take_time_of_link(slice().size());
+  receive_gradient(worker, collects() ? collector_->room(worker) : part(gradient_.span(), slice()));
   if (first()) {
     leave_.pushed(worker);
     moments_.resize(static_cast<std::size_t>(note.moments));
@@ -155,6 +158,13 @@ void Server::take_push(std::size_t worker, const TakeMoments& take_moments) {
   } else if (first()) {
     ledger_.count_drop(worker, note.samples);
   }
+}
+
+void Server::receive_gradient(std::size_t worker, std::span<Scalar> to) {
+  const Buffer message = decoder_ ? as_buffer(encoded_.span()) : as_buffer(to);
+  receive(kGradients, worker, message);
+  take_time_of_link(message.bytes());
+  if (decoder_) decoder_->decode(encoded_.span(), to);
 }
 
 void Server::step_alone(std::size_t worker) {
@@ -221,10 +231,10 @@ void Server::receive(int channel, std::size_t peer, Buffer buffer) {
   patience_.wait(*comm_.start_exchange(channel, {}, std::span(&receive, 1)), receive.peer);
 }
 
-// A link of that speed, busy with so many numbers.
-void Server::take_time_of_link(Index count) const {
+// A link of that speed, busy with one message.
+void Server::take_time_of_link(Index bytes) const {
   if (link_mbit_ <= 0) return;
-  const double bits = static_cast<double>(count) * sizeof(Scalar) * 8;
+  const double bits = static_cast<double>(bytes) * 8;
   std::this_thread::sleep_for(std::chrono::duration<double>(bits / (link_mbit_ * 1e6)));
 }
 

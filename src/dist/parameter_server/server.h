@@ -11,6 +11,7 @@
 #include "leave.h"
 #include "ledger.h"
 #include "lockstep/dist/asynchronous.h"
+#include "lockstep/dist/slice_wire.h"
 #include "lockstep/dist/update.h"
 #include "service.h"
 #include "step_collector.h"
@@ -46,7 +47,8 @@ class Server {
   void send_note(std::size_t server, const Note& note);
   void send(int channel, int rank, ConstBuffer buffer);
   void receive(int channel, std::size_t peer, Buffer buffer);
-  void take_time_of_link(Index count) const;
+  void receive_gradient(std::size_t worker, std::span<Scalar> to);
+  void take_time_of_link(Index bytes) const;
 
   Communicator& comm_;
   const DistOptions& options_;
@@ -61,6 +63,9 @@ class Server {
   AlignedBuffer<Scalar> gradient_;  // as large as all weights; only the own range is used
   ParameterUpdate update_;
   std::unique_ptr<StepCollector> collector_;  // with backup workers
+  std::unique_ptr<Wire> wire_;                // null: gradients travel as they are
+  std::optional<SliceWire> decoder_;          // where there is a wire
+  AlignedBuffer<std::byte> encoded_;          // likewise
   std::vector<double> moments_;
   Totals totals_;
   Index version_ = 0;                        // steps done

@@ -26,7 +26,7 @@ class AsynchronousServers final : public AsynchronousStrategy {
       if (serves()) {
         server_ = std::make_unique<Server>(*comm_, *role_, context, service_, weights_.span(), ledger_);
       } else {
-        link_ = std::make_unique<Link>(*comm_, service_, context.options.timeout_seconds);
+        link_ = std::make_unique<Link>(*comm_, service_, context.options);
       }
     });
   }
