@@ -48,7 +48,7 @@ Run::Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan)
                            .optimizer = *experiment.optimizer,
                            .rules = experiment.update_rules(),
                            .gradient_arenas =
-                               arenas_needed(plan.dist, comm.rank(), experiment.config.distribute.reduction,
+                               arenas_needed(plan.dist, comm.rank(), local_sums(experiment.config.distribute),
                                              !experiment.model->meetings(plan.dist.replicas).empty()),
                            .ranks_per_node = experiment.config.debug.ranks_per_node,
                            .server_mbit = experiment.config.debug.server_mbit,
@@ -122,7 +122,7 @@ TrainingResult Run::train(Observer& observer) {
                    .validation = validation_.get(),
                    .test = test_.get(),
                    .observer = observer,
-                   .reduction = config.distribute.reduction,
+                   .sums = local_sums(config.distribute),
                    .seed = experiment_.seed(),
                    .accumulate = config.train.accumulate,
                    .target_columns = experiment_.train->info().target_columns,

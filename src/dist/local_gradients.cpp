@@ -6,13 +6,13 @@
 
 namespace lockstep {
 
-Index arenas_needed(const Plan& plan, Index rank, Reduction reduction, bool interleaved) {
+Index arenas_needed(const Plan& plan, Index rank, LocalSums sums, bool interleaved) {
   Index total = 0;
   for (Index thread = 0; thread < plan.threads; ++thread) {
     const Range mine = plan.thread_replicas(rank, thread);
     Index most = 1;
-    if (reduction == Reduction::kOrdered && interleaved) most = mine.size();
-    if (reduction == Reduction::kOrdered && !interleaved) {
+    if (sums == LocalSums::kApart || (sums == LocalSums::kAlongTree && interleaved)) most = mine.size();
+    if (sums == LocalSums::kAlongTree && !interleaved) {
       for (Index next = mine.begin; next < mine.end; ++next) {
         const auto held = static_cast<Index>(complete_nodes(plan.replicas, {mine.begin, next}).size());
         most = std::max(most, held + 1);
@@ -23,9 +23,9 @@ Index arenas_needed(const Plan& plan, Index rank, Reduction reduction, bool inte
   return total;
 }
 
-LocalGradients::LocalGradients(Reduction reduction, const Plan& plan, Index rank, bool interleaved,
+LocalGradients::LocalGradients(LocalSums sums, const Plan& plan, Index rank, bool interleaved,
                                TakeArena take_arena)
-    : reduction_(reduction),
+    : sums_(sums),
       replicas_(plan.replicas),
       local_(plan.hosted[static_cast<std::size_t>(rank)]),
       interleaved_(interleaved),
@@ -52,11 +52,11 @@ void LocalGradients::begin_step() {
 
 GradientTarget LocalGradients::begin_replica(Index thread, Index replica) {
   Lane& lane = lanes_[static_cast<std::size_t>(thread)];
-  if (reduction_ == Reduction::kNative && !lane.pieces.empty()) {
+  if (sums_ == LocalSums::kOneSum && !lane.pieces.empty()) {
     lane.pieces.front().node.end = replica + 1;
     return {lane.arenas[lane.pieces.front().arena], Write::kAdd};
   }
-  if (!interleaved_) merge_lane(lane);
+  if (sums_ == LocalSums::kAlongTree && !interleaved_) merge_lane(lane);
   const std::size_t arena = arena_for(lane);
   lane.pieces.push_back({{replica, replica + 1}, arena});
   return {lane.arenas[arena], Write::kReplace};
@@ -97,7 +97,11 @@ void LocalGradients::plan_combination() {
       combined_pieces_.push_back(lane.arenas[piece.arena]);
     }
   }
-  if (reduction_ == Reduction::kOrdered) {
+  if (sums_ == LocalSums::kApart) {
+    partial_ = {.nodes = nodes, .sums = combined_pieces_};
+    return;
+  }
+  if (sums_ == LocalSums::kAlongTree) {
     const MergePlan plan = plan_merges(nodes, complete_nodes(replicas_, local_));
     merges_ = plan.merges;
     partial_.nodes = plan.nodes;

@@ -12,6 +12,12 @@ std::span<const StrategyEntry> strategy_catalog() {
   return kEntries;
 }
 
+LocalSums local_sums(const DistOptions& options) {
+  const StrategyEntry& entry = find_entry(strategy_catalog(), "strategy", options.strategy);
+  if (entry.weights_per_replica) return LocalSums::kApart;
+  return options.reduction == Reduction::kOrdered ? LocalSums::kAlongTree : LocalSums::kOneSum;
+}
+
 Index count_servers(const DistOptions& options) {
   const StrategyEntry& entry = find_entry(strategy_catalog(), "strategy", options.strategy);
   return entry.has_servers ? options.servers : 0;

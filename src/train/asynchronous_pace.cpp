@@ -32,7 +32,7 @@ class AsynchronousPace final : public Pace {
                     .strategy = strategy,
                     .states = context.states,
                     .team = context.team,
-                    .reduction = Reduction::kNative,
+                    .sums = LocalSums::kOneSum,
                     .seed = context.seed,
                     .accumulate = context.accumulate,
                     .most_rows = context.sampler.largest_count(),

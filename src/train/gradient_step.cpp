@@ -9,7 +9,7 @@ GradientStep::GradientStep(const GradientStepContext& context)
       hosted_(context.plan.hosted[static_cast<std::size_t>(context.comm.rank())]),
       nodes_(static_cast<Index>(context.model.nodes().size())),
       meetings_(context.model.meetings(context.plan.replicas)),
-      gradients_(context.reduction, context.plan, context.comm.rank(), together(),
+      gradients_(context.sums, context.plan, context.comm.rank(), together(),
                  [this] { return context_.strategy.gradient_arena(context_.plan.gradient_size); }),
       sender_(context.comm, context.plan, context.strategy, gradients_),
       tallies_(static_cast<std::size_t>(hosted_.size())) {

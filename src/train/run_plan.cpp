@@ -161,7 +161,7 @@ MemoryPlan plan_memory(const RunPlanRequest& request, const RunPlan& plan) {
   const Index state = request.model.state_layout().size * kScalarBytes;
   memory.weights = request.model.layout().size * kScalarBytes + state * (hosted + 1);
   memory.optimizer = optimizer_scalars(request, plan.dist) * kScalarBytes * request.optimizer_slots;
-  memory.gradients = arena * arenas_needed(plan.dist, 0, request.distribute.reduction, together);
+  memory.gradients = arena * arenas_needed(plan.dist, 0, local_sums(request.distribute), together);
   if (ordered && plan.dist.world > 1) {
     const Index foreign = plan.sampling.replicas - hosted;  // at most: one node for each replica elsewhere
     memory.gradients += arena + arena * foreign / plan.dist.world;

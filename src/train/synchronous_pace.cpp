@@ -17,7 +17,7 @@ GradientStepContext gradient_context(const TrainingContext& context) {
           .strategy = context.strategy,
           .states = context.states,
           .team = context.team,
-          .reduction = context.reduction,
+          .sums = context.sums,
           .seed = context.seed,
           .accumulate = context.accumulate,
           .most_rows = context.sampler.largest_count(),

@@ -124,7 +124,7 @@ OneStepResult run_one_step(Communicator& comm, const OneStep& step) {
                           .strategy = strategy,
                           .states = states,
                           .team = team,
-                          .reduction = step.reduction,
+                          .sums = local_sums({.reduction = step.reduction}),
                           .seed = 3,
                           .accumulate = step.accumulate,
                           .most_rows = *std::ranges::max_element(step.rows),

@@ -1,9 +1,10 @@
 // The gradients of one rank's replicas, on their way from backward to the exchange.
 //
-// Ordered: each replica gets an arena of its own, and two arenas are added as soon as they are the two halves
-// of a node of the fixed tree; so a thread never holds more than about log2(replicas) arenas. Native: a
-// thread adds its replicas straight into one arena. What the last replica adds is merged bucket by bucket, so
-// that a bucket can leave while backward goes on.
+// Along the tree: each replica gets an arena of its own, and two arenas are added as soon as they are the two
+// halves of a node of the fixed tree; so a thread never holds more than about log2(replicas) arenas. In one
+// sum: a thread adds its replicas straight into one arena. What the last replica adds is merged bucket by
+// bucket, so that a bucket can leave while backward goes on. Apart: each replica keeps an arena, and nothing
+// is added.
 #pragma once
 
 #include <functional>
@@ -16,8 +17,11 @@
 
 namespace lockstep {
 
-/// Sums that a rank hands to the exchange: ordered, the complete nodes of the fixed tree that have a sample
-/// in them; native, one sum of everything.
+/// How a rank adds the gradients of its replicas.
+enum class LocalSums { kOneSum, kAlongTree, kApart };
+
+/// Sums that a rank hands to the exchange. Along the tree: its complete nodes that have a sample in them; in
+/// one sum: of everything; apart: one for each replica that has a sample.
 struct PartialGrads {
   std::vector<Range> nodes;
   std::vector<std::span<Scalar>> sums;  ///< gradient arenas
@@ -33,14 +37,14 @@ struct GradientTarget {
 using TakeArena = std::function<std::span<Scalar>()>;
 
 /// Arenas of gradients that a rank holds at a time, at most.
-Index arenas_needed(const Plan& plan, Index rank, Reduction reduction, bool interleaved);
+Index arenas_needed(const Plan& plan, Index rank, LocalSums sums, bool interleaved);
 
 class LocalGradients {
  public:
   /// `take_arena` gives memory for one more arena of gradients, which outlives this; any thread calls it.
   /// `interleaved`: the replicas of a thread go through the model together, so none of them is complete
-  /// before the others; ordered, each then keeps an arena of its own to the end.
-  LocalGradients(Reduction reduction, const Plan& plan, Index rank, bool interleaved, TakeArena take_arena);
+  /// before the others; along the tree, each then keeps an arena of its own to the end.
+  LocalGradients(LocalSums sums, const Plan& plan, Index rank, bool interleaved, TakeArena take_arena);
 
   /// Forgets the last step. Main thread.
   void begin_step();
@@ -67,7 +71,7 @@ class LocalGradients {
   void merge_lane(Lane& lane);
   void plan_combination();
 
-  Reduction reduction_;
+  LocalSums sums_;
   Index replicas_;
   Range local_;
   bool interleaved_;

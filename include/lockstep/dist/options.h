@@ -25,7 +25,7 @@ struct DistOptions {
   Index backup_workers = 0;
   bool staleness_lr = false;
   bool record = false;
-  std::string replay;
+  std::string replay = {};
   double timeout_seconds = 300;
   std::string wire = "fp32";
   bool error_feedback = true;

@@ -93,12 +93,16 @@ struct StrategyEntry {
   std::string choose;     ///< when to choose it
   Promises promises;
   bool has_servers = false;               ///< some ranks own the weights and host no replica
+  bool weights_per_replica = false;       ///< each steps with its own, and they meet now and then
   std::vector<std::string> options = {};  ///< keys that it reads beside those that all read
   std::function<std::unique_ptr<Strategy>(const StrategyContext&)> make;
 };
 
 /// Every strategy there is. One more: one file in dist/strategies and one line in its list.
 std::span<const StrategyEntry> strategy_catalog();
+
+/// How each rank adds the gradients of its replicas with these options.
+LocalSums local_sums(const DistOptions& options);
 
 /// The ranks that are servers with these options.
 Index count_servers(const DistOptions& options);

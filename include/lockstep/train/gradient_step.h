@@ -34,7 +34,7 @@ struct GradientStepContext {
   Strategy& strategy;
   ReplicaStates& states;
   ThreadTeam& team;
-  Reduction reduction;
+  LocalSums sums;
   std::uint64_t seed;
   Index accumulate;
   Index most_rows;  ///< samples of a replica in a step, at most

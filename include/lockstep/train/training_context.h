@@ -33,7 +33,7 @@ struct TrainingContext {
   Evaluation* test;
   Observer& observer;
 
-  Reduction reduction = Reduction::kNative;
+  LocalSums sums = LocalSums::kOneSum;
   std::uint64_t seed = 1;
   Index accumulate = 1;
   Index target_columns = 1;
