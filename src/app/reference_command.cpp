@@ -60,6 +60,11 @@ std::string describe(const Promises& promises) {
         "with `reduction = \"ordered\"` and fixed "
         "`replicas`");
   }
+  if (promises.same_bits_alone) {
+    kept.emplace_back(
+        "the same bits for any number of ranks and threads, though not those of other strategies, with "
+        "`reduction = \"ordered\"` and fixed `replicas`");
+  }
   if (promises.identical_replicas)
     kept.emplace_back(
         "identical weights on all workers after each step (native: as long as MPI gives all ranks the same "

@@ -31,7 +31,10 @@ std::vector<Choice> built_in_choices(const Config& config) {
   if (!start.chosen.empty()) start.keys = start.all_keys;
   Choice preset{"model.preset", config.model.preset, {}, {"model.outputs"}};
   if (!preset.chosen.empty()) preset.keys = preset.all_keys;
-  return {init, scaling, start, preset};
+  const bool block = config.distribute.block_momentum > 0;
+  Choice momentum{"distribute.block_momentum", block ? "on" : "", {}, {"distribute.block_nesterov"}};
+  if (block) momentum.keys = momentum.all_keys;
+  return {init, scaling, start, preset, momentum};
 }
 
 std::vector<Choice> every_choice(const Config& config, std::span<const Choice> choices) {

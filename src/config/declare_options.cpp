@@ -236,6 +236,23 @@ void declare_distribute(OptionList& list, DistOptions& distribute, const KnownNa
               "Share of the numbers of a gradient that travel with wire 'top_k'", above_up_to(0, 1));
 }
 
+void declare_local_steps(OptionList& list, DistOptions& distribute) {
+  list.option("distribute.average_every", distribute.average_every,
+              "Steps that each replica takes alone before the weights of all are averaged", at_least(1));
+  list.option("distribute.average_state", distribute.average_state,
+              "Average the state of the optimizer with the weights; else each replica keeps its own");
+  list.option("distribute.local_after", distribute.local_after,
+              "Time during which all replicas still take each step together, as in train.warmup: post-local "
+              "SGD");
+  list.option("distribute.block_momentum", distribute.block_momentum,
+              "Share of the last change of the average that the next one keeps; 0 is off",
+              from_to_below(0, 1));
+  list.option("distribute.block_lr", distribute.block_lr,
+              "Share of the way from the last average to the next that is gone", above_up_to(0, 1e6));
+  list.option("distribute.block_nesterov", distribute.block_nesterov,
+              "Start the next local steps where the block momentum leads");
+}
+
 void declare_debug(OptionList& list, DebugOptions& debug) {
   list.option("debug.fail_rank", debug.fail_rank, "Rank that fails on purpose, for tests", at_least(0))
       .if_not_given = "no rank";
@@ -265,6 +282,7 @@ std::vector<Option> declare_options(Config& config, const KnownNames& names) {
   declare_train(list, config, names);
   declare_eval(list, config.eval);
   declare_distribute(list, config.distribute, names);
+  declare_local_steps(list, config.distribute);
   declare_debug(list, config.debug);
   return list.take();
 }

@@ -6,6 +6,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/dist/asynchronous.h"
+#include "lockstep/dist/strategy.h"
 #include "lockstep/dist/wire.h"
 
 namespace lockstep {
@@ -69,6 +70,20 @@ std::span<const Refusal> refusals() {
               [](const Combination& c) {
                 return c.distribute.reduction == Reduction::kOrdered && make_wire(c.distribute) != nullptr;
               }},
+      Refusal{"local_sgd with a lossy wire",
+              "what travels are weights, of which a message must lose nothing: use distribute.wire fp32, and "
+              "raise distribute.average_every for fewer bytes",
+              [](const Combination& c) {
+                return local_sums(c.distribute) == LocalSums::kApart && make_wire(c.distribute) != nullptr;
+              }},
+      Refusal{
+          "local_sgd with batch norm averaged, sync or group",
+          "the replicas do not meet in each step, so each has the moments of its own samples only: choose "
+          "model.batch_norm local, or layer_norm",
+          [](const Combination& c) {
+            return local_sums(c.distribute) == LocalSums::kApart &&
+                   (c.normalises_over_replicas || c.moments_of_all_replicas);
+          }},
   };
   return kRows;
 }

@@ -72,6 +72,10 @@ void ReplicaStates::add(Index replica, Index node, std::span<const double> sums)
   std::ranges::transform(mine, sums, mine.begin(), std::plus<>());
 }
 
+void ReplicaStates::forget(Index replica) {
+  std::ranges::fill(row(replica), 0.0);
+}
+
 void ReplicaStates::update(BatchStatistics::Update update) {
   scope_sums_.combine(sums_);
   for (Index replica = hosted_.begin; replica < hosted_.end; ++replica) {

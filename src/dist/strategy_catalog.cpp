@@ -8,7 +8,7 @@ namespace lockstep {
 
 std::span<const StrategyEntry> strategy_catalog() {
   static const std::array kEntries{allreduce_entry(), zero1_entry(), central_storage_entry(),
-                                   parameter_server_entry()};
+                                   parameter_server_entry(), local_sgd_entry()};
   return kEntries;
 }
 

@@ -32,6 +32,11 @@ void ParameterUpdate::make_slots() {
   while (std::ssize(slots_) < optimizer_.slots()) slots_.emplace_back(slot_size_);
 }
 
+std::span<AlignedBuffer<Scalar>> ParameterUpdate::slots() {
+  make_slots();
+  return slots_;
+}
+
 ParameterUpdate::ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules)
     : ParameterUpdate(layout, optimizer, rules, std::vector<Range>{{0, layout.size}},
                       [](std::span<double>) {}) {}

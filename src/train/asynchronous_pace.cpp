@@ -192,10 +192,10 @@ Progress AsynchronousPace::progress() const {
 }
 
 void AsynchronousPace::recompute_moments(Index steps) {
-  strategy_.settle();  // all workers measure under the same weights
+  const std::span<const Scalar> weights = strategy_.settle();  // all workers measure under the same weights
   const std::unique_ptr<Loader> loader = context_.calibration(steps);
   context_.states.begin_step();
-  for (Index step = 0; step < steps; ++step) gradients_.measure(loader->next());
+  for (Index step = 0; step < steps; ++step) gradients_.measure(loader->next(), weights);
   std::vector<double> sums = context_.states.sums();
   context_.comm.all_reduce_sum(as_buffer(std::span(sums)));
   context_.states.move_settled(sums, BatchStatistics::Update::kReplace);

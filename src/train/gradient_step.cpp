@@ -45,14 +45,16 @@ void GradientStep::run(const StepBatch& batch, bool measure_waiting) {
   sender_.send_ready(0);
 }
 
-void GradientStep::measure(const StepBatch& batch) {
+void GradientStep::measure(const StepBatch& batch, std::span<const Scalar> weights) {
   begin(batch);
+  for (Replica& replica : replicas_) replica.weights = weights;
   walk(false);
 }
 
 void GradientStep::begin(const StepBatch& batch) {
   step_ = batch.step;
   for (Replica& replica : replicas_) {
+    replica.weights = context_.strategy.weights(replica.number);
     replica.batch = &batch.replicas[local(replica)];
     replica.rows = {0, replica.batch->rows};
   }
@@ -90,7 +92,7 @@ Workspace& GradientStep::room(Index thread, const Replica& replica) {
 void GradientStep::start_pass(Workspace& workspace, const Replica& replica) const {
   const Index columns = context_.model.input().size();
   const Scalar* x = replica.batch->features.data() + replica.rows.begin * columns;
-  workspace.begin({.values = {context_.strategy.weights(replica.number), context_.states.of(replica.number)},
+  workspace.begin({.values = {replica.weights, context_.states.of(replica.number)},
                    .x = ConstMatrix(x, replica.rows.size(), columns),
                    .batch = {.training = true,
                              .seed = context_.seed,

@@ -12,6 +12,11 @@
 #include "lockstep/comm/agree.h"
 
 namespace lockstep {
+namespace {
+
+constexpr const char* kAdvice = "Lower train.lr, add train.warmup, or clip with train.clip_norm";
+
+}  // namespace
 
 void force_faults(const DebugOptions& debug, int rank, Index step) {
   if (debug.delay_rank == rank) std::this_thread::sleep_for(std::chrono::milliseconds(debug.delay_ms));
@@ -30,9 +35,16 @@ void stop_on_bad_number(Communicator& comm, const BadNumber& found, Index step, 
   const std::string where = text.empty() ? "the sum of the gradients is not finite or overflows" : text;
   throw AgreedError(
       fmt::format(
-          "step {}: the loss is {} and training stops: {}. The weights are those after {} good step{}. Lower "
-          "train.lr, add train.warmup, or clip with train.clip_norm",
-          step + 1, std::isnan(loss) ? std::abs(loss) : loss, where, step, step == 1 ? "" : "s"),
+          "step {}: the loss is {} and training stops: {}. The weights are those after {} good step{}. {}",
+          step + 1, std::isnan(loss) ? std::abs(loss) : loss, where, step, step == 1 ? "" : "s", kAdvice),
+      kExitTraining);
+}
+
+void stop_on_late_bad_number(const std::string& found) {
+  throw AgreedError(
+      fmt::format("{}, and training stops. The weights are the average of all replicas, each after its last "
+                  "good step. {}",
+                  found, kAdvice),
       kExitTraining);
 }
 

@@ -64,7 +64,8 @@ const std::vector<Row>& rows() {
       {"parameters", [](const RunPlan& p) { return with_commas(p.parameters); }},
       {"FLOPs per sample", [](const RunPlan& p) { return with_commas(p.flops); }},
       {"gradient", [](const RunPlan& p) { return bytes(p.gradient_bytes); }},
-      {"sent per step and rank", [](const RunPlan& p) { return bytes(p.sent_bytes); }},
+      {"sent per step and rank",
+       [](const RunPlan& p) { return bytes(p.sent_bytes) + (p.average_every > 1 ? " on average" : ""); }},
       {"buckets", [](const RunPlan& p) { return with_commas(static_cast<Index>(p.dist.buckets.size())); }},
       {"memory per rank", [](const RunPlan& p) { return bytes(p.memory.total()); }},
       {"  weights", [](const RunPlan& p) { return bytes(p.memory.weights); }},
@@ -79,13 +80,28 @@ const std::vector<Row>& rows() {
   return kRows;
 }
 
-std::string sentence(const RunPlan& plan) {
+// What a step is: of all replicas together, or of each alone.
+std::string update_sentence(const RunPlan& plan) {
   const Index batch = std::min(plan.sampling.global_batch, plan.epoch.samples);
-  const std::string update = fmt::format(
-      "Each step is one update of the weights with the sum of the gradients of {} samples over {} replica{}, "
-      "divided "
-      "by {}.",
-      batch, plan.sampling.replicas, plan.sampling.replicas == 1 ? "" : "s", batch);
+  const Index replicas = plan.sampling.replicas;
+  const std::string together = fmt::format(
+      "is one update of the weights with the sum of the gradients of {} samples over {} replica{}, divided "
+      "by "
+      "{}",
+      batch, replicas, replicas == 1 ? "" : "s", batch);
+  if (plan.average_every == 0 || plan.dist.local_from >= plan.steps)
+    return fmt::format("Each step {}.", together);
+  const std::string alone = fmt::format(
+      "is an update that each of the {} replicas makes to weights of its own, with the mean gradient of its "
+      "own samples ({} samples in all); after every {} of them the weights of all replicas are averaged",
+      replicas, batch, with_commas(plan.average_every));
+  if (plan.dist.local_from == 0) return fmt::format("Each step {}.", alone);
+  return fmt::format("Each of the first {} steps {}.\nEach later step {}.", with_commas(plan.dist.local_from),
+                     together, alone);
+}
+
+std::string sentence(const RunPlan& plan) {
+  const std::string update = update_sentence(plan);
   const std::string rows = with_commas(plan.sampling.rows);
   const Index dropped = plan.epoch.positions - plan.epoch.samples;
   const std::string but =

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
@@ -53,8 +54,9 @@ bool weights_come_back(const DistOptions& distribute) {
   return find_entry(strategy_catalog(), "strategy", distribute.strategy).promises.divides_optimizer_state;
 }
 
-// Ordered: each partial sum goes to the owners of its slices, and each owner's result to all. Native: as much
-// as an algorithm that is optimal in bandwidth sends. Weights do not go through a lossy wire.
+// In one exchange. Ordered: each partial sum goes to the owners of its slices, and each owner's result to
+// all. Native: as much as an algorithm that is optimal in bandwidth sends. Weights do not go through a lossy
+// wire.
 Index sent_bytes(const RunPlan& plan, const DistOptions& distribute) {
   const Index arena = plan.dist.gradient_size * kScalarBytes;
   if (make_wire(distribute) != nullptr) {
@@ -69,6 +71,28 @@ Index sent_bytes(const RunPlan& plan, const DistOptions& distribute) {
     }
   }
   return copies * (arena - arena / plan.dist.world);
+}
+
+bool weights_per_replica(const RunPlanRequest& request) {
+  return local_sums(request.distribute) == LocalSums::kApart;
+}
+
+// Where replicas step alone: the first step of the run (from 0) in which they do.
+Index first_local_step(const RunPlanRequest& request, const RunPlan& plan) {
+  if (!weights_per_replica(request)) return 0;
+  const Duration together = parse_duration("distribute.local_after", request.distribute.local_after);
+  const auto still_together = [&](Index step) {
+    return together.measure(plan.before(step)) < together.value;
+  };
+  return *std::ranges::partition_point(std::views::iota(Index{0}, plan.steps), still_together);
+}
+
+// Exchanges of an arena per step, on average over the run.
+double exchange_rate(const RunPlanRequest& request, const RunPlan& plan) {
+  if (plan.average_every == 0) return 1;
+  const Index arenas = 1 + (request.distribute.average_state ? request.optimizer_slots : 0);
+  const Index averages = (plan.steps - plan.dist.local_from) / plan.average_every;
+  return static_cast<double>(plan.dist.local_from + averages * arenas) / static_cast<double>(plan.steps);
 }
 
 // The largest learning rate that a step of the run takes. It rises, then falls: all steps of a short run are
@@ -148,6 +172,12 @@ Index lossy_exchange_bytes(const Plan& plan, const DistOptions& distribute) {
   return arena + 2 * message_bytes(plan, distribute) + kept;
 }
 
+// Arenas that block momentum needs: what the block started from, and the velocity.
+Index block_arenas(const RunPlanRequest& request) {
+  const DistOptions& distribute = request.distribute;
+  return weights_per_replica(request) && (distribute.block_momentum > 0 || distribute.block_lr != 1) ? 2 : 0;
+}
+
 // Rank 0 hosts at least as many replicas as any other.
 MemoryPlan plan_memory(const RunPlanRequest& request, const RunPlan& plan) {
   const Index arena = plan.dist.gradient_size * kScalarBytes;
@@ -159,8 +189,10 @@ MemoryPlan plan_memory(const RunPlanRequest& request, const RunPlan& plan) {
 
   MemoryPlan memory;
   const Index state = request.model.state_layout().size * kScalarBytes;
-  memory.weights = request.model.layout().size * kScalarBytes + state * (hosted + 1);
-  memory.optimizer = optimizer_scalars(request, plan.dist) * kScalarBytes * request.optimizer_slots;
+  const Index copies = weights_per_replica(request) ? hosted : 1;
+  memory.weights = (copies + block_arenas(request)) * request.model.layout().size * kScalarBytes;
+  memory.weights += state * (hosted + 1);
+  memory.optimizer = copies * optimizer_scalars(request, plan.dist) * kScalarBytes * request.optimizer_slots;
   memory.gradients = arena * arenas_needed(plan.dist, 0, local_sums(request.distribute), together);
   if (ordered && plan.dist.world > 1) {
     const Index foreign = plan.sampling.replicas - hosted;  // at most: one node for each replica elsewhere
@@ -228,10 +260,16 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   plan.parameters = request.model.layout().count();
   plan.flops = request.model.training_flops();
   plan.gradient_bytes = plan.dist.gradient_size * kScalarBytes;
-  plan.sent_bytes = sent_bytes(plan, request.distribute);
+  plan.dist.local_from = first_local_step(request, plan);
+  plan.average_every = weights_per_replica(request) ? request.distribute.average_every : 0;
+  plan.sent_bytes =
+      std::llround(static_cast<double>(sent_bytes(plan, request.distribute)) * exchange_rate(request, plan));
   plan.memory = plan_memory(request, plan);
   plan.model_file_bytes = request.model.stored_layout().count() * kScalarBytes;
-  plan.checkpoint_bytes = plan.model_file_bytes + plan.parameters * kScalarBytes * request.optimizer_slots;
+  const Index models = weights_per_replica(request) ? replicas : 1;
+  plan.checkpoint_bytes =
+      models * (plan.model_file_bytes + plan.parameters * kScalarBytes * request.optimizer_slots) +
+      block_arenas(request) * plan.parameters * kScalarBytes;
   return plan;
 }
 

@@ -39,12 +39,14 @@ class SynchronousPace final : public Pace {
       const bool last = steps_done_ == context_.plan.steps;
       if (last || steps_done_ % context_.log_every == 0) log_metrics(steps_done_);
     }
+    stop_on_late_bad_number();
   }
 
   void recompute_moments(Index steps) override {
     const std::unique_ptr<Loader> loader = context_.calibration(steps);
+    const std::span<const Scalar> weights = strategy_.settle();
     context_.states.begin_step();
-    for (Index step = 0; step < steps; ++step) gradients_.measure(loader->next());
+    for (Index step = 0; step < steps; ++step) gradients_.measure(loader->next(), weights);
     context_.states.update(BatchStatistics::Update::kReplace);
   }
 
@@ -55,6 +57,7 @@ class SynchronousPace final : public Pace {
  private:
   void run_step(Index step);
   void log_metrics(Index steps_done);
+  void stop_on_late_bad_number();
 
   TrainingContext context_;
   SynchronousStrategy& strategy_;
@@ -79,7 +82,7 @@ void SynchronousPace::run_step(Index step) {
     samples_[replica] = context_.sampler.count(step, static_cast<Index>(replica));
   }
   strategy_.begin_step(samples_);
-  gradients_.run(batch, step % StepClock::kMeasureEvery == 0);
+  gradients_.run(batch, strategy_.gradients_travel() && step % StepClock::kMeasureEvery == 0);
   ExchangeTime exchange = gradients_.exchange_time();
   const Stopwatch finishing;
   strategy_.finish_exchange();
@@ -90,8 +93,10 @@ void SynchronousPace::run_step(Index step) {
                                                 .lr = context_.schedule.lr(context_.plan.before(step))});
   exchange.exchange += outcome.exchange_seconds;
   if (!outcome.applied) {
+    stop_on_late_bad_number();
     stop_on_bad_number(context_.comm, gradients_.find_bad_number(batch), step, outcome.mean_loss);
   }
+  for (const Index replica : outcome.stopped) context_.states.forget(replica);
   const Stopwatch moving;
   context_.states.update(BatchStatistics::Update::kMove);
   exchange.exchange += moving.seconds();
@@ -123,6 +128,11 @@ void SynchronousPace::log_metrics(Index steps_done) {
   logged_samples_ = metrics.progress.samples;
   logged_seconds_ = train_seconds_;
   if (context_.comm.rank() == 0) context_.observer.on_train_metrics(metrics);
+}
+
+void SynchronousPace::stop_on_late_bad_number() {
+  const std::string late = strategy_.late_bad_number();
+  if (!late.empty()) lockstep::stop_on_late_bad_number(late);
 }
 
 }  // namespace

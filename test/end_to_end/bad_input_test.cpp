@@ -6,8 +6,12 @@
 #include <filesystem>
 #include <regex>
 
+#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/math/kernels.h"
+#include "lockstep/nn/model.h"
+#include "lockstep/train/model_file.h"
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
 
@@ -132,6 +136,27 @@ TEST_F(BadInput, ALossThatIsNotANumberKeepsTheLastGoodWeights) {
   const std::string shorter = experiment_.fresh_run();
   ASSERT_EQ(run_trainer(2, arguments + shorter + " --train.steps " + found[2].str()).exit_code, 0);
   EXPECT_TRUE(read_file(run + "/model.safetensors") == read_file(shorter + "/model.safetensors"));
+}
+
+// The replica that met the bad number stands still: neither its weights nor its running moments take it in.
+TEST_F(BadInput, ABadNumberThatAReplicaMeetsAloneLeavesAModelOfNumbers) {
+  const std::string layers = "dense(16) dense(16) dense(16) batch_norm relu dense(4)";
+  const std::string run = experiment_.fresh_run();
+  const ProcessResult result =
+      run_trainer(2, fmt::format("--config {} --run.dir {} --train.lr 1e6 --model.layers '{}' "
+                                 "--distribute.strategy local_sgd --distribute.average_every 12",
+                                 experiment_.config(), run, layers));
+  EXPECT_EQ(result.exit_code, kExitTraining) << result.errors;
+  EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
+  std::smatch found;
+  ASSERT_TRUE(
+      std::regex_search(result.errors, found, std::regex("step (\\d+): replica \\d: the loss is not")))
+      << result.errors;
+  EXPECT_LT(std::stoi(found[1]), 12);
+  const Model model({.layers = layers}, {{12}});
+  AlignedBuffer<Scalar> stored(model.stored_layout().size);
+  load_model(run + "/model.safetensors", {&model.stored_layout(), stored.span()});
+  EXPECT_TRUE(all_finite(stored.span()));
 }
 
 TEST_F(BadInput, OneRankAloneWithABadCommandLineEndsTheJob) {

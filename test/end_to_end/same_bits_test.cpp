@@ -61,6 +61,23 @@ TEST_P(AugmentedBits, OnAnyNumberOfRanksAndPrefetchedSteps) {
   EXPECT_EQ(model_of(1, 1) == alone, false) << "nothing was augmented";
 }
 
+TEST(SameBitsOfStrategies, WhereverReplicasStepAlone) {
+  const SmallExperiment experiment;
+  const auto model_of = [&](int ranks, int threads) {
+    const std::string run = experiment.fresh_run();
+    const ProcessResult result = run_trainer(
+        ranks, fmt::format("--config {} --run.dir {} --distribute.reduction ordered --train.threads {} "
+                           "--train.momentum 0.9 --distribute.strategy local_sgd "
+                           "--distribute.average_every 4 --distribute.average_state true "
+                           "--distribute.local_after '3 steps' --distribute.block_momentum 0.5",
+                           experiment.config(), run, threads));
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return read_file(run + "/model.safetensors");
+  };
+  const std::string alone = model_of(1, 1);
+  for (const int ranks : {2, 3, 4}) EXPECT_EQ(model_of(ranks, ranks == 4 ? 2 : 1) == alone, true) << ranks;
+}
+
 TEST(SameBitsOfStrategies, WhoeverOwnsWhat) {
   const SmallExperiment experiment;
   const auto model_of = [&](int ranks, const std::string& flags) {

@@ -29,10 +29,11 @@ Config native_config() {
   return config;
 }
 
-// Calls back for every lossy wire, with every strategy and with it and without error feedback.
+// Calls back for every lossy wire, with every strategy that takes one, with and without error feedback.
 void walk_wires(const std::function<void(const Config&)>& visit) {
   for (const WireEntry& wire : wire_catalog()) {
     for (const StrategyEntry& strategy : strategy_catalog()) {
+      if (strategy.weights_per_replica) continue;
       for (const bool feedback : {true, false}) {
         Config config = native_config();
         config.distribute.wire = wire.name;

@@ -135,6 +135,43 @@ TEST(RunPlan, TheWireChangesWhatIsSentAndHeld) {
   EXPECT_NEAR(share(setup.plan(4)), 0.02, 0.005);
 }
 
+TEST(RunPlan, ReplicasThatStepAloneNeedMoreMemoryAndFewerMessages) {
+  Given setup = typical();
+  setup.train.replicas = 8;
+  setup.train.epochs = 0;
+  setup.train.steps = 1000;
+  const RunPlan together = setup.plan(2);
+  setup.distribute.strategy = "local_sgd";
+  setup.distribute.average_every = 10;
+  const RunPlan alone = setup.plan(2);
+  EXPECT_EQ(alone.dist.local_from, 0);
+  EXPECT_EQ(alone.memory.weights, 4 * together.memory.weights);
+  EXPECT_EQ(alone.memory.optimizer, 4 * together.memory.optimizer);
+  EXPECT_NEAR(static_cast<double>(alone.sent_bytes), 0.1 * static_cast<double>(together.sent_bytes), 1);
+  EXPECT_EQ(alone.checkpoint_bytes, 8 * together.checkpoint_bytes);
+  const auto table = [](const RunPlan& plan) { return plan_table(std::span(&plan, 1)); };
+  const std::string own = "is an update that each of the 8 replicas makes to weights of its own";
+  EXPECT_NE(table(alone).find("Each step " + own), std::string::npos) << table(alone);
+  EXPECT_NE(table(alone).find("after every 10 of them the weights of all replicas are averaged"),
+            std::string::npos);
+
+  setup.distribute.average_state = true;
+  setup.distribute.block_momentum = 0.5;
+  setup.distribute.local_after = "25600 samples";
+  const RunPlan later = setup.plan(2);
+  EXPECT_EQ(later.dist.local_from, 200);
+  EXPECT_EQ(later.memory.weights, 6 * together.memory.weights);
+  EXPECT_NEAR(static_cast<double>(later.sent_bytes),
+              (0.2 + 0.8 * 0.1 * 2) * static_cast<double>(together.sent_bytes), 1);
+  EXPECT_NE(table(later).find("Each of the first 200 steps is one update of the weights with the sum"),
+            std::string::npos)
+      << table(later);
+  EXPECT_NE(table(later).find("Each later step " + own), std::string::npos) << table(later);
+  setup.distribute.local_after = "5 epochs";
+  EXPECT_EQ(setup.plan(2).sent_bytes, together.sent_bytes);
+  EXPECT_NE(table(setup.plan(2)).find("Each step is one update of the weights"), std::string::npos);
+}
+
 TEST(RunPlan, TheSentenceSaysWhatTheTailDoes) {
   Given setup = typical();
   const auto table = [&] {

@@ -30,6 +30,12 @@ struct DistOptions {
   std::string wire = "fp32";
   bool error_feedback = true;
   double top_k = 0.01;
+  Index average_every = 8;
+  bool average_state = false;
+  std::string local_after = "0 steps";
+  double block_momentum = 0;
+  double block_lr = 1;
+  bool block_nesterov = false;
 };
 
 }  // namespace lockstep

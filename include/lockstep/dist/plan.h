@@ -35,6 +35,7 @@ struct Plan {
   std::vector<std::vector<Range>> slices;  ///< by bucket and rank: the range that the rank owns
   Index gradient_size = 0;                 ///< scalars in a gradient arena
   Index loss_place = 0;                    ///< where in it the loss is
+  Index local_from = 0;  ///< the first step (from 0) that replicas take alone, with strategies where they do
 
   Index workers() const { return world - servers; }
   /// What `rank` owns of the arena of weights, in order.

@@ -30,6 +30,8 @@ class ReplicaStates {
   /// Adds the sums of a batch at a node with statistics: over all that the replica was normalised with.
   /// Threads may add for different replicas at a time.
   void add(Index replica, Index node, std::span<const double> sums);
+  /// Takes back what was added for a replica since begin_step(): its numbers are not good.
+  void forget(Index replica);
   /// *Collective.* Moves the running moments of each layer by the moments of what was added since
   /// begin_step(), or replaces them, over the replicas that its mode says.
   void update(BatchStatistics::Update update);

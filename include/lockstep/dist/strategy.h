@@ -33,11 +33,13 @@ struct StrategyContext {
   std::filesystem::path record_to = {};  ///< directory for recordings of arrivals; empty: none
 };
 
-/// How a step ended, the same on all ranks.
+/// How a step ended. Where replicas step alone, the loss and who stopped are those of this rank; all else is
+/// the same on all ranks.
 struct StepOutcome {
   bool applied = false;  ///< false: the loss or a gradient was not finite, and the weights are as before
   double mean_loss = 0;  ///< over the samples of the step, in float precision
-  double exchange_seconds = 0;  ///< spent with other ranks in update()
+  double exchange_seconds = 0;      ///< spent with other ranks in update()
+  std::vector<Index> stopped = {};  ///< replicas that met a bad number alone, and stand still since
 };
 
 class Strategy {
@@ -74,12 +76,18 @@ class SynchronousStrategy : public Strategy {
   virtual void finish_exchange() = 0;
   /// *Collective.* One update of the weights; afterwards weights() are the new ones on every worker.
   virtual StepOutcome update(const UpdateRequest& request) = 0;
+  /// *Local.* Whether the gradients of the step under way travel; else no rank waits for another in it.
+  virtual bool gradients_travel() const { return true; }
+  /// *Collective, between two steps.* The first bad number that a replica met alone: "step 7: replica 3: the
+  /// loss is not finite"; "" if there is none.
+  virtual std::string late_bad_number() { return {}; }
 };
 
 /// What a strategy guarantees; tests walk the catalog and verify each.
 struct Promises {
   /// With ordered reduction: same bits for any number of ranks and threads, and as every other such strategy.
   bool same_bits = false;
+  bool same_bits_alone = false;     ///< the same, but not the bits of other strategies
   bool identical_replicas = false;  ///< after each step all workers hold the same weights
   bool one_copy_per_node = false;   ///< the ranks of a node share one copy of weights and optimizer state
   bool divides_optimizer_state =

@@ -37,7 +37,8 @@ using ShareSums = std::function<void(std::span<double>)>;
 class ParameterUpdate {
  public:
   /// `owned`: ranges of the arena, in order, each ending where a block begins (see BlockGrid) or a tensor
-  /// ends. Owns the optimizer's slots for them, from the first step() on. References must outlive it.
+  /// ends. Owns the optimizer's slots for them, from the first step() or slots() on. References must outlive
+  /// it.
   ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules,
                   std::span<const Range> owned, ShareSums share);
   /// For an owner of everything.
@@ -51,6 +52,8 @@ class ParameterUpdate {
   /// After prepare() was true for every owner: one step on the owned weights. The gradient is used up.
   /// *Collective* over the owners if clipping or the optimizer asks for norms.
   void step(std::span<Scalar> weights, std::span<Scalar> gradient, const UpdateRequest& request);
+  /// The optimizer's slots, each of the owned ranges one after the other.
+  std::span<AlignedBuffer<Scalar>> slots();
 
  private:
   // The part of one tensor that is owned here.

@@ -54,8 +54,8 @@ class GradientStep {
   /// *Collective.* Runs all local replicas, starts the exchange of every bucket, and adds the sums of batch
   /// norm to the states (their update is the caller's). With `measure_waiting` see BucketSender.
   void run(const StepBatch& batch, bool measure_waiting);
-  /// *Collective.* Forward only: adds the sums of batch norm to the states.
-  void measure(const StepBatch& batch);
+  /// *Collective.* Forward only, all replicas with `weights`: adds the sums of batch norm to the states.
+  void measure(const StepBatch& batch, std::span<const Scalar> weights);
 
   /// The sums of each local replica in the last step, in order.
   std::span<const Tally> tallies() const { return tallies_; }
@@ -69,6 +69,7 @@ class GradientStep {
   // One replica in the step under way.
   struct Replica {
     Index number = 0;
+    std::span<const Scalar> weights = {};
     const ReplicaBatch* batch = nullptr;
     Range rows = {};  // of the part under way
     GradientTarget target = {};

@@ -42,5 +42,8 @@ void force_faults(const DebugOptions& debug, int rank, Index step);
 /// *Collective.* `step`: the one in which, on some rank, the loss or a gradient was not finite; `found`: what
 /// this rank knows of it. Throws the AgreedError (exit code 5).
 [[noreturn]] void stop_on_bad_number(Communicator& comm, const BadNumber& found, Index step, double loss);
+/// The same for what a replica met alone: SynchronousStrategy::late_bad_number(), in the same words on all
+/// ranks.
+[[noreturn]] void stop_on_late_bad_number(const std::string& found);
 
 }  // namespace lockstep

@@ -60,8 +60,9 @@ struct RunPlan {
   std::string batch_norm;  ///< modes, with the samples that are normalised together; "" if there is none
   Index parameters = 0;
   Index flops = 0;           ///< of one sample, forward and backward
-  Index gradient_bytes = 0;  ///< the arena that is exchanged in each step
-  Index sent_bytes = 0;      ///< by the rank that sends most, per step
+  Index gradient_bytes = 0;  ///< the arena that is exchanged
+  Index sent_bytes = 0;      ///< by the rank that sends most, per step; on average, where steps differ
+  Index average_every = 0;   ///< steps that replicas take alone between two averages; 0: none
   MemoryPlan memory;
   Index model_file_bytes = 0;
   Index checkpoint_bytes = 0;  ///< weights and optimizer state

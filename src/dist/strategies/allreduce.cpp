@@ -2,6 +2,7 @@
 // the optimizer on everything.
 #include "entries.h"
 #include "lockstep/dist/reducer.h"
+#include "whole_step.h"
 
 namespace lockstep {
 namespace {
@@ -27,12 +28,7 @@ class Allreduce final : public SynchronousStrategy {
   void finish_exchange() override { gradient_ = reducer_->finish(); }
 
   StepOutcome update(const UpdateRequest& request) override {
-    const Scalar loss_sum = gradient_[static_cast<std::size_t>(plan_.loss_place)];
-    StepOutcome outcome{.mean_loss = static_cast<double>(loss_sum) / static_cast<double>(request.samples)};
-    const std::span<Scalar> gradient = part(gradient_, {0, weights_.size()});
-    outcome.applied = all_finite(std::span(&loss_sum, 1)) && update_.prepare(gradient, request);
-    if (outcome.applied) update_.step(weights_.span(), gradient, request);
-    return outcome;
+    return take_whole_step(update_, weights_.span(), gradient_, request);
   }
 
  private:

@@ -9,5 +9,6 @@ StrategyEntry allreduce_entry();
 StrategyEntry zero1_entry();
 StrategyEntry central_storage_entry();
 StrategyEntry parameter_server_entry();
+StrategyEntry local_sgd_entry();
 
 }  // namespace lockstep

@@ -1,0 +1,31 @@
+#include "block_momentum.h"
+
+#include <algorithm>
+
+namespace lockstep {
+
+BlockMomentum::BlockMomentum(const DistOptions& options, Index size)
+    : momentum_(static_cast<Scalar>(options.block_momentum)),
+      lr_(static_cast<Scalar>(options.block_lr)),
+      nesterov_(options.block_nesterov),
+      last_(size),
+      velocity_(size) {}
+
+void BlockMomentum::start(std::span<const Scalar> weights) {
+  std::ranges::copy(weights, last_.data());
+}
+
+// With Nesterov's momentum a block starts where the velocity would lead if nothing were learned in it: both
+// forms of the paper as changes of what blocks start from.
+void BlockMomentum::apply(std::span<Scalar> average) {
+  Scalar* const last = last_.data();
+  Scalar* const velocity = velocity_.data();
+  for (std::size_t i = 0; i < average.size(); ++i) {
+    const Scalar change = lr_ * (average[i] - last[i]);
+    velocity[i] = momentum_ * velocity[i] + change;
+    last[i] += nesterov_ ? momentum_ * velocity[i] + change : velocity[i];
+    average[i] = last[i];
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,258 @@
+// Each replica steps alone, with weights and optimizer state of its own; every H steps the weights of all are
+// averaged (Stich 2019, "Local SGD converges fast and communicates little"). Before local_after all take each
+// step together, as with allreduce (Lin et al. 2020, "Don't use large mini-batches, use local SGD"), and the
+// first replica of each rank stands for the others.
+//
+// An average travels like a gradient, in arenas of gradients that the step has used up. In the place of the
+// loss goes the number of replicas that met a bad number and stand still since: so all ranks learn of it
+// together, and a local step needs no message.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "apart_reducer.h"
+#include "block_momentum.h"
+#include "entries.h"
+#include "lockstep/base/timer.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/math/kernels.h"
+#include "whole_step.h"
+
+namespace lockstep {
+namespace {
+
+class LocalSgd final : public SynchronousStrategy {
+ public:
+  explicit LocalSgd(const StrategyContext& context)
+      : comm_(context.comm),
+        options_(context.options),
+        plan_(context.plan),
+        layout_(context.layout),
+        hosted_(plan_.hosted[static_cast<std::size_t>(comm_.rank())]),
+        reducer_(make_apart_reducer(comm_, plan_, options_.reduction)) {
+    for (Index number = hosted_.begin; number < hosted_.end; ++number) {
+      replicas_.push_back({.number = number,
+                           .weights = AlignedBuffer<Scalar>(layout_.size),
+                           .update = ParameterUpdate(layout_, context.optimizer, context.rules)});
+      arenas_.emplace_back(plan_.gradient_size);
+    }
+    if (BlockMomentum::wanted(options_)) block_.emplace(options_, layout_.size);
+  }
+
+  std::span<Scalar> weights(Index replica) override {
+    return (equal_ ? replicas_.front() : local(replica)).weights.span();
+  }
+  std::span<Scalar> gradient_arena(Index) override {
+    return arenas_[static_cast<std::size_t>(arenas_taken_++)].span();
+  }
+  void start() override { comm_.broadcast(as_buffer(weights(hosted_.begin)), 0); }
+
+  std::span<const Scalar> settle() override {
+    if (equal_) return weights(hosted_.begin);
+    if (settled_.empty()) settled_ = average_weights();
+    return settled_;
+  }
+
+  void begin_step(std::span<const Index> samples) override {
+    samples_.assign(samples.begin(), samples.end());
+    settled_ = {};
+    alone_ = steps_done_ >= plan_.local_from;
+    if (!alone_) reducer_->begin_step(samples);
+    if (alone_ && equal_) part_ways();
+  }
+
+  void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {
+    partial_ = &partial;
+    if (!alone_) reducer_->bucket_ready(bucket, partial);
+  }
+  void progress() override {
+    if (!alone_) reducer_->progress();
+  }
+  bool gradients_travel() const override { return !alone_; }
+  void finish_exchange() override {
+    if (!alone_) gradient_ = reducer_->finish();
+  }
+
+  StepOutcome update(const UpdateRequest& request) override {
+    steps_done_ = request.step;
+    Replica& first = replicas_.front();
+    if (!alone_) return take_whole_step(first.update, first.weights.span(), gradient_, request);
+    StepOutcome outcome = step_alone(request);
+    if ((request.step - plan_.local_from) % options_.average_every != 0) return outcome;
+    const Stopwatch meeting;
+    outcome.applied = meet();
+    outcome.exchange_seconds = meeting.seconds();
+    return outcome;
+  }
+
+  std::string late_bad_number() override {
+    settle();
+    if (!any_stopped_) return {};
+    Index step = std::numeric_limits<Index>::max();
+    std::string text;
+    for (const Replica& replica : replicas_) {
+      if (!replica.stopped() || replica.bad_step >= step) continue;
+      step = replica.bad_step;
+      text = replica.bad_number;
+    }
+    std::vector<Index> steps(static_cast<std::size_t>(comm_.size()));
+    comm_.all_gather(as_buffer(std::span<const Index>(&step, 1)), as_buffer(std::span(steps)));
+    const auto first = std::ranges::min_element(steps) - steps.begin();
+    return gather_texts(comm_, text)[static_cast<std::size_t>(first)];
+  }
+
+ private:
+  struct Replica {
+    Index number = 0;
+    AlignedBuffer<Scalar> weights;
+    ParameterUpdate update;
+    Index bad_step = 0;           // whose loss or gradient was not finite; 0: none
+    std::string bad_number = {};  // "step 7: replica 3: ..."
+
+    bool stopped() const { return bad_step > 0; }
+  };
+
+  Replica& local(Index replica) { return replicas_[static_cast<std::size_t>(replica - hosted_.begin)]; }
+
+  // All start from the weights of the first and, if they have not stepped alone before, from its optimizer
+  // state.
+  void part_ways() {
+    Replica& first = replicas_.front();
+    const bool first_time = steps_done_ == plan_.local_from;
+    for (Replica& replica : std::span(replicas_).subspan(1)) {
+      std::ranges::copy(first.weights.span(), replica.weights.data());
+      for (std::size_t slot = 0; first_time && slot < first.update.slots().size(); ++slot) {
+        std::ranges::copy(first.update.slots()[slot].span(), replica.update.slots()[slot].data());
+      }
+    }
+    if (first_time && block_) block_->start(first.weights.span());
+    equal_ = false;
+  }
+
+  StepOutcome step_alone(const UpdateRequest& request) {
+    StepOutcome outcome{.applied = true, .mean_loss = 0, .exchange_seconds = 0, .stopped = {}};
+    double loss = 0;
+    Index samples = 0;
+    for (std::size_t i = 0; i < partial_->nodes.size(); ++i) {
+      Replica& replica = local(partial_->nodes[i].begin);
+      UpdateRequest own = request;
+      own.samples = samples_[static_cast<std::size_t>(replica.number)];
+      loss += static_cast<double>(partial_->sums[i][static_cast<std::size_t>(plan_.loss_place)]);
+      samples += own.samples;
+      if (!replica.stopped()) step_alone(replica, partial_->sums[i], own);
+    }
+    if (samples > 0) mean_loss_ = loss / static_cast<double>(samples);
+    outcome.mean_loss = mean_loss_;
+    for (const Replica& replica : replicas_) {
+      if (replica.stopped()) outcome.stopped.push_back(replica.number);
+    }
+    return outcome;
+  }
+
+  void step_alone(Replica& replica, std::span<Scalar> sum, const UpdateRequest& own) {
+    if (take_whole_step(replica.update, replica.weights.span(), sum, own).applied) return;
+    replica.bad_step = own.step;
+    replica.bad_number =
+        fmt::format("step {}: replica {}: {}", own.step, replica.number, describe_bad_number(sum));
+  }
+
+  // Of a sum that no step could be taken with: the loss first, then the gradients as they come on the way
+  // back.
+  std::string describe_bad_number(std::span<const Scalar> sum) const {
+    if (!std::isfinite(sum[static_cast<std::size_t>(plan_.loss_place)])) return "the loss is not finite";
+    for (auto param = layout_.params.rbegin(); param != layout_.params.rend(); ++param) {
+      if (all_within(part(sum, param->range), kMostGradient)) continue;
+      return fmt::format("the gradient of {} is not finite or beyond 1e18", param->name);
+    }
+    return "the gradient is not finite";
+  }
+
+  // The end of an interval: false, and the replicas stay as they are, if one of them stands still.
+  bool meet() {
+    settled_ = average_weights();
+    if (any_stopped_) return false;
+    if (block_) block_->apply(settled_);
+    std::ranges::copy(settled_, replicas_.front().weights.data());
+    equal_ = true;
+    for (std::size_t slot = 0; options_.average_state && slot < replicas_.front().update.slots().size();
+         ++slot) {
+      const std::span<const Scalar> mean =
+          average([slot](Replica& replica) { return replica.update.slots()[slot].span(); });
+      for (Replica& replica : replicas_) {
+        AlignedBuffer<Scalar>& own = replica.update.slots()[slot];
+        std::ranges::copy(mean.first(own.span().size()), own.data());
+      }
+    }
+    return true;
+  }
+
+  std::span<Scalar> average_weights() {
+    const std::span<Scalar> mean = average([](Replica& replica) { return replica.weights.span(); });
+    any_stopped_ = mean[static_cast<std::size_t>(plan_.loss_place)] > 0;
+    return part(mean, {0, layout_.size});
+  }
+
+  // *Collective.* The mean over all replicas of what each has, at the start of an arena; in the place of the
+  // loss, the share of them that stand still. Valid until the next exchange.
+  std::span<Scalar> average(const std::function<std::span<const Scalar>(Replica&)>& of) {
+    PartialGrads pieces;
+    for (std::size_t i = 0; i < replicas_.size(); ++i) {
+      const std::span<Scalar> arena = arenas_[i].span();
+      const auto end = std::ranges::copy(of(replicas_[i]), arena.begin()).out;
+      std::fill(end, arena.end(), Scalar{0});
+      arena[static_cast<std::size_t>(plan_.loss_place)] = replicas_[i].stopped() ? Scalar{1} : Scalar{0};
+      pieces.nodes.push_back({replicas_[i].number, replicas_[i].number + 1});
+      pieces.sums.push_back(arena);
+    }
+    reducer_->begin_step(std::vector<Index>(static_cast<std::size_t>(plan_.replicas), 1));
+    for (const Bucket& bucket : plan_.buckets) reducer_->bucket_ready(bucket, pieces);
+    const std::span<Scalar> sum = reducer_->finish();
+    divide(sum, static_cast<Scalar>(plan_.replicas), std::numeric_limits<Scalar>::max());
+    return sum;
+  }
+
+  Communicator& comm_;
+  const DistOptions& options_;
+  const Plan& plan_;
+  const Layout& layout_;
+  Range hosted_;
+  std::unique_ptr<Reducer> reducer_;
+  std::vector<Replica> replicas_;              // hosted ones
+  std::vector<AlignedBuffer<Scalar>> arenas_;  // of gradients, one for each of them
+  std::atomic<Index> arenas_taken_ = 0;
+  std::optional<BlockMomentum> block_;
+  std::vector<Index> samples_;  // by replica, in this step
+  Index steps_done_ = 0;
+  bool alone_ = false;        // in this step
+  bool equal_ = true;         // the weights of the first are those of all
+  bool any_stopped_ = false;  // as of the last average; the same on all ranks
+  double mean_loss_ = 0;
+  const PartialGrads* partial_ = nullptr;
+  std::span<Scalar> gradient_;
+  std::span<Scalar> settled_;  // empty: not known in this step
+};
+
+}  // namespace
+
+StrategyEntry local_sgd_entry() {
+  return {
+      .name = "local_sgd",
+      .help =
+          "each replica takes its own steps with its own weights and optimizer state; every so many "
+          "steps the weights of all replicas are averaged",
+      .elsewhere =
+          "post-local SGD (PyTorch PostLocalSGDOptimizer), model averaging (CNTK BlockMomentumSGD), FedAvg",
+      .choose = "a slow network: messages only every average_every steps, for other numbers than allreduce",
+      .promises = {.same_bits_alone = true},
+      .weights_per_replica = true,
+      .options = {"distribute.average_every", "distribute.average_state", "distribute.local_after",
+                  "distribute.block_momentum", "distribute.block_lr"},
+      .make = [](const StrategyContext& context) { return std::make_unique<LocalSgd>(context); }};
+}
+
+}  // namespace lockstep

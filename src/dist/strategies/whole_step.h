@@ -1,0 +1,13 @@
+// The step of a rank that has the sum of all gradients, and takes the step on all weights.
+#pragma once
+
+#include "lockstep/dist/strategy.h"
+
+namespace lockstep {
+
+/// *Local.* `sum`: a gradient arena, summed over all replicas; it is used up. Not applied if the loss or the
+/// gradient is not finite.
+StepOutcome take_whole_step(ParameterUpdate& update, std::span<Scalar> weights, std::span<Scalar> sum,
+                            const UpdateRequest& request);
+
+}  // namespace lockstep

@@ -1,0 +1,270 @@
+// Local SGD, step by step, against a plain computation of what it should be.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "lockstep/base/catalog.h"
+#include "lockstep/dist/strategy.h"
+#include "lockstep/nn/model.h"
+#include "support/ranks.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Index kReplicas = 11;
+constexpr double kLr = 0.1;
+constexpr double kMomentum = 0.9;
+
+// Replica 5 has no sample in every third step; the others have one, two or three.
+Index samples_of(Index step, Index replica) {
+  return replica == 5 && step % 3 == 2 ? 0 : 1 + (step + replica) % 3;
+}
+
+// The mean gradient of a replica pulls each weight towards a place of its own.
+double gradient_of(double weight, Index replica, std::size_t i) {
+  return weight - std::sin(static_cast<double>(replica) + 0.1 * static_cast<double>(i));
+}
+
+// What the strategy should do, written down replica by replica in double.
+struct Plain {
+  using Numbers = std::vector<double>;
+  DistOptions options;
+  Index local_from;
+  std::vector<Numbers> weights;
+  std::vector<Numbers> momentum;
+  Numbers last, velocity;
+
+  Plain(const DistOptions& given, Index together, std::size_t size)
+      : options(given),
+        local_from(together),
+        weights(kReplicas, Numbers(size, 1.0)),
+        momentum(kReplicas, Numbers(size)),
+        last(size, 1.0),
+        velocity(size) {}
+
+  static Numbers mean(const std::vector<Numbers>& all) {
+    Numbers sum(all.front().size());
+    for (const Numbers& one : all) {
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += one[i] / kReplicas;
+    }
+    return sum;
+  }
+
+  void move(Index replica, std::size_t i, double gradient) {
+    const auto r = static_cast<std::size_t>(replica);
+    momentum[r][i] = kMomentum * momentum[r][i] + gradient;
+    weights[r][i] -= kLr * momentum[r][i];
+  }
+
+  void step(Index step) {
+    for (std::size_t i = 0; i < last.size(); ++i) {
+      if (step >= local_from) {
+        for (Index r = 0; r < kReplicas; ++r) {
+          if (samples_of(step, r) > 0) move(r, i, gradient_of(weights[static_cast<std::size_t>(r)][i], r, i));
+        }
+        continue;
+      }
+      double sum = 0;
+      double samples = 0;
+      for (Index r = 0; r < kReplicas; ++r) {
+        const auto count = static_cast<double>(samples_of(step, r));
+        sum += count * gradient_of(weights.front()[i], r, i);
+        samples += count;
+      }
+      for (Index r = 0; r < kReplicas; ++r) move(r, i, sum / samples);
+    }
+    if (step < local_from) last = weights.front();
+    if (averages(step)) average();
+  }
+
+  bool averages(Index step) const {
+    return step >= local_from && (step + 1 - local_from) % options.average_every == 0;
+  }
+
+  void average() {
+    const Numbers all = mean(weights);
+    Numbers next(all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const double change = options.block_lr * (all[i] - last[i]);
+      velocity[i] = options.block_momentum * velocity[i] + change;
+      next[i] = last[i] + velocity[i];
+      if (options.block_nesterov) next[i] = last[i] + change + options.block_momentum * velocity[i];
+    }
+    last = next;
+    weights.assign(kReplicas, next);
+    if (options.average_state) momentum.assign(kReplicas, mean(momentum));
+  }
+};
+
+// A strategy without a model: the test is what gives gradients.
+class Driven {
+ public:
+  Driven(Communicator& comm, const DistOptions& options, Index local_from)
+      : options_(options),
+        layout_(Model({.layers = "dense(70) dense(3)"}, {{40}}).layout()),
+        plan_(make_plan(options_, layout_, {.world = comm.size(), .replicas = kReplicas})),
+        hosted_(plan_.hosted[static_cast<std::size_t>(comm.rank())]),
+        optimizer_(find_entry(optimizer_catalog(), "optimizer", "sgd").make({.momentum = kMomentum})) {
+    plan_.local_from = local_from;
+    auto made = find_entry(strategy_catalog(), "strategy", "local_sgd")
+                    .make({.comm = comm,
+                           .options = options_,
+                           .plan = plan_,
+                           .layout = layout_,
+                           .optimizer = *optimizer_,
+                           .rules = {}});
+    strategy_.reset(dynamic_cast<SynchronousStrategy*>(made.release()));
+    if (comm.rank() == 0) std::ranges::fill(strategy_->weights(0), Scalar{1});
+    for (Index i = 0; i < hosted_.size(); ++i) {
+      arenas_.push_back(strategy_->gradient_arena(plan_.gradient_size));
+    }
+    strategy_->start();
+  }
+
+  // `bad`: a replica whose gradient is not finite in this step.
+  StepOutcome step(Index step, std::optional<Index> bad = {}) {
+    std::vector<Index> samples;
+    for (Index r = 0; r < kReplicas; ++r) samples.push_back(samples_of(step, r));
+    strategy_->begin_step(samples);
+    PartialGrads partial;
+    for (Index r = hosted_.begin; r < hosted_.end; ++r) {
+      const auto count = static_cast<Scalar>(samples_of(step, r));
+      if (count == 0) continue;
+      const std::span<Scalar> arena = arenas_[static_cast<std::size_t>(r - hosted_.begin)];
+      const std::span<const Scalar> weights = strategy_->weights(r);
+      for (std::size_t i = 0; i < weights.size(); ++i) {
+        arena[i] = count * static_cast<Scalar>(gradient_of(static_cast<double>(weights[i]), r, i));
+      }
+      arena[static_cast<std::size_t>(plan_.loss_place)] = count;
+      if (r == bad) arena[0] = std::numeric_limits<Scalar>::quiet_NaN();
+      partial.nodes.push_back({r, r + 1});
+      partial.sums.push_back(arena);
+    }
+    for (const Bucket& bucket : plan_.buckets) strategy_->bucket_ready(bucket, partial);
+    strategy_->finish_exchange();
+    const Index all = std::accumulate(samples.begin(), samples.end(), Index{0});
+    return strategy_->update({.step = step + 1, .samples = all, .lr = kLr});
+  }
+
+  SynchronousStrategy& strategy() { return *strategy_; }
+  Range hosted() const { return hosted_; }
+  std::size_t size() const { return static_cast<std::size_t>(layout_.size); }
+  const Layout& layout() const { return layout_; }
+
+ private:
+  DistOptions options_;
+  Layout layout_;
+  Plan plan_;
+  Range hosted_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<SynchronousStrategy> strategy_;
+  std::vector<std::span<Scalar>> arenas_;
+};
+
+// The gaps between tensors are nobody's.
+void expect_near(const Layout& layout, std::span<const Scalar> found, const std::vector<double>& wanted) {
+  for (const ParamInfo& param : layout.params) {
+    double most = 0;
+    for (Index place = param.range.begin; place < param.range.end; ++place) {
+      const auto i = static_cast<std::size_t>(place);
+      most = std::max(most, std::abs(static_cast<double>(found[i]) - wanted[i]));
+    }
+    EXPECT_LT(most, 2e-5) << param.name;
+  }
+}
+
+struct Setting {
+  std::string name;
+  Index local_from = 0;
+  DistOptions options = {};
+};
+
+std::vector<Setting> settings() {
+  return {{"average", 0, {.average_every = 4}},
+          {"average in buckets", 0, {.bucket_kib = 0, .average_every = 4}},
+          {"average after each step", 0, {.average_every = 1}},
+          {"state too", 0, {.average_every = 4, .average_state = true}},
+          {"post-local", 5, {.bucket_kib = 0, .average_every = 3}},
+          {"post-local with state and block momentum",
+           5,
+           {.average_every = 3, .average_state = true, .block_momentum = 0.5}},
+          {"block momentum", 0, {.average_every = 3, .block_momentum = 0.5, .block_lr = 0.7}},
+          {"block learning rate", 0, {.average_every = 3, .block_lr = 0.5}},
+          {"nesterov", 0, {.average_every = 3, .block_momentum = 0.5, .block_nesterov = true}}};
+}
+
+TEST(LocalSgd, IsThePlainComputation) {
+  for (const Setting& setting : settings()) {
+    for (const Reduction reduction : {Reduction::kOrdered, Reduction::kNative}) {
+      DistOptions options = setting.options;
+      options.reduction = reduction;
+      test::on_ranks([&](Communicator& comm) {
+        SCOPED_TRACE(setting.name + (reduction == Reduction::kOrdered ? ", ordered" : ", native"));
+        Driven driven(comm, options, setting.local_from);
+        Plain plain(options, setting.local_from, driven.size());
+        for (Index step = 0; step < 14; ++step) {
+          SCOPED_TRACE("step " + std::to_string(step));
+          EXPECT_TRUE(driven.step(step).applied);
+          plain.step(step);
+          const std::span<const Scalar> settled = driven.strategy().settle();
+          expect_near(driven.layout(), settled, Plain::mean(plain.weights));
+          for (Index r = driven.hosted().begin; r < driven.hosted().end; ++r) {
+            expect_near(driven.layout(), driven.strategy().weights(r),
+                        plain.weights[static_cast<std::size_t>(r)]);
+          }
+          EXPECT_EQ(driven.strategy().late_bad_number(), "");
+        }
+      });
+    }
+  }
+}
+
+TEST(LocalSgd, ReplicasDifferBetweenAveragesAndAreEqualAfterOne) {
+  test::on_ranks([](Communicator& comm) {
+    Driven driven(comm, {.reduction = Reduction::kOrdered, .average_every = 3}, 0);
+    for (Index step = 0; step < 6; ++step) {
+      driven.step(step);
+      const std::span<const Scalar> mine = driven.strategy().weights(driven.hosted().begin);
+      std::vector<Scalar> first(mine.begin(), mine.end());
+      comm.broadcast(as_buffer(std::span(first)), 0);
+      for (Index r = std::max<Index>(1, driven.hosted().begin); r < driven.hosted().end; ++r) {
+        EXPECT_EQ(std::ranges::equal(driven.strategy().weights(r), first), step % 3 == 2) << "replica " << r;
+      }
+    }
+  });
+}
+
+TEST(LocalSgd, ABadNumberStopsItsReplicaAtOnceAndAllAtTheNextAverage) {
+  for (const Reduction reduction : {Reduction::kOrdered, Reduction::kNative}) {
+    test::on_ranks([&](Communicator& comm) {
+      Driven driven(comm, {.reduction = reduction, .average_every = 5}, 0);
+      std::vector<Scalar> before;
+      const auto weights = [&](Index r) {
+        const std::span<const Scalar> now = driven.strategy().weights(r);
+        return std::vector<Scalar>(now.begin(), now.end());
+      };
+      const bool here = driven.hosted().contains(7);
+      for (Index step = 0; step < 5; ++step) {
+        if (step == 2 && here) before = weights(7);
+        // Replica 9 follows: the first one is told.
+        const StepOutcome outcome = driven.step(step, step == 2 ? 7 : step == 3 ? 9 : -1);
+        EXPECT_EQ(outcome.applied, step < 4);
+        EXPECT_EQ(std::ranges::count(outcome.stopped, 7), step >= 2 && here ? 1 : 0);
+      }
+      if (here) {
+        EXPECT_EQ(weights(7), before);
+      }
+      EXPECT_EQ(driven.strategy().late_bad_number(),
+                "step 3: replica 7: the gradient of 0.weight is not finite or beyond 1e18");
+      const std::span<const Scalar> settled = driven.strategy().settle();
+      EXPECT_TRUE(std::ranges::all_of(settled, [](Scalar w) { return std::isfinite(w); }));
+    });
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
