@@ -1,0 +1,135 @@
+// The whole grid of what can be combined: each cell is refused by a row with its reason, or trains.
+#include "lockstep/dist/refusals.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/comm/thread_ranks.h"
+#include "lockstep/dist/strategy.h"
+#include "support/tiny_run.h"
+
+namespace lockstep {
+namespace {
+
+struct Cell {
+  std::string name;
+  Config config;
+  int ranks = 1;
+};
+
+using Change = std::pair<std::string, std::function<void(Config&)>>;
+
+// Every one of `changes` to every cell.
+std::vector<Cell> times(const std::vector<Cell>& cells, const std::vector<Change>& changes) {
+  std::vector<Cell> all;
+  for (const Cell& cell : cells) {
+    for (const auto& [name, change] : changes) {
+      all.push_back(cell);
+      all.back().name += " " + name;
+      change(all.back().config);
+    }
+  }
+  return all;
+}
+
+std::vector<Change> strategies() {
+  std::vector<Change> all;
+  for (const StrategyEntry& entry : strategy_catalog()) {
+    const auto choose = [name = entry.name](Config& c) { c.distribute.strategy = name; };
+    if (!entry.has_servers) {
+      all.emplace_back(entry.name, choose);
+      continue;
+    }
+    for (const ServerMode mode : {ServerMode::kSync, ServerMode::kBounded, ServerMode::kAsync}) {
+      for (const Index servers : {1, 2}) {
+        for (const Index backup : {0, 1}) {
+          all.emplace_back(entry.name + " mode " + std::to_string(static_cast<int>(mode)) + ", " +
+                               std::to_string(servers) + " servers, " + std::to_string(backup) + " backup",
+                           [=](Config& c) {
+                             choose(c);
+                             c.distribute.mode = mode;
+                             c.distribute.servers = servers;
+                             c.distribute.backup_workers = backup;
+                           });
+        }
+      }
+    }
+  }
+  return all;
+}
+
+std::vector<Cell> grid() {
+  Config base = test::tiny_config();
+  base.data.synthetic.rows = 60;
+  base.train.epochs = 1;
+  base.train.replicas = 6;
+  base.train.global_batch = 24;
+  std::vector<Cell> cells = times({{"", base}}, strategies());
+  cells = times(cells, {{"native", [](Config& c) { c.distribute.reduction = Reduction::kNative; }},
+                        {"ordered", [](Config& c) { c.distribute.reduction = Reduction::kOrdered; }}});
+  std::vector<Change> norms{{"no batch norm", [](Config&) {}}};
+  for (const std::string mode : {"local", "averaged", "sync", "group(2)"}) {
+    norms.emplace_back("batch norm " + mode, [mode](Config& c) {
+      c.model.layers = "dense(9) batch_norm relu dense(3)";
+      c.model.batch_norm = mode;
+    });
+  }
+  cells = times(cells, norms);
+  cells = times(cells, {{"fp32", [](Config&) {}}, {"bf16", [](Config& c) { c.distribute.wire = "bf16"; }}});
+  // What is rare alone, once with everything before.
+  cells = times(cells, {{"", [](Config&) {}},
+                        {"5 replicas", [](Config& c) { c.train.replicas = 5; }},
+                        {"a batch of 25", [](Config& c) { c.train.global_batch = 25; }},
+                        {"a rate by staleness", [](Config& c) { c.distribute.staleness_lr = true; }},
+                        {"replay", [](Config& c) { c.distribute.replay = "nowhere"; }}});
+  std::vector<Cell> all;
+  for (Cell cell : cells) {
+    for (cell.ranks = 1; cell.ranks <= 4; ++cell.ranks) all.push_back(cell);
+  }
+  return all;
+}
+
+// "" if it trains, else what it is refused with.
+std::string refusal_of(const Cell& cell) {
+  try {
+    run_thread_ranks(cell.ranks, [&](Communicator& comm) {
+      const test::TinyResult result = test::train_tiny(comm, cell.config);
+      EXPECT_TRUE(std::isfinite(result.training.last_evaluation->loss));
+    });
+  } catch (const ConfigError& error) {
+    return error.what();
+  } catch (const AgreedError& error) {
+    if (std::string(error.what()).find("nowhere") == std::string::npos) throw;  // allowed, but not there
+  }
+  return "";
+}
+
+TEST(Refusals, EveryCombinationTrainsOrIsRefusedWithAReason) {
+  std::set<std::string> used;
+  int trained = 0;
+  for (const Cell& cell : grid()) {
+    SCOPED_TRACE(cell.name + " on " + std::to_string(cell.ranks) + " ranks");
+    const std::string refusal = refusal_of(cell);
+    if (refusal.empty()) {
+      ++trained;
+      continue;
+    }
+    bool found = false;
+    for (const Refusal& row : refusals()) {
+      if (refusal.find(row.combination) == std::string::npos) continue;
+      EXPECT_NE(refusal.find(row.reason), std::string::npos);
+      used.insert(row.combination);
+      found = true;
+    }
+    EXPECT_TRUE(found) << refusal;
+  }
+  EXPECT_GT(trained, 100);
+  for (const Refusal& row : refusals()) EXPECT_TRUE(used.contains(row.combination)) << row.combination;
+}
+
+}  // namespace
+}  // namespace lockstep
