@@ -81,7 +81,7 @@ UpdateRules Experiment::update_rules() const {
   return {.weight_decay = config.optimizer.weight_decay, .clip_norm = config.optimizer.clip_norm};
 }
 
-RunPlan Experiment::plan(Index world) const {
+RunPlan Experiment::plan(Index world, Index ranks_per_node) const {
   Index evaluation_rows = 0;
   for (const RecordSource* source : {validation.get(), test.get()}) {
     if (source != nullptr) evaluation_rows += source->info().rows;
@@ -99,7 +99,8 @@ RunPlan Experiment::plan(Index world) const {
                         .evaluation_rows = evaluation_rows,
                         .evaluation_batch = config.eval.batch,
                         .recomputes_moments = config.eval.precise_bn > 0,
-                        .world = world});
+                        .world = world,
+                        .ranks_per_node = ranks_per_node});
 }
 
 }  // namespace lockstep

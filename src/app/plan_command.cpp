@@ -17,7 +17,7 @@ int plan_command(const CommandLine& line) {
   std::vector<std::string> refused;
   for (const Index world : line.plan_np) {
     try {
-      plans.push_back(experiment.plan(world));
+      plans.push_back(experiment.plan(world, experiment.config.debug.ranks_per_node));
     } catch (const ConfigError& error) {
       refused.push_back(fmt::format("np {}: {}", world, error.what()));
     }

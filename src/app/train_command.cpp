@@ -64,8 +64,7 @@ RunDirectory prepare_directory(const Experiment& experiment, const RunPlan& plan
   return directory;
 }
 
-void announce(Communicator& comm, const RunPlan& plan) {
-  const Index hosts = count_hosts(comm);
+void announce(Communicator& comm, const RunPlan& plan, Index hosts) {
   spdlog::info("{} rank{} on {} host{}, {} replica{}, {} thread{}", comm.size(), comm.size() == 1 ? "" : "s",
                hosts, hosts == 1 ? "" : "s", plan.sampling.replicas, plan.sampling.replicas == 1 ? "" : "s",
                plan.dist.threads, plan.dist.threads == 1 ? "" : "s");
@@ -78,10 +77,12 @@ void announce(Communicator& comm, const RunPlan& plan) {
 void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train) {
   constexpr std::size_t kMostLines = 64;
   const Range replicas = plan.dist.hosted[static_cast<std::size_t>(comm.rank())];
-  const std::vector<std::string> lines = gather_texts(
-      comm,
-      fmt::format("rank {} loaded {} rows, {} (replicas {} to {})", comm.rank(), with_commas(train.rows()),
-                  human_bytes(static_cast<double>(train.bytes())), replicas.begin, replicas.end - 1));
+  const std::string holds =
+      replicas.empty()
+          ? "serves"
+          : fmt::format("loaded {} rows, {} (replicas {} to {})", with_commas(train.rows()),
+                        human_bytes(static_cast<double>(train.bytes())), replicas.begin, replicas.end - 1);
+  const std::vector<std::string> lines = gather_texts(comm, fmt::format("rank {} {}", comm.rank(), holds));
   for (std::size_t rank = 0; rank < std::min(lines.size(), kMostLines); ++rank)
     spdlog::info("{}", lines[rank]);
   if (lines.size() > kMostLines) spdlog::info("... and so on for {} more ranks", lines.size() - kMostLines);
@@ -144,6 +145,9 @@ void report_result(const RunDirectory& directory, const TrainingResult& result) 
 
 int train_command(Communicator& comm, const CommandLine& line) {
   const LoadedConfig loaded = load_config_together(comm, line);
+  const Index hosts = count_hosts(comm);
+  const Index pretended = loaded.config.debug.ranks_per_node;
+  const Index ranks_per_node = pretended > 0 ? pretended : (comm.size() + hosts - 1) / hosts;
   Experiment experiment;
   RunPlan plan;
   agree(comm, [&] {
@@ -152,7 +156,7 @@ int train_command(Communicator& comm, const CommandLine& line) {
           "run.dir is missing: give the directory in which the run is to be kept (--run.dir runs/NAME)");
     }
     experiment = make_experiment(loaded);
-    plan = experiment.plan(comm.size());
+    plan = experiment.plan(comm.size(), ranks_per_node);
   });
   refuse_differences(comm, experiment.config, experiment.sources());
 
@@ -163,7 +167,7 @@ int train_command(Communicator& comm, const CommandLine& line) {
     directory = prepare_directory(experiment, plan);
     observer = std::make_unique<RunOutput>(directory, experiment.config, plan);
   });
-  announce(comm, plan);
+  announce(comm, plan, hosts);
   warn_of_few_cores(comm, plan.dist.threads);
   if (comm.rank() == 0 && loaded.config.distribute.reduction == Reduction::kOrdered &&
       !loaded.given.contains("train.replicas")) {

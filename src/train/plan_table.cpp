@@ -14,6 +14,7 @@ using Cell = std::function<std::string(const RunPlan&)>;
 struct Row {
   std::string label;
   Cell cell;
+  bool servers_only = false;  // for plans with servers
 };
 
 std::string bytes(Index count) {
@@ -43,7 +44,7 @@ std::string steps_per_epoch(const RunPlan& plan) {
 const std::vector<Row>& rows() {
   static const std::vector<Row> kRows{
       {"ranks", [](const RunPlan& p) { return with_commas(p.dist.world); }},
-      {"  of them servers", [](const RunPlan& p) { return with_commas(p.dist.servers); }},
+      {"  of them servers", [](const RunPlan& p) { return with_commas(p.dist.servers); }, true},
       {"replicas", [](const RunPlan& p) { return with_commas(p.sampling.replicas); }},
       {"threads per rank", [](const RunPlan& p) { return with_commas(p.dist.threads); }},
       {"data mode", [](const RunPlan& p) { return p.sampling.mode == DataMode::kFull ? "full" : "shard"; }},
@@ -66,6 +67,7 @@ const std::vector<Row>& rows() {
       {"gradient", [](const RunPlan& p) { return bytes(p.gradient_bytes); }},
       {"sent per step and rank",
        [](const RunPlan& p) { return bytes(p.sent_bytes) + (p.average_every > 1 ? " on average" : ""); }},
+      {"sent per step and server", [](const RunPlan& p) { return bytes(p.server_sent_bytes); }, true},
       {"buckets", [](const RunPlan& p) { return with_commas(static_cast<Index>(p.dist.buckets.size())); }},
       {"memory per rank", [](const RunPlan& p) { return bytes(p.memory.total()); }},
       {"  weights", [](const RunPlan& p) { return bytes(p.memory.weights); }},
@@ -74,14 +76,33 @@ const std::vector<Row>& rows() {
       {"  activations", [](const RunPlan& p) { return bytes(p.memory.activations); }},
       {"  training data", [](const RunPlan& p) { return bytes(p.memory.data); }},
       {"  evaluation", [](const RunPlan& p) { return bytes(p.memory.evaluation); }},
+      {"memory per server", [](const RunPlan& p) { return bytes(p.server_memory.total()); }, true},
+      {"  optimizer state", [](const RunPlan& p) { return bytes(p.server_memory.optimizer); }, true},
       {"model file", [](const RunPlan& p) { return bytes(p.model_file_bytes); }},
       {"checkpoint", [](const RunPlan& p) { return bytes(p.checkpoint_bytes); }},
   };
   return kRows;
 }
 
+// What a step is where each worker goes at its own pace.
+std::string own_pace_sentence(const RunPlan& plan) {
+  const Index workers = plan.dist.workers();
+  if (plan.backup_workers == 0) {
+    return fmt::format(
+        "Each step is one worker's gradient of {} samples, applied as it arrives: {} worker{} with {} "
+        "each in an epoch.",
+        plan.step_batch, workers, workers == 1 ? "" : "s", with_commas(plan.epoch.steps));
+  }
+  return fmt::format(
+      "Each step is one update of the weights with the first {} of the {} workers' gradients; the rest of "
+      "its "
+      "{} samples are dropped.",
+      workers - plan.backup_workers, workers, plan.sampling.global_batch);
+}
+
 // What a step is: of all replicas together, or of each alone.
 std::string update_sentence(const RunPlan& plan) {
+  if (plan.alone) return own_pace_sentence(plan);
   const Index batch = std::min(plan.sampling.global_batch, plan.epoch.samples);
   const Index replicas = plan.sampling.replicas;
   const std::string together = fmt::format(
@@ -127,7 +148,9 @@ std::string plan_table(std::span<const RunPlan> plans) {
     label_width = std::max(label_width, row.label.size());
     for (std::size_t i = 0; i < plans.size(); ++i) widths[i] = std::max(widths[i], row.cell(plans[i]).size());
   }
+  const bool servers = std::ranges::any_of(plans, [](const RunPlan& plan) { return plan.dist.servers > 0; });
   for (const Row& row : rows()) {
+    if (row.servers_only && !servers) continue;
     text += fmt::format("{:<{}}", row.label, label_width);
     for (std::size_t i = 0; i < plans.size(); ++i)
       text += fmt::format("  {:>{}}", row.cell(plans[i]), widths[i]);

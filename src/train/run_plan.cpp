@@ -11,16 +11,12 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/dist/asynchronous.h"
-#include "lockstep/dist/local_gradients.h"
 #include "lockstep/dist/refusals.h"
-#include "lockstep/dist/slice_wire.h"
 #include "lockstep/dist/strategy.h"
-#include "lockstep/math/fixed_tree.h"
+#include "plan_costs.h"
 
 namespace lockstep {
 namespace {
-
-constexpr Index kScalarBytes = sizeof(Scalar);
 
 Index global_batch(const TrainOptions& train, Index replicas) {
   return train.global_batch > 0 ? train.global_batch : train.per_replica_batch * replicas;
@@ -50,29 +46,6 @@ Index run_steps(const TrainOptions& train, const RunPlan& plan) {
   return std::max<Index>(1, static_cast<Index>(steps));
 }
 
-bool weights_come_back(const DistOptions& distribute) {
-  return find_entry(strategy_catalog(), "strategy", distribute.strategy).promises.divides_optimizer_state;
-}
-
-// In one exchange. Ordered: each partial sum goes to the owners of its slices, and each owner's result to
-// all. Native: as much as an algorithm that is optimal in bandwidth sends. Weights do not go through a lossy
-// wire.
-Index sent_bytes(const RunPlan& plan, const DistOptions& distribute) {
-  const Index arena = plan.dist.gradient_size * kScalarBytes;
-  if (make_wire(distribute) != nullptr) {
-    const Index gradient = message_bytes(plan.dist, distribute);
-    const Index both_ways = gradient + (weights_come_back(distribute) ? arena : gradient);
-    return both_ways - both_ways / plan.dist.world;
-  }
-  Index copies = 2;
-  if (distribute.reduction == Reduction::kOrdered) {
-    for (const Range hosted : plan.dist.hosted) {
-      copies = std::max(copies, 1 + static_cast<Index>(complete_nodes(plan.dist.replicas, hosted).size()));
-    }
-  }
-  return copies * (arena - arena / plan.dist.world);
-}
-
 bool weights_per_replica(const RunPlanRequest& request) {
   return local_sums(request.distribute) == LocalSums::kApart;
 }
@@ -85,14 +58,6 @@ Index first_local_step(const RunPlanRequest& request, const RunPlan& plan) {
     return together.measure(plan.before(step)) < together.value;
   };
   return *std::ranges::partition_point(std::views::iota(Index{0}, plan.steps), still_together);
-}
-
-// Exchanges of an arena per step, on average over the run.
-double exchange_rate(const RunPlanRequest& request, const RunPlan& plan) {
-  if (plan.average_every == 0) return 1;
-  const Index arenas = 1 + (request.distribute.average_state ? request.optimizer_slots : 0);
-  const Index averages = (plan.steps - plan.dist.local_from) / plan.average_every;
-  return static_cast<double>(plan.dist.local_from + averages * arenas) / static_cast<double>(plan.steps);
 }
 
 // The largest learning rate that a step of the run takes. It rises, then falls: all steps of a short run are
@@ -152,66 +117,6 @@ void refuse_combinations(const RunPlanRequest& request, Index servers) {
   refuse(combination);
 }
 
-// Weights of which a rank keeps optimizer state, at most.
-Index optimizer_scalars(const RunPlanRequest& request, const Plan& plan) {
-  const StrategyEntry& strategy = find_entry(strategy_catalog(), "strategy", request.distribute.strategy);
-  if (!strategy.promises.divides_optimizer_state) return request.model.layout().size;
-  Index most = 0;
-  for (Index rank = 0; rank < plan.world; ++rank) {
-    Index owned = 0;
-    for (const Range range : plan.owned(rank)) owned += range.size();
-    most = std::max(most, owned);
-  }
-  return most;
-}
-
-// A lossy exchange: the sum, messages to and from the owners and, with error feedback, what was lost of each.
-Index lossy_exchange_bytes(const Plan& plan, const DistOptions& distribute) {
-  const Index arena = plan.gradient_size * kScalarBytes;
-  const Index kept = distribute.error_feedback ? arena + arena / plan.world : 0;
-  return arena + 2 * message_bytes(plan, distribute) + kept;
-}
-
-// Arenas that block momentum needs: what the block started from, and the velocity.
-Index block_arenas(const RunPlanRequest& request) {
-  const DistOptions& distribute = request.distribute;
-  return weights_per_replica(request) && (distribute.block_momentum > 0 || distribute.block_lr != 1) ? 2 : 0;
-}
-
-// Rank 0 hosts at least as many replicas as any other.
-MemoryPlan plan_memory(const RunPlanRequest& request, const RunPlan& plan) {
-  const Index arena = plan.dist.gradient_size * kScalarBytes;
-  const Index hosted = plan.dist.hosted.front().size();
-  const Index batch = (plan.sampling.global_batch + plan.sampling.replicas - 1) / plan.sampling.replicas;
-  const Index micro = (batch + request.train.accumulate - 1) / request.train.accumulate;
-  const bool ordered = request.distribute.reduction == Reduction::kOrdered;
-  const bool together = !request.model.meetings(plan.sampling.replicas).empty();
-
-  MemoryPlan memory;
-  const Index state = request.model.state_layout().size * kScalarBytes;
-  const Index copies = weights_per_replica(request) ? hosted : 1;
-  memory.weights = (copies + block_arenas(request)) * request.model.layout().size * kScalarBytes;
-  memory.weights += state * (hosted + 1);
-  memory.optimizer = copies * optimizer_scalars(request, plan.dist) * kScalarBytes * request.optimizer_slots;
-  memory.gradients = arena * arenas_needed(plan.dist, 0, local_sums(request.distribute), together);
-  if (ordered && plan.dist.world > 1) {
-    const Index foreign = plan.sampling.replicas - hosted;  // at most: one node for each replica elsewhere
-    memory.gradients += arena + arena * foreign / plan.dist.world;
-  }
-  if (plan.dist.world > 1 && make_wire(request.distribute) != nullptr) {
-    memory.gradients += lossy_exchange_bytes(plan.dist, request.distribute);
-  }
-  memory.activations = (together ? hosted : plan.dist.threads) * micro * request.model.activation_bytes();
-  const Index held = make_sampler(plan.sampling)->needed(plan.dist.hosted.front());
-  const Index sample_bytes = (request.model.input().size() + request.target_columns) * kScalarBytes;
-  memory.data = held * request.record_bytes + hosted * batch * sample_bytes * (request.data.prefetch + 1);
-  const Index blocks = (request.evaluation_rows + request.evaluation_batch - 1) / request.evaluation_batch;
-  const Index batch_rows = std::min(request.evaluation_batch, request.evaluation_rows);
-  memory.evaluation = (blocks + plan.dist.world - 1) / plan.dist.world * batch_rows * request.record_bytes +
-                      plan.dist.threads * batch_rows * (request.model.activation_bytes() / 2 + sample_bytes);
-  return memory;
-}
-
 }  // namespace
 
 Progress RunPlan::before(Index step) const {
@@ -241,8 +146,9 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   check_sampling(plan.sampling);
   plan.epoch = plan_epoch(plan.sampling);
   plan.alone = steps_alone(request.distribute);
+  plan.backup_workers = plan.alone ? request.distribute.backup_workers : 0;
   // Each worker's gradient is a step of its own; with backup workers a step is still made of several.
-  const Index steps_per_batch = plan.alone && request.distribute.mode != ServerMode::kSync ? workers : 1;
+  const Index steps_per_batch = plan.alone && plan.backup_workers == 0 ? workers : 1;
   plan.step_batch = plan.sampling.global_batch / steps_per_batch;
   plan.steps_per_epoch = plan.epoch.steps * steps_per_batch;
   plan.steps = run_steps(train, plan);
@@ -259,17 +165,9 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   plan.batch_norm = plan_batch_norm(request, plan.sampling);
   plan.parameters = request.model.layout().count();
   plan.flops = request.model.training_flops();
-  plan.gradient_bytes = plan.dist.gradient_size * kScalarBytes;
   plan.dist.local_from = first_local_step(request, plan);
   plan.average_every = weights_per_replica(request) ? request.distribute.average_every : 0;
-  plan.sent_bytes =
-      std::llround(static_cast<double>(sent_bytes(plan, request.distribute)) * exchange_rate(request, plan));
-  plan.memory = plan_memory(request, plan);
-  plan.model_file_bytes = request.model.stored_layout().count() * kScalarBytes;
-  const Index models = weights_per_replica(request) ? replicas : 1;
-  plan.checkpoint_bytes =
-      models * (plan.model_file_bytes + plan.parameters * kScalarBytes * request.optimizer_slots) +
-      block_arenas(request) * plan.parameters * kScalarBytes;
+  plan_costs(request, plan);
   return plan;
 }
 

@@ -12,6 +12,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/comm/communicator.h"
+#include "lockstep/dist/costs.h"
 #include "lockstep/dist/local_gradients.h"
 #include "lockstep/dist/options.h"
 #include "lockstep/dist/plan.h"
@@ -92,6 +93,9 @@ struct Promises {
   bool one_copy_per_node = false;   ///< the ranks of a node share one copy of weights and optimizer state
   bool divides_optimizer_state =
       false;  ///< a rank holds the optimizer state of its share of the weights only
+  /// Those above hold where workers take each step together; where they do not, a run can be recorded and
+  /// repeated bit for bit.
+  bool repeats_recorded_runs = false;
 };
 
 struct StrategyEntry {
@@ -103,6 +107,7 @@ struct StrategyEntry {
   bool has_servers = false;               ///< some ranks own the weights and host no replica
   bool weights_per_replica = false;       ///< each steps with its own, and they meet now and then
   std::vector<std::string> options = {};  ///< keys that it reads beside those that all read
+  std::function<std::vector<RankCosts>(const CostQuestion&)> costs;
   std::function<std::unique_ptr<Strategy>(const StrategyContext&)> make;
 };
 

@@ -30,9 +30,10 @@ struct RunPlanRequest {
   Index evaluation_batch = 1;
   bool recomputes_moments = false;  ///< before evaluations (eval.precise_bn)
   Index world = 1;
+  Index ranks_per_node = 0;  ///< 0: all on one
 };
 
-/// Bytes on the rank that needs most.
+/// Bytes on the rank that needs most. What ranks of a node share counts for the first of them.
 struct MemoryPlan {
   Index weights = 0;
   Index optimizer = 0;
@@ -47,8 +48,9 @@ struct RunPlan {
   Plan dist;
   SamplingOptions sampling;
   EpochPlan epoch;
-  bool alone = false;    ///< workers go at their own pace
-  Index step_batch = 0;  ///< samples of a step: the global batch, or one worker's part of it
+  bool alone = false;        ///< workers go at their own pace
+  Index backup_workers = 0;  ///< whose gradients a step does not wait for
+  Index step_batch = 0;      ///< samples of a step: the global batch, or one worker's part of it
   Index steps_per_epoch = 0;
   Index steps = 0;             ///< of the whole run
   Index samples = 0;           ///< of the whole run
@@ -61,9 +63,11 @@ struct RunPlan {
   Index parameters = 0;
   Index flops = 0;           ///< of one sample, forward and backward
   Index gradient_bytes = 0;  ///< the arena that is exchanged
-  Index sent_bytes = 0;      ///< by the rank that sends most, per step; on average, where steps differ
-  Index average_every = 0;   ///< steps that replicas take alone between two averages; 0: none
-  MemoryPlan memory;
+  Index sent_bytes = 0;      ///< by the worker that sends most, per step; on average, where steps differ
+  Index server_sent_bytes = 0;
+  Index average_every = 0;  ///< steps that replicas take alone between two averages; 0: none
+  MemoryPlan memory;        ///< of workers
+  MemoryPlan server_memory;
   Index model_file_bytes = 0;
   Index checkpoint_bytes = 0;  ///< weights and optimizer state
 

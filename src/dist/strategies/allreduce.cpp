@@ -40,6 +40,16 @@ class Allreduce final : public SynchronousStrategy {
   std::span<Scalar> gradient_;
 };
 
+std::vector<RankCosts> costs(const CostQuestion& question) {
+  const ExchangeCosts exchange(question.plan, question.options, Delivery::kToAll);
+  return each_rank(question, [&](Index rank) {
+    return RankCosts{.weights = question.weights_bytes(),
+                     .optimizer = question.slots * question.weights_bytes(),
+                     .gradients = question.gradient_bytes(rank) + exchange.held(rank),
+                     .sent = static_cast<double>(exchange.sent(rank))};
+  });
+}
+
 }  // namespace
 
 StrategyEntry allreduce_entry() {
@@ -49,6 +59,7 @@ StrategyEntry allreduce_entry() {
           .choose =
               "the default: any model that fits into the memory of a rank together with its optimizer state",
           .promises = {.same_bits = true, .identical_replicas = true},
+          .costs = costs,
           .make = [](const StrategyContext& context) { return std::make_unique<Allreduce>(context); }};
 }
 

@@ -111,4 +111,26 @@ std::unique_ptr<AsynchronousStrategy> make_asynchronous_servers(const StrategyCo
   return std::make_unique<AsynchronousServers>(context);
 }
 
+std::vector<RankCosts> asynchronous_costs(const CostQuestion& question) {
+  const Plan& plan = question.plan;
+  const Index weights = question.weights_bytes();
+  const Index slice = weights / plan.servers;
+  const bool lossy = make_wire(question.options) != nullptr;
+  const Index message = lossy ? message_bytes(plan, question.options) : weights;
+  const bool collects = question.options.backup_workers > 0;
+  return each_rank(question, [&](Index rank) {
+    if (!plan.hosted[static_cast<std::size_t>(rank)].empty()) {
+      const Index lost = question.options.error_feedback ? weights : 0;
+      return RankCosts{.weights = weights,
+                       .gradients = question.gradient_bytes(rank) + (lossy ? message + lost : 0),
+                       .sent = static_cast<double>(message)};
+    }
+    return RankCosts{
+        .weights = weights,
+        .optimizer = question.slots * slice,
+        .gradients = weights + (collects ? plan.workers() * slice : 0) + (lossy ? message / plan.servers : 0),
+        .sent = static_cast<double>(slice * (collects ? plan.workers() : 1))};
+  });
+}
+
 }  // namespace lockstep

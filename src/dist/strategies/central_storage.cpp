@@ -175,6 +175,40 @@ class CentralStorage final : public SynchronousStrategy {
   std::span<Scalar> gradient_;
 };
 
+// Of the exchange of one rank's slice between nodes of so many ranks each.
+Plan plan_across(const Plan& plan, Index on_node) {
+  Plan across;
+  across.world = (plan.world + on_node - 1) / on_node;
+  across.replicas = plan.replicas;
+  across.gradient_size = plan.gradient_size / on_node;
+  across.loss_place = across.gradient_size;
+  const Range slice{0, across.gradient_size};
+  across.buckets = {{.range = slice, .layer = 0}};
+  across.slices.emplace_back();
+  for (Index node = 0; node < across.world; ++node) {
+    const auto first = static_cast<std::size_t>(node * on_node);
+    const auto last = static_cast<std::size_t>(std::min((node + 1) * on_node, plan.world) - 1);
+    across.hosted.push_back({plan.hosted[first].begin, plan.hosted[last].end});
+    across.slices.front().push_back(split_evenly(slice.size(), across.world, node));
+  }
+  return across;
+}
+
+std::vector<RankCosts> costs(const CostQuestion& question) {
+  const Plan& plan = question.plan;
+  const Index on_node =
+      question.ranks_per_node > 0 ? std::min(question.ranks_per_node, plan.world) : plan.world;
+  const Plan across = plan_across(plan, on_node);
+  const ExchangeCosts exchange(across, question.options, Delivery::kToAll);
+  return each_rank(question, [&](Index rank) {
+    const Index node = rank / on_node;
+    return RankCosts{.weights = rank % on_node == 0 ? question.weights_bytes() : 0,
+                     .optimizer = question.slots * question.weights_bytes() / on_node,
+                     .gradients = question.gradient_bytes(rank) + exchange.held(node),
+                     .sent = static_cast<double>(exchange.sent(node))};
+  });
+}
+
 }  // namespace
 
 StrategyEntry central_storage_entry() {
@@ -185,6 +219,7 @@ StrategyEntry central_storage_entry() {
           .elsewhere = "CentralStorageStrategy",
           .choose = "several ranks per node: less memory, and no message inside a node",
           .promises = {.same_bits = true, .identical_replicas = true, .one_copy_per_node = true},
+          .costs = costs,
           .make = [](const StrategyContext& context) { return std::make_unique<CentralStorage>(context); }};
 }
 

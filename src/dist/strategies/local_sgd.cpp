@@ -237,6 +237,26 @@ class LocalSgd final : public SynchronousStrategy {
   std::span<Scalar> settled_;  // empty: not known in this step
 };
 
+// Before local_from gradients are exchanged in each step, then weights now and then.
+std::vector<RankCosts> costs(const CostQuestion& question) {
+  const Plan& plan = question.plan;
+  const DistOptions& options = question.options;
+  const ExchangeCosts exchange(plan, options, Delivery::kToAll);
+  const Index together = std::min(plan.local_from, question.steps);
+  const Index averages = (question.steps - together) / options.average_every;
+  const Index arenas = 1 + (options.average_state ? question.slots : 0);
+  const double exchanges =
+      static_cast<double>(together + averages * arenas) / static_cast<double>(question.steps);
+  return each_rank(question, [&](Index rank) {
+    const Index hosted = plan.hosted[static_cast<std::size_t>(rank)].size();
+    const Index blocks = BlockMomentum::wanted(options) ? 2 : 0;
+    return RankCosts{.weights = (hosted + blocks) * question.weights_bytes(),
+                     .optimizer = hosted * question.slots * question.weights_bytes(),
+                     .gradients = question.gradient_bytes(rank) + exchange.held(rank),
+                     .sent = exchanges * static_cast<double>(exchange.sent(rank))};
+  });
+}
+
 }  // namespace
 
 StrategyEntry local_sgd_entry() {
@@ -252,6 +272,7 @@ StrategyEntry local_sgd_entry() {
       .weights_per_replica = true,
       .options = {"distribute.average_every", "distribute.average_state", "distribute.local_after",
                   "distribute.block_momentum", "distribute.block_lr"},
+      .costs = costs,
       .make = [](const StrategyContext& context) { return std::make_unique<LocalSgd>(context); }};
 }
 

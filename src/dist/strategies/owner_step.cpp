@@ -77,4 +77,17 @@ std::unique_ptr<SynchronousStrategy> make_owner_step(const StrategyContext& cont
   return std::make_unique<OwnerStep>(context);
 }
 
+std::vector<RankCosts> owner_step_costs(const CostQuestion& question) {
+  const Plan& plan = question.plan;
+  const ExchangeCosts exchange(plan, question.options, Delivery::kToOwners);
+  return each_rank(question, [&](Index rank) {
+    Index owned = 0;
+    for (const Range range : plan.owned(rank)) owned += range.size() * Index{sizeof(Scalar)};
+    return RankCosts{.weights = question.weights_bytes(),
+                     .optimizer = question.slots * owned,
+                     .gradients = question.gradient_bytes(rank) + exchange.held(rank),
+                     .sent = static_cast<double>(exchange.sent(rank) + owned * (plan.world - 1))};
+  });
+}
+
 }  // namespace lockstep

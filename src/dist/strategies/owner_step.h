@@ -10,4 +10,7 @@ namespace lockstep {
 
 std::unique_ptr<SynchronousStrategy> make_owner_step(const StrategyContext& context);
 
+/// What it holds and sends.
+std::vector<RankCosts> owner_step_costs(const CostQuestion& question);
+
 }  // namespace lockstep

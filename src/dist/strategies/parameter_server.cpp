@@ -5,12 +5,15 @@
 #include "owner_step.h"
 
 namespace lockstep {
-
 namespace {
 
 std::unique_ptr<Strategy> make(const StrategyContext& context) {
   if (steps_alone(context.options)) return make_asynchronous_servers(context);
   return make_owner_step(context);
+}
+
+std::vector<RankCosts> costs(const CostQuestion& question) {
+  return steps_alone(question.options) ? asynchronous_costs(question) : owner_step_costs(question);
 }
 
 }  // namespace
@@ -28,11 +31,15 @@ StrategyEntry parameter_server_entry() {
           .choose =
               "workers of uneven speed (async, bounded, backup workers), or to see what asynchronous "
               "steps cost",
-          .promises = {.same_bits = true, .identical_replicas = true, .divides_optimizer_state = true},
+          .promises = {.same_bits = true,
+                       .identical_replicas = true,
+                       .divides_optimizer_state = true,
+                       .repeats_recorded_runs = true},
           .has_servers = true,
           .options = {"distribute.servers", "distribute.mode", "distribute.staleness",
                       "distribute.backup_workers", "distribute.staleness_lr", "distribute.record",
                       "distribute.replay", "distribute.timeout_seconds"},
+          .costs = costs,
           .make = make};
 }
 
