@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "lockstep/config/help.h"
 #include "lockstep/data/records.h"
+#include "lockstep/dist/refusals.h"
 #include "lockstep/dist/strategy.h"
 #include "lockstep/dist/wire.h"
 #include "lockstep/nn/composite.h"
@@ -74,7 +75,12 @@ std::string describe(const Promises& promises) {
   if (promises.divides_optimizer_state) {
     kept.emplace_back("a rank holds the optimizer state of its share of the weights only");
   }
-  return fmt::format("{}", fmt::join(kept, "; "));
+  const std::string all = fmt::format("{}", fmt::join(kept, "; "));
+  if (!promises.repeats_recorded_runs) return all;
+  return fmt::format(
+      "`mode = \"sync\"` without backup workers: {}. Otherwise: a run can be recorded and repeated bit for "
+      "bit",
+      all);
 }
 
 void print_strategies() {
@@ -84,6 +90,13 @@ void print_strategies() {
     fmt::print("| `{}` | {} | {} | {} | {} |\n", entry.name, entry.help, entry.elsewhere,
                describe(entry.promises), entry.choose);
   }
+}
+
+void print_refusals() {
+  fmt::print("\n## What cannot be combined\n\n");
+  fmt::print("Nothing is switched off silently: what stands here is refused, with the reason.\n\n");
+  fmt::print("| combination | why, and what to do |\n|---|---|\n");
+  for (const Refusal& row : refusals()) fmt::print("| {} | {} |\n", row.combination, row.reason);
 }
 
 }  // namespace
@@ -99,6 +112,7 @@ int reference_command() {
   print_entries("Data formats", "data.format", format_catalog());
   print_entries("Wires", "distribute.wire", wire_catalog());
   print_strategies();
+  print_refusals();
   return 0;
 }
 
