@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/file.h"
+#include "lockstep/dist/strategy.h"
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
 
@@ -78,24 +79,29 @@ TEST(SameBitsOfStrategies, WhereverReplicasStepAlone) {
   for (const int ranks : {2, 3, 4}) EXPECT_EQ(model_of(ranks, ranks == 4 ? 2 : 1) == alone, true) << ranks;
 }
 
+// With as many workers, and for strategies that have servers with two of those beside them.
 TEST(SameBitsOfStrategies, WhoeverOwnsWhat) {
   const SmallExperiment experiment;
-  const auto model_of = [&](int ranks, const std::string& flags) {
-    const std::string run = experiment.fresh_run();
-    const ProcessResult result =
-        run_trainer(ranks, fmt::format("--config {} --run.dir {} --distribute.reduction ordered "
-                                       "--train.momentum 0.9 --train.clip_norm 0.5 {}",
-                                       experiment.config(), run, flags));
-    EXPECT_EQ(result.exit_code, 0) << result.errors;
-    return read_file(run + "/model.safetensors");
-  };
-  const std::string allreduce = model_of(1, "");
-  for (const std::string strategy :
-       {"zero1", "central_storage", "central_storage --debug.ranks_per_node 2"}) {
-    for (const int ranks : {2, 3, 4}) {
-      EXPECT_EQ(model_of(ranks, "--distribute.strategy " + strategy) == allreduce, true)
-          << strategy << " on " << ranks << " ranks";
+  for (const std::string optimizer : {"sgd --train.momentum 0.9", "adam"}) {
+    const auto model_of = [&](int ranks, const std::string& strategy) {
+      const std::string run = experiment.fresh_run();
+      const ProcessResult result = run_trainer(
+          ranks, fmt::format("--config {} --run.dir {} --distribute.reduction ordered "
+                             "--train.clip_norm 0.5 --train.optimizer {} --distribute.strategy {}",
+                             experiment.config(), run, optimizer, strategy));
+      EXPECT_EQ(result.exit_code, 0) << result.errors;
+      return read_file(run + "/model.safetensors");
+    };
+    const std::string alone = model_of(1, "allreduce");
+    for (const StrategyEntry& entry : strategy_catalog()) {
+      if (!entry.promises.same_bits) continue;
+      const std::string strategy = entry.name + (entry.has_servers ? " --distribute.servers 2" : "");
+      for (const int workers : {1, 2, 3, 4}) {
+        EXPECT_EQ(model_of(workers + (entry.has_servers ? 2 : 0), strategy) == alone, true)
+            << strategy << ", " << optimizer << ", " << workers << " workers";
+      }
     }
+    EXPECT_EQ(model_of(4, "central_storage --debug.ranks_per_node 2") == alone, true) << optimizer;
   }
 }
 
