@@ -2,6 +2,7 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/data/records.h"
+#include "lockstep/dist/asynchronous.h"
 #include "lockstep/dist/strategy.h"
 #include "lockstep/dist/wire.h"
 #include "lockstep/nn/loss.h"
@@ -24,26 +25,44 @@ const KnownNames& known_names() {
 
 namespace {
 
+// Keys that are read, all of them, if what is named is there.
+Choice choice_if(bool chosen, std::string chooser, std::vector<std::string> keys) {
+  Choice choice{std::move(chooser), "", {}, std::move(keys)};
+  if (chosen) choice.keys = choice.all_keys;
+  return choice;
+}
+
 // What only models with batch norm read.
 Choice batch_norm_choice(const ModelOptions& model) {
-  Choice choice{"a batch_norm layer in the model", "", {}, {"model.batch_norm", "eval.precise_bn"}};
-  if (model_text(model).find("batch_norm") != std::string::npos) {
-    choice.chosen = "batch_norm";
-    choice.keys = choice.all_keys;
-  }
-  return choice;
+  const bool some = model_text(model).find("batch_norm") != std::string::npos;
+  return choice_if(some, "a batch_norm layer in the model", {"model.batch_norm", "eval.precise_bn"});
+}
+
+// What only workers that step alone read.
+std::vector<Choice> own_pace_choices(const DistOptions& distribute) {
+  const bool alone = steps_alone(distribute);
+  const bool bounded = alone && distribute.mode == ServerMode::kBounded;
+  return {choice_if(alone, "distribute.mode async or bounded, or distribute.backup_workers",
+                    {"distribute.record", "distribute.replay", "distribute.timeout_seconds"}),
+          choice_if(alone && distribute.mode != ServerMode::kSync, "distribute.mode async or bounded",
+                    {"distribute.staleness_lr"}),
+          choice_if(bounded, "distribute.mode bounded", {"distribute.staleness"})};
 }
 
 }  // namespace
 
 std::vector<Choice> choices(const Config& config) {
-  return {batch_norm_choice(config.model),
-          choice_in(loss_catalog(), "train.loss", config.loss.loss),
-          choice_in(optimizer_catalog(), "train.optimizer", config.optimizer.optimizer),
-          choice_in(decay_catalog(), "train.schedule", config.schedule.schedule),
-          choice_in(strategy_catalog(), "distribute.strategy", config.distribute.strategy),
-          choice_in(wire_catalog(), "distribute.wire", config.distribute.wire),
-          choice_in(format_catalog(), "data.format", choose_format(config.data).name)};
+  std::vector<Choice> all = own_pace_choices(config.distribute);
+  const std::vector<Choice> named{
+      batch_norm_choice(config.model),
+      choice_in(loss_catalog(), "train.loss", config.loss.loss),
+      choice_in(optimizer_catalog(), "train.optimizer", config.optimizer.optimizer),
+      choice_in(decay_catalog(), "train.schedule", config.schedule.schedule),
+      choice_in(strategy_catalog(), "distribute.strategy", config.distribute.strategy),
+      choice_in(wire_catalog(), "distribute.wire", config.distribute.wire),
+      choice_in(format_catalog(), "data.format", choose_format(config.data).name)};
+  all.insert(all.end(), named.begin(), named.end());
+  return all;
 }
 
 }  // namespace lockstep

@@ -98,7 +98,6 @@ RunPlan Experiment::plan(Index world, Index ranks_per_node) const {
                         .optimizer_slots = optimizer->slots(),
                         .evaluation_rows = evaluation_rows,
                         .evaluation_batch = config.eval.batch,
-                        .recomputes_moments = config.eval.precise_bn > 0,
                         .world = world,
                         .ranks_per_node = ranks_per_node});
 }

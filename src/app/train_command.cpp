@@ -101,10 +101,23 @@ void write_summary(const RunDirectory& directory, const TrainingResult& result) 
   write_file_atomically(directory.summary(), json.dump(2) + "\n");
 }
 
+std::string describe_staleness(const WorkersReport& report) {
+  Index dropped = 0;
+  Index computed = 0;
+  for (const WorkerRecord& worker : report.workers) {
+    dropped += worker.dropped;
+    computed += worker.computed;
+  }
+  if (dropped > 0) {
+    return fmt::format("dropped: {} of {} gradients", with_commas(dropped), with_commas(computed));
+  }
+  return fmt::format("staleness: mean {:.2f}, 95th percentile {}", report.mean_staleness(),
+                     report.staleness_percentile(0.95));
+}
+
 // One line for each worker, and how unevenly their samples count.
 void report_workers(const WorkersReport& report, const Progress& progress) {
-  spdlog::info("staleness: mean {:.2f}, 95th percentile {}", report.mean_staleness(),
-               report.staleness_percentile(0.95));
+  spdlog::info("{}", describe_staleness(report));
   const double fair = static_cast<double>(progress.samples) / static_cast<double>(report.workers.size());
   for (std::size_t rank = 0; rank < report.workers.size(); ++rank) {
     const WorkerRecord& worker = report.workers[rank];
@@ -178,19 +191,20 @@ int train_command(Communicator& comm, const CommandLine& line) {
         plan.sampling.replicas);
   }
 
-  Run run(comm, experiment, plan);
+  std::unique_ptr<Run> run;
   try {
-    run.initialise_weights();
-    run.load();
+    run = std::make_unique<Run>(comm, experiment, plan);
+    run->initialise_weights();
+    run->load();
   } catch (const AgreedError&) {
     // Nothing was learned: a directory left behind would only be in the way of the next attempt.
     if (comm.rank() == 0) std::filesystem::remove_all(directory.root);
     throw;
   }
-  report_loaded(comm, plan, run.records());
+  report_loaded(comm, plan, run->records());
 
   const auto save = [&] {
-    AlignedBuffer<Scalar> stored = run.stored();
+    AlignedBuffer<Scalar> stored = run->stored();
     const Model& model = *experiment.model;
     agree(comm, [&] {
       if (comm.rank() == 0) {
@@ -200,7 +214,7 @@ int train_command(Communicator& comm, const CommandLine& line) {
     });
   };
   try {
-    const TrainingResult result = run.train(*observer);
+    const TrainingResult result = run->train(*observer);
     save();
     if (comm.rank() == 0) {
       write_summary(directory, result);

@@ -1,6 +1,7 @@
 #include "lockstep/data/loader.h"
 
 #include <cassert>
+#include <stdexcept>
 
 namespace lockstep {
 
@@ -36,7 +37,7 @@ Loader::~Loader() {
 }
 
 const StepBatch& Loader::next() {
-  assert(taken_end_ < options_.steps.end);
+  if (taken_end_ == options_.steps.end) throw std::logic_error("the loader has no further step");
   if (options_.prefetch == 0) {
     fill(taken_end_);
     return slot(taken_end_++);

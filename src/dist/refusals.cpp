@@ -48,21 +48,17 @@ std::span<const Refusal> refusals() {
           "workers that step alone with a global batch that does not divide by the replicas",
           "each of their gradients makes a step, and steps are to be of one size: make train.global_batch "
           "a multiple of train.replicas",
-          [](const Combination& c) {
-            return steps_alone(c.distribute) && c.replicas > 0 && c.batch % c.replicas != 0;
-          }},
-      Refusal{
-          "a learning rate by staleness with mode sync",
-          "no gradient of a step is stale there: remove distribute.staleness_lr, or set distribute.mode to "
-          "async or bounded",
-          [](const Combination& c) {
-            return c.servers > 0 && c.distribute.staleness_lr && c.distribute.mode == ServerMode::kSync;
-          }},
-      Refusal{"recording or replaying arrivals with mode sync and no backup workers",
-              "the order of arrivals changes nothing there: remove distribute.record and distribute.replay",
+          [](const Combination& c) { return steps_alone(c.distribute) && c.batch % c.replicas != 0; }},
+      Refusal{"workers that step alone without a record of their own",
+              "a worker without data has no gradient to push: set data.mode = \"full\", or lower "
+              "train.replicas to at most the rows",
+              [](const Combination& c) { return steps_alone(c.distribute) && c.replicas_without_rows > 0; }},
+      Refusal{"error feedback on a lossy wire with backup workers",
+              "what a message makes up for is lost with a gradient that is dropped: set "
+              "distribute.error_feedback = false, or use distribute.wire fp32",
               [](const Combination& c) {
-                return c.servers > 0 && !steps_alone(c.distribute) &&
-                       (c.distribute.record || !c.distribute.replay.empty());
+                return steps_alone(c.distribute) && c.distribute.backup_workers > 0 &&
+                       c.distribute.error_feedback && make_wire(c.distribute) != nullptr;
               }},
       Refusal{"ordered reduction with a lossy wire",
               "ordered promises the same bits on any number of ranks, but what a message loses depends on "
@@ -91,7 +87,7 @@ std::span<const Refusal> refusals() {
 void refuse(const Combination& combination) {
   for (const Refusal& row : refusals()) {
     if (!row.applies(combination)) continue;
-    throw ConfigError(fmt::format("{} cannot be: {}", row.combination, row.reason));
+    throw ConfigError(fmt::format("refused: {}; {}", row.combination, row.reason));
   }
 }
 

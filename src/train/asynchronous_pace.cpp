@@ -59,7 +59,7 @@ class AsynchronousPace final : public Pace {
   bool take_step(const Assignment& assignment, double asking);
   const StepBatch& next_batch();
   void log(const Assignment& assignment);
-  void log_metrics(const Totals& totals, Index step, const TimeShares& shares);
+  void log_metrics(const Totals& totals, double seconds);
   void finish_stretch(Index until);
 
   TrainingContext context_;
@@ -73,22 +73,26 @@ class AsynchronousPace final : public Pace {
   std::optional<Failure> failure_;
   std::optional<WorkersReport> report_;
   Totals logged_;  // at the last log line
-  double seconds_ = 0;
-  Stopwatch since_log_;
+  Stopwatch stretch_;
+  double seconds_ = 0;  // of the stretches before
+  double logged_seconds_ = 0;
 };
 
 void AsynchronousPace::advance(Index until) {
-  const Stopwatch stretch;
-  since_log_.lap();
+  stretch_.lap();
   if (serves()) {
-    strategy_.serve(until, [this](std::span<const double> sums) {
-      context_.states.move_settled(sums, BatchStatistics::Update::kMove);
-    });
+    strategy_.serve(
+        until,
+        {.take_moments =
+             [this](std::span<const double> sums) {
+               context_.states.move_settled(sums, BatchStatistics::Update::kMove);
+             },
+         .before_step = [this](Index step) { force_faults(context_.debug, context_.comm.rank(), step); }});
   } else {
     work();
   }
   context_.comm.barrier();
-  seconds_ += stretch.seconds();
+  seconds_ += stretch_.seconds();
   finish_stretch(until);
 }
 
@@ -123,7 +127,7 @@ bool AsynchronousPace::take_step(const Assignment& assignment, double asking) {
                                     .moments = moments});
   const double loss = tally.loss / tally.samples;
   if (!good) failure_ = {assignment.step, loss, gradients_.find_bad_number(batch)};
-  const ExchangeTime exchange{.exchange = asking + pushing.seconds(), .waiting = {}};
+  const ExchangeTime exchange{.exchange = asking + pushing.seconds(), .waiting = assignment.waited};
   log_clock_.add(data_seconds, whole.seconds() + asking, exchange);
   run_clock_.add(data_seconds, whole.seconds() + asking, exchange);
   if (good && context_.comm.rank() == 0) {
@@ -145,23 +149,24 @@ void AsynchronousPace::log(const Assignment& assignment) {
   if (context_.comm.rank() != 0) return;
   const Totals& totals = assignment.totals;
   if (totals.steps / context_.log_every == logged_.steps / context_.log_every) return;
-  log_metrics(totals, totals.steps, log_clock_.take_shares(*alone_));
+  log_metrics(totals, seconds_ + stretch_.seconds());
 }
 
-void AsynchronousPace::log_metrics(const Totals& totals, Index step, const TimeShares& shares) {
+void AsynchronousPace::log_metrics(const Totals& totals, double seconds) {
   const auto samples = static_cast<double>(totals.samples - logged_.samples);
   if (samples == 0) return;
   TrainMetrics metrics;
-  metrics.progress = context_.plan.before(step);
+  metrics.progress = context_.plan.before(totals.steps);
   metrics.progress.samples = totals.samples;
   metrics.loss = (totals.loss - logged_.loss) / samples;
   if (context_.loss.targets() != TargetKind::kValue) {
     metrics.accuracy = (totals.correct - logged_.correct) / samples;
   }
-  metrics.lr = context_.schedule.lr(context_.plan.before(step - 1));
-  metrics.samples_per_second = samples / std::max(since_log_.lap(), 1e-9);
-  metrics.time = shares;
+  metrics.lr = context_.schedule.lr(context_.plan.before(totals.steps - 1));
+  metrics.samples_per_second = samples / std::max(seconds - logged_seconds_, 1e-9);
+  metrics.time = log_clock_.take_shares(*alone_);
   logged_ = totals;
+  logged_seconds_ = seconds;
   context_.observer.on_train_metrics(metrics);
 }
 
@@ -180,7 +185,7 @@ void AsynchronousPace::finish_stretch(Index until) {
   }
   if (context_.comm.rank() != 0) return;
   if (until == context_.plan.steps) {
-    log_metrics(report_->totals, report_->totals.steps, log_clock_.take_shares(*alone_));
+    log_metrics(report_->totals, seconds_);
   }
   context_.observer.on_workers(*report_, progress());
 }

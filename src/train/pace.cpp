@@ -33,11 +33,11 @@ void stop_on_bad_number(Communicator& comm, const BadNumber& found, Index step, 
   const auto first = std::ranges::min_element(places);
   const std::string& text = texts[static_cast<std::size_t>(first - places.begin())];
   const std::string where = text.empty() ? "the sum of the gradients is not finite or overflows" : text;
-  throw AgreedError(
-      fmt::format(
-          "step {}: the loss is {} and training stops: {}. The weights are those after {} good step{}. {}",
-          step + 1, std::isnan(loss) ? std::abs(loss) : loss, where, step, step == 1 ? "" : "s", kAdvice),
-      kExitTraining);
+  throw AgreedError(fmt::format("step {}: the loss is {:.6g} and training stops: {}. The weights are those "
+                                "after {} good step{}. {}",
+                                step + 1, std::isnan(loss) ? std::abs(loss) : loss, where, step,
+                                step == 1 ? "" : "s", kAdvice),
+                    kExitTraining);
 }
 
 void stop_on_late_bad_number(const std::string& found) {

@@ -33,6 +33,7 @@ std::string per_replica(const RunPlan& plan) {
 
 std::string steps_per_epoch(const RunPlan& plan) {
   const std::string steps = with_commas(plan.steps_per_epoch);
+  if (plan.alone) return steps;
   if (plan.epoch.positions % plan.sampling.global_batch == 0) return steps;
   if (plan.sampling.tail == Tail::kDrop) {
     return fmt::format("{} (rounded down, {} dropped)", steps,
@@ -52,7 +53,7 @@ const std::vector<Row>& rows() {
       {"global batch", [](const RunPlan& p) { return with_commas(p.sampling.global_batch); }},
       {"batch per replica", per_replica},
       {"steps per epoch", steps_per_epoch},
-      {"samples per epoch", [](const RunPlan& p) { return with_commas(p.epoch.samples); }},
+      {"samples per epoch", [](const RunPlan& p) { return with_commas(p.epoch_samples); }},
       {"epochs", [](const RunPlan& p) { return number(p.epochs); }},
       {"steps", [](const RunPlan& p) { return with_commas(p.steps); }},
       {"samples", [](const RunPlan& p) { return with_commas(p.samples); }},
@@ -88,16 +89,18 @@ const std::vector<Row>& rows() {
 std::string own_pace_sentence(const RunPlan& plan) {
   const Index workers = plan.dist.workers();
   if (plan.backup_workers == 0) {
+    const std::string bound =
+        plan.most_ahead ? fmt::format(", no worker more than {} ahead of the slowest", *plan.most_ahead) : "";
     return fmt::format(
-        "Each step is one worker's gradient of {} samples, applied as it arrives: {} worker{} with {} "
+        "Each step is one worker's gradient of {} samples, applied as it arrives{}: {} worker{} with {} "
         "each in an epoch.",
-        plan.step_batch, workers, workers == 1 ? "" : "s", with_commas(plan.epoch.steps));
+        plan.step_batch, bound, workers, workers == 1 ? "" : "s", with_commas(plan.epoch.steps));
   }
   return fmt::format(
-      "Each step is one update of the weights with the first {} of the {} workers' gradients; the rest of "
-      "its "
-      "{} samples are dropped.",
-      workers - plan.backup_workers, workers, plan.sampling.global_batch);
+      "Each step is one update of the weights with the first {} of {} workers' gradients, {} of {} samples; "
+      "what "
+      "comes later is dropped.",
+      workers - plan.backup_workers, workers, plan.step_batch, plan.sampling.global_batch);
 }
 
 // What a step is: of all replicas together, or of each alone.
@@ -129,8 +132,9 @@ std::string sentence(const RunPlan& plan) {
       dropped == 0 ? "" : fmt::format(", but for the {} dropped at its end", with_commas(dropped));
   if (plan.sampling.mode == DataMode::kShard) {
     return fmt::format(
-        "{}\nAn epoch is one pass over the {} rows by all replicas together: each example is seen once{}.",
-        update, rows, but);
+        "{}\nAn epoch is one pass over the {} rows by all replicas together: each example is {} once{}{}.",
+        update, rows, plan.backup_workers > 0 ? "drawn" : "seen",
+        plan.alone ? " if all are equally fast" : "", but);
   }
   return fmt::format(
       "{}\nAn epoch is one pass over the {} rows by every one of the {} replicas: {} samples, each example "

@@ -24,8 +24,8 @@ Index global_batch(const TrainOptions& train, Index replicas) {
 
 // Steps until `samples` are used: whole epochs, and then steps of the next one.
 Index steps_for_samples(const RunPlan& plan, Index samples) {
-  const Index whole = samples / plan.epoch.samples;
-  const Index rest = samples % plan.epoch.samples;
+  const Index whole = samples / plan.epoch_samples;
+  const Index rest = samples % plan.epoch_samples;
   return whole * plan.steps_per_epoch + (rest + plan.step_batch - 1) / plan.step_batch;
 }
 
@@ -100,13 +100,14 @@ std::string plan_batch_norm(const RunPlanRequest& request, const SamplingOptions
 }
 
 // What the parts of the config ask of each other.
-void refuse_combinations(const RunPlanRequest& request, Index servers) {
+void refuse_combinations(const RunPlanRequest& request, Index servers, Index replicas) {
+  const Index idle = request.data.mode == DataMode::kShard ? std::max<Index>(0, replicas - request.rows) : 0;
   Combination combination{.distribute = request.distribute,
                           .world = request.world,
                           .servers = servers,
-                          .replicas = request.train.replicas,
-                          .batch = request.train.global_batch,
-                          .recomputes_moments = request.recomputes_moments};
+                          .replicas = replicas,
+                          .batch = global_batch(request.train, replicas),
+                          .replicas_without_rows = idle};
   for (const ModelNode& node : request.model.nodes()) {
     const BatchStatistics* statistics = node.layer->statistics();
     if (statistics == nullptr) continue;
@@ -117,22 +118,33 @@ void refuse_combinations(const RunPlanRequest& request, Index servers) {
   refuse(combination);
 }
 
+// Where workers step alone, each worker's gradient is a step; with backup workers a step is made of several,
+// and without those of the last.
+void plan_steps(Index workers, RunPlan& plan) {
+  const Index batch = plan.sampling.global_batch;
+  const Index steps_per_batch = plan.alone && plan.backup_workers == 0 ? workers : 1;
+  plan.steps_per_epoch = plan.epoch.steps * steps_per_batch;
+  plan.step_batch = (batch - batch / workers * plan.backup_workers) / steps_per_batch;
+  const Index dropped = plan.epoch.samples / workers * plan.backup_workers;
+  plan.epoch_samples = plan.epoch.samples - dropped;
+}
+
 }  // namespace
 
 Progress RunPlan::before(Index step) const {
   const Index whole = step / steps_per_epoch;
-  const Index within = std::min(step % steps_per_epoch * step_batch, epoch.samples);
+  const Index within = std::min(step % steps_per_epoch * step_batch, epoch_samples);
   return {.steps = step,
-          .samples = whole * epoch.samples + within,
+          .samples = whole * epoch_samples + within,
           .epochs = static_cast<double>(step) / static_cast<double>(steps_per_epoch)};
 }
 
 RunPlan make_run_plan(const RunPlanRequest& request) {
   const TrainOptions& train = request.train;
   const Index servers = count_servers(request.distribute);
-  refuse_combinations(request, servers);
   const Index workers = request.world - servers;
   const Index replicas = train.replicas > 0 ? train.replicas : workers * train.threads;
+  refuse_combinations(request, servers, replicas);
   RunPlan plan;
   plan.dist =
       make_plan(request.distribute, request.model.layout(),
@@ -146,11 +158,11 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   check_sampling(plan.sampling);
   plan.epoch = plan_epoch(plan.sampling);
   plan.alone = steps_alone(request.distribute);
+  if (plan.alone && request.distribute.mode == ServerMode::kBounded) {
+    plan.most_ahead = request.distribute.staleness;
+  }
   plan.backup_workers = plan.alone ? request.distribute.backup_workers : 0;
-  // Each worker's gradient is a step of its own; with backup workers a step is still made of several.
-  const Index steps_per_batch = plan.alone && plan.backup_workers == 0 ? workers : 1;
-  plan.step_batch = plan.sampling.global_batch / steps_per_batch;
-  plan.steps_per_epoch = plan.epoch.steps * steps_per_batch;
+  plan_steps(workers, plan);
   plan.steps = run_steps(train, plan);
   const Progress end = plan.before(plan.steps);
   plan.samples = end.samples;

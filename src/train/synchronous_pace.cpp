@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "lockstep/base/timer.h"
 #include "lockstep/dist/ordered_sums.h"
@@ -120,6 +121,7 @@ void SynchronousPace::log_metrics(Index steps_done) {
   TrainMetrics metrics;
   metrics.progress = context_.plan.before(steps_done);
   metrics.loss = sums[1] / sums[0];
+  if (!std::isfinite(metrics.loss)) stop_on_late_bad_number();
   if (context_.loss.targets() != TargetKind::kValue) metrics.accuracy = sums[2] / sums[0];
   metrics.lr = context_.schedule.lr(context_.plan.before(steps_done - 1));
   metrics.samples_per_second = static_cast<double>(metrics.progress.samples - logged_samples_) /

@@ -77,13 +77,14 @@ TEST_F(Servers, WhatCannotBeIsRefusedWithItsReason) {
   }
 }
 
-// Rank 0 and 1 work, rank 2 serves. `signal` reaches one of them in the middle of training.
+// `signal` reaches one of the ranks in the middle of training.
 struct End {
   ProcessResult result;
   double seconds = 0;  ///< from the signal to the end of the job
 };
 
-End end_of(int rank, const std::string& signal, const std::string& directory, const std::string& arguments) {
+End end_of(int ranks, int rank, const std::string& signal, const std::string& directory,
+           const std::string& arguments) {
   const Stopwatch whole;
   const std::string script = fmt::format(
       R"({} {} & job=$!
@@ -98,8 +99,8 @@ date +%s.%N >{}/signalled
 wait $job; code=$?
 date +%s.%N >{}/ended
 exit $code)",
-      test::mpiexec_words(), test::rank_words(3, arguments), directory, directory, rank, signal, directory,
-      directory);
+      test::mpiexec_words(), test::rank_words(ranks, arguments), directory, directory, rank, signal,
+      directory, directory);
   End end{.result = test::run_command(script)};
   end.seconds = std::stod(read_file(directory + "/ended")) - std::stod(read_file(directory + "/signalled"));
   return end;
@@ -111,7 +112,7 @@ TEST_F(Servers, ADeadWorkerOrServerEndsTheJobWithItsName) {
       SCOPED_TRACE(fmt::format("rank {}, {}", rank, mode));
       const std::string directory = experiment_.fresh_run();
       const End end =
-          end_of(rank, "KILL", directory,
+          end_of(3, rank, "KILL", directory,
                  arguments(directory, "--train.epochs 1000000 --run.log_every 5 --distribute.mode " + mode));
       EXPECT_NE(end.result.exit_code, 0);
       EXPECT_LT(end.seconds, 10);
@@ -121,18 +122,22 @@ TEST_F(Servers, ADeadWorkerOrServerEndsTheJobWithItsName) {
   }
 }
 
+// Two workers, two servers.
 TEST_F(Servers, AStoppedWorkerOrServerEndsTheJobWithItsName) {
-  for (const int rank : {1, 2}) {
-    SCOPED_TRACE(rank);
-    const std::string directory = experiment_.fresh_run();
-    const End end = end_of(rank, "STOP", directory,
-                           arguments(directory,
-                                     "--train.steps 10000000 --eval.every_epochs 1000000 --run.log_every 5 "
-                                     "--distribute.mode bounded --distribute.timeout_seconds 1"));
-    EXPECT_EQ(end.result.exit_code, 4);
-    EXPECT_LT(end.seconds, 10);
-    EXPECT_NE(end.result.errors.find(fmt::format("no sign of life from rank {} ", rank)), std::string::npos)
-        << end.result.errors << end.result.output;
+  for (const int rank : {1, 2, 3}) {
+    for (const std::string mode : {"bounded", "async"}) {
+      SCOPED_TRACE(fmt::format("rank {}, {}", rank, mode));
+      const std::string directory = experiment_.fresh_run();
+      const std::string flags =
+          "--train.steps 10000000 --eval.every_epochs 1000000 --run.log_every 5 --distribute.servers 2 "
+          "--distribute.timeout_seconds 1 --distribute.mode " +
+          mode;
+      const End end = end_of(4, rank, "STOP", directory, arguments(directory, flags));
+      EXPECT_EQ(end.result.exit_code, 4);
+      EXPECT_LT(end.seconds, 10);
+      EXPECT_NE(end.result.errors.find(fmt::format("no sign of life from rank {} ", rank)), std::string::npos)
+          << end.result.errors << end.result.output;
+    }
   }
 }
 

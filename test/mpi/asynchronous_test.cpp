@@ -139,7 +139,7 @@ TEST(Asynchronous, WithoutABoundTheSlowWorkerFallsBehind) {
     if (comm.size() < 3) return;
     Config config = config_for(comm, 1, ServerMode::kAsync);
     config.debug.delay_rank = 0;
-    config.debug.delay_ms = 5;
+    config.debug.delay_ms = 50;
     const WorkersReport report = *train_tiny(comm, config).training.workers;
     EXPECT_GT(report.workers.back().most_ahead, 4);
     EXPECT_LT(report.workers.front().samples, report.workers.back().samples);
@@ -243,26 +243,59 @@ TEST(Asynchronous, ARecordingThatDoesNotFitIsRefused) {
     config.distribute.replay = directory.path();
     EXPECT_NE(failure_of(2, config).find("arrivals.0.txt"), std::string::npos) << "missing";
     for (const std::string text :
-         {"", "something else", "lockstep-arrivals 3 4\n0 1 2 0\n", "lockstep-arrivals 1 4\n0 0 0\n",
-          "lockstep-arrivals 1 3\n0 7 0\n", "lockstep-arrivals 1 3\n0 0 0\n"}) {
+         {"", "something else", "lockstep-arrivals 3 4\n0a 1a 2a 0p\n", "lockstep-arrivals 1 4\n0a 0p 0u\n",
+          "lockstep-arrivals 1 3\n0a 7a 0p\n", "lockstep-arrivals 1 3\n0a 0x 0p\n",
+          "lockstep-arrivals 1 3\n0 0 0\n", "lockstep-arrivals 1 3\n0a 0p 0u\n"}) {
       std::ofstream(directory / "arrivals.0.txt") << text;
       EXPECT_NE(failure_of(2, config).find("recording"), std::string::npos) << failure_of(2, config);
     }
   });
 }
 
+// Whatever the others do meanwhile: go on (async), wait for it (bounded), or do without it (backup workers).
 TEST(Asynchronous, WhoIsSilentIsNamed) {
   if (test::under_mpi()) return;
-  run_thread_ranks(2, [](Communicator& comm) {
-    if (comm.rank() > 0) return;
-    Config config = config_for(comm, 0, ServerMode::kBounded);
+  for (const Case& one : cases()) {
+    for (const int servers : {1, 2}) {
+      run_thread_ranks(2, [&](Communicator& comm) {
+        if (comm.rank() > 0) return;
+        Config config = config_for(comm, 0, one.mode);
+        config.distribute.servers = servers;
+        config.distribute.backup_workers = one.backup_workers;
+        config.distribute.staleness = 0;
+        config.distribute.timeout_seconds = 0.3;
+        config.train.replicas = 3;
+        config.train.global_batch = 3;
+        config.train.epochs = 100000;
+        config.eval.every_epochs = 100000;
+        config.debug.delay_rank = 1;
+        config.debug.delay_ms = 1200;
+        const std::string failure = failure_of(3 + servers, config);
+        EXPECT_NE(failure.find("no sign of life from rank 1 "), std::string::npos)
+            << one.name << ", " << servers << " servers: " << failure;
+      });
+    }
+  }
+}
+
+TEST(Asynchronous, AReplayOfAnotherRunIsRefused) {
+  const test::TemporaryDirectory directory;
+  test::on_ranks([&](Communicator& comm) {
+    if (comm.size() < 2) return;
+    Config config = config_for(comm, 1, ServerMode::kAsync);
+    config.run.dir = directory / ("run" + std::to_string(comm.size()));
+    std::filesystem::create_directories(config.run.dir);
+    config.distribute.record = true;
+    config.eval.every_epochs = 0.5;
+    train_tiny(comm, config);
+  });
+  if (test::under_mpi()) return;
+  run_thread_ranks(1, [&](Communicator& comm) {
+    Config config = config_for(comm, 0, ServerMode::kAsync);
     config.distribute.servers = 1;
-    config.distribute.staleness = 0;  // the other worker waits for it, on purpose
-    config.distribute.timeout_seconds = 0.2;
-    config.debug.delay_rank = 1;
-    config.debug.delay_ms = 2000;
-    EXPECT_NE(failure_of(3, config).find("no sign of life from rank 1 "), std::string::npos)
-        << failure_of(3, config);
+    config.distribute.replay = directory / "run2";
+    const std::string failure = failure_of(2, config);
+    EXPECT_NE(failure.find("replay the config that was recorded"), std::string::npos) << failure;
   });
 }
 

@@ -37,6 +37,7 @@ struct Plain {
   std::vector<Numbers> weights;
   std::vector<Numbers> momentum;
   Numbers last, velocity;
+  Numbers alone = Numbers(kReplicas);  // samples since the last average
 
   Plain(const DistOptions& given, Index together, std::size_t size)
       : options(given),
@@ -46,10 +47,13 @@ struct Plain {
         last(size, 1.0),
         velocity(size) {}
 
-  static Numbers mean(const std::vector<Numbers>& all) {
+  // Each replica counts by what it has learned from alone.
+  Numbers mean(const std::vector<Numbers>& all) const {
+    const double samples = std::accumulate(alone.begin(), alone.end(), 0.0);
+    if (samples == 0) return all.front();
     Numbers sum(all.front().size());
-    for (const Numbers& one : all) {
-      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += one[i] / kReplicas;
+    for (std::size_t r = 0; r < all.size(); ++r) {
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += all[r][i] * alone[r] / samples;
     }
     return sum;
   }
@@ -61,6 +65,9 @@ struct Plain {
   }
 
   void step(Index step) {
+    for (Index r = 0; step >= local_from && r < kReplicas; ++r) {
+      alone[static_cast<std::size_t>(r)] += static_cast<double>(samples_of(step, r));
+    }
     for (std::size_t i = 0; i < last.size(); ++i) {
       if (step >= local_from) {
         for (Index r = 0; r < kReplicas; ++r) {
@@ -97,6 +104,7 @@ struct Plain {
     last = next;
     weights.assign(kReplicas, next);
     if (options.average_state) momentum.assign(kReplicas, mean(momentum));
+    alone.assign(kReplicas, 0);
   }
 };
 
@@ -211,7 +219,7 @@ TEST(LocalSgd, IsThePlainComputation) {
           EXPECT_TRUE(driven.step(step).applied);
           plain.step(step);
           const std::span<const Scalar> settled = driven.strategy().settle();
-          expect_near(driven.layout(), settled, Plain::mean(plain.weights));
+          expect_near(driven.layout(), settled, plain.mean(plain.weights));
           for (Index r = driven.hosted().begin; r < driven.hosted().end; ++r) {
             expect_near(driven.layout(), driven.strategy().weights(r),
                         plain.weights[static_cast<std::size_t>(r)]);

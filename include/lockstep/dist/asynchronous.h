@@ -22,8 +22,9 @@ struct Totals {
 
 /// Leave to compute one gradient.
 struct Assignment {
-  Index step = 0;  ///< number of the step that it is meant for, from 0
-  Totals totals;   ///< up to now
+  Index step = 0;     ///< number of the step that it is meant for, from 0
+  Totals totals;      ///< up to now
+  double waited = 0;  ///< seconds until leave was given
 };
 
 /// What a worker pushes beside its gradient: of its own samples.
@@ -44,7 +45,8 @@ struct WorkerRecord {
   Index dropped = 0;   ///< gradients that came too late (backup workers)
   Index dropped_samples = 0;
   Index most_ahead = 0;          ///< gradients more than the slowest worker had pushed, when it was let go
-  std::vector<Index> staleness;  ///< by staleness: slices of gradients that were applied with it
+  Index staleness_sum = 0;       ///< over the slices of gradients that were applied
+  std::vector<Index> staleness;  ///< how many of them, by staleness; the last of 1,024 places is "or more"
 };
 
 struct WorkersReport {
@@ -57,13 +59,16 @@ struct WorkersReport {
   Index staleness_percentile(double share) const;
 };
 
-/// Takes the sums for the running moments as they arrive at the first server.
-using TakeMoments = std::function<void(std::span<const double>)>;
+/// What servers call while they serve.
+struct ServeHooks {
+  std::function<void(std::span<const double>)> take_moments;  ///< with the sums of each gradient of a step
+  std::function<void(Index)> before_step;                     ///< with its number, from 0
+};
 
 class AsynchronousStrategy : public Strategy {
  public:
   /// *Servers, blocking.* Serves until `until` steps are done in all and every worker has said goodbye.
-  virtual void serve(Index until, const TakeMoments& take_moments) = 0;
+  virtual void serve(Index until, const ServeHooks& hooks) = 0;
 
   /// *Workers, blocking.* Leave for one more gradient; weights() are then those of the servers. Nothing: the
   /// stretch is over.

@@ -13,13 +13,13 @@ namespace lockstep {
 /// What a config asks for, as far as its parts can be at odds.
 struct Combination {
   const DistOptions& distribute;
-  Index world = 1;                        ///< ranks
-  Index servers = 0;                      ///< of them
-  Index replicas = 0;                     ///< 0: as many as there are workers and threads
-  Index batch = 0;                        ///< global; 0: given by replica
+  Index world = 1;    ///< ranks
+  Index servers = 0;  ///< of them
+  Index replicas = 1;
+  Index batch = 1;                        ///< global
+  Index replicas_without_rows = 0;        ///< that have no record of the training set
   bool normalises_over_replicas = false;  ///< batch norm sync or group
   bool moments_of_all_replicas = false;   ///< batch norm averaged or sync
-  bool recomputes_moments = false;        ///< eval.precise_bn
 
   Index workers() const { return world - servers; }
 };
@@ -30,7 +30,7 @@ struct Refusal {
   std::function<bool(const Combination&)> applies;
 };
 
-/// Every row there is.
+/// Every row there is. They are asked in order: a later one may count on what an earlier one refuses.
 std::span<const Refusal> refusals();
 
 /// Errors: ConfigError with the first row that applies.

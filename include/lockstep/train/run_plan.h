@@ -2,6 +2,7 @@
 // It is printed before each run and by `trainer plan`, and the run is held to it.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,7 +29,6 @@ struct RunPlanRequest {
   Index optimizer_slots = 0;
   Index evaluation_rows = 0;  ///< of the validation and the test set together
   Index evaluation_batch = 1;
-  bool recomputes_moments = false;  ///< before evaluations (eval.precise_bn)
   Index world = 1;
   Index ranks_per_node = 0;  ///< 0: all on one
 };
@@ -48,9 +48,11 @@ struct RunPlan {
   Plan dist;
   SamplingOptions sampling;
   EpochPlan epoch;
-  bool alone = false;        ///< workers go at their own pace
-  Index backup_workers = 0;  ///< whose gradients a step does not wait for
-  Index step_batch = 0;      ///< samples of a step: the global batch, or one worker's part of it
+  bool alone = false;               ///< workers go at their own pace
+  Index backup_workers = 0;         ///< whose gradients a step does not wait for
+  std::optional<Index> most_ahead;  ///< gradients that a worker may be ahead of the slowest
+  Index step_batch = 0;     ///< samples that make a step: the global batch, or what a step takes of it
+  Index epoch_samples = 0;  ///< samples that make the steps of an epoch
   Index steps_per_epoch = 0;
   Index steps = 0;             ///< of the whole run
   Index samples = 0;           ///< of the whole run

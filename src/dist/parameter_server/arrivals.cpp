@@ -11,32 +11,58 @@
 namespace lockstep {
 namespace {
 
-// A recording: a line with the number of peers and of notes, then the peers by number.
+// A recording: a line with the number of peers and of notes, then for each note its peer's number and the
+// letter of its kind.
 constexpr std::string_view kTitle = "lockstep-arrivals";
+constexpr std::string_view kLetters = "apubgd";
+constexpr std::array<std::string_view, kLetters.size()> kNames{"ask",          "pull",    "push",
+                                                               "bad gradient", "goodbye", "decision"};
+// Notes between two looks for who is silent, while others are not.
+constexpr Index kLookEvery = 64;
+
+std::string_view name_of(NoteKind kind) {
+  return kNames[static_cast<std::size_t>(kind)];
+}
+char letter_of(NoteKind kind) {
+  return kLetters[static_cast<std::size_t>(kind)];
+}
 
 }  // namespace
 
 Arrivals::Arrivals(Communicator& comm, const ArrivalOptions& options)
     : comm_(comm),
       options_(options),
-      patience_(options.timeout_seconds),
       notes_(options.peers.size()),
       requests_(options.peers.size()),
-      waiting_(options.peers.size(), false) {
+      waiting_(options.peers.size(), false),
+      silence_(options.peers.size()) {
   if (!options_.replay.empty()) load();
 }
 
 void Arrivals::expect(std::size_t peer) {
   const Receive receive{rank(peer), bytes_of(notes_[peer])};
   requests_[peer] = comm_.start_exchange(kNotes, {}, std::span(&receive, 1));
+  silence_[peer].lap();
+}
+
+void Arrivals::set_waiting(std::size_t peer, bool waiting) {
+  if (waiting_[peer] && !waiting) silence_[peer].lap();
+  waiting_[peer] = waiting;
 }
 
 std::size_t Arrivals::next() {
+  const Stopwatch waiting;
   std::optional<std::size_t> found;
-  patience_.wait([&] { return (found = find_arrival()).has_value(); }, [&] { return silent(); });
+  while (!(found = find_arrival())) {
+    check_silence();
+    nap_after(waiting.seconds());
+  }
+  if (!options_.replay.empty()) check_recording(*found);
   requests_[*found].reset();
-  if (!options_.record_to.empty()) recorded_.push_back(static_cast<Index>(*found));
+  if (!options_.record_to.empty()) recorded_.push_back({static_cast<Index>(*found), notes_[*found].kind});
   if (!options_.replay.empty()) ++replay_place_;
+  // Who is silent is found although others are not.
+  if (++taken_ % kLookEvery == 0) check_silence();
   return *found;
 }
 
@@ -48,7 +74,7 @@ std::optional<std::size_t> Arrivals::find_arrival() {
           "was recorded",
           options_.replay.string(), replayed_.size()));
     }
-    const auto peer = static_cast<std::size_t>(replayed_[replay_place_]);
+    const auto peer = static_cast<std::size_t>(replayed_[replay_place_].peer);
     return arrived(peer) ? std::optional(peer) : std::nullopt;
   }
   for (std::size_t i = 0; i < requests_.size(); ++i) {
@@ -60,22 +86,49 @@ std::optional<std::size_t> Arrivals::find_arrival() {
   return std::nullopt;
 }
 
-std::string Arrivals::silent() const {
+// In a replay everybody waits for the one whose turn it is.
+void Arrivals::check_silence() {
   std::vector<int> ranks;
+  double longest = 0;
   for (std::size_t peer = 0; peer < requests_.size(); ++peer) {
-    if (requests_[peer] && !waiting_[peer]) ranks.push_back(rank(peer));
+    const bool turn = options_.replay.empty() || static_cast<Index>(peer) == replayed_[replay_place_].peer;
+    if (!requests_[peer] || waiting_[peer] || !turn) continue;
+    const double seconds = silence_[peer].seconds();
+    if (seconds <= options_.patience_seconds || requests_[peer]->test()) continue;
+    ranks.push_back(rank(peer));
+    longest = std::max(longest, seconds);
   }
-  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
+  if (ranks.empty()) return;
+  Patience::give_up(fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", ")),
+                    longest);
+}
+
+void Arrivals::check_recording(std::size_t peer) const {
+  const NoteKind expected = replayed_[replay_place_].kind;
+  const NoteKind found = notes_[peer].kind;
+  if (expected == found) return;
+  throw DataError(fmt::format(
+      "message {} of the recording '{}' is '{}' from worker {}, but the worker sends '{}': replay the config "
+      "that was recorded",
+      replay_place_ + 1, options_.replay.string(), name_of(expected), peer, name_of(found)));
 }
 
 void Arrivals::save() const {
   if (options_.record_to.empty()) return;
-  write_file_atomically(options_.record_to, fmt::format("{} {} {}\n{}\n", kTitle, options_.peers.size(),
-                                                        recorded_.size(), fmt::join(recorded_, " ")));
+  std::string text = fmt::format("{} {} {}\n", kTitle, options_.peers.size(), recorded_.size());
+  for (const Entry& entry : recorded_) text += fmt::format("{}{} ", entry.peer, letter_of(entry.kind));
+  text.back() = '\n';
+  write_file_atomically(options_.record_to, text);
 }
 
 void Arrivals::load() {
   const std::string name = options_.replay.string();
+  if (!std::filesystem::exists(options_.replay)) {
+    throw DataError(
+        fmt::format("distribute.replay: there is no '{}'; give the directory of a run with "
+                    "distribute.record and as many servers",
+                    name));
+  }
   std::istringstream text(read_file(options_.replay));
   std::string title;
   Index peers = 0;
@@ -90,11 +143,16 @@ void Arrivals::load() {
         "the recording '{}' is of {} workers, but the run has {}: start as many ranks as were recorded", name,
         peers, options_.peers.size()));
   }
-  for (Index peer = 0; text >> peer;) {
-    if (peer < 0 || peer >= peers) {
-      throw DataError(fmt::format("the recording '{}' names worker {} of {}", name, peer, peers));
+  Index peer = 0;
+  for (char letter = 0; text >> peer >> letter;) {
+    const std::size_t kind = kLetters.find(letter);
+    if (peer < 0 || peer >= peers || kind == std::string_view::npos) {
+      throw DataError(
+          fmt::format("message {} of the recording '{}' is '{}{}', expected a number below {} and "
+                      "one of the letters {}",
+                      replayed_.size() + 1, name, peer, letter, peers, kLetters));
     }
-    replayed_.push_back(peer);
+    replayed_.push_back({peer, static_cast<NoteKind>(kind)});
   }
   if (std::ssize(replayed_) != count) {
     throw DataError(fmt::format("the recording '{}' has {} messages, expected {}: it is not whole", name,

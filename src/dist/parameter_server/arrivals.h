@@ -14,7 +14,7 @@ namespace lockstep {
 
 struct ArrivalOptions {
   std::vector<int> peers;  ///< ranks that send notes
-  double timeout_seconds = 0;
+  double patience_seconds = 0;
   std::filesystem::path record_to;  ///< file; empty: no recording
   std::filesystem::path replay;     ///< file; empty: as they arrive
 };
@@ -28,30 +28,37 @@ class Arrivals {
   /// *Local.* Looks out for the peer's next note.
   void expect(std::size_t peer);
   /// *Blocking.* The next peer with a note; those who are not expected are not waited for. Errors: CommError
-  /// naming who is silent; DataError if the recording ends before the run.
+  /// naming who has been silent for too long, whatever the others do; DataError if the recording is of
+  /// another run.
   std::size_t next();
   const Note& note(std::size_t peer) const { return notes_[peer]; }
   int rank(std::size_t peer) const { return options_.peers[peer]; }
   /// Whoever is silent on purpose, since it waits for an answer, is not named.
-  void set_waiting(std::size_t peer, bool waiting) { waiting_[peer] = waiting; }
+  void set_waiting(std::size_t peer, bool waiting);
   /// Writes the recording, as far as it goes. Errors: DataError.
   void save() const;
 
  private:
   bool arrived(std::size_t peer) const { return requests_[peer] && requests_[peer]->test(); }
   std::optional<std::size_t> find_arrival();
-  std::string silent() const;
+  void check_silence();
+  void check_recording(std::size_t peer) const;
   void load();
 
   Communicator& comm_;
   ArrivalOptions options_;
-  Patience patience_;
   std::vector<Note> notes_;
   std::vector<std::unique_ptr<Request>> requests_;  // null: not expected
   std::vector<bool> waiting_;
-  std::size_t turn_ = 0;         // so that no peer is served before the others for ever
-  std::vector<Index> recorded_;  // peers, in order
-  std::vector<Index> replayed_;
+  std::vector<Stopwatch> silence_;  // since its last note, or since it was to be waited for
+  Index taken_ = 0;                 // notes
+  std::size_t turn_ = 0;            // so that no peer is served before the others for ever
+  struct Entry {
+    Index peer;
+    NoteKind kind;
+  };
+  std::vector<Entry> recorded_;
+  std::vector<Entry> replayed_;
   std::size_t replay_place_ = 0;
 };
 

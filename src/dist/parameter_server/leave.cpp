@@ -31,6 +31,10 @@ Index LeaveRule::go(std::size_t worker, Index steps_done) {
   return last_step_[worker];
 }
 
+Index LeaveRule::slowest() const {
+  return options_.mode == ServerMode::kBounded ? *std::ranges::min_element(pushed_) : 0;
+}
+
 Index LeaveRule::ahead(std::size_t worker) const {
   return pushed_[worker] - *std::ranges::min_element(pushed_);
 }

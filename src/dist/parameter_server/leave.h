@@ -26,6 +26,8 @@ class LeaveRule {
   Index go(std::size_t worker, Index steps_done);
   void pushed(std::size_t worker) { ++pushed_[worker]; }
 
+  /// Gradients that every worker has pushed, if the mode is bounded; else 0.
+  Index slowest() const;
   /// Gradients that it has pushed more than the slowest worker.
   Index ahead(std::size_t worker) const;
 

@@ -23,6 +23,7 @@ void Ledger::count_drop(std::size_t worker, Index samples) {
 
 void Ledger::count_staleness(std::size_t worker, Index staleness) {
   ++at(worker, kStaleness + std::min(staleness, kMostStaleness));
+  at(worker, kStalenessSum) += staleness;
 }
 
 void Ledger::count_ahead(std::size_t worker, Index ahead) {
@@ -43,6 +44,7 @@ std::vector<WorkerRecord> Ledger::gather(Communicator& comm) const {
                        .dropped = row[kDropped],
                        .dropped_samples = row[kDroppedSamples],
                        .most_ahead = row[kAhead],
+                       .staleness_sum = row[kStalenessSum],
                        .staleness = {histogram, end}});
   }
   return records;
@@ -52,10 +54,8 @@ double WorkersReport::mean_staleness() const {
   double count = 0;
   double sum = 0;
   for (const WorkerRecord& worker : workers) {
-    for (std::size_t i = 0; i < worker.staleness.size(); ++i) {
-      count += static_cast<double>(worker.staleness[i]);
-      sum += static_cast<double>(i) * static_cast<double>(worker.staleness[i]);
-    }
+    for (const Index slices : worker.staleness) count += static_cast<double>(slices);
+    sum += static_cast<double>(worker.staleness_sum);
   }
   return count > 0 ? sum / count : 0;
 }

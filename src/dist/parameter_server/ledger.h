@@ -23,9 +23,18 @@ class Ledger {
   std::vector<WorkerRecord> gather(Communicator& comm) const;
 
  private:
-  // Staleness is counted up to this; beyond, as this.
+  // The histogram of staleness goes up to this; beyond, it is counted as this. The sum is exact.
   static constexpr Index kMostStaleness = 1023;
-  enum Column : Index { kComputed, kSteps, kSamples, kDropped, kDroppedSamples, kAhead, kStaleness };
+  enum Column : Index {
+    kComputed,
+    kSteps,
+    kSamples,
+    kDropped,
+    kDroppedSamples,
+    kAhead,
+    kStalenessSum,
+    kStaleness
+  };
   static constexpr Index kColumns = kStaleness + kMostStaleness + 1;
 
   Index& at(std::size_t worker, Index column) {

@@ -1,19 +1,18 @@
 #include "link.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "lockstep/base/aligned_buffer.h"
 
 namespace lockstep {
-namespace {
-
-// A server may keep a worker waiting for others, and names them when they are silent: so it has more time.
-constexpr double kServersShare = 2;
-
-}  // namespace
-
 Link::Link(Communicator& comm, const Service& service, const DistOptions& options)
     : comm_(comm),
       service_(service),
-      patience_(kServersShare * options.timeout_seconds),
+      held_(Patiences::kHeld * options.timeout_seconds),
+      answer_(Patiences::kAnswer * options.timeout_seconds),
+      collects_(options.backup_workers > 0),
       wire_(make_wire(options)),
       versions_(service.slices.size()),
       notes_(service.slices.size()) {
@@ -34,7 +33,7 @@ ConstBuffer Link::message_of(std::size_t server, std::span<const Scalar> gradien
 void Link::send_note(std::size_t server, const Note& note) {
   const int rank = service_.server_rank(server);
   const Send send{rank, bytes_of(note)};
-  patience_.wait(*comm_.start_exchange(kNotes, std::span(&send, 1), {}), rank);
+  answer_.wait(*comm_.start_exchange(kNotes, std::span(&send, 1), {}), rank);
 }
 
 std::optional<Assignment> Link::ask() {
@@ -43,12 +42,16 @@ std::optional<Assignment> Link::ask() {
   const Receive receive{first, bytes_of(ticket)};
   const auto answer = comm_.start_exchange(kTickets, {}, std::span(&receive, 1));
   send_note(0, {.kind = NoteKind::kAsk});
-  patience_.wait(*answer, first);
-  return ticket.granted != 0 ? std::optional(ticket.assignment) : std::nullopt;
+  const Stopwatch waiting;
+  held_.wait(*answer, first);
+  if (ticket.granted == 0) return std::nullopt;
+  slowest_ = ticket.slowest;
+  ticket.assignment.waited = waiting.seconds();
+  return ticket.assignment;
 }
 
 void Link::pull(Index step, std::span<Scalar> weights) {
-  std::vector<std::unique_ptr<Request>> answers;
+  std::vector<std::unique_ptr<Request>> answers;  // version and weights, by server
   for (std::size_t server = 0; server < service_.slices.size(); ++server) {
     const int rank = service_.server_rank(server);
     const Receive version{rank, as_buffer(std::span(&versions_[server], 1))};
@@ -57,9 +60,21 @@ void Link::pull(Index step, std::span<Scalar> weights) {
     answers.push_back(comm_.start_exchange(kWeights, {}, std::span(&slice, 1)));
   }
   for (std::size_t server = 0; server < service_.slices.size(); ++server) {
-    send_note(server, {.kind = NoteKind::kPull, .step = step});
+    send_note(server, {.kind = NoteKind::kPull, .step = step, .slowest = slowest_});
   }
-  for (std::size_t i = 0; i < answers.size(); ++i) patience_.wait(*answers[i], service_.server_rank(i / 2));
+  if (collects_) wait_for_any(answers);
+  for (std::size_t i = 0; i < answers.size(); ++i) answer_.wait(*answers[i], service_.server_rank(i / 2));
+}
+
+// Until the step before is done: then all servers are to answer.
+void Link::wait_for_any(const std::vector<std::unique_ptr<Request>>& answers) const {
+  const auto answered = [&] {
+    return std::ranges::any_of(answers, [](const auto& answer) { return answer->test(); });
+  };
+  const int first = service_.server_rank(0);
+  held_.wait(answered, service_.servers == 1
+                           ? fmt::format("rank {}", first)
+                           : fmt::format("ranks {} to {}", first, first + service_.servers - 1));
 }
 
 void Link::push(const Contribution& contribution, std::span<const Scalar> gradient) {
@@ -81,11 +96,11 @@ void Link::push(const Contribution& contribution, std::span<const Scalar> gradie
   if (contribution.moments.empty()) return;
   const int first = service_.server_rank(0);
   const Send moments{first, as_buffer(contribution.moments)};
-  patience_.wait(*comm_.start_exchange(kMoments, std::span(&moments, 1), {}), first);
+  answer_.wait(*comm_.start_exchange(kMoments, std::span(&moments, 1), {}), first);
 }
 
 void Link::finish_push() {
-  for (std::size_t i = 0; i < pushes_.size(); ++i) patience_.wait(*pushes_[i], service_.server_rank(i / 2));
+  for (std::size_t i = 0; i < pushes_.size(); ++i) answer_.wait(*pushes_[i], service_.server_rank(i / 2));
   pushes_.clear();
 }
 

@@ -31,10 +31,14 @@ class Link {
  private:
   ConstBuffer message_of(std::size_t server, std::span<const Scalar> gradient);
   void send_note(std::size_t server, const Note& note);
+  void wait_for_any(const std::vector<std::unique_ptr<Request>>& answers) const;
 
   Communicator& comm_;
   const Service& service_;
-  Patience patience_;
+  Patience held_;                                  // with a server that may wait for others
+  Patience answer_;                                // with one that does not
+  bool collects_;                                  // a step takes gradients of several workers
+  Index slowest_ = 0;                              // see Ticket
   std::unique_ptr<Wire> wire_;                     // null: gradients travel as they are
   std::vector<SliceWire> encoders_;                // by server, where there is a wire
   std::vector<AlignedBuffer<std::byte>> encoded_;  // likewise: of the push under way

@@ -35,12 +35,15 @@ struct Note {
   double loss = 0;
   double correct = 0;
   double lr = 0;
+  Index slowest = 0;  // of the worker's last ticket
   Index moments = 0;  // sums for the running moments, which follow to the first server
 };
 
 // The answer to kAsk.
 struct Ticket {
   Index granted = 0;  // 0: the stretch is over
+  Index slowest =
+      0;  // mode bounded: gradients that every worker has pushed, and that are to be in the weights
   Assignment assignment;
 };
 

@@ -1,4 +1,10 @@
 // Waiting for another rank, but not for ever.
+//
+// Whoever is dead or stopped keeps others waiting, who keep others waiting in turn; the first whose patience
+// ends is to be one who waits for the culprit itself. So, in multiples of the time limit: a worker waits for
+// a server that owes it nothing but an answer half of it; the first server waits for each worker once; a
+// worker whom a server may keep waiting for other workers twice; and the other servers, who know least, three
+// times.
 #pragma once
 
 #include <functional>
@@ -9,17 +15,32 @@
 
 namespace lockstep {
 
+struct Patiences {
+  static constexpr double kAnswer = 0.5;
+  static constexpr double kFirstServer = 1;
+  static constexpr double kHeld = 2;
+  static constexpr double kOtherServers = 3;
+};
+
 class Patience {
  public:
   explicit Patience(double seconds) : seconds_(seconds) {}
 
-  /// *Blocking.* Until `ready` gives true. Errors: CommError with `whom()` after too long.
-  void wait(const std::function<bool()>& ready, const std::function<std::string()>& whom) const;
+  /// *Blocking.* Until `ready` gives true. Errors: CommError with `whom` after too long.
+  void wait(const std::function<bool()>& ready, const std::string& whom) const;
   /// *Blocking.* The same for a request to or from one rank.
   void wait(Request& request, int rank) const;
+
+  double seconds() const { return seconds_; }
+  /// Errors: always CommError.
+  [[noreturn]] static void give_up(const std::string& whom, double waited);
 
  private:
   double seconds_;
 };
+
+/// Between two looks at what does not come. Most answers come at once; who has waited longer leaves the core
+/// to others.
+void nap_after(double waited);
 
 }  // namespace lockstep

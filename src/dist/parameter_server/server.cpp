@@ -16,7 +16,8 @@ std::size_t number_of(const Communicator& comm, const Service& service) {
 // Of the workers; with backup workers the first server tells the others what it decides.
 ArrivalOptions arrival_options(const StrategyContext& context, const Service& service, std::size_t number) {
   ArrivalOptions options;
-  options.timeout_seconds = context.options.timeout_seconds;
+  const double patience = number == 0 ? Patiences::kFirstServer : Patiences::kOtherServers;
+  options.patience_seconds = patience * context.options.timeout_seconds;
   for (Index worker = 0; worker < service.workers; ++worker) {
     options.peers.push_back(static_cast<int>(worker));
   }
@@ -56,11 +57,14 @@ Server::Server(Communicator& comm, Communicator& servers, const StrategyContext&
       gradient_(context.layout.size),
       update_(context.layout, context.optimizer, server_rules(context), owned_by(service, number_),
               [this, &servers](std::span<double> sums) {
-                if (collects()) servers.all_reduce_sum(as_buffer(sums));
+                if (!collects()) return;
+                const auto sum = servers.start_all_reduce_sum(as_buffer(sums));
+                patience_.wait([&] { return sum->test(); }, "another server");
               }),
       wire_(make_wire(context.options)),
       asking_(static_cast<std::size_t>(service.workers), false),
-      pulls_(static_cast<std::size_t>(service.workers)) {
+      pulls_(static_cast<std::size_t>(service.workers)),
+      pushed_(static_cast<std::size_t>(service.workers)) {
   if (wire_ != nullptr) {
     decoder_.emplace(*wire_, slice(), slice().end, false);
     encoded_ = AlignedBuffer<std::byte>(decoder_->bytes());
@@ -70,28 +74,30 @@ Server::Server(Communicator& comm, Communicator& servers, const StrategyContext&
                                                slice().size());
 }
 
-void Server::serve(Index until, const TakeMoments& take_moments) {
+void Server::serve(Index until, const ServeHooks& hooks) {
+  hooks_ = &hooks;
   leave_.begin_stretch(until);
   present_ = arrivals_.peers();
   for (std::size_t peer = 0; peer < present_; ++peer) arrivals_.expect(peer);
-  while (present_ > 0) handle(arrivals_.next(), take_moments);
+  while (present_ > 0) handle(arrivals_.next());
   if (!first() || !collects()) return;
+  drop_leftovers();
   for (std::size_t server = 1; server < service_.slices.size(); ++server) {
     send_note(server, {.kind = NoteKind::kGoodbye});
   }
 }
 
-void Server::handle(std::size_t peer, const TakeMoments& take_moments) {
+void Server::handle(std::size_t peer) {
   const Note& note = arrivals_.note(peer);
   switch (note.kind) {
     case NoteKind::kAsk:
       asking_[peer] = true;
       break;
     case NoteKind::kPull:
-      pulls_[peer] = note.step;
+      pulls_[peer] = note;
       break;
     case NoteKind::kPush:
-      take_push(peer, take_moments);
+      take_push(peer);
       break;
     case NoteKind::kBad:
       leave_.stop();
@@ -115,7 +121,9 @@ void Server::answer_askers() {
     arrivals_.set_waiting(worker, leave == Leave::kWait);
     if (leave == Leave::kWait) continue;
     asking_[worker] = false;
-    Ticket ticket{.granted = leave == Leave::kGo ? 1 : 0, .assignment = {.totals = totals_}};
+    Ticket ticket{.granted = leave == Leave::kGo ? 1 : 0,
+                  .slowest = leave_.slowest(),
+                  .assignment = {.totals = totals_}};
     if (leave == Leave::kGo) {
       ledger_.count_ahead(worker, leave_.ahead(worker));
       ticket.assignment.step = leave_.go(worker, version_);
@@ -124,10 +132,16 @@ void Server::answer_askers() {
   }
 }
 
+// Several workers' step must be done; and what the first server has told a worker to be in the weights, in
+// mode bounded, must have come here too.
+bool Server::answerable(const Note& pull) const {
+  return collects() ? pull.step <= version_ : pull.slowest <= leave_.slowest();
+}
+
 // The message is on its way out before the weights change again, so a worker gets the weights of one version.
 void Server::answer_pulls() {
   for (std::size_t worker = 0; worker < pulls_.size(); ++worker) {
-    const bool ready = pulls_[worker] && (!collects() || *pulls_[worker] <= version_);
+    const bool ready = pulls_[worker] && answerable(*pulls_[worker]);
     arrivals_.set_waiting(worker, pulls_[worker] && !ready);
     if (!ready) continue;
     pulls_[worker].reset();
@@ -137,26 +151,33 @@ void Server::answer_pulls() {
   }
 }
 
-void Server::take_push(std::size_t worker, const TakeMoments& take_moments) {
+void Server::take_push(std::size_t worker) {
   const Note& note = arrivals_.note(worker);
   receive_gradient(worker, collects() ? collector_->room(worker) : part(gradient_.span(), slice()));
+  leave_.pushed(worker);
+  Pushed& pushed = pushed_[worker];
   if (first()) {
-    leave_.pushed(worker);
-    moments_.resize(static_cast<std::size_t>(note.moments));
-    if (!moments_.empty()) receive(kMoments, worker, as_buffer(std::span(moments_)));
+    pushed.note = note;
+    pushed.moments.resize(static_cast<std::size_t>(note.moments));
+    if (note.moments > 0) receive(kMoments, worker, as_buffer(std::span(pushed.moments)));
   }
-  if (!collects()) {
-    step_alone(worker);
-    if (first()) count(worker, take_moments);
-  } else if (note.step == version_) {
+  if (collects()) {
+    add_to_step(worker);
+    return;
+  }
+  step_alone(worker);
+  if (first()) count(worker);
+}
+
+// Or not, if the step was made without it.
+void Server::add_to_step(std::size_t worker) {
+  const Note& note = arrivals_.note(worker);
+  if (note.step == version_) {
     collector_->add(worker, note.samples, note.lr);
-    if (first()) {
-      ledger_.count_staleness(worker, 0);
-      count(worker, take_moments);
-    }
     step_together();
   } else if (first()) {
     ledger_.count_drop(worker, note.samples);
+    pushed_[worker].note.samples = 0;
   }
 }
 
@@ -168,6 +189,7 @@ void Server::receive_gradient(std::size_t worker, std::span<Scalar> to) {
 }
 
 void Server::step_alone(std::size_t worker) {
+  hooks_->before_step(version_);
   const Note& note = arrivals_.note(worker);
   const Index staleness = version_ - note.version;
   ledger_.count_staleness(worker, staleness);
@@ -187,6 +209,12 @@ void Server::step_together() {
     }
   }
   if (!collector_->complete()) return;
+  hooks_->before_step(version_);
+  for (std::size_t worker = 0; worker < pushed_.size(); ++worker) {
+    if (!first() || !collector_->takes(worker)) continue;
+    ledger_.count_staleness(worker, 0);
+    count(worker);
+  }
   UpdateRequest request = collector_->take(part(gradient_.span(), slice()));
   request.step = ++version_;
   update_.prepare(gradient_.span(), request);
@@ -208,13 +236,23 @@ void Server::hear_decision(std::size_t peer) {
   step_together();
 }
 
-void Server::count(std::size_t worker, const TakeMoments& take_moments) {
-  const Note& note = arrivals_.note(worker);
-  ledger_.count_step(worker, note.samples);
-  totals_.samples += note.samples;
-  totals_.loss += note.loss;
-  totals_.correct += note.correct;
-  if (!moments_.empty()) take_moments(moments_);
+void Server::count(std::size_t worker) {
+  Pushed& pushed = pushed_[worker];
+  ledger_.count_step(worker, pushed.note.samples);
+  totals_.samples += pushed.note.samples;
+  totals_.loss += pushed.note.loss;
+  totals_.correct += pushed.note.correct;
+  if (!pushed.moments.empty()) hooks_->take_moments(pushed.moments);
+  pushed.note.samples = 0;
+}
+
+// Of a step that was never made, since a gradient was not finite.
+void Server::drop_leftovers() {
+  for (std::size_t worker = 0; worker < pushed_.size(); ++worker) {
+    Note& note = pushed_[worker].note;
+    if (note.samples > 0) ledger_.count_drop(worker, note.samples);
+    note.samples = 0;
+  }
 }
 
 void Server::send_note(std::size_t server, const Note& note) {

@@ -25,7 +25,7 @@ class Server {
   Server(Communicator& comm, Communicator& servers, const StrategyContext& context, const Service& service,
          std::span<Scalar> weights, Ledger& ledger);
 
-  void serve(Index until, const TakeMoments& take_moments);
+  void serve(Index until, const ServeHooks& hooks);
   const Totals& totals() const { return totals_; }
   /// Writes the recording of arrivals, if there is to be one. Errors: DataError.
   void save_recording() const { arrivals_.save(); }
@@ -34,16 +34,19 @@ class Server {
   bool first() const { return number_ == 0; }
   Range slice() const { return service_.slices[number_]; }
   bool collects() const { return collector_ != nullptr; }
+  bool answerable(const Note& pull) const;
 
-  void handle(std::size_t peer, const TakeMoments& take_moments);
+  void handle(std::size_t peer);
   void answer_askers();
   void answer_pulls();
-  void take_push(std::size_t worker, const TakeMoments& take_moments);
+  void take_push(std::size_t worker);
   void step_alone(std::size_t worker);
   void step_together();
   void announce(const std::vector<Index>& members);
   void hear_decision(std::size_t peer);
-  void count(std::size_t worker, const TakeMoments& take_moments);
+  void add_to_step(std::size_t worker);
+  void count(std::size_t worker);
+  void drop_leftovers();
   void send_note(std::size_t server, const Note& note);
   void send(int channel, int rank, ConstBuffer buffer);
   void receive(int channel, std::size_t peer, Buffer buffer);
@@ -66,12 +69,17 @@ class Server {
   std::unique_ptr<Wire> wire_;                // null: gradients travel as they are
   std::optional<SliceWire> decoder_;          // where there is a wire
   AlignedBuffer<std::byte> encoded_;          // likewise
-  std::vector<double> moments_;
   Totals totals_;
-  Index version_ = 0;                        // steps done
-  std::size_t present_ = 0;                  // workers that have not said goodbye
-  std::vector<bool> asking_;                 // by worker
-  std::vector<std::optional<Index>> pulls_;  // by worker: the step that it wants weights for
+  Index version_ = 0;                       // steps done
+  std::size_t present_ = 0;                 // workers that have not said goodbye
+  std::vector<bool> asking_;                // by worker
+  std::vector<std::optional<Note>> pulls_;  // by worker
+  struct Pushed {
+    Note note;  // 0 samples: none, or it has been counted
+    std::vector<double> moments;
+  };
+  std::vector<Pushed> pushed_;  // by worker: on the first server, what its last gradient brought
+  const ServeHooks* hooks_ = nullptr;
 };
 
 }  // namespace lockstep

@@ -26,6 +26,8 @@ class StepCollector {
   void set_members(std::vector<Index> members) { members_ = std::move(members); }
   /// The members are known and their gradients are there.
   bool complete() const;
+  /// Whether a worker's gradient is in the step. After set_members().
+  bool takes(std::size_t worker) const { return members_[worker] != 0; }
   /// Their sum, with all samples; the others' are forgotten. `sum` is of `size`.
   UpdateRequest take(std::span<Scalar> sum);
 

@@ -45,7 +45,14 @@ class AsynchronousServers final : public AsynchronousStrategy {
   void bucket_ready(const Bucket&, const PartialGrads& partial) override { partial_ = &partial; }
   void progress() override {}
 
-  void serve(Index until, const TakeMoments& take_moments) override { server_->serve(until, take_moments); }
+  void serve(Index until, const ServeHooks& hooks) override {
+    try {
+      server_->serve(until, hooks);
+    } catch (...) {
+      server_->save_recording();  // so that the failure can be repeated
+      throw;
+    }
+  }
 
   std::optional<Assignment> next() override {
     link_->finish_push();

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <optional>
 
 #include <fmt/format.h>
@@ -34,7 +35,8 @@ class LocalSgd final : public SynchronousStrategy {
         plan_(context.plan),
         layout_(context.layout),
         hosted_(plan_.hosted[static_cast<std::size_t>(comm_.rank())]),
-        reducer_(make_apart_reducer(comm_, plan_, options_.reduction)) {
+        reducer_(make_apart_reducer(comm_, plan_, options_.reduction)),
+        samples_alone_(static_cast<std::size_t>(plan_.replicas), 0) {
     for (Index number = hosted_.begin; number < hosted_.end; ++number) {
       replicas_.push_back({.number = number,
                            .weights = AlignedBuffer<Scalar>(layout_.size),
@@ -62,6 +64,9 @@ class LocalSgd final : public SynchronousStrategy {
     samples_.assign(samples.begin(), samples.end());
     settled_ = {};
     alone_ = steps_done_ >= plan_.local_from;
+    for (std::size_t replica = 0; alone_ && replica < samples.size(); ++replica) {
+      samples_alone_[replica] += samples[replica];
+    }
     if (!alone_) reducer_->begin_step(samples);
     if (alone_ && equal_) part_ways();
   }
@@ -188,6 +193,7 @@ class LocalSgd final : public SynchronousStrategy {
         std::ranges::copy(mean.first(own.span().size()), own.data());
       }
     }
+    std::ranges::fill(samples_alone_, 0);
     return true;
   }
 
@@ -197,13 +203,23 @@ class LocalSgd final : public SynchronousStrategy {
     return part(mean, {0, layout_.size});
   }
 
+  // A replica counts by its samples since the last average: 1 if all had as many.
+  Scalar share(Index replica) const {
+    const Index all = std::accumulate(samples_alone_.begin(), samples_alone_.end(), Index{0});
+    const auto own = static_cast<double>(samples_alone_[static_cast<std::size_t>(replica)] * plan_.replicas);
+    return static_cast<Scalar>(own / static_cast<double>(all));
+  }
+
   // *Collective.* The mean over all replicas of what each has, at the start of an arena; in the place of the
   // loss, the share of them that stand still. Valid until the next exchange.
   std::span<Scalar> average(const std::function<std::span<const Scalar>(Replica&)>& of) {
     PartialGrads pieces;
     for (std::size_t i = 0; i < replicas_.size(); ++i) {
       const std::span<Scalar> arena = arenas_[i].span();
-      const auto end = std::ranges::copy(of(replicas_[i]), arena.begin()).out;
+      const Scalar factor = share(replicas_[i].number);
+      const auto end = std::ranges::transform(of(replicas_[i]), arena.begin(), [factor](Scalar value) {
+                         return factor * value;
+                       }).out;
       std::fill(end, arena.end(), Scalar{0});
       arena[static_cast<std::size_t>(plan_.loss_place)] = replicas_[i].stopped() ? Scalar{1} : Scalar{0};
       pieces.nodes.push_back({replicas_[i].number, replicas_[i].number + 1});
@@ -226,7 +242,8 @@ class LocalSgd final : public SynchronousStrategy {
   std::vector<AlignedBuffer<Scalar>> arenas_;  // of gradients, one for each of them
   std::atomic<Index> arenas_taken_ = 0;
   std::optional<BlockMomentum> block_;
-  std::vector<Index> samples_;  // by replica, in this step
+  std::vector<Index> samples_alone_;  // by replica, since the last average
+  std::vector<Index> samples_;        // by replica, in this step
   Index steps_done_ = 0;
   bool alone_ = false;        // in this step
   bool equal_ = true;         // the weights of the first are those of all

@@ -36,9 +36,7 @@ StrategyEntry parameter_server_entry() {
                        .divides_optimizer_state = true,
                        .repeats_recorded_runs = true},
           .has_servers = true,
-          .options = {"distribute.servers", "distribute.mode", "distribute.staleness",
-                      "distribute.backup_workers", "distribute.staleness_lr", "distribute.record",
-                      "distribute.replay", "distribute.timeout_seconds"},
+          .options = {"distribute.servers", "distribute.mode", "distribute.backup_workers"},
           .costs = costs,
           .make = make};
 }
