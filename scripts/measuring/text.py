@@ -1,0 +1,50 @@
+"""Numbers and tables as Markdown."""
+
+import statistics
+
+
+def table(heads, rows):
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
+
+
+def mean(values):
+    return statistics.fmean(values)
+
+
+def whole(value):
+    return f"{round(value):,}"
+
+
+def rounded(value):
+    """Three digits of a rate: more are not repeatable."""
+    digits = max(0, len(str(int(value))) - 3)
+    return f"{round(value, -digits):,.0f}"
+
+
+def spread(values):
+    """Mean, and the lowest and highest where there are several."""
+    if len(values) == 1:
+        return f"{values[0]:.2f}"
+    return f"{mean(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+
+
+def accuracy(results):
+    """In percent; of several seeds those that reached the end, and how many did not."""
+    ended = [result.accuracy for result in results if not result.diverged]
+    lost = len(results) - len(ended)
+    if not ended:
+        return "diverged"
+    return spread(ended) + (f"; {lost} of {len(results)} diverged" if lost else "")
+
+
+def mean_accuracy(results):
+    """In percent, in words, for a sentence."""
+    ended = [result.accuracy for result in results if not result.diverged]
+    return f"{mean(ended):.2f} %" if ended else "nothing (all runs diverged)"
+
+
+def mean_of(results, value):
+    """Over the runs that reached the end; empty if none did."""
+    ended = [value(result) for result in results if not result.diverged]
+    return mean(ended) if ended else None
