@@ -1,65 +1,23 @@
-// Parameter servers whose workers step alone: what is counted, what is promised, and that a run can be
-// repeated.
+// Parameter servers whose workers step alone: what is counted, and what is promised.
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <numeric>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/thread_ranks.h"
 #include "lockstep/dist/asynchronous.h"
-#include "support/ranks.h"
-#include "support/temporary_directory.h"
-#include "support/tiny_run.h"
+#include "support/asynchronous_cases.h"
 
 namespace lockstep {
 namespace {
 
+using test::Case;
+using test::config_for;
 using test::TinyResult;
 using test::train_tiny;
 using test::train_tiny_alone;
-
-// A run whose workers have as many replicas each as there are.
-Config config_for(const Communicator& comm, Index servers, ServerMode mode) {
-  Config config = test::tiny_config();
-  config.distribute.strategy = "parameter_server";
-  config.distribute.reduction = Reduction::kNative;
-  config.distribute.servers = servers;
-  config.distribute.mode = mode;
-  config.train.replicas = comm.size() - servers;
-  config.train.global_batch = 5 * config.train.replicas;
-  return config;
-}
-
-struct Case {
-  std::string name;
-  ServerMode mode = ServerMode::kAsync;
-  Index backup_workers = 0;
-};
-
-const std::vector<Case>& cases() {
-  static const std::vector<Case> kCases{{"async", ServerMode::kAsync},
-                                        {"bounded", ServerMode::kBounded},
-                                        {"backup workers", ServerMode::kSync, 1}};
-  return kCases;
-}
-
-// Every case with one to three servers, wherever there are workers enough.
-void walk(const std::function<void(Communicator&, const Case&, Config)>& body) {
-  test::on_ranks([&](Communicator& comm) {
-    for (const Case& one : cases()) {
-      for (const Index servers : {1, 2, 3}) {
-        if (comm.size() - servers <= one.backup_workers) continue;
-        SCOPED_TRACE(one.name + ", " + std::to_string(servers) + " servers of " +
-                     std::to_string(comm.size()));
-        Config config = config_for(comm, servers, one.mode);
-        config.distribute.backup_workers = one.backup_workers;
-        body(comm, one, config);
-      }
-    }
-  });
-}
+using test::walk;
 
 Index plan_steps(const Config& config, Index workers) {
   const Index batches =
@@ -198,104 +156,6 @@ TEST(Asynchronous, RunningMomentsFollowEveryWorker) {
     for (std::size_t i = 0; i < moving.state.size(); ++i) {
       EXPECT_NEAR(moving.state[i], precise.state[i], 0.35F * std::max(1.0F, precise.state[i])) << i;
     }
-  });
-}
-
-TEST(Asynchronous, ARecordedRunIsRepeatedBitForBit) {
-  const test::TemporaryDirectory directory;
-  walk([&](Communicator& comm, const Case& one, Config config) {
-    config.model.layers = "dense(9) batch_norm relu dropout(0.2) dense(3)";
-    config.run.dir = directory / ("run" + std::to_string(comm.size()) + one.name +
-                                  std::to_string(config.distribute.servers));
-    std::filesystem::create_directories(config.run.dir);
-    config.distribute.record = true;
-    config.debug.delay_rank = 0;
-    config.debug.delay_ms = 3;
-    const TinyResult recorded = train_tiny(comm, config);
-    Config again = config;
-    again.distribute.record = false;
-    again.distribute.replay = config.run.dir;
-    again.debug.delay_rank = comm.size() - config.distribute.servers - 1;  // somebody else is slow
-    const TinyResult replayed = train_tiny(comm, again);
-    EXPECT_EQ(replayed.weights, recorded.weights);
-    EXPECT_EQ(replayed.state, recorded.state);
-    EXPECT_EQ(replayed.training.workers->workers.front().staleness,
-              recorded.training.workers->workers.front().staleness);
-  });
-}
-
-// What a run on threads ends with.
-std::string failure_of(int ranks, const Config& config) {
-  try {
-    run_thread_ranks(ranks, [&](Communicator& comm) { train_tiny(comm, config); });
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing";
-}
-
-TEST(Asynchronous, ARecordingThatDoesNotFitIsRefused) {
-  if (test::under_mpi()) return;
-  const test::TemporaryDirectory directory;
-  run_thread_ranks(1, [&](Communicator& comm) {
-    Config config = config_for(comm, 0, ServerMode::kAsync);
-    config.distribute.servers = 1;
-    config.distribute.replay = directory.path();
-    EXPECT_NE(failure_of(2, config).find("arrivals.0.txt"), std::string::npos) << "missing";
-    for (const std::string text :
-         {"", "something else", "lockstep-arrivals 3 4\n0a 1a 2a 0p\n", "lockstep-arrivals 1 4\n0a 0p 0u\n",
-          "lockstep-arrivals 1 3\n0a 7a 0p\n", "lockstep-arrivals 1 3\n0a 0x 0p\n",
-          "lockstep-arrivals 1 3\n0 0 0\n", "lockstep-arrivals 1 3\n0a 0p 0u\n"}) {
-      std::ofstream(directory / "arrivals.0.txt") << text;
-      EXPECT_NE(failure_of(2, config).find("recording"), std::string::npos) << failure_of(2, config);
-    }
-  });
-}
-
-// Whatever the others do meanwhile: go on (async), wait for it (bounded), or do without it (backup workers).
-TEST(Asynchronous, WhoIsSilentIsNamed) {
-  if (test::under_mpi()) return;
-  for (const Case& one : cases()) {
-    for (const int servers : {1, 2}) {
-      run_thread_ranks(2, [&](Communicator& comm) {
-        if (comm.rank() > 0) return;
-        Config config = config_for(comm, 0, one.mode);
-        config.distribute.servers = servers;
-        config.distribute.backup_workers = one.backup_workers;
-        config.distribute.staleness = 0;
-        config.distribute.timeout_seconds = 0.3;
-        config.train.replicas = 3;
-        config.train.global_batch = 3;
-        config.train.epochs = 100000;
-        config.eval.every_epochs = 100000;
-        config.debug.delay_rank = 1;
-        config.debug.delay_ms = 1200;
-        const std::string failure = failure_of(3 + servers, config);
-        EXPECT_NE(failure.find("no sign of life from rank 1 "), std::string::npos)
-            << one.name << ", " << servers << " servers: " << failure;
-      });
-    }
-  }
-}
-
-TEST(Asynchronous, AReplayOfAnotherRunIsRefused) {
-  const test::TemporaryDirectory directory;
-  test::on_ranks([&](Communicator& comm) {
-    if (comm.size() < 2) return;
-    Config config = config_for(comm, 1, ServerMode::kAsync);
-    config.run.dir = directory / ("run" + std::to_string(comm.size()));
-    std::filesystem::create_directories(config.run.dir);
-    config.distribute.record = true;
-    config.eval.every_epochs = 0.5;
-    train_tiny(comm, config);
-  });
-  if (test::under_mpi()) return;
-  run_thread_ranks(1, [&](Communicator& comm) {
-    Config config = config_for(comm, 0, ServerMode::kAsync);
-    config.distribute.servers = 1;
-    config.distribute.replay = directory / "run2";
-    const std::string failure = failure_of(2, config);
-    EXPECT_NE(failure.find("replay the config that was recorded"), std::string::npos) << failure;
   });
 }
 

@@ -1,0 +1,54 @@
+// Runs whose workers step alone, of every kind.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "support/ranks.h"
+#include "support/tiny_run.h"
+
+namespace lockstep::test {
+
+/// A run whose workers have as many replicas each as there are.
+inline Config config_for(const Communicator& comm, Index servers, ServerMode mode) {
+  Config config = tiny_config();
+  config.distribute.strategy = "parameter_server";
+  config.distribute.reduction = Reduction::kNative;
+  config.distribute.servers = servers;
+  config.distribute.mode = mode;
+  config.train.replicas = comm.size() - servers;
+  config.train.global_batch = 5 * config.train.replicas;
+  return config;
+}
+
+struct Case {
+  std::string name;
+  ServerMode mode = ServerMode::kAsync;
+  Index backup_workers = 0;
+};
+
+inline const std::vector<Case>& cases() {
+  static const std::vector<Case> kCases{{"async", ServerMode::kAsync},
+                                        {"bounded", ServerMode::kBounded},
+                                        {"backup workers", ServerMode::kSync, 1}};
+  return kCases;
+}
+
+/// Every case with one to three servers, wherever there are workers enough.
+inline void walk(const std::function<void(Communicator&, const Case&, Config)>& body) {
+  on_ranks([&](Communicator& comm) {
+    for (const Case& one : cases()) {
+      for (const Index servers : {1, 2, 3}) {
+        if (comm.size() - servers <= one.backup_workers) continue;
+        SCOPED_TRACE(one.name + ", " + std::to_string(servers) + " servers of " +
+                     std::to_string(comm.size()));
+        Config config = config_for(comm, servers, one.mode);
+        config.distribute.backup_workers = one.backup_workers;
+        body(comm, one, config);
+      }
+    }
+  });
+}
+
+}  // namespace lockstep::test
