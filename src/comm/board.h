@@ -47,6 +47,11 @@ class Board {
   int ranks() const { return ranks_; }
   Monitor& monitor() { return monitor_; }
 
+  void throw_if_failed() {
+    const std::lock_guard lock(monitor_.mutex);
+    check_failed();
+  }
+
   void put(std::int64_t collective, int rank, Bytes bytes) {
     const std::lock_guard lock(monitor_.mutex);
     Operation& operation = operations_[collective];

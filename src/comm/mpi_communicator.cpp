@@ -176,6 +176,12 @@ std::unique_ptr<SharedWindow> MpiCommunicator::shared_window(Index bytes) {
   return make_mpi_window(*this, comm_, bytes);
 }
 
+// A probe is what makes progress without touching any message; where MPI is told to yield, it does.
+void MpiCommunicator::idle() {
+  int found = 0;
+  check(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &found, MPI_STATUS_IGNORE), "MPI_Iprobe");
+}
+
 void MpiCommunicator::abort(int exit_code) {
   MPI_Abort(MPI_COMM_WORLD, exit_code);
   std::_Exit(exit_code);

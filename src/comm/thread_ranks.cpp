@@ -202,6 +202,11 @@ class ThreadCommunicator final : public Communicator {
     return std::make_unique<ThreadWindow>(*this, std::move(memory));
   }
 
+  void idle() override {
+    board_->throw_if_failed();
+    std::this_thread::yield();
+  }
+
   void abort(int exit_code) override {
     throw CommError(fmt::format("rank {} aborted with exit code {}", rank_, exit_code));
   }

@@ -117,6 +117,10 @@ class Communicator {
   /// `bytes` >= 0. Where the memory is not to be had, all ranks throw.
   virtual std::unique_ptr<SharedWindow> shared_window(Index bytes) = 0;
 
+  /// *Local.* For a rank that waits for what another writes into shared memory: lets messages make progress,
+  /// and other ranks run. Errors: CommError where another rank is known to have failed.
+  virtual void idle() = 0;
+
   /// *Local.* Ends the whole job, not only the ranks of this communicator, with this exit code.
   virtual void abort(int exit_code) = 0;
 };
