@@ -2,6 +2,7 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/data/records.h"
+#include "lockstep/dist/algorithm.h"
 #include "lockstep/dist/asynchronous.h"
 #include "lockstep/dist/strategy.h"
 #include "lockstep/dist/wire.h"
@@ -12,12 +13,23 @@
 
 namespace lockstep {
 
+namespace {
+
+std::vector<std::string> algorithm_names() {
+  std::vector<std::string> names{kAutoAlgorithm};
+  for (const AlgorithmEntry& entry : algorithm_catalog()) names.push_back(entry.name);
+  return names;
+}
+
+}  // namespace
+
 const KnownNames& known_names() {
   static const KnownNames kNames{.losses = catalog_names(loss_catalog()),
                                  .optimizers = catalog_names(optimizer_catalog()),
                                  .schedules = catalog_names(decay_catalog()),
                                  .formats = catalog_names(format_catalog()),
                                  .strategies = catalog_names(strategy_catalog()),
+                                 .algorithms = algorithm_names(),
                                  .wires = catalog_names(wire_catalog()),
                                  .presets = catalog_names(preset_catalog())};
   return kNames;
@@ -49,10 +61,20 @@ std::vector<Choice> own_pace_choices(const DistOptions& distribute) {
           choice_if(bounded, "distribute.mode bounded", {"distribute.staleness"})};
 }
 
+// What only exchanges read of which every rank gets the whole sum.
+std::vector<Choice> algorithm_choices(const DistOptions& distribute) {
+  const bool some = uses_algorithm(distribute);
+  return {choice_if(some, "distribute.strategy allreduce or local_sgd with distribute.wire fp32",
+                    {"distribute.algorithm"}),
+          choice_if(some && distribute.algorithm == kAutoAlgorithm, "distribute.algorithm auto",
+                    {"distribute.calibrate"})};
+}
+
 }  // namespace
 
 std::vector<Choice> choices(const Config& config) {
   std::vector<Choice> all = own_pace_choices(config.distribute);
+  for (Choice& choice : algorithm_choices(config.distribute)) all.push_back(std::move(choice));
   const std::vector<Choice> named{
       batch_norm_choice(config.model),
       choice_in(loss_catalog(), "train.loss", config.loss.loss),

@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "lockstep/config/help.h"
 #include "lockstep/data/records.h"
+#include "lockstep/dist/algorithm.h"
 #include "lockstep/dist/refusals.h"
 #include "lockstep/dist/strategy.h"
 #include "lockstep/dist/wire.h"
@@ -92,6 +93,15 @@ void print_strategies() {
   }
 }
 
+void print_algorithms() {
+  fmt::print("\n## Exchange algorithms (`distribute.algorithm`)\n\n");
+  fmt::print("| name | how the sum gets to all ranks | with `reduction = \"ordered\"` |\n|---|---|---|\n");
+  for (const AlgorithmEntry& entry : algorithm_catalog()) {
+    fmt::print("| `{}` | {} | {} |\n", entry.name, entry.help,
+               entry.keeps_order ? "the same bits as the others" : "refused");
+  }
+}
+
 void print_refusals() {
   fmt::print("\n## What cannot be combined\n\n");
   fmt::print("Nothing is switched off silently: what stands here is refused, with the reason.\n\n");
@@ -112,6 +122,7 @@ int reference_command() {
   print_entries("Data formats", "data.format", format_catalog());
   print_entries("Wires", "distribute.wire", wire_catalog());
   print_strategies();
+  print_algorithms();
   print_refusals();
   return 0;
 }

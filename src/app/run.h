@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "experiment.h"
 #include "lockstep/base/aligned_buffer.h"
@@ -19,6 +20,8 @@ class Run {
   /// All references must outlive the run.
   Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan);
 
+  /// Strategy::algorithm().
+  std::string algorithm() const { return strategy_->algorithm(); }
   /// *Collective.* The weights to start from: random ones, or those of train.init. Errors: AgreedError if
   /// that file does not fit the model.
   void initialise_weights();

@@ -15,6 +15,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/config/toml.h"
+#include "lockstep/dist/algorithm.h"
 #include "lockstep/dist/strategy.h"
 #include "lockstep/report/metrics_file.h"
 #include "lockstep/report/progress_line.h"
@@ -88,13 +89,25 @@ void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train
   if (lines.size() > kMostLines) spdlog::info("... and so on for {} more ranks", lines.size() - kMostLines);
 }
 
-void write_summary(const RunDirectory& directory, const TrainingResult& result) {
+// How gradients are exchanged, where that was chosen.
+void report_algorithm(const std::string& algorithm, const DistOptions& distribute) {
+  if (algorithm.empty()) return;
+  std::string why;
+  if (distribute.algorithm == kAutoAlgorithm) {
+    why = distribute.calibrate ? ", the fastest here by calibration" : ", by rule";
+  }
+  spdlog::info("exchange algorithm: {}{}", algorithm, why);
+}
+
+void write_summary(const RunDirectory& directory, const TrainingResult& result,
+                   const std::string& algorithm) {
   nlohmann::ordered_json json{{"steps", result.progress.steps},
                               {"samples_seen", result.progress.samples},
                               {"epochs", result.progress.epochs},
                               {"seconds", result.seconds},
                               {"samples_per_second", result.samples_per_second},
                               {"time", nlohmann::ordered_json::parse(to_json(result.time))}};
+  if (!algorithm.empty()) json["algorithm"] = algorithm;
   if (result.last_evaluation)
     json["evaluation"] = nlohmann::ordered_json::parse(to_json(*result.last_evaluation));
   if (result.workers) json["asynchrony"] = nlohmann::ordered_json::parse(to_json(*result.workers));
@@ -202,6 +215,7 @@ int train_command(Communicator& comm, const CommandLine& line) {
     throw;
   }
   report_loaded(comm, plan, run->records());
+  report_algorithm(run->algorithm(), loaded.config.distribute);
 
   const auto save = [&] {
     AlignedBuffer<Scalar> stored = run->stored();
@@ -217,7 +231,7 @@ int train_command(Communicator& comm, const CommandLine& line) {
     const TrainingResult result = run->train(*observer);
     save();
     if (comm.rank() == 0) {
-      write_summary(directory, result);
+      write_summary(directory, result, run->algorithm());
       report_result(directory, result);
     }
   } catch (const AgreedError&) {

@@ -197,8 +197,15 @@ void declare_distribute(OptionList& list, DistOptions& distribute, const KnownNa
   list.choice("distribute.strategy", distribute.strategy, "How gradients become weights on all ranks",
               names.strategies);
   list.option("distribute.reduction", distribute.reduction,
-              "native: MPI adds the gradients, fast; ordered: along one fixed tree, so that any rank count "
-              "gives the same bits");
+              "native: gradients are added in whatever order is fast; ordered: along one fixed tree, so that "
+              "any rank count gives the same bits");
+  list.choice("distribute.algorithm", distribute.algorithm,
+              "How the sum of the gradients gets to all ranks, where all get the whole sum; auto: what is "
+              "fastest here for each size of bucket (with ordered reduction the numbers are the same)",
+              names.algorithms);
+  list.option("distribute.calibrate", distribute.calibrate,
+              "Measure at the start what is fastest, for at most a few tenths of a second; else auto takes "
+              "memory where ranks share it (shared, hierarchical), and mpi where they do not");
   list.option("distribute.bucket_kib", distribute.bucket_kib,
               "Gradient that travels together, in KiB; small buckets start earlier, large ones cost less",
               between(1, 1e9));

@@ -73,9 +73,12 @@ class LossyReducer final : public Reducer {
     progress();
   }
 
-  void progress() override {
+  std::size_t progress() override {
     while (finished_ < started_ && states_[finished_].request->test()) advance();
+    return finished_;
   }
+
+  std::span<Scalar> sum() override { return sum_.span(); }
 
   std::span<Scalar> finish() override {
     while (finished_ < started_) {

@@ -37,6 +37,7 @@ class OwnerReducer final : public Reducer {
   void bucket_ready(const Bucket&, const PartialGrads& partial) override {
     if (comm_.size() == 1) {
       result_ = partial.sums.front();
+      finished_ = ++started_;
       return;
     }
     result_ = sum_.span();
@@ -47,9 +48,12 @@ class OwnerReducer final : public Reducer {
     progress();
   }
 
-  void progress() override {
+  std::size_t progress() override {
     while (finished_ < started_ && states_[finished_].request->test()) advance();
+    return finished_;
   }
+
+  std::span<Scalar> sum() override { return result_; }
 
   std::span<Scalar> finish() override {
     while (finished_ < started_) {

@@ -4,7 +4,9 @@
 
 #include <array>
 
+#include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/dist/algorithm.h"
 #include "lockstep/dist/asynchronous.h"
 #include "lockstep/dist/strategy.h"
 #include "lockstep/dist/wire.h"
@@ -65,6 +67,14 @@ std::span<const Refusal> refusals() {
               "which rank adds which replicas: use distribute.wire fp32, or distribute.reduction native",
               [](const Combination& c) {
                 return c.distribute.reduction == Reduction::kOrdered && make_wire(c.distribute) != nullptr;
+              }},
+      Refusal{"ordered reduction with algorithm ring or rabenseifner",
+              "they add in the order in which ranks pass numbers on, not along the fixed tree: use "
+              "distribute.algorithm mpi, shared, hierarchical or auto, which all give the same bits",
+              [](const Combination& c) {
+                return c.distribute.reduction == Reduction::kOrdered && uses_algorithm(c.distribute) &&
+                       c.distribute.algorithm != kAutoAlgorithm &&
+                       !find_entry(algorithm_catalog(), "algorithm", c.distribute.algorithm).keeps_order;
               }},
       Refusal{"local_sgd with a lossy wire",
               "what travels are weights, of which a message must lose nothing: use distribute.wire fp32, and "

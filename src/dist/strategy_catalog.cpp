@@ -28,4 +28,9 @@ std::span<Scalar> Strategy::gradient_arena(Index size) {
   return arenas_.emplace_back(size).span();
 }
 
+std::span<Scalar> Strategy::arena_for(Reducer& exchange, Index size) {
+  const std::span<Scalar> shared = exchange.shared_arena();
+  return shared.empty() ? Strategy::gradient_arena(size) : shared;
+}
+
 }  // namespace lockstep

@@ -83,6 +83,7 @@ std::vector<Cell> grid() {
   cells = times(cells, {{"", [](Config&) {}},
                         {"5 replicas", [](Config& c) { c.train.replicas = 5; }},
                         {"a batch of 25", [](Config& c) { c.train.global_batch = 25; }},
+                        {"ring", [](Config& c) { c.distribute.algorithm = "ring"; }},
                         {"no error feedback", [](Config& c) { c.distribute.error_feedback = false; }},
                         {"4 rows", [](Config& c) { c.data.synthetic.rows = 4; }}});
   std::vector<Cell> all;

@@ -11,6 +11,7 @@ inline KnownNames known_names() {
           .schedules = {"constant", "step", "cosine"},
           .formats = {"idx", "synthetic"},
           .strategies = {"allreduce"},
+          .algorithms = {"auto", "mpi"},
           .wires = {"fp32", "bf16"},
           .presets = {"mlp", "lenet5"}};
 }

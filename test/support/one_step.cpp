@@ -48,7 +48,7 @@ class SumOnly final : public SynchronousStrategy {
   SumOnly(Communicator& comm, const Plan& plan, Reduction reduction, std::span<Scalar> weights)
       : reducer_(reduction == Reduction::kOrdered
                      ? make_owner_reducer(comm, plan, Reduction::kOrdered, Delivery::kToAll)
-                     : make_native_reducer(comm, plan)),
+                     : make_native_reducer(comm, plan.buckets.size() > 1)),
         weights_(weights) {}
   std::span<Scalar> weights(Index) override { return weights_; }
   std::span<const Scalar> settle() override { return weights_; }

@@ -38,6 +38,7 @@ Config tiny_config() {
   config.eval.top_k = 2;
   config.run.log_every = 4;
   config.distribute.reduction = Reduction::kOrdered;
+  config.distribute.calibrate = false;
   return config;
 }
 

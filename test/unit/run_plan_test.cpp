@@ -39,6 +39,7 @@ Given typical(const std::string& layers = "dense(64) relu dense(10)") {
   setup.train.epochs = 2;
   setup.train.global_batch = 128;
   setup.train.replicas = 64;
+  setup.distribute.algorithm = "mpi";
   return setup;
 }
 
@@ -213,6 +214,28 @@ TEST(RunPlan, TheWireChangesWhatIsSentAndHeld) {
   EXPECT_NEAR(share(setup.plan(4)), 0.51, 0.01);
   setup.distribute.strategy = "allreduce";
   EXPECT_NEAR(share(setup.plan(4)), 0.02, 0.005);
+}
+
+TEST(RunPlan, TheAlgorithmChangesWhatIsSentAndHeld) {
+  Given setup = typical(kWide);
+  const RunPlan mpi = setup.plan(4);
+  const auto with = [&](const std::string& algorithm, Index ranks_per_node) {
+    setup.distribute.algorithm = algorithm;
+    return setup.plan(4, ranks_per_node);
+  };
+  EXPECT_NEAR(ratio(with("ring", 0).sent_bytes, mpi.sent_bytes), 1, 0.01);
+  EXPECT_NEAR(ratio(with("rabenseifner", 0).sent_bytes, mpi.sent_bytes), 1, 0.01);
+  EXPECT_NEAR(ratio(with("ring", 0).memory.gradients - mpi.memory.gradients, mpi.gradient_bytes), 0.25, 0.01);
+  EXPECT_EQ(with("shared", 0).sent_bytes, 0);
+  EXPECT_EQ(with("auto", 0).sent_bytes, 0);
+  EXPECT_LT(with("auto", 0).memory.gradients, mpi.memory.gradients + 4096);
+  // Of two nodes each sends each byte of the gradients once, half of them by each of its ranks.
+  EXPECT_NEAR(ratio(with("hierarchical", 2).sent_bytes, mpi.gradient_bytes), 0.5, 0.01);
+  EXPECT_EQ(with("auto", 2).sent_bytes, with("hierarchical", 2).sent_bytes);
+  EXPECT_EQ(with("auto", 1).sent_bytes, mpi.sent_bytes);
+  setup.distribute.reduction = Reduction::kOrdered;
+  EXPECT_EQ(with("auto", 0).sent_bytes, 0);
+  EXPECT_GT(with("auto", 1).memory.gradients, mpi.memory.gradients);
 }
 
 TEST(RunPlan, ReplicasThatStepAloneNeedMoreMemoryAndFewerMessages) {

@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-/// How the gradients of the replicas are added: plain MPI, or along the fixed tree (same bits on any rank
+/// How the gradients of the replicas are added: in any order, or along the fixed tree (same bits on any rank
 /// count).
 enum class Reduction { kNative, kOrdered };
 
@@ -18,6 +18,8 @@ enum class ServerMode { kSync, kBounded, kAsync };
 struct DistOptions {
   std::string strategy = "allreduce";
   Reduction reduction = Reduction::kNative;
+  std::string algorithm = "auto";
+  bool calibrate = true;
   Index bucket_kib = 4096;
   Index servers = 1;
   ServerMode mode = ServerMode::kSync;

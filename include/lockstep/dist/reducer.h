@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "lockstep/comm/communicator.h"
@@ -19,11 +20,20 @@ class Reducer {
   virtual void begin_step(std::span<const Index> samples) = 0;
   /// *Collective.* Starts the exchange of a bucket, whose local sums are final.
   virtual void bucket_ready(const Bucket& bucket, const PartialGrads& partial) = 0;
-  /// *Local.* Lets what is under way make progress.
-  virtual void progress() = 0;
-  /// *Collective, blocking.* Ends the step: the whole gradient arena, summed over all replicas; valid until
-  /// the next begin_step().
+  /// *Local.* Lets what is under way make progress. How many buckets of the step are complete, from the first
+  /// on.
+  virtual std::size_t progress() = 0;
+  /// *Local*, after the first bucket_ready() of the step. The gradient arena in which complete buckets are
+  /// summed over all replicas; valid until the next begin_step().
+  virtual std::span<Scalar> sum() = 0;
+  /// *Collective, blocking.* Ends the step: sum(), with all buckets complete.
   virtual std::span<Scalar> finish() = 0;
+
+  /// *Local, any thread.* Memory for one more arena of partial sums, where the exchange reads them in place
+  /// and all have to lie there; empty: they may lie anywhere.
+  virtual std::span<Scalar> shared_arena() { return {}; }
+  /// *Local.* What carries out the exchange, where there is a choice: "shared"; else "".
+  virtual std::string algorithm() const { return {}; }
 };
 
 /// The complete nodes of the fixed tree in a range of replicas that have a sample in them (`samples`: by
@@ -33,16 +43,14 @@ std::vector<Range> present_nodes(Index replicas, Range hosted, std::span<const I
 /// Who needs the sum.
 enum class Delivery { kToOwners, kToAll };
 
-/// The exchange that the options ask for.
+/// The exchange by messages that the options ask for: through their wire and, to all, by MPI or along the
+/// fixed tree. make_exchange() has other ways too.
 std::unique_ptr<Reducer> make_reducer(Communicator& comm, const Plan& plan, const DistOptions& options,
                                       Delivery delivery);
 
-/// The same without the options' wire: numbers travel as they are.
-std::unique_ptr<Reducer> make_exact_reducer(Communicator& comm, const Plan& plan, Reduction reduction,
-                                            Delivery delivery);
-
-/// Plain MPI, to all: the sum's order is the library's choice.
-std::unique_ptr<Reducer> make_native_reducer(Communicator& comm, const Plan& plan);
+/// Plain MPI, to all: the sum's order is the library's choice. `overlaps`: a bucket travels while something
+/// else goes on; else bucket_ready() waits for it.
+std::unique_ptr<Reducer> make_native_reducer(Communicator& comm, bool overlaps);
 
 /// Each rank owns a slice of each bucket (Plan::slices), gets the others' partial sums of it, adds them and,
 /// if asked, gives the result to all; else only the own slices of what finish() gives are sums. Ordered:

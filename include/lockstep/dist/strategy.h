@@ -52,6 +52,8 @@ class Strategy {
   virtual std::span<Scalar> weights(Index replica) = 0;
   /// *Local, any thread.* Memory for one more arena of gradients, zeroed. It stays the strategy's.
   virtual std::span<Scalar> gradient_arena(Index size);
+  /// *Local.* What carries out the exchange, where there is a choice (Reducer::algorithm()); else "".
+  virtual std::string algorithm() const { return {}; }
   /// *Collective.* Afterwards all replicas start from replica 0's weights.
   virtual void start() = 0;
   /// *Collective, between two steps.* The one true model, on every rank: for evaluation and the model file.
@@ -62,6 +64,10 @@ class Strategy {
   virtual void bucket_ready(const Bucket& bucket, const PartialGrads& partial) = 0;
   /// *Local.* Called between layers: lets the exchange make progress.
   virtual void progress() = 0;
+
+ protected:
+  /// *Local, any thread.* One more arena where `exchange` wants it.
+  std::span<Scalar> arena_for(Reducer& exchange, Index size);
 
  private:
   std::mutex arenas_mutex_;
@@ -105,6 +111,7 @@ struct StrategyEntry {
   std::string choose;     ///< when to choose it
   Promises promises;
   bool has_servers = false;               ///< some ranks own the weights and host no replica
+  bool sums_to_all = false;               ///< every worker gets the sum of all gradients
   bool weights_per_replica = false;       ///< each steps with its own, and they meet now and then
   std::vector<std::string> options = {};  ///< keys that it reads beside those that all read
   std::function<std::vector<RankCosts>(const CostQuestion&)> costs;

@@ -1,7 +1,7 @@
 // Nobody in particular owns a range: the summed gradient comes back to every worker, and every worker runs
 // the optimizer on everything.
 #include "entries.h"
-#include "lockstep/dist/reducer.h"
+#include "lockstep/dist/algorithm.h"
 #include "whole_step.h"
 
 namespace lockstep {
@@ -11,13 +11,18 @@ class Allreduce final : public SynchronousStrategy {
  public:
   explicit Allreduce(const StrategyContext& context)
       : comm_(context.comm),
-        plan_(context.plan),
-        reducer_(make_reducer(comm_, plan_, context.options, Delivery::kToAll)),
+        reducer_(make_exchange({.comm = comm_,
+                                .plan = context.plan,
+                                .gradient_arenas = context.gradient_arenas,
+                                .ranks_per_node = context.ranks_per_node},
+                               context.options)),
         weights_(context.layout.size),
         update_(context.layout, context.optimizer, context.rules) {}
 
   std::span<Scalar> weights(Index) override { return weights_.span(); }
   std::span<const Scalar> settle() override { return weights_.span(); }
+  std::span<Scalar> gradient_arena(Index size) override { return arena_for(*reducer_, size); }
+  std::string algorithm() const override { return reducer_->algorithm(); }
   void start() override { comm_.broadcast(as_buffer(weights_.span()), 0); }
 
   void begin_step(std::span<const Index> samples) override { reducer_->begin_step(samples); }
@@ -33,7 +38,6 @@ class Allreduce final : public SynchronousStrategy {
 
  private:
   Communicator& comm_;
-  const Plan& plan_;
   std::unique_ptr<Reducer> reducer_;
   AlignedBuffer<Scalar> weights_;
   ParameterUpdate update_;
@@ -41,12 +45,12 @@ class Allreduce final : public SynchronousStrategy {
 };
 
 std::vector<RankCosts> costs(const CostQuestion& question) {
-  const ExchangeCosts exchange(question.plan, question.options, Delivery::kToAll);
   return each_rank(question, [&](Index rank) {
+    const AlgorithmCosts exchange = exchange_costs(question, rank);
     return RankCosts{.weights = question.weights_bytes(),
                      .optimizer = question.slots * question.weights_bytes(),
-                     .gradients = question.gradient_bytes(rank) + exchange.held(rank),
-                     .sent = static_cast<double>(exchange.sent(rank))};
+                     .gradients = question.gradient_bytes(rank) + exchange.held,
+                     .sent = static_cast<double>(exchange.sent)};
   });
 }
 
@@ -59,6 +63,7 @@ StrategyEntry allreduce_entry() {
           .choose =
               "the default: any model that fits into the memory of a rank together with its optimizer state",
           .promises = {.same_bits = true, .identical_replicas = true},
+          .sums_to_all = true,
           .costs = costs,
           .make = [](const StrategyContext& context) { return std::make_unique<Allreduce>(context); }};
 }

@@ -9,11 +9,18 @@ namespace {
 
 class ApartReducer final : public Reducer {
  public:
-  ApartReducer(Communicator& comm, const Plan& plan, Reduction reduction)
-      : plan_(plan),
-        reduction_(reduction),
-        hosted_(plan.hosted[static_cast<std::size_t>(comm.rank())]),
-        reducer_(make_exact_reducer(comm, plan, reduction, Delivery::kToAll)) {}
+  ApartReducer(const AlgorithmContext& context, const DistOptions& options)
+      : plan_(context.plan),
+        reduction_(options.reduction),
+        hosted_(plan_.hosted[static_cast<std::size_t>(context.comm.rank())]),
+        reducer_(make_exchange(context, options)) {}
+
+  std::span<Scalar> shared_arena() override {
+    const std::span<Scalar> arena = reducer_->shared_arena();
+    if (spare_.empty()) spare_ = arena;
+    return arena;
+  }
+  std::string algorithm() const override { return reducer_->algorithm(); }
 
   void begin_step(std::span<const Index> samples) override { reducer_->begin_step(samples); }
 
@@ -30,7 +37,8 @@ class ApartReducer final : public Reducer {
     reducer_->bucket_ready(bucket, sums_);
   }
 
-  void progress() override { reducer_->progress(); }
+  std::size_t progress() override { return reducer_->progress(); }
+  std::span<Scalar> sum() override { return reducer_->sum(); }
   std::span<Scalar> finish() override { return reducer_->finish(); }
 
  private:
@@ -48,9 +56,12 @@ class ApartReducer final : public Reducer {
 
   // No replica here has a piece: with native reduction the others still expect a contribution.
   PartialGrads nothing(Range range) {
-    if (zeros_.size() == 0) zeros_ = AlignedBuffer<Scalar>(plan_.gradient_size);
-    std::ranges::fill(part(zeros_.span(), range), Scalar{0});
-    return {.nodes = {hosted_}, .sums = {zeros_.span()}};
+    if (spare_.empty()) {
+      zeros_ = AlignedBuffer<Scalar>(plan_.gradient_size);
+      spare_ = zeros_.span();
+    }
+    std::ranges::fill(part(spare_, range), Scalar{0});
+    return {.nodes = {hosted_}, .sums = {spare_}};
   }
 
   const Plan& plan_;
@@ -59,12 +70,13 @@ class ApartReducer final : public Reducer {
   std::unique_ptr<Reducer> reducer_;
   PartialGrads sums_;
   AlignedBuffer<Scalar> zeros_;
+  std::span<Scalar> spare_;  // an arena that is free where there is no piece
 };
 
 }  // namespace
 
-std::unique_ptr<Reducer> make_apart_reducer(Communicator& comm, const Plan& plan, Reduction reduction) {
-  return std::make_unique<ApartReducer>(comm, plan, reduction);
+std::unique_ptr<Reducer> make_apart_reducer(const AlgorithmContext& context, const DistOptions& options) {
+  return std::make_unique<ApartReducer>(context, options);
 }
 
 }  // namespace lockstep

@@ -4,12 +4,12 @@
 
 #include <memory>
 
-#include "lockstep/dist/reducer.h"
+#include "lockstep/dist/algorithm.h"
 
 namespace lockstep {
 
 /// A Reducer whose partial sums are single replicas (LocalSums::kApart), and are used up; all ranks get the
 /// result.
-std::unique_ptr<Reducer> make_apart_reducer(Communicator& comm, const Plan& plan, Reduction reduction);
+std::unique_ptr<Reducer> make_apart_reducer(const AlgorithmContext& context, const DistOptions& options);
 
 }  // namespace lockstep

@@ -35,13 +35,17 @@ class LocalSgd final : public SynchronousStrategy {
         plan_(context.plan),
         layout_(context.layout),
         hosted_(plan_.hosted[static_cast<std::size_t>(comm_.rank())]),
-        reducer_(make_apart_reducer(comm_, plan_, options_.reduction)),
+        reducer_(make_apart_reducer({.comm = comm_,
+                                     .plan = plan_,
+                                     .gradient_arenas = hosted_.size(),
+                                     .ranks_per_node = context.ranks_per_node},
+                                    options_)),
         samples_alone_(static_cast<std::size_t>(plan_.replicas), 0) {
     for (Index number = hosted_.begin; number < hosted_.end; ++number) {
       replicas_.push_back({.number = number,
                            .weights = AlignedBuffer<Scalar>(layout_.size),
                            .update = ParameterUpdate(layout_, context.optimizer, context.rules)});
-      arenas_.emplace_back(plan_.gradient_size);
+      arenas_.push_back(arena_for(*reducer_, plan_.gradient_size));
     }
     if (BlockMomentum::wanted(options_)) block_.emplace(options_, layout_.size);
   }
@@ -49,9 +53,8 @@ class LocalSgd final : public SynchronousStrategy {
   std::span<Scalar> weights(Index replica) override {
     return (equal_ ? replicas_.front() : local(replica)).weights.span();
   }
-  std::span<Scalar> gradient_arena(Index) override {
-    return arenas_[static_cast<std::size_t>(arenas_taken_++)].span();
-  }
+  std::span<Scalar> gradient_arena(Index) override { return arenas_[arenas_taken_++]; }
+  std::string algorithm() const override { return reducer_->algorithm(); }
   void start() override { comm_.broadcast(as_buffer(weights(hosted_.begin)), 0); }
 
   std::span<const Scalar> settle() override {
@@ -215,7 +218,7 @@ class LocalSgd final : public SynchronousStrategy {
   std::span<Scalar> average(const std::function<std::span<const Scalar>(Replica&)>& of) {
     PartialGrads pieces;
     for (std::size_t i = 0; i < replicas_.size(); ++i) {
-      const std::span<Scalar> arena = arenas_[i].span();
+      const std::span<Scalar> arena = arenas_[i];
       const Scalar factor = share(replicas_[i].number);
       const auto end = std::ranges::transform(of(replicas_[i]), arena.begin(), [factor](Scalar value) {
                          return factor * value;
@@ -238,9 +241,9 @@ class LocalSgd final : public SynchronousStrategy {
   const Layout& layout_;
   Range hosted_;
   std::unique_ptr<Reducer> reducer_;
-  std::vector<Replica> replicas_;              // hosted ones
-  std::vector<AlignedBuffer<Scalar>> arenas_;  // of gradients, one for each of them
-  std::atomic<Index> arenas_taken_ = 0;
+  std::vector<Replica> replicas_;          // hosted ones
+  std::vector<std::span<Scalar>> arenas_;  // of gradients, one for each of them
+  std::atomic<std::size_t> arenas_taken_ = 0;
   std::optional<BlockMomentum> block_;
   std::vector<Index> samples_alone_;  // by replica, since the last average
   std::vector<Index> samples_;        // by replica, in this step
@@ -258,7 +261,6 @@ class LocalSgd final : public SynchronousStrategy {
 std::vector<RankCosts> costs(const CostQuestion& question) {
   const Plan& plan = question.plan;
   const DistOptions& options = question.options;
-  const ExchangeCosts exchange(plan, options, Delivery::kToAll);
   const Index together = std::min(plan.local_from, question.steps);
   const Index averages = (question.steps - together) / options.average_every;
   const Index arenas = 1 + (options.average_state ? question.slots : 0);
@@ -266,11 +268,12 @@ std::vector<RankCosts> costs(const CostQuestion& question) {
       static_cast<double>(together + averages * arenas) / static_cast<double>(question.steps);
   return each_rank(question, [&](Index rank) {
     const Index hosted = plan.hosted[static_cast<std::size_t>(rank)].size();
+    const AlgorithmCosts exchange = exchange_costs(question, rank);
     const Index blocks = BlockMomentum::wanted(options) ? 2 : 0;
     return RankCosts{.weights = (hosted + blocks) * question.weights_bytes(),
                      .optimizer = hosted * question.slots * question.weights_bytes(),
-                     .gradients = question.gradient_bytes(rank) + exchange.held(rank),
-                     .sent = exchanges * static_cast<double>(exchange.sent(rank))};
+                     .gradients = question.gradient_bytes(rank) + exchange.held,
+                     .sent = exchanges * static_cast<double>(exchange.sent)};
   });
 }
 
@@ -286,6 +289,7 @@ StrategyEntry local_sgd_entry() {
           "post-local SGD (PyTorch PostLocalSGDOptimizer), model averaging (CNTK BlockMomentumSGD), FedAvg",
       .choose = "a slow network: messages only every average_every steps, for other numbers than allreduce",
       .promises = {.same_bits_alone = true},
+      .sums_to_all = true,
       .weights_per_replica = true,
       .options = {"distribute.average_every", "distribute.average_state", "distribute.local_after",
                   "distribute.block_momentum", "distribute.block_lr"},

@@ -1,0 +1,77 @@
+// How the sum of the gradients gets to every rank, where every rank gets the whole of it and numbers travel
+// as they are: an algorithm for each bucket, named in the config or chosen for its size.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockstep/comm/communicator.h"
+#include "lockstep/dist/costs.h"
+#include "lockstep/dist/options.h"
+#include "lockstep/dist/plan.h"
+#include "lockstep/dist/reducer.h"
+
+namespace lockstep {
+
+/// How the ranks lie on nodes.
+struct Nodes {
+  Index count = 1;
+  Index largest = 1;       ///< ranks
+  bool neighbours = true;  ///< the ranks of each node follow each other
+};
+
+/// *Collective.* With `ranks_per_node` > 0 nodes are taken for so small.
+Nodes look_at_nodes(Communicator& comm, Index ranks_per_node);
+
+/// What an exchange is made from. References outlive it.
+struct AlgorithmContext {
+  Communicator& comm;
+  const Plan& plan;
+  Reduction reduction = Reduction::kNative;
+  Index gradient_arenas = 1;  ///< that this rank takes, at most
+  Index ranks_per_node = 0;   ///< nodes are taken for so small; 0: as they are
+  bool overlaps = true;       ///< buckets travel while something else goes on
+};
+
+/// Of one rank, in bytes.
+struct AlgorithmCosts {
+  Index held = 0;  ///< beside the gradients themselves
+  Index sent = 0;  ///< per exchange
+};
+
+struct AlgorithmEntry {
+  std::string name;
+  std::string help;
+  bool keeps_order = false;     ///< can add along the fixed tree: the same bits, whichever of these it is
+  bool in_node_memory = false;  ///< gradients lie in memory that the ranks of a node share
+  /// Why it cannot run on these nodes, and what to do instead; "" if it can.
+  std::function<std::string(const Nodes&)> refusal;
+  /// *Collective.* Every rank gets the whole sum.
+  std::function<std::unique_ptr<Reducer>(const AlgorithmContext&)> make;
+  std::function<AlgorithmCosts(const CostQuestion&, Index rank)> costs;
+};
+
+/// Every algorithm there is. One more: one file in dist/algorithms and one line in its list.
+std::span<const AlgorithmEntry> algorithm_catalog();
+
+/// What stands for a choice among them.
+inline constexpr const char* kAutoAlgorithm = "auto";
+
+/// What `auto` takes without calibration: memory where ranks share it, else MPI.
+const AlgorithmEntry& algorithm_by_rule(const Nodes& nodes);
+
+/// Whether each worker gets the whole sum, as it is: else distribute.algorithm has nothing to say.
+bool uses_algorithm(const DistOptions& options);
+
+/// *Collective.* The exchange of the options where every worker gets the whole sum; what the context says
+/// about reduction and overlap is taken from options and plan. Errors: AgreedError if the algorithm cannot
+/// run on these nodes, or if shared memory is not to be had (`auto` does without it).
+std::unique_ptr<Reducer> make_exchange(AlgorithmContext context, const DistOptions& options);
+
+/// What make_exchange() costs, `auto` as by rule.
+AlgorithmCosts exchange_costs(const CostQuestion& question, Index rank);
+
+}  // namespace lockstep

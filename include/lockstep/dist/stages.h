@@ -1,0 +1,49 @@
+// Adding up over ranks by messages between pairs, as a value: for each rank a list of stages, a pure function
+// of the rank, the number of ranks, and how many numbers there are. In each stage a rank sends one range of
+// its numbers and receives another; between two ranks, messages match in the order of their stages. At the
+// end each rank has the sums, and all have the same bits, since each number is added up on one rank only.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "lockstep/base/types.h"
+#include "lockstep/math/kernels.h"
+
+namespace lockstep {
+
+/// A range of the numbers, to or from a peer.
+struct Transfer {
+  int peer = 0;
+  Range range;
+};
+
+/// The two ranges do not overlap.
+struct Stage {
+  std::optional<Transfer> send;
+  std::optional<Transfer> receive;
+  Write write = Write::kReplace;  ///< what is received replaces the own numbers, or is added to them
+};
+
+using MakeStages = std::function<std::vector<Stage>(int rank, int ranks, Index count)>;
+
+/// Each rank talks to its two neighbours only: 2 (N - 1) stages, in which a rank sends 2 (N - 1) / N of the
+/// numbers, the fewest possible (Patarasuk & Yuan 2009, "Bandwidth optimal all-reduce algorithms for clusters
+/// of workstations").
+std::vector<Stage> ring_stages(int rank, int ranks, Index count);
+
+/// Halves are exchanged with ever nearer partners and added, then the sums come back the same way: 2 log2(N)
+/// stages and as few numbers as the ring. Of N that is no power of two, pairs of ranks first fold into one
+/// each: two stages and up to as many numbers more (Rabenseifner 2004, "Optimization of collective reduction
+/// operations", section 3).
+std::vector<Stage> rabenseifner_stages(int rank, int ranks, Index count);
+
+/// A stage without what would be empty; nothing if both are.
+void append_stage(std::vector<Stage>& stages, const Transfer& send, const Transfer& receive, Write write);
+
+/// Numbers that are sent in all stages, and the most that are received in one of them to be added.
+Index numbers_sent(const std::vector<Stage>& stages);
+Index most_added(const std::vector<Stage>& stages);
+
+}  // namespace lockstep

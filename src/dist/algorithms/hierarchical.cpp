@@ -1,0 +1,25 @@
+#include "entries.h"
+#include "node_reducer.h"
+
+namespace lockstep {
+
+AlgorithmEntry hierarchical_entry() {
+  return {.name = "hierarchical",
+          .help =
+              "as shared inside each node; between nodes each rank exchanges its slice with those who own it "
+              "there, so a node sends each byte of the gradients once",
+          .keeps_order = true,
+          .in_node_memory = true,
+          .refusal =
+              [](const Nodes& nodes) {
+                if (nodes.largest > 1) return std::string();
+                return std::string("no two ranks share a node: use mpi, ring, rabenseifner or auto");
+              },
+          .make =
+              [](const AlgorithmContext& context) {
+                return make_node_reducer(context, "distribute.algorithm hierarchical");
+              },
+          .costs = node_reducer_costs};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,27 @@
+#include "entries.h"
+#include "lockstep/dist/costs.h"
+
+namespace lockstep {
+
+AlgorithmEntry mpi_entry() {
+  return {.name = "mpi",
+          .help =
+              "MPI_Allreduce; with ordered reduction messages between all pairs, since MPI adds in an order "
+              "of its own",
+          .keeps_order = true,
+          .refusal = [](const Nodes&) { return std::string(); },
+          .make =
+              [](const AlgorithmContext& context) {
+                if (context.reduction == Reduction::kNative) {
+                  return make_native_reducer(context.comm, context.overlaps);
+                }
+                return make_owner_reducer(context.comm, context.plan, Reduction::kOrdered, Delivery::kToAll);
+              },
+          .costs =
+              [](const CostQuestion& question, Index rank) {
+                const ExchangeCosts exchange(question.plan, question.options, Delivery::kToAll);
+                return AlgorithmCosts{.held = exchange.held(rank), .sent = exchange.sent(rank)};
+              }};
+}
+
+}  // namespace lockstep

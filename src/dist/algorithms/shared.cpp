@@ -1,0 +1,29 @@
+#include <fmt/format.h>
+
+#include "entries.h"
+#include "node_reducer.h"
+
+namespace lockstep {
+
+AlgorithmEntry shared_entry() {
+  return {.name = "shared",
+          .help =
+              "the gradients lie in memory that all ranks share; each rank adds a slice of them and puts the "
+              "sums where the others look for them: no message at all, one node only",
+          .keeps_order = true,
+          .in_node_memory = true,
+          .refusal =
+              [](const Nodes& nodes) {
+                if (nodes.count == 1) return std::string();
+                return fmt::format(
+                    "the ranks are on {} nodes, which share no memory: use hierarchical, or auto",
+                    nodes.count);
+              },
+          .make =
+              [](const AlgorithmContext& context) {
+                return make_node_reducer(context, "distribute.algorithm shared");
+              },
+          .costs = node_reducer_costs};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,125 @@
+#include "staged_reducer.h"
+
+#include "lockstep/base/aligned_buffer.h"
+
+namespace lockstep {
+namespace {
+
+class StagedReducer final : public Reducer {
+ public:
+  StagedReducer(Communicator& comm, const Plan& plan, const MakeStages& stages)
+      : comm_(comm.split(0, comm.rank())) {
+    for (const Bucket& bucket : plan.buckets) {
+      BucketState& state = states_.emplace_back();
+      state.channel = static_cast<int>(states_.size()) - 1;
+      state.stages = stages(comm_->rank(), comm_->size(), bucket.range.size());
+      state.received = AlignedBuffer<Scalar>(most_added(state.stages));
+    }
+  }
+
+  void begin_step(std::span<const Index>) override {
+    started_ = 0;
+    complete_ = 0;
+  }
+
+  void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {
+    sum_ = partial.sums.front();
+    BucketState& state = states_[started_++];
+    state.values = part(sum_, bucket.range);
+    state.next = 0;
+    start_stage(state);
+    progress();
+  }
+
+  std::size_t progress() override {
+    for (std::size_t i = complete_; i < started_; ++i) {
+      BucketState& state = states_[i];
+      while (state.request && state.request->test()) finish_stage(state);
+    }
+    while (complete_ < started_ && !states_[complete_].request) ++complete_;
+    return complete_;
+  }
+
+  std::span<Scalar> sum() override { return sum_; }
+
+  std::span<Scalar> finish() override {
+    while (progress() < started_) states_[complete_].request->wait();
+    return sum_;
+  }
+
+ private:
+  struct BucketState {
+    int channel = 0;
+    std::vector<Stage> stages = {};
+    AlignedBuffer<Scalar> received = {};    // what is to be added
+    std::span<Scalar> values = {};          // of the bucket
+    std::size_t next = 0;                   // stage
+    std::unique_ptr<Request> request = {};  // of the stage before; none: the bucket is complete
+  };
+
+  static std::span<Scalar> place_of(BucketState& state, const Stage& stage) {
+    if (stage.write == Write::kReplace) return part(state.values, stage.receive->range);
+    return state.received.span().first(static_cast<std::size_t>(stage.receive->range.size()));
+  }
+
+  void start_stage(BucketState& state) {
+    state.request.reset();
+    if (state.next == state.stages.size()) return;
+    const Stage& stage = state.stages[state.next++];
+    sends_.clear();
+    receives_.clear();
+    if (stage.send) {
+      const std::span<const Scalar> values = part(state.values, stage.send->range);
+      sends_.push_back({stage.send->peer, as_buffer(values)});
+    }
+    if (stage.receive) receives_.push_back({stage.receive->peer, as_buffer(place_of(state, stage))});
+    state.request = comm_->start_exchange(state.channel, sends_, receives_);
+  }
+
+  void finish_stage(BucketState& state) {
+    const Stage& stage = state.stages[state.next - 1];
+    if (stage.receive && stage.write == Write::kAdd) {
+      add(part(state.values, stage.receive->range), place_of(state, stage));
+    }
+    start_stage(state);
+  }
+
+  std::unique_ptr<Communicator> comm_;  // of its own: so its channels are
+  std::vector<BucketState> states_;     // by bucket
+  std::size_t started_ = 0;
+  std::size_t complete_ = 0;
+  std::span<Scalar> sum_;
+  std::vector<Send> sends_;
+  std::vector<Receive> receives_;
+};
+
+}  // namespace
+
+std::unique_ptr<Reducer> make_staged_reducer(Communicator& comm, const Plan& plan, const MakeStages& stages) {
+  return std::make_unique<StagedReducer>(comm, plan, stages);
+}
+
+AlgorithmCosts staged_costs(const Plan& plan, Index rank, const MakeStages& stages) {
+  AlgorithmCosts costs;
+  for (const Bucket& bucket : plan.buckets) {
+    const std::vector<Stage> list =
+        stages(static_cast<int>(rank), static_cast<int>(plan.world), bucket.range.size());
+    costs.sent += numbers_sent(list) * Index{sizeof(Scalar)};
+    costs.held += most_added(list) * Index{sizeof(Scalar)};
+  }
+  return costs;
+}
+
+AlgorithmEntry staged_entry(const std::string& name, const std::string& help, const MakeStages& stages) {
+  return {.name = name,
+          .help = help,
+          .refusal = [](const Nodes&) { return std::string(); },
+          .make =
+              [stages](const AlgorithmContext& context) {
+                return make_staged_reducer(context.comm, context.plan, stages);
+              },
+          .costs = [stages](const CostQuestion& question,
+                            Index rank) { return staged_costs(question.plan, rank, stages); }};
+}
+
+}  // namespace lockstep

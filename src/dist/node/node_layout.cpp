@@ -1,0 +1,96 @@
+#include "node_layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lockstep/comm/agree.h"
+
+namespace lockstep {
+namespace {
+
+std::vector<Index> gather(Communicator& comm, Index mine) {
+  std::vector<Index> all(static_cast<std::size_t>(comm.size()));
+  comm.all_gather(as_buffer(std::span<const Index>(&mine, 1)), as_buffer(std::span(all)));
+  return all;
+}
+
+bool all_true(Communicator& comm, bool mine) {
+  const std::vector<Index> all = gather(comm, mine ? 1 : 0);
+  return std::ranges::find(all, 0) == all.end();
+}
+
+// Whether the ranks of this node, as numbered in the whole, follow each other.
+bool follow_each_other(const std::vector<Index>& ranks) {
+  return ranks.back() - ranks.front() + 1 == std::ssize(ranks);
+}
+
+}  // namespace
+
+Nodes look_at_nodes(Communicator& comm, Index ranks_per_node) {
+  const auto node = comm.split_by_node(ranks_per_node);
+  const std::vector<Index> sizes = gather(comm, node->size());
+  const std::vector<Index> first = gather(comm, node->rank() == 0 ? 1 : 0);
+  return {.count = std::ranges::count(first, 1),
+          .largest = *std::ranges::max_element(sizes),
+          .neighbours = all_true(comm, follow_each_other(gather(*node, comm.rank())))};
+}
+
+NodeLayout lay_out_node(Communicator& comm, Communicator& node, Communicator& across, const Plan& plan,
+                        const NodeCut& cut, const std::string& user) {
+  NodeLayout result;
+  const std::vector<Index> ranks = gather(node, comm.rank());
+  for (const Index rank : ranks) result.hosted.push_back(plan.hosted[static_cast<std::size_t>(rank)]);
+  result.replicas = {result.hosted.front().begin, result.hosted.back().end};
+  if (!all_true(comm, follow_each_other(ranks))) {
+    throw AgreedError(
+        fmt::format("{} needs neighbouring ranks on each node, but the launcher dealt them out in turn; "
+                    "start them node by node (mpirun --map-by core, srun --distribution=block)",
+                    user),
+        kExitConfig);
+  }
+
+  // As many slices as the smallest node has ranks, so that each slice has an owner on every node.
+  const std::vector<Index> sizes = gather(comm, node.size());
+  const Index parts = *std::ranges::min_element(sizes);
+  const std::vector<Index> begins = gather(across, result.replicas.begin);
+  const std::vector<Index> ends = gather(across, result.replicas.end);
+  Plan& between = result.across;
+  between.world = across.size();
+  between.replicas = plan.replicas;
+  between.gradient_size = plan.gradient_size;
+  between.loss_place = plan.loss_place;
+  for (std::size_t i = 0; i < begins.size(); ++i) between.hosted.push_back({begins[i], ends[i]});
+  for (const Bucket& bucket : cut.buckets) {
+    Range slice{bucket.range.begin, bucket.range.begin};
+    if (node.rank() < parts) slice = cut.cut(bucket.range, parts)[static_cast<std::size_t>(node.rank())];
+    result.slices.push_back(slice);
+    between.buckets.push_back({.range = slice, .layer = bucket.layer});
+    between.slices.push_back(cut.cut(slice, across.size()));
+  }
+  return result;
+}
+
+Plan plan_across(const Plan& plan, Index on_node) {
+  Plan across;
+  across.world = (plan.world + on_node - 1) / on_node;
+  across.replicas = plan.replicas;
+  across.gradient_size = plan.gradient_size / on_node;
+  across.loss_place = across.gradient_size;
+  const Range slice{0, across.gradient_size};
+  across.buckets = {{.range = slice, .layer = 0}};
+  across.slices.emplace_back();
+  for (Index node = 0; node < across.world; ++node) {
+    const auto first = static_cast<std::size_t>(node * on_node);
+    const auto last = static_cast<std::size_t>(std::min((node + 1) * on_node, plan.world) - 1);
+    across.hosted.push_back({plan.hosted[first].begin, plan.hosted[last].end});
+    across.slices.front().push_back(split_evenly(slice.size(), across.world, node));
+  }
+  return across;
+}
+
+Index ranks_on_node(Index ranks_per_node, Index world) {
+  return ranks_per_node > 0 ? std::min(ranks_per_node, world) : world;
+}
+
+}  // namespace lockstep

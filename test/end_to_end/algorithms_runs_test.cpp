@@ -1,0 +1,97 @@
+// Exchange algorithms from the executable: what a run says, leaves behind, and refuses.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/dist/algorithm.h"
+#include "support/error_text.h"
+#include "support/small_experiment.h"
+#include "support/trainer_process.h"
+
+namespace lockstep::test {
+namespace {
+
+using Json = nlohmann::json;
+
+class AlgorithmRuns : public testing::Test {
+ protected:
+  // The summary of a run of four ranks.
+  Json train(const std::string& flags) {
+    run_ = experiment_.fresh_run();
+    const ProcessResult result =
+        run_trainer(4, fmt::format("--config {} --run.dir {} {}", experiment_.config(), run_, flags));
+    EXPECT_EQ(result.exit_code, 0) << flags << '\n' << result.errors;
+    output_ = result.output;
+    return Json::parse(read_file(run_ + "/summary.json"));
+  }
+
+  void expect_refused(const std::string& flags, const std::vector<std::string>& parts) {
+    const std::string run = experiment_.fresh_run();
+    const ProcessResult result =
+        run_trainer(4, fmt::format("--config {} --run.dir {} {}", experiment_.config(), run, flags));
+    EXPECT_EQ(result.exit_code, kExitConfig) << result.errors;
+    EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
+    expect_parts(result.errors, parts);
+    EXPECT_FALSE(std::filesystem::exists(run)) << "a refused run left a directory";
+  }
+
+  std::string model() const { return read_file(run_ + "/model.safetensors"); }
+
+  SmallExperiment experiment_;
+  std::string run_;
+  std::string output_;
+};
+
+TEST_F(AlgorithmRuns, EachTrainsToTheSameLossAndIsNamed) {
+  const double expected = train("--distribute.algorithm mpi")["evaluation"]["loss"];
+  for (const AlgorithmEntry& entry : algorithm_catalog()) {
+    const std::string nodes = entry.name == "hierarchical" ? " --debug.ranks_per_node 2" : "";
+    const Json summary = train("--distribute.algorithm " + entry.name + " --distribute.bucket_kib 1" + nodes);
+    EXPECT_EQ(summary["algorithm"], entry.name);
+    EXPECT_NEAR(summary["evaluation"]["loss"].get<double>(), expected, 1e-4) << entry.name;
+    expect_parts(output_, {"exchange algorithm: " + entry.name});
+  }
+}
+
+TEST_F(AlgorithmRuns, OrderedRunsLeaveTheSameBytes) {
+  train("--distribute.reduction ordered --distribute.algorithm mpi");
+  const std::string expected = model();
+  for (const char* flags : {"shared", "hierarchical --debug.ranks_per_node 2", "auto",
+                            "auto --distribute.calibrate false --debug.ranks_per_node 3"}) {
+    train(std::string("--distribute.reduction ordered --distribute.algorithm ") + flags);
+    EXPECT_TRUE(model() == expected) << flags;
+  }
+}
+
+TEST_F(AlgorithmRuns, TheChoiceIsSaid) {
+  const Json measured = train("");
+  expect_parts(output_,
+               {"exchange algorithm: " + measured["algorithm"].get<std::string>(), "by calibration"});
+  EXPECT_EQ(train("--distribute.calibrate false")["algorithm"], "shared");
+  expect_parts(output_, {"exchange algorithm: shared, by rule"});
+  EXPECT_FALSE(train("--distribute.strategy zero1").contains("algorithm"));
+}
+
+TEST_F(AlgorithmRuns, WhatCannotBeIsRefused) {
+  expect_refused("--distribute.algorithm shared --debug.ranks_per_node 2",
+                 {"distribute.algorithm shared", "2 nodes", "hierarchical"});
+  expect_refused("--distribute.algorithm hierarchical --debug.ranks_per_node 1",
+                 {"distribute.algorithm hierarchical", "no two ranks share a node"});
+  expect_refused("--distribute.algorithm ring --distribute.reduction ordered",
+                 {"ordered reduction with algorithm ring", "the same bits"});
+  for (const char* strategy : {"zero1", "central_storage", "parameter_server"}) {
+    expect_refused(fmt::format("--distribute.algorithm mpi --distribute.strategy {}", strategy),
+                   {"distribute.algorithm has no effect without"});
+  }
+  expect_refused("--distribute.algorithm mpi --distribute.wire bf16",
+                 {"distribute.algorithm has no effect without"});
+  expect_refused("--distribute.algorithm mpi --distribute.calibrate false",
+                 {"distribute.calibrate has no effect without distribute.algorithm auto"});
+}
+
+}  // namespace
+}  // namespace lockstep::test

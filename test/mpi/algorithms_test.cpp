@@ -1,0 +1,183 @@
+// Every exchange algorithm of the catalog, and the choice among them: on any number of ranks and nodes, with
+// buckets that overlap, against sums in double.
+#include "lockstep/dist/algorithm.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "lockstep/comm/agree.h"
+#include "support/error_text.h"
+#include "support/exchanging.h"
+#include "support/ranks.h"
+#include "support/tiny_run.h"
+
+namespace lockstep {
+namespace {
+
+using test::Exchanging;
+using Case = test::ExchangeCase;
+
+// Every algorithm, auto with and without calibration, with every reduction that it takes.
+void walk(const std::function<void(const Case&)>& visit) {
+  std::vector<DistOptions> all;
+  for (const AlgorithmEntry& entry : algorithm_catalog()) {
+    for (const Reduction reduction : {Reduction::kNative, Reduction::kOrdered}) {
+      if (reduction == Reduction::kOrdered && !entry.keeps_order) continue;
+      all.push_back({.reduction = reduction, .algorithm = entry.name});
+    }
+  }
+  for (const bool calibrate : {false, true}) {
+    for (const Reduction reduction : {Reduction::kNative, Reduction::kOrdered}) {
+      all.push_back({.reduction = reduction, .algorithm = kAutoAlgorithm, .calibrate = calibrate});
+    }
+  }
+  const std::vector<std::pair<std::string, std::vector<Index>>> sizes{
+      {"one bucket", {0, 1000}},
+      {"buckets", {0, 7, 512, 5000, 5001, 9000}},
+      {"fewer numbers than ranks", {0, 1, 3}},
+  };
+  for (const DistOptions& options : all) {
+    for (const auto& [name, borders] : sizes) {
+      for (const Index ranks_per_node : {0, 1, 2, 3}) {
+        for (const Index replicas : {1, 3}) {
+          if (options.calibrate && options.algorithm == kAutoAlgorithm && replicas > 1) continue;  // slow
+          Case one{options.algorithm + ", " + name + ", " + std::to_string(replicas) + " replicas a rank, " +
+                       std::to_string(ranks_per_node) + " ranks a node, reduction " +
+                       std::to_string(static_cast<int>(options.reduction)),
+                   options, borders, replicas, ranks_per_node};
+          SCOPED_TRACE(one.name);
+          visit(one);
+        }
+      }
+    }
+  }
+}
+
+// Whether a named algorithm cannot run on these nodes.
+bool refused(Communicator& comm, const Case& one) {
+  if (comm.size() == 1 || one.options.algorithm == kAutoAlgorithm) return false;
+  const Nodes nodes = look_at_nodes(comm, one.ranks_per_node);
+  for (const AlgorithmEntry& entry : algorithm_catalog()) {
+    if (entry.name == one.options.algorithm) return !entry.refusal(nodes).empty();
+  }
+  return false;
+}
+
+TEST(Algorithms, EveryRankGetsTheSumAndTheSameBits) {
+  walk([](const Case& one) {
+    test::on_ranks([&](Communicator& comm) {
+      if (refused(comm, one)) return;
+      Exchanging exchanging(comm, one, make_exchange);
+      for (Index step = 0; step < 4; ++step) {
+        const std::vector<Scalar> sum = exchanging.step(step);
+        const std::vector<double> expected = exchanging.expected(step);
+        for (std::size_t i = 0; i < sum.size(); ++i) {
+          ASSERT_NEAR(sum[i], expected[i], 2e-5) << "step " << step << ", number " << i;
+        }
+        std::vector<Scalar> first = sum;
+        comm.broadcast(as_buffer(std::span(first)), 0);
+        ASSERT_EQ(first, sum) << "step " << step;
+      }
+    });
+  });
+}
+
+TEST(Algorithms, OrderedGivesTheSameBitsWhicheverItIs) {
+  walk([](const Case& one) {
+    if (one.options.reduction != Reduction::kOrdered) return;
+    test::on_ranks([&](Communicator& comm) {
+      if (refused(comm, one)) return;
+      Exchanging exchanging(comm, one, make_exchange);
+      Exchanging messages(comm, one, [](AlgorithmContext context, const DistOptions&) {
+        return make_owner_reducer(context.comm, context.plan, Reduction::kOrdered, Delivery::kToAll);
+      });
+      for (Index step = 0; step < 4; ++step) ASSERT_EQ(exchanging.step(step), messages.step(step));
+    });
+  });
+}
+
+// Which of several sums in different orders it was shows in the last bits of three or more numbers.
+TEST(Algorithms, WhatIsNamedIsWhatRuns) {
+  test::on_ranks([](Communicator& comm) {
+    if (comm.size() < 2) return;
+    for (const AlgorithmEntry& entry : algorithm_catalog()) {
+      Case one{"", {.algorithm = entry.name}, {0, 16, 4000}};
+      EXPECT_EQ(Exchanging(comm, one, make_exchange).reducer().algorithm(), entry.name);
+    }
+  });
+}
+
+TEST(Algorithms, WithoutCalibrationNodesDecide) {
+  test::on_ranks([](Communicator& comm) {
+    if (comm.size() < 2) return;
+    const auto chosen = [&](Index ranks_per_node) {
+      Case one{"", {.calibrate = false}, {0, 16, 4000}};
+      one.ranks_per_node = ranks_per_node;
+      return Exchanging(comm, one, make_exchange).reducer().algorithm();
+    };
+    EXPECT_EQ(chosen(0), "shared");
+    EXPECT_EQ(chosen(1), "mpi");
+    EXPECT_EQ(chosen(2), comm.size() == 2 ? "shared" : "hierarchical");
+  });
+}
+
+TEST(Algorithms, CalibrationChoosesTheSameOnAllRanksAndKnowsSizes) {
+  test::on_ranks([](Communicator& comm) {
+    if (comm.size() < 2) return;
+    const Case one{"", {}, {0, 16, 300'000}};
+    const std::string mine = Exchanging(comm, one, make_exchange).reducer().algorithm();
+    EXPECT_FALSE(mine.empty());
+    for (const std::string& theirs : gather_texts(comm, mine)) EXPECT_EQ(theirs, mine);
+  });
+}
+
+TEST(Algorithms, WhatNodesDoNotAllowIsRefusedOnAllRanks) {
+  test::on_ranks([](Communicator& comm) {
+    if (comm.size() < 2) return;
+    for (const std::string name : {"shared", "hierarchical"}) {
+      Case one{"", {.algorithm = name}, {0, 100}};
+      one.ranks_per_node = 1;
+      const std::string error = test::error_text<AgreedError>([&] { Exchanging(comm, one, make_exchange); });
+      test::expect_parts(error, {"distribute.algorithm " + name, "use "});
+    }
+  });
+}
+
+// Arenas that more than one strategy uses: whole trainings, local averages too.
+TEST(Algorithms, TrainingsAgree) {
+  for (const std::string strategy : {"allreduce", "local_sgd"}) {
+    Config config = test::tiny_config();
+    config.distribute.strategy = strategy;
+    config.distribute.average_every = 2;
+    config.distribute.average_state = true;
+    config.distribute.local_after = "4 steps";
+    config.distribute.bucket_kib = 0;
+    config.data.synthetic.rows = 83;  // some replicas have no sample in the last step of an epoch
+    const test::TinyResult alone = test::train_tiny_alone(config);
+    walk([&](const Case& one) {
+      if (one.borders.size() > 2 || one.replicas_per_rank > 1) return;
+      SCOPED_TRACE(strategy);
+      Config here = config;
+      here.distribute.algorithm = one.options.algorithm;
+      here.distribute.calibrate = one.options.calibrate;
+      here.distribute.reduction = one.options.reduction;
+      here.debug.ranks_per_node = one.ranks_per_node;
+      test::on_ranks([&](Communicator& comm) {
+        if (refused(comm, one)) return;
+        const test::TinyResult result = test::train_tiny(comm, here);
+        std::vector<Scalar> first = result.weights;
+        comm.broadcast(as_buffer(std::span(first)), 0);
+        EXPECT_EQ(first, result.weights);
+        if (here.distribute.reduction == Reduction::kOrdered) {
+          EXPECT_EQ(result.weights, alone.weights);
+          return;
+        }
+        for (std::size_t i = 0; i < first.size(); ++i) ASSERT_NEAR(first[i], alone.weights[i], 1e-4);
+      });
+    });
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,48 @@
+// Exchanges of made-up gradients, step after step, with what their sums should be.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/dist/algorithm.h"
+
+namespace lockstep::test {
+
+struct ExchangeCase {
+  std::string name;
+  DistOptions options;
+  std::vector<Index> borders;  ///< of the buckets, ascending, from 0 to the size of the arena
+  Index replicas_per_rank = 1;
+  Index ranks_per_node = 0;
+};
+
+/// How make_exchange() is called.
+using MakeExchange = std::unique_ptr<Reducer> (*)(AlgorithmContext, const DistOptions&);
+
+/// A rank's side of it.
+class Exchanging {
+ public:
+  Exchanging(Communicator& comm, const ExchangeCase& one, MakeExchange make = make_exchange);
+
+  Reducer& reducer() { return *reducer_; }
+  /// *Collective.* The sum; ranks come to their buckets at different moments. In every third step half of the
+  /// replicas have nothing, and some ranks with them.
+  std::vector<Scalar> step(Index step);
+  /// The same in double.
+  std::vector<double> expected(Index step) const;
+
+ private:
+  PartialGrads fill(const std::vector<Index>& samples, Index step);
+
+  Communicator& comm_;
+  bool ordered_;
+  Plan plan_;
+  std::unique_ptr<Reducer> reducer_;
+  std::deque<AlignedBuffer<Scalar>> own_;
+  std::vector<std::span<Scalar>> arenas_;
+};
+
+}  // namespace lockstep::test
