@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "algorithms/bucketwise_reducer.h"
 #include "algorithms/calibration.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/comm/agree.h"

@@ -64,13 +64,16 @@ Exchanging::Exchanging(Communicator& comm, const ExchangeCase& one, MakeExchange
 std::vector<Scalar> Exchanging::step(Index step) {
   const std::vector<Index> samples = samples_of(plan_, step);
   const PartialGrads partial = fill(samples, step);
+  const std::vector<double> sums = expected(step);
   reducer_->begin_step(samples);
   for (std::size_t i = 0; i < plan_.buckets.size(); ++i) {
     const auto moment = (static_cast<Index>(i) * 7 + comm_.rank() * 5 + step * 3) % 4;
     if (moment == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
     reducer_->bucket_ready(plan_.buckets[i], partial);
     if (moment == 1) {
-      EXPECT_LE(reducer_->progress(), i + 1);
+      const std::size_t complete = reducer_->progress();
+      EXPECT_LE(complete, i + 1);
+      for (std::size_t bucket = 0; bucket < complete; ++bucket) expect_sum(bucket, sums);
     }
   }
   const std::span<Scalar> sum = reducer_->finish();
@@ -79,6 +82,15 @@ std::vector<Scalar> Exchanging::step(Index step) {
   std::vector<Scalar> result(sum.begin(), sum.end());
   std::ranges::fill(sum, Scalar{-1e9F});  // it is this rank's: nobody else may see it
   return result;
+}
+
+// A bucket that is said to be complete.
+void Exchanging::expect_sum(std::size_t bucket, const std::vector<double>& sums) {
+  const Range range = plan_.buckets[bucket].range;
+  for (Index i = range.begin; i < range.end; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    ASSERT_NEAR(reducer_->sum()[at], sums[at], 2e-5) << "bucket " << bucket << ", number " << i;
+  }
 }
 
 std::vector<double> Exchanging::expected(Index step) const {

@@ -36,6 +36,7 @@ class Exchanging {
 
  private:
   PartialGrads fill(const std::vector<Index>& samples, Index step);
+  void expect_sum(std::size_t bucket, const std::vector<double>& sums);
 
   Communicator& comm_;
   bool ordered_;

@@ -66,6 +66,15 @@ const AlgorithmEntry& algorithm_by_rule(const Nodes& nodes);
 /// Whether each worker gets the whole sum, as it is: else distribute.algorithm has nothing to say.
 bool uses_algorithm(const DistOptions& options);
 
+/// By bucket of the plan.
+using AlgorithmChoice = std::vector<const AlgorithmEntry*>;
+
+/// *Collective.* Each bucket by an algorithm of its own, at most one of them in node memory. `remark`: behind
+/// what algorithm() says. Errors: AgreedError if one cannot be made.
+std::unique_ptr<Reducer> make_bucketwise_reducer(const AlgorithmContext& context,
+                                                 const AlgorithmChoice& choice,
+                                                 const std::string& remark = {});
+
 /// *Collective.* The exchange of the options where every worker gets the whole sum; what the context says
 /// about reduction and overlap is taken from options and plan. Errors: AgreedError if the algorithm cannot
 /// run on these nodes, or if shared memory is not to be had (`auto` does without it).

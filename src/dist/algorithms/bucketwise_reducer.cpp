@@ -1,10 +1,11 @@
-#include "bucketwise_reducer.h"
-
+// An exchange in which each bucket has an algorithm of its own. Some algorithms have memory of their own for
+// sums: a complete bucket goes where the first bucket's algorithm has its.
 #include <algorithm>
 #include <map>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/text.h"
+#include "lockstep/dist/algorithm.h"
 
 namespace lockstep {
 namespace {
@@ -32,10 +33,11 @@ class BucketwiseReducer final : public Reducer {
       const auto known = std::ranges::find(groups_, choice[bucket], &Group::entry);
       const auto group = static_cast<std::size_t>(known - groups_.begin());
       if (known == groups_.end()) add_group(choice[bucket]);
-      groups_[group].plan->buckets.push_back(plan_.buckets[bucket]);
-      groups_[group].plan->slices.push_back(plan_.slices[bucket]);
+      Plan& plan = *groups_[group].plan;
       group_of_.push_back(group);
-      place_of_.push_back(groups_[group].plan->buckets.size());
+      place_of_.push_back(plan.buckets.size());
+      plan.buckets.push_back(plan_.buckets[bucket]);
+      plan.slices.push_back(plan_.slices[bucket]);
     }
     for (Group& group : groups_) {
       AlgorithmContext own{.comm = context.comm,
@@ -59,6 +61,7 @@ class BucketwiseReducer final : public Reducer {
 
   void begin_step(std::span<const Index> samples) override {
     started_ = 0;
+    complete_ = 0;
     for (Group& group : groups_) group.reducer->begin_step(samples);
   }
 
@@ -67,37 +70,38 @@ class BucketwiseReducer final : public Reducer {
   }
 
   std::size_t progress() override {
-    std::vector<std::size_t> complete;
-    for (Group& group : groups_) complete.push_back(group.reducer->progress());
-    std::size_t all = 0;
-    while (all < started_ && place_of_[all] <= complete[group_of_[all]]) ++all;
-    return all;
+    for (Group& group : groups_) group.complete = group.reducer->progress();
+    while (complete_ < started_ && place_of_[complete_] < groups_[group_of_[complete_]].complete) {
+      bring_home(complete_++);
+    }
+    return complete_;
   }
 
   std::span<Scalar> sum() override { return groups_.front().reducer->sum(); }
 
   std::span<Scalar> finish() override {
-    std::vector<std::span<Scalar>> sums;
-    for (Group& group : groups_) sums.push_back(group.reducer->finish());
-    for (std::size_t bucket = 0; bucket < group_of_.size(); ++bucket) {
-      const std::span<Scalar> from = sums[group_of_[bucket]];
-      // Algorithms with memory of their own for sums: all go where the first has its.
-      if (from.data() == sums.front().data()) continue;
-      const Range range = plan_.buckets[bucket].range;
-      std::ranges::copy(part(from, range), part(sums.front(), range).begin());
-    }
-    return sums.front();
+    for (Group& group : groups_) group.reducer->finish();
+    progress();
+    return sum();
   }
 
  private:
   struct Group {
     const AlgorithmEntry* entry;
     std::unique_ptr<Plan> plan;  // of its buckets only
-    std::unique_ptr<Reducer> reducer;
+    std::unique_ptr<Reducer> reducer = {};
+    std::size_t complete = 0;  // buckets of the group
   };
 
+  void bring_home(std::size_t bucket) {
+    const std::span<const Scalar> from = groups_[group_of_[bucket]].reducer->sum();
+    if (from.data() == sum().data()) return;
+    const Range range = plan_.buckets[bucket].range;
+    std::ranges::copy(part(from, range), part(sum(), range).begin());
+  }
+
   void add_group(const AlgorithmEntry* entry) {
-    groups_.push_back({entry, std::make_unique<Plan>(plan_), nullptr});
+    groups_.push_back({entry, std::make_unique<Plan>(plan_)});
     groups_.back().plan->buckets.clear();
     groups_.back().plan->slices.clear();
   }
@@ -106,8 +110,9 @@ class BucketwiseReducer final : public Reducer {
   std::string algorithm_;
   std::vector<Group> groups_;
   std::vector<std::size_t> group_of_;  // by bucket
-  std::vector<std::size_t> place_of_;  // by bucket: how many of the group are complete with it
+  std::vector<std::size_t> place_of_;  // by bucket: its number in the group
   std::size_t started_ = 0;
+  std::size_t complete_ = 0;
 };
 
 }  // namespace

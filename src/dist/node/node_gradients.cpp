@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
@@ -71,12 +72,8 @@ void NodeGradients::leave_note(const PartialGrads& partial) {
   note.sums = count;
   for (std::size_t i = 0; i < partial.sums.size(); ++i) {
     note.places[i] = reinterpret_cast<const std::byte*>(partial.sums[i].data()) - mine;
+    assert(note.places[i] >= first_arena(node_->rank()) && "a partial sum is not in the node's memory");
   }
-  note.result = count > 0 ? note.places[0] : first_arena(node_->rank());
-}
-
-std::span<Scalar> NodeGradients::result(int rank) {
-  return scalars(rank, header(rank).result, plan_.gradient_size);
 }
 
 const PartialGrads& NodeGradients::collect() {

@@ -55,9 +55,9 @@ class NodeGradients {
   const PartialGrads& collect();
   /// *Local*, after collect(). Adds the partial sums of the node's ranks in a range.
   void add(Range range);
-  /// *Local*, after collect(). The arena in which `rank` of the node expects sums: the first of its partial
-  /// sums, or where it has none, an arena that it does not use in this step.
-  std::span<Scalar> result(int rank);
+  /// *Local.* Where `rank` of the node expects the sums: its first arena, which may hold one of its partial
+  /// sums. Who owns a slice writes there once nobody needs those of the slice any more.
+  std::span<Scalar> result(int rank) { return scalars(rank, first_arena(rank), plan_.gradient_size); }
 
   /// Buckets that a rank of the node has handed in, or has finished, since the start; see NodeReducer.
   std::atomic_ref<Index> ready(int rank) { return std::atomic_ref(header(rank).ready); }
@@ -67,13 +67,12 @@ class NodeGradients {
   static Index header_bytes();
 
  private:
-  static constexpr Index kMostSums = 126;
+  static constexpr Index kMostSums = 127;
   // In shared memory, zeroed at first. What one rank writes while others read something else has a cache
   // line of its own.
   struct Header {
     alignas(kAlignmentBytes) Index sums;
-    Index result;             // bytes in the part
-    Index places[kMostSums];  // likewise
+    Index places[kMostSums];  // bytes in the part
     alignas(kAlignmentBytes) Index ready;
     alignas(kAlignmentBytes) Index done;
   };
