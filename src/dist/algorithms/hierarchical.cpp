@@ -7,7 +7,7 @@ AlgorithmEntry hierarchical_entry() {
   return {.name = "hierarchical",
           .help =
               "as shared inside each node; between nodes each rank exchanges its slice with those who own it "
-              "there, so a node sends each byte of the gradients once",
+              "there, so a node sends no more than one rank would",
           .keeps_order = true,
           .in_node_memory = true,
           .refusal =
