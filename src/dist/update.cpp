@@ -1,6 +1,7 @@
 #include "lockstep/dist/update.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -41,27 +42,56 @@ ParameterUpdate::ParameterUpdate(const Layout& layout, const Optimizer& optimize
     : ParameterUpdate(layout, optimizer, rules, std::vector<Range>{{0, layout.size}},
                       [](std::span<double>) {}) {}
 
-bool ParameterUpdate::prepare(std::span<Scalar> gradient_sum, const UpdateRequest& request) const {
-  bool good = true;
-  for (const Piece& piece : pieces_) {
-    good &= divide(part(gradient_sum, piece.range), static_cast<Scalar>(request.samples), kMostGradient);
-  }
-  return good;
+bool ParameterUpdate::good(std::span<const Scalar> gradient_sum, Index samples) const {
+  const Scalar most = kMostGradient * static_cast<Scalar>(samples);
+  return std::ranges::all_of(
+      pieces_, [&](const Piece& piece) { return all_within(part(gradient_sum, piece.range), most); });
 }
 
-void ParameterUpdate::step(std::span<Scalar> weights, std::span<Scalar> gradient,
+void ParameterUpdate::step(std::span<Scalar> weights, std::span<Scalar> gradient_sum,
                            const UpdateRequest& request) {
   make_slots();
-  clip(gradient);
+  const auto scale = static_cast<Scalar>(factor(gradient_sum, request.samples));
   for (const Piece& piece : pieces_) {
-    std::vector<std::span<Scalar>> slots;
-    for (AlignedBuffer<Scalar>& slot : slots_) slots.push_back(part(slot.span(), piece.slots));
     const bool decays = layout_.params[piece.param].decays;
-    optimizer_.update(
-        {.weights = part(weights, piece.range), .gradient = part(gradient, piece.range), .slots = slots},
-        {.step = request.step, .lr = request.lr, .weight_decay = decays ? rules_.weight_decay : 0.0});
+    step(piece, weights, gradient_sum,
+         {.step = request.step, .lr = request.lr, .weight_decay = decays ? rules_.weight_decay : 0.0}, scale);
   }
-  if (optimizer_.uses_trust_ratio()) move_by_trust_ratio(weights, gradient, request.lr);
+  if (optimizer_.uses_trust_ratio()) move_by_trust_ratio(weights, gradient_sum, request.lr);
+}
+
+// In parts that stay in the cache between the division and the step.
+void ParameterUpdate::step(const Piece& piece, std::span<Scalar> weights, std::span<Scalar> gradient,
+                           const StepInfo& info, Scalar factor) {
+  constexpr Index kPart = 8192;
+  std::array<std::span<Scalar>, kMostSlots> slots;
+  for (Index begin = 0; begin < piece.range.size(); begin += kPart) {
+    const Index end = std::min(begin + kPart, piece.range.size());
+    const Range here{piece.range.begin + begin, piece.range.begin + end};
+    for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+      slots[slot] = part(slots_[slot].span(), {piece.slots.begin + begin, piece.slots.begin + end});
+    }
+    const std::span<Scalar> mean = part(gradient, here);
+    as_array(mean) *= factor;
+    optimizer_.update(
+        {.weights = part(weights, here), .gradient = mean, .slots = std::span(slots).first(slots_.size())},
+        info);
+  }
+}
+
+void ParameterUpdate::make_means(std::span<Scalar> gradient_sum, Index samples) {
+  const auto scale = static_cast<Scalar>(factor(gradient_sum, samples));
+  for (const Piece& piece : pieces_) as_array(part(gradient_sum, piece.range)) *= scale;
+}
+
+// From a sum to its mean, clipped as by torch.nn.utils.clip_grad_norm_.
+double ParameterUpdate::factor(std::span<const Scalar> gradient_sum, Index samples) {
+  const double mean = 1 / static_cast<double>(samples);
+  if (rules_.clip_norm <= 0) return mean;
+  squares_.assign(static_cast<std::size_t>(grid_.count()), 0.0);
+  add_squares(gradient_sum, squares_);
+  share_(squares_);
+  return mean * std::min(1.0, rules_.clip_norm / (mean * std::sqrt(sum_of(squares_)) + 1e-6));
 }
 
 void ParameterUpdate::add_squares(std::span<const Scalar> arena, std::span<double> blocks) const {
@@ -70,17 +100,6 @@ void ParameterUpdate::add_squares(std::span<const Scalar> arena, std::span<doubl
     sum_squares_of_blocks(part(arena, piece.range),
                           part(blocks, {piece.first_block, piece.first_block + count}));
   }
-}
-
-// As torch.nn.utils.clip_grad_norm_.
-void ParameterUpdate::clip(std::span<Scalar> gradient) {
-  if (rules_.clip_norm <= 0) return;
-  squares_.assign(static_cast<std::size_t>(grid_.count()), 0.0);
-  add_squares(gradient, squares_);
-  share_(squares_);
-  const double scale = rules_.clip_norm / (std::sqrt(sum_of(squares_)) + 1e-6);
-  if (scale >= 1) return;
-  for (const Piece& piece : pieces_) as_array(part(gradient, piece.range)) *= static_cast<Scalar>(scale);
 }
 
 // You et al. 2019, algorithm 2, with the identity for phi; a zero norm leaves the step as it is.

@@ -59,15 +59,6 @@ void add(std::span<Scalar> sum, std::span<const Scalar> term) {
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += term[i];
 }
 
-bool divide(std::span<Scalar> values, Scalar divisor, Scalar limit) {
-  bool within = true;
-  for (Scalar& value : values) {
-    value /= divisor;
-    within &= std::abs(value) <= limit;
-  }
-  return within;
-}
-
 bool all_within(std::span<const Scalar> values, Scalar limit) {
   bool within = true;
   for (const Scalar value : values) within &= std::abs(value) <= limit;

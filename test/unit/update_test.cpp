@@ -29,7 +29,7 @@ struct Update {
         gradient(layout.size) {}
 
   bool apply(const UpdateRequest& request) {
-    const bool good = update.prepare(gradient.span(), request);
+    const bool good = update.good(gradient.span(), request.samples);
     if (good) update.step(weights.span(), gradient.span(), request);
     return good;
   }

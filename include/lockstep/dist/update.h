@@ -44,14 +44,13 @@ class ParameterUpdate {
   /// For an owner of everything.
   ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules);
 
-  /// *Local.* Makes means of the sums in the owned ranges; false if one of them is not finite.
-  bool prepare(std::span<Scalar> gradient_sum, const UpdateRequest& request) const;
-  /// After prepare(). *Collective* over the owners if there is clipping. step() does it too: this is for who
-  /// leaves the step to others.
-  void clip(std::span<Scalar> gradient);
-  /// After prepare() was true for every owner: one step on the owned weights. The gradient is used up.
-  /// *Collective* over the owners if clipping or the optimizer asks for norms.
-  void step(std::span<Scalar> weights, std::span<Scalar> gradient, const UpdateRequest& request);
+  /// *Local.* Whether the means of the sums in the owned ranges are all good numbers.
+  bool good(std::span<const Scalar> gradient_sum, Index samples) const;
+  /// After good() for every owner: one step on the owned weights with the clipped means of the sums, which
+  /// are used up. *Collective* over the owners if clipping or the optimizer asks for norms.
+  void step(std::span<Scalar> weights, std::span<Scalar> gradient_sum, const UpdateRequest& request);
+  /// The same without the step, for who leaves it to others: the sums become their clipped means.
+  void make_means(std::span<Scalar> gradient_sum, Index samples);
   /// The optimizer's slots, each of the owned ranges one after the other.
   std::span<AlignedBuffer<Scalar>> slots();
 
@@ -64,6 +63,9 @@ class ParameterUpdate {
     Index first_block = 0;
   };
 
+  double factor(std::span<const Scalar> gradient_sum, Index samples);
+  void step(const Piece& piece, std::span<Scalar> weights, std::span<Scalar> gradient, const StepInfo& info,
+            Scalar factor);
   void add_squares(std::span<const Scalar> arena, std::span<double> blocks) const;
   void make_slots();
   void move_by_trust_ratio(std::span<Scalar> weights, std::span<const Scalar> direction, double lr);

@@ -36,8 +36,6 @@ void sum_rows(const ConstMatrix& m, std::span<Scalar> sums, Write write);
 
 /// sum += term, element by element.
 void add(std::span<Scalar> sum, std::span<const Scalar> term);
-/// Divides each value by `divisor`; false if a result is not finite or larger than `limit`.
-bool divide(std::span<Scalar> values, Scalar divisor, Scalar limit);
 /// Whether each value is finite.
 bool all_finite(std::span<const Scalar> values);
 /// Whether each value is a number of at most `limit`.

@@ -28,11 +28,14 @@ struct ParamSlice {
   std::span<const std::span<Scalar>> slots;
 };
 
+/// Slots of an optimizer, at most.
+inline constexpr std::size_t kMostSlots = 2;
+
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  /// Numbers of state per weight, zero at the start: sgd 0, momentum 1, adam 2.
+  /// Numbers of state per weight, zero at the start: sgd 0, momentum 1, adam 2; at most kMostSlots.
   virtual int slots() const = 0;
 
   /// One step on a slice. With `uses_trust_ratio()` it leaves the weights alone and turns the gradient into

@@ -196,7 +196,7 @@ void Server::step_alone(std::size_t worker) {
   // Zhang et al. 2016, "Staleness-aware async-SGD for distributed deep learning", section 3.
   const double lr =
       options_.staleness_lr ? note.lr / static_cast<double>(std::max<Index>(staleness, 1)) : note.lr;
-  update_.step(weights_, gradient_.span(), {.step = ++version_, .samples = note.samples, .lr = lr});
+  update_.step(weights_, gradient_.span(), {.step = ++version_, .lr = lr});
   totals_.steps = version_;
 }
 
@@ -217,7 +217,6 @@ void Server::step_together() {
   }
   UpdateRequest request = collector_->take(part(gradient_.span(), slice()));
   request.step = ++version_;
-  update_.prepare(gradient_.span(), request);
   update_.step(weights_, gradient_.span(), request);
   totals_.steps = version_;
 }

@@ -11,6 +11,13 @@
 namespace lockstep {
 namespace {
 
+// Several workers' gradients are clipped together, by the servers.
+UpdateRules worker_rules(const StrategyContext& context) {
+  UpdateRules rules = context.rules;
+  if (context.options.backup_workers > 0) rules.clip_norm = 0;
+  return rules;
+}
+
 class AsynchronousServers final : public AsynchronousStrategy {
  public:
   explicit AsynchronousServers(const StrategyContext& context)
@@ -18,9 +25,8 @@ class AsynchronousServers final : public AsynchronousStrategy {
         service_(lay_out_service(plan_, context.layout, context.optimizer)),
         comm_(context.comm.split(0, context.comm.rank())),
         role_(comm_->split(serves() ? 1 : 0, comm_->rank())),
-        clips_(context.options.backup_workers == 0),
         weights_(context.layout.size),
-        update_(context.layout, context.optimizer, context.rules),
+        update_(context.layout, context.optimizer, worker_rules(context)),
         ledger_(service_.workers) {
     agree(*comm_, [&] {
       if (serves()) {
@@ -63,12 +69,11 @@ class AsynchronousServers final : public AsynchronousStrategy {
 
   bool push(const Contribution& contribution) override {
     const std::span<Scalar> gradient = part(partial_->sums.front(), {0, weights_.size()});
-    const UpdateRequest mean{.samples = contribution.samples};
-    if (!std::isfinite(contribution.loss) || !update_.prepare(gradient, mean)) {
+    if (!std::isfinite(contribution.loss) || !update_.good(gradient, contribution.samples)) {
       link_->report_bad();
       return false;
     }
-    if (clips_) update_.clip(gradient);
+    update_.make_means(gradient, contribution.samples);
     link_->push(contribution, gradient);
     ledger_.count_computed(static_cast<std::size_t>(comm_->rank()));
     return true;
@@ -103,9 +108,8 @@ class AsynchronousServers final : public AsynchronousStrategy {
   Service service_;
   std::unique_ptr<Communicator> comm_;  // its own: messages of a stretch meet no others
   std::unique_ptr<Communicator> role_;  // workers, or servers
-  bool clips_;                          // here, not on the servers
   AlignedBuffer<Scalar> weights_;
-  ParameterUpdate update_;  // makes means, and clips them; the steps are the servers'
+  ParameterUpdate update_;  // makes means; the steps are the servers'
   Ledger ledger_;
   std::unique_ptr<Server> server_;  // one of the two
   std::unique_ptr<Link> link_;

@@ -72,7 +72,7 @@ class CentralStorage final : public SynchronousStrategy {
   }
 
   StepOutcome update(const UpdateRequest& request) override {
-    const bool good = slice_.empty() || update_.prepare(gradient_, request);
+    const bool good = slice_.empty() || update_.good(gradient_, request.samples);
     const bool tells_loss = gradients_.across().rank() == 0 && slice_.contains(plan_.loss_place);
     const double loss =
         tells_loss ? static_cast<double>(gradient_[static_cast<std::size_t>(plan_.loss_place)]) : 0.0;

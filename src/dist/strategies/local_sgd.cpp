@@ -231,7 +231,7 @@ class LocalSgd final : public SynchronousStrategy {
     reducer_->begin_step(std::vector<Index>(static_cast<std::size_t>(plan_.replicas), 1));
     for (const Bucket& bucket : plan_.buckets) reducer_->bucket_ready(bucket, pieces);
     const std::span<Scalar> sum = reducer_->finish();
-    divide(sum, static_cast<Scalar>(plan_.replicas), std::numeric_limits<Scalar>::max());
+    as_array(sum) /= static_cast<Scalar>(plan_.replicas);
     return sum;
   }
 

@@ -38,7 +38,7 @@ class OwnerStep final : public SynchronousStrategy {
 
   StepOutcome update(const UpdateRequest& request) override {
     const std::span<Scalar> gradient = part(gradient_, {0, weights_.size()});
-    const bool good = update_.prepare(gradient, request);
+    const bool good = update_.good(gradient, request.samples);
     const double loss =
         owns_loss_ ? static_cast<double>(gradient_[static_cast<std::size_t>(plan_.loss_place)]) : 0.0;
     StepOutcome outcome = agree_on_sums(comm_, good, loss, request.samples);

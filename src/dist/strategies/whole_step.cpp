@@ -7,7 +7,7 @@ StepOutcome take_whole_step(ParameterUpdate& update, std::span<Scalar> weights, 
   const Scalar loss = sum[weights.size()];  // behind the gradients of the weights
   StepOutcome outcome{.mean_loss = static_cast<double>(loss) / static_cast<double>(request.samples)};
   const std::span<Scalar> gradient = sum.first(weights.size());
-  outcome.applied = all_finite(std::span(&loss, 1)) && update.prepare(gradient, request);
+  outcome.applied = all_finite(std::span(&loss, 1)) && update.good(gradient, request.samples);
   if (outcome.applied) update.step(weights, gradient, request);
   return outcome;
 }

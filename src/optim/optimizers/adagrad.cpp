@@ -20,9 +20,11 @@ class Adagrad final : public Optimizer {
     Scalar* squares = slice.slots[0].data();
     const std::size_t n = slice.weights.size();
     for (std::size_t i = 0; i < n; ++i) {
-      const Scalar g = gradient[i] + weight_decay * w[i];
-      squares[i] += g * g;
-      w[i] -= lr * (g / (std::sqrt(squares[i]) + epsilon));
+      const Scalar weight = w[i];
+      const Scalar g = gradient[i] + weight_decay * weight;
+      const Scalar sum = squares[i] + g * g;
+      squares[i] = sum;
+      w[i] = weight - lr * (g / (std::sqrt(sum) + epsilon));
     }
   }
 

@@ -20,7 +20,8 @@ class AdamW final : public Optimizer {
     Scalar* square = slice.slots[1].data();
     const std::size_t n = slice.weights.size();
     for (std::size_t i = 0; i < n; ++i) {
-      w[i] = kept * w[i] - lr * adam_ratio(c, g[i], mean[i], square[i]);
+      const Scalar weight = w[i];
+      w[i] = kept * weight - lr * adam_ratio(c, g[i], mean[i], square[i]);
     }
   }
 

@@ -17,17 +17,18 @@ class RmsProp final : public Optimizer {
     if (options_.momentum > 0) {
       const auto momentum = static_cast<Scalar>(options_.momentum);
       Scalar* velocity = slice.slots[1].data();
-      walk(slice, info, [=](std::size_t i, Scalar ratio) {
-        velocity[i] = momentum * velocity[i] + ratio;
-        w[i] -= lr * velocity[i];
+      walk(slice, info, [=](std::size_t i, Scalar weight, Scalar ratio) {
+        const Scalar v = momentum * velocity[i] + ratio;
+        velocity[i] = v;
+        w[i] = weight - lr * v;
       });
     } else {
-      walk(slice, info, [=](std::size_t i, Scalar ratio) { w[i] -= lr * ratio; });
+      walk(slice, info, [=](std::size_t i, Scalar weight, Scalar ratio) { w[i] = weight - lr * ratio; });
     }
   }
 
  private:
-  // Calls apply(i, gradient over root mean square) for each weight, after updating its mean square.
+  // Calls apply(i, weight, gradient over root mean square) for each weight, after updating its mean square.
   template <class Apply>
   void walk(const ParamSlice& slice, const StepInfo& info, const Apply& apply) const {
     const auto rho = static_cast<Scalar>(options_.rho);
@@ -39,9 +40,11 @@ class RmsProp final : public Optimizer {
     Scalar* square = slice.slots[0].data();
     const std::size_t n = slice.weights.size();
     for (std::size_t i = 0; i < n; ++i) {
-      const Scalar g = gradient[i] + weight_decay * w[i];
-      square[i] = rho * square[i] + rest * (g * g);
-      apply(i, g / (std::sqrt(square[i]) + epsilon));
+      const Scalar weight = w[i];
+      const Scalar g = gradient[i] + weight_decay * weight;
+      const Scalar s = rho * square[i] + rest * (g * g);
+      square[i] = s;
+      apply(i, weight, g / (std::sqrt(s) + epsilon));
     }
   }
 

@@ -21,31 +21,38 @@ class Sgd final : public Optimizer {
     const auto momentum = static_cast<Scalar>(options_.momentum);
     Scalar* w = slice.weights.data();
     if (options_.momentum <= 0) {
-      walk(slice, info, [=](std::size_t i, Scalar g) { w[i] -= lr * g; });
+      walk(slice, info, [=](std::size_t i, Scalar weight, Scalar g) { w[i] = weight - lr * g; });
     } else if (options_.nesterov) {
       Scalar* velocity = slice.slots[0].data();
-      walk(slice, info, [=](std::size_t i, Scalar g) {
-        velocity[i] = momentum * velocity[i] + g;
-        w[i] -= lr * (g + momentum * velocity[i]);
+      walk(slice, info, [=](std::size_t i, Scalar weight, Scalar g) {
+        const Scalar v = momentum * velocity[i] + g;
+        velocity[i] = v;
+        w[i] = weight - lr * (g + momentum * v);
       });
     } else {
       Scalar* velocity = slice.slots[0].data();
-      walk(slice, info, [=](std::size_t i, Scalar g) {
-        velocity[i] = momentum * velocity[i] + g;
-        w[i] -= lr * velocity[i];
+      walk(slice, info, [=](std::size_t i, Scalar weight, Scalar g) {
+        const Scalar v = momentum * velocity[i] + g;
+        velocity[i] = v;
+        w[i] = weight - lr * v;
       });
     }
   }
 
  private:
-  // Calls apply(i, gradient with weight decay) for each weight.
+  // Calls apply(i, weight, gradient with weight decay) for each weight. A weight is read before anything is
+  // written: arenas start at the same place of a page, and a load behind a store to the same place of another
+  // page waits for it.
   template <class Apply>
   static void walk(const ParamSlice& slice, const StepInfo& info, const Apply& apply) {
     const auto weight_decay = static_cast<Scalar>(info.weight_decay);
     const Scalar* w = slice.weights.data();
     const Scalar* g = slice.gradient.data();
     const std::size_t n = slice.weights.size();
-    for (std::size_t i = 0; i < n; ++i) apply(i, g[i] + weight_decay * w[i]);
+    for (std::size_t i = 0; i < n; ++i) {
+      const Scalar weight = w[i];
+      apply(i, weight, g[i] + weight_decay * weight);
+    }
   }
 
   OptimizerOptions options_;
