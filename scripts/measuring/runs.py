@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -72,9 +73,7 @@ class Trainer:
     def __init__(self, directory, say):
         self.directory = pathlib.Path(directory)
         self.say = say
-        self.environment = dict(os.environ)
-        if os.geteuid() == 0:  # what Open MPI wants before it starts as root; elsewhere it changes nothing
-            self.environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        self.environment = mpi_environment()
         self.launch = ["mpirun", "-np"]
         if "Open MPI" in self.call(["mpirun", "--version"]).stdout:
             self.launch = ["mpirun", "--oversubscribe", "-np"]
@@ -114,6 +113,30 @@ class Trainer:
 
 def as_arguments(flags):
     return [word for key, value in flags.items() for word in (f"--{key}", str(value))]
+
+
+def mpi_environment():
+    environment = dict(os.environ)
+    if os.geteuid() == 0:  # what Open MPI wants before it starts as root; elsewhere it changes nothing
+        environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return environment
+
+
+def processor():
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def machine():
+    build = ", ".join(line for line in version().splitlines() if line.startswith(("MPI", "kernels")))
+    return f"{len(os.sched_getaffinity(0))} cores, {processor()}; {build}"
+
+
+def require_trainer():
+    if not TRAINER.exists():
+        raise SystemExit("error: build/release/trainer is missing: cmake --preset release && cmake --build --preset release")
 
 
 def version():

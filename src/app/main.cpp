@@ -43,6 +43,7 @@ std::optional<int> run_alone(const CommandLine& line) {
     case Command::kTrain:
     case Command::kEval:
     case Command::kPredict:
+    case Command::kBench:
       return std::nullopt;
   }
   return std::nullopt;
@@ -71,6 +72,7 @@ int run_with_ranks(Communicator& comm, const ParsedLine& parsed) {
   refuse_different_commands(comm, parsed.line);
   if (parsed.line.command == Command::kEval) return eval_command(comm, parsed.line);
   if (parsed.line.command == Command::kPredict) return predict_command(comm, parsed.line);
+  if (parsed.line.command == Command::kBench) return bench_command(comm, parsed.line);
   return train_command(comm, parsed.line);
 }
 

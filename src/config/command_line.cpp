@@ -31,6 +31,11 @@ const std::vector<CommandWords>& commands() {
   static const std::vector<CommandWords> kCommands{
       {Command::kTrain, std::nullopt, "mpirun -np N trainer --config FILE", {"config"}, {}},
       {Command::kPlan, "plan", "trainer plan --config FILE --np 1,2,4,8", {"config"}, {"np"}},
+      {Command::kBench,
+       "bench",
+       "mpirun -np N trainer bench --config FILE --json FILE",
+       {"config"},
+       {"json"}},
       {Command::kEval, "eval", "trainer eval --model RUN", {"model"}, {"config"}},
       {Command::kPredict,
        "predict",
@@ -58,6 +63,7 @@ constexpr std::array kOwnFlags{
     OwnFlag{"model", "layers are set with --model.layers"},
     OwnFlag{"input", "the data of a run is set with --data.train, --data.validation and --data.test"},
     OwnFlag{"output", "the directory of a run is set with --run.dir"},
+    OwnFlag{"json", "a run writes summary.json and metrics.jsonl into --run.dir"},
     OwnFlag{"format", "that of the data is set with --data.format"},
 };
 
@@ -165,6 +171,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
   line.model = front.value("model").value_or("");
   line.input = front.value("input").value_or("");
   line.output = front.value("output").value_or("");
+  line.json = front.value("json").value_or("");
   line.format = front.value("format").value_or("");
   if (front.value("np")) line.plan_np = parse_world_sizes(*front.value("np"));
   return line;

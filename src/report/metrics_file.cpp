@@ -16,6 +16,8 @@ using Json = nlohmann::ordered_json;
 Json shares_json(const TimeShares& shares) {
   return {{"data", shares.data},
           {"compute", shares.compute},
+          {"forward", shares.forward},
+          {"optimizer", shares.optimizer},
           {"communication", shares.communication},
           {"waiting", shares.waiting}};
 }

@@ -127,9 +127,12 @@ bool AsynchronousPace::take_step(const Assignment& assignment, double asking) {
                                     .moments = moments});
   const double loss = tally.loss / tally.samples;
   if (!good) failure_ = {assignment.step, loss, gradients_.find_bad_number(batch)};
-  const ExchangeTime exchange{.exchange = asking + pushing.seconds(), .waiting = assignment.waited};
-  log_clock_.add(data_seconds, whole.seconds() + asking, exchange);
-  run_clock_.add(data_seconds, whole.seconds() + asking, exchange);
+  const StepTime time{.data = data_seconds,
+                      .forward = gradients_.forward_seconds(),
+                      .total = whole.seconds() + asking,
+                      .exchange = {.exchange = asking + pushing.seconds(), .waiting = assignment.waited}};
+  log_clock_.add(time);
+  run_clock_.add(time);
   if (good && context_.comm.rank() == 0) {
     context_.observer.on_step(context_.plan.before(assignment.step + 1), loss);
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lockstep/base/timer.h"
+
 namespace lockstep {
 
 GradientStep::GradientStep(const GradientStepContext& context)
@@ -40,6 +42,7 @@ void GradientStep::run(const StepBatch& batch, bool measure_waiting) {
   context_.states.begin_step();
   sender_.begin_step(measure_waiting);
   std::ranges::fill(tallies_, Tally{});
+  forward_seconds_ = 0;
   begin(batch);
   walk(true);
   sender_.send_ready(0);
@@ -126,9 +129,11 @@ void GradientStep::run_apart(Index thread, Replica& replica, bool last, bool bac
   const Index parts = std::min(context_.accumulate, replica.batch->rows);
   for (Index i = 0; i < parts; ++i) {
     replica.rows = split_evenly(replica.batch->rows, parts, i);
+    const Stopwatch forward;
     start_pass(workspace, replica);
     workspace.forward({0, nodes_});
     add_own_sums(workspace, replica.number);
+    if (thread == 0) forward_seconds_ += forward.seconds();
     if (!backward) continue;
     evaluate_loss(workspace, replica);
     LayerDone done;
@@ -142,7 +147,10 @@ void GradientStep::run_together(Index part, bool backward) {
   for (Replica& replica : replicas_) {
     replica.rows = split_evenly(replica.batch->rows, context_.accumulate, part);
   }
+  const double meeting = sender_.time().exchange;
+  const Stopwatch forward;
   walk_forward();
+  forward_seconds_ += forward.seconds() - (sender_.time().exchange - meeting);
   if (!backward) return;
   if (part == 0) start_targets();
   walk_back(part + 1 == context_.accumulate);

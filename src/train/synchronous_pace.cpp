@@ -89,9 +89,11 @@ void SynchronousPace::run_step(Index step) {
   strategy_.finish_exchange();
   exchange.exchange += finishing.seconds();
 
+  const Stopwatch updating;
   const StepOutcome outcome = strategy_.update({.step = step + 1,
                                                 .samples = context_.sampler.step_samples(step),
                                                 .lr = context_.schedule.lr(context_.plan.before(step))});
+  const double optimizer = updating.seconds() - outcome.exchange_seconds;
   exchange.exchange += outcome.exchange_seconds;
   if (!outcome.applied) {
     stop_on_late_bad_number();
@@ -105,8 +107,13 @@ void SynchronousPace::run_step(Index step) {
   for (std::size_t i = 0; i < tallies_.size(); ++i) tallies_[i].add(gradients_.tallies()[i]);
   const double seconds = whole.seconds();
   train_seconds_ += seconds;
-  log_clock_.add(data_seconds, seconds, exchange);
-  run_clock_.add(data_seconds, seconds, exchange);
+  const StepTime time{.data = data_seconds,
+                      .forward = gradients_.forward_seconds(),
+                      .optimizer = optimizer,
+                      .total = seconds,
+                      .exchange = exchange};
+  log_clock_.add(time);
+  run_clock_.add(time);
   if (context_.comm.rank() == 0) context_.observer.on_step(context_.plan.before(step + 1), outcome.mean_loss);
 }
 

@@ -11,7 +11,18 @@
 namespace lockstep {
 
 struct CommandLine {
-  enum class Command { kTrain, kPlan, kEval, kPredict, kExport, kReference, kHelp, kHelpAll, kVersion };
+  enum class Command {
+    kTrain,
+    kPlan,
+    kBench,
+    kEval,
+    kPredict,
+    kExport,
+    kReference,
+    kHelp,
+    kHelpAll,
+    kVersion
+  };
 
   Command command = Command::kTrain;
   std::string config_file;             ///< --config; never empty for train and plan
@@ -19,6 +30,7 @@ struct CommandLine {
   std::string model;                   ///< --model: a run directory; never empty for eval, predict, export
   std::string input;                   ///< --input: a data file; never empty for predict
   std::string output;                  ///< --output: a file; never empty for predict and export
+  std::string json;                    ///< --json of bench: a file; may be empty
   std::string format;                  ///< --format: name of an exporter; never empty for export
   std::vector<std::string> arguments;  ///< as given; the flags of options are read from here by load_config
 };

@@ -60,6 +60,8 @@ class GradientStep {
   /// The sums of each local replica in the last step, in order.
   std::span<const Tally> tallies() const { return tallies_; }
   const ExchangeTime& exchange_time() const { return sender_.time(); }
+  /// Of the main thread's replicas in the last step, without meetings.
+  double forward_seconds() const { return forward_seconds_; }
 
   /// *Local.* Why the last run() gave no finite loss or gradient, as far as replicas hosted here tell. The
   /// weights must be those of that run. Gradients of replicas that met are not looked at: they are added up.
@@ -112,7 +114,8 @@ class GradientStep {
   std::vector<std::unique_ptr<Workspace>> workspaces_;  // by thread, or by local replica if they meet
   std::vector<Replica> replicas_;                       // local ones
   std::vector<Tally> tallies_;                          // likewise
-  std::vector<double> rows_;                            // of a meeting
+  double forward_seconds_ = 0;
+  std::vector<double> rows_;  // of a meeting
   Index step_ = 0;
 };
 

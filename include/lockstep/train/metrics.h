@@ -35,10 +35,12 @@ double count_in_top_k(const ConstMatrix& outputs, const ConstMatrix& targets, In
 /// The class with the highest output of one row (the first of equals).
 Index predicted_class(const ConstMatrix& outputs, Index row);
 
-/// Share of a step's time, averaged over ranks; together 1.
+/// Share of a step's time, averaged over ranks; data, compute, communication and waiting are together 1.
 struct TimeShares {
   double data = 0;           ///< waiting for the loader
-  double compute = 0;        ///< forward, backward, optimizer
+  double compute = 0;        ///< forward, optimizer, and all the rest: backward with the loss and local sums
+  double forward = 0;        ///< part of compute
+  double optimizer = 0;      ///< part of compute
   double communication = 0;  ///< exchange, once all ranks have arrived
   double waiting = 0;        ///< for the slowest rank
 };

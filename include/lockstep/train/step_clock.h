@@ -7,18 +7,29 @@
 
 namespace lockstep {
 
+/// Seconds of one step.
+struct StepTime {
+  double data = 0;  ///< waiting for the loader
+  double forward = 0;
+  double optimizer = 0;
+  double total = 0;  ///< of all
+  ExchangeTime exchange;
+};
+
 class StepClock {
  public:
   /// Every so many steps the wait for the slowest rank is measured, by a barrier before the last bucket.
   static constexpr Index kMeasureEvery = 16;
 
-  /// Seconds of one step: waiting for data, in all, and in the exchange.
-  void add(double data, double total, const ExchangeTime& exchange);
+  /// One step.
+  void add(const StepTime& step);
   /// *Collective.* Shares over all ranks since the last call (or the start).
   TimeShares take_shares(Communicator& comm);
 
  private:
   double data_ = 0;
+  double forward_ = 0;
+  double optimizer_ = 0;
   double total_ = 0;
   double exchange_ = 0;
   double measured_exchange_ = 0;

@@ -1,0 +1,50 @@
+// How fast this machine is, and how near training comes to it: the limits of its cores and memory, the nodes
+// of a model, and the exchange. Every figure is a median of several runs, on all ranks at once.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lockstep/comm/communicator.h"
+#include "lockstep/dist/options.h"
+#include "lockstep/nn/model.h"
+#include "lockstep/optim/optimizer.h"
+
+namespace lockstep {
+
+/// Of one rank while all are busy; means over the ranks.
+struct MachineLimits {
+  double flops = 0;  ///< fp32 multiply-adds that the core can start, counted as two each, per second
+  double cache_bandwidth = 0;   ///< bytes per second read and written by a copy within the second-level cache
+  double memory_bandwidth = 0;  ///< the same of a copy that is much larger
+};
+/// *Collective.* Takes about half a second.
+MachineLimits measure_machine(Communicator& comm);
+
+/// A node of the model on one batch.
+struct NodeRate {
+  std::string title;
+  Index forward_flops = 0;   ///< of the batch
+  Index backward_flops = 0;  ///< of the batch; without what the first node does not need
+  double forward_seconds = 0;
+  double backward_seconds = 0;
+};
+/// *Collective*, though no rank waits for another within a figure. Batches of `rows` random samples.
+std::vector<NodeRate> measure_nodes(Communicator& comm, const Model& model, Index rows);
+
+/// The sum of a gradient over all ranks, and the optimizer's step with it.
+struct UpdateRate {
+  std::string name;
+  Index weights = 0;
+  double seconds = 0;
+};
+/// *Collective.* The exchange and the step of SGD with momentum on one tensor of so many weights, as the
+/// strategy of the options does it with nothing to hide behind.
+UpdateRate measure_update(Communicator& comm, const DistOptions& options, Index weights);
+/// *Collective.* The yardstick: a blocking all-reduce of MPI, then each rank steps on all weights.
+UpdateRate measure_plain_update(Communicator& comm, Index weights);
+
+/// *Collective.* Seconds of a blocking all-reduce of so many bytes of floats.
+double measure_all_reduce(Communicator& comm, Index bytes);
+
+}  // namespace lockstep

@@ -1,0 +1,168 @@
+"""What scripts/bench measures: each case gives figures, each with the line that it must reach."""
+
+import dataclasses
+import json
+import re
+import statistics
+import subprocess
+import time
+
+from . import runs
+
+PEER = runs.ROOT / "scripts/peers/ddp.py"
+CONVS = "conv2d(32, 3, padding=same) {norm} relu maxpool(2) conv2d(64, 3, padding=same) {norm} relu maxpool(2) flatten dense(128) relu dense(10)"
+MODELS = {
+    "mlp": "dense(256) relu dense(128) relu dense(10)",
+    "wide": "dense(2048) relu dense(2048) relu dense(10)",
+    "cnn": CONVS.format(norm=""),
+    "bncnn": CONVS.format(norm="batch_norm"),
+}
+
+
+@dataclasses.dataclass
+class Figure:
+    """A ratio, the line that it must not be below (or above), and how it came about."""
+
+    what: str
+    ratio: float
+    line: float
+    detail: str
+    at_most: bool = False
+
+    @property
+    def below(self):
+        return self.ratio > self.line if self.at_most else self.ratio < self.line
+
+    def __str__(self):
+        bound = "at most" if self.at_most else "at least"
+        verdict = "BELOW THE LINE" if self.below else "ok"
+        return f"{self.what}: {self.ratio:.3g} ({bound} {self.line:g}) {verdict}; {self.detail}"
+
+    def record(self):
+        return dataclasses.asdict(self)
+
+
+def spread(values):
+    return f"{statistics.median(values):,.4g} ({min(values):,.4g} to {max(values):,.4g})"
+
+
+class Bench:
+    """Runs both sides, pinned to cores, one thread a rank."""
+
+    def __init__(self, directory, pairs):
+        self.directory = directory
+        self.pairs = pairs
+        self.environment = runs.mpi_environment() | {"OMP_NUM_THREADS": "1", "OPENBLAS_CORETYPE": "SkylakeX"}
+
+    def call(self, command):
+        done = subprocess.run([str(word) for word in command], cwd=runs.ROOT, env=self.environment, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise SystemExit(f"error: {' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def launch(self, ranks):
+        return ["mpirun", "--bind-to", "core", "-np", ranks]
+
+    def config(self, ranks, model, batch):
+        return {"model.layers": MODELS[model], "distribute.reduction": "native", "train.replicas": ranks, "train.per_replica_batch": batch}
+
+    def train(self, ranks, model, batch, length, flags=None):
+        """Our samples/s. `length`: epochs, or flags."""
+        run = self.directory / f"run{time.monotonic_ns()}"
+        all_flags = self.config(ranks, model, batch) | {"run.dir": run, "run.progress": "none", "eval.every_epochs": 1e6}
+        all_flags |= length if isinstance(length, dict) else {"train.epochs": length}
+        self.call([*self.launch(ranks), runs.TRAINER, "--config", runs.CONFIG, *runs.as_arguments(all_flags | (flags or {}))])
+        return json.loads((run / "summary.json").read_text())["samples_per_second"]
+
+    def peer(self, ranks, model, batch, epochs):
+        """The peer's samples/s."""
+        command = ["/usr/bin/python3", PEER, model, batch, epochs]
+        text = self.call([*self.launch(ranks), *command] if ranks > 1 else command)
+        return float(re.search(r"samples_per_s=(\d+)", text).group(1))
+
+    def machine(self, ranks, model, batch):
+        """What trainer bench says."""
+        report = self.directory / "bench.json"
+        flags = runs.as_arguments(self.config(ranks, model, batch))
+        self.call([*self.launch(ranks), runs.TRAINER, "bench", "--config", runs.CONFIG, "--json", report, *flags])
+        return json.loads(report.read_text())
+
+    def pairs_of(self, ours, theirs):
+        """Both in turn, after one uncounted run of each."""
+        ours(), theirs()
+        return zip(*[(ours(), theirs()) for _ in range(self.pairs)])
+
+    def compare(self, what, line, ours, theirs, at_most=False):
+        a, b = self.pairs_of(ours, theirs)
+        ratio = statistics.median(x / y for x, y in zip(a, b))
+        return Figure(what, ratio, line, f"{spread(a)} against {spread(b)} samples/s", at_most)
+
+
+def mlp(bench):
+    two = lambda: bench.train(2, "mlp", 64, 6)  # noqa: E731
+    one = lambda: bench.train(1, "mlp", 64, 4)  # noqa: E731
+    yield bench.compare("2 ranks to DDP, batch 64", 6, two, lambda: bench.peer(2, "mlp", 64, 1))
+    yield bench.compare("2 ranks to 1", 1.85, two, one)
+    yield bench.compare("1 rank to PyTorch alone", 1.3, one, lambda: bench.peer(1, "mlp", 64, 1))
+
+
+def wide(bench):
+    yield bench.compare("2 ranks to DDP, batch 64", 3.5, lambda: bench.train(2, "wide", 64, 0.5), lambda: bench.peer(2, "wide", 64, 0.2))
+    yield bench.compare("2 ranks to DDP, batch 512", 1.4, lambda: bench.train(2, "wide", 512, 1), lambda: bench.peer(2, "wide", 512, 0.7))
+    shares = []
+    for _ in range(bench.pairs):
+        report = bench.machine(2, "wide", 512)
+        forward = [node for node in report["nodes"] if node["forward_flops"]]
+        gemm = max(node["forward_flops"] / node["forward_seconds"] for node in forward)
+        shares.append(report["step"]["flops"] / report["ranks"] / gemm)
+    yield Figure("batch 512, share of the measured GEMM rate", statistics.median(shares), 0.75, spread(shares))
+
+
+def cnn(bench):
+    two = lambda: bench.train(2, "cnn", 64, 0.5)  # noqa: E731
+    yield bench.compare("2 ranks to DDP, batch 64", 2.5, two, lambda: bench.peer(2, "cnn", 64, 0.3))
+    yield bench.compare("2 ranks to 1", 1.9, two, lambda: bench.train(1, "cnn", 64, 0.3))
+
+
+def bncnn(bench):
+    local = lambda: bench.train(2, "bncnn", 64, 0.4)  # noqa: E731
+    yield bench.compare("2 ranks to DDP, batch 64, local", 2.5, local, lambda: bench.peer(2, "bncnn", 64, 0.2))
+    sync = lambda: bench.train(2, "bncnn", 64, 0.4, {"model.batch_norm": "sync"})  # noqa: E731
+    yield bench.compare("sync to local", 0.9, sync, local)
+
+
+def update(bench):
+    """Exchange and optimizer step, without anything else."""
+    found = {}
+    for _ in range(bench.pairs):
+        plain = None
+        for rate in bench.machine(2, "mlp", 64)["updates"]:
+            if rate["name"].startswith("MPI"):
+                plain = rate["seconds"]
+            else:
+                found.setdefault((rate["weights"], rate["name"]), []).append(plain / rate["seconds"])
+    for (weights, name), ratios in found.items():
+        if name == "central_storage":
+            yield Figure(f"{name}, {weights:,} weights, to MPI_Allreduce and a step", statistics.median(ratios), 4, spread(ratios))
+
+
+def ordered(bench):
+    for model, epochs in (("mlp", 6), ("cnn", 0.5)):
+        for factor, line in ((1, 0.95), (4, 0.85)):
+            flags = {"train.replicas": 2 * factor, "train.per_replica_batch": 64 // factor}
+            native = lambda: bench.train(2, model, 64, epochs, flags)  # noqa: B023, E731
+            tree = lambda: bench.train(2, model, 64, epochs, flags | {"distribute.reduction": "ordered"})  # noqa: B023, E731
+            yield bench.compare(f"{model}, ordered to native, {factor} replicas a rank", line, tree, native)
+
+
+def startup(bench):
+    """The whole process, from mpirun to its end, with one step and no evaluation in between."""
+    seconds = []
+    for _ in range(bench.pairs + 1):
+        started = time.monotonic()
+        bench.train(2, "mlp", 64, {"train.steps": 1})
+        seconds.append(time.monotonic() - started)
+    yield Figure("seconds from mpirun to the end of one step and a test", statistics.median(seconds[1:]), 1, spread(seconds[1:]), True)
+
+
+CASES = {"mlp": mlp, "wide": wide, "cnn": cnn, "bncnn": bncnn, "update": update, "ordered": ordered, "startup": startup}

@@ -1,0 +1,106 @@
+// trainer bench: how near training comes to what this machine can do.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "bench_report.h"
+#include "commands.h"
+#include "guards.h"
+#include "lockstep/base/file.h"
+#include "lockstep/comm/agree.h"
+#include "run.h"
+#include "startup.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Index kKib = 1024;
+constexpr Index kExchangeBytes[] = {16 * kKib, 256 * kKib, 4096 * kKib, 16384 * kKib, 65536 * kKib};
+constexpr Index kUpdateWeights[] = {1 << 20, 4 << 20, 16 << 20};
+constexpr double kStepSeconds = 2;
+constexpr Index kFirstSteps = 20;
+
+// A run of so many steps, without evaluation.
+TrainingResult train_steps(Communicator& comm, Experiment& experiment, Index steps) {
+  TrainOptions& train = experiment.config.train;
+  train.steps = steps;
+  train.epochs = 0;
+  train.samples = 0;
+  const RunPlan plan = experiment.plan(comm.size(), experiment.config.debug.ranks_per_node);
+  Run run(comm, experiment, plan);
+  run.initialise_weights();
+  run.load();
+  SilentObserver nobody;
+  return run.train(nobody);
+}
+
+// Of one sample: what training computes, as counted for the nodes.
+double flops_per_sample(const BenchReport& report) {
+  Index flops = 0;
+  for (const NodeRate& node : report.nodes) flops += node.forward_flops + node.backward_flops;
+  return static_cast<double>(flops) / static_cast<double>(report.rows);
+}
+
+StepRate measure_step(Communicator& comm, Experiment& experiment, double flops) {
+  const TrainingResult first = train_steps(comm, experiment, kFirstSteps);
+  double once = first.seconds / kFirstSteps;
+  comm.broadcast(as_buffer(std::span(&once, 1)), 0);
+  const Index steps = std::clamp<Index>(static_cast<Index>(kStepSeconds / once), kFirstSteps, 10'000);
+  const TrainingResult result = train_steps(comm, experiment, steps);
+  const Index samples = result.progress.samples;
+  return {.seconds = result.seconds / static_cast<double>(steps),
+          .samples_per_second = result.samples_per_second,
+          .flops = result.samples_per_second * flops,
+          .samples = static_cast<double>(samples) / static_cast<double>(steps),
+          .time = result.time};
+}
+
+// Each size with the strategies that can take a step alone, after the yardstick.
+std::vector<UpdateRate> measure_updates(Communicator& comm, const DistOptions& options) {
+  std::vector<UpdateRate> rates;
+  for (const Index weights : kUpdateWeights) {
+    rates.push_back(measure_plain_update(comm, weights));
+    for (const StrategyEntry& entry : strategy_catalog()) {
+      if (entry.has_servers || entry.weights_per_replica) continue;
+      DistOptions own = options;
+      own.strategy = entry.name;
+      rates.push_back(measure_update(comm, own, weights));
+    }
+  }
+  return rates;
+}
+
+}  // namespace
+
+int bench_command(Communicator& comm, const CommandLine& line) {
+  const LoadedConfig loaded = load_config_together(comm, line);
+  Experiment experiment;
+  agree(comm, [&] {
+    experiment = make_experiment(loaded);
+    experiment.validation.reset();
+    experiment.test.reset();
+  });
+  refuse_differences(comm, experiment.config, experiment.sources());
+  RunPlan plan;
+  agree(comm, [&] { plan = experiment.plan(comm.size(), experiment.config.debug.ranks_per_node); });
+
+  BenchReport report;
+  report.ranks = comm.size();
+  report.hosts = count_hosts(comm);
+  report.rows = plan.sampling.global_batch / plan.sampling.replicas / experiment.config.train.accumulate;
+  report.machine = measure_machine(comm);
+  report.nodes = measure_nodes(comm, *experiment.model, report.rows);
+  for (const Index bytes : kExchangeBytes) {
+    report.exchanges.push_back({.bytes = bytes, .seconds = measure_all_reduce(comm, bytes)});
+  }
+  report.updates = measure_updates(comm, experiment.config.distribute);
+  report.step = measure_step(comm, experiment, flops_per_sample(report));
+  agree(comm, [&] {
+    if (comm.rank() != 0) return;
+    fmt::print("{}", to_text(report));
+    if (!line.json.empty()) write_file_atomically(line.json, to_json(report));
+  });
+  return 0;
+}
+
+}  // namespace lockstep

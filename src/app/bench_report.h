@@ -1,0 +1,41 @@
+// What trainer bench found, for people and for machines.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lockstep/train/bench.h"
+#include "lockstep/train/metrics.h"
+
+namespace lockstep {
+
+struct ExchangeRate {
+  Index bytes = 0;
+  double seconds = 0;
+};
+
+/// A training step of the config, on average.
+struct StepRate {
+  double seconds = 0;
+  double samples_per_second = 0;  ///< of all ranks
+  double flops = 0;               ///< per second, of all ranks
+  double samples = 0;
+  TimeShares time;
+};
+
+struct BenchReport {
+  Index ranks = 1;
+  Index hosts = 1;
+  Index rows = 0;  ///< of a replica's batch
+  MachineLimits machine;
+  std::vector<NodeRate> nodes;
+  std::vector<ExchangeRate> exchanges;
+  std::vector<UpdateRate> updates;
+  StepRate step;
+};
+
+/// Tables, each figure beside its limit.
+std::string to_text(const BenchReport& report);
+std::string to_json(const BenchReport& report);
+
+}  // namespace lockstep

@@ -1,0 +1,38 @@
+// A figure of several runs.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "lockstep/base/timer.h"
+#include "lockstep/comm/communicator.h"
+
+namespace lockstep {
+
+/// *Collective.* The median over some runs of `work`, each the slowest rank's, in seconds. `work` runs once
+/// before, uncounted, and then until `budget` seconds are used on rank 0, at least three times and an odd
+/// number of times.
+inline double median_seconds(Communicator& comm, const std::function<void()>& work, double budget = 0.1) {
+  work();
+  comm.barrier();
+  const Stopwatch trial;
+  work();
+  double once = trial.seconds();
+  comm.broadcast(as_buffer(std::span(&once, 1)), 0);
+  const Index runs = std::clamp<Index>(static_cast<Index>(budget / std::max(once, 1e-7)), 3, 2001) | 1;
+  std::vector<double> seconds;
+  for (Index run = 0; run < runs; ++run) {
+    comm.barrier();
+    const Stopwatch watch;
+    work();
+    seconds.push_back(watch.seconds());
+  }
+  std::ranges::nth_element(seconds, seconds.begin() + runs / 2);
+  const double mine = seconds[static_cast<std::size_t>(runs / 2)];
+  std::vector<double> all(static_cast<std::size_t>(comm.size()));
+  comm.all_gather(as_buffer(std::span<const double>(&mine, 1)), as_buffer(std::span(all)));
+  return *std::ranges::max_element(all);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,81 @@
+#include "lockstep/base/catalog.h"
+#include "lockstep/dist/strategy.h"
+#include "lockstep/math/matrix.h"
+#include "lockstep/train/bench.h"
+#include "timing.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kLr = 1e-3;
+constexpr double kBudget = 0.3;
+
+std::unique_ptr<Optimizer> momentum() {
+  return find_entry(optimizer_catalog(), "optimizer", "sgd").make({.momentum = 0.9});
+}
+
+Layout one_tensor(Index weights) {
+  Layout layout;
+  append(layout, {.name = "0.weight", .shape = {{weights}}, .range = {}});
+  return layout;
+}
+
+}  // namespace
+
+// Gradients of zero stay what they are however often they are added and divided, and cost what others do.
+UpdateRate measure_update(Communicator& comm, const DistOptions& options, Index weights) {
+  const StrategyEntry& entry = find_entry(strategy_catalog(), "strategy", options.strategy);
+  const Layout layout = one_tensor(weights);
+  const Plan plan = make_plan(options, layout, {.world = comm.size(), .replicas = comm.size()});
+  const std::unique_ptr<Optimizer> optimizer = momentum();
+  const std::unique_ptr<Strategy> made = entry.make({.comm = comm,
+                                                     .options = options,
+                                                     .plan = plan,
+                                                     .layout = layout,
+                                                     .optimizer = *optimizer,
+                                                     .rules = {}});
+  auto& strategy = dynamic_cast<SynchronousStrategy&>(*made);
+  const std::span<Scalar> arena = strategy.gradient_arena(plan.gradient_size);
+  const PartialGrads partial{.nodes = {plan.hosted[static_cast<std::size_t>(comm.rank())]}, .sums = {arena}};
+  const std::vector<Index> samples(static_cast<std::size_t>(comm.size()), 1);
+  strategy.start();
+  Index step = 0;
+  const double seconds = median_seconds(
+      comm,
+      [&] {
+        strategy.begin_step(samples);
+        for (const Bucket& bucket : plan.buckets) strategy.bucket_ready(bucket, partial);
+        strategy.finish_exchange();
+        strategy.update({.step = ++step, .samples = comm.size(), .lr = kLr});
+      },
+      kBudget);
+  return {.name = entry.name, .weights = weights, .seconds = seconds};
+}
+
+UpdateRate measure_plain_update(Communicator& comm, Index weights) {
+  const Layout layout = one_tensor(weights);
+  const std::unique_ptr<Optimizer> optimizer = momentum();
+  AlignedBuffer<Scalar> values(layout.size);
+  AlignedBuffer<Scalar> gradient(layout.size);
+  AlignedBuffer<Scalar> velocity(layout.size);
+  const std::span<Scalar> slot = velocity.span();
+  Index step = 0;
+  const double seconds = median_seconds(
+      comm,
+      [&] {
+        comm.all_reduce_sum(as_buffer(gradient.span()));
+        as_array(gradient.span()) /= static_cast<Scalar>(comm.size());
+        optimizer->update(
+            {.weights = values.span(), .gradient = gradient.span(), .slots = std::span(&slot, 1)},
+            {.step = ++step, .lr = kLr});
+      },
+      kBudget);
+  return {.name = "MPI_Allreduce, then the step", .weights = weights, .seconds = seconds};
+}
+
+double measure_all_reduce(Communicator& comm, Index bytes) {
+  AlignedBuffer<Scalar> values(bytes / Index{sizeof(Scalar)});
+  return median_seconds(comm, [&] { comm.all_reduce_sum(as_buffer(values.span())); });
+}
+
+}  // namespace lockstep

@@ -1,0 +1,54 @@
+// trainer bench: every figure is there, for people and for machines.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "lockstep/base/file.h"
+#include "support/small_experiment.h"
+#include "support/trainer_process.h"
+
+namespace lockstep::test {
+namespace {
+
+TEST(Bench, MeasuresMachineModelExchangeAndStep) {
+  const SmallExperiment experiment;
+  const std::string file = experiment.fresh_run() + ".json";
+  const ProcessResult result =
+      run_trainer(2, fmt::format("bench --config {} --json {}", experiment.config(), file));
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  for (const std::string word : {"multiply-adds", "copy in memory", "layer 0", "MPI_Allreduce",
+                                 "central_storage", "training step", "waiting"}) {
+    EXPECT_NE(result.output.find(word), std::string::npos) << word << " in:\n" << result.output;
+  }
+  const auto json = nlohmann::json::parse(read_file(file));
+  EXPECT_EQ(json["ranks"], 2);
+  EXPECT_GT(json["machine"]["flops"], 1e9);
+  EXPECT_GT(json["machine"]["memory_bandwidth"], 1e8);
+  for (const auto& node : json["nodes"]) {
+    EXPECT_GT(node["forward_seconds"], 0) << node;
+    EXPECT_LT(node["forward_flops"].get<double>() / node["forward_seconds"].get<double>(),
+              1.1 * json["machine"]["flops"].get<double>())
+        << "faster than the limit: " << node;
+  }
+  EXPECT_EQ(json["exchanges"].size(), 5);
+  EXPECT_LT(json["exchanges"].front()["seconds"], json["exchanges"].back()["seconds"]);
+  const auto& step = json["step"];
+  double parts = 0;
+  for (const char* part : {"data", "forward", "backward", "optimizer", "exchange", "waiting"}) {
+    EXPECT_GE(step[part], 0) << part;
+    parts += step[part].get<double>();
+  }
+  EXPECT_NEAR(parts, 1, 1e-6);
+  EXPECT_NEAR(step["samples_per_second"].get<double>() * step["seconds"].get<double>(),
+              step["samples"].get<double>(), 1e-6 * step["samples"].get<double>() + 1e-9);
+}
+
+TEST(Bench, NeedsAConfig) {
+  const ProcessResult result = run_trainer(1, "bench");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.errors.find("--config is missing"), std::string::npos) << result.errors;
+}
+
+}  // namespace
+}  // namespace lockstep::test
