@@ -18,8 +18,7 @@ Usage
   mpirun -np N trainer --config FILE         train
   trainer plan --config FILE --np 1,2,4,8    show what a step, an epoch and the run mean on that many ranks
   mpirun -np N trainer eval --model RUN      evaluate the weights of a run
-  mpirun -np N trainer predict --model RUN --input DATA --output FILE.csv|FILE.npy
-                                             write what the model says of each row of DATA
+  mpirun -np N trainer predict --model RUN --input DATA --output FILE.csv|FILE.npy   predict each row of DATA
   mpirun -np N trainer bench --config FILE   measure the machine, the model's layers, the exchange and a step
   trainer export --model RUN --format npz --output FILE    write the model for other programs
   trainer reference                          print every option as Markdown (configs/REFERENCE.md)

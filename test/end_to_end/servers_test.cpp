@@ -130,7 +130,7 @@ TEST_F(Servers, AStoppedWorkerOrServerEndsTheJobWithItsName) {
       const std::string directory = experiment_.fresh_run();
       const std::string flags =
           "--train.steps 10000000 --eval.every_epochs 1000000 --run.log_every 5 --distribute.servers 2 "
-          "--distribute.timeout_seconds 1 --distribute.mode " +
+          "--distribute.timeout_seconds 2 --distribute.mode " +
           mode;
       const End end = end_of(4, rank, "STOP", directory, arguments(directory, flags));
       EXPECT_EQ(end.result.exit_code, 4);

@@ -74,11 +74,11 @@ TEST(CommandLine, NamesTheNearestOptionOrCommand) {
   EXPECT_EQ(error_of({"--colour_of_the_sky"}),
             "--colour_of_the_sky: unknown option; 'trainer --help-all' lists them");
   EXPECT_EQ(error_of({"pln"}),
-            "unknown command 'pln'; did you mean 'plan'? (known: plan, eval, predict, export, "
+            "unknown command 'pln'; did you mean 'plan'? (known: plan, bench, eval, predict, export, "
             "reference; none trains)");
   EXPECT_EQ(error_of({"--int", "a"}), "--int: unknown option; did you mean '--init'?");
   EXPECT_EQ(error_of({""}),
-            "unknown command '' (known: plan, eval, predict, export, reference; none trains)");
+            "unknown command '' (known: plan, bench, eval, predict, export, reference; none trains)");
   EXPECT_EQ(error_of({"a.toml"}), "unexpected 'a.toml'; did you mean --config a.toml?");
   EXPECT_EQ(error_of({"--train.lrr", "1", "plan"}),
             "--train.lrr: unknown option; did you mean '--train.lr'?");
