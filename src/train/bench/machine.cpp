@@ -16,28 +16,45 @@ typedef float Lanes __attribute__((vector_size(64)));
 constexpr int kSums = 12;
 
 // Keeps the compiler from knowing a value, and so from leaving out what made it.
-void blur(Lanes& value) {
+template <class T>
+void blur(T& value) {
   asm volatile("" : "+m"(value));
 }
 
+// Named one by one: so they stay in registers.
+struct Sums {
+  Lanes a, b, c, d, e, f, g, h, i, j, k, l;
+};
+static_assert(sizeof(Sums) == kSums * sizeof(Lanes));
+
+Sums multiply_and_add(Sums s, Lanes factor, Lanes term, Index rounds) {
+  for (Index round = 0; round < rounds; ++round) {
+    s.a = s.a * factor + term;
+    s.b = s.b * factor + term;
+    s.c = s.c * factor + term;
+    s.d = s.d * factor + term;
+    s.e = s.e * factor + term;
+    s.f = s.f * factor + term;
+    s.g = s.g * factor + term;
+    s.h = s.h * factor + term;
+    s.i = s.i * factor + term;
+    s.j = s.j * factor + term;
+    s.k = s.k * factor + term;
+    s.l = s.l * factor + term;
+  }
+  return s;
+}
+
 double seconds_of_multiply_adds(Communicator& comm, Index rounds) {
-  Lanes sums[kSums] = {};
+  Sums sums{};
   Lanes factor = Lanes{} + 0.5F;
   Lanes term = Lanes{} + 1.0F;
   blur(factor);
   blur(term);
-  const double seconds = median_seconds(comm, [&] {
-    Lanes local[kSums];
-    std::copy_n(sums, kSums, local);
-    for (Index round = 0; round < rounds; ++round) {
-      for (Lanes& sum : local) sum = sum * factor + term;
-    }
-    for (int i = 0; i < kSums; ++i) {
-      sums[i] = local[i];
-      blur(sums[i]);
-    }
+  return median_seconds(comm, [&] {
+    sums = multiply_and_add(sums, factor, term, rounds);
+    blur(sums);
   });
-  return seconds;
 }
 
 double copy_bandwidth(Communicator& comm, Index bytes) {
