@@ -38,6 +38,12 @@ def with_seeds(trainer, effort, workers, flags):
 # ---------------------------------------------------------------------------------------------------------------
 
 
+def by_role(plan, what):
+    """What the plan says of workers and, if there are any, of servers."""
+    server = plan.get(f"{what} server")
+    return plan[f"{what} rank"] + (f"; server {server}" if server else "")
+
+
 @dataclasses.dataclass
 class Row:
     label: str
@@ -46,9 +52,16 @@ class Row:
     workers: int = WORKERS
     modes: tuple = ("shard", "full")
 
+    def all_flags(self, effort, mode):
+        return base(replicas=self.workers) | self.flags | {"data.mode": mode, "train.lr": self.lr, "train.samples": effort.samples}
+
     def results(self, trainer, effort, mode):
-        flags = base(replicas=self.workers) | self.flags | {"data.mode": mode, "train.lr": self.lr}
-        return with_seeds(trainer, effort, self.workers, flags | {"train.samples": effort.samples})
+        return with_seeds(trainer, effort, self.workers, self.all_flags(effort, mode))
+
+    def sent(self, trainer, effort, mode):
+        """What the plan says for ranks that share no memory."""
+        flags = self.all_flags(effort, mode) | {"debug.ranks_per_node": 1}
+        return by_role(trainer.plan(self.workers + runs.servers_in(flags), flags, runs.CONFIG), "sent per step and")
 
 
 ONE, ONE_FAST = "one worker alone", "one worker alone, high rate"
@@ -72,32 +85,26 @@ STRATEGY_ROWS = [
 ]
 
 
-def by_role(plan, what):
-    """What the plan says of workers and, if there are any, of servers."""
-    server = plan.get(f"{what} server")
-    return plan[f"{what} rank"] + (f"; server {server}" if server else "")
-
-
-def strategy_cells(row, mode, results):
+def strategy_cells(row, mode, results, sent):
     plan = results[0].plan
     cells = [row.label, mode, f"{row.lr:g}"]
     ended = [result for result in results if not result.diverged]
     if not ended:
-        return [*cells, "", "", "diverged", "", "", by_role(plan, "sent per step and"), by_role(plan, "memory per")]
+        return [*cells, "", "", "diverged", "", "", sent, by_role(plan, "memory per")]
     stale = [result.staleness for result in ended if result.staleness]
     staleness = f"{text.mean([s[0] for s in stale]):.2f}; {text.mean([s[1] for s in stale]):.3g}" if stale else "0"
     return [*cells, text.whole(text.mean_of(ended, lambda r: r.steps)), text.whole(text.mean_of(ended, lambda r: r.samples)),
             text.accuracy(results), text.rounded(text.mean_of(ended, lambda r: r.rate)), staleness,
-            by_role(plan, "sent per step and"), by_role(plan, "memory per")]  # fmt: skip
+            sent, by_role(plan, "memory per")]  # fmt: skip
 
 
 def strategies(trainer, effort):
     found = {(row.label, mode): row.results(trainer, effort, mode) for mode in ("shard", "full") for row in STRATEGY_ROWS
              if mode in row.modes}  # fmt: skip
-    rows = [strategy_cells(row, mode, found[row.label, mode]) for mode in ("shard", "full") for row in STRATEGY_ROWS
+    rows = [strategy_cells(row, mode, found[row.label, mode], row.sent(trainer, effort, mode)) for mode in ("shard", "full") for row in STRATEGY_ROWS
             if mode in row.modes]  # fmt: skip
     heads = ["strategy", "data.mode", "lr", "updates", "samples used", "test accuracy, %", "samples/s",
-             "staleness: mean; 95 %", "sent per step and rank (plan)", "memory per rank (plan)"]  # fmt: skip
+             "staleness: mean; 95 %", "sent per step and rank, one rank a node (plan)", "memory per rank (plan)"]  # fmt: skip
     alone, stale, sync = (text.mean_accuracy(found[label, "shard"]) for label in (ONE, "parameter_server, async", "allreduce"))
     fast, stale_fast = (text.mean_accuracy(found[label, "shard"])
                         for label in (ONE_FAST, "parameter_server, async, high rate"))  # fmt: skip

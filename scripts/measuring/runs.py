@@ -83,7 +83,7 @@ class Trainer:
 
     def train(self, workers, flags):
         """One run on `workers` ranks, and as many more as it has servers."""
-        servers = flags.get("distribute.servers", 1) if flags.get("distribute.strategy") == "parameter_server" else 0
+        servers = servers_in(flags)
         run = self.directory / "run"
         shutil.rmtree(run, ignore_errors=True)
         command = [*self.launch, str(workers + servers), str(TRAINER), "--config", str(CONFIG), *as_arguments(flags)]
@@ -109,6 +109,10 @@ class Trainer:
         if done.returncode != 0:
             raise SystemExit(f"error: {' '.join(command)}\n{done.stdout}{done.stderr}")
         return read_plan(done.stdout)
+
+
+def servers_in(flags):
+    return flags.get("distribute.servers", 1) if flags.get("distribute.strategy") == "parameter_server" else 0
 
 
 def as_arguments(flags):
