@@ -31,6 +31,7 @@ ExchangeCosts::ExchangeCosts(const Plan& plan, const DistOptions& options, Deliv
       to_all_(delivery == Delivery::kToAll),
       error_feedback_(options.error_feedback),
       lossy_(make_wire(options) != nullptr),
+      by_mpi_(!lossy_ && to_all_ && reduction_ == Reduction::kNative),
       message_(message_bytes(plan, options)),
       all_partial_sums_(0) {
   for (Index rank = 0; rank < plan.world; ++rank) all_partial_sums_ += partial_sums(rank);
@@ -51,25 +52,28 @@ Index ExchangeCosts::partial_sums(Index rank) const {
   return static_cast<Index>(complete_nodes(plan_.replicas, hosted).size());
 }
 
+// About the slices of a rank, from one other.
+Index ExchangeCosts::own_message(Index rank) const {
+  const auto arena = static_cast<double>(plan_.gradient_size * kScalarBytes);
+  const double share = static_cast<double>(owned(rank)) / arena;
+  return static_cast<Index>(share * static_cast<double>(message_));
+}
+
 Index ExchangeCosts::held(Index rank) const {
+  if (plan_.world == 1 || by_mpi_) return 0;
   const Index arena = plan_.gradient_size * kScalarBytes;
   const Index mine = partial_sums(rank);
-  if (plan_.world == 1 || (!lossy_ && to_all_ && reduction_ == Reduction::kNative)) return 0;
   if (!lossy_) return arena + (all_partial_sums_ - mine) * owned(rank);
   // The sum; a message to each owner; those of the other ranks about the own slice; what was lost.
-  const double share = static_cast<double>(owned(rank)) / static_cast<double>(arena);
-  const auto own_message = static_cast<Index>(share * static_cast<double>(message_));
   const Index lost = error_feedback_ ? mine * arena + (to_all_ ? owned(rank) : 0) : 0;
-  return arena + message_ + (all_partial_sums_ - mine) * own_message + lost;
+  return arena + message_ + (all_partial_sums_ - mine) * own_message(rank) + lost;
 }
 
 Index ExchangeCosts::sent(Index rank) const {
   if (plan_.world == 1) return 0;
-  const Index arena = plan_.gradient_size * kScalarBytes;
-  if (!lossy_ && to_all_ && reduction_ == Reduction::kNative) return 2 * (arena - arena / plan_.world);
-  const double share = static_cast<double>(owned(rank)) / static_cast<double>(arena);
-  const auto own_message = static_cast<Index>(share * static_cast<double>(message_));
-  return partial_sums(rank) * (message_ - own_message) + (to_all_ ? own_message * (plan_.world - 1) : 0);
+  if (by_mpi_) return 2 * (message_ - message_ / plan_.world);
+  const Index own = own_message(rank);
+  return partial_sums(rank) * (message_ - own) + (to_all_ ? own * (plan_.world - 1) : 0);
 }
 
 }  // namespace lockstep

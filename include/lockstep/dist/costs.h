@@ -50,6 +50,7 @@ class ExchangeCosts {
 
  private:
   Index owned(Index rank) const;
+  Index own_message(Index rank) const;
   Index partial_sums(Index rank) const;
 
   const Plan& plan_;
@@ -57,6 +58,7 @@ class ExchangeCosts {
   bool to_all_;
   bool error_feedback_;
   bool lossy_;
+  bool by_mpi_;             // a collective, which holds nothing and has no owners
   Index message_;           // bytes of all gradients in one
   Index all_partial_sums_;  // of all ranks
 };

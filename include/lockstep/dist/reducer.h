@@ -48,6 +48,10 @@ enum class Delivery { kToOwners, kToAll };
 std::unique_ptr<Reducer> make_reducer(Communicator& comm, const Plan& plan, const DistOptions& options,
                                       Delivery delivery);
 
+/// The same without a wire. `overlaps`: see make_native_reducer().
+std::unique_ptr<Reducer> make_exact_reducer(Communicator& comm, const Plan& plan, Reduction reduction,
+                                            Delivery delivery, bool overlaps);
+
 /// Plain MPI, to all: the sum's order is the library's choice. `overlaps`: a bucket travels while something
 /// else goes on; else bucket_ready() waits for it.
 std::unique_ptr<Reducer> make_native_reducer(Communicator& comm, bool overlaps);

@@ -12,10 +12,8 @@ AlgorithmEntry mpi_entry() {
           .refusal = [](const Nodes&) { return std::string(); },
           .make =
               [](const AlgorithmContext& context) {
-                if (context.reduction == Reduction::kNative) {
-                  return make_native_reducer(context.comm, context.overlaps);
-                }
-                return make_owner_reducer(context.comm, context.plan, Reduction::kOrdered, Delivery::kToAll);
+                return make_exact_reducer(context.comm, context.plan, context.reduction, Delivery::kToAll,
+                                          context.overlaps);
               },
           .costs =
               [](const CostQuestion& question, Index rank) {
