@@ -7,6 +7,7 @@
 #include "lockstep/base/aligned_buffer.h"
 
 namespace lockstep {
+
 Link::Link(Communicator& comm, const Service& service, const DistOptions& options)
     : comm_(comm),
       service_(service),
@@ -71,10 +72,10 @@ void Link::wait_for_any(const std::vector<std::unique_ptr<Request>>& answers) co
   const auto answered = [&] {
     return std::ranges::any_of(answers, [](const auto& answer) { return answer->test(); });
   };
-  const int first = service_.server_rank(0);
-  held_.wait(answered, service_.servers == 1
-                           ? fmt::format("rank {}", first)
-                           : fmt::format("ranks {} to {}", first, first + service_.servers - 1));
+  held_.wait(answered, [first = service_.server_rank(0), servers = service_.servers] {
+    return servers == 1 ? fmt::format("rank {}", first)
+                        : fmt::format("ranks {} to {}", first, first + servers - 1);
+  });
 }
 
 void Link::push(const Contribution& contribution, std::span<const Scalar> gradient) {

@@ -16,17 +16,17 @@ void Patience::give_up(const std::string& whom, double waited) {
                   whom, waited));
 }
 
-void Patience::wait(const std::function<bool()>& ready, const std::string& whom) const {
+void Patience::wait(const std::function<bool()>& ready, const std::function<std::string()>& whom) const {
   const Stopwatch waiting;
   while (!ready()) {
     const double waited = waiting.seconds();
-    if (waited > seconds_) give_up(whom, waited);
+    if (waited > seconds_) give_up(whom(), waited);
     nap_after(waited);
   }
 }
 
 void Patience::wait(Request& request, int rank) const {
-  wait([&] { return request.test(); }, fmt::format("rank {}", rank));
+  wait([&] { return request.test(); }, [rank] { return fmt::format("rank {}", rank); });
 }
 
 void nap_after(double waited) {

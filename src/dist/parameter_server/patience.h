@@ -26,12 +26,11 @@ class Patience {
  public:
   explicit Patience(double seconds) : seconds_(seconds) {}
 
-  /// *Blocking.* Until `ready` gives true. Errors: CommError with `whom` after too long.
-  void wait(const std::function<bool()>& ready, const std::string& whom) const;
+  /// *Blocking.* Until `ready` gives true. Errors: CommError with `whom()` after too long.
+  void wait(const std::function<bool()>& ready, const std::function<std::string()>& whom) const;
   /// *Blocking.* The same for a request to or from one rank.
   void wait(Request& request, int rank) const;
 
-  double seconds() const { return seconds_; }
   /// Errors: always CommError.
   [[noreturn]] static void give_up(const std::string& whom, double waited);
 

@@ -59,7 +59,7 @@ Server::Server(Communicator& comm, Communicator& servers, const StrategyContext&
               [this, &servers](std::span<double> sums) {
                 if (!collects()) return;
                 const auto sum = servers.start_all_reduce_sum(as_buffer(sums));
-                patience_.wait([&] { return sum->test(); }, "another server");
+                patience_.wait([&] { return sum->test(); }, [] { return std::string("another server"); });
               }),
       wire_(make_wire(context.options)),
       asking_(static_cast<std::size_t>(service.workers), false),

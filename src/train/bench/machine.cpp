@@ -1,5 +1,5 @@
+#include <array>
 #include <cstring>
-#include <numeric>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/train/bench.h"
@@ -21,29 +21,7 @@ void blur(T& value) {
   asm volatile("" : "+m"(value));
 }
 
-// Named one by one: so they stay in registers.
-struct Sums {
-  Lanes a, b, c, d, e, f, g, h, i, j, k, l;
-};
-static_assert(sizeof(Sums) == kSums * sizeof(Lanes));
-
-Sums multiply_and_add(Sums s, Lanes factor, Lanes term, Index rounds) {
-  for (Index round = 0; round < rounds; ++round) {
-    s.a = s.a * factor + term;
-    s.b = s.b * factor + term;
-    s.c = s.c * factor + term;
-    s.d = s.d * factor + term;
-    s.e = s.e * factor + term;
-    s.f = s.f * factor + term;
-    s.g = s.g * factor + term;
-    s.h = s.h * factor + term;
-    s.i = s.i * factor + term;
-    s.j = s.j * factor + term;
-    s.k = s.k * factor + term;
-    s.l = s.l * factor + term;
-  }
-  return s;
-}
+using Sums = std::array<Lanes, kSums>;
 
 double seconds_of_multiply_adds(Communicator& comm, Index rounds) {
   Sums sums{};
@@ -52,7 +30,11 @@ double seconds_of_multiply_adds(Communicator& comm, Index rounds) {
   blur(factor);
   blur(term);
   return median_seconds(comm, [&] {
-    sums = multiply_and_add(sums, factor, term, rounds);
+    Sums local = sums;  // which stay in registers
+    for (Index round = 0; round < rounds; ++round) {
+      for (Lanes& sum : local) sum = sum * factor + term;
+    }
+    sums = local;
     blur(sums);
   });
 }
