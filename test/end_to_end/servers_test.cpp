@@ -130,7 +130,7 @@ TEST_F(Servers, AStoppedWorkerOrServerEndsTheJobWithItsName) {
       const std::string directory = experiment_.fresh_run();
       const std::string flags =
           "--train.steps 10000000 --eval.every_epochs 1000000 --run.log_every 5 --distribute.servers 2 "
-          "--distribute.timeout_seconds 2 --distribute.mode " +
+          "--distribute.timeout_seconds 3 --distribute.mode " +
           mode;
       const End end = end_of(4, rank, "STOP", directory, arguments(directory, flags));
       EXPECT_EQ(end.result.exit_code, 4);
@@ -139,6 +139,19 @@ TEST_F(Servers, AStoppedWorkerOrServerEndsTheJobWithItsName) {
           << end.result.errors << end.result.output;
     }
   }
+}
+
+// Whoever waits for the server is not to name it while it waits for the worker's gradient.
+TEST_F(Servers, AWorkerStoppedWhileItsGradientTravelsIsNamed) {
+  const std::string directory = experiment_.fresh_run();
+  const std::string flags =
+      "--train.steps 10000000 --eval.every_epochs 1000000 --run.log_every 1 --distribute.mode async "
+      "--distribute.timeout_seconds 3 --train.lr 1e-6 --model.layers 'dense(1500) relu dense(1500) relu "
+      "dense(4)'";
+  const End end = end_of(3, 1, "STOP", directory, arguments(directory, flags));
+  EXPECT_EQ(end.result.exit_code, 4);
+  EXPECT_NE(end.result.errors.find("no sign of life from rank 1 "), std::string::npos) << end.result.errors;
+  EXPECT_EQ(end.result.errors.find("no sign of life from rank 2 "), std::string::npos) << end.result.errors;
 }
 
 }  // namespace

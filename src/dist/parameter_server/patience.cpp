@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -17,9 +18,11 @@ void Patience::give_up(const std::string& whom, double waited) {
 }
 
 void Patience::wait(const std::function<bool()>& ready, const std::function<std::string()>& whom) const {
-  const Stopwatch waiting;
+  constexpr double kLongestLook = 0.1;  // a longer one was not spent looking
+  Stopwatch look;
+  double waited = 0;
   while (!ready()) {
-    const double waited = waiting.seconds();
+    waited += std::min(look.lap(), kLongestLook);
     if (waited > seconds_) give_up(whom(), waited);
     nap_after(waited);
   }

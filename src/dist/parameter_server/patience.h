@@ -1,10 +1,11 @@
 // Waiting for another rank, but not for ever.
 //
 // Whoever is dead or stopped keeps others waiting, who keep others waiting in turn; the first whose patience
-// ends is to be one who waits for the culprit itself. So, in multiples of the time limit: a worker waits for
-// a server that owes it nothing but an answer half of it; the first server waits for each worker once; a
-// worker whom a server may keep waiting for other workers twice; and the other servers, who know least, three
-// times.
+// ends is to be one who waits for the culprit itself. So, in multiples of the time limit: a server waits for
+// a message that is announced, or taken, a quarter of it; a worker waits for a server that owes it nothing
+// but an answer half of it; the first server waits for each worker once; a worker whom a server may keep
+// waiting for other workers twice; and the other servers, who know least, three times. Who was stopped itself
+// blames nobody when it wakes.
 #pragma once
 
 #include <functional>
@@ -16,6 +17,7 @@
 namespace lockstep {
 
 struct Patiences {
+  static constexpr double kTransfer = 0.25;
   static constexpr double kAnswer = 0.5;
   static constexpr double kFirstServer = 1;
   static constexpr double kHeld = 2;

@@ -49,7 +49,8 @@ Server::Server(Communicator& comm, Communicator& servers, const StrategyContext&
       service_(service),
       number_(number_of(comm, service)),
       link_mbit_(context.server_mbit),
-      patience_(context.options.timeout_seconds),
+      transfer_(Patiences::kTransfer * context.options.timeout_seconds),
+      meeting_(context.options.timeout_seconds),
       arrivals_(comm, arrival_options(context, service, number_)),
       leave_(context.options, service.workers),
       ledger_(ledger),
@@ -59,7 +60,7 @@ Server::Server(Communicator& comm, Communicator& servers, const StrategyContext&
               [this, &servers](std::span<double> sums) {
                 if (!collects()) return;
                 const auto sum = servers.start_all_reduce_sum(as_buffer(sums));
-                patience_.wait([&] { return sum->test(); }, [] { return std::string("another server"); });
+                meeting_.wait([&] { return sum->test(); }, [] { return std::string("another server"); });
               }),
       wire_(make_wire(context.options)),
       asking_(static_cast<std::size_t>(service.workers), false),
@@ -260,12 +261,12 @@ void Server::send_note(std::size_t server, const Note& note) {
 
 void Server::send(int channel, int rank, ConstBuffer buffer) {
   const Send send{rank, buffer};
-  patience_.wait(*comm_.start_exchange(channel, std::span(&send, 1), {}), rank);
+  transfer_.wait(*comm_.start_exchange(channel, std::span(&send, 1), {}), rank);
 }
 
 void Server::receive(int channel, std::size_t peer, Buffer buffer) {
   const Receive receive{arrivals_.rank(peer), buffer};
-  patience_.wait(*comm_.start_exchange(channel, {}, std::span(&receive, 1)), receive.peer);
+  transfer_.wait(*comm_.start_exchange(channel, {}, std::span(&receive, 1)), receive.peer);
 }
 
 // A link of that speed, busy with one message.

@@ -58,7 +58,8 @@ class Server {
   const Service& service_;
   std::size_t number_;
   double link_mbit_;
-  Patience patience_;
+  Patience transfer_;  // with a message that is under way
+  Patience meeting_;   // with the other servers
   Arrivals arrivals_;
   LeaveRule leave_;
   Ledger& ledger_;
