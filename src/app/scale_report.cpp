@@ -66,14 +66,15 @@ std::string overtaken_text(const ForecastRow& row) {
 }
 
 std::string forecast_cells(const Forecast& forecast) {
-  return fmt::format(
-      "{:>10} {:>10} {:>10} {:>10} {:>13} {:>10.0f} %", duration(forecast.compute + forecast.waiting),
-      duration(forecast.exchange), duration(forecast.exposed), duration(forecast.seconds()),
-      with_commas(static_cast<Index>(forecast.samples_per_second())), 100 * forecast.efficiency());
+  return fmt::format("{:>10} {:>10} {:>10} {:>10} {:>10} {:>13} {:>8.0f} %", duration(forecast.compute),
+                     duration(forecast.waiting), duration(forecast.exchange), duration(forecast.exposed),
+                     duration(forecast.seconds()),
+                     with_commas(static_cast<Index>(forecast.samples_per_second())),
+                     100 * forecast.efficiency());
 }
 
 constexpr const char* kForecastHeads =
-    "   compute   exchange    exposed       step     samples/s   efficiency";
+    "   compute    waiting   exchange    exposed       step     samples/s efficiency";
 
 std::string ways_text(const ScaleSection& section) {
   if (section.ways.empty()) return fmt::format("  not so far: {}\n", section.refused.front());
