@@ -100,6 +100,14 @@ TEST(ExchangeTime, HasItsClosedForms) {
   EXPECT_EQ(library_time(flat(1), kBytes).total(), 0);
 }
 
+TEST(ExchangeTime, RanksOfANodeShareItsLink) {
+  const Cluster cluster = two_levels(2, 4);
+  const double leaving = 4 * kBytes * 4 / 7;  // of each rank's bytes four sevenths, to the other node
+  EXPECT_NEAR(pairwise_time(cluster, kBytes, 1).link, 4 * kAlpha + leaving / kBandwidth, kNear);
+  EXPECT_NEAR(ring_time(cluster, kBytes).total(), 14 * (kAlpha + kBytes / 8 / kBandwidth), kNear)
+      << "one rank of a node at a time";
+}
+
 TEST(ExchangeTime, FoldsRanksThatAreNoPowerOfTwo) {
   const double eight = rabenseifner_time(flat(8), kBytes).total();
   EXPECT_NEAR(rabenseifner_time(flat(11), kBytes).total(), eight + 3 * kAlpha + 2 * kBytes / kBandwidth,
