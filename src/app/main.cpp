@@ -37,7 +37,7 @@ std::optional<int> run_alone(const CommandLine& line) {
     case Command::kReference:
       return reference_command();
     case Command::kPlan:
-      return plan_command(line);
+      return line.planned.nodes > 0 ? scale_command(line) : plan_command(line);
     case Command::kExport:
       return export_command(line);
     case Command::kTrain:

@@ -154,6 +154,23 @@ std::vector<RankCosts> costs(const CostQuestion& question) {
   });
 }
 
+// Measured is a sum that is also handed out: here a rank reads as much, and writes its own slice only.
+StepExchange exchange_time(const TimeQuestion& question) {
+  const Cluster& cluster = question.cluster;
+  const Plan& plan = question.costs.plan;
+  const double bytes = static_cast<double>(plan.gradient_size * Index{sizeof(Scalar)});
+  const auto sums = static_cast<double>(most_partial_sums(plan, question.costs.options.reduction));
+  const double share = 1 / static_cast<double>(cluster.ranks_per_node);
+  if (plan.world == 1) return {};
+  StepExchange exchange{.after = agreement_time(cluster), .stepped = share};
+  if (cluster.ranks_per_node > 1) {
+    const ExchangeSeconds meeting = shared_time(cluster, 0, 1);
+    exchange.after = exchange.after + shared_time(cluster, bytes, sums + share - 1) + meeting;
+  }
+  if (cluster.nodes > 1) exchange.after = exchange.after + time_between_nodes(question, bytes);
+  return exchange;
+}
+
 }  // namespace
 
 StrategyEntry central_storage_entry() {
@@ -165,6 +182,7 @@ StrategyEntry central_storage_entry() {
           .choose = "several ranks per node: less memory, and no message inside a node",
           .promises = {.same_bits = true, .identical_replicas = true, .one_copy_per_node = true},
           .costs = costs,
+          .time = exchange_time,
           .make = [](const StrategyContext& context) { return std::make_unique<CentralStorage>(context); }};
 }
 

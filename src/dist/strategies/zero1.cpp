@@ -15,6 +15,7 @@ StrategyEntry zero1_entry() {
               "every rank",
           .promises = {.same_bits = true, .identical_replicas = true, .divides_optimizer_state = true},
           .costs = owner_step_costs,
+          .time = owner_step_time,
           .make = make_owner_step};
 }
 
