@@ -1,16 +1,10 @@
 #include "lockstep/train/bucket_sender.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "lockstep/base/timer.h"
 
 namespace lockstep {
-namespace {
-
-constexpr Index kNothingDone = std::numeric_limits<Index>::max();
-
-}  // namespace
 
 BucketSender::BucketSender(Communicator& comm, const Plan& plan, Strategy& strategy,
                            LocalGradients& gradients)
@@ -18,17 +12,17 @@ BucketSender::BucketSender(Communicator& comm, const Plan& plan, Strategy& strat
       plan_(plan),
       strategy_(strategy),
       gradients_(gradients),
-      at_node_(static_cast<std::size_t>(plan.threads)) {}
+      final_from_(static_cast<std::size_t>(plan.threads)) {}
 
 void BucketSender::begin_step(bool measure_waiting) {
   sent_ = 0;
   measure_waiting_ = measure_waiting && comm_.size() > 1;
   time_ = {};
-  for (std::atomic<Index>& node : at_node_) node = kNothingDone;
+  for (std::atomic<Index>& place : final_from_) place = plan_.gradient_size;
 }
 
-void BucketSender::node_done(Index thread, Index node, Index first) {
-  at_node_[static_cast<std::size_t>(thread)].store(node, std::memory_order_release);
+void BucketSender::final_from(Index thread, Index place, Index first) {
+  final_from_[static_cast<std::size_t>(thread)].store(place, std::memory_order_release);
   if (thread == 0) send_ready(first);
 }
 
@@ -48,15 +42,15 @@ void BucketSender::meet(const std::function<void()>& together) {
   time_.exchange += meeting.seconds();
 }
 
-// Thread 0 alone talks to other ranks. Buckets leave in the order of the plan, each once every thread is past
+// Thread 0 alone talks to other ranks. Buckets leave in the order of the plan, each once every thread has
 // it.
 void BucketSender::send_ready(Index first) {
-  Index slowest = kPastAll;
-  for (const std::atomic<Index>& node : at_node_) {
-    slowest = std::max(slowest, node.load(std::memory_order_acquire));
+  Index complete = first;
+  for (const std::atomic<Index>& place : final_from_) {
+    complete = std::max(complete, place.load(std::memory_order_acquire));
   }
   const std::vector<Bucket>& buckets = plan_.buckets;
-  while (sent_ < buckets.size() && std::max(slowest, first) <= buckets[sent_].layer) {
+  while (sent_ < buckets.size() && complete <= buckets[sent_].range.begin) {
     if (sent_ + 1 == buckets.size()) wait_for_all();
     const Bucket& bucket = buckets[sent_++];
     const PartialGrads& partial = gradients_.combine(bucket.range);

@@ -22,21 +22,18 @@ struct ExchangeTime {
 
 class BucketSender {
  public:
-  /// A thread without (further) samples is past all nodes.
-  static constexpr Index kPastAll = -1;
-
   BucketSender(Communicator& comm, const Plan& plan, Strategy& strategy, LocalGradients& gradients);
 
   /// Main thread. With `measure_waiting` the ranks wait for each other before the last bucket leaves and
   /// before each meeting, and the time until all are there is the wait.
   void begin_step(bool measure_waiting);
-  /// Any thread: it has the gradients of this node and of those behind it. Buckets whose gradients come
-  /// before the node `first` wait: all ranks are to send them after something else that they do together.
-  void node_done(Index thread, Index node, Index first = 0);
+  /// Any thread: its gradients are final from this place of the arena on. Buckets that begin before the place
+  /// `first` wait: all ranks are to send them after something else that they do together.
+  void final_from(Index thread, Index place, Index first = 0);
   /// Main thread, all threads at rest: does something that all ranks do together in the middle of a step, and
   /// counts its time as exchange, and the time until all have arrived as waiting where that is measured.
   void meet(const std::function<void()>& together);
-  /// Main thread, all threads at rest: sends what is complete from the node `first` on.
+  /// Main thread, all threads at rest: sends what is complete from the place `first` on.
   void send_ready(Index first);
 
   const ExchangeTime& time() const { return time_; }
@@ -48,7 +45,7 @@ class BucketSender {
   const Plan& plan_;
   Strategy& strategy_;
   LocalGradients& gradients_;
-  std::vector<std::atomic<Index>> at_node_;  // by thread
+  std::vector<std::atomic<Index>> final_from_;  // by thread: a place of the arena
   std::size_t sent_ = 0;
   bool measure_waiting_ = false;
   ExchangeTime time_;

@@ -96,6 +96,7 @@ class GradientStep {
   void walk_forward();
   void walk_back(bool last_part);
   void start_targets();
+  Index place_of(Index node) const;
   void meet(std::size_t meeting, bool forward);
 
   BadNumber check_again(const Replica& replica);
