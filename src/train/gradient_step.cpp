@@ -13,7 +13,7 @@ GradientStep::GradientStep(const GradientStepContext& context)
       meetings_(context.model.meetings(context.plan.replicas)),
       gradients_(context.sums, context.plan, context.comm.rank(), together(),
                  [this] { return context_.strategy.gradient_arena(context_.plan.gradient_size); }),
-      sender_(context.comm, context.plan, context.strategy, gradients_),
+      sender_(context.comm, context.plan, context.strategy, gradients_, context.progress),
       tallies_(static_cast<std::size_t>(hosted_.size())) {
   const Index replicas = context.plan.replicas;
   for (Index i = 0; i < nodes_; ++i) {
@@ -37,15 +37,15 @@ GradientStep::GradientStep(const GradientStepContext& context)
   for (Index i = hosted_.begin; i < hosted_.end; ++i) replicas_.push_back({.number = i});
 }
 
-void GradientStep::run(const StepBatch& batch, bool measure_waiting) {
+void GradientStep::run(const StepBatch& batch, Measured measured) {
   gradients_.begin_step();
   context_.states.begin_step();
-  sender_.begin_step(measure_waiting);
+  sender_.begin_step(measured);
   std::ranges::fill(tallies_, Tally{});
   forward_seconds_ = 0;
   begin(batch);
   walk(true);
-  sender_.send_ready(0);
+  sender_.end_step();
 }
 
 void GradientStep::measure(const StepBatch& batch, std::span<const Scalar> weights) {
