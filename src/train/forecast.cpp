@@ -104,18 +104,30 @@ StepSeconds scaled_step(const ForecastRequest& request, const Scene& scene, doub
           .waiting = measured.step.waiting * factor};
 }
 
+// Operations, forward, of what is behind in backward once the gradients from `place` of the arena on are
+// final.
+double flops_behind(const Model& model, Index place) {
+  double flops = 0;
+  for (auto node = model.nodes().rbegin(); node != model.nodes().rend(); ++node) {
+    const auto whole = static_cast<double>(node->layer->flops());
+    const Range params = node->params;
+    if (!params.empty() && params.begin < place) {
+      const Index left = std::max<Index>(params.end - place, 0);
+      return flops + whole * static_cast<double>(left) / static_cast<double>(params.size());
+    }
+    flops += whole;
+  }
+  return flops;
+}
+
 // Of backward, by operations: how much is done when each bucket leaves. Buckets of several replicas leave
 // during the last one's.
 std::vector<double> parts_of_backward(const Model& model, const Plan& plan, double seconds) {
-  std::vector<double> until(model.nodes().size() + 1, 0);  // from the node on
-  for (std::size_t i = model.nodes().size(); i-- > 0;) {
-    until[i] = until[i + 1] + static_cast<double>(model.nodes()[i].layer->flops());
-  }
-  const double all = std::max(until.front(), 1.0);
+  const double all = std::max(flops_behind(model, 0), 1.0);
   std::vector<double> parts;
   double before = 0;
   for (const Bucket& bucket : plan.buckets) {
-    const double done = until[static_cast<std::size_t>(bucket.layer)] / all;
+    const double done = flops_behind(model, bucket.range.begin) / all;
     parts.push_back(seconds * (done - before));
     before = done;
   }

@@ -65,6 +65,7 @@ StrategyEntry allreduce_entry() {
           "the default: any model that fits into the memory of a rank together with its optimizer state",
       .promises = {.same_bits = true, .identical_replicas = true},
       .sums_to_all = true,
+      .options = {"distribute.progress_thread"},
       .costs = costs,
       .time = [](const TimeQuestion& question) { return StepExchange{.buckets = exchange_times(question)}; },
       .make = [](const StrategyContext& context) { return std::make_unique<Allreduce>(context); }};

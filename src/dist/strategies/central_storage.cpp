@@ -20,7 +20,7 @@ namespace {
 // One slice of the whole arena for each rank of a node: nothing travels before all is there, since memory is
 // faster than any overlap with it.
 NodeCut whole_arena(const StrategyContext& context) {
-  return {.buckets = {{.range = {0, context.plan.gradient_size}, .layer = 0}},
+  return {.buckets = {{.range = {0, context.plan.gradient_size}}},
           .cut = [grid = BlockGrid(context.layout)](Range range, Index parts) {
             return owner_slices(grid, range, parts);
           }};

@@ -47,6 +47,7 @@ class Conv2d final : public Layer {
     convolution_backward_weights(
         shape_, args.x(), args.dy,
         {.weights = part(args.gradient, weight_), .bias = part(args.gradient, bias_), .write = args.write});
+    args.pause(weight_.begin);
     if (args.dx() != nullptr) {
       convolution_backward_data(shape_, args.dy, part(args.weights, weight_), *args.dx());
     }

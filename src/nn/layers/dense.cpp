@@ -1,12 +1,18 @@
 // y = x W^T + b.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "entries.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 
 namespace lockstep {
 namespace {
+
+// Work between two pauses on the way back: about 10 ms of a fast core. Pieces half as large cost more than
+// they give.
+constexpr Index kPieceFlops = Index{1} << 31;
 
 class Dense final : public Layer {
  public:
@@ -44,12 +50,10 @@ class Dense final : public Layer {
   }
 
   void backward(const BackwardArgs& args) const override {
-    Matrix dweight = as_matrix(part(args.gradient, weight_), units_, inputs_);
-    multiply_backward_weights(args.dy, args.x(), dweight, args.write);
+    // What lies behind comes first, so that the gradient is final from its end on.
     if (has_bias_) sum_rows(args.dy, part(args.gradient, bias_), args.write);
-    if (args.dx() != nullptr) {
-      multiply_backward_data(args.dy, as_matrix(part(args.weights, weight_), units_, inputs_), *args.dx());
-    }
+    backward_weights(args);
+    if (args.dx() != nullptr) backward_data(args, *args.dx());
   }
 
   Operation operation() const override {
@@ -58,6 +62,34 @@ class Dense final : public Layer {
   Index flops() const override { return 2 * units_ * inputs_; }
 
  private:
+  // A product is cut into pieces of so many rows, each of whole blocks of kernels: how depends on the batch
+  // of the replica alone, and so do the bits.
+  static Index rows_of_piece(Index flops_of_row) {
+    constexpr Index kRowsOfBlock = 64;
+    return round_up(std::max<Index>(kPieceFlops / flops_of_row, 1), kRowsOfBlock);
+  }
+
+  void backward_weights(const BackwardArgs& args) const {
+    Matrix dweight = as_matrix(part(args.gradient, weight_), units_, inputs_);
+    const Index rows = rows_of_piece(2 * inputs_ * std::max<Index>(args.dy.rows(), 1));
+    for (Index end = units_; end > 0; end = std::max<Index>(end - rows, 0)) {
+      const Index begin = std::max<Index>(end - rows, 0);
+      multiply_backward_weights(args.dy, args.x(), {begin, end}, dweight, args.write);
+      args.pause(weight_.begin + begin * inputs_);
+    }
+  }
+
+  void backward_data(const BackwardArgs& args, Matrix& dx) const {
+    const ConstMatrix weight = as_matrix(part(args.weights, weight_), units_, inputs_);
+    const Index rows = rows_of_piece(flops());
+    for (Index begin = 0; begin < dx.rows(); begin += rows) {
+      const Index size = std::min(rows, dx.rows() - begin);
+      Matrix dx_rows(dx.data() + begin * inputs_, size, inputs_);
+      multiply_backward_data({args.dy.data() + begin * units_, size, units_}, weight, dx_rows);
+      args.pause(weight_.begin);
+    }
+  }
+
   std::vector<Range> tensors() const {
     return has_bias_ ? std::vector{weight_, bias_} : std::vector{weight_};
   }

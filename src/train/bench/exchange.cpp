@@ -18,7 +18,7 @@ Plan one_bucket(Communicator& comm, Index count) {
   Plan plan;
   plan.world = plan.replicas = comm.size();
   plan.gradient_size = plan.loss_place = count;
-  plan.buckets = {{.range = {0, count}, .layer = 0}};
+  plan.buckets = {{.range = {0, count}}};
   plan.slices.emplace_back();
   for (Index rank = 0; rank < comm.size(); ++rank) {
     plan.hosted.push_back({rank, rank + 1});
