@@ -57,6 +57,7 @@ class SynchronousPace final : public Pace {
   TimeShares take_shares() override { return run_clock_.take_shares(context_.comm); }
 
  private:
+  Measured measured(Index step) const;
   void run_step(Index step);
   void log_metrics(Index steps_done);
   void stop_on_late_bad_number();
@@ -74,6 +75,13 @@ class SynchronousPace final : public Pace {
   Index logged_samples_ = 0;
 };
 
+// The exchange alone is compared to what is left of it where backward hides some.
+Measured SynchronousPace::measured(Index step) const {
+  const Measured due = StepClock::measured(step);
+  const bool tells = due == Measured::kExchangeAlone ? strategy_.overlaps() : strategy_.gradients_travel();
+  return tells ? due : Measured::kNothing;
+}
+
 void SynchronousPace::run_step(Index step) {
   Stopwatch whole;
   const StepBatch& batch = context_.loader.next();
@@ -84,7 +92,7 @@ void SynchronousPace::run_step(Index step) {
     samples_[replica] = context_.sampler.count(step, static_cast<Index>(replica));
   }
   strategy_.begin_step(samples_);
-  gradients_.run(batch, strategy_.gradients_travel() ? StepClock::measured(step) : Measured::kNothing);
+  gradients_.run(batch, measured(step));
   ExchangeTime exchange = gradients_.exchange_time();
   const Stopwatch finishing;
   strategy_.finish_exchange();

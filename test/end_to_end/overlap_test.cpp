@@ -63,6 +63,8 @@ TEST_F(Overlap, TheHiddenShareIsToldWhereBucketsLeaveEarly) {
   EXPECT_LT(time["hidden"].get<double>(), 1);
   expect_parts(output_, {"hidden: "});
   EXPECT_FALSE(train("--distribute.bucket_kib 100000")["time"].contains("hidden"));
+  EXPECT_FALSE(
+      train("--distribute.bucket_kib 1 --distribute.strategy central_storage")["time"].contains("hidden"));
 }
 
 }  // namespace

@@ -86,6 +86,8 @@ class SynchronousStrategy : public Strategy {
   virtual StepOutcome update(const UpdateRequest& request) = 0;
   /// *Local.* Whether the gradients of the step under way travel; else no rank waits for another in it.
   virtual bool gradients_travel() const { return true; }
+  /// *Local.* Whether buckets travel while backward goes on.
+  virtual bool overlaps() const { return gradients_travel(); }
   /// *Collective, between two steps.* The first bad number that a replica met alone: "step 7: replica 3: the
   /// loss is not finite"; "" if there is none.
   virtual std::string late_bad_number() { return {}; }

@@ -71,6 +71,7 @@ class CentralStorage final : public SynchronousStrategy {
     for (const std::span<Scalar> sum : partial.sums) good_ &= all_within(part(sum, weights), most_);
   }
   void progress() override {}
+  bool overlaps() const override { return false; }
 
   void finish_exchange() override {
     gradients_.leave_note(*partial_, good_);

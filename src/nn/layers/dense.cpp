@@ -10,8 +10,7 @@
 namespace lockstep {
 namespace {
 
-// Work between two pauses on the way back: about 10 ms of a fast core. Pieces half as large cost more than
-// they give.
+// Work between two pauses on the way back: about 10 ms of a fast core.
 constexpr Index kPieceFlops = Index{1} << 31;
 
 class Dense final : public Layer {
