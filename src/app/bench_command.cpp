@@ -8,6 +8,7 @@
 #include "guards.h"
 #include "lockstep/base/file.h"
 #include "lockstep/comm/agree.h"
+#include "precision.h"
 #include "run.h"
 #include "startup.h"
 
@@ -76,6 +77,7 @@ int bench_command(Communicator& comm, const CommandLine& line) {
   const LoadedConfig loaded = load_config_together(comm, line);
   Experiment experiment;
   agree(comm, [&] {
+    refuse_missing_precision(loaded.config);
     experiment = make_experiment(loaded);
     experiment.validation.reset();
     experiment.test.reset();
@@ -87,6 +89,7 @@ int bench_command(Communicator& comm, const CommandLine& line) {
   BenchReport report;
   report.ranks = comm.size();
   report.hosts = count_hosts(comm);
+  report.precision = describe_precision(experiment.config);
   report.rows = plan.sampling.global_batch / plan.sampling.replicas / experiment.config.train.accumulate;
   report.machine = measure_machine(comm);
   report.nodes = measure_nodes(comm, *experiment.model, report.rows);

@@ -26,7 +26,8 @@ struct StepRate {
 struct BenchReport {
   Index ranks = 1;
   Index hosts = 1;
-  Index rows = 0;  ///< of a replica's batch
+  Index rows = 0;         ///< of a replica's batch
+  std::string precision;  ///< that the model multiplies in: "fp32", "bf16", "bf16, emulated"
   MachineLimits machine;
   std::vector<NodeRate> nodes;
   std::vector<ExchangeRate> exchanges;

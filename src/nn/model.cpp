@@ -13,7 +13,7 @@
 
 namespace lockstep {
 
-Model::Model(const ModelOptions& options, const Shape& input) : input_(input) {
+Model::Model(const ModelOptions& options, const Shape& input) : input_(input), precision_(options.precision) {
   ModelBuilder builder(options, input);
   builder.add_chain(parse_terms(model_text(options), {.composites = catalog_names(composite_catalog())}),
                     kModelInput, "");

@@ -1,9 +1,11 @@
-// y = x W^T + b.
+// y = x W^T + b. In bf16 x, W and dy are rounded, and nothing else.
 #include <fmt/format.h>
 
+#include "bf16_operands.h"
 #include "entries.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/math/bf16_kernels.h"
 
 namespace lockstep {
 namespace {
@@ -26,6 +28,7 @@ class Dense final : public Layer {
       throw ConfigError("a picture with channels has to become a vector first: put flatten before it");
     }
     inputs_ = inputs.front().size();
+    precision_ = params.precision();
     const Shape shape{{units_, inputs_}};
     weight_ = !tie_.empty() ? params.tie(tie_, shape)
                             : params.declare({.name = "weight",
@@ -39,14 +42,20 @@ class Dense final : public Layer {
   }
 
   void forward(const ForwardArgs& args) const override {
-    multiply_forward(args.x(), as_matrix(part(args.weights, weight_), units_, inputs_), args.y);
+    if (precision_ == Precision::kBf16) {
+      multiply_forward(rounded_input(args.x()), as_matrix(part(args.rounded, weight_), units_, inputs_),
+                       args.y);
+    } else {
+      multiply_forward(args.x(), as_matrix(part(args.weights, weight_), units_, inputs_), args.y);
+    }
     if (has_bias_) add_to_rows(part(args.weights, bias_), args.y);
   }
 
   void backward(const BackwardArgs& args) const override {
-    Matrix dweight = as_matrix(part(args.gradient, weight_), units_, inputs_);
-    multiply_backward_weights(args.dy, args.x(), dweight, args.write);
     if (has_bias_) sum_rows(args.dy, part(args.gradient, bias_), args.write);
+    Matrix dweight = as_matrix(part(args.gradient, weight_), units_, inputs_);
+    if (precision_ == Precision::kBf16) return backward_in_bf16(args, dweight);
+    multiply_backward_weights(args.dy, args.x(), dweight, args.write);
     if (args.dx() != nullptr) {
       multiply_backward_data(args.dy, as_matrix(part(args.weights, weight_), units_, inputs_), *args.dx());
     }
@@ -56,8 +65,17 @@ class Dense final : public Layer {
     return {.name = "dense", .attributes = {{"bias", has_bias_ ? 1 : 0}}, .tensors = tensors()};
   }
   Index flops() const override { return 2 * units_ * inputs_; }
+  Range rounded_tensor() const override { return precision_ == Precision::kBf16 ? weight_ : Range{}; }
 
  private:
+  void backward_in_bf16(const BackwardArgs& args, Matrix& dweight) const {
+    const Bf16Matrix dy = rounded_output_gradient(args.dy);
+    multiply_backward_weights(dy, rounded_input(args.x()), dweight, args.write);
+    if (args.dx() != nullptr) {
+      multiply_backward_data(dy, as_matrix(part(args.rounded, weight_), units_, inputs_), *args.dx());
+    }
+  }
+
   std::vector<Range> tensors() const {
     return has_bias_ ? std::vector{weight_, bias_} : std::vector{weight_};
   }
@@ -67,6 +85,7 @@ class Dense final : public Layer {
   bool has_bias_;
   std::string tie_;
   Index inputs_ = 0;
+  Precision precision_ = Precision::kFp32;
   Range weight_;
   Range bias_;
 };

@@ -1,4 +1,5 @@
 #include "lockstep/base/random.h"
+#include "lockstep/nn/rounded_weights.h"
 #include "lockstep/nn/workspace.h"
 #include "lockstep/train/bench.h"
 #include "timing.h"
@@ -25,7 +26,11 @@ std::vector<NodeRate> measure_nodes(Communicator& comm, const Model& model, Inde
   AlignedBuffer<Scalar> gradient(model.layout().size);
   Workspace workspace(model, rows, true);
   const auto nodes = static_cast<Index>(model.nodes().size());
-  workspace.begin({.values = stored_values(model, stored.span()),
+  RoundedWeights rounded(model);
+  ThreadTeam alone(1);
+  ModelValues values = stored_values(model, stored.span());
+  values.rounded = rounded.round(values.weights, alone);
+  workspace.begin({.values = values,
                    .x = ConstMatrix(x.data(), rows, model.input().size()),
                    .batch = {.training = true, .seed = 1}});
   workspace.forward({0, nodes});
