@@ -1,6 +1,7 @@
 #include "lockstep/nn/rounded_weights.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace lockstep {
 

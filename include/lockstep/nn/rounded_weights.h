@@ -13,7 +13,6 @@ namespace lockstep {
 
 class RoundedWeights {
  public:
-  /// The model must outlive it.
   explicit RoundedWeights(const Model& model);
 
   /// Rounds what layers multiply with, shared out over the team. The result, an arena like `weights`, is
