@@ -12,12 +12,48 @@
 #include "model_builder.h"
 
 namespace lockstep {
+namespace {
+
+// Whether somebody needs the output of `number` as it is, once the only node that takes it has run.
+bool is_needed(const std::vector<ModelNode>& nodes, const std::vector<Index>& takers, Index number) {
+  for (Index i = number; i != kModelInput;) {
+    const auto at = static_cast<std::size_t>(i);
+    if (takers[at] > 1) return true;
+    if (!nodes[at].layer->only_reshapes()) return nodes[at].layer->reads_output();
+    i = nodes[at].inputs.front();
+  }
+  return true;
+}
+
+std::vector<Index> owners_of(const std::vector<ModelNode>& nodes) {
+  std::vector<Index> takers(nodes.size(), 0);
+  for (const ModelNode& node : nodes) {
+    for (const Index input : node.inputs) {
+      if (input != kModelInput) ++takers[static_cast<std::size_t>(input)];
+    }
+  }
+  std::vector<Index> owners;
+  for (const ModelNode& node : nodes) {
+    const Index below = node.inputs.front();
+    const bool shares =
+        node.layer->only_reshapes() || (node.layer->in_place() && !is_needed(nodes, takers, below));
+    if (!shares) {
+      owners.push_back(static_cast<Index>(owners.size()));
+    } else {
+      owners.push_back(below == kModelInput ? kModelInput : owners[static_cast<std::size_t>(below)]);
+    }
+  }
+  return owners;
+}
+
+}  // namespace
 
 Model::Model(const ModelOptions& options, const Shape& input) : input_(input), precision_(options.precision) {
   ModelBuilder builder(options, input);
   builder.add_chain(parse_terms(model_text(options), {.composites = catalog_names(composite_catalog())}),
                     kModelInput, "");
   nodes_ = builder.take_nodes();
+  owners_ = owners_of(nodes_);
   layout_ = builder.weights();
   state_layout_ = builder.state();
   if (layout_.params.empty()) throw ConfigError("model.layers has no weights to train; add a dense layer");
@@ -44,8 +80,10 @@ Index Model::training_flops() const {
 
 Index Model::activation_bytes() const {
   Index scalars = 0;
-  for (const ModelNode& node : nodes_) {
-    if (!node.layer->only_reshapes()) scalars += 2 * node.out.size() + node.layer->cache_size();
+  for (Index i = 0; i < std::ssize(nodes_); ++i) {
+    const ModelNode& node = nodes_[static_cast<std::size_t>(i)];
+    if (owns_output(i)) scalars += 2 * node.out.size();
+    if (!node.layer->only_reshapes()) scalars += node.layer->cache_size();
   }
   return scalars * Index{sizeof(Scalar)};
 }

@@ -1,7 +1,6 @@
 #include "lockstep/nn/workspace.h"
 
 #include <algorithm>
-#include <cassert>
 
 namespace lockstep {
 namespace {
@@ -18,15 +17,12 @@ Workspace::Workspace(const Model& model, Index max_rows, bool for_training,
   for (std::size_t i = 0; i < rooms_.size(); ++i) {
     const ModelNode& node = model.nodes()[i];
     Room& room = rooms_[i];
-    if (node.layer->only_reshapes()) {
-      const Index below = node.inputs.front();
-      owners_.push_back(below == kModelInput ? kModelInput : owners_[at(below)]);
-      continue;
-    }
-    owners_.push_back(static_cast<Index>(i));
-    room.output = AlignedBuffer<Scalar>(max_rows * node.out.size());
+    if (node.layer->only_reshapes()) continue;
     room.cache = AlignedBuffer<Scalar>(max_rows * node.layer->cache_size());
-    if (for_training) room.gradient = AlignedBuffer<Scalar>(max_rows * node.out.size());
+    if (model.owns_output(static_cast<Index>(i))) {
+      room.output = AlignedBuffer<Scalar>(max_rows * node.out.size());
+      if (for_training) room.gradient = AlignedBuffer<Scalar>(max_rows * node.out.size());
+    }
     if (const BatchStatistics* statistics = node.layer->statistics(); statistics != nullptr && for_training) {
       const auto forward = at(statistics->forward_count());
       const auto backward = at(statistics->backward_count());
@@ -39,15 +35,16 @@ Workspace::Workspace(const Model& model, Index max_rows, bool for_training,
 }
 
 // The first node on the way back writes the gradient of what it took; the others get room of their own, which
-// is added.
+// is added. Who works in place is the only one that takes it.
 void Workspace::plan_gradients(Index max_rows) {
   std::vector<bool> written(rooms_.size(), false);
   for (std::size_t i = rooms_.size(); i-- > 0;) {
     const ModelNode& node = model_.nodes()[i];
     if (node.layer->only_reshapes()) continue;
     rooms_[i].scratch.resize(node.inputs.size());
+    if (!model_.owns_output(static_cast<Index>(i))) continue;
     for (std::size_t j = 0; j < node.inputs.size(); ++j) {
-      const Index owner = node.inputs[j] == kModelInput ? kModelInput : owners_[at(node.inputs[j])];
+      const Index owner = owner_of(node.inputs[j]);
       if (owner == kModelInput) continue;
       if (written[at(owner)]) rooms_[i].scratch[j] = AlignedBuffer<Scalar>(max_rows * node.in[j].size());
       written[at(owner)] = true;
@@ -68,8 +65,12 @@ ConstMatrix Workspace::forward(const Pass& pass) {
   return outputs();
 }
 
+Index Workspace::owner_of(Index node) const {
+  return node == kModelInput ? kModelInput : model_.owners()[at(node)];
+}
+
 const Scalar* Workspace::output_data(Index node) const {
-  const Index owner = node == kModelInput ? kModelInput : owners_[at(node)];
+  const Index owner = owner_of(node);
   return owner == kModelInput ? x_ : rooms_[at(owner)].output.data();
 }
 
@@ -107,7 +108,7 @@ void Workspace::run_forward(Index number) {
   const ModelNode& node = model_.node(number);
   Room& room = rooms_[at(number)];
   gather_inputs(node);
-  Matrix y(room.output.data(), rows_, node.out.size());
+  Matrix y(memory_of(number).output.data(), rows_, node.out.size());
   const std::span<const double> sums =
       batch_.training ? std::span<const double>(sums_[at(number)].forward) : std::span<const double>();
   node.layer->forward({.inputs = inputs_,
@@ -121,9 +122,7 @@ void Workspace::run_forward(Index number) {
 }
 
 Matrix Workspace::output_gradient() {
-  const Index owner = owners_.back();
-  assert(owner != kModelInput);
-  return {rooms_[at(owner)].gradient.data(), rows_, model_.output().size()};
+  return {memory_of(std::ssize(rooms_) - 1).gradient.data(), rows_, model_.output().size()};
 }
 
 void Workspace::backward(std::span<Scalar> gradient, Write write, const LayerDone& done) {
@@ -154,7 +153,7 @@ void Workspace::zero_shared(std::span<Scalar> gradient) {
 void Workspace::measure_backward(Index number) {
   const ModelNode& node = model_.node(number);
   gather_inputs(node);
-  const ConstMatrix dy(rooms_[at(number)].gradient.data(), rows_, node.out.size());
+  const ConstMatrix dy(memory_of(number).gradient.data(), rows_, node.out.size());
   NodeSums& own = sums(number);
   node.layer->statistics()->backward_sums(
       {.x = inputs_.front(), .dy = dy, .state = values_.state, .sums = own.forward}, own.own_backward);
@@ -168,14 +167,16 @@ void Workspace::run_backward(Index number, std::span<Scalar> gradient, Write wri
   wanted_dinputs_.clear();
   dinputs_.reserve(node.inputs.size());
   for (std::size_t j = 0; j < node.inputs.size(); ++j) {
-    const Index owner = node.inputs[j] == kModelInput ? kModelInput : owners_[at(node.inputs[j])];
+    const Index owner = owner_of(node.inputs[j]);
     Scalar* memory = owner == kModelInput ? nullptr : rooms_[at(owner)].gradient.data();
     if (room.scratch[j].size() > 0) memory = room.scratch[j].data();
     dinputs_.emplace_back(memory, rows_, node.in[j].size());
     wanted_dinputs_.push_back(owner == kModelInput ? nullptr : &dinputs_.back());
   }
-  const ConstMatrix y(room.output.data(), rows_, node.out.size());
-  const ConstMatrix dy(room.gradient.data(), rows_, node.out.size());
+  Room& memory = memory_of(number);
+  const Scalar* output = node.layer->reads_output() ? memory.output.data() : nullptr;
+  const ConstMatrix y(output, rows_, node.out.size());
+  const ConstMatrix dy(memory.gradient.data(), rows_, node.out.size());
   const NodeSums& sums = sums_[at(number)];
   node.layer->backward(
       {.inputs = inputs_,
@@ -194,7 +195,7 @@ void Workspace::run_backward(Index number, std::span<Scalar> gradient, Write wri
   for (std::size_t j = 0; j < node.inputs.size(); ++j) {
     if (room.scratch[j].size() == 0) continue;
     const Range used{0, rows_ * node.in[j].size()};
-    add(part(rooms_[at(owners_[at(node.inputs[j])])].gradient.span(), used),
+    add(part(memory_of(node.inputs[j]).gradient.span(), used),
         part(std::span<const Scalar>(room.scratch[j].span()), used));
   }
 }

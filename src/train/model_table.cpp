@@ -26,8 +26,9 @@ Counts count(const Model& model, Index number) {
   for (const ParamInfo& param : model.layout().params) {
     if (param.layer == number) counts.parameters += param.shape.size();
   }
-  const Index kept = node.layer->only_reshapes() ? 0 : node.out.size() + node.layer->cache_size();
-  counts.bytes = kept * Index{sizeof(Scalar)};
+  const Index cached = node.layer->only_reshapes() ? 0 : node.layer->cache_size();
+  const Index kept = model.owns_output(number) ? node.out.size() : 0;
+  counts.bytes = (kept + cached) * Index{sizeof(Scalar)};
   return counts;
 }
 

@@ -80,7 +80,7 @@ struct ForwardArgs {
 /// The same n samples on their way back.
 struct BackwardArgs {
   std::span<const ConstMatrix> inputs;  ///< as in forward
-  const ConstMatrix& y;                 ///< n x out, as forward left it
+  const ConstMatrix& y;                 ///< n x out, as forward left it, for a layer that reads_output()
   const ConstMatrix& dy;                ///< n x out
   std::span<const Scalar> weights;
   std::span<const Bf16> rounded;  ///< as in forward
@@ -151,6 +151,10 @@ class Layer {
 
   /// Only the shape changes: forward and backward are never called and no memory is used.
   virtual bool only_reshapes() const { return false; }
+  /// y may be x and dx may be dy: scalar by scalar, and backward needs no input.
+  virtual bool in_place() const { return false; }
+  /// Backward needs what forward gave.
+  virtual bool reads_output() const { return false; }
   /// Scalars per sample that forward keeps for backward, beside inputs and output.
   virtual Index cache_size() const { return 0; }
   /// Null for a layer that treats each sample alone.

@@ -47,6 +47,11 @@ class Model {
   const Shape& input() const { return input_; }
   const Shape& output() const { return nodes_.back().out; }
 
+  /// By node: the node whose memory holds its output, its own number where that is itself; kModelInput for
+  /// the input's. Reshaping needs no memory of its own, nor does a node that can work in place where nobody
+  /// else needs what it takes.
+  const std::vector<Index>& owners() const { return owners_; }
+  bool owns_output(Index number) const { return owners_[static_cast<std::size_t>(number)] == number; }
   /// Nodes before which `replicas` replicas must meet to add statistics, in order.
   std::vector<Index> meetings(Index replicas) const;
   /// Floating-point operations of one sample, forward and backward (three times forward).
@@ -58,6 +63,7 @@ class Model {
   Shape input_;
   Precision precision_;
   std::vector<ModelNode> nodes_;
+  std::vector<Index> owners_;
   Layout layout_;
   Layout state_layout_;
   Layout stored_layout_;

@@ -64,7 +64,7 @@ class Workspace {
 
  private:
   struct Room {
-    AlignedBuffer<Scalar> output;    // empty for a node that only reshapes
+    AlignedBuffer<Scalar> output;    // empty for a node whose output another owns
     AlignedBuffer<Scalar> gradient;  // of the output; likewise
     AlignedBuffer<Scalar> cache;
     std::vector<AlignedBuffer<Scalar>>
@@ -73,6 +73,9 @@ class Workspace {
   };
 
   void plan_gradients(Index max_rows);
+  Index owner_of(Index node) const;
+  // Where the output of a node is, which is not the model's input, and its gradient.
+  Room& memory_of(Index node) { return rooms_[static_cast<std::size_t>(owner_of(node))]; }
   const Scalar* output_data(Index node) const;
   void gather_inputs(const ModelNode& node);
   void run_forward(Index node);
@@ -82,7 +85,6 @@ class Workspace {
   const Model& model_;
   std::vector<Room> rooms_;
   std::vector<NodeSums> sums_;
-  std::vector<Index> owners_;  // by node: the node whose memory holds its output; kModelInput for the input's
 
   Index rows_ = 0;
   const Scalar* x_ = nullptr;

@@ -57,6 +57,7 @@ class BatchNorm final : public Layer, public BatchStatistics {
     }
     const Scalar* x = args.x().data();
     for (Scalar* y = args.y.data(); y < args.y.data() + args.y.size(); y += channels_, x += channels_) {
+#pragma GCC ivdep
       for (std::size_t c = 0; c < channels(); ++c) y[c] = (x[c] - mean[c]) * factor[c] + beta[c];
     }
   }
@@ -87,13 +88,18 @@ class BatchNorm final : public Layer, public BatchStatistics {
     const Scalar* dy = args.dy.data();
     Scalar* end = args.dx()->data() + args.dx()->size();
     for (Scalar* dx = args.dx()->data(); dx < end; dx += c_count, x += c_count, dy += c_count) {
+#pragma GCC ivdep
       for (std::size_t c = 0; c < channels(); ++c)
         dx[c] = factor[c] * (dy[c] - a[c] - (x[c] - mean[c]) * b[c]);
     }
   }
 
-  const BatchStatistics* statistics() const override { return this; }
-  Index flops() const override { return 3 * size_; }
+  const BatchStatistics* statistics() const override {
+    return this;
+  }
+  Index flops() const override {
+    return 3 * size_;
+  }
   Operation operation() const override {
     return {.name = "batch_norm",
             .attributes = {{"eps", eps_}, {"momentum", momentum_}},
@@ -101,14 +107,20 @@ class BatchNorm final : public Layer, public BatchStatistics {
             .state = {mean_, variance_}};
   }
 
-  BatchNormMode mode() const override { return mode_; }
-  Index forward_count() const override { return 1 + 2 * channels_; }
+  BatchNormMode mode() const override {
+    return mode_;
+  }
+  Index forward_count() const override {
+    return 1 + 2 * channels_;
+  }
   void forward_sums(const ConstMatrix& x, std::span<const Scalar> state,
                     std::span<double> sums) const override {
     sum_moments(x, part(state, mean_), sums);
   }
 
-  Index backward_count() const override { return 2 * channels_; }
+  Index backward_count() const override {
+    return 2 * channels_;
+  }
   // The sums of dy, then of dy times the normalised x.
   void backward_sums(const BackwardSumArgs& args, std::span<double> sums) const override {
     const Moments moments = batch_moments(args.sums, args.state);
@@ -138,7 +150,9 @@ class BatchNorm final : public Layer, public BatchStatistics {
   }
 
  private:
-  std::size_t channels() const { return static_cast<std::size_t>(channels_); }
+  std::size_t channels() const {
+    return static_cast<std::size_t>(channels_);
+  }
 
   Moments batch_moments(std::span<const double> sums, std::span<const Scalar> state) const {
     return moments_of(sums, part(state, mean_));

@@ -41,6 +41,7 @@ class Dropout final : public Layer {
     if (args.dx() != nullptr) as_array(*args.dx()) = as_array(args.dy) * as_array(args.cache);
   }
 
+  bool in_place() const override { return true; }
   Operation operation() const override { return {.name = "dropout", .attributes = {{"rate", rate_}}}; }
   Index cache_size() const override { return size_; }
   Index flops() const override { return size_; }

@@ -1,5 +1,5 @@
-// A layer that applies one function to each scalar. `Function` gives value(x) and derivative(x, y), where y =
-// value(x).
+// A layer that applies one function to each scalar. `Function` gives value(x) and either derivative(x, y),
+// where y = value(x), or slope(y), which needs no x and so works in place.
 #pragma once
 
 #include <memory>
@@ -9,6 +9,11 @@
 #include "lockstep/nn/layer.h"
 
 namespace lockstep {
+
+template <class Function>
+concept KnowsSlopeFromValue = requires(const Function& function) {
+  function.slope(Scalar{});
+};
 
 template <class Function>
 class Elementwise final : public Layer {
@@ -24,20 +29,38 @@ class Elementwise final : public Layer {
   void forward(const ForwardArgs& args) const override {
     const Scalar* x = args.x().data();
     Scalar* y = args.y.data();
-    for (Index i = 0; i < args.x().size(); ++i) y[i] = function_.value(x[i]);
+    const Index size = args.x().size();
+#pragma GCC ivdep  // y is x, or apart from it
+    for (Index i = 0; i < size; ++i) y[i] = function_.value(x[i]);
   }
 
   void backward(const BackwardArgs& args) const override {
     if (args.dx() == nullptr) return;
-    const Scalar* x = args.x().data();
     const Scalar* y = args.y.data();
     const Scalar* dy = args.dy.data();
     Scalar* dx = args.dx()->data();
-    for (Index i = 0; i < args.x().size(); ++i) dx[i] = dy[i] * function_.derivative(x[i], y[i]);
+    const Index size = args.dy.size();
+    if constexpr (KnowsSlopeFromValue<Function>) {
+#pragma GCC ivdep
+      for (Index i = 0; i < size; ++i) dx[i] = dy[i] * function_.slope(y[i]);
+    } else {
+      const Scalar* x = args.x().data();
+      for (Index i = 0; i < size; ++i) dx[i] = dy[i] * function_.derivative(x[i], y[i]);
+    }
   }
 
-  Operation operation() const override { return operation_; }
-  Index flops() const override { return size_; }
+  bool in_place() const override {
+    return KnowsSlopeFromValue<Function>;
+  }
+  bool reads_output() const override {
+    return true;
+  }
+  Operation operation() const override {
+    return operation_;
+  }
+  Index flops() const override {
+    return size_;
+  }
 
  private:
   Function function_;

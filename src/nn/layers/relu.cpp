@@ -7,7 +7,7 @@ namespace {
 
 struct Relu {
   Scalar value(Scalar x) const { return x < 0 ? 0 : x; }  // NaN stays NaN
-  Scalar derivative(Scalar, Scalar y) const { return y > 0 ? Scalar{1} : Scalar{0}; }
+  Scalar slope(Scalar y) const { return y > 0 ? Scalar{1} : Scalar{0}; }
 };
 
 }  // namespace

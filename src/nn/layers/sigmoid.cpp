@@ -8,7 +8,7 @@ namespace {
 
 struct Sigmoid {
   Scalar value(Scalar x) const { return sigmoid(x); }
-  Scalar derivative(Scalar, Scalar y) const { return y * (1 - y); }
+  Scalar slope(Scalar y) const { return y * (1 - y); }
 };
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace {
 
 struct Tanh {
   Scalar value(Scalar x) const { return hyperbolic_tangent(x); }
-  Scalar derivative(Scalar, Scalar y) const { return 1 - y * y; }
+  Scalar slope(Scalar y) const { return 1 - y * y; }
 };
 
 }  // namespace
