@@ -80,9 +80,12 @@ class Bench:
     def config(self, ranks, model, batch):
         return {"model.layers": MODELS[model], "distribute.reduction": "native", "train.replicas": ranks, "train.per_replica_batch": batch}
 
+    def fresh_run(self):
+        return self.directory / f"run{time.monotonic_ns()}"
+
     def train(self, ranks, model, batch, length, flags=None):
         """Our samples/s. `length`: epochs, or flags."""
-        run = self.directory / f"run{time.monotonic_ns()}"
+        run = self.fresh_run()
         all_flags = self.config(ranks, model, batch) | {"run.dir": run, "run.progress": "none", "eval.every_epochs": 1e6}
         all_flags |= length if isinstance(length, dict) else {"train.epochs": length}
         self.call([*self.launch(ranks), runs.TRAINER, "--config", runs.CONFIG, *runs.as_arguments(all_flags | (flags or {}))])

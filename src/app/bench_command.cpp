@@ -6,8 +6,10 @@
 #include "bench_report.h"
 #include "commands.h"
 #include "guards.h"
+#include "lockstep/base/catalog.h"
 #include "lockstep/base/file.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/dist/strategy.h"
 #include "precision.h"
 #include "run.h"
 #include "startup.h"
@@ -16,7 +18,8 @@ namespace lockstep {
 namespace {
 
 constexpr Index kKib = 1024;
-constexpr Index kExchangeBytes[] = {16 * kKib, 256 * kKib, 4096 * kKib, 16384 * kKib, 65536 * kKib};
+constexpr Index kExchangeBytes[] = {64,          16 * kKib,    256 * kKib,  1024 * kKib,
+                                    4096 * kKib, 16384 * kKib, 65536 * kKib};
 constexpr Index kUpdateWeights[] = {1 << 20, 4 << 20, 16 << 20};
 constexpr double kStepSeconds = 2;
 constexpr Index kFirstSteps = 20;
@@ -71,6 +74,38 @@ std::vector<UpdateRate> measure_updates(Communicator& comm, const DistOptions& o
   return rates;
 }
 
+// As a forecast needs it: from one row to a whole batch.
+std::vector<PassRate> measure_passes(Communicator& comm, const Model& model, Index most_rows) {
+  std::vector<PassRate> rates;
+  for (Index rows = 1; rows < most_rows; rows *= 4) rates.push_back({.rows = rows});
+  rates.push_back({.rows = most_rows});
+  if (most_rows == 1) rates.push_back({.rows = 4});
+  for (PassRate& rate : rates) rate.seconds = measure_pass(comm, model, rate.rows);
+  return rates;
+}
+
+std::vector<ExchangeRate> measure_exchanges(Communicator& comm) {
+  const std::unique_ptr<Communicator> node = comm.split_by_node(0);
+  std::vector<ExchangeRate> rates;
+  for (const Index bytes : kExchangeBytes) {
+    rates.push_back({.bytes = bytes, .seconds = measure_all_reduce(comm, bytes)});
+    if (node->size() == 1) continue;
+    rates.back().message_seconds = measure_message(*node, bytes);
+    rates.back().shared_seconds = measure_shared_sum(*node, bytes);
+  }
+  return rates;
+}
+
+// The share of the weights that the strategy leaves to each rank's optimizer.
+double stepped_share(const BenchReport& report, const Experiment& experiment, const Plan& plan) {
+  const DistOptions& options = experiment.config.distribute;
+  const StrategyEntry& strategy = find_entry(strategy_catalog(), "strategy", options.strategy);
+  if (!strategy.time) return 1;
+  const Cluster hosts{.nodes = report.hosts, .ranks_per_node = report.ranks / report.hosts};
+  const CostQuestion costs{.options = options, .plan = plan, .ranks_per_node = hosts.ranks_per_node};
+  return strategy.time({.costs = costs, .cluster = hosts}).stepped;
+}
+
 }  // namespace
 
 int bench_command(Communicator& comm, const CommandLine& line) {
@@ -89,15 +124,21 @@ int bench_command(Communicator& comm, const CommandLine& line) {
   BenchReport report;
   report.ranks = comm.size();
   report.hosts = count_hosts(comm);
+  report.cores = count_cores();
+  report.parameters = plan.parameters;
   report.precision = describe_precision(experiment.config);
   report.rows = plan.sampling.global_batch / plan.sampling.replicas / experiment.config.train.accumulate;
   report.machine = measure_machine(comm);
   report.nodes = measure_nodes(comm, *experiment.model, report.rows);
-  for (const Index bytes : kExchangeBytes) {
-    report.exchanges.push_back({.bytes = bytes, .seconds = measure_all_reduce(comm, bytes)});
-  }
+  report.passes = measure_passes(comm, *experiment.model, report.rows);
+  report.exchanges = measure_exchanges(comm);
   report.updates = measure_updates(comm, experiment.config.distribute);
   report.step = measure_step(comm, experiment, flops_per_sample(report));
+  report.step.workers = plan.dist.workers();
+  report.step.replicas = plan.dist.replicas;
+  report.step.threads = plan.dist.threads;
+  report.step.accumulate = experiment.config.train.accumulate;
+  report.step.stepped = stepped_share(report, experiment, plan.dist);
   agree(comm, [&] {
     if (comm.rank() != 0) return;
     fmt::print("{}", to_text(report));

@@ -24,6 +24,10 @@ std::string of_fp32(const BenchReport& report) {
   return report.precision == "fp32" ? "" : " in fp32, which the instructions for bf16 can exceed";
 }
 
+std::string micro(double seconds) {
+  return seconds > 0 ? fmt::format("{:.1f} us", seconds * kMicro) : "";
+}
+
 std::string machine_text(const BenchReport& report) {
   return fmt::format(
       "machine: {} rank{} on {} host{}, all busy; limits of a rank\n"
@@ -60,14 +64,17 @@ std::string nodes_text(const BenchReport& report) {
 std::string exchanges_text(const BenchReport& report) {
   if (report.ranks == 1) return "";
   std::string text =
-      "\nexchange: MPI_Allreduce of floats; limit: 2 (N - 1) / N of the bytes copied in memory\n";
+      "\nexchange: MPI_Allreduce of floats (limit: 2 (N - 1) / N of the bytes copied in memory), a message "
+      "to "
+      "and from\na neighbour on the host, and a sum in memory that the ranks of a host share\n";
   const double share = 2 * static_cast<double>(report.ranks - 1) / static_cast<double>(report.ranks);
   for (const ExchangeRate& exchange : report.exchanges) {
     const double copied = 2 * share * static_cast<double>(exchange.bytes) / exchange.seconds;
-    text += fmt::format("  {:>10} {:10.1f} us {:8.2f} GB/s {:>6}\n",
+    text += fmt::format("  {:>10} {:10.1f} us {:8.2f} GB/s {:>6} {:>13} {:>13}\n",
                         human_bytes(static_cast<double>(exchange.bytes)), exchange.seconds * kMicro,
                         static_cast<double>(exchange.bytes) / exchange.seconds / kGiga,
-                        percent(copied, report.machine.memory_bandwidth));
+                        percent(copied, report.machine.memory_bandwidth), micro(exchange.message_seconds),
+                        micro(exchange.shared_seconds));
   }
   return text;
 }
@@ -117,6 +124,8 @@ std::string to_text(const BenchReport& report) {
 std::string to_json(const BenchReport& report) {
   Json json{{"ranks", report.ranks},
             {"hosts", report.hosts},
+            {"cores", report.cores},
+            {"parameters", report.parameters},
             {"rows", report.rows},
             {"precision", report.precision},
             {"machine",
@@ -124,6 +133,7 @@ std::string to_json(const BenchReport& report) {
               {"cache_bandwidth", report.machine.cache_bandwidth},
               {"memory_bandwidth", report.machine.memory_bandwidth}}},
             {"nodes", Json::array()},
+            {"passes", Json::array()},
             {"exchanges", Json::array()},
             {"updates", Json::array()}};
   for (const NodeRate& node : report.nodes) {
@@ -133,8 +143,14 @@ std::string to_json(const BenchReport& report) {
                              {"forward_seconds", node.forward_seconds},
                              {"backward_seconds", node.backward_seconds}});
   }
+  for (const PassRate& pass : report.passes) {
+    json["passes"].push_back({{"rows", pass.rows}, {"seconds", pass.seconds}});
+  }
   for (const ExchangeRate& exchange : report.exchanges) {
-    json["exchanges"].push_back({{"bytes", exchange.bytes}, {"seconds", exchange.seconds}});
+    json["exchanges"].push_back({{"bytes", exchange.bytes},
+                                 {"seconds", exchange.seconds},
+                                 {"message_seconds", exchange.message_seconds},
+                                 {"shared_seconds", exchange.shared_seconds}});
   }
   for (const UpdateRate& update : report.updates) {
     json["updates"].push_back(
@@ -143,6 +159,11 @@ std::string to_json(const BenchReport& report) {
   const StepRate& step = report.step;
   json["step"] = {{"seconds", step.seconds},
                   {"samples", step.samples},
+                  {"workers", step.workers},
+                  {"replicas", step.replicas},
+                  {"threads", step.threads},
+                  {"accumulate", step.accumulate},
+                  {"stepped", step.stepped},
                   {"samples_per_second", step.samples_per_second},
                   {"flops", step.flops},
                   {"data", step.time.data},

@@ -9,8 +9,17 @@
 
 namespace lockstep {
 
+/// Of so many bytes; messages and shared memory are 0 where no two ranks share a host.
 struct ExchangeRate {
   Index bytes = 0;
+  double seconds = 0;  ///< of MPI_Allreduce
+  double message_seconds = 0;
+  double shared_seconds = 0;
+};
+
+/// Rows through the whole model and back, on each rank.
+struct PassRate {
+  Index rows = 0;
   double seconds = 0;
 };
 
@@ -20,16 +29,24 @@ struct StepRate {
   double samples_per_second = 0;  ///< of all ranks
   double flops = 0;               ///< per second, of all ranks
   double samples = 0;
+  Index workers = 1;
+  Index replicas = 1;
+  Index threads = 1;
+  Index accumulate = 1;
+  double stepped = 1;  ///< share of the weights that each rank's optimizer steps on
   TimeShares time;
 };
 
 struct BenchReport {
   Index ranks = 1;
   Index hosts = 1;
+  Index cores = 1;  ///< of a host
+  Index parameters = 0;
   Index rows = 0;         ///< of a replica's batch
   std::string precision;  ///< that the model multiplies in: "fp32", "bf16", "bf16, emulated"
   MachineLimits machine;
   std::vector<NodeRate> nodes;
+  std::vector<PassRate> passes;
   std::vector<ExchangeRate> exchanges;
   std::vector<UpdateRate> updates;
   StepRate step;

@@ -16,6 +16,8 @@ int predict_command(Communicator& comm, const CommandLine& line);
 int export_command(const CommandLine& line);
 /// Prints the plans for several numbers of ranks. Needs no launcher.
 int plan_command(const CommandLine& line);
+/// Prints what a step takes on the nodes of plan --nodes. Needs no launcher.
+int scale_command(const CommandLine& line);
 /// *Collective.* Measures the machine, the model's layers, the exchange and a training step.
 int bench_command(Communicator& comm, const CommandLine& line);
 /// Prints configs/REFERENCE.md.

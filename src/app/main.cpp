@@ -13,6 +13,7 @@
 #include "lockstep/comm/session.h"
 #include "lockstep/config/help.h"
 #include "lockstep/math/kernels.h"
+#include "startup.h"
 
 namespace lockstep {
 namespace {
@@ -37,7 +38,7 @@ std::optional<int> run_alone(const CommandLine& line) {
     case Command::kReference:
       return reference_command();
     case Command::kPlan:
-      return plan_command(line);
+      return line.planned.nodes > 0 ? scale_command(line) : plan_command(line);
     case Command::kExport:
       return export_command(line);
     case Command::kTrain:
@@ -84,7 +85,9 @@ int run(const std::vector<std::string>& arguments) {
     if (!parsed.error) {
       if (const std::optional<int> exit_code = run_alone(parsed.line)) return *exit_code;
     }
-    return run_session([&](Communicator& comm) { return run_with_ranks(comm, parsed); });
+    const bool threads = !parsed.error && wants_talking_threads(parsed.line);
+    return run_session([&](Communicator& comm) { return run_with_ranks(comm, parsed); },
+                       threads ? Talking::kSeveralThreads : Talking::kMainThread);
   } catch (const Error& error) {
     spdlog::error("{}", error.what());
     return error.exit_code();

@@ -9,6 +9,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/train/model_file.h"
+#include "startup.h"
 
 namespace lockstep {
 namespace {
@@ -55,7 +56,8 @@ Run::Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan)
                            .record_to = experiment.config.distribute.record
                                             ? std::filesystem::path(experiment.config.run.dir)
                                             : std::filesystem::path()})),
-      states_(comm, plan.dist, *experiment.model) {}
+      states_(comm, plan.dist, *experiment.model),
+      progress_(make_progress_thread(comm, experiment.config.distribute)) {}
 
 void Run::initialise_weights() {
   const Config& config = experiment_.config;
@@ -122,6 +124,7 @@ TrainingResult Run::train(Observer& observer) {
                    .validation = validation_.get(),
                    .test = test_.get(),
                    .observer = observer,
+                   .progress = progress_.get(),
                    .sums = local_sums(config.distribute),
                    .seed = experiment_.seed(),
                    .accumulate = config.train.accumulate,

@@ -8,6 +8,7 @@
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/communicator.h"
+#include "lockstep/comm/progress_thread.h"
 #include "lockstep/dist/replica_states.h"
 #include "lockstep/dist/strategy.h"
 #include "lockstep/train/evaluation.h"
@@ -50,6 +51,7 @@ class Run {
   ThreadTeam team_;
   std::unique_ptr<Strategy> strategy_;
   ReplicaStates states_;
+  std::unique_ptr<ProgressThread> progress_;  // may be null
   std::unique_ptr<Records> records_;
   std::unique_ptr<Evaluation> validation_;  // may be null
   std::unique_ptr<Evaluation> test_;        // may be null

@@ -1,5 +1,6 @@
 #include "startup.h"
 
+#include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
 
 namespace lockstep {
@@ -14,6 +15,29 @@ LoadedConfig load_config_together(Communicator& comm, const CommandLine& line) {
   LoadedConfig loaded;
   agree(comm, [&] { loaded = load_checked_config(line, text); });
   return loaded;
+}
+
+bool wants_talking_threads(const CommandLine& line) {
+  try {
+    ConfigText text;
+    if (!line.config_file.empty()) text = read_config_file(line.config_file);
+    return load_checked_config(line, text).config.distribute.progress_thread;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::unique_ptr<ProgressThread> make_progress_thread(Communicator& comm, const DistOptions& options) {
+  if (!options.progress_thread || comm.size() == 1) return nullptr;
+  agree(comm, [&] {
+    if (comm.takes_threads()) return;
+    throw CommError(
+        "distribute.progress_thread needs MPI_THREAD_MULTIPLE, which MPI did not provide here: set it to "
+        "false, or "
+        "use an MPI library built with it; where only rank 0 can read the config file, give all ranks "
+        "--distribute.progress_thread true as a flag");
+  });
+  return std::make_unique<ProgressThread>(comm);
 }
 
 }  // namespace lockstep

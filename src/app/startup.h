@@ -3,10 +3,19 @@
 
 #include "experiment.h"
 #include "lockstep/comm/communicator.h"
+#include "lockstep/comm/progress_thread.h"
 
 namespace lockstep {
 
 /// *Collective.* Rank 0 reads the config file; every rank gets its text. Errors: AgreedError.
 LoadedConfig load_config_together(Communicator& comm, const CommandLine& line);
+
+/// *Local, before there are ranks.* Whether the config, as far as this host can read it, wants several
+/// threads that talk to other ranks. What is wrong with it is told later, by all ranks together.
+bool wants_talking_threads(const CommandLine& line);
+
+/// *Collective.* A helper thread if the config wants one. Errors: AgreedError if MPI does not provide for it
+/// on all ranks.
+std::unique_ptr<ProgressThread> make_progress_thread(Communicator& comm, const DistOptions& options);
 
 }  // namespace lockstep

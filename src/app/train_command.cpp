@@ -155,14 +155,15 @@ void report_result(const RunDirectory& directory, const TrainingResult& result) 
     if (last.accuracy) quality += fmt::format(", accuracy {:.2f} %", 100 * *last.accuracy);
     quality += "; ";
   }
+  const TimeShares& time = result.time;
+  const std::string hidden = time.hidden ? fmt::format(" (hidden: {:.0f} % of it)", 100 * *time.hidden) : "";
   spdlog::info(
       "done: {}{} steps, {} samples in {} ({} samples/s); time: data {:.1f} %, compute {:.1f} %, "
       "communication "
-      "{:.1f} %, waiting {:.1f} %",
+      "{:.1f} %{}, waiting {:.1f} %",
       quality, with_commas(result.progress.steps), with_commas(result.progress.samples),
       human_seconds(result.seconds), with_commas(static_cast<Index>(result.samples_per_second)),
-      100 * result.time.data, 100 * result.time.compute, 100 * result.time.communication,
-      100 * result.time.waiting);
+      100 * time.data, 100 * time.compute, 100 * time.communication, hidden, 100 * time.waiting);
   if (result.workers) report_workers(*result.workers, result.progress);
   spdlog::info(
       "written: {} with config.toml, plan.txt, log.txt, metrics.jsonl, summary.json, model.safetensors",
@@ -197,7 +198,8 @@ int train_command(Communicator& comm, const CommandLine& line) {
     observer = std::make_unique<RunOutput>(directory, experiment.config, plan);
   });
   announce(comm, experiment.config, plan, hosts);
-  warn_of_few_cores(comm, plan.dist.threads);
+  const bool helped = loaded.config.distribute.progress_thread && comm.size() > 1;
+  warn_of_few_cores(comm, plan.dist.threads + (helped ? 1 : 0));
   if (comm.rank() == 0 && loaded.config.distribute.reduction == Reduction::kOrdered &&
       !loaded.given.contains("train.replicas")) {
     spdlog::warn(

@@ -31,6 +31,7 @@ class MpiCommunicator final : public Communicator {
   std::unique_ptr<Communicator> split_by_node(Index ranks_per_node) override;
   std::unique_ptr<SharedWindow> shared_window(Index bytes) override;
   void idle() override;
+  bool takes_threads() const override;
   void abort(int exit_code) override;
 
  private:

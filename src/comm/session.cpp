@@ -44,9 +44,10 @@ int run_body(Communicator& comm, const std::function<int(Communicator&)>& body) 
 
 }  // namespace
 
-int run_session(const std::function<int(Communicator&)>& body) {
+int run_session(const std::function<int(Communicator&)>& body, Talking talking) {
+  const int wanted = talking == Talking::kMainThread ? MPI_THREAD_FUNNELED : MPI_THREAD_MULTIPLE;
   int provided = 0;
-  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
+  if (MPI_Init_thread(nullptr, nullptr, wanted, &provided) != MPI_SUCCESS) {
     throw CommError(
         "MPI_Init_thread failed; was the program started with the mpirun of the MPI it was built with?");
   }

@@ -16,8 +16,11 @@ namespace {
 
 // A text among the control variables of the MPI library; `otherwise` where it has no such variable.
 std::string control_variable(const char* name, const std::string& otherwise) {
-  int provided = 0;
-  check(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided), "MPI_T_init_thread");
+  // Open MPI 4.1 takes the level that is asked for here for that of all of MPI.
+  int level = MPI_THREAD_SINGLE;
+  check(MPI_Query_thread(&level), "MPI_Query_thread");
+  int provided = MPI_THREAD_SINGLE;
+  check(MPI_T_init_thread(level, &provided), "MPI_T_init_thread");
   std::string value = otherwise;
   int index = 0;
   if (MPI_T_cvar_get_index(name, &index) == MPI_SUCCESS) {

@@ -207,6 +207,8 @@ class ThreadCommunicator final : public Communicator {
     std::this_thread::yield();
   }
 
+  bool takes_threads() const override { return true; }
+
   void abort(int exit_code) override {
     throw CommError(fmt::format("rank {} aborted with exit code {}", rank_, exit_code));
   }

@@ -13,6 +13,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "planned_nodes.h"
 
 namespace lockstep {
 namespace {
@@ -30,7 +31,11 @@ struct CommandWords {
 const std::vector<CommandWords>& commands() {
   static const std::vector<CommandWords> kCommands{
       {Command::kTrain, std::nullopt, "mpirun -np N trainer --config FILE", {"config"}, {}},
-      {Command::kPlan, "plan", "trainer plan --config FILE --np 1,2,4,8", {"config"}, {"np"}},
+      {Command::kPlan,
+       "plan",
+       "trainer plan --config FILE --np 1,2,4,8",
+       {"config"},
+       {"np", "nodes", "ranks-per-node", "cores-per-node", "latency", "bandwidth", "from", "json"}},
       {Command::kBench,
        "bench",
        "mpirun -np N trainer bench --config FILE --json FILE",
@@ -60,6 +65,12 @@ struct OwnFlag {
 constexpr std::array kOwnFlags{
     OwnFlag{"config", ""},
     OwnFlag{"np", "mpirun -np sets the number of ranks of a run"},
+    OwnFlag{"nodes", "mpirun and its hosts decide where a run is"},
+    OwnFlag{"ranks-per-node", "mpirun --map-by ppr:K:node puts K ranks of a run on each node"},
+    OwnFlag{"cores-per-node", "mpirun --bind-to says which cores the ranks of a run get"},
+    OwnFlag{"latency", "a run takes the network as it is"},
+    OwnFlag{"bandwidth", "a run takes the network as it is"},
+    OwnFlag{"from", "a run starts from given weights with --init"},
     OwnFlag{"model", "layers are set with --model.layers"},
     OwnFlag{"input", "the data of a run is set with --data.train, --data.validation and --data.test"},
     OwnFlag{"output", "the directory of a run is set with --run.dir"},
@@ -174,6 +185,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
   line.json = front.value("json").value_or("");
   line.format = front.value("format").value_or("");
   if (front.value("np")) line.plan_np = parse_world_sizes(*front.value("np"));
+  line.planned = parse_planned_nodes(front, line.config_file);
   return line;
 }
 

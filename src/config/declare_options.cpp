@@ -213,6 +213,8 @@ void declare_distribute(OptionList& list, DistOptions& distribute, const KnownNa
   list.option("distribute.bucket_kib", distribute.bucket_kib,
               "Gradient that travels together, in KiB; small buckets start earlier, large ones cost less",
               between(1, 1e9));
+  list.option("distribute.progress_thread", distribute.progress_thread,
+              "A helper thread moves messages on, where a core is to spare; needs MPI_THREAD_MULTIPLE");
   list.option("distribute.servers", distribute.servers, "Ranks that are parameter servers: the last ones",
               between(1, kMostReplicas));
   list.option("distribute.mode", distribute.mode,

@@ -17,9 +17,11 @@ constexpr std::string_view kUsage =
 Usage
   mpirun -np N trainer --config FILE         train
   trainer plan --config FILE --np 1,2,4,8    show what a step, an epoch and the run mean on that many ranks
+  trainer plan --config FILE --nodes 64 --ranks-per-node 32 --latency 2us --bandwidth 25Gbit --from BENCH.json
+                                             foretell the time of a step, after what bench has measured here
   mpirun -np N trainer eval --model RUN      evaluate the weights of a run
   mpirun -np N trainer predict --model RUN --input DATA --output FILE.csv|FILE.npy   predict each row of DATA
-  mpirun -np N trainer bench --config FILE   measure the machine, the model's layers, the exchange and a step
+  mpirun -np N trainer bench --config FILE --json BENCH.json    measure machine, layers, exchange and a step
   trainer export --model RUN --format npz --output FILE    write the model for other programs
   trainer reference                          print every option as Markdown (configs/REFERENCE.md)
 
@@ -28,11 +30,8 @@ Flags
   --np LIST       numbers of ranks for plan (default 1)
   --model RUN     directory of the run for eval, predict and export
   --init FILE     start from these weights (safetensors)
-  --KEY VALUE     any option, such as --train.lr 0.1 or --data.mean 0.1,0.2: wins over the file; given twice,
-                  the last one counts
-  -h, --help      this page
-  --help-all      every option
-  --version       the version and what it was built with
+  --KEY VALUE     any option, such as --train.lr 0.1 or --data.mean 0.1,0.2: the last one wins over the file
+  -h, --help      this page; --help-all: every option; --version: the version and what it was built with
 )";
 
 constexpr std::string_view kExitCodes =

@@ -7,12 +7,34 @@
 namespace lockstep {
 namespace {
 
+// A division, as a product that is faster.
+constexpr Scalar as_share_of_255(std::uint8_t value) {
+  return static_cast<Scalar>(value * (1 / 255.0));
+}
+
+consteval bool equals_division() {
+  for (int value = 0; value < 256; ++value) {
+    if (as_share_of_255(static_cast<std::uint8_t>(value)) != static_cast<Scalar>(value) / Scalar{255}) {
+      return false;
+    }
+  }
+  return true;
+}
+static_assert(equals_division());
+
 void copy_features(const std::uint8_t* from, Index count, Scalar* to) {
-  for (Index i = 0; i < count; ++i) to[i] = static_cast<Scalar>(from[i]) / Scalar{255};
+  for (Index i = 0; i < count; ++i) to[i] = as_share_of_255(from[i]);
 }
 
 void copy_features(const Scalar* from, Index count, Scalar* to) {
   std::copy_n(from, count, to);
+}
+
+// Asks for the memory of a record that will be copied soon: records come in random order.
+template <class T>
+void prefetch(const T* from, Index count) {
+  constexpr Index kLine = 64 / sizeof(T);
+  for (Index i = 0; i < count; i += kLine) __builtin_prefetch(from + i);
 }
 
 template <class T>
@@ -39,7 +61,11 @@ Index DenseRecords::bytes() const {
 
 void DenseRecords::gather(std::span<const Index> ids, Matrix& x, Matrix& targets) const {
   const auto gather_from = [&](const auto& features) {
+    constexpr std::size_t kAhead = 4;
     for (Index row = 0; row < static_cast<Index>(ids.size()); ++row) {
+      const auto later = static_cast<std::size_t>(row) + kAhead;
+      if (later < ids.size())
+        prefetch(features.data() + ids_.place(ids[later]) * feature_count_, feature_count_);
       const Index place = ids_.place(ids[static_cast<std::size_t>(row)]);
       copy_features(features.data() + place * feature_count_, feature_count_,
                     x.data() + row * feature_count_);

@@ -1,7 +1,10 @@
+#include <fmt/format.h>
+
 #include <array>
 
 #include "algorithms/entries.h"
 #include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/dist/strategy.h"
 #include "lockstep/dist/wire.h"
 #include "node/node_layout.h"
@@ -38,6 +41,41 @@ AlgorithmCosts exchange_costs(const CostQuestion& question, Index rank) {
                                     ? algorithm_by_rule(nodes)
                                     : find_entry(algorithm_catalog(), "algorithm", options.algorithm);
   return entry.costs(question, rank);
+}
+
+std::vector<const AlgorithmEntry*> possible_algorithms(const DistOptions& options, const Nodes& nodes) {
+  std::vector<const AlgorithmEntry*> possible;
+  for (const AlgorithmEntry& entry : algorithm_catalog()) {
+    if (options.algorithm != kAutoAlgorithm && options.algorithm != entry.name) continue;
+    if (options.reduction == Reduction::kOrdered && !entry.keeps_order) continue;
+    if (entry.refusal(nodes).empty()) possible.push_back(&entry);
+  }
+  return possible;
+}
+
+std::vector<ExchangeSeconds> exchange_times(const TimeQuestion& question) {
+  const Plan& plan = question.costs.plan;
+  const DistOptions& options = question.costs.options;
+  const Nodes nodes{.count = question.cluster.nodes, .largest = question.cluster.ranks_per_node};
+  std::vector<const AlgorithmEntry*> possible;
+  if (plan.world > 1 && uses_algorithm(options)) {
+    possible = possible_algorithms(options, nodes);
+    if (possible.empty()) {
+      const AlgorithmEntry& entry = find_entry(algorithm_catalog(), "algorithm", options.algorithm);
+      throw ConfigError(fmt::format("distribute.algorithm {}: {}", entry.name, entry.refusal(nodes)));
+    }
+  }
+  std::vector<ExchangeSeconds> times;
+  for (const Bucket& bucket : plan.buckets) {
+    const double bytes = bytes_of(bucket);
+    ExchangeSeconds fastest = reducer_time(question, Delivery::kToAll, bytes);
+    for (const AlgorithmEntry* entry : possible) {
+      const ExchangeSeconds time = entry->time(question, bytes);
+      if (entry == possible.front() || time.total() < fastest.total()) fastest = time;
+    }
+    times.push_back(fastest);
+  }
+  return times;
 }
 
 }  // namespace lockstep

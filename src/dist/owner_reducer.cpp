@@ -3,7 +3,8 @@
 // sum is wanted everywhere, every owner sends its result to all. Which nodes a rank sends follows from the
 // plan and the samples of the step, so nothing about them is ever sent. Ranks come to the second phase of a
 // bucket at different moments, before or after other buckets leave: so both are messages between pairs, each
-// on a channel of its own, and none is a collective.
+// on a channel of its own, and none is a collective. Buckets come to each phase in order, but while one is
+// still in the second, those behind it go on.
 #include <algorithm>
 
 #include "lockstep/base/aligned_buffer.h"
@@ -27,6 +28,7 @@ class OwnerReducer final : public Reducer {
 
   void begin_step(std::span<const Index> samples) override {
     started_ = 0;
+    summed_ = 0;
     finished_ = 0;
     if (!std::ranges::equal(samples, samples_)) {
       samples_.assign(samples.begin(), samples.end());
@@ -37,28 +39,29 @@ class OwnerReducer final : public Reducer {
   void bucket_ready(const Bucket&, const PartialGrads& partial) override {
     if (comm_.size() == 1) {
       result_ = partial.sums.front();
-      finished_ = ++started_;
+      finished_ = summed_ = ++started_;
       return;
     }
     result_ = sum_.span();
     BucketState& state = states_[started_++];
     prepare_pieces(state, partial);
     state.request = send_partial_sums(state, partial);
-    state.gathering = false;
     progress();
   }
 
   std::size_t progress() override {
-    while (finished_ < started_ && states_[finished_].request->test()) advance();
+    while (summed_ < started_ && states_[summed_].request->test()) add_up(states_[summed_++]);
+    while (finished_ < summed_ && (!states_[finished_].request || states_[finished_].request->test())) {
+      states_[finished_++].request.reset();
+    }
     return finished_;
   }
 
   std::span<Scalar> sum() override { return result_; }
 
   std::span<Scalar> finish() override {
-    while (finished_ < started_) {
-      states_[finished_].request->wait();
-      advance();
+    while (progress() < started_) {
+      states_[summed_ < started_ ? summed_ : finished_].request->wait();
     }
     return result_;
   }
@@ -68,8 +71,7 @@ class OwnerReducer final : public Reducer {
     std::vector<Range> slices;              // by owner
     AlignedBuffer<Scalar> received;         // the others' partial sums of our slice, one after the other
     std::vector<std::span<Scalar>> pieces;  // of our slice, by node of the tree
-    std::unique_ptr<Request> request;
-    bool gathering = false;
+    std::unique_ptr<Request> request;       // of the phase under way; none: the bucket is complete
   };
 
   // Which nodes each rank contributes, and how an owner adds them.
@@ -133,24 +135,13 @@ class OwnerReducer final : public Reducer {
     return comm_.start_exchange(kPartialSums, sends_, receives_);
   }
 
-  // The first unfinished bucket's request is complete: on to its next phase, or to the next bucket.
-  void advance() {
-    BucketState& state = states_[finished_];
-    if (state.gathering) {
-      state.request.reset();
-      ++finished_;
-      return;
-    }
+  // All partial sums are there: on to the next phase.
+  void add_up(BucketState& state) {
     apply_merges(tree_.merges, state.pieces);
     const Range mine = state.slices[static_cast<std::size_t>(comm_.rank())];
     std::ranges::copy(state.pieces[static_cast<std::size_t>(tree_.survivors.front())],
                       part(sum_.span(), mine).begin());
-    if (delivery_ == Delivery::kToOwners) {
-      ++finished_;
-      return;
-    }
-    state.request = send_results(state);
-    state.gathering = true;
+    state.request = delivery_ == Delivery::kToAll ? send_results(state) : nullptr;
   }
 
   std::unique_ptr<Request> send_results(const BucketState& state) {
@@ -174,8 +165,9 @@ class OwnerReducer final : public Reducer {
   AlignedBuffer<Scalar> sum_;
   std::span<Scalar> result_;
   std::vector<BucketState> states_;  // by bucket
-  std::size_t started_ = 0;
-  std::size_t finished_ = 0;
+  std::size_t started_ = 0;          // buckets that are in the first phase or past it
+  std::size_t summed_ = 0;           // past the first
+  std::size_t finished_ = 0;         // past both
   std::vector<Index> samples_;
   std::vector<std::vector<Range>> nodes_of_;  // by rank
   MergePlan tree_;

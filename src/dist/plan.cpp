@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "lockstep/base/errors.h"
 #include "lockstep/dist/blocks.h"
 
@@ -26,19 +28,24 @@ void check(const PlanRequest& request) {
   }
 }
 
-// Whole layers, from the last one on, until a bucket is full.
-std::vector<Bucket> make_buckets(const Layout& layout, Index gradient_size, Index bucket_bytes) {
+// Whole layers, from the last one on, until a bucket is full; a layer that is larger than a bucket fills
+// several, as equal as blocks allow.
+std::vector<Bucket> make_buckets(const Layout& layout, const BlockGrid& grid, Index gradient_size,
+                                 Index bucket_bytes) {
   std::vector<Bucket> buckets;
   Index end = gradient_size;
   for (auto param = layout.params.rbegin(); param != layout.params.rend(); ++param) {
-    const bool layer_begins =
-        std::next(param) == layout.params.rend() || std::next(param)->layer != param->layer;
     const bool arena_begins = std::next(param) == layout.params.rend();
-    const Index bytes = (end - param->range.begin) * Index{sizeof(Scalar)};
-    if (arena_begins || (layer_begins && bytes >= bucket_bytes)) {
-      buckets.push_back({.range = {param->range.begin, end}, .layer = param->layer});
-      end = param->range.begin;
+    const bool layer_begins = arena_begins || std::next(param)->layer != param->layer;
+    const Range range{param->range.begin, end};
+    const Index bytes = range.size() * Index{sizeof(Scalar)};
+    if (!arena_begins && (!layer_begins || bytes < bucket_bytes)) continue;
+    const Index parts = bucket_bytes > 0 ? std::max<Index>(bytes / bucket_bytes, 1) : 1;
+    const std::vector<Range> cut = owner_slices(grid, range, parts);
+    for (auto part = cut.rbegin(); part != cut.rend(); ++part) {
+      if (!part->empty()) buckets.push_back({.range = *part});
     }
+    end = range.begin;
   }
   return buckets;
 }
@@ -81,8 +88,8 @@ Plan make_plan(const DistOptions& options, const Layout& layout, const PlanReque
   plan.hosted.resize(static_cast<std::size_t>(plan.world), {plan.replicas, plan.replicas});
   plan.loss_place = layout.size;
   plan.gradient_size = layout.size + kAlignment;
-  plan.buckets = make_buckets(layout, plan.gradient_size, options.bucket_kib * 1024);
   const BlockGrid grid(layout);
+  plan.buckets = make_buckets(layout, grid, plan.gradient_size, options.bucket_kib * 1024);
   for (const Bucket& bucket : plan.buckets) {
     plan.slices.push_back(slices_of(grid, bucket.range, plan));
   }

@@ -49,21 +49,26 @@ bool ParameterUpdate::good(std::span<const Scalar> gradient_sum, Index samples) 
 }
 
 void ParameterUpdate::step(std::span<Scalar> weights, std::span<Scalar> gradient_sum,
-                           const UpdateRequest& request) {
+                           const UpdateRequest& request, const MakeSum& make_sum) {
   make_slots();
+  const bool all_first = make_sum && rules_.clip_norm > 0;
+  for (const Piece& piece : pieces_) {
+    if (all_first) make_sum(piece.range);
+  }
   const auto scale = static_cast<Scalar>(factor(gradient_sum, request.samples));
+  static const MakeSum kNothing;
+  const Pass pass{weights, gradient_sum, scale, all_first ? kNothing : make_sum};
   for (const Piece& piece : pieces_) {
     const bool decays = layout_.params[piece.param].decays;
-    step(piece, weights, gradient_sum,
-         {.step = request.step, .lr = request.lr, .weight_decay = decays ? rules_.weight_decay : 0.0}, scale);
+    step(piece, pass,
+         {.step = request.step, .lr = request.lr, .weight_decay = decays ? rules_.weight_decay : 0.0});
   }
   if (optimizer_.uses_trust_ratio()) move_by_trust_ratio(weights, gradient_sum, request.lr);
 }
 
-// In parts that stay in the cache between the division and the step.
-void ParameterUpdate::step(const Piece& piece, std::span<Scalar> weights, std::span<Scalar> gradient,
-                           const StepInfo& info, Scalar factor) {
-  constexpr Index kPart = 8192;
+// In parts that stay in the cache between the sum, the division and the step.
+void ParameterUpdate::step(const Piece& piece, const Pass& pass, const StepInfo& info) {
+  constexpr Index kPart = 2048;
   std::array<std::span<Scalar>, kMostSlots> slots;
   for (Index begin = 0; begin < piece.range.size(); begin += kPart) {
     const Index end = std::min(begin + kPart, piece.range.size());
@@ -71,11 +76,13 @@ void ParameterUpdate::step(const Piece& piece, std::span<Scalar> weights, std::s
     for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
       slots[slot] = part(slots_[slot].span(), {piece.slots.begin + begin, piece.slots.begin + end});
     }
-    const std::span<Scalar> mean = part(gradient, here);
-    as_array(mean) *= factor;
-    optimizer_.update(
-        {.weights = part(weights, here), .gradient = mean, .slots = std::span(slots).first(slots_.size())},
-        info);
+    if (pass.make_sum) pass.make_sum(here);
+    const std::span<Scalar> mean = part(pass.gradient, here);
+    as_array(mean) *= pass.factor;
+    optimizer_.update({.weights = part(pass.weights, here),
+                       .gradient = mean,
+                       .slots = std::span(slots).first(slots_.size())},
+                      info);
   }
 }
 

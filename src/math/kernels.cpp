@@ -3,6 +3,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 namespace lockstep {
@@ -60,9 +61,9 @@ void add(std::span<Scalar> sum, std::span<const Scalar> term) {
 }
 
 bool all_within(std::span<const Scalar> values, Scalar limit) {
-  bool within = true;
-  for (const Scalar value : values) within &= std::abs(value) <= limit;
-  return within;
+  std::int32_t beyond = 0;  // as wide as a scalar, so that compilers use whole vectors
+  for (const Scalar value : values) beyond |= std::abs(value) <= limit ? 0 : 1;
+  return beyond == 0;
 }
 
 bool all_finite(std::span<const Scalar> values) {

@@ -1,6 +1,7 @@
 #include "lockstep/nn/workspace.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace lockstep {
 namespace {
@@ -125,12 +126,21 @@ Matrix Workspace::output_gradient() {
   return {memory_of(std::ssize(rooms_) - 1).gradient.data(), rows_, model_.output().size()};
 }
 
-void Workspace::backward(std::span<Scalar> gradient, Write write, const LayerDone& done) {
-  backward({0, static_cast<Index>(rooms_.size())}, gradient, write, done);
+void Workspace::backward(std::span<Scalar> gradient, Write write, const GradientsFinal& final) {
+  backward({0, static_cast<Index>(rooms_.size())}, gradient, write, final);
 }
 
-void Workspace::backward(Range nodes, std::span<Scalar> gradient, Write write, const LayerDone& done) {
-  if (nodes.end == static_cast<Index>(rooms_.size()) && write == Write::kReplace) zero_shared(gradient);
+void Workspace::backward(Range nodes, std::span<Scalar> gradient, Write write, const GradientsFinal& final) {
+  if (nodes.end == static_cast<Index>(rooms_.size())) {
+    if (write == Write::kReplace) zero_shared(gradient);
+    final_from_ = static_cast<Index>(gradient.size());
+  }
+  // Of what lies elsewhere, a tensor shared with another node, a node has nothing to say.
+  const auto announce = [&](Index from) {
+    if (own_.contains(from)) final_from_ = from;
+    if (final) final(final_from_);
+  };
+  const GradientsFinal pause = std::cref(announce);
   for (Index i = nodes.end - 1; i >= nodes.begin; --i) {
     const ModelNode& node = model_.node(i);
     if (node.layer->only_reshapes()) continue;
@@ -138,8 +148,9 @@ void Workspace::backward(Range nodes, std::span<Scalar> gradient, Write write, c
       measure_backward(i);
       sums(i).backward = sums(i).own_backward;
     }
-    run_backward(i, gradient, write);
-    if (done && !node.params.empty()) done(i);
+    own_ = node.params;
+    run_backward(i, gradient, write, pause);
+    if (!own_.empty()) pause(own_.begin);
   }
 }
 
@@ -159,7 +170,8 @@ void Workspace::measure_backward(Index number) {
       {.x = inputs_.front(), .dy = dy, .state = values_.state, .sums = own.forward}, own.own_backward);
 }
 
-void Workspace::run_backward(Index number, std::span<Scalar> gradient, Write write) {
+void Workspace::run_backward(Index number, std::span<Scalar> gradient, Write write,
+                             const GradientsFinal& pause) {
   const ModelNode& node = model_.node(number);
   Room& room = rooms_[at(number)];
   gather_inputs(node);
@@ -191,7 +203,8 @@ void Workspace::run_backward(Index number, std::span<Scalar> gradient, Write wri
        .cache = part(std::span<const Scalar>(room.cache.span()), {0, rows_ * node.layer->cache_size()}),
        .dinputs = wanted_dinputs_,
        .gradient = gradient,
-       .write = node.shares ? Write::kAdd : write});
+       .write = node.shares ? Write::kAdd : write,
+       .pause = pause});
   for (std::size_t j = 0; j < node.inputs.size(); ++j) {
     if (room.scratch[j].size() == 0) continue;
     const Range used{0, rows_ * node.in[j].size()};

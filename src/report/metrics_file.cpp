@@ -14,12 +14,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json shares_json(const TimeShares& shares) {
-  return {{"data", shares.data},
-          {"compute", shares.compute},
-          {"forward", shares.forward},
-          {"optimizer", shares.optimizer},
-          {"communication", shares.communication},
-          {"waiting", shares.waiting}};
+  Json json{{"data", shares.data},
+            {"compute", shares.compute},
+            {"forward", shares.forward},
+            {"optimizer", shares.optimizer},
+            {"communication", shares.communication},
+            {"waiting", shares.waiting}};
+  if (shares.hidden) json["hidden"] = *shares.hidden;
+  return json;
 }
 
 void add_progress(Json& json, const Progress& progress) {

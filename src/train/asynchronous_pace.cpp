@@ -113,7 +113,7 @@ bool AsynchronousPace::take_step(const Assignment& assignment, double asking) {
   const StepBatch& batch = next_batch();
   const double data_seconds = whole.seconds();
   force_faults(context_.debug, context_.comm.rank(), own_steps_++);
-  gradients_.run(batch, false);
+  gradients_.run(batch, Measured::kNothing);
   Tally tally;
   for (const Tally& replica : gradients_.tallies()) tally.add(replica);
 

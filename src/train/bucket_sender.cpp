@@ -1,39 +1,36 @@
 #include "lockstep/train/bucket_sender.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "lockstep/base/timer.h"
 
 namespace lockstep {
-namespace {
-
-constexpr Index kNothingDone = std::numeric_limits<Index>::max();
-
-}  // namespace
 
 BucketSender::BucketSender(Communicator& comm, const Plan& plan, Strategy& strategy,
-                           LocalGradients& gradients)
+                           LocalGradients& gradients, ProgressThread* progress)
     : comm_(comm),
       plan_(plan),
       strategy_(strategy),
       gradients_(gradients),
-      at_node_(static_cast<std::size_t>(plan.threads)) {}
+      progress_thread_(progress),
+      final_from_(static_cast<std::size_t>(plan.threads)) {}
 
-void BucketSender::begin_step(bool measure_waiting) {
+void BucketSender::begin_step(Measured measured) {
   sent_ = 0;
-  measure_waiting_ = measure_waiting && comm_.size() > 1;
+  measured_ = comm_.size() > 1 ? measured : Measured::kNothing;
+  if (measured_ == Measured::kExchangeAlone && plan_.buckets.size() == 1) measured_ = Measured::kNothing;
   time_ = {};
-  for (std::atomic<Index>& node : at_node_) node = kNothingDone;
+  time_.alone = measured_ == Measured::kExchangeAlone;
+  for (std::atomic<Index>& place : final_from_) place = plan_.gradient_size;
 }
 
-void BucketSender::node_done(Index thread, Index node, Index first) {
-  at_node_[static_cast<std::size_t>(thread)].store(node, std::memory_order_release);
+void BucketSender::final_from(Index thread, Index place, Index first) {
+  final_from_[static_cast<std::size_t>(thread)].store(place, std::memory_order_release);
   if (thread == 0) send_ready(first);
 }
 
 void BucketSender::wait_for_all() {
-  if (!measure_waiting_) return;
+  if (measured_ == Measured::kNothing) return;
   const Stopwatch wait;
   comm_.barrier();
   const double seconds = wait.seconds();
@@ -48,16 +45,27 @@ void BucketSender::meet(const std::function<void()>& together) {
   time_.exchange += meeting.seconds();
 }
 
-// Thread 0 alone talks to other ranks. Buckets leave in the order of the plan, each once every thread is past
-// it.
+// Thread 0 alone starts messages. Buckets leave in the order of the plan, each once every thread has it.
 void BucketSender::send_ready(Index first) {
-  Index slowest = kPastAll;
-  for (const std::atomic<Index>& node : at_node_) {
-    slowest = std::max(slowest, node.load(std::memory_order_acquire));
+  if (time_.alone) return;
+  Index complete = first;
+  for (const std::atomic<Index>& place : final_from_) {
+    complete = std::max(complete, place.load(std::memory_order_acquire));
   }
+  send_from(complete);
+  if (progress_thread_ != nullptr && sent_ > 0) progress_thread_->resume();
+}
+
+void BucketSender::end_step() {
+  if (progress_thread_ != nullptr) progress_thread_->pause();
+  if (time_.alone) wait_for_all();
+  send_from(0);
+}
+
+void BucketSender::send_from(Index complete) {
   const std::vector<Bucket>& buckets = plan_.buckets;
-  while (sent_ < buckets.size() && std::max(slowest, first) <= buckets[sent_].layer) {
-    if (sent_ + 1 == buckets.size()) wait_for_all();
+  while (sent_ < buckets.size() && complete <= buckets[sent_].range.begin) {
+    if (sent_ + 1 == buckets.size() && !time_.alone) wait_for_all();
     const Bucket& bucket = buckets[sent_++];
     const PartialGrads& partial = gradients_.combine(bucket.range);
     const Stopwatch sending;

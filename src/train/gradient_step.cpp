@@ -13,7 +13,7 @@ GradientStep::GradientStep(const GradientStepContext& context)
       meetings_(context.model.meetings(context.plan.replicas)),
       gradients_(context.sums, context.plan, context.comm.rank(), together(),
                  [this] { return context_.strategy.gradient_arena(context_.plan.gradient_size); }),
-      sender_(context.comm, context.plan, context.strategy, gradients_),
+      sender_(context.comm, context.plan, context.strategy, gradients_, context.progress),
       tallies_(static_cast<std::size_t>(hosted_.size())) {
   const Index replicas = context.plan.replicas;
   for (Index i = 0; i < nodes_; ++i) {
@@ -37,16 +37,16 @@ GradientStep::GradientStep(const GradientStepContext& context)
   for (Index i = hosted_.begin; i < hosted_.end; ++i) replicas_.push_back({.number = i});
 }
 
-void GradientStep::run(const StepBatch& batch, bool measure_waiting) {
+void GradientStep::run(const StepBatch& batch, Measured measured) {
   gradients_.begin_step();
   context_.states.begin_step();
-  sender_.begin_step(measure_waiting);
+  sender_.begin_step(measured);
   std::ranges::fill(tallies_, Tally{});
   forward_seconds_ = 0;
   begin(batch);
   round_weights();
   walk(true);
-  sender_.send_ready(0);
+  sender_.end_step();
 }
 
 void GradientStep::measure(const StepBatch& batch, std::span<const Scalar> weights) {
@@ -89,7 +89,7 @@ void GradientStep::walk(bool backward) {
   for_each_replica(
       [&](Index thread, Replica& replica, bool last) { run_apart(thread, replica, last, backward); });
   for (Index thread = 0; backward && thread < context_.plan.threads; ++thread) {
-    sender_.node_done(thread, BucketSender::kPastAll);
+    sender_.final_from(thread, 0);
   }
 }
 
@@ -154,9 +154,9 @@ void GradientStep::run_apart(Index thread, Replica& replica, bool last, bool bac
     if (thread == 0) forward_seconds_ += forward.seconds();
     if (!backward) continue;
     evaluate_loss(workspace, replica);
-    LayerDone done;
-    if (last && i + 1 == parts) done = [&](Index node) { sender_.node_done(thread, node); };
-    workspace.backward(replica.target.arena, replica.target.write, done);
+    GradientsFinal final;
+    if (last && i + 1 == parts) final = [&](Index from) { sender_.final_from(thread, from); };
+    workspace.backward(replica.target.arena, replica.target.write, final);
     replica.target.write = Write::kAdd;
   }
 }
@@ -201,6 +201,14 @@ void GradientStep::start_targets() {
   }
 }
 
+// Where the gradients of this node and of those behind it begin.
+Index GradientStep::place_of(Index node) const {
+  for (Index i = node; i < nodes_; ++i) {
+    if (const Range own = context_.model.node(i).params; !own.empty()) return own.begin;
+  }
+  return context_.plan.gradient_size;
+}
+
 // A bucket leaves between the same two meetings on all ranks: collectives keep one order.
 void GradientStep::walk_back(bool last_part) {
   for (Index thread = 0; last_part && thread < context_.plan.threads; ++thread) {
@@ -208,20 +216,21 @@ void GradientStep::walk_back(bool last_part) {
     const auto idle = [&](const Replica& replica) {
       return !mine.contains(replica.number) || replica.rows.empty();
     };
-    if (std::ranges::all_of(replicas_, idle)) sender_.node_done(thread, BucketSender::kPastAll, nodes_);
+    if (std::ranges::all_of(replicas_, idle)) sender_.final_from(thread, 0, context_.plan.gradient_size);
   }
   for (std::size_t i = meetings_.size() + 1; i-- > 0;) {
     const bool outputs = i == meetings_.size();
     const Range nodes{i == 0 ? 0 : meetings_[i - 1] + 1, outputs ? nodes_ : meetings_[i] + 1};
+    const Index first = place_of(nodes.begin);
     for_each_replica([&](Index thread, Replica& replica, bool last) {
       Workspace& workspace = room(thread, replica);
       if (outputs) evaluate_loss(workspace, replica);
-      LayerDone done;
-      if (last_part && last) done = [&](Index node) { sender_.node_done(thread, node, nodes.begin); };
-      workspace.backward(nodes, replica.target.arena, replica.target.write, done);
+      GradientsFinal final;
+      if (last_part && last) final = [&](Index from) { sender_.final_from(thread, from, first); };
+      workspace.backward(nodes, replica.target.arena, replica.target.write, final);
       if (i > 0) workspace.measure_backward(meetings_[i - 1]);
     });
-    if (last_part) sender_.send_ready(nodes.begin);
+    if (last_part) sender_.send_ready(first);
     if (i > 0) meet(i - 1, false);
   }
   for (Replica& replica : replicas_) replica.target.write = Write::kAdd;

@@ -22,7 +22,8 @@ GradientStepContext gradient_context(const TrainingContext& context) {
           .seed = context.seed,
           .accumulate = context.accumulate,
           .most_rows = context.sampler.largest_count(),
-          .target_columns = context.target_columns};
+          .target_columns = context.target_columns,
+          .progress = context.progress};
 }
 
 class SynchronousPace final : public Pace {
@@ -83,7 +84,7 @@ void SynchronousPace::run_step(Index step) {
     samples_[replica] = context_.sampler.count(step, static_cast<Index>(replica));
   }
   strategy_.begin_step(samples_);
-  gradients_.run(batch, strategy_.gradients_travel() && step % StepClock::kMeasureEvery == 0);
+  gradients_.run(batch, strategy_.gradients_travel() ? StepClock::measured(step) : Measured::kNothing);
   ExchangeTime exchange = gradients_.exchange_time();
   const Stopwatch finishing;
   strategy_.finish_exchange();

@@ -32,7 +32,7 @@ struct Bench {
   void start(Index count, Reduction reduction, Index ranks_per_node) {
     plan.world = plan.replicas = comm.size();
     plan.gradient_size = plan.loss_place = count;
-    plan.buckets = {{.range = {0, count}, .layer = 0}};
+    plan.buckets = {{.range = {0, count}}};
     plan.slices.emplace_back();
     for (Index rank = 0; rank < comm.size(); ++rank) {
       plan.hosted.push_back({rank, rank + 1});

@@ -69,8 +69,12 @@ void bench_product(Index rows, Index out, Index in) {
   report(
       fmt::format("product {}x{}x{}", rows, out, in), 2 * rows * out * in,
       {[&] { multiply_forward(const_x, const_w, y); }, [&] { multiply_backward_data(const_y, const_w, x); },
-       [&] { multiply_backward_weights(const_y, const_x, w, Write::kReplace); },
-       [&] { multiply_backward_weights(const_y, const_x, w, Write::kAdd); }});
+       [&] {
+         multiply_backward_weights(const_y, const_x, {0, w.rows()}, w, Write::kReplace);
+       },
+       [&] {
+         multiply_backward_weights(const_y, const_x, {0, w.rows()}, w, Write::kAdd);
+       }});
 }
 
 void bench_convolution(Index rows, const ConvolutionShape& shape) {

@@ -21,7 +21,7 @@ Plan plan_of(const ExchangeCase& one, int ranks) {
   for (Index rank = 0; rank < ranks; ++rank) plan.hosted.push_back(split_evenly(plan.replicas, ranks, rank));
   for (std::size_t i = one.borders.size() - 1; i > 0; --i) {
     const Range range{one.borders[i - 1], one.borders[i]};
-    plan.buckets.push_back({.range = range, .layer = static_cast<Index>(i)});
+    plan.buckets.push_back({.range = range});
     std::vector<Range> slices;
     for (Index rank = 0; rank < ranks; ++rank) {
       const Range slice = split_evenly(range.size(), ranks, rank);

@@ -131,7 +131,7 @@ OneStepResult run_one_step(Communicator& comm, const OneStep& step) {
                           .target_columns = 1});
   const StepBatch batch = make_batch(step, hosted);
   strategy.begin_step(step.rows);
-  gradients.run(batch, false);
+  gradients.run(batch, Measured::kNothing);
   strategy.finish_exchange();
   states.update(BatchStatistics::Update::kMove);
 

@@ -98,6 +98,9 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                          .team = team,
                          .options = config.eval},
                         *test, Split::kTest);
+  std::unique_ptr<ProgressThread> progress;
+  if (config.distribute.progress_thread && comm.takes_threads())
+    progress = std::make_unique<ProgressThread>(comm);
   TinyResult result;
   LossRecorder recorder(result.losses);
   Trainer trainer({.comm = comm,
@@ -113,6 +116,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                    .validation = nullptr,
                    .test = &evaluation,
                    .observer = recorder,
+                   .progress = progress.get(),
                    .sums = local_sums(config.distribute),
                    .seed = seed,
                    .accumulate = config.train.accumulate,

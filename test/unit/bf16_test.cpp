@@ -86,7 +86,9 @@ struct Product {
     Matrix dw_matrix = dw.matrix();
     multiply_forward(x.view(), w.view(), y_matrix);
     multiply_backward_data(dy.view(), w.view(), dx_matrix);
-    multiply_backward_weights(dy.view(), x.view(), dw_matrix, write);
+    const Index middle = dw_matrix.rows() / 2;  // in pieces, as layers do
+    multiply_backward_weights(dy.view(), x.view(), {middle, dw_matrix.rows()}, dw_matrix, write);
+    if (middle > 0) multiply_backward_weights(dy.view(), x.view(), {0, middle}, dw_matrix, write);
   }
 
   void run_in_fp32(Write write) {
@@ -95,7 +97,7 @@ struct Product {
     Matrix dw_matrix = dw.matrix();
     multiply_forward(x.wide.view(), w.wide.view(), y_matrix);
     multiply_backward_data(dy.wide.view(), w.wide.view(), dx_matrix);
-    multiply_backward_weights(dy.wide.view(), x.wide.view(), dw_matrix, write);
+    multiply_backward_weights(dy.wide.view(), x.wide.view(), {0, dw_matrix.rows()}, dw_matrix, write);
   }
 
   Bits results() const {

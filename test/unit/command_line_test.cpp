@@ -123,6 +123,48 @@ TEST(CommandLine, SaysWhatACommandNeeds) {
             "--data.validation and --data.test");
 }
 
+TEST(CommandLine, KnowsTheNodesOfPlan) {
+  const PlannedNodes planned =
+      parse({"plan", "--config", "a", "--nodes", "64", "--ranks-per-node", "32", "--cores-per-node", "48",
+             "--latency", "2us", "--bandwidth", "25Gbit", "--from", "b.json"})
+          .planned;
+  EXPECT_EQ(planned.nodes, 64);
+  EXPECT_EQ(planned.ranks_per_node, 32);
+  EXPECT_EQ(planned.cores, 48);
+  EXPECT_DOUBLE_EQ(planned.latency, 2e-6);
+  EXPECT_DOUBLE_EQ(planned.bandwidth, 25e9 / 8);
+  EXPECT_EQ(planned.bench, "b.json");
+  EXPECT_EQ(parse({"plan", "--config", "a"}).planned.nodes, 0);
+  EXPECT_EQ(parse({"plan", "--config", "a", "--nodes", "1", "--from", "b"}).planned.ranks_per_node, 1);
+}
+
+TEST(CommandLine, ChecksTheNodesOfPlan) {
+  const auto error = [](const Arguments& flags) {
+    Arguments arguments{"plan", "--config", "a", "--from", "b"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    return error_of(arguments);
+  };
+  EXPECT_EQ(error({"--nodes", "0"}), "--nodes: expected a whole number from 1 to 1048576, found '0'");
+  EXPECT_EQ(error({"--nodes", "2", "--ranks-per-node", "x"}),
+            "--ranks-per-node: expected a whole number from 1 to 1048576, found 'x'");
+  EXPECT_EQ(error({"--nodes", "65536", "--ranks-per-node", "32"}),
+            "--nodes 65536 --ranks-per-node 32: expected at most 1048576 ranks in all");
+  EXPECT_EQ(error({"--nodes", "2", "--bandwidth", "1Gbit"}),
+            "--latency is missing: with several --nodes, expected a time such as 500ns, 2us or 0.1ms");
+  EXPECT_EQ(error({"--nodes", "2", "--bandwidth", "1Gbit", "--latency", "2"}),
+            "--latency: expected a time such as 500ns, 2us or 0.1ms, found '2'");
+  EXPECT_EQ(error({"--nodes", "2", "--latency", "2us", "--bandwidth", "25"}),
+            "--bandwidth: expected bits or bytes per second such as 25Gbit, 100Mbit or 3GB, found '25'");
+  EXPECT_EQ(error({"--nodes", "2", "--np", "2"}), "--np and --nodes: give one of them");
+  EXPECT_EQ(error({}), "--from of plan describes machines: add --nodes");
+  EXPECT_EQ(
+      error_of({"plan", "--config", "a", "--nodes", "1"}),
+      "--from is missing: how fast ranks compute is measured, not told; run 'mpirun -np 2 trainer bench "
+      "--config a --json bench.json' first and add --from bench.json");
+  EXPECT_EQ(error_of({"--config", "a", "--nodes", "2"}),
+            "--nodes belongs to 'trainer plan'; mpirun and its hosts decide where a run is");
+}
+
 TEST(CommandLine, ChecksTheWorldSizesOfPlan) {
   for (const std::string np : {"x", "1,", ",1", "1,,2", "0", "-1", "1.5", "1 2"}) {
     EXPECT_EQ(error_of({"plan", "--config", "a", "--np", np}),

@@ -45,7 +45,7 @@ struct Product {
   }
   void backward_weights(Write write) {
     Matrix result = w.matrix();
-    multiply_backward_weights(y.view(), x.view(), result, write);
+    multiply_backward_weights(y.view(), x.view(), {0, result.rows()}, result, write);
   }
 
   // Calls visit(row, out, in) for each term of the three products.

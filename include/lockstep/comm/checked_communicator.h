@@ -33,6 +33,7 @@ class CheckedCommunicator final : public Communicator {
   std::unique_ptr<Communicator> split_by_node(Index ranks_per_node) override;
   std::unique_ptr<SharedWindow> shared_window(Index bytes) override;
   void idle() override { inner_.idle(); }
+  bool takes_threads() const override { return inner_.takes_threads(); }
   void abort(int exit_code) override { inner_.abort(exit_code); }
 
  private:

@@ -121,6 +121,9 @@ class Communicator {
   /// and other ranks run. Errors: CommError where another rank is known to have failed.
   virtual void idle() = 0;
 
+  /// *Local.* Whether several threads of this rank may call at once, each on a communicator of its own.
+  virtual bool takes_threads() const = 0;
+
   /// *Local.* Ends the whole job, not only the ranks of this communicator, with this exit code.
   virtual void abort(int exit_code) = 0;
 };

@@ -9,10 +9,14 @@
 
 namespace lockstep {
 
-/// Starts MPI (MPI_THREAD_FUNNELED: only the calling thread talks to other ranks), runs `body` with all ranks
+/// Which threads of a rank talk to other ranks.
+enum class Talking { kMainThread, kSeveralThreads };
+
+/// Starts MPI (MPI_THREAD_FUNNELED or MPI_THREAD_MULTIPLE; whether MPI provides the latter is told by
+/// Communicator::takes_threads()), runs `body` with all ranks
 /// and ends MPI. Returns what body returns. Anything that body throws ends the *whole job*: this rank's
 /// message is logged as an error and every rank is aborted with the error's exit code.
-int run_session(const std::function<int(Communicator&)>& body);
+int run_session(const std::function<int(Communicator&)>& body, Talking talking = Talking::kMainThread);
 
 /// Version text of the MPI library, one line. Needs no session.
 std::string mpi_library();

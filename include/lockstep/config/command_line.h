@@ -10,6 +10,16 @@
 
 namespace lockstep {
 
+/// Machines that plan foretells steps on.
+struct PlannedNodes {
+  Index nodes = 0;           ///< --nodes; 0: not asked for
+  Index ranks_per_node = 1;  ///< --ranks-per-node
+  Index cores = 0;           ///< --cores-per-node; 0: as many as the bench has seen
+  double latency = 0;        ///< --latency, in seconds
+  double bandwidth = 0;      ///< --bandwidth, in bytes per second
+  std::string bench;         ///< --from: what bench wrote with --json; never empty with --nodes
+};
+
 struct CommandLine {
   enum class Command {
     kTrain,
@@ -25,12 +35,13 @@ struct CommandLine {
   };
 
   Command command = Command::kTrain;
-  std::string config_file;             ///< --config; never empty for train and plan
-  std::vector<Index> plan_np = {1};    ///< --np of plan: world sizes
+  std::string config_file;           ///< --config; never empty for train and plan
+  std::vector<Index> plan_np = {1};  ///< --np of plan: world sizes
+  PlannedNodes planned;
   std::string model;                   ///< --model: a run directory; never empty for eval, predict, export
   std::string input;                   ///< --input: a data file; never empty for predict
   std::string output;                  ///< --output: a file; never empty for predict and export
-  std::string json;                    ///< --json of bench: a file; may be empty
+  std::string json;                    ///< --json of bench and plan: a file; may be empty
   std::string format;                  ///< --format: name of an exporter; never empty for export
   std::vector<std::string> arguments;  ///< as given; the flags of options are read from here by load_config
 };

@@ -10,6 +10,7 @@
 
 #include "lockstep/comm/communicator.h"
 #include "lockstep/dist/costs.h"
+#include "lockstep/dist/exchange_time.h"
 #include "lockstep/dist/options.h"
 #include "lockstep/dist/plan.h"
 #include "lockstep/dist/reducer.h"
@@ -52,6 +53,8 @@ struct AlgorithmEntry {
   /// *Collective.* Every rank gets the whole sum.
   std::function<std::unique_ptr<Reducer>(const AlgorithmContext&)> make;
   std::function<AlgorithmCosts(const CostQuestion&, Index rank)> costs;
+  /// Of so many bytes of the gradient.
+  std::function<ExchangeSeconds(const TimeQuestion&, double bytes)> time;
 };
 
 /// Every algorithm there is. One more: one file in dist/algorithms and one line in its list.
@@ -82,5 +85,12 @@ std::unique_ptr<Reducer> make_exchange(AlgorithmContext context, const DistOptio
 
 /// What make_exchange() costs, `auto` as by rule.
 AlgorithmCosts exchange_costs(const CostQuestion& question, Index rank);
+
+/// Those that give what the options ask for on these nodes, wherever uses_algorithm() holds.
+std::vector<const AlgorithmEntry*> possible_algorithms(const DistOptions& options, const Nodes& nodes);
+
+/// How long make_exchange() takes for each bucket of the plan, `auto` with the fastest for each. Errors:
+/// ConfigError if the algorithm cannot run on these nodes.
+std::vector<ExchangeSeconds> exchange_times(const TimeQuestion& question);
 
 }  // namespace lockstep

@@ -29,7 +29,7 @@ class BlockGrid {
   std::vector<Range> params_;
 };
 
-/// Cuts `range` of the arena (whole tensors) into a contiguous slice for each rank, at borders of blocks and
+/// Cuts `range` of the arena (whole blocks) into a contiguous slice for each rank, at borders of blocks and
 /// as evenly as these allow; the last non-empty slice goes to the end of the range. With fewer blocks than
 /// ranks some slices are empty.
 std::vector<Range> owner_slices(const BlockGrid& grid, Range range, Index world);

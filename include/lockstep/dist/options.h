@@ -20,7 +20,8 @@ struct DistOptions {
   Reduction reduction = Reduction::kNative;
   std::string algorithm = "auto";
   bool calibrate = true;
-  Index bucket_kib = 4096;
+  Index bucket_kib = 1024;
+  bool progress_thread = false;
   Index servers = 1;
   ServerMode mode = ServerMode::kSync;
   Index staleness = 4;

@@ -10,10 +10,9 @@
 
 namespace lockstep {
 
-/// A range of the gradient arena that travels together, complete once backward is done with layer `layer`.
+/// A range of the gradient arena that travels together: small layers, or a part of a large one.
 struct Bucket {
   Range range;
-  Index layer = 0;
 };
 
 struct PlanRequest {

@@ -13,6 +13,7 @@
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/dist/costs.h"
+#include "lockstep/dist/exchange_time.h"
 #include "lockstep/dist/local_gradients.h"
 #include "lockstep/dist/options.h"
 #include "lockstep/dist/plan.h"
@@ -115,6 +116,7 @@ struct StrategyEntry {
   bool weights_per_replica = false;       ///< each steps with its own, and they meet now and then
   std::vector<std::string> options = {};  ///< keys that it reads beside those that all read
   std::function<std::vector<RankCosts>(const CostQuestion&)> costs;
+  std::function<StepExchange(const TimeQuestion&)> time = {};  ///< none: nothing is foretold of it
   std::function<std::unique_ptr<Strategy>(const StrategyContext&)> make;
 };
 

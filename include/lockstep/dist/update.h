@@ -34,6 +34,9 @@ struct UpdateRules {
 /// are exact. For an owner of everything it does nothing.
 using ShareSums = std::function<void(std::span<double>)>;
 
+/// Makes a range of the gradient sum, just before it is read: in pieces that stay in the cache meanwhile.
+using MakeSum = std::function<void(Range)>;
+
 class ParameterUpdate {
  public:
   /// `owned`: ranges of the arena, in order, each ending where a block begins (see BlockGrid) or a tensor
@@ -47,8 +50,10 @@ class ParameterUpdate {
   /// *Local.* Whether the means of the sums in the owned ranges are all good numbers.
   bool good(std::span<const Scalar> gradient_sum, Index samples) const;
   /// After good() for every owner: one step on the owned weights with the clipped means of the sums, which
-  /// are used up. *Collective* over the owners if clipping or the optimizer asks for norms.
-  void step(std::span<Scalar> weights, std::span<Scalar> gradient_sum, const UpdateRequest& request);
+  /// are used up. *Collective* over the owners if clipping or the optimizer asks for norms. `make_sum` (may
+  /// be empty: the sum is there) is called once for each part of the owned ranges.
+  void step(std::span<Scalar> weights, std::span<Scalar> gradient_sum, const UpdateRequest& request,
+            const MakeSum& make_sum = {});
   /// The same without the step, for who leaves it to others: the sums become their clipped means.
   void make_means(std::span<Scalar> gradient_sum, Index samples);
   /// The optimizer's slots, each of the owned ranges one after the other.
@@ -64,8 +69,15 @@ class ParameterUpdate {
   };
 
   double factor(std::span<const Scalar> gradient_sum, Index samples);
-  void step(const Piece& piece, std::span<Scalar> weights, std::span<Scalar> gradient, const StepInfo& info,
-            Scalar factor);
+  // What a step does to all of its parts.
+  struct Pass {
+    std::span<Scalar> weights;
+    std::span<Scalar> gradient;
+    Scalar factor = 1;
+    const MakeSum& make_sum;
+  };
+
+  void step(const Piece& piece, const Pass& pass, const StepInfo& info);
   void add_squares(std::span<const Scalar> arena, std::span<double> blocks) const;
   void make_slots();
   void move_by_trust_ratio(std::span<Scalar> weights, std::span<const Scalar> direction, double lr);

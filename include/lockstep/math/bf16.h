@@ -39,4 +39,8 @@ inline Bf16Matrix as_matrix(std::span<const Bf16> values, Index rows, Index colu
   return {values.data(), rows, columns};
 }
 
+inline Bf16Matrix rows_of(const Bf16Matrix& m, Range rows) {
+  return {m.data + rows.begin * m.columns, rows.size(), m.columns};
+}
+
 }  // namespace lockstep

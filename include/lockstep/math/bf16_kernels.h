@@ -17,8 +17,9 @@ Bf16Support bf16_support();
 void multiply_forward(const Bf16Matrix& x, const Bf16Matrix& w, Matrix& y);
 /// dx(n x in) = dy(n x out) · w(out x in)
 void multiply_backward_data(const Bf16Matrix& dy, const Bf16Matrix& w, Matrix& dx);
-/// dw(out x in) (+)= dy(n x out)^T · x(n x in)
-void multiply_backward_weights(const Bf16Matrix& dy, const Bf16Matrix& x, Matrix& dw, Write write);
+/// dw(out x in) (+)= dy(n x out)^T · x(n x in), these rows of it
+void multiply_backward_weights(const Bf16Matrix& dy, const Bf16Matrix& x, Range rows, Matrix& dw,
+                               Write write);
 
 /// y(n x out) = x(n x in) convolved with the weights, plus the bias (one per output channel, empty if there
 /// is none)

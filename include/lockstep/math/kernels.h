@@ -26,8 +26,9 @@ enum class Write { kReplace, kAdd };
 void multiply_forward(const ConstMatrix& x, const ConstMatrix& w, Matrix& y);
 /// dx(n x in) = dy(n x out) · w(out x in)
 void multiply_backward_data(const ConstMatrix& dy, const ConstMatrix& w, Matrix& dx);
-/// dw(out x in) (+)= dy(n x out)^T · x(n x in)
-void multiply_backward_weights(const ConstMatrix& dy, const ConstMatrix& x, Matrix& dw, Write write);
+/// dw(out x in) (+)= dy(n x out)^T · x(n x in), these rows of it
+void multiply_backward_weights(const ConstMatrix& dy, const ConstMatrix& x, Range rows, Matrix& dw,
+                               Write write);
 
 /// Adds `bias` (one per column) to each row of y.
 void add_to_rows(std::span<const Scalar> bias, Matrix& y);

@@ -77,6 +77,10 @@ struct ForwardArgs {
   const ConstMatrix& x() const { return inputs.front(); }
 };
 
+/// Called between two pieces of work on the way back, so that others can use the time: the gradients of the
+/// layer are final from the place `from` of the arena on.
+using GradientsFinal = std::function<void(Index from)>;
+
 /// The same n samples on their way back.
 struct BackwardArgs {
   std::span<const ConstMatrix> inputs;  ///< as in forward
@@ -92,6 +96,7 @@ struct BackwardArgs {
   std::span<Matrix* const> dinputs;  ///< each n x in, to be written; null if nobody wants it (model input)
   std::span<Scalar> gradient;        ///< the whole arena; summed over the n samples
   Write write;                       ///< whether the gradient is overwritten or added to
+  const GradientsFinal& pause;       ///< for long work in pieces; it need not be called
 
   const ConstMatrix& x() const { return inputs.front(); }
   Matrix* dx() const { return dinputs.front(); }

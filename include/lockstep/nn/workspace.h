@@ -11,9 +11,6 @@
 
 namespace lockstep {
 
-/// Called when the gradient of a node is complete, last node first.
-using LayerDone = std::function<void(Index node)>;
-
 /// One batch of one replica.
 struct Pass {
   ModelValues values;
@@ -47,10 +44,11 @@ class Workspace {
   /// After forward: the gradient of the loss by the outputs, to be filled before backward.
   Matrix output_gradient();
   /// These nodes, last first; the gradient by the weights is summed over the samples into the arena
-  /// `gradient`. `done` (may be empty) is called after each node that has weights.
-  void backward(Range nodes, std::span<Scalar> gradient, Write write, const LayerDone& done);
+  /// `gradient`. `final` (may be empty) is called after each node that has weights, and now and then during
+  /// its work: all gradients from that place of the arena on are final.
+  void backward(Range nodes, std::span<Scalar> gradient, Write write, const GradientsFinal& final);
   /// The whole way back.
-  void backward(std::span<Scalar> gradient, Write write, const LayerDone& done);
+  void backward(std::span<Scalar> gradient, Write write, const GradientsFinal& final);
 
   /// Sums of a node with statistics in this pass.
   NodeSums& sums(Index node) { return sums_[static_cast<std::size_t>(node)]; }
@@ -79,7 +77,7 @@ class Workspace {
   const Scalar* output_data(Index node) const;
   void gather_inputs(const ModelNode& node);
   void run_forward(Index node);
-  void run_backward(Index node, std::span<Scalar> gradient, Write write);
+  void run_backward(Index node, std::span<Scalar> gradient, Write write, const GradientsFinal& pause);
   void zero_shared(std::span<Scalar> gradient);
 
   const Model& model_;
@@ -90,6 +88,8 @@ class Workspace {
   const Scalar* x_ = nullptr;
   ModelValues values_;
   BatchContext batch_;
+  Index final_from_ = 0;             // in the arena of gradients, on the way back
+  Range own_;                        // there: of the node that runs
   std::vector<ConstMatrix> inputs_;  // of the node that runs
   std::vector<Matrix> dinputs_;
   std::vector<Matrix*> wanted_dinputs_;

@@ -32,6 +32,9 @@ struct NodeRate {
 /// *Collective*, though no rank waits for another within a figure. Batches of `rows` random samples.
 std::vector<NodeRate> measure_nodes(Communicator& comm, const Model& model, Index rows);
 
+/// *Collective*, likewise. Seconds of so many rows through the whole model and back.
+double measure_pass(Communicator& comm, const Model& model, Index rows);
+
 /// The sum of a gradient over all ranks, and the optimizer's step with it.
 struct UpdateRate {
   std::string name;
@@ -46,5 +49,13 @@ UpdateRate measure_plain_update(Communicator& comm, Index weights);
 
 /// *Collective.* Seconds of a blocking all-reduce of so many bytes of floats.
 double measure_all_reduce(Communicator& comm, Index bytes);
+
+/// *Collective* over ranks that share memory, at least two: seconds of a message of so many bytes from each
+/// to its neighbour, and of the sum of so many bytes in their memory.
+double measure_message(Communicator& node, Index bytes);
+double measure_shared_sum(Communicator& node, Index bytes);
+
+/// Of this machine, whatever the rank is bound to.
+Index count_cores();
 
 }  // namespace lockstep

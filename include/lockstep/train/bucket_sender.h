@@ -8,49 +8,58 @@
 #include <vector>
 
 #include "lockstep/comm/communicator.h"
+#include "lockstep/comm/progress_thread.h"
 #include "lockstep/dist/local_gradients.h"
 #include "lockstep/dist/strategy.h"
 
 namespace lockstep {
 
-/// Seconds of one step inside the exchange, and of them the wait for the slowest rank (measured on some steps
-/// only).
+/// What is measured in a step beside the time of the exchange: the wait for the slowest rank, by a barrier
+/// before the last bucket leaves and before each meeting; or, too, what the exchange takes alone, as nothing
+/// leaves before all ranks are through with backward.
+enum class Measured { kNothing, kWaiting, kExchangeAlone };
+
+/// Seconds of one step inside the exchange, and of them the wait for the slowest rank where that was
+/// measured.
 struct ExchangeTime {
   double exchange = 0;
   std::optional<double> waiting;
+  bool alone = false;  ///< nothing else went on beside it
 };
 
 class BucketSender {
  public:
-  /// A thread without (further) samples is past all nodes.
-  static constexpr Index kPastAll = -1;
+  /// `progress` (may be null) runs while backward goes on and a bucket is under way.
+  BucketSender(Communicator& comm, const Plan& plan, Strategy& strategy, LocalGradients& gradients,
+               ProgressThread* progress);
 
-  BucketSender(Communicator& comm, const Plan& plan, Strategy& strategy, LocalGradients& gradients);
-
-  /// Main thread. With `measure_waiting` the ranks wait for each other before the last bucket leaves and
-  /// before each meeting, and the time until all are there is the wait.
-  void begin_step(bool measure_waiting);
-  /// Any thread: it has the gradients of this node and of those behind it. Buckets whose gradients come
-  /// before the node `first` wait: all ranks are to send them after something else that they do together.
-  void node_done(Index thread, Index node, Index first = 0);
+  /// *Collective*, main thread.
+  void begin_step(Measured measured);
+  /// Any thread: its gradients are final from this place of the arena on. Buckets that begin before the place
+  /// `first` wait: all ranks are to send them after something else that they do together.
+  void final_from(Index thread, Index place, Index first = 0);
   /// Main thread, all threads at rest: does something that all ranks do together in the middle of a step, and
   /// counts its time as exchange, and the time until all have arrived as waiting where that is measured.
   void meet(const std::function<void()>& together);
-  /// Main thread, all threads at rest: sends what is complete from the node `first` on.
+  /// Main thread, all threads at rest: sends what is complete from the place `first` on.
   void send_ready(Index first);
+  /// *Collective*, main thread, all threads at rest: sends what has not left, as backward is over.
+  void end_step();
 
   const ExchangeTime& time() const { return time_; }
 
  private:
   void wait_for_all();
+  void send_from(Index complete);
 
   Communicator& comm_;
   const Plan& plan_;
   Strategy& strategy_;
   LocalGradients& gradients_;
-  std::vector<std::atomic<Index>> at_node_;  // by thread
+  ProgressThread* progress_thread_;
+  std::vector<std::atomic<Index>> final_from_;  // by thread: a place of the arena
   std::size_t sent_ = 0;
-  bool measure_waiting_ = false;
+  Measured measured_ = Measured::kNothing;
   ExchangeTime time_;
 };
 

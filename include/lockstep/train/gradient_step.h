@@ -40,6 +40,7 @@ struct GradientStepContext {
   Index accumulate;
   Index most_rows;  ///< samples of a replica in a step, at most
   Index target_columns;
+  ProgressThread* progress = nullptr;  ///< runs while buckets travel and backward goes on; may be null
 };
 
 /// The first place in a step, forward and back, where a number is not finite.
@@ -53,8 +54,8 @@ class GradientStep {
   explicit GradientStep(const GradientStepContext& context);
 
   /// *Collective.* Runs all local replicas, starts the exchange of every bucket, and adds the sums of batch
-  /// norm to the states (their update is the caller's). With `measure_waiting` see BucketSender.
-  void run(const StepBatch& batch, bool measure_waiting);
+  /// norm to the states (their update is the caller's).
+  void run(const StepBatch& batch, Measured measured);
   /// *Collective.* Forward only, all replicas with `weights`: adds the sums of batch norm to the states.
   void measure(const StepBatch& batch, std::span<const Scalar> weights);
 
@@ -99,6 +100,7 @@ class GradientStep {
   void walk_forward();
   void walk_back(bool last_part);
   void start_targets();
+  Index place_of(Index node) const;
   void meet(std::size_t meeting, bool forward);
 
   BadNumber check_again(const Replica& replica);

@@ -35,7 +35,7 @@ double count_in_top_k(const ConstMatrix& outputs, const ConstMatrix& targets, In
 /// The class with the highest output of one row (the first of equals).
 Index predicted_class(const ConstMatrix& outputs, Index row);
 
-/// Share of a step's time, averaged over ranks; data, compute, communication and waiting are together 1.
+/// Shares of a step's time, averaged over ranks; data, compute, communication and waiting are together 1.
 struct TimeShares {
   double data = 0;           ///< waiting for the loader
   double compute = 0;        ///< forward, optimizer, and all the rest: backward with the loss and local sums
@@ -43,6 +43,9 @@ struct TimeShares {
   double optimizer = 0;      ///< part of compute
   double communication = 0;  ///< exchange, once all ranks have arrived
   double waiting = 0;        ///< for the slowest rank
+  /// Not of the time, but of the exchange: 1 - its seconds in a step / its seconds in those steps in which
+  /// nothing left before backward was over. Only where such steps were made.
+  std::optional<double> hidden = {};
 };
 
 /// Training since the last such line.

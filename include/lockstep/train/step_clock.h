@@ -18,8 +18,9 @@ struct StepTime {
 
 class StepClock {
  public:
-  /// Every so many steps the wait for the slowest rank is measured, by a barrier before the last bucket.
-  static constexpr Index kMeasureEvery = 16;
+  /// What is measured in a step: every so often the wait for the slowest rank, and more rarely, since it
+  /// takes longer, the exchange alone.
+  static Measured measured(Index step);
 
   /// One step.
   void add(const StepTime& step);
@@ -34,6 +35,10 @@ class StepClock {
   double exchange_ = 0;
   double measured_exchange_ = 0;
   double measured_waiting_ = 0;
+  double alone_ = 0;  // of the exchange, in steps where nothing hides it
+  Index alone_steps_ = 0;
+  double overlapped_ = 0;  // likewise, in all others
+  Index overlapped_steps_ = 0;
 };
 
 }  // namespace lockstep

@@ -32,6 +32,7 @@ struct TrainingContext {
   Evaluation* validation;
   Evaluation* test;
   Observer& observer;
+  ProgressThread* progress = nullptr;  ///< of ranks that take each step together; may be null
 
   LocalSums sums = LocalSums::kOneSum;
   std::uint64_t seed = 1;

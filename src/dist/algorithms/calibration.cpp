@@ -25,7 +25,7 @@ Plan one_bucket(const Plan& plan, Index count) {
   small.hosted = plan.hosted;
   small.gradient_size = count;
   small.loss_place = count;
-  small.buckets = {{.range = {0, count}, .layer = 0}};
+  small.buckets = {{.range = {0, count}}};
   small.slices.emplace_back();
   for (Index rank = 0; rank < plan.world; ++rank) {
     small.slices.front().push_back(split_evenly(count, plan.world, rank, kAlignment));

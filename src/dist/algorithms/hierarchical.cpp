@@ -19,7 +19,8 @@ AlgorithmEntry hierarchical_entry() {
               [](const AlgorithmContext& context) {
                 return make_node_reducer(context, "distribute.algorithm hierarchical");
               },
-          .costs = node_reducer_costs};
+          .costs = node_reducer_costs,
+          .time = node_reducer_time};
 }
 
 }  // namespace lockstep

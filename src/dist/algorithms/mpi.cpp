@@ -19,7 +19,9 @@ AlgorithmEntry mpi_entry() {
               [](const CostQuestion& question, Index rank) {
                 const ExchangeCosts exchange(question.plan, question.options, Delivery::kToAll);
                 return AlgorithmCosts{.held = exchange.held(rank), .sent = exchange.sent(rank)};
-              }};
+              },
+          .time = [](const TimeQuestion& question,
+                     double bytes) { return reducer_time(question, Delivery::kToAll, bytes); }};
 }
 
 }  // namespace lockstep

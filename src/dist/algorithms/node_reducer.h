@@ -13,5 +13,6 @@ namespace lockstep {
 std::unique_ptr<Reducer> make_node_reducer(const AlgorithmContext& context, const std::string& user);
 
 AlgorithmCosts node_reducer_costs(const CostQuestion& question, Index rank);
+ExchangeSeconds node_reducer_time(const TimeQuestion& question, double bytes);
 
 }  // namespace lockstep

@@ -23,7 +23,8 @@ AlgorithmEntry shared_entry() {
               [](const AlgorithmContext& context) {
                 return make_node_reducer(context, "distribute.algorithm shared");
               },
-          .costs = node_reducer_costs};
+          .costs = node_reducer_costs,
+          .time = node_reducer_time};
 }
 
 }  // namespace lockstep

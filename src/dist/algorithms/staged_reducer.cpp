@@ -110,16 +110,19 @@ AlgorithmCosts staged_costs(const Plan& plan, Index rank, const MakeStages& stag
   return costs;
 }
 
-AlgorithmEntry staged_entry(const std::string& name, const std::string& help, const MakeStages& stages) {
-  return {.name = name,
-          .help = help,
-          .refusal = [](const Nodes&) { return std::string(); },
-          .make =
-              [stages](const AlgorithmContext& context) {
-                return make_staged_reducer(context.comm, context.plan, stages);
-              },
-          .costs = [stages](const CostQuestion& question,
-                            Index rank) { return staged_costs(question.plan, rank, stages); }};
+AlgorithmEntry staged_entry(const std::string& name, const std::string& help, const MakeStages& stages,
+                            ExchangeSeconds (*time)(const Cluster& cluster, double bytes)) {
+  return {
+      .name = name,
+      .help = help,
+      .refusal = [](const Nodes&) { return std::string(); },
+      .make =
+          [stages](const AlgorithmContext& context) {
+            return make_staged_reducer(context.comm, context.plan, stages);
+          },
+      .costs = [stages](const CostQuestion& question,
+                        Index rank) { return staged_costs(question.plan, rank, stages); },
+      .time = [time](const TimeQuestion& question, double bytes) { return time(question.cluster, bytes); }};
 }
 
 }  // namespace lockstep

@@ -19,6 +19,7 @@ std::unique_ptr<Reducer> make_staged_reducer(Communicator& comm, const Plan& pla
 AlgorithmCosts staged_costs(const Plan& plan, Index rank, const MakeStages& stages);
 
 /// The entry of an algorithm that is nothing but stages.
-AlgorithmEntry staged_entry(const std::string& name, const std::string& help, const MakeStages& stages);
+AlgorithmEntry staged_entry(const std::string& name, const std::string& help, const MakeStages& stages,
+                            ExchangeSeconds (*time)(const Cluster& cluster, double bytes));
 
 }  // namespace lockstep

@@ -62,7 +62,7 @@ void NodeGradients::begin_step(std::span<const Index> samples) {
   }
 }
 
-void NodeGradients::leave_note(const PartialGrads& partial) {
+void NodeGradients::leave_note(const PartialGrads& partial, bool good) {
   const auto count = static_cast<Index>(partial.sums.size());
   if (count > kMostSums) {
     throw CommError(fmt::format("a rank has {} partial sums, more than {}", count, kMostSums));
@@ -70,6 +70,7 @@ void NodeGradients::leave_note(const PartialGrads& partial) {
   const std::byte* mine = window_->part(node_->rank()).data();
   Header& note = header(node_->rank());
   note.sums = count;
+  note.good = good ? 1 : 0;
   for (std::size_t i = 0; i < partial.sums.size(); ++i) {
     note.places[i] = reinterpret_cast<const std::byte*>(partial.sums[i].data()) - mine;
     assert(note.places[i] >= first_arena(node_->rank()) && "a partial sum is not in the node's memory");
@@ -79,8 +80,10 @@ void NodeGradients::leave_note(const PartialGrads& partial) {
 const PartialGrads& NodeGradients::collect() {
   std::vector<Range> nodes;
   arenas_.clear();
+  all_good_ = true;
   for (int rank = 0; rank < node_->size(); ++rank) {
     const Header& note = header(rank);
+    all_good_ &= note.good == 1;
     const std::vector<Range>& theirs = nodes_of_[static_cast<std::size_t>(rank)];
     for (std::size_t i = 0; i < static_cast<std::size_t>(note.sums); ++i) {
       nodes.push_back(theirs[i]);
@@ -92,12 +95,14 @@ const PartialGrads& NodeGradients::collect() {
     merges_.clear();
     for (Index i = 1; i < std::ssize(arenas_); ++i) merges_.push_back({0, i});
     sums_ = {.nodes = {layout_.replicas}, .sums = {arenas_.front()}};
+    first_sum_ = 0;
     return sums_;
   }
   // No further than the node's replicas reach.
   const MergePlan merged = plan_merges(nodes, complete_nodes(plan_.replicas, layout_.replicas));
   merges_ = merged.merges;
   sums_.nodes = merged.nodes;
+  if (!merged.survivors.empty()) first_sum_ = static_cast<std::size_t>(merged.survivors.front());
   for (const Index survivor : merged.survivors) {
     sums_.sums.push_back(arenas_[static_cast<std::size_t>(survivor)]);
   }
@@ -108,6 +113,15 @@ void NodeGradients::add(Range range) {
   pieces_.clear();
   for (const std::span<Scalar> arena : arenas_) pieces_.push_back(part(arena, range));
   apply_merges(merges_, pieces_);
+}
+
+Scalar NodeGradients::sum_at(Index place) {
+  scalars_.clear();
+  for (const std::span<Scalar> arena : arenas_) scalars_.push_back(arena[static_cast<std::size_t>(place)]);
+  pieces_.clear();
+  for (Scalar& scalar : scalars_) pieces_.emplace_back(&scalar, 1);
+  apply_merges(merges_, pieces_);
+  return scalars_[first_sum_];
 }
 
 }  // namespace lockstep

@@ -49,12 +49,17 @@ class NodeGradients {
 
   /// *Local.* Samples of each replica in the step that begins.
   void begin_step(std::span<const Index> samples);
-  /// *Local.* Where the partial sums of this rank are, all taken by arena().
-  void leave_note(const PartialGrads& partial);
+  /// *Local.* Where the partial sums of this rank are, all taken by arena(), and whether they are good
+  /// numbers.
+  void leave_note(const PartialGrads& partial, bool good = true);
   /// *Local.* Reads the notes. What add() will leave: the node's partial sums, in some of its arenas.
   const PartialGrads& collect();
+  /// *Local*, after collect(). Whether all ranks of the node said so.
+  bool all_good() const { return all_good_; }
   /// *Local*, after collect(). Adds the partial sums of the node's ranks in a range.
   void add(Range range);
+  /// *Local*, after collect(). What add() would give at one place, which it leaves as it is.
+  Scalar sum_at(Index place);
   /// *Local.* Where `rank` of the node expects the sums: its first arena, which may hold one of its partial
   /// sums. Who owns a slice writes there once nobody needs those of the slice any more.
   std::span<Scalar> result(int rank) { return scalars(rank, first_arena(rank), plan_.gradient_size); }
@@ -67,11 +72,12 @@ class NodeGradients {
   static Index header_bytes();
 
  private:
-  static constexpr Index kMostSums = 127;
+  static constexpr Index kMostSums = 126;
   // In shared memory, zeroed at first. What one rank writes while others read something else has a cache
   // line of its own.
   struct Header {
     alignas(kAlignmentBytes) Index sums;
+    Index good;               // 0 or 1
     Index places[kMostSums];  // bytes in the part
     alignas(kAlignmentBytes) Index ready;
     alignas(kAlignmentBytes) Index done;
@@ -98,6 +104,9 @@ class NodeGradients {
   std::vector<std::span<Scalar>> pieces_;  // of a range of them
   std::vector<Merge> merges_;
   PartialGrads sums_;
+  std::size_t first_sum_ = 0;    // which of arenas_ is the first of sums_
+  std::vector<Scalar> scalars_;  // of one place
+  bool all_good_ = true;
 };
 
 }  // namespace lockstep

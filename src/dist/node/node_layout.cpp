@@ -65,7 +65,7 @@ NodeLayout lay_out_node(Communicator& comm, Communicator& node, Communicator& ac
     Range slice{bucket.range.begin, bucket.range.begin};
     if (node.rank() < parts) slice = cut.cut(bucket.range, parts)[static_cast<std::size_t>(node.rank())];
     result.slices.push_back(slice);
-    between.buckets.push_back({.range = slice, .layer = bucket.layer});
+    between.buckets.push_back({.range = slice});
     between.slices.push_back(cut.cut(slice, across.size()));
   }
   return result;
@@ -78,7 +78,7 @@ Plan plan_across(const Plan& plan, Index on_node) {
   across.gradient_size = plan.gradient_size / on_node;
   across.loss_place = across.gradient_size;
   const Range slice{0, across.gradient_size};
-  across.buckets = {{.range = slice, .layer = 0}};
+  across.buckets = {{.range = slice}};
   across.slices.emplace_back();
   for (Index node = 0; node < across.world; ++node) {
     const auto first = static_cast<std::size_t>(node * on_node);

@@ -57,15 +57,18 @@ std::vector<RankCosts> costs(const CostQuestion& question) {
 }  // namespace
 
 StrategyEntry allreduce_entry() {
-  return {.name = "allreduce",
-          .help = "every worker gets the sum of all gradients and takes the same optimizer step",
-          .elsewhere = "MirroredStrategy, MultiWorkerMirroredStrategy, TPUStrategy; PyTorch DDP; Horovod",
-          .choose =
-              "the default: any model that fits into the memory of a rank together with its optimizer state",
-          .promises = {.same_bits = true, .identical_replicas = true},
-          .sums_to_all = true,
-          .costs = costs,
-          .make = [](const StrategyContext& context) { return std::make_unique<Allreduce>(context); }};
+  return {
+      .name = "allreduce",
+      .help = "every worker gets the sum of all gradients and takes the same optimizer step",
+      .elsewhere = "MirroredStrategy, MultiWorkerMirroredStrategy, TPUStrategy; PyTorch DDP; Horovod",
+      .choose =
+          "the default: any model that fits into the memory of a rank together with its optimizer state",
+      .promises = {.same_bits = true, .identical_replicas = true},
+      .sums_to_all = true,
+      .options = {"distribute.progress_thread"},
+      .costs = costs,
+      .time = [](const TimeQuestion& question) { return StepExchange{.buckets = exchange_times(question)}; },
+      .make = [](const StrategyContext& context) { return std::make_unique<Allreduce>(context); }};
 }
 
 }  // namespace lockstep

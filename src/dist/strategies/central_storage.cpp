@@ -1,12 +1,18 @@
 // One copy of the weights and of the optimizer state per node, in memory that its ranks share. Every rank
 // reads that copy and leaves its gradients in the same memory; each then adds its own slice over all replicas
-// and takes the optimizer step on it, in place. Between nodes a slice is added among those who own it.
+// and takes the optimizer step on it, in place. Between nodes a slice is added among those who own it; on one
+// node the sum and the step are one pass through memory, which each rank's word that its own gradients are
+// good numbers allows.
+#include <cmath>
+#include <numeric>
+
 #include "../node/node_gradients.h"
 #include "agree_on_sums.h"
 #include "entries.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/dist/blocks.h"
 #include "lockstep/dist/reducer.h"
+#include "lockstep/math/kernels.h"
 
 namespace lockstep {
 namespace {
@@ -14,7 +20,7 @@ namespace {
 // One slice of the whole arena for each rank of a node: nothing travels before all is there, since memory is
 // faster than any overlap with it.
 NodeCut whole_arena(const StrategyContext& context) {
-  return {.buckets = {{.range = {0, context.plan.gradient_size}, .layer = 0}},
+  return {.buckets = {{.range = {0, context.plan.gradient_size}}},
           .cut = [grid = BlockGrid(context.layout)](Range range, Index parts) {
             return owner_slices(grid, range, parts);
           }};
@@ -52,26 +58,53 @@ class CentralStorage final : public SynchronousStrategy {
   void begin_step(std::span<const Index> samples) override {
     across_reducer_->begin_step(samples);
     gradients_.begin_step(samples);
+    good_ = true;
+    const double all = std::accumulate(samples.begin(), samples.end(), 0.0);
+    most_ = static_cast<Scalar>(kMostGradient * all / static_cast<double>(samples.size()));
   }
 
-  void bucket_ready(const Bucket&, const PartialGrads& partial) override { partial_ = &partial; }
+  // While what backward wrote is in the cache. The limit is a replica's even share of the step's.
+  void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {
+    partial_ = &partial;
+    if (!one_node()) return;
+    const Range weights = intersect(bucket.range, {0, plan_.loss_place});
+    for (const std::span<Scalar> sum : partial.sums) good_ &= all_within(part(sum, weights), most_);
+  }
   void progress() override {}
 
   void finish_exchange() override {
-    gradients_.leave_note(*partial_);
+    gradients_.leave_note(*partial_, good_);
     gradients_.fence();
+    if (one_node()) {
+      gradient_ = gradients_.collect().sums.front();
+      return;
+    }
     if (slice_.empty()) return;
     const PartialGrads& node_sums = gradients_.collect();
     gradients_.add(slice_);
-    if (gradients_.across().size() == 1) {
-      gradient_ = node_sums.sums.front();
-      return;
-    }
     across_reducer_->bucket_ready(gradients_.layout().across.buckets.front(), node_sums);
     gradient_ = across_reducer_->finish();
   }
 
   StepOutcome update(const UpdateRequest& request) override {
+    return one_node() ? update_node(request) : update_between_nodes(request);
+  }
+
+ private:
+  bool one_node() { return gradients_.node().size() == comm_.size(); }
+
+  // All ranks find the same in the node's memory.
+  StepOutcome update_node(const UpdateRequest& request) {
+    const auto loss = static_cast<double>(gradients_.sum_at(plan_.loss_place));
+    StepOutcome outcome{.applied = gradients_.all_good() && std::isfinite(loss),
+                        .mean_loss = loss / static_cast<double>(request.samples)};
+    if (!outcome.applied) return outcome;
+    update_.step(weights_, gradient_, request, [this](Range range) { gradients_.add(range); });
+    finish_step(outcome);
+    return outcome;
+  }
+
+  StepOutcome update_between_nodes(const UpdateRequest& request) {
     const bool good = slice_.empty() || update_.good(gradient_, request.samples);
     const bool tells_loss = gradients_.across().rank() == 0 && slice_.contains(plan_.loss_place);
     const double loss =
@@ -79,13 +112,16 @@ class CentralStorage final : public SynchronousStrategy {
     StepOutcome outcome = agree_on_sums(comm_, good, loss, request.samples);
     if (!outcome.applied) return outcome;
     update_.step(weights_, gradient_, request);
-    const Stopwatch meeting;
-    gradients_.fence();
-    outcome.exchange_seconds += meeting.seconds();
+    finish_step(outcome);
     return outcome;
   }
 
- private:
+  void finish_step(StepOutcome& outcome) {
+    const Stopwatch meeting;
+    gradients_.fence();
+    outcome.exchange_seconds += meeting.seconds();
+  }
+
   std::vector<Range> owned_weights() const {
     const Range mine = intersect(slice_, {0, plan_.loss_place});
     return mine.empty() ? std::vector<Range>{} : std::vector{mine};
@@ -100,6 +136,8 @@ class CentralStorage final : public SynchronousStrategy {
   ParameterUpdate update_;
   const PartialGrads* partial_ = nullptr;
   std::span<Scalar> gradient_;
+  bool good_ = true;  // this rank's own gradients
+  Scalar most_ = 0;   // that a good one may be
 };
 
 std::vector<RankCosts> costs(const CostQuestion& question) {
@@ -116,6 +154,23 @@ std::vector<RankCosts> costs(const CostQuestion& question) {
   });
 }
 
+// Measured is a sum that is also handed out: here a rank reads as much, and writes its own slice only.
+StepExchange exchange_time(const TimeQuestion& question) {
+  const Cluster& cluster = question.cluster;
+  const Plan& plan = question.costs.plan;
+  const double bytes = static_cast<double>(plan.gradient_size * Index{sizeof(Scalar)});
+  const auto sums = static_cast<double>(most_partial_sums(plan, question.costs.options.reduction));
+  const double share = 1 / static_cast<double>(cluster.ranks_per_node);
+  if (plan.world == 1) return {};
+  StepExchange exchange{.after = agreement_time(cluster), .stepped = share};
+  if (cluster.ranks_per_node > 1) {
+    const ExchangeSeconds meeting = shared_time(cluster, 0, 1);
+    exchange.after = exchange.after + shared_time(cluster, bytes, sums + share - 1) + meeting;
+  }
+  if (cluster.nodes > 1) exchange.after = exchange.after + time_between_nodes(question, bytes);
+  return exchange;
+}
+
 }  // namespace
 
 StrategyEntry central_storage_entry() {
@@ -127,6 +182,7 @@ StrategyEntry central_storage_entry() {
           .choose = "several ranks per node: less memory, and no message inside a node",
           .promises = {.same_bits = true, .identical_replicas = true, .one_copy_per_node = true},
           .costs = costs,
+          .time = exchange_time,
           .make = [](const StrategyContext& context) { return std::make_unique<CentralStorage>(context); }};
 }
 

@@ -12,5 +12,7 @@ std::unique_ptr<SynchronousStrategy> make_owner_step(const StrategyContext& cont
 
 /// What it holds and sends.
 std::vector<RankCosts> owner_step_costs(const CostQuestion& question);
+/// How long its exchange takes.
+StepExchange owner_step_time(const TimeQuestion& question);
 
 }  // namespace lockstep

@@ -38,6 +38,7 @@ StrategyEntry parameter_server_entry() {
           .has_servers = true,
           .options = {"distribute.servers", "distribute.mode", "distribute.backup_workers"},
           .costs = costs,
+          .time = owner_step_time,
           .make = make};
 }
 

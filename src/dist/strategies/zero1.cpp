@@ -14,7 +14,9 @@ StrategyEntry zero1_entry() {
               "when the optimizer state of a large model (twice the weights with adam) does not fit on "
               "every rank",
           .promises = {.same_bits = true, .identical_replicas = true, .divides_optimizer_state = true},
+          .options = {"distribute.progress_thread"},
           .costs = owner_step_costs,
+          .time = owner_step_time,
           .make = make_owner_step};
 }
 

@@ -32,8 +32,10 @@ void multiply_backward_data(const Bf16Matrix& dy, const Bf16Matrix& w, Matrix& d
   multiply_backward_data(widened(dy, ScratchUse::kWide), widened(w, ScratchUse::kOtherWide), dx);
 }
 
-void multiply_backward_weights(const Bf16Matrix& dy, const Bf16Matrix& x, Matrix& dw, Write write) {
-  multiply_backward_weights(widened(dy, ScratchUse::kWide), widened(x, ScratchUse::kOtherWide), dw, write);
+void multiply_backward_weights(const Bf16Matrix& dy, const Bf16Matrix& x, Range rows, Matrix& dw,
+                               Write write) {
+  multiply_backward_weights(widened(dy, ScratchUse::kWide), widened(x, ScratchUse::kOtherWide), rows, dw,
+                            write);
 }
 
 void convolution_forward(const ConvolutionShape& shape, const Bf16Matrix& x, std::span<const Bf16> weights,

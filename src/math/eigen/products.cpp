@@ -20,11 +20,14 @@ void multiply_backward_data(const ConstMatrix& dy, const ConstMatrix& w, Matrix&
   dx.noalias() = dy * w;
 }
 
-void multiply_backward_weights(const ConstMatrix& dy, const ConstMatrix& x, Matrix& dw, Write write) {
+void multiply_backward_weights(const ConstMatrix& dy, const ConstMatrix& x, Range rows, Matrix& dw,
+                               Write write) {
+  const auto dy_columns = dy.middleCols(rows.begin, rows.size());
+  auto dw_rows = dw.middleRows(rows.begin, rows.size());
   if (write == Write::kReplace) {
-    dw.noalias() = dy.transpose() * x;
+    dw_rows.noalias() = dy_columns.transpose() * x;
   } else {
-    dw.noalias() += dy.transpose() * x;
+    dw_rows.noalias() += dy_columns.transpose() * x;
   }
 }
 

@@ -12,24 +12,32 @@ using Dims = dnnl::memory::dims;
 using Desc = dnnl::memory::desc;
 using Type = dnnl::memory::data_type;
 
-/// c(rows x columns) (+)= a(rows x inner) · b(inner x columns), a or b stored transposed.
+/// How an operand is stored: so many numbers from one row to the next, perhaps transposed.
+struct Storage {
+  Index row;
+  bool transposed = false;
+
+  auto operator<=>(const Storage&) const = default;
+};
+
+/// c(rows x columns) (+)= a(rows x inner) · b(inner x columns)
 struct ProductKey {
   Index rows, inner, columns;
-  bool transposed_a, transposed_b;
-  Write write;
+  Storage a, b;
+  Write write = Write::kReplace;
 
   auto operator<=>(const ProductKey&) const = default;
 };
 
-Desc operand(Index rows, Index columns, bool transposed) {
-  return {{rows, columns}, Type::bf16, transposed ? Dims{1, rows} : Dims{columns, 1}};
+Desc operand(Index rows, Index columns, const Storage& stored) {
+  return {{rows, columns}, Type::bf16, stored.transposed ? Dims{1, stored.row} : Dims{stored.row, 1}};
 }
 
 class Product {
  public:
   explicit Product(const ProductKey& key) {
-    const Desc a = operand(key.rows, key.inner, key.transposed_a);
-    const Desc b = operand(key.inner, key.columns, key.transposed_b);
+    const Desc a = operand(key.rows, key.inner, key.a);
+    const Desc b = operand(key.inner, key.columns, key.b);
     const Desc c({key.rows, key.columns}, Type::f32, Dims{key.columns, 1});
     dnnl::primitive_attr attributes = exact_attributes();
     if (key.write == Write::kAdd) {
@@ -79,20 +87,22 @@ Bf16Support bf16_support() {
 
 void multiply_forward(const Bf16Matrix& x, const Bf16Matrix& w, Matrix& y) {
   if (x.rows == 0) return;
-  cached({x.rows, x.columns, w.rows, false, true, Write::kReplace}).run(x.data, w.data, y.data());
+  cached({x.rows, x.columns, w.rows, {x.columns}, {w.columns, true}}).run(x.data, w.data, y.data());
 }
 
 void multiply_backward_data(const Bf16Matrix& dy, const Bf16Matrix& w, Matrix& dx) {
   if (dy.rows == 0) return;
-  cached({dy.rows, dy.columns, w.columns, false, false, Write::kReplace}).run(dy.data, w.data, dx.data());
+  cached({dy.rows, dy.columns, w.columns, {dy.columns}, {w.columns}}).run(dy.data, w.data, dx.data());
 }
 
-void multiply_backward_weights(const Bf16Matrix& dy, const Bf16Matrix& x, Matrix& dw, Write write) {
+void multiply_backward_weights(const Bf16Matrix& dy, const Bf16Matrix& x, Range rows, Matrix& dw,
+                               Write write) {
   if (x.rows == 0) {
-    if (write == Write::kReplace) dw.setZero();
+    if (write == Write::kReplace) dw.middleRows(rows.begin, rows.size()).setZero();
     return;
   }
-  cached({dy.columns, dy.rows, x.columns, true, false, write}).run(dy.data, x.data, dw.data());
+  cached({rows.size(), dy.rows, x.columns, {dy.columns, true}, {x.columns}, write})
+      .run(dy.data + rows.begin, x.data, dw.data() + rows.begin * dw.cols());
 }
 
 }  // namespace lockstep

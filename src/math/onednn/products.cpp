@@ -97,16 +97,18 @@ void multiply_backward_data(const ConstMatrix& dy, const ConstMatrix& w, Matrix&
                           "oneDNN could not multiply dy * w");
 }
 
-void multiply_backward_weights(const ConstMatrix& dy, const ConstMatrix& x, Matrix& dw, Write write) {
+void multiply_backward_weights(const ConstMatrix& dy, const ConstMatrix& x, Range rows, Matrix& dw,
+                               Write write) {
   if (x.rows() == 0) {
-    if (write == Write::kReplace) dw.setZero();
+    if (write == Write::kReplace) dw.middleRows(rows.begin, rows.size()).setZero();
     return;
   }
   thread_engine();
   const Scalar keep = write == Write::kReplace ? 0 : 1;
-  dnnl::error::wrap_c_api(dnnl_sgemm('T', 'N', dy.cols(), x.cols(), x.rows(), 1, dy.data(), dy.cols(),
-                                     x.data(), x.cols(), keep, dw.data(), dw.cols()),
-                          "oneDNN could not multiply transposed dy * x");
+  dnnl::error::wrap_c_api(
+      dnnl_sgemm('T', 'N', rows.size(), x.cols(), x.rows(), 1, dy.data() + rows.begin, dy.cols(), x.data(),
+                 x.cols(), keep, dw.data() + rows.begin * dw.cols(), dw.cols()),
+      "oneDNN could not multiply transposed dy * x");
 }
 
 }  // namespace lockstep

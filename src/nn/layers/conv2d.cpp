@@ -55,6 +55,7 @@ class Conv2d final : public Layer {
     convolution_backward_weights(
         shape_, args.x(), args.dy,
         {.weights = part(args.gradient, weight_), .bias = part(args.gradient, bias_), .write = args.write});
+    args.pause(weight_.begin);
     if (args.dx() != nullptr) {
       convolution_backward_data(shape_, args.dy, part(args.weights, weight_), *args.dx());
     }
@@ -81,6 +82,7 @@ class Conv2d final : public Layer {
                                  args.write);
     const ConstMatrix dy_pixels(args.dy.data(), args.dy.size() / channels_, channels_);
     sum_rows(dy_pixels, part(args.gradient, bias_), args.write);
+    args.pause(weight_.begin);
     if (args.dx() != nullptr) {
       convolution_backward_data(shape_, dy, part(args.rounded, weight_), *args.dx());
     }

@@ -1,6 +1,8 @@
 // y = x W^T + b. In bf16 x, W and dy are rounded, and nothing else.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "bf16_operands.h"
 #include "entries.h"
 #include "lockstep/base/aligned_buffer.h"
@@ -9,6 +11,10 @@
 
 namespace lockstep {
 namespace {
+
+// Work between two pauses on the way back: about 10 ms of a fast core. Pieces half as large cost more than
+// they give.
+constexpr Index kPieceFlops = Index{1} << 31;
 
 class Dense final : public Layer {
  public:
@@ -52,12 +58,15 @@ class Dense final : public Layer {
   }
 
   void backward(const BackwardArgs& args) const override {
+    // What lies behind comes first, so that the gradient is final from its end on.
     if (has_bias_) sum_rows(args.dy, part(args.gradient, bias_), args.write);
-    Matrix dweight = as_matrix(part(args.gradient, weight_), units_, inputs_);
-    if (precision_ == Precision::kBf16) return backward_in_bf16(args, dweight);
-    multiply_backward_weights(args.dy, args.x(), dweight, args.write);
-    if (args.dx() != nullptr) {
-      multiply_backward_data(args.dy, as_matrix(part(args.weights, weight_), units_, inputs_), *args.dx());
+    if (precision_ == Precision::kBf16) {
+      const Bf16Matrix dy = rounded_output_gradient(args.dy);
+      backward_weights(args, dy, rounded_input(args.x()));
+      backward_data(args, dy, as_matrix(part(args.rounded, weight_), units_, inputs_));
+    } else {
+      backward_weights(args, args.dy, args.x());
+      backward_data(args, args.dy, as_matrix(part(args.weights, weight_), units_, inputs_));
     }
   }
 
@@ -68,11 +77,34 @@ class Dense final : public Layer {
   Range rounded_tensor() const override { return precision_ == Precision::kBf16 ? weight_ : Range{}; }
 
  private:
-  void backward_in_bf16(const BackwardArgs& args, Matrix& dweight) const {
-    const Bf16Matrix dy = rounded_output_gradient(args.dy);
-    multiply_backward_weights(dy, rounded_input(args.x()), dweight, args.write);
-    if (args.dx() != nullptr) {
-      multiply_backward_data(dy, as_matrix(part(args.rounded, weight_), units_, inputs_), *args.dx());
+  // A product is cut into pieces of so many rows, each of whole blocks of kernels: how depends on the batch
+  // of the replica alone, and so do the bits.
+  static Index rows_of_piece(Index flops_of_row) {
+    constexpr Index kRowsOfBlock = 64;
+    return round_up(std::max<Index>(kPieceFlops / flops_of_row, 1), kRowsOfBlock);
+  }
+
+  template <class Operand>
+  void backward_weights(const BackwardArgs& args, const Operand& dy, const Operand& x) const {
+    Matrix dweight = as_matrix(part(args.gradient, weight_), units_, inputs_);
+    const Index rows = rows_of_piece(2 * inputs_ * std::max<Index>(args.dy.rows(), 1));
+    for (Index end = units_; end > 0; end = std::max<Index>(end - rows, 0)) {
+      const Index begin = std::max<Index>(end - rows, 0);
+      multiply_backward_weights(dy, x, {begin, end}, dweight, args.write);
+      args.pause(weight_.begin + begin * inputs_);
+    }
+  }
+
+  template <class Operand>
+  void backward_data(const BackwardArgs& args, const Operand& dy, const Operand& weight) const {
+    if (args.dx() == nullptr) return;
+    Matrix& dx = *args.dx();
+    const Index rows = rows_of_piece(flops());
+    for (Index begin = 0; begin < dx.rows(); begin += rows) {
+      const Range piece{begin, std::min(begin + rows, dx.rows())};
+      Matrix dx_rows(dx.data() + begin * inputs_, piece.size(), inputs_);
+      multiply_backward_data(rows_of(dy, piece), weight, dx_rows);
+      args.pause(weight_.begin);
     }
   }
 

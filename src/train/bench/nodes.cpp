@@ -16,30 +16,57 @@ bool takes_only_input(const ModelNode& node) {
   return std::ranges::all_of(node.inputs, [](Index input) { return input == kModelInput; });
 }
 
+// A batch of random samples, once through the model and back.
+class RandomBatch {
+ public:
+  RandomBatch(const Model& model, Index rows)
+      : nodes_{0, static_cast<Index>(model.nodes().size())},
+        stored_(model.stored_layout().size),
+        x_(rows * model.input().size()),
+        gradient_(model.layout().size),
+        rounded_(model),
+        workspace_(model, rows, true) {
+    initialise({.layout = &model.stored_layout(), .values = stored_.span()}, 1, 0.01);
+    fill(x_.span(), 1);
+    ThreadTeam alone(1);
+    ModelValues values = stored_values(model, stored_.span());
+    values.rounded = rounded_.round(values.weights, alone);
+    workspace_.begin({.values = values,
+                      .x = ConstMatrix(x_.data(), rows, model.input().size()),
+                      .batch = {.training = true, .seed = 1}});
+    forward(nodes_);
+    Matrix dy = workspace_.output_gradient();
+    fill({dy.data(), static_cast<std::size_t>(dy.size())}, 2);
+    workspace_.backward(gradient_.span(), Write::kReplace, {});
+  }
+
+  void forward(Range nodes) { workspace_.forward(nodes); }
+  void backward(Range nodes) { workspace_.backward(nodes, gradient_.span(), Write::kReplace, {}); }
+  Range all() const { return nodes_; }
+
+ private:
+  Range nodes_;
+  AlignedBuffer<Scalar> stored_;
+  AlignedBuffer<Scalar> x_;
+  AlignedBuffer<Scalar> gradient_;
+  RoundedWeights rounded_;
+  Workspace workspace_;
+};
+
 }  // namespace
 
-std::vector<NodeRate> measure_nodes(Communicator& comm, const Model& model, Index rows) {
-  AlignedBuffer<Scalar> stored(model.stored_layout().size);
-  initialise({.layout = &model.stored_layout(), .values = stored.span()}, 1, 0.01);
-  AlignedBuffer<Scalar> x(rows * model.input().size());
-  fill(x.span(), 1);
-  AlignedBuffer<Scalar> gradient(model.layout().size);
-  Workspace workspace(model, rows, true);
-  const auto nodes = static_cast<Index>(model.nodes().size());
-  RoundedWeights rounded(model);
-  ThreadTeam alone(1);
-  ModelValues values = stored_values(model, stored.span());
-  values.rounded = rounded.round(values.weights, alone);
-  workspace.begin({.values = values,
-                   .x = ConstMatrix(x.data(), rows, model.input().size()),
-                   .batch = {.training = true, .seed = 1}});
-  workspace.forward({0, nodes});
-  Matrix dy = workspace.output_gradient();
-  fill({dy.data(), static_cast<std::size_t>(dy.size())}, 2);
-  workspace.backward(gradient.span(), Write::kReplace, {});
+double measure_pass(Communicator& comm, const Model& model, Index rows) {
+  RandomBatch batch(model, rows);
+  return median_seconds(comm, [&] {
+    batch.forward(batch.all());
+    batch.backward(batch.all());
+  });
+}
 
+std::vector<NodeRate> measure_nodes(Communicator& comm, const Model& model, Index rows) {
+  RandomBatch batch(model, rows);
   std::vector<NodeRate> rates;
-  for (Index i = 0; i < nodes; ++i) {
+  for (Index i = 0; i < batch.all().end; ++i) {
     const ModelNode& node = model.node(i);
     if (node.layer->only_reshapes()) continue;
     const Index flops = rows * node.layer->flops();
@@ -49,13 +76,13 @@ std::vector<NodeRate> measure_nodes(Communicator& comm, const Model& model, Inde
                      .forward_seconds = median_seconds(
                          comm,
                          [&] {
-                           workspace.forward({i, i + 1});
+                           batch.forward({i, i + 1});
                          },
                          0.03),
                      .backward_seconds = median_seconds(
                          comm,
                          [&] {
-                           workspace.backward({i, i + 1}, gradient.span(), Write::kReplace, {});
+                           batch.backward({i, i + 1});
                          },
                          0.03)});
   }

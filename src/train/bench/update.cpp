@@ -73,9 +73,4 @@ UpdateRate measure_plain_update(Communicator& comm, Index weights) {
   return {.name = "MPI_Allreduce, then the step", .weights = weights, .seconds = seconds};
 }
 
-double measure_all_reduce(Communicator& comm, Index bytes) {
-  AlignedBuffer<Scalar> values(bytes / Index{sizeof(Scalar)});
-  return median_seconds(comm, [&] { comm.all_reduce_sum(as_buffer(values.span())); });
-}
-
 }  // namespace lockstep

@@ -1,0 +1,68 @@
+"""Holds `trainer plan --nodes` to what a step takes here: on 2 ranks, and on 4, which may be more than there are cores."""
+
+import json
+import os
+import pathlib
+import statistics
+
+from . import cases, runs, text
+
+RANKS = (2, 4)
+STRATEGIES = ("allreduce", "central_storage")
+CONFIGS = {  # with as many replicas as there may be ranks, and steps for about two seconds
+    "mlp": ("fashion_mlp_allreduce.toml", {}, 2000),
+    "cnn": ("fashion_cnn_allreduce.toml", {"train.replicas": 4}, 200),
+}
+LINE = 0.25
+
+
+def launch(ranks):
+    if ranks <= len(os.sched_getaffinity(0)):
+        return ["mpirun", "--bind-to", "core", "-np", ranks]
+    return ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", ranks]
+
+
+def config_of(model):
+    file, flags, _ = CONFIGS[model]
+    return ["--config", runs.ROOT / "configs" / file, *runs.as_arguments(flags)]
+
+
+def measured(bench, model, strategy, ranks):
+    """Seconds of a step."""
+    steps = CONFIGS[model][2]
+    run = bench.fresh_run()
+    flags = {"distribute.strategy": strategy, "train.steps": steps, "run.dir": run, "run.progress": "none", "eval.every_epochs": 1e6}
+    bench.call([*launch(ranks), runs.TRAINER, *config_of(model), *runs.as_arguments(flags)])
+    return json.loads((run / "summary.json").read_text())["seconds"] / steps
+
+
+def predicted(bench, model, strategy, ranks, report):
+    """Seconds of a step with the config's global batch."""
+    file = bench.directory / "plan.json"
+    command = [runs.TRAINER, "plan", *config_of(model), "--distribute.strategy", strategy, "--nodes", 1, "--ranks-per-node", ranks]
+    bench.call([*command, "--from", report, "--json", file])
+    return json.loads(file.read_text())["strong"]["growth"][0]["seconds"]
+
+
+def rounds(bench, model):
+    """(predicted, measured) of each round by strategy and ranks: a round measures right after it has calibrated."""
+    found = {(strategy, ranks): [] for strategy in STRATEGIES for ranks in RANKS}
+    report = pathlib.Path(bench.directory / "bench.json")
+    for _ in range(bench.pairs):
+        bench.call([*launch(2), runs.TRAINER, "bench", *config_of(model), "--json", report])
+        for strategy, ranks in found:
+            found[strategy, ranks].append((predicted(bench, model, strategy, ranks, report), measured(bench, model, strategy, ranks)))
+    return found
+
+
+def forecast(bench):
+    rows = []
+    for model in CONFIGS:
+        for (strategy, ranks), pairs in rounds(bench, model).items():
+            ratios = [p / m for p, m in pairs]
+            p, m = (statistics.median(values) for values in zip(*pairs))
+            ratio = statistics.median(ratios)
+            rows.append([model, strategy, str(ranks), f"{1e3 * p:.2f} ms", f"{1e3 * m:.2f} ms", f"{ratio:.2f} ({min(ratios):.2f} to {max(ratios):.2f})"])
+            what = f"{model}, {strategy}, {ranks} ranks: step predicted to measured, off by"
+            yield cases.Figure(what, abs(ratio - 1), LINE, f"{1e3 * p:.3g} ms to {1e3 * m:.3g} ms; {cases.spread(ratios)}", True)
+    print(text.table(["config", "strategy", "ranks", "predicted", "measured", "predicted to measured"], rows))

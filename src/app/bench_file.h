@@ -1,0 +1,15 @@
+// Reads back what trainer bench --json has written.
+#pragma once
+
+#include <filesystem>
+
+#include "lockstep/nn/model.h"
+#include "lockstep/train/forecast.h"
+
+namespace lockstep {
+
+/// What a forecast takes from it. Errors: DataError naming the file and what is wrong in it; ConfigError if
+/// it is of a model with another number of parameters, or in another precision.
+Calibration read_bench_file(const std::filesystem::path& path, const Model& model);
+
+}  // namespace lockstep

@@ -1,0 +1,49 @@
+// What plan --nodes foretells, for people and for machines.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lockstep/train/forecast.h"
+
+namespace lockstep {
+
+/// A way to exchange, on the nodes asked for.
+struct ForecastRow {
+  std::string strategy;
+  std::string algorithm;  ///< "": the strategy has no choice
+  Forecast forecast;
+  std::optional<Index> overtaken =
+      {};                  ///< the first number of nodes, doubled from 1, at which exchange > compute
+  Index looked_at = 1;     ///< the last number of nodes that was looked at
+  std::string ended = {};  ///< why it was the last; "": far enough
+};
+
+/// On more and more nodes, with the exchange of the config.
+struct GrowthRow {
+  Index nodes = 1;
+  Forecast forecast;
+};
+
+struct ScaleSection {
+  Scaling scaling = Scaling::kWeak;
+  std::vector<ForecastRow> ways = {};
+  std::vector<GrowthRow> growth = {};
+  std::string ended = {};                 ///< why growth ends before the nodes asked for; "" if it does not
+  std::vector<std::string> refused = {};  ///< ways that cannot be run, and why
+};
+
+struct ScaleReport {
+  ClusterRequest cluster;
+  Calibration calibration;
+  std::string bench;     ///< file
+  std::string exchange;  ///< of the config: "allreduce, auto"
+  Index gradient_bytes = 0;
+  std::vector<ScaleSection> sections = {};
+};
+
+std::string to_text(const ScaleReport& report);
+std::string to_json(const ScaleReport& report);
+
+}  // namespace lockstep

@@ -1,0 +1,68 @@
+#include <unistd.h>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/catalog.h"
+#include "lockstep/dist/algorithm.h"
+#include "lockstep/train/bench.h"
+#include "timing.h"
+
+namespace lockstep {
+namespace {
+
+Index scalars(Index bytes) {
+  return bytes / Index{sizeof(Scalar)};
+}
+
+// One bucket, one replica a rank.
+Plan one_bucket(Communicator& comm, Index count) {
+  Plan plan;
+  plan.world = plan.replicas = comm.size();
+  plan.gradient_size = plan.loss_place = count;
+  plan.buckets = {{.range = {0, count}}};
+  plan.slices.emplace_back();
+  for (Index rank = 0; rank < comm.size(); ++rank) {
+    plan.hosted.push_back({rank, rank + 1});
+    plan.slices.front().push_back(split_evenly(count, comm.size(), rank, kAlignment));
+  }
+  return plan;
+}
+
+}  // namespace
+
+double measure_all_reduce(Communicator& comm, Index bytes) {
+  AlignedBuffer<Scalar> values(scalars(bytes));
+  return median_seconds(comm, [&] { comm.all_reduce_sum(as_buffer(values.span())); });
+}
+
+// Of an odd number of ranks the last one has no neighbour.
+double measure_message(Communicator& node, Index bytes) {
+  AlignedBuffer<Scalar> from(scalars(bytes));
+  AlignedBuffer<Scalar> to(scalars(bytes));
+  const int peer = node.rank() ^ 1;
+  return median_seconds(node, [&] {
+    if (peer >= node.size()) return;
+    const Send send{peer, as_buffer(std::span<const Scalar>(from.span()))};
+    const Receive receive{peer, as_buffer(to.span())};
+    node.start_exchange(0, std::span(&send, 1), std::span(&receive, 1))->wait();
+  });
+}
+
+double measure_shared_sum(Communicator& node, Index bytes) {
+  const Plan plan = one_bucket(node, scalars(bytes));
+  const std::unique_ptr<Reducer> reducer = find_entry(algorithm_catalog(), "algorithm", "shared")
+                                               .make({.comm = node, .plan = plan, .overlaps = false});
+  const PartialGrads partial{.nodes = {plan.hosted[static_cast<std::size_t>(node.rank())]},
+                             .sums = {reducer->shared_arena()}};
+  const std::vector<Index> samples(static_cast<std::size_t>(node.size()), 1);
+  return median_seconds(node, [&] {
+    reducer->begin_step(samples);
+    reducer->bucket_ready(plan.buckets.front(), partial);
+    reducer->finish();
+  });
+}
+
+Index count_cores() {
+  return std::max<Index>(1, sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+}  // namespace lockstep

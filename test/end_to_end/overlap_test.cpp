@@ -1,0 +1,69 @@
+// Overlap from the executable: the helper thread, and the share of the exchange that is hidden.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "support/error_text.h"
+#include "support/small_experiment.h"
+#include "support/trainer_process.h"
+
+namespace lockstep::test {
+namespace {
+
+using Json = nlohmann::json;
+
+class Overlap : public testing::Test {
+ protected:
+  ProcessResult run(const std::string& flags) {
+    run_ = experiment_.fresh_run();
+    return run_trainer(2, fmt::format("--config {} --run.dir {} {}", experiment_.config(), run_, flags));
+  }
+
+  // The summary of a run, long enough for the exchange to be measured alone, of a model of several buckets.
+  Json train(const std::string& flags) {
+    const ProcessResult result = run("--train.steps 40 --model.layers 'dense(300) relu dense(4)' " + flags);
+    EXPECT_EQ(result.exit_code, 0) << flags << '\n' << result.errors;
+    output_ = result.output;
+    return Json::parse(read_file(run_ + "/summary.json"));
+  }
+
+  SmallExperiment experiment_;
+  std::string run_;
+  std::string output_;
+};
+
+TEST_F(Overlap, TheHelperThreadChangesNoBits) {
+  for (const std::string strategy : {"allreduce", "zero1"}) {
+    const std::string flags =
+        "--distribute.bucket_kib 1 --distribute.reduction ordered --distribute.strategy " + strategy;
+    train(flags);
+    const std::string expected = read_file(run_ + "/model.safetensors");
+    train(flags + " --distribute.progress_thread true");
+    EXPECT_TRUE(read_file(run_ + "/model.safetensors") == expected) << strategy;
+  }
+}
+
+TEST_F(Overlap, TheHelperThreadIsRefusedWhereNothingLeavesEarly) {
+  for (const std::string strategy : {"central_storage", "local_sgd"}) {
+    const ProcessResult result = run("--distribute.progress_thread true --distribute.strategy " + strategy);
+    EXPECT_EQ(result.exit_code, kExitConfig) << result.errors;
+    expect_parts(result.errors, {"distribute.progress_thread has no effect"});
+    EXPECT_FALSE(std::filesystem::exists(run_));
+  }
+}
+
+TEST_F(Overlap, TheHiddenShareIsToldWhereBucketsLeaveEarly) {
+  const Json time = train("--distribute.bucket_kib 1")["time"];
+  ASSERT_TRUE(time.contains("hidden"));
+  EXPECT_GE(time["hidden"].get<double>(), 0);
+  EXPECT_LT(time["hidden"].get<double>(), 1);
+  expect_parts(output_, {"hidden: "});
+  EXPECT_FALSE(train("--distribute.bucket_kib 100000")["time"].contains("hidden"));
+}
+
+}  // namespace
+}  // namespace lockstep::test

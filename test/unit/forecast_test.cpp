@@ -1,0 +1,159 @@
+// What a step takes elsewhere: what scales with what, what is hidden, and what is refused.
+#include "lockstep/train/forecast.h"
+
+#include <gtest/gtest.h>
+
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+class ForecastTest : public testing::Test {
+ protected:
+  ForecastTest() {
+    train_.global_batch = 64;
+    train_.replicas = 8;
+    distribute_.strategy = "allreduce";
+  }
+
+  static ModelOptions model_options() {
+    ModelOptions options;
+    options.layers = "dense(64) relu dense(10)";
+    return options;
+  }
+
+  Forecast run(Scaling scaling = Scaling::kStrong) const {
+    return forecast({.model = model_,
+                     .train = train_,
+                     .distribute = distribute_,
+                     .calibration = calibration_,
+                     .cluster = cluster_,
+                     .optimizer_slots = 1},
+                    scaling);
+  }
+
+  Model model_{model_options(), Shape{{100}}};
+  TrainOptions train_;
+  DistOptions distribute_;
+  Calibration calibration_{
+      .ranks = 2,
+      .cores = 2,
+      .work = {.replicas = 4, .rows = 8},
+      .step = {.data = 1e-5, .forward = 2e-4, .backward = 4e-4, .optimizer = 5e-5, .waiting = 1e-5},
+      .pass = TimeCurve({{1, 5e-5}, {8, 1.5e-4}}),
+      .message = TimeCurve::line(1e-6, 1e10),
+      .shared = TimeCurve::line(1e-6, 1e10),
+      .add_bandwidth = 2e10};
+  ClusterRequest cluster_{.nodes = 1, .ranks_per_node = 2, .latency = 1e-6, .bandwidth = 3e9};
+};
+
+TEST(ExposedSeconds, AreThoseBehindBackward) {
+  // The first bucket leaves after one second of two; the second when backward is over.
+  EXPECT_DOUBLE_EQ(exposed_seconds({1, 1}, {{.link = 0.5}, {.link = 0.25}}), 0.25);
+  EXPECT_DOUBLE_EQ(exposed_seconds({1, 1}, {{.link = 3}, {.link = 0.25}}), 2.25);
+  EXPECT_DOUBLE_EQ(exposed_seconds({1, 1}, {{.ranks = 0.5}, {.link = 0.25}}), 0.75) << "ranks cannot do both";
+  EXPECT_DOUBLE_EQ(exposed_seconds({2}, {{.link = 3}}), 3) << "one bucket hides behind nothing";
+  EXPECT_DOUBLE_EQ(exposed_seconds({}, {}), 0);
+}
+
+TEST_F(ForecastTest, GivesBackWhatWasMeasured) {
+  const Forecast forecast = run();
+  EXPECT_EQ(forecast.global_batch, 64);
+  EXPECT_NEAR(forecast.compute, 6.6e-4, 1e-9);
+  EXPECT_NEAR(forecast.waiting, 1e-5, 1e-12);
+  EXPECT_NEAR(forecast.seconds(), forecast.compute + forecast.waiting + forecast.exposed, 1e-12);
+  EXPECT_NEAR(forecast.efficiency(), forecast.compute / forecast.seconds(), 1e-12);
+}
+
+TEST_F(ForecastTest, StrongScalingDividesTheWork) {
+  calibration_.cores = 8;
+  cluster_.ranks_per_node = 4;
+  EXPECT_NEAR(run().compute, 6.1e-4 / 2 + 5e-5, 1e-9) << "all but the optimizer";
+  cluster_.ranks_per_node = 9;
+  EXPECT_THROW(run(), ConfigError) << "eight replicas";
+  train_.replicas = 0;
+  EXPECT_EQ(run().global_batch, 64);
+  cluster_.ranks_per_node = 65;
+  EXPECT_THROW(run(), ConfigError) << "64 samples";
+}
+
+TEST_F(ForecastTest, SmallerBatchesAreLessEfficient) {
+  calibration_.cores = 8;
+  train_.replicas = 0;
+  cluster_.ranks_per_node = 8;  // one replica of 8 rows each, as with eight replicas
+  const double eight = run().compute;
+  cluster_.ranks_per_node = 64;  // one row each
+  cluster_.cores = 64;
+  EXPECT_NEAR((run().compute - 5e-5) / (eight - 5e-5), 5e-5 / 1.5e-4, 1e-9);
+}
+
+TEST_F(ForecastTest, WeakScalingKeepsTheWorkOfARank) {
+  const double here = run(Scaling::kWeak).compute;
+  for (const Index nodes : {1, 2, 64, 1024}) {
+    cluster_.nodes = nodes;
+    const Forecast forecast = run(Scaling::kWeak);
+    EXPECT_NEAR(forecast.compute, here, 1e-12);
+    EXPECT_EQ(forecast.global_batch, 2 * nodes * 32);
+  }
+}
+
+TEST_F(ForecastTest, RanksBeyondCoresShareThem) {
+  const double two = run(Scaling::kWeak).compute;
+  cluster_.ranks_per_node = 4;
+  EXPECT_NEAR(run(Scaling::kWeak).compute, 2 * two, 1e-12);
+  EXPECT_EQ(run(Scaling::kWeak).crowding, 2);
+  cluster_.cores = 4;
+  EXPECT_NEAR(run(Scaling::kWeak).compute, two, 1e-12);
+  calibration_.ranks = 4;  // measured on crowded cores
+  EXPECT_NEAR(run(Scaling::kWeak).compute, two / 2, 1e-12);
+}
+
+TEST_F(ForecastTest, OwnersShareTheOptimizer) {
+  const double all = run().compute;
+  distribute_.strategy = "central_storage";
+  EXPECT_NEAR(run().compute, all - 5e-5 / 2, 1e-12);
+  calibration_.stepped = 0.5;
+  EXPECT_NEAR(run().compute, all, 1e-12);
+}
+
+TEST_F(ForecastTest, ExchangeOvertakesOnASlowNetworkOnly) {
+  cluster_.nodes = 16;
+  cluster_.bandwidth = 1e11;
+  EXPECT_FALSE(run(Scaling::kWeak).exchange_overtakes());
+  double before = run(Scaling::kWeak).seconds();
+  for (const double bandwidth : {1e10, 1e9, 1e8, 1e7}) {
+    cluster_.bandwidth = bandwidth;
+    const double seconds = run(Scaling::kWeak).seconds();
+    EXPECT_GE(seconds, before);
+    before = seconds;
+  }
+  EXPECT_TRUE(run(Scaling::kWeak).exchange_overtakes());
+}
+
+TEST_F(ForecastTest, SmallBucketsHide) {
+  cluster_.nodes = 4;
+  cluster_.bandwidth = 1e9;
+  const Forecast one = run(Scaling::kWeak);
+  EXPECT_NEAR(one.exposed, one.exchange, 1e-12);
+  distribute_.bucket_kib = 1;
+  const Forecast two = run(Scaling::kWeak);
+  EXPECT_LT(two.exposed, two.exchange);
+}
+
+TEST_F(ForecastTest, RefusesWhatItCannotSay) {
+  distribute_.algorithm = "shared";
+  cluster_.nodes = 2;
+  EXPECT_THROW(run(Scaling::kWeak), ConfigError);
+  distribute_.algorithm = "auto";
+  calibration_.message = TimeCurve();
+  EXPECT_THROW(run(Scaling::kWeak), ConfigError) << "nothing was measured inside a node";
+  cluster_.ranks_per_node = 1;
+  EXPECT_GT(run(Scaling::kWeak).exchange, 0);
+  distribute_.strategy = "local_sgd";
+  EXPECT_THROW(run(Scaling::kWeak), ConfigError);
+  distribute_ = {.strategy = "parameter_server", .servers = 2};
+  EXPECT_THROW(run(Scaling::kWeak), ConfigError) << "no worker";
+}
+
+}  // namespace
+}  // namespace lockstep
