@@ -42,6 +42,20 @@ class Figure:
         return dataclasses.asdict(self)
 
 
+@dataclasses.dataclass
+class Skipped:
+    """Stands for figures that this machine cannot give."""
+
+    reason: str
+    below = False
+
+    def __str__(self):
+        return f"skipped: {self.reason}"
+
+    def record(self):
+        return {"skipped": self.reason}
+
+
 def spread(values):
     return f"{statistics.median(values):,.4g} ({min(values):,.4g} to {max(values):,.4g})"
 
@@ -158,6 +172,14 @@ def ordered(bench):
             yield bench.compare(f"{model}, ordered to native, {factor} replicas a rank", line, tree, native)
 
 
+def bf16(bench):
+    if not runs.has_bf16():
+        yield Skipped("this CPU has no bf16")
+        return
+    half = lambda: bench.train(2, "wide", 512, 1, {"train.precision": "bf16"})  # noqa: E731
+    yield bench.compare("wide, 2 ranks, batch 512, bf16 to fp32", 1.4, half, lambda: bench.train(2, "wide", 512, 1))
+
+
 def startup(bench):
     """The whole process, from mpirun to its end, with one step and no evaluation in between."""
     seconds = []
@@ -168,4 +190,4 @@ def startup(bench):
     yield Figure("seconds from mpirun to the end of one step and a test", statistics.median(seconds[1:]), 1, spread(seconds[1:]), True)
 
 
-CASES = {"mlp": mlp, "wide": wide, "cnn": cnn, "bncnn": bncnn, "update": update, "ordered": ordered, "startup": startup}
+CASES = {"mlp": mlp, "wide": wide, "cnn": cnn, "bncnn": bncnn, "update": update, "ordered": ordered, "bf16": bf16, "startup": startup}

@@ -143,5 +143,10 @@ def require_trainer():
         raise SystemExit("error: build/release/trainer is missing: cmake --preset release && cmake --build --preset release")
 
 
+def has_bf16():
+    """Whether the CPU has instructions for it that the kernels use."""
+    return "bf16: native" in version().splitlines()
+
+
 def version():
     return subprocess.run([str(TRAINER), "--version"], capture_output=True, text=True, check=True).stdout

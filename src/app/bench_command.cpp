@@ -10,6 +10,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/dist/strategy.h"
+#include "precision.h"
 #include "run.h"
 #include "startup.h"
 
@@ -111,6 +112,7 @@ int bench_command(Communicator& comm, const CommandLine& line) {
   const LoadedConfig loaded = load_config_together(comm, line);
   Experiment experiment;
   agree(comm, [&] {
+    refuse_missing_precision(loaded.config);
     experiment = make_experiment(loaded);
     experiment.validation.reset();
     experiment.test.reset();
@@ -124,6 +126,7 @@ int bench_command(Communicator& comm, const CommandLine& line) {
   report.hosts = count_hosts(comm);
   report.cores = count_cores();
   report.parameters = plan.parameters;
+  report.precision = describe_precision(experiment.config);
   report.rows = plan.sampling.global_batch / plan.sampling.replicas / experiment.config.train.accumulate;
   report.machine = measure_machine(comm);
   report.nodes = measure_nodes(comm, *experiment.model, report.rows);

@@ -85,7 +85,7 @@ double add_bandwidth(const Reader& reader) {
 
 }  // namespace
 
-Calibration read_bench_file(const std::filesystem::path& path, Index parameters) {
+Calibration read_bench_file(const std::filesystem::path& path, const Model& model) {
   const Reader reader(path);
   const Json& step = reader.at("step");
   const double seconds = reader.number(step, "seconds");
@@ -112,11 +112,20 @@ Calibration read_bench_file(const std::filesystem::path& path, Index parameters)
   if (calibration.pass.empty() || seconds == 0 || calibration.stepped == 0) {
     reader.fail("a step or a pass takes no time in it");
   }
+  const Index parameters = model.layout().count();
   if (calibration.parameters != parameters) {
     throw ConfigError(fmt::format(
         "--from '{}' is of a model with {} parameters, but the config's has {}: run trainer bench with this "
         "config",
         path.string(), with_commas(calibration.parameters), with_commas(parameters)));
+  }
+  const Json& found = reader.at("precision");
+  const std::string precision = found.is_string() ? found.get<std::string>() : found.dump();
+  if (precision.starts_with("bf16") != (model.precision() == Precision::kBf16)) {
+    throw ConfigError(fmt::format(
+        "--from '{}' was measured in {}, which is not the config's train.precision: run trainer bench with "
+        "this config",
+        path.string(), precision));
   }
   return calibration;
 }

@@ -3,12 +3,13 @@
 
 #include <filesystem>
 
+#include "lockstep/nn/model.h"
 #include "lockstep/train/forecast.h"
 
 namespace lockstep {
 
 /// What a forecast takes from it. Errors: DataError naming the file and what is wrong in it; ConfigError if
-/// it is of a model with another number of parameters.
-Calibration read_bench_file(const std::filesystem::path& path, Index parameters);
+/// it is of a model with another number of parameters, or in another precision.
+Calibration read_bench_file(const std::filesystem::path& path, const Model& model);
 
 }  // namespace lockstep

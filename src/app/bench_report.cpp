@@ -19,6 +19,11 @@ std::string percent(double part, double whole) {
   return whole > 0 ? fmt::format("{:.0f} %", 100 * part / whole) : "";
 }
 
+// What bf16 is held against: the limit of fp32 is not its own.
+std::string of_fp32(const BenchReport& report) {
+  return report.precision == "fp32" ? "" : " in fp32, which the instructions for bf16 can exceed";
+}
+
 std::string micro(double seconds) {
   return seconds > 0 ? fmt::format("{:.1f} us", seconds * kMicro) : "";
 }
@@ -42,9 +47,10 @@ std::string rate_text(Index flops, double seconds, double limit) {
 
 std::string nodes_text(const BenchReport& report) {
   std::string text = fmt::format(
-      "\nmodel: a batch of {} samples on a rank; limit: multiply-adds\n"
+      "\nmodel: a batch of {} samples on a rank, in {}; limit: multiply-adds{}\n"
       "{:<44} {:>12} {:>9} {:>6} {:>12} {:>9} {:>6}\n",
-      report.rows, "", "forward", "GFLOP/s", "limit", "backward", "GFLOP/s", "limit");
+      report.rows, report.precision, of_fp32(report), "", "forward", "GFLOP/s", "limit", "backward",
+      "GFLOP/s", "limit");
   for (const NodeRate& node : report.nodes) {
     text += fmt::format("  {:<42} {} {}\n", node.title,
                         rate_text(node.forward_flops, node.forward_seconds, report.machine.flops),
@@ -104,8 +110,8 @@ std::string step_text(const BenchReport& report) {
         fmt::format("  {:<10} {:10.1f} us {:>6}\n", name, share * step.seconds * kMicro, percent(share, 1));
   }
   const double limit = static_cast<double>(report.ranks) * report.machine.flops;
-  return text + fmt::format("  achieved {:.1f} GFLOP/s, {} of the limit of all ranks\n", step.flops / kGiga,
-                            percent(step.flops, limit));
+  return text + fmt::format("  achieved {:.1f} GFLOP/s, {} of the limit of all ranks{}\n", step.flops / kGiga,
+                            percent(step.flops, limit), of_fp32(report));
 }
 
 }  // namespace
@@ -121,6 +127,7 @@ std::string to_json(const BenchReport& report) {
             {"cores", report.cores},
             {"parameters", report.parameters},
             {"rows", report.rows},
+            {"precision", report.precision},
             {"machine",
              {{"flops", report.machine.flops},
               {"cache_bandwidth", report.machine.cache_bandwidth},

@@ -42,7 +42,8 @@ struct BenchReport {
   Index hosts = 1;
   Index cores = 1;  ///< of a host
   Index parameters = 0;
-  Index rows = 0;  ///< of a replica's batch
+  Index rows = 0;         ///< of a replica's batch
+  std::string precision;  ///< that the model multiplies in: "fp32", "bf16", "bf16, emulated"
   MachineLimits machine;
   std::vector<NodeRate> nodes;
   std::vector<PassRate> passes;

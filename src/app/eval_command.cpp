@@ -11,6 +11,7 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/train/evaluation.h"
 #include "lockstep/train/run_directory.h"
+#include "precision.h"
 #include "startup.h"
 #include "trained_model.h"
 
@@ -47,6 +48,7 @@ int eval_command(Communicator& comm, const CommandLine& line) {
   Experiment experiment;
   AlignedBuffer<Scalar> stored;
   agree(comm, [&] {
+    refuse_missing_precision(loaded.config);
     experiment = make_experiment(loaded);
     stored = load_stored(directory, *experiment.model);
     if (!experiment.test && !experiment.validation) {

@@ -9,6 +9,7 @@
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/train/prediction_file.h"
+#include "precision.h"
 #include "startup.h"
 #include "trained_model.h"
 
@@ -62,6 +63,7 @@ int predict_command(Communicator& comm, const CommandLine& line) {
   Inference inference;
   agree(comm, [&] {
     choose_prediction_file(line.output);  // refused before anything is read
+    refuse_missing_precision(config);
     inference = prepare(line, config, directory);
   });
   const RecordSource* const sources[] = {inference.source.get()};

@@ -135,7 +135,7 @@ int scale_command(const CommandLine& line) {
                                  .latency = planned.latency,
                                  .bandwidth = planned.bandwidth,
                                  .cores = planned.cores},
-                     .calibration = read_bench_file(planned.bench, experiment.model->layout().count()),
+                     .calibration = read_bench_file(planned.bench, *experiment.model),
                      .bench = planned.bench,
                      .exchange = distribute.strategy,
                      .gradient_bytes = experiment.model->layout().size * Index{sizeof(Scalar)}};

@@ -23,6 +23,7 @@
 #include "lockstep/train/model_table.h"
 #include "lockstep/train/run_directory.h"
 #include "lockstep/train/trainer.h"
+#include "precision.h"
 #include "run.h"
 #include "startup.h"
 
@@ -65,10 +66,11 @@ RunDirectory prepare_directory(const Experiment& experiment, const RunPlan& plan
   return directory;
 }
 
-void announce(Communicator& comm, const RunPlan& plan, Index hosts) {
-  spdlog::info("{} rank{} on {} host{}, {} replica{}, {} thread{}", comm.size(), comm.size() == 1 ? "" : "s",
-               hosts, hosts == 1 ? "" : "s", plan.sampling.replicas, plan.sampling.replicas == 1 ? "" : "s",
-               plan.dist.threads, plan.dist.threads == 1 ? "" : "s");
+void announce(Communicator& comm, const Config& config, const RunPlan& plan, Index hosts) {
+  spdlog::info("{} rank{} on {} host{}, {} replica{}, {} thread{}, precision {}", comm.size(),
+               comm.size() == 1 ? "" : "s", hosts, hosts == 1 ? "" : "s", plan.sampling.replicas,
+               plan.sampling.replicas == 1 ? "" : "s", plan.dist.threads, plan.dist.threads == 1 ? "" : "s",
+               describe_precision(config));
   std::string table = plan_table(std::span(&plan, 1));
   table.pop_back();  // the log ends the line itself
   spdlog::info("plan:\n{}", table);
@@ -182,6 +184,7 @@ int train_command(Communicator& comm, const CommandLine& line) {
       throw ConfigError(
           "run.dir is missing: give the directory in which the run is to be kept (--run.dir runs/NAME)");
     }
+    refuse_missing_precision(loaded.config);
     experiment = make_experiment(loaded);
     plan = experiment.plan(comm.size(), ranks_per_node);
   });
@@ -194,7 +197,7 @@ int train_command(Communicator& comm, const CommandLine& line) {
     directory = prepare_directory(experiment, plan);
     observer = std::make_unique<RunOutput>(directory, experiment.config, plan);
   });
-  announce(comm, plan, hosts);
+  announce(comm, experiment.config, plan, hosts);
   const bool helped = loaded.config.distribute.progress_thread && comm.size() > 1;
   warn_of_few_cores(comm, plan.dist.threads + (helped ? 1 : 0));
   if (comm.rank() == 0 && loaded.config.distribute.reduction == Reduction::kOrdered &&

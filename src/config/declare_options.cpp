@@ -1,4 +1,4 @@
-#include "option_list.h"
+#include "declare_debug.h"
 
 namespace lockstep {
 namespace {
@@ -173,6 +173,10 @@ void declare_train(OptionList& list, Config& config, const KnownNames& names) {
               "Parts that the batch of a step is cut into, to need less memory; the update stays the same "
               "but for rounding, except with batch norm, which normalises each part by itself",
               between(1, kMostBatch));
+  list.option("train.precision", config.model.precision,
+              "What dense and conv2d multiply in, in training as in evaluation: bf16 rounds what they "
+              "multiply to 8 bits of precision; weights, sums and all else stay fp32. bf16 needs a CPU with "
+              "instructions for it and oneDNN");
   list.option("train.tail", train.tail,
               "Samples after the last full batch of an epoch: keep them as a short batch, or drop them");
 }
@@ -260,25 +264,6 @@ void declare_local_steps(OptionList& list, DistOptions& distribute) {
               "Share of the way from the last average to the next that is gone", above_up_to(0, 1e6));
   list.option("distribute.block_nesterov", distribute.block_nesterov,
               "Start the next local steps where the block momentum leads");
-}
-
-void declare_debug(OptionList& list, DebugOptions& debug) {
-  list.option("debug.fail_rank", debug.fail_rank, "Rank that fails on purpose, for tests", at_least(0))
-      .if_not_given = "no rank";
-  list.option("debug.fail_step", debug.fail_step, "Step before which it fails", at_least(0));
-  list.option("debug.delay_rank", debug.delay_rank, "Rank that is slowed down on purpose, for tests",
-              at_least(0))
-      .if_not_given = "no rank";
-  list.option(
-          "debug.ranks_per_node", debug.ranks_per_node,
-          "Takes each node for several of so many ranks, to test on one machine what happens between nodes",
-          at_least(1))
-      .if_not_given = "nodes as they are";
-  list.option("debug.server_mbit", debug.server_mbit,
-              "Parameter servers behave as on a link of so many Mbit/s each, where workers step alone; 0 "
-              "is off",
-              at_least(0));
-  list.option("debug.delay_ms", debug.delay_ms, "Milliseconds that it sleeps in each step", at_least(0));
 }
 
 }  // namespace

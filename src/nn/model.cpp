@@ -48,7 +48,7 @@ std::vector<Index> owners_of(const std::vector<ModelNode>& nodes) {
 
 }  // namespace
 
-Model::Model(const ModelOptions& options, const Shape& input) : input_(input) {
+Model::Model(const ModelOptions& options, const Shape& input) : input_(input), precision_(options.precision) {
   ModelBuilder builder(options, input);
   builder.add_chain(parse_terms(model_text(options), {.composites = catalog_names(composite_catalog())}),
                     kModelInput, "");

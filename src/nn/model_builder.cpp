@@ -34,6 +34,7 @@ class ModelBuilder::Declarer final : public ParamDeclarer {
 
   Initialiser default_initialiser() const override { return builder_.initialiser_; }
   BatchNormMode default_batch_norm() const override { return builder_.batch_norm_; }
+  Precision precision() const override { return builder_.precision_; }
   Index number() const override { return static_cast<Index>(builder_.nodes_.size()); }
   Range declare(ParamSpec spec) override { return add(builder_.weights_, std::move(spec)); }
   Range declare_state(ParamSpec spec) override { return add(builder_.state_, std::move(spec)); }
@@ -79,6 +80,7 @@ class ModelBuilder::Declarer final : public ParamDeclarer {
 ModelBuilder::ModelBuilder(const ModelOptions& options, const Shape& input)
     : option_(options.preset.empty() ? "model.layers" : fmt::format("model.preset '{}'", options.preset)),
       initialiser_(parse_initialiser(options.init)),
+      precision_(options.precision),
       input_(input) {
   try {
     batch_norm_ = parse_batch_norm_mode(options.batch_norm);

@@ -30,6 +30,7 @@ class ModelBuilder final : public GraphBuilder {
   std::string option_;  // where the text comes from, for messages
   Initialiser initialiser_;
   BatchNormMode batch_norm_;
+  Precision precision_;
   Shape input_;
   std::vector<ModelNode> nodes_;
   Layout weights_;

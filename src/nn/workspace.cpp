@@ -114,6 +114,7 @@ void Workspace::run_forward(Index number) {
       batch_.training ? std::span<const double>(sums_[at(number)].forward) : std::span<const double>();
   node.layer->forward({.inputs = inputs_,
                        .weights = values_.weights,
+                       .rounded = values_.rounded,
                        .state = values_.state,
                        .sums = sums,
                        .cache = part(room.cache.span(), {0, rows_ * node.layer->cache_size()}),
@@ -194,6 +195,7 @@ void Workspace::run_backward(Index number, std::span<Scalar> gradient, Write wri
        .y = y,
        .dy = dy,
        .weights = values_.weights,
+       .rounded = values_.rounded,
        .state = values_.state,
        .sums = sums.forward,
        .own_back_sums = sums.own_backward,

@@ -5,6 +5,7 @@
 
 #include "lockstep/base/timer.h"
 #include "lockstep/dist/ordered_sums.h"
+#include "lockstep/nn/rounded_weights.h"
 
 namespace lockstep {
 namespace {
@@ -50,11 +51,14 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
 
 EvalMetrics Evaluation::run(const ModelValues& values) {
   const Stopwatch watch;
+  RoundedWeights rounded(context_.model);
+  ModelValues operands = values;
+  operands.rounded = rounded.round(values.weights, context_.team);
   context_.team.run([&](int thread) {
     Lane& lane = lanes_[static_cast<std::size_t>(thread)];
     std::ranges::fill(lane.confusion, 0);
     const Range mine = split_evenly(local_blocks_.size(), context_.team.size(), thread);
-    for (Index i = mine.begin; i < mine.end; ++i) run_block(lane, values, local_blocks_.begin + i);
+    for (Index i = mine.begin; i < mine.end; ++i) run_block(lane, operands, local_blocks_.begin + i);
   });
   EvalMetrics metrics = combine();
   metrics.seconds = watch.seconds();

@@ -44,6 +44,7 @@ void GradientStep::run(const StepBatch& batch, Measured measured) {
   std::ranges::fill(tallies_, Tally{});
   forward_seconds_ = 0;
   begin(batch);
+  round_weights();
   walk(true);
   sender_.end_step();
 }
@@ -51,6 +52,7 @@ void GradientStep::run(const StepBatch& batch, Measured measured) {
 void GradientStep::measure(const StepBatch& batch, std::span<const Scalar> weights) {
   begin(batch);
   for (Replica& replica : replicas_) replica.weights = weights;
+  round_weights();
   walk(false);
 }
 
@@ -60,6 +62,22 @@ void GradientStep::begin(const StepBatch& batch) {
     replica.weights = context_.strategy.weights(replica.number);
     replica.batch = &batch.replicas[local(replica)];
     replica.rows = {0, replica.batch->rows};
+  }
+}
+
+// Replicas with the same weights are neighbours.
+void GradientStep::round_weights() {
+  if (context_.model.precision() == Precision::kFp32) return;
+  std::size_t arenas = 0;
+  const Replica* last = nullptr;
+  for (Replica& replica : replicas_) {
+    if (last != nullptr && last->weights.data() == replica.weights.data()) {
+      replica.rounded = last->rounded;
+    } else {
+      if (arenas == rounded_.size()) rounded_.emplace_back(context_.model);
+      replica.rounded = rounded_[arenas++].round(replica.weights, context_.team);
+    }
+    last = &replica;
   }
 }
 
@@ -95,7 +113,7 @@ Workspace& GradientStep::room(Index thread, const Replica& replica) {
 void GradientStep::start_pass(Workspace& workspace, const Replica& replica) const {
   const Index columns = context_.model.input().size();
   const Scalar* x = replica.batch->features.data() + replica.rows.begin * columns;
-  workspace.begin({.values = {replica.weights, context_.states.of(replica.number)},
+  workspace.begin({.values = {replica.weights, context_.states.of(replica.number), replica.rounded},
                    .x = ConstMatrix(x, replica.rows.size(), columns),
                    .batch = {.training = true,
                              .seed = context_.seed,

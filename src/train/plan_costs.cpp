@@ -23,24 +23,34 @@ RankCosts most(std::span<const RankCosts> ranks) {
   return most;
 }
 
+// Of the weights as a model in bf16 multiplies with them.
+Index rounded_bytes(const RunPlanRequest& request) {
+  return request.model.precision() == Precision::kBf16 ? request.model.layout().size * Index{sizeof(Bf16)}
+                                                       : 0;
+}
+
 MemoryPlan memory_of(const RunPlanRequest& request, const RunPlan& plan, const RankCosts& costs) {
   MemoryPlan memory{.weights = costs.weights, .optimizer = costs.optimizer, .gradients = costs.gradients};
+  if (request.evaluation_rows == 0) return memory;
   const Index sample_bytes = (request.model.input().size() + request.target_columns) * kScalarBytes;
   const Index blocks = (request.evaluation_rows + request.evaluation_batch - 1) / request.evaluation_batch;
   const Index batch_rows = std::min(request.evaluation_batch, request.evaluation_rows);
-  memory.evaluation = (blocks + plan.dist.world - 1) / plan.dist.world * batch_rows * request.record_bytes +
+  memory.evaluation = rounded_bytes(request) +
+                      (blocks + plan.dist.world - 1) / plan.dist.world * batch_rows * request.record_bytes +
                       plan.dist.threads * batch_rows * (request.model.activation_bytes() / 2 + sample_bytes);
   return memory;
 }
 
 // The first rank hosts at least as many replicas as any other.
-void add_replicas(const RunPlanRequest& request, const RunPlan& plan, MemoryPlan& memory) {
+void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_weights, MemoryPlan& memory) {
   const Index hosted = plan.dist.hosted.front().size();
   const Index batch = (plan.sampling.global_batch + plan.sampling.replicas - 1) / plan.sampling.replicas;
   const Index micro = (batch + request.train.accumulate - 1) / request.train.accumulate;
   const bool together = !request.model.meetings(plan.sampling.replicas).empty();
   const Index sample_bytes = (request.model.input().size() + request.target_columns) * kScalarBytes;
+  const Index arenas = own_weights ? hosted : 1;
   memory.weights += request.model.state_layout().size * kScalarBytes * (hosted + 1);
+  memory.weights += rounded_bytes(request) * arenas;
   memory.activations = (together ? hosted : plan.dist.threads) * micro * request.model.activation_bytes();
   memory.data = make_sampler(plan.sampling)->needed(plan.dist.hosted.front()) * request.record_bytes +
                 hosted * batch * sample_bytes * (request.data.prefetch + 1);
@@ -65,7 +75,7 @@ void plan_costs(const RunPlanRequest& request, RunPlan& plan) {
   plan.sent_bytes = std::llround(worker.sent);
   plan.server_sent_bytes = std::llround(server.sent);
   plan.memory = memory_of(request, plan, worker);
-  add_replicas(request, plan, plan.memory);
+  add_replicas(request, plan, strategy.weights_per_replica, plan.memory);
   if (plan.dist.servers > 0) plan.server_memory = memory_of(request, plan, server);
 
   plan.model_file_bytes = request.model.stored_layout().count() * kScalarBytes;

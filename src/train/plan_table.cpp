@@ -63,6 +63,7 @@ const std::vector<Row>& rows() {
       {"learning rate: end", [](const RunPlan& p) { return number(p.lr_end); }},
       {"batch norm",
        [](const RunPlan& p) { return p.batch_norm.empty() ? std::string("none") : p.batch_norm; }},
+      {"precision", [](const RunPlan& p) { return p.precision == Precision::kBf16 ? "bf16" : "fp32"; }},
       {"parameters", [](const RunPlan& p) { return with_commas(p.parameters); }},
       {"FLOPs per sample", [](const RunPlan& p) { return with_commas(p.flops); }},
       {"gradient", [](const RunPlan& p) { return bytes(p.gradient_bytes); }},

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "lockstep/math/elementary.h"
+#include "lockstep/nn/rounded_weights.h"
 #include "lockstep/train/metrics.h"
 
 namespace lockstep {
@@ -90,8 +91,11 @@ Range Prediction::share(Index round, Index rank) const {
 }
 
 void Prediction::run(const ModelValues& values, const Sink& sink) {
+  RoundedWeights rounded(context_.model);
+  ModelValues operands = values;
+  operands.rounded = rounded.round(values.weights, context_.team);
   for (Index round = 0; share(round, 0).begin < rows_; ++round) {
-    predict_share(values, share(round, context_.comm.rank()));
+    predict_share(operands, share(round, context_.comm.rank()));
     collect(round, sink);
   }
 }

@@ -175,6 +175,7 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   plan.lr_end = schedule.lr(plan.before(plan.steps - 1));
 
   plan.batch_norm = plan_batch_norm(request, plan.sampling);
+  plan.precision = request.model.precision();
   plan.parameters = request.model.layout().count();
   plan.flops = request.model.training_flops();
   plan.dist.local_from = first_local_step(request, plan);

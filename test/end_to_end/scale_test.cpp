@@ -23,6 +23,7 @@ nlohmann::json report() {
           {"hosts", 1},
           {"cores", 2},
           {"parameters", 276},
+          {"precision", "fp32"},
           {"rows", 3},
           {"machine", {{"cache_bandwidth", 1e11}}},
           {"passes", passes},
@@ -151,6 +152,9 @@ TEST_F(Scale, RefusesWhatIsNoReport) {
   json = report();
   json["parameters"] = 5;
   expect_refusal(json, 2, "a model with 5 parameters, but the config's has 276");
+  json["parameters"] = 276;
+  json["precision"] = "bf16";
+  expect_refusal(json, 2, "was measured in bf16, which is not the config's train.precision");
   json = report();
   for (auto& exchange : json["exchanges"]) exchange["message_seconds"] = exchange["shared_seconds"] = 0;
   expect_refusal(json, 2, "messages inside a node were not measured");

@@ -14,6 +14,7 @@
 #include "lockstep/base/types.h"
 #include "lockstep/data/options.h"
 #include "lockstep/dist/options.h"
+#include "lockstep/nn/options.h"
 #include "lockstep/train/options.h"
 
 namespace lockstep {
@@ -86,6 +87,9 @@ inline constexpr auto kEnumNames<Tail> = std::to_array<EnumName<Tail>>({{Tail::k
 template <>
 inline constexpr auto kEnumNames<Reduction> =
     std::to_array<EnumName<Reduction>>({{Reduction::kNative, "native"}, {Reduction::kOrdered, "ordered"}});
+template <>
+inline constexpr auto kEnumNames<Precision> =
+    std::to_array<EnumName<Precision>>({{Precision::kFp32, "fp32"}, {Precision::kBf16, "bf16"}});
 template <>
 inline constexpr auto kEnumNames<ServerMode> = std::to_array<EnumName<ServerMode>>(
     {{ServerMode::kSync, "sync"}, {ServerMode::kBounded, "bounded"}, {ServerMode::kAsync, "async"}});

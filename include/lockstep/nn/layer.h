@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "lockstep/base/terms.h"
+#include "lockstep/math/bf16.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/math/matrix.h"
 #include "lockstep/nn/batch_norm_mode.h"
@@ -39,6 +40,8 @@ class ParamDeclarer {
   virtual Initialiser default_initialiser() const = 0;
   /// The mode of the run (model.batch_norm), for layers that name none.
   virtual BatchNormMode default_batch_norm() const = 0;
+  /// The precision of the run (train.precision), for layers that multiply.
+  virtual Precision precision() const = 0;
   /// The layer's number in the model: keys its random numbers.
   virtual Index number() const = 0;
   /// Where the new tensor stands in the arena of weights.
@@ -64,6 +67,7 @@ struct BatchContext {
 struct ForwardArgs {
   std::span<const ConstMatrix> inputs;  ///< each n x in
   std::span<const Scalar> weights;      ///< the whole arena
+  std::span<const Bf16> rounded;        ///< the same, where a layer has a rounded_tensor()
   std::span<const Scalar> state;        ///< the whole arena
   std::span<const double> sums;         ///< of the batch, for a layer with statistics(); empty in evaluation
   std::span<Scalar> cache;              ///< n x cache_size(), kept for the way back
@@ -83,6 +87,7 @@ struct BackwardArgs {
   const ConstMatrix& y;                 ///< n x out, as forward left it, for a layer that reads_output()
   const ConstMatrix& dy;                ///< n x out
   std::span<const Scalar> weights;
+  std::span<const Bf16> rounded;  ///< as in forward
   std::span<const Scalar> state;
   std::span<const double> sums;           ///< as in forward
   std::span<const double> own_back_sums;  ///< of this replica, for a layer with statistics()
@@ -161,6 +166,8 @@ class Layer {
   virtual const BatchStatistics* statistics() const { return nullptr; }
   /// Floating-point operations of one sample going forward.
   virtual Index flops() const { return 0; }
+  /// The weights that it multiplies with in bf16; empty in fp32.
+  virtual Range rounded_tensor() const { return {}; }
 };
 
 struct LayerEntry {

@@ -43,6 +43,7 @@ class Model {
   const Layout& state_layout() const { return state_layout_; }
   /// Both in one, weights first: what a model file holds.
   const Layout& stored_layout() const { return stored_layout_; }
+  Precision precision() const { return precision_; }
   const Shape& input() const { return input_; }
   const Shape& output() const { return nodes_.back().out; }
 
@@ -60,6 +61,7 @@ class Model {
 
  private:
   Shape input_;
+  Precision precision_;
   std::vector<ModelNode> nodes_;
   std::vector<Index> owners_;
   Layout layout_;
@@ -71,6 +73,7 @@ class Model {
 struct ModelValues {
   std::span<const Scalar> weights;
   std::span<const Scalar> state;
+  std::span<const Bf16> rounded = {};  ///< of a model in bf16: see RoundedWeights
 };
 
 /// The two parts of an arena of stored_layout().

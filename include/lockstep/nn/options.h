@@ -4,6 +4,7 @@
 #include <string>
 
 #include "lockstep/base/types.h"
+#include "lockstep/math/bf16.h"
 
 namespace lockstep {
 
@@ -14,6 +15,7 @@ struct ModelOptions {
   std::string init = "he";
   double init_std = 0.01;
   std::string batch_norm = "local";
+  Precision precision = Precision::kFp32;
 };
 
 struct LossOptions {

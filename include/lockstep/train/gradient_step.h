@@ -19,6 +19,7 @@
 #include "lockstep/dist/replica_states.h"
 #include "lockstep/dist/strategy.h"
 #include "lockstep/nn/loss.h"
+#include "lockstep/nn/rounded_weights.h"
 #include "lockstep/nn/workspace.h"
 #include "lockstep/train/bucket_sender.h"
 #include "lockstep/train/metrics.h"
@@ -73,6 +74,7 @@ class GradientStep {
   struct Replica {
     Index number = 0;
     std::span<const Scalar> weights = {};
+    std::span<const Bf16> rounded = {};
     const ReplicaBatch* batch = nullptr;
     Range rows = {};  // of the part under way
     GradientTarget target = {};
@@ -86,6 +88,7 @@ class GradientStep {
   }
   Workspace& room(Index thread, const Replica& replica);
   void begin(const StepBatch& batch);
+  void round_weights();
   void walk(bool backward);
   void for_each_replica(const ReplicaWork& work);
   void start_pass(Workspace& workspace, const Replica& replica) const;
@@ -115,6 +118,7 @@ class GradientStep {
   BucketSender sender_;
   std::vector<std::unique_ptr<Workspace>> workspaces_;  // by thread, or by local replica if they meet
   std::vector<Replica> replicas_;                       // local ones
+  std::vector<RoundedWeights> rounded_;                 // by arena of weights among them
   std::vector<Tally> tallies_;                          // likewise
   double forward_seconds_ = 0;
   std::vector<double> rows_;  // of a meeting

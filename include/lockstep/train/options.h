@@ -48,6 +48,7 @@ struct DebugOptions {
   Index delay_ms = 0;
   Index ranks_per_node = 0;
   double server_mbit = 0;
+  bool emulate_bf16 = false;
 };
 
 }  // namespace lockstep

@@ -61,6 +61,7 @@ struct RunPlan {
   double lr_start = 0;
   double lr_peak = 0;
   double lr_end = 0;
+  Precision precision = Precision::kFp32;
   std::string batch_norm;  ///< modes, with the samples that are normalised together; "" if there is none
   Index parameters = 0;
   Index flops = 0;           ///< of one sample, forward and backward

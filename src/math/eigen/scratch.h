@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-enum class ScratchUse { kPatches, kWeights };
+enum class ScratchUse { kPatches, kWeights, kWide, kOtherWide };
 
 /// At least `size` scalars with any content; valid until the next call for the same use in this thread.
 Scalar* scratch(ScratchUse use, Index size);

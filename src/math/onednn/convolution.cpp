@@ -10,55 +10,14 @@
 #include <optional>
 #include <unordered_map>
 
+#include "convolution_description.h"
 #include "thread_engine.h"
 
 namespace lockstep {
 namespace {
 
-using Dims = dnnl::memory::dims;
-using Desc = dnnl::memory::desc;
-using Tag = dnnl::memory::format_tag;
-constexpr auto kFloat = dnnl::memory::data_type::f32;
-constexpr auto kDirect = dnnl::algorithm::convolution_direct;
-
-struct Key {
-  ConvolutionShape shape;
-  Index rows = 0;
-  bool has_bias = false;
-
-  auto operator<=>(const Key&) const = default;
-};
-
-// The operands of a key and the geometry, as oneDNN describes them.
-struct Description {
-  explicit Description(const Key& key) : Description(key.shape, key.rows) {
-    if (key.has_bias) bias = Desc({key.shape.out_channels}, kFloat, Tag::a);
-  }
-
-  Description(const ConvolutionShape& s, Index rows)
-      : x({rows, s.in_channels, s.in_height, s.in_width}, kFloat, Tag::nhwc),
-        y({rows, s.out_channels, s.out_height(), s.out_width()}, kFloat, Tag::nhwc),
-        strides{s.vertical.stride, s.horizontal.stride},
-        dilations{s.vertical.dilation - 1, s.horizontal.dilation - 1},
-        pads_before{s.vertical.pad_before, s.horizontal.pad_before},
-        pads_after{s.vertical.pad_after, s.horizontal.pad_after} {
-    const Dims dims{s.groups, s.out_channels / s.groups, s.in_channels / s.groups, s.vertical.size,
-                    s.horizontal.size};
-    weights = Desc(dims, kFloat, Tag::goihw);
-    any_weights = Desc(dims, kFloat, Tag::any);
-  }
-
-  Desc x, y, weights, any_weights;
-  Desc bias;  // stays empty where there is none
-  Dims strides, dilations, pads_before, pads_after;
-};
-
-dnnl::convolution_forward::primitive_desc forward_primitive(const Description& d) {
-  return {{dnnl::prop_kind::forward_training, kDirect, d.x, d.any_weights, d.bias, d.y, d.strides,
-           d.dilations, d.pads_before, d.pads_after},
-          exact_attributes(),
-          thread_engine().engine};
-}
+using Description = ConvolutionDescription;
+using Key = ConvolutionKey;
 
 dnnl::convolution_backward_data::primitive_desc backward_data_primitive(const Description& d) {
   return {{kDirect, d.x, d.any_weights, d.y, d.strides, d.dilations, d.pads_before, d.pads_after},

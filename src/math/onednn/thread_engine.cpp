@@ -38,8 +38,8 @@ dnnl::memory borrowed_memory(const dnnl::memory::desc& desc) {
   return dnnl::memory(desc, thread_engine().engine, DNNL_MEMORY_NONE);
 }
 
-void point_to(dnnl::memory& memory, const Scalar* data) {
-  memory.set_data_handle(const_cast<Scalar*>(data));
+void point_to(dnnl::memory& memory, const void* data) {
+  memory.set_data_handle(const_cast<void*>(data));
 }
 
 ArrangedTensor::ArrangedTensor(const dnnl::memory::desc& plain, const dnnl::memory::desc& arranged)

@@ -25,7 +25,7 @@ dnnl::primitive_attr exact_attributes();
 /// Memory without an address yet: see point_to().
 dnnl::memory borrowed_memory(const dnnl::memory::desc& desc);
 /// oneDNN takes a writable address for operands that it only reads, too.
-void point_to(dnnl::memory& memory, const Scalar* data);
+void point_to(dnnl::memory& memory, const void* data);
 
 /// A tensor in the layout a primitive wants, and its way from or to the plain layout of the arena.
 class ArrangedTensor {

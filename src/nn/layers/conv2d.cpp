@@ -1,10 +1,12 @@
 // Convolution of a picture: each output channel sums its taps over a window of the input channels of its
-// group.
+// group. In bf16 the picture, the weights and dy are rounded, and nothing else.
 #include <fmt/format.h>
 
+#include "bf16_operands.h"
 #include "entries.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/math/bf16_kernels.h"
 #include "lockstep/math/convolution.h"
 #include "picture_window.h"
 
@@ -27,6 +29,7 @@ class Conv2d final : public Layer {
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     window_.dilation = whole_number("dilation", dilation_, 1, "");
     shape_ = convolution(place_windows(window_, inputs.front()));
+    precision_ = params.precision();
     const Index taps = window_.size * window_.size;
     weight_ = params.declare(
         {.name = "weight",
@@ -39,11 +42,16 @@ class Conv2d final : public Layer {
   }
 
   void forward(const ForwardArgs& args) const override {
+    if (precision_ == Precision::kBf16) {
+      return convolution_forward(shape_, rounded_input(args.x()), part(args.rounded, weight_),
+                                 part(args.weights, bias_), args.y);
+    }
     convolution_forward(shape_, args.x(),
                         {.weights = part(args.weights, weight_), .bias = part(args.weights, bias_)}, args.y);
   }
 
   void backward(const BackwardArgs& args) const override {
+    if (precision_ == Precision::kBf16) return backward_in_bf16(args);
     convolution_backward_weights(
         shape_, args.x(), args.dy,
         {.weights = part(args.gradient, weight_), .bias = part(args.gradient, bias_), .write = args.write});
@@ -65,8 +73,21 @@ class Conv2d final : public Layer {
             .tensors = has_bias_ ? std::vector{weight_, bias_} : std::vector{weight_}};
   }
   Index flops() const override { return shape_.flops(); }
+  Range rounded_tensor() const override { return precision_ == Precision::kBf16 ? weight_ : Range{}; }
 
  private:
+  void backward_in_bf16(const BackwardArgs& args) const {
+    const Bf16Matrix dy = rounded_output_gradient(args.dy);
+    convolution_backward_weights(shape_, rounded_input(args.x()), dy, part(args.gradient, weight_),
+                                 args.write);
+    const ConstMatrix dy_pixels(args.dy.data(), args.dy.size() / channels_, channels_);
+    sum_rows(dy_pixels, part(args.gradient, bias_), args.write);
+    args.pause(weight_.begin);
+    if (args.dx() != nullptr) {
+      convolution_backward_data(shape_, dy, part(args.rounded, weight_), *args.dx());
+    }
+  }
+
   ConvolutionShape convolution(const PictureWindows& windows) const {
     const Index in = windows.picture.channels;
     const Index groups = groups_ == "depthwise" ? in : whole_number("groups", groups_, 1, "depthwise");
@@ -91,6 +112,7 @@ class Conv2d final : public Layer {
   bool has_bias_;
   std::string init_;
   ConvolutionShape shape_;
+  Precision precision_ = Precision::kFp32;
   Range weight_;
   Range bias_;  // stays empty without one
 };

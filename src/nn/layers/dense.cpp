@@ -1,11 +1,13 @@
-// y = x W^T + b.
+// y = x W^T + b. In bf16 x, W and dy are rounded, and nothing else.
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "bf16_operands.h"
 #include "entries.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/math/bf16_kernels.h"
 
 namespace lockstep {
 namespace {
@@ -31,6 +33,7 @@ class Dense final : public Layer {
       throw ConfigError("a picture with channels has to become a vector first: put flatten before it");
     }
     inputs_ = inputs.front().size();
+    precision_ = params.precision();
     const Shape shape{{units_, inputs_}};
     weight_ = !tie_.empty() ? params.tie(tie_, shape)
                             : params.declare({.name = "weight",
@@ -44,21 +47,33 @@ class Dense final : public Layer {
   }
 
   void forward(const ForwardArgs& args) const override {
-    multiply_forward(args.x(), as_matrix(part(args.weights, weight_), units_, inputs_), args.y);
+    if (precision_ == Precision::kBf16) {
+      multiply_forward(rounded_input(args.x()), as_matrix(part(args.rounded, weight_), units_, inputs_),
+                       args.y);
+    } else {
+      multiply_forward(args.x(), as_matrix(part(args.weights, weight_), units_, inputs_), args.y);
+    }
     if (has_bias_) add_to_rows(part(args.weights, bias_), args.y);
   }
 
   void backward(const BackwardArgs& args) const override {
     // What lies behind comes first, so that the gradient is final from its end on.
     if (has_bias_) sum_rows(args.dy, part(args.gradient, bias_), args.write);
-    backward_weights(args);
-    if (args.dx() != nullptr) backward_data(args, *args.dx());
+    if (precision_ == Precision::kBf16) {
+      const Bf16Matrix dy = rounded_output_gradient(args.dy);
+      backward_weights(args, dy, rounded_input(args.x()));
+      backward_data(args, dy, as_matrix(part(args.rounded, weight_), units_, inputs_));
+    } else {
+      backward_weights(args, args.dy, args.x());
+      backward_data(args, args.dy, as_matrix(part(args.weights, weight_), units_, inputs_));
+    }
   }
 
   Operation operation() const override {
     return {.name = "dense", .attributes = {{"bias", has_bias_ ? 1 : 0}}, .tensors = tensors()};
   }
   Index flops() const override { return 2 * units_ * inputs_; }
+  Range rounded_tensor() const override { return precision_ == Precision::kBf16 ? weight_ : Range{}; }
 
  private:
   // A product is cut into pieces of so many rows, each of whole blocks of kernels: how depends on the batch
@@ -68,23 +83,26 @@ class Dense final : public Layer {
     return round_up(std::max<Index>(kPieceFlops / flops_of_row, 1), kRowsOfBlock);
   }
 
-  void backward_weights(const BackwardArgs& args) const {
+  template <class Operand>
+  void backward_weights(const BackwardArgs& args, const Operand& dy, const Operand& x) const {
     Matrix dweight = as_matrix(part(args.gradient, weight_), units_, inputs_);
     const Index rows = rows_of_piece(2 * inputs_ * std::max<Index>(args.dy.rows(), 1));
     for (Index end = units_; end > 0; end = std::max<Index>(end - rows, 0)) {
       const Index begin = std::max<Index>(end - rows, 0);
-      multiply_backward_weights(args.dy, args.x(), {begin, end}, dweight, args.write);
+      multiply_backward_weights(dy, x, {begin, end}, dweight, args.write);
       args.pause(weight_.begin + begin * inputs_);
     }
   }
 
-  void backward_data(const BackwardArgs& args, Matrix& dx) const {
-    const ConstMatrix weight = as_matrix(part(args.weights, weight_), units_, inputs_);
+  template <class Operand>
+  void backward_data(const BackwardArgs& args, const Operand& dy, const Operand& weight) const {
+    if (args.dx() == nullptr) return;
+    Matrix& dx = *args.dx();
     const Index rows = rows_of_piece(flops());
     for (Index begin = 0; begin < dx.rows(); begin += rows) {
-      const Index size = std::min(rows, dx.rows() - begin);
-      Matrix dx_rows(dx.data() + begin * inputs_, size, inputs_);
-      multiply_backward_data({args.dy.data() + begin * units_, size, units_}, weight, dx_rows);
+      const Range piece{begin, std::min(begin + rows, dx.rows())};
+      Matrix dx_rows(dx.data() + begin * inputs_, piece.size(), inputs_);
+      multiply_backward_data(rows_of(dy, piece), weight, dx_rows);
       args.pause(weight_.begin);
     }
   }
@@ -98,6 +116,7 @@ class Dense final : public Layer {
   bool has_bias_;
   std::string tie_;
   Index inputs_ = 0;
+  Precision precision_ = Precision::kFp32;
   Range weight_;
   Range bias_;
 };

@@ -1,4 +1,5 @@
 #include "lockstep/base/random.h"
+#include "lockstep/nn/rounded_weights.h"
 #include "lockstep/nn/workspace.h"
 #include "lockstep/train/bench.h"
 #include "timing.h"
@@ -23,10 +24,14 @@ class RandomBatch {
         stored_(model.stored_layout().size),
         x_(rows * model.input().size()),
         gradient_(model.layout().size),
+        rounded_(model),
         workspace_(model, rows, true) {
     initialise({.layout = &model.stored_layout(), .values = stored_.span()}, 1, 0.01);
     fill(x_.span(), 1);
-    workspace_.begin({.values = stored_values(model, stored_.span()),
+    ThreadTeam alone(1);
+    ModelValues values = stored_values(model, stored_.span());
+    values.rounded = rounded_.round(values.weights, alone);
+    workspace_.begin({.values = values,
                       .x = ConstMatrix(x_.data(), rows, model.input().size()),
                       .batch = {.training = true, .seed = 1}});
     forward(nodes_);
@@ -44,6 +49,7 @@ class RandomBatch {
   AlignedBuffer<Scalar> stored_;
   AlignedBuffer<Scalar> x_;
   AlignedBuffer<Scalar> gradient_;
+  RoundedWeights rounded_;
   Workspace workspace_;
 };
 

@@ -1,0 +1,20 @@
+// Whether this machine can multiply as the config wants, and how it says so.
+#pragma once
+
+#include <string>
+
+#include "lockstep/config/config.h"
+#include "lockstep/math/bf16_kernels.h"
+
+namespace lockstep {
+
+/// "native", "emulated" or "none".
+std::string to_string(Bf16Support support);
+
+/// How the run multiplies on this rank: "fp32", "bf16", or "bf16, emulated".
+std::string describe_precision(const Config& config);
+
+/// *Local*: call it where ranks agree(). Errors: ConfigError if this rank cannot run train.precision.
+void refuse_missing_precision(const Config& config);
+
+}  // namespace lockstep

@@ -1,0 +1,28 @@
+#include "declare_debug.h"
+
+namespace lockstep {
+
+void declare_debug(OptionList& list, DebugOptions& debug) {
+  list.option("debug.fail_rank", debug.fail_rank, "Rank that fails on purpose, for tests", at_least(0))
+      .if_not_given = "no rank";
+  list.option("debug.fail_step", debug.fail_step, "Step before which it fails", at_least(0));
+  list.option("debug.delay_rank", debug.delay_rank, "Rank that is slowed down on purpose, for tests",
+              at_least(0))
+      .if_not_given = "no rank";
+  list.option(
+          "debug.ranks_per_node", debug.ranks_per_node,
+          "Takes each node for several of so many ranks, to test on one machine what happens between nodes",
+          at_least(1))
+      .if_not_given = "nodes as they are";
+  list.option("debug.server_mbit", debug.server_mbit,
+              "Parameter servers behave as on a link of so many Mbit/s each, where workers step alone; 0 "
+              "is off",
+              at_least(0));
+  list.option("debug.delay_ms", debug.delay_ms, "Milliseconds that it sleeps in each step", at_least(0));
+  list.option("debug.emulate_bf16", debug.emulate_bf16,
+              "Run train.precision bf16 where the CPU or the back end has none, for tests and to measure "
+              "accuracy: 3 to 20 times slower than fp32, and other last digits than those of a CPU that has "
+              "it");
+}
+
+}  // namespace lockstep

@@ -1,0 +1,108 @@
+// Products of matrices in bf16 with oneDNN's matmul primitive, whose operands may be transposed by strides.
+#include <array>
+#include <map>
+
+#include "lockstep/math/bf16_kernels.h"
+#include "thread_engine.h"
+
+namespace lockstep {
+namespace {
+
+using Dims = dnnl::memory::dims;
+using Desc = dnnl::memory::desc;
+using Type = dnnl::memory::data_type;
+
+/// How an operand is stored: so many numbers from one row to the next, perhaps transposed.
+struct Storage {
+  Index row;
+  bool transposed = false;
+
+  auto operator<=>(const Storage&) const = default;
+};
+
+/// c(rows x columns) (+)= a(rows x inner) · b(inner x columns)
+struct ProductKey {
+  Index rows, inner, columns;
+  Storage a, b;
+  Write write = Write::kReplace;
+
+  auto operator<=>(const ProductKey&) const = default;
+};
+
+Desc operand(Index rows, Index columns, const Storage& stored) {
+  return {{rows, columns}, Type::bf16, stored.transposed ? Dims{1, stored.row} : Dims{stored.row, 1}};
+}
+
+class Product {
+ public:
+  explicit Product(const ProductKey& key) {
+    const Desc a = operand(key.rows, key.inner, key.a);
+    const Desc b = operand(key.inner, key.columns, key.b);
+    const Desc c({key.rows, key.columns}, Type::f32, Dims{key.columns, 1});
+    dnnl::primitive_attr attributes = exact_attributes();
+    if (key.write == Write::kAdd) {
+      dnnl::post_ops sum;
+      sum.append_sum(1);
+      attributes.set_post_ops(sum);
+    }
+    matmul_ = dnnl::matmul({{a, b, c}, attributes, thread_engine().engine});
+    arguments_ = {{DNNL_ARG_SRC, borrowed_memory(a)},
+                  {DNNL_ARG_WEIGHTS, borrowed_memory(b)},
+                  {DNNL_ARG_DST, borrowed_memory(c)}};
+  }
+
+  void run(const Bf16* a, const Bf16* b, Scalar* c) {
+    point_to(arguments_.at(DNNL_ARG_SRC), a);
+    point_to(arguments_.at(DNNL_ARG_WEIGHTS), b);
+    point_to(arguments_.at(DNNL_ARG_DST), c);
+    matmul_.execute(thread_engine().stream, arguments_);
+  }
+
+ private:
+  dnnl::matmul matmul_;
+  std::unordered_map<int, dnnl::memory> arguments_;
+};
+
+Product& cached(const ProductKey& key) {
+  thread_engine();  // before the cache, which must go first when the thread ends
+  thread_local std::map<ProductKey, Product> cache;
+  return cache.try_emplace(key, key).first->second;
+}
+
+}  // namespace
+
+// Before avx512_core oneDNN has nothing for bf16, and without avx512_core_bf16 it widens each operand.
+Bf16Support bf16_support() {
+  switch (dnnl::get_effective_cpu_isa()) {
+    case dnnl::cpu_isa::avx512_core_bf16:
+    case dnnl::cpu_isa::avx512_core_amx:
+      return Bf16Support::kNative;
+    case dnnl::cpu_isa::avx512_core:
+    case dnnl::cpu_isa::avx512_core_vnni:
+      return Bf16Support::kEmulated;
+    default:
+      return Bf16Support::kNone;
+  }
+}
+
+void multiply_forward(const Bf16Matrix& x, const Bf16Matrix& w, Matrix& y) {
+  if (x.rows == 0) return;
+  cached({x.rows, x.columns, w.rows, {x.columns}, {w.columns, true}}).run(x.data, w.data, y.data());
+}
+
+void multiply_backward_data(const Bf16Matrix& dy, const Bf16Matrix& w, Matrix& dx) {
+  if (dy.rows == 0) return;
+  cached({dy.rows, dy.columns, w.columns, {dy.columns}, {w.columns}}).run(dy.data, w.data, dx.data());
+}
+
+void multiply_backward_weights(const Bf16Matrix& dy, const Bf16Matrix& x, Range rows, Matrix& dw,
+                               Write write) {
+  if (x.rows == 0) {
+    if (write == Write::kReplace) dw.middleRows(rows.begin, rows.size()).setZero();
+    return;
+  }
+  cached({rows.size(), dy.rows, x.columns, {dy.columns, true}, {x.columns}, write})
+      .run(dy.data + rows.begin, x.data, dw.data() + rows.begin * dw.cols());
+}
+
+}  // namespace lockstep

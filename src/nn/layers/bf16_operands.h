@@ -1,0 +1,15 @@
+// What a layer multiplies with in bf16, beside its weights: rounded into memory that each thread keeps and
+// only grows, so a step after the first allocates nothing.
+#pragma once
+
+#include "lockstep/math/bf16.h"
+#include "lockstep/math/matrix.h"
+
+namespace lockstep {
+
+/// The input of the layer at work on this thread; valid until the next call.
+Bf16Matrix rounded_input(const ConstMatrix& x);
+/// Likewise the gradient of its output.
+Bf16Matrix rounded_output_gradient(const ConstMatrix& dy);
+
+}  // namespace lockstep

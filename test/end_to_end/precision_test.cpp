@@ -1,0 +1,173 @@
+// train.precision: refused where it cannot run, the same bits on any number of ranks, and the same in
+// training, evaluation and prediction. ONEDNN_MAX_CPU_ISA makes oneDNN take the CPU for a lesser one.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/math/bf16_kernels.h"
+#include "support/small_experiment.h"
+#include "support/trainer_process.h"
+
+namespace lockstep::test {
+namespace {
+
+constexpr const char* kWithoutBf16 = "ONEDNN_MAX_CPU_ISA=AVX512_CORE_VNNI ";
+constexpr const char* kWithoutAvx512 = "ONEDNN_MAX_CPU_ISA=AVX2 ";
+constexpr const char* kBf16 = "--train.precision bf16 --debug.emulate_bf16 true";
+
+class InBf16 : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (bf16_support() == Bf16Support::kNone) GTEST_SKIP() << kernel_back_end() << " has no bf16";
+  }
+
+  std::string arguments(const std::string& run, const std::string& more) const {
+    return fmt::format("--config {} --run.dir {} {}", experiment_.config(), run, more);
+  }
+
+  std::string trained(int ranks, const std::string& more) const {
+    std::string run = experiment_.fresh_run();
+    const ProcessResult result = run_trainer(ranks, arguments(run, more));
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return run;
+  }
+
+  std::string model_of(int ranks, const std::string& more) const {
+    return read_file(trained(ranks, more) + "/model.safetensors");
+  }
+
+  static void expect_part(const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in:\n" << text;
+  }
+
+  SmallExperiment experiment_;
+};
+
+TEST_F(InBf16, IsRefusedOnACpuWithoutIt) {
+  const std::string run = experiment_.fresh_run();
+  const ProcessResult result =
+      run_command(kWithoutBf16 + trainer_path() + " " + arguments(run, "--train.precision bf16"));
+  EXPECT_EQ(result.exit_code, kExitConfig) << result.errors;
+  expect_part(result.errors, "train.precision is \"bf16\"");
+  expect_part(result.errors, "use --train.precision fp32");
+  EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
+  EXPECT_FALSE(std::filesystem::exists(run));
+}
+
+TEST_F(InBf16, IsRefusedByAllRanksIfOneHasNoneWithItsNumber) {
+  if (!kernel_back_end().starts_with("oneDNN")) GTEST_SKIP() << "Eigen is the same on any CPU";
+  const std::string words = arguments(experiment_.fresh_run(), kBf16);
+  const ProcessResult result =
+      run_command(fmt::format("{} {} : -n 1 env {} {} {}", mpiexec_words(), rank_words(1, words),
+                              kWithoutAvx512, trainer_path(), words));
+  EXPECT_EQ(result.exit_code, kExitConfig) << result.errors;
+  expect_part(result.errors, "rank 1: train.precision is \"bf16\"");
+  expect_part(result.errors, "(avx2)");
+}
+
+TEST_F(InBf16, GivesTheSameBitsOnAnyNumberOfRanksAndThreads) {
+  for (const std::string model : {"'dense(16) relu dense(4)'",
+                                  "'conv2d(4, 3, padding=same) relu flatten dense(8) batch_norm relu "
+                                  "dense(4)' --model.batch_norm sync"}) {
+    const std::string flags =
+        fmt::format("{} --distribute.reduction ordered --train.momentum 0.9 --model.layers {}", kBf16, model);
+    const std::string alone = model_of(1, flags);
+    EXPECT_TRUE(model_of(2, flags) == alone) << model;
+    EXPECT_TRUE(model_of(3, flags + " --train.threads 2") == alone) << model;
+    EXPECT_TRUE(model_of(2, flags + " --distribute.strategy central_storage") == alone) << model;
+    EXPECT_FALSE(model_of(1, flags + " --train.precision fp32") == alone) << model << ": nothing was rounded";
+  }
+}
+
+TEST_F(InBf16, ReplicasWithWeightsOfTheirOwnRoundTheirOwn) {
+  const std::string flags = fmt::format(
+      "{} --distribute.reduction ordered --distribute.strategy local_sgd --distribute.local_after '3 steps'",
+      kBf16);
+  const std::string alone = model_of(1, flags);
+  EXPECT_TRUE(model_of(2, flags) == alone);
+  EXPECT_TRUE(model_of(8, flags) == alone) << "with one replica on each rank";
+}
+
+double reported_loss(const std::string& run) {
+  return nlohmann::json::parse(read_file(run + "/summary.json"))["evaluation"]["loss"].get<double>();
+}
+
+// With weights rounded anew in each step; the last steps of a run with those of the first go elsewhere.
+TEST_F(InBf16, LearnsAsInFp32) {
+  for (const std::string strategy : {"allreduce", "local_sgd"}) {
+    const std::string flags =
+        "--train.momentum 0.9 --train.epochs 6 --distribute.strategy " + strategy + " --train.precision ";
+    const double wide = reported_loss(trained(1, flags + "fp32"));
+    const double half = reported_loss(trained(1, flags + "bf16 --debug.emulate_bf16 true"));
+    EXPECT_NEAR(half, wide, 0.01 * wide) << strategy;
+  }
+}
+
+double loss_of(const std::string& text) {
+  const std::string word = "loss ";
+  return std::stod(text.substr(text.find(word) + word.size()));
+}
+
+TEST_F(InBf16, EvaluationAndPredictionAreInThePrecisionOfTheRun) {
+  const std::string run = trained(2, kBf16);
+  const double reported = reported_loss(run);
+  const ProcessResult same = run_trainer(1, "eval --model " + run);
+  ASSERT_EQ(same.exit_code, 0) << same.errors;
+  EXPECT_NEAR(loss_of(same.output), reported, 1e-6);
+
+  const std::string wide = "--train.precision fp32 --debug.emulate_bf16 false ";
+  const ProcessResult other = run_trainer(1, "eval --model " + run + " " + wide);
+  ASSERT_EQ(other.exit_code, 0) << other.errors;
+  EXPECT_NEAR(loss_of(other.output), reported, 0.01 * reported);
+  EXPECT_GT(std::abs(loss_of(other.output) - reported), 2e-6) << "evaluated in bf16 all the same";
+
+  const auto predict = [&](int ranks, const std::string& flags) {
+    const std::string output = run + "/p.npy";
+    const ProcessResult result =
+        run_trainer(ranks, fmt::format("predict --model {} --input {} --output {} {}", run,
+                                       experiment_.test().images, output, flags));
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return read_file(output);
+  };
+  EXPECT_TRUE(predict(1, "") == predict(2, "--eval.batch 57"));
+  EXPECT_FALSE(predict(1, "") == predict(1, wide));
+}
+
+// Where models are evaluated need not be where they were trained.
+TEST_F(InBf16, OtherMachinesEvaluateInFp32AndExportAsItIs) {
+  const std::string run = trained(1, kBf16);
+  const auto elsewhere = [&](const std::string& words) {
+    return run_command(kWithoutBf16 + trainer_path() + " " + words);
+  };
+  const std::string own = "--debug.emulate_bf16 false ";
+  const std::string predict =
+      fmt::format("predict --input {} --output {}/p.csv ", experiment_.test().images, run);
+  for (const std::string& command : {std::string("eval "), predict}) {
+    EXPECT_EQ(elsewhere(command + own + "--model " + run).exit_code, kExitConfig) << command;
+    const ProcessResult wide = elsewhere(command + own + "--train.precision fp32 --model " + run);
+    EXPECT_EQ(wide.exit_code, 0) << command << wide.errors;
+  }
+  const std::string exported = run + "/m.safetensors";
+  const ProcessResult result =
+      elsewhere("export --model " + run + " --format safetensors --output " + exported + " " + own);
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_TRUE(read_file(exported) == read_file(run + "/model.safetensors"));
+}
+
+TEST_F(InBf16, PlanLogAndBenchNameIt) {
+  const std::string run = experiment_.fresh_run();
+  const std::string words = arguments(run, kBf16);
+  const ProcessResult plan = run_trainer("plan " + words);
+  expect_part(plan.output, "precision  ");
+  expect_part(plan.output, " bf16\n");
+  expect_part(run_command(kWithoutBf16 + trainer_path() + " " + words).output, "precision bf16, emulated");
+  const ProcessResult bench = run_command(kWithoutBf16 + trainer_path() + " bench " + words);
+  expect_part(bench.output, "in bf16, emulated; limit: multiply-adds in fp32");
+}
+
+}  // namespace
+}  // namespace lockstep::test
