@@ -34,7 +34,8 @@ TEST(Run, LeavesItsRecordsBehind) {
       run_trainer(2, fmt::format("--config {} --run.dir {} --run.log_every 5 --run.progress plain",
                                  experiment.config(), run));
   ASSERT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_TRUE(result.output.starts_with("2 ranks on 1 host, 8 replicas, 1 thread, precision fp32\n")) << result.output;
+  EXPECT_TRUE(result.output.starts_with("2 ranks on 1 host, 8 replicas, 1 thread, precision fp32\n"))
+      << result.output;
   for (const char* part : {"rank 0 loaded 103 rows", "rank 1 loaded 100 rows", "steps per epoch",
                            "done: test loss", "samples/s", "waiting", "written: "}) {
     EXPECT_TRUE(has(result.output, part)) << part << " is missing in:\n" << result.output;
