@@ -99,7 +99,7 @@ TEST(RowBlocks, SamplesOfABlockAreThoseOfTheBatch) {
 }
 
 TEST(RowBlocks, BatchNormSeesAllSamples) {
-  Fixture fixture("conv2d(8, 3, padding=same) batch_norm maxpool(32) flatten dense(3)");
+  Fixture fixture("conv2d(8, 3, padding=same) batch_norm tanh avgpool(32) flatten dense(3)");
   fixture.forward({0, kSamples});
   EXPECT_EQ(fixture.workspace.sums(1).own_forward[0], static_cast<double>(kSamples * kPicture.size()));
   fixture.back({0, kSamples}, Write::kReplace);
