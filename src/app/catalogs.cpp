@@ -10,6 +10,7 @@
 #include "lockstep/nn/preset.h"
 #include "lockstep/optim/optimizer.h"
 #include "lockstep/optim/schedule.h"
+#include "lockstep/train/metric.h"
 
 namespace lockstep {
 
@@ -31,7 +32,8 @@ const KnownNames& known_names() {
                                  .strategies = catalog_names(strategy_catalog()),
                                  .algorithms = algorithm_names(),
                                  .wires = catalog_names(wire_catalog()),
-                                 .presets = catalog_names(preset_catalog())};
+                                 .presets = catalog_names(preset_catalog()),
+                                 .metrics = catalog_names(metric_catalog())};
   return kNames;
 }
 

@@ -34,6 +34,7 @@ void print_metrics(const EvalMetrics& metrics) {
   if (metrics.accuracy) fmt::print(", accuracy {:.2f} %", 100 * *metrics.accuracy);
   if (metrics.top_k_accuracy)
     fmt::print(", top-{} accuracy {:.2f} %", metrics.top_k, 100 * *metrics.top_k_accuracy);
+  for (const MetricValue& other : metrics.others) fmt::print(", {}", to_string(other));
   fmt::print("\n");
   constexpr Index kMostClassesShown = 30;
   if (!metrics.confusion.empty() && metrics.classes <= kMostClassesShown) print_confusion(metrics);
@@ -63,7 +64,8 @@ int eval_command(Communicator& comm, const CommandLine& line) {
                                   .loss = *experiment.loss,
                                   .normaliser = *experiment.normaliser,
                                   .team = team,
-                                  .options = experiment.config.eval};
+                                  .options = experiment.config.eval,
+                                  .metrics = *experiment.metrics};
   for (const auto& [source, split] : {std::pair(experiment.validation.get(), Split::kValidation),
                                       std::pair(experiment.test.get(), Split::kTest)}) {
     if (source == nullptr) continue;

@@ -54,6 +54,8 @@ Experiment make_experiment(const LoadedConfig& loaded) {
   const Shape& features = experiment.train->info().features;
   experiment.model = std::make_unique<Model>(config.model, features);
   experiment.loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
+  experiment.metrics = std::make_unique<MetricSet>(config.eval.metrics, experiment.loss->targets(),
+                                                   experiment.model->output().size());
   experiment.optimizer =
       find_entry(optimizer_catalog(), "optimizer", config.optimizer.optimizer).make(config.optimizer);
   experiment.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, features.size());

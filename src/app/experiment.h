@@ -13,6 +13,7 @@
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/optim/optimizer.h"
+#include "lockstep/train/metric_set.h"
 #include "lockstep/train/run_plan.h"
 
 namespace lockstep {
@@ -24,6 +25,7 @@ struct Experiment {
   std::unique_ptr<RecordSource> test;        ///< may be null
   std::unique_ptr<Model> model;
   std::unique_ptr<Loss> loss;
+  std::unique_ptr<MetricSet> metrics;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<Normaliser> normaliser;
   std::unique_ptr<Augmenter> augmenter;  ///< of the training samples; may be null

@@ -89,7 +89,8 @@ std::unique_ptr<Evaluation> Run::load_evaluation(const RecordSource* source, Spl
                                                         .loss = *experiment_.loss,
                                                         .normaliser = *experiment_.normaliser,
                                                         .team = team_,
-                                                        .options = experiment_.config.eval},
+                                                        .options = experiment_.config.eval,
+                                                        .metrics = *experiment_.metrics},
                                       *source, split);
 }
 

@@ -153,6 +153,7 @@ void report_result(const RunDirectory& directory, const TrainingResult& result) 
     const EvalMetrics& last = *result.last_evaluation;
     quality = fmt::format("{} loss {:.4f}", to_string(last.split), last.loss);
     if (last.accuracy) quality += fmt::format(", accuracy {:.2f} %", 100 * *last.accuracy);
+    for (const MetricValue& other : last.others) quality += ", " + to_string(other);
     quality += "; ";
   }
   const TimeShares& time = result.time;

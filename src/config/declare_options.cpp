@@ -181,7 +181,7 @@ void declare_train(OptionList& list, Config& config, const KnownNames& names) {
               "Samples after the last full batch of an epoch: keep them as a short batch, or drop them");
 }
 
-void declare_eval(OptionList& list, EvalOptions& eval) {
+void declare_eval(OptionList& list, EvalOptions& eval, const KnownNames& names) {
   list.option("eval.every_epochs", eval.every_epochs,
               "Epochs between two evaluations on the validation data (the test data if there is none)",
               above(0));
@@ -195,6 +195,9 @@ void declare_eval(OptionList& list, EvalOptions& eval) {
       between(0, 1e6));
   list.option("eval.top_k", eval.top_k, "A guess counts in top-k when the label is among this many best",
               between(1, kMostWidth));
+  list.choices("eval.metrics", eval.metrics, "Measured beside loss and accuracy, such as \"auc\"",
+               names.metrics)
+      .if_not_given = "all that suit the targets; none with more than two classes";
 }
 
 void declare_distribute(OptionList& list, DistOptions& distribute, const KnownNames& names) {
@@ -274,7 +277,7 @@ std::vector<Option> declare_options(Config& config, const KnownNames& names) {
   declare_data(list, config.data, names);
   declare_model(list, config.model, names);
   declare_train(list, config, names);
-  declare_eval(list, config.eval);
+  declare_eval(list, config.eval, names);
   declare_distribute(list, config.distribute, names);
   declare_local_steps(list, config.distribute);
   declare_debug(list, config.debug);

@@ -62,6 +62,21 @@ class OptionList {
     return added;
   }
 
+  /// One text or several, each of which must be one of `names`.
+  Option& choices(std::string key, std::vector<std::string>& field, std::string help,
+                  std::vector<std::string> names) {
+    Option& added = option(std::move(key), field, std::move(help));
+    added.expected = fmt::format("one or several of '{}'", fmt::join(names, "', '"));
+    added.choices = std::move(names);
+    added.accepts = [known = added.choices](std::string_view text) {
+      const auto values = ValueType<std::vector<std::string>>::parse(text);
+      return values && std::ranges::all_of(*values, [&known](const std::string& value) {
+               return std::ranges::find(known, value) != known.end();
+             });
+    };
+    return added;
+  }
+
   std::vector<Option> take() { return std::move(options_); }
 
  private:

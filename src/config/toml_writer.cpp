@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "lockstep/base/hash.h"
 #include "lockstep/config/toml.h"
@@ -10,6 +11,13 @@ std::string spaced_list(std::string_view texts) {
   std::string list;
   for (const char c : texts) list += c == ',' ? std::string(", ") : std::string(1, c);
   return list;
+}
+
+std::string text_list(const std::string& texts) {
+  std::vector<std::string> quoted;
+  const auto parsed = ValueType<std::vector<std::string>>::parse(texts);
+  for (const std::string& text : parsed.value()) quoted.push_back(toml_string(text));
+  return fmt::format("[{}]", fmt::join(quoted, ", "));
 }
 
 std::string toml_line(const Option& option, bool has_effect) {
@@ -52,6 +60,7 @@ std::string toml_value(const Option& option) {
   const std::string text = option.text();
   if (option.kind == ValueKind::kText) return toml_string(text);
   if (option.kind == ValueKind::kNumberList) return fmt::format("[{}]", spaced_list(text));
+  if (option.kind == ValueKind::kTextList) return text_list(text);
   return text;
 }
 

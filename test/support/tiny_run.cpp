@@ -91,12 +91,14 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
         LoaderOptions{.replicas = replicas, .steps = {0, steps}, .prefetch = config.data.prefetch});
   };
   const std::unique_ptr<Loader> loader = make_loader(plan.batches());
+  const MetricSet metrics(config.eval.metrics, loss->targets(), model.output().size());
   Evaluation evaluation({.comm = comm,
                          .model = model,
                          .loss = *loss,
                          .normaliser = normaliser,
                          .team = team,
-                         .options = config.eval},
+                         .options = config.eval,
+                         .metrics = metrics},
                         *test, Split::kTest);
   std::unique_ptr<ProgressThread> progress;
   if (config.distribute.progress_thread && comm.takes_threads())

@@ -20,7 +20,7 @@
 namespace lockstep {
 
 /// What a TOML value must be to fit an option.
-enum class ValueKind { kText, kBoolean, kWholeNumber, kNumber, kNumberList };
+enum class ValueKind { kText, kBoolean, kWholeNumber, kNumber, kNumberList, kTextList };
 
 /// `noun`: "a number"; `parse`: nothing if the text is no such value; `text`: parse(text(value)) == value.
 template <class T>
@@ -68,6 +68,15 @@ struct ValueType<std::vector<double>> {
   static constexpr std::string_view kNoun = "a number or a list of numbers";
   static std::optional<std::vector<double>> parse(std::string_view text);
   static std::string text(const std::vector<double>& value);
+};
+
+/// "auc,recall": at least one text, none of them empty or with a comma.
+template <>
+struct ValueType<std::vector<std::string>> {
+  static constexpr ValueKind kKind = ValueKind::kTextList;
+  static constexpr std::string_view kNoun = "a text or a list of texts";
+  static std::optional<std::vector<std::string>> parse(std::string_view text);
+  static std::string text(const std::vector<std::string>& value);
 };
 
 /// The names of an enum's values in the config.
