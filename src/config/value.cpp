@@ -90,4 +90,21 @@ std::string ValueType<std::vector<double>>::text(const std::vector<double>& valu
   return fmt::format("{}", fmt::join(texts, ","));
 }
 
+std::optional<std::vector<std::string>> ValueType<std::vector<std::string>>::parse(std::string_view text) {
+  std::vector<std::string> values;
+  if (text.empty()) return values;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const auto value = ValueType<std::string>::parse(text.substr(begin, end - begin));
+    if (!value) return std::nullopt;
+    values.push_back(*value);
+    begin = end + 1;
+  }
+  return values;
+}
+
+std::string ValueType<std::vector<std::string>>::text(const std::vector<std::string>& values) {
+  return fmt::format("{}", fmt::join(values, ","));
+}
+
 }  // namespace lockstep
