@@ -15,6 +15,12 @@
 
 namespace lockstep {
 
+// Bounds far beyond use, so that no product of two of them overflows.
+inline constexpr double kMostSamples = 1e12;
+inline constexpr double kMostBatch = 1e9;
+inline constexpr double kMostReplicas = 1e6;
+inline constexpr double kMostWidth = 1e9;
+
 inline bool hold(const Limits& limits, double value) {
   return limits.hold(value);
 }
@@ -70,7 +76,7 @@ class OptionList {
     added.choices = std::move(names);
     added.accepts = [known = added.choices](std::string_view text) {
       const auto values = ValueType<std::vector<std::string>>::parse(text);
-      return values && std::ranges::all_of(*values, [&known](const std::string& value) {
+      return values && !values->empty() && std::ranges::all_of(*values, [&known](const std::string& value) {
                return std::ranges::find(known, value) != known.end();
              });
     };

@@ -46,7 +46,7 @@ std::optional<std::string> text_list_text(const toml::node& node) {
     if (!text || text->find(',') != std::string::npos) return std::nullopt;
     texts.push_back(*text);
   }
-  return ValueType<std::vector<std::string>>::text(texts);
+  return fmt::format("{}", fmt::join(texts, ","));
 }
 
 // The value as the text that an option takes; nothing if the TOML type does not fit.

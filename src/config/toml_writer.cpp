@@ -13,11 +13,13 @@ std::string spaced_list(std::string_view texts) {
   return list;
 }
 
-std::string text_list(const std::string& texts) {
+std::string quoted_list(std::string_view text) {
   std::vector<std::string> quoted;
-  const auto parsed = ValueType<std::vector<std::string>>::parse(texts);
-  for (const std::string& text : parsed.value()) quoted.push_back(toml_string(text));
-  return fmt::format("[{}]", fmt::join(quoted, ", "));
+  const auto texts = ValueType<std::vector<std::string>>::parse(text);
+  for (const std::string& each : texts.value_or(std::vector<std::string>{})) {
+    quoted.push_back(toml_string(each));
+  }
+  return fmt::format("{}", fmt::join(quoted, ", "));
 }
 
 std::string toml_line(const Option& option, bool has_effect) {
@@ -59,8 +61,8 @@ std::string toml_string(std::string_view text) {
 std::string toml_value(const Option& option) {
   const std::string text = option.text();
   if (option.kind == ValueKind::kText) return toml_string(text);
+  if (option.kind == ValueKind::kTextList) return fmt::format("[{}]", quoted_list(text));
   if (option.kind == ValueKind::kNumberList) return fmt::format("[{}]", spaced_list(text));
-  if (option.kind == ValueKind::kTextList) return text_list(text);
   return text;
 }
 

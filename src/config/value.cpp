@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <system_error>
@@ -98,9 +97,8 @@ std::string ValueType<std::vector<double>>::text(const std::vector<double>& valu
 }
 
 std::optional<std::vector<std::string>> ValueType<std::vector<std::string>>::parse(std::string_view text) {
-  auto values = parse_list<std::string>(text);
-  if (values && std::ranges::any_of(*values, &std::string::empty)) return std::nullopt;
-  return values;
+  if (text.empty()) return std::vector<std::string>{};
+  return parse_list<std::string>(text);
 }
 
 std::string ValueType<std::vector<std::string>>::text(const std::vector<std::string>& values) {

@@ -11,9 +11,9 @@
 namespace lockstep {
 namespace {
 
-// The part of `all` that begins at `first` and has `count` elements.
+// The piece of `all` that begins at `first` and has `count` elements.
 template <class T>
-std::span<T> part_of(std::span<T> all, Index first, Index count) {
+std::span<T> piece(std::span<T> all, Index first, Index count) {
   return all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
 }
 
@@ -67,9 +67,9 @@ void MetricSet::collect(const ConstMatrix& outputs, const ConstMatrix& targets,
   for (const Member& member : members_) {
     const MetricNeeds needs = member.metric->needs();
     member.metric->collect(outputs, targets,
-                           {.sums = part_of(parts.sums, member.first.sums, needs.sums),
-                            .counts = part_of(parts.counts, member.first.counts, needs.counts),
-                            .scores = part_of(parts.scores, member.first.rankings, needs.rankings)});
+                           {.sums = piece(parts.sums, member.first.sums, needs.sums),
+                            .counts = piece(parts.counts, member.first.counts, needs.counts),
+                            .scores = piece(parts.scores, member.first.rankings, needs.rankings)});
   }
 }
 
@@ -79,9 +79,9 @@ std::vector<MetricValue> MetricSet::values(const MetricTotals& totals) const {
     const MetricNeeds needs = member.metric->needs();
     const std::optional<double> value =
         member.metric->value({.samples = totals.samples,
-                              .sums = part_of(totals.sums, member.first.sums, needs.sums),
-                              .counts = part_of(totals.counts, member.first.counts, needs.counts),
-                              .rankings = part_of(totals.rankings, member.first.rankings, needs.rankings)});
+                              .sums = piece(totals.sums, member.first.sums, needs.sums),
+                              .counts = piece(totals.counts, member.first.counts, needs.counts),
+                              .rankings = piece(totals.rankings, member.first.rankings, needs.rankings)});
     values.push_back({member.name, value});
   }
   return values;

@@ -59,6 +59,15 @@ TEST_F(Options, EveryDefaultIsAcceptedUnlessItStandsForNotGiven) {
   }
 }
 
+TEST(TextList, IsReadBackAndMayBeEmpty) {
+  using Type = ValueType<std::vector<std::string>>;
+  EXPECT_EQ(Type::parse("age,hours per week").value(), (std::vector<std::string>{"age", "hours per week"}));
+  EXPECT_EQ(Type::parse("a,,b").value(), (std::vector<std::string>{"a", "", "b"}));
+  EXPECT_TRUE(Type::parse("").value().empty());
+  EXPECT_FALSE(Type::parse("\xff").has_value());
+  EXPECT_EQ(Type::text({"a", "b"}), "a,b");
+}
+
 TEST_F(Options, AssignReachesTheFieldAndIsReadBack) {
   option("train.lr").assign("0.1");
   option("data.mode").assign("full");

@@ -70,11 +70,11 @@ struct ValueType<std::vector<double>> {
   static std::string text(const std::vector<double>& value);
 };
 
-/// "auc,recall": at least one text, none of them empty or with a comma.
+/// "age,hours": texts without commas; "" is the empty list.
 template <>
 struct ValueType<std::vector<std::string>> {
   static constexpr ValueKind kKind = ValueKind::kTextList;
-  static constexpr std::string_view kNoun = "a text or a list of texts";
+  static constexpr std::string_view kNoun = "a list of texts without commas";
   static std::optional<std::vector<std::string>> parse(std::string_view text);
   static std::string text(const std::vector<std::string>& value);
 };
