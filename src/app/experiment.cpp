@@ -116,6 +116,7 @@ RunPlan Experiment::plan(Index world, Index ranks_per_node) const {
                         .optimizer_slots = optimizer->slots(),
                         .evaluation_rows = evaluation_rows,
                         .evaluation_batch = config.eval.batch,
+                        .evaluation_rankings = metrics->needs().rankings,
                         .world = world,
                         .ranks_per_node = ranks_per_node});
 }
