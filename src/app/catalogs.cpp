@@ -1,7 +1,7 @@
 #include "catalogs.h"
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/data/records.h"
+#include "lockstep/data/format.h"
 #include "lockstep/dist/algorithm.h"
 #include "lockstep/dist/asynchronous.h"
 #include "lockstep/dist/strategy.h"
@@ -10,6 +10,7 @@
 #include "lockstep/nn/preset.h"
 #include "lockstep/optim/optimizer.h"
 #include "lockstep/optim/schedule.h"
+#include "lockstep/train/metric.h"
 
 namespace lockstep {
 
@@ -33,7 +34,8 @@ const KnownNames& known_names() {
                                  .strategies = names_and(kAutoStrategy, strategy_catalog()),
                                  .algorithms = names_and(kAutoAlgorithm, algorithm_catalog()),
                                  .wires = catalog_names(wire_catalog()),
-                                 .presets = catalog_names(preset_catalog())};
+                                 .presets = catalog_names(preset_catalog()),
+                                 .metrics = catalog_names(metric_catalog())};
   return kNames;
 }
 

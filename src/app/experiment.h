@@ -1,5 +1,5 @@
 // An experiment: the config turned into concrete objects, all shapes checked against each other, before any
-// record is read and without other ranks.
+// record is read.
 #pragma once
 
 #include <memory>
@@ -7,12 +7,13 @@
 
 #include "lockstep/config/command_line.h"
 #include "lockstep/data/augmenter.h"
+#include "lockstep/data/format.h"
 #include "lockstep/data/normaliser.h"
-#include "lockstep/data/records.h"
 #include "lockstep/dist/update.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/optim/optimizer.h"
+#include "lockstep/train/metric_set.h"
 #include "lockstep/train/run_plan.h"
 
 namespace lockstep {
@@ -24,6 +25,7 @@ struct Experiment {
   std::unique_ptr<RecordSource> test;        ///< may be null
   std::unique_ptr<Model> model;
   std::unique_ptr<Loss> loss;
+  std::unique_ptr<MetricSet> metrics;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<Normaliser> normaliser;
   std::unique_ptr<Augmenter> augmenter;  ///< of the training samples; may be null
@@ -37,8 +39,9 @@ struct Experiment {
   TargetRule target_rule() const;
 };
 
-/// Opens the data (headers only) and builds the model. Errors: ConfigError, DataError.
-Experiment make_experiment(const LoadedConfig& loaded);
+/// *Collective.* Opens the data (no records are read) and builds the model. Errors, as Colleagues::agree
+/// throws them: ConfigError, DataError.
+Experiment make_experiment(const LoadedConfig& loaded, Colleagues& colleagues);
 
 /// Where the ranks of the run are, for what the config leaves to the program.
 struct Placement {

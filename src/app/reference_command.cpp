@@ -5,7 +5,7 @@
 #include "catalogs.h"
 #include "commands.h"
 #include "lockstep/config/help.h"
-#include "lockstep/data/records.h"
+#include "lockstep/data/format.h"
 #include "lockstep/dist/algorithm.h"
 #include "lockstep/dist/refusals.h"
 #include "lockstep/dist/strategy.h"
@@ -16,6 +16,7 @@
 #include "lockstep/nn/preset.h"
 #include "lockstep/optim/optimizer.h"
 #include "lockstep/optim/schedule.h"
+#include "lockstep/train/metric.h"
 
 namespace lockstep {
 namespace {
@@ -31,14 +32,15 @@ void print_entries(std::string_view title, std::string_view chooser, std::span<c
   }
 }
 
+// A bar would end the cell of the table.
+std::string escaped(std::string text) {
+  for (std::size_t i = text.find('|'); i != std::string::npos; i = text.find('|', i + 2))
+    text.insert(i, 1, '\\');
+  return text;
+}
+
 void print_layers() {
   fmt::print("\n## Layers (`model.layers`)\n\n| layer | meaning |\n|---|---|\n");
-  // A bar would end the cell of the table.
-  const auto escaped = [](std::string text) {
-    for (std::size_t i = text.find('|'); i != std::string::npos; i = text.find('|', i + 2))
-      text.insert(i, 1, '\\');
-    return text;
-  };
   for (const LayerEntry& entry : layer_catalog()) fmt::print("| `{}` | {} |\n", entry.signature, entry.help);
   for (const CompositeEntry& entry : composite_catalog()) {
     fmt::print("| `{}` | {} |\n", escaped(entry.signature), entry.help);
@@ -84,6 +86,27 @@ std::string describe(const Promises& promises) {
       all);
 }
 
+std::string_view to_words(TargetKind targets) {
+  switch (targets) {
+    case TargetKind::kClass:
+      return "classes";
+    case TargetKind::kBinary:
+      return "binary";
+    case TargetKind::kValue:
+      return "values";
+  }
+  return "";
+}
+
+void print_metrics() {
+  fmt::print("\n## Metrics (`eval.metrics`)\n\n| name | meaning | targets |\n|---|---|---|\n");
+  for (const MetricEntry& entry : metric_catalog()) {
+    std::vector<std::string_view> targets;
+    for (const TargetKind kind : entry.targets) targets.push_back(to_words(kind));
+    fmt::print("| `{}` | {} | {} |\n", entry.name, escaped(entry.help), fmt::join(targets, ", "));
+  }
+}
+
 void print_strategies() {
   fmt::print("\n## Strategies (`distribute.strategy`)\n\n");
   fmt::print("| strategy | what it is | elsewhere | promises | choose it |\n|---|---|---|---|---|\n");
@@ -120,6 +143,7 @@ int reference_command() {
   print_entries("Optimizers", "train.optimizer", optimizer_catalog());
   print_entries("Schedules", "train.schedule", decay_catalog());
   print_entries("Data formats", "data.format", format_catalog());
+  print_metrics();
   print_entries("Wires", "distribute.wire", wire_catalog());
   print_strategies();
   print_algorithms();

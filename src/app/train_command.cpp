@@ -21,6 +21,7 @@
 #include "lockstep/report/progress_line.h"
 #include "lockstep/train/model_file.h"
 #include "lockstep/train/model_table.h"
+#include "lockstep/train/rank_colleagues.h"
 #include "lockstep/train/run_directory.h"
 #include "lockstep/train/trainer.h"
 #include "precision.h"
@@ -153,6 +154,7 @@ void report_result(const RunDirectory& directory, const TrainingResult& result) 
     const EvalMetrics& last = *result.last_evaluation;
     quality = fmt::format("{} loss {:.4f}", to_string(last.split), last.loss);
     if (last.accuracy) quality += fmt::format(", accuracy {:.2f} %", 100 * *last.accuracy);
+    for (const MetricValue& other : last.others) quality += ", " + to_string(other);
     quality += "; ";
   }
   const TimeShares& time = result.time;
@@ -177,18 +179,19 @@ int train_command(Communicator& comm, const CommandLine& line) {
   const Index hosts = count_hosts(comm);
   const Index pretended = loaded.config.debug.ranks_per_node;
   const Index ranks_per_node = pretended > 0 ? pretended : (comm.size() + hosts - 1) / hosts;
-  Experiment experiment;
-  RunPlan plan;
   agree(comm, [&] {
     if (loaded.config.run.dir.empty()) {
       throw ConfigError(
           "run.dir is missing: give the directory in which the run is to be kept (--run.dir runs/NAME)");
     }
     refuse_missing_precision(loaded.config);
-    experiment = make_experiment(loaded);
-    plan = experiment.plan(comm.size(), ranks_per_node);
   });
-  refuse_differences(comm, experiment.config, experiment.sources());
+  refuse_differences(comm, loaded.config);
+  RankColleagues colleagues(comm);
+  const Experiment experiment = make_experiment(loaded, colleagues);
+  RunPlan plan;
+  agree(comm, [&] { plan = experiment.plan(comm.size(), ranks_per_node); });
+  refuse_different_data(comm, experiment.sources());
 
   RunDirectory directory;
   std::unique_ptr<Observer> observer = std::make_unique<SilentObserver>();

@@ -2,12 +2,29 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "lockstep/base/catalog.h"
 
 namespace lockstep {
 
+namespace {
+
+// The part of a refused value that is no choice: of a list, its first such element.
+std::string_view unknown_part(const Option& option, std::string_view text) {
+  if (option.kind != ValueKind::kTextList) return text;
+  while (true) {
+    const std::string_view first = text.substr(0, text.find(','));
+    const bool known = std::ranges::find(option.choices, first) != option.choices.end();
+    if (!known || first.size() == text.size()) return first;
+    text.remove_prefix(first.size() + 1);
+  }
+}
+
+}  // namespace
+
 std::string describe_refusal(const Option& option, std::string_view text, std::string_view found) {
-  const std::string nearest = nearest_name(text, option.choices);
+  const std::string nearest = nearest_name(unknown_part(option, text), option.choices);
   const std::string hint = nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
   return fmt::format("expected {}, found {}{}", option.expected, found, hint);
 }

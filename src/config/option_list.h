@@ -15,6 +15,12 @@
 
 namespace lockstep {
 
+// Bounds far beyond use, so that no product of two of them overflows.
+inline constexpr double kMostSamples = 1e12;
+inline constexpr double kMostBatch = 1e9;
+inline constexpr double kMostReplicas = 1e6;
+inline constexpr double kMostWidth = 1e9;
+
 inline bool hold(const Limits& limits, double value) {
   return limits.hold(value);
 }
@@ -58,6 +64,21 @@ class OptionList {
     offer(added, std::move(names));
     added.accepts = [known = added.choices](std::string_view text) {
       return std::find(known.begin(), known.end(), text) != known.end();
+    };
+    return added;
+  }
+
+  /// One text or several, each of which must be one of `names`.
+  Option& choices(std::string key, std::vector<std::string>& field, std::string help,
+                  std::vector<std::string> names) {
+    Option& added = option(std::move(key), field, std::move(help));
+    added.expected = fmt::format("one or several of '{}'", fmt::join(names, "', '"));
+    added.choices = std::move(names);
+    added.accepts = [known = added.choices](std::string_view text) {
+      const auto values = ValueType<std::vector<std::string>>::parse(text);
+      return values && !values->empty() && std::ranges::all_of(*values, [&known](const std::string& value) {
+               return std::ranges::find(known, value) != known.end();
+             });
     };
     return added;
   }

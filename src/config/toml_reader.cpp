@@ -37,6 +37,18 @@ std::optional<std::string> number_list_text(const toml::node& node) {
   return fmt::format("{}", fmt::join(texts, ","));
 }
 
+std::optional<std::string> text_list_text(const toml::node& node) {
+  const toml::array* array = node.as_array();
+  if (!array) return node.value_exact<std::string>();
+  std::vector<std::string> texts;
+  for (const toml::node& element : *array) {
+    const auto text = element.value_exact<std::string>();
+    if (!text || text->find(',') != std::string::npos) return std::nullopt;
+    texts.push_back(*text);
+  }
+  return fmt::format("{}", fmt::join(texts, ","));
+}
+
 // The value as the text that an option takes; nothing if the TOML type does not fit.
 std::optional<std::string> value_text(const toml::node& node, ValueKind kind) {
   switch (kind) {
@@ -51,6 +63,8 @@ std::optional<std::string> value_text(const toml::node& node, ValueKind kind) {
       return number_text(node);
     case ValueKind::kNumberList:
       return number_list_text(node);
+    case ValueKind::kTextList:
+      return text_list_text(node);
   }
   return std::nullopt;
 }

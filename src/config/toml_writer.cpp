@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "lockstep/base/hash.h"
 #include "lockstep/config/toml.h"
@@ -10,6 +11,15 @@ std::string spaced_list(std::string_view texts) {
   std::string list;
   for (const char c : texts) list += c == ',' ? std::string(", ") : std::string(1, c);
   return list;
+}
+
+std::string quoted_list(std::string_view text) {
+  std::vector<std::string> quoted;
+  const auto texts = ValueType<std::vector<std::string>>::parse(text);
+  for (const std::string& each : texts.value_or(std::vector<std::string>{})) {
+    quoted.push_back(toml_string(each));
+  }
+  return fmt::format("{}", fmt::join(quoted, ", "));
 }
 
 std::string toml_line(const Option& option, bool has_effect) {
@@ -51,6 +61,7 @@ std::string toml_string(std::string_view text) {
 std::string toml_value(const Option& option) {
   const std::string text = option.text();
   if (option.kind == ValueKind::kText) return toml_string(text);
+  if (option.kind == ValueKind::kTextList) return fmt::format("[{}]", quoted_list(text));
   if (option.kind == ValueKind::kNumberList) return fmt::format("[{}]", spaced_list(text));
   return text;
 }

@@ -19,6 +19,20 @@ std::optional<Number> parse_number(std::string_view text) {
   return value;
 }
 
+// What stands between the commas.
+template <class T>
+std::optional<std::vector<T>> parse_list(std::string_view text) {
+  std::vector<T> values;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const auto value = ValueType<T>::parse(text.substr(begin, end - begin));
+    if (!value) return std::nullopt;
+    values.push_back(*value);
+    begin = end + 1;
+  }
+  return values;
+}
+
 // Length in bytes of the UTF-8 character that `text` starts with, 0 if it starts with none. The ranges are
 // those of table 3-7 of the Unicode standard: no overlong forms, no surrogates, nothing above U+10FFFF.
 std::size_t utf8_length(std::string_view text) {
@@ -73,21 +87,22 @@ std::string ValueType<double>::text(double value) {
 }
 
 std::optional<std::vector<double>> ValueType<std::vector<double>>::parse(std::string_view text) {
-  std::vector<double> values;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const auto value = ValueType<double>::parse(text.substr(begin, end - begin));
-    if (!value) return std::nullopt;
-    values.push_back(*value);
-    begin = end + 1;
-  }
-  return values;
+  return parse_list<double>(text);
 }
 
 std::string ValueType<std::vector<double>>::text(const std::vector<double>& values) {
   std::vector<std::string> texts;
   for (const double value : values) texts.push_back(ValueType<double>::text(value));
   return fmt::format("{}", fmt::join(texts, ","));
+}
+
+std::optional<std::vector<std::string>> ValueType<std::vector<std::string>>::parse(std::string_view text) {
+  if (text.empty()) return std::vector<std::string>{};
+  return parse_list<std::string>(text);
+}
+
+std::string ValueType<std::vector<std::string>>::text(const std::vector<std::string>& values) {
+  return fmt::format("{}", fmt::join(values, ","));
 }
 
 }  // namespace lockstep

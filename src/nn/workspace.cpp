@@ -125,15 +125,15 @@ void Workspace::measure_forward(Index number, Range rows) {
 
 void Workspace::forward(Range nodes) {
   for (const NodeRun& run : forward_runs_) {
-    if (!nodes.contains(run.nodes.begin)) continue;
-    Room& first = rooms_[at(run.nodes.begin)];
-    NodeSums& sums = sums_[at(run.nodes.begin)];
-    if (!first.meets) std::ranges::copy(sums.own_forward, sums.forward.begin());
+    const Range here = intersect(run.nodes, nodes);
+    if (here.empty()) continue;
+    NodeSums& sums = sums_[at(here.begin)];
+    if (!rooms_[at(here.begin)].meets) std::ranges::copy(sums.own_forward, sums.forward.begin());
     in_blocks(run.rows, [&](Range rows) {
-      for (Index i = run.nodes.begin; i < run.nodes.end; ++i) {
+      for (Index i = here.begin; i < here.end; ++i) {
         if (!model_.node(i).layer->only_reshapes()) run_forward(i, rows);
       }
-      measure_forward(run.nodes.end, rows);
+      measure_forward(here.end, rows);
     });
   }
 }
@@ -179,15 +179,16 @@ void Workspace::backward(Range nodes, std::span<Scalar> gradient, Write write, c
   };
   const GradientsFinal pause = std::cref(announce);
   for (const NodeRun& run : std::views::reverse(backward_runs_)) {
-    if (!nodes.contains(run.nodes.begin)) continue;
-    NodeSums& sums = sums_[at(run.nodes.begin)];
-    if (!rooms_[at(run.nodes.begin)].meets) std::ranges::copy(sums.own_backward, sums.backward.begin());
-    own_ = model_.node(run.nodes.begin).params;
+    const Range here = intersect(run.nodes, nodes);
+    if (here.empty()) continue;
+    NodeSums& sums = sums_[at(here.begin)];
+    if (!rooms_[at(here.begin)].meets) std::ranges::copy(sums.own_backward, sums.backward.begin());
+    own_ = model_.node(here.begin).params;
     in_blocks(run.rows, [&](Range rows) {
-      for (Index i = run.nodes.end - 1; i >= run.nodes.begin; --i) {
+      for (Index i = here.end - 1; i >= here.begin; --i) {
         if (!model_.node(i).layer->only_reshapes()) run_backward(i, rows, gradient, write, pause);
       }
-      measure_backward(run.nodes.begin - 1, rows);
+      measure_backward(here.begin - 1, rows);
     });
     if (!own_.empty()) pause(own_.begin);
   }

@@ -66,6 +66,9 @@ Json evaluation_json(const EvalMetrics& metrics) {
     json["top_k"] = metrics.top_k;
     json["top_k_accuracy"] = *metrics.top_k_accuracy;
   }
+  for (const MetricValue& other : metrics.others) {
+    json[other.name] = other.value ? Json(*other.value) : Json(nullptr);
+  }
   if (!metrics.confusion.empty()) json["confusion"] = confusion_json(metrics);
   json["seconds"] = metrics.seconds;
   return json;

@@ -99,8 +99,10 @@ void ProgressLine::on_evaluation(const EvalMetrics& metrics) {
   const std::string accuracy = metrics.accuracy ? fmt::format("  accuracy {:.4f}", *metrics.accuracy) : "";
   const std::string top_k =
       metrics.top_k_accuracy ? fmt::format("  top-{} {:.4f}", metrics.top_k, *metrics.top_k_accuracy) : "";
-  spdlog::info("epoch {:.2f}  {} loss {:.4f}{}{}  ({} samples, {})", metrics.progress.epochs,
-               to_string(metrics.split), metrics.loss, accuracy, top_k, with_commas(metrics.samples),
+  std::string others;
+  for (const MetricValue& other : metrics.others) others += "  " + to_string(other);
+  spdlog::info("epoch {:.2f}  {} loss {:.4f}{}{}{}  ({} samples, {})", metrics.progress.epochs,
+               to_string(metrics.split), metrics.loss, accuracy, top_k, others, with_commas(metrics.samples),
                human_seconds(metrics.seconds));
 }
 

@@ -4,13 +4,15 @@
 #include <functional>
 
 #include "lockstep/base/timer.h"
+#include "lockstep/data/load_records.h"
 #include "lockstep/dist/ordered_sums.h"
 #include "lockstep/nn/rounded_weights.h"
+#include "lockstep/train/rank_colleagues.h"
 
 namespace lockstep {
 namespace {
 
-// Sums of a block: samples, loss, correct, among the top k.
+// Sums of a block: samples, loss, correct, among the top k; then those of the metrics.
 constexpr Index kColumns = 4;
 
 // The confusion matrix has classes^2 cells in memory and in each line of metrics.
@@ -20,12 +22,19 @@ Index block_rows(const EvalOptions& options, Index rows) {
   return std::min(options.batch, rows);
 }
 
+void append(std::vector<Scalar>& all, std::vector<Scalar>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+  more = {};
+}
+
 }  // namespace
 
 Evaluation::Lane::Lane(const EvaluationContext& context, Index rows, Index columns)
     : workspace(context.model, rows, false),
       features(rows * context.model.input().size()),
-      targets(rows * columns) {
+      targets(rows * columns),
+      counts(static_cast<std::size_t>(context.metrics.needs().counts)),
+      scores(static_cast<std::size_t>(context.metrics.needs().rankings)) {
   if (context.loss.targets() == TargetKind::kClass) {
     const Index classes = context.model.output().size();
     if (classes <= kMostConfusionClasses) confusion.resize(static_cast<std::size_t>(classes * classes));
@@ -41,12 +50,21 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
       local_blocks_(split_evenly(blocks_, context.comm.size(), context.comm.rank())) {
   const Range rows{local_blocks_.begin * rows_, local_blocks_.end * rows_};
   const Index count = intersect(rows, {0, info_.rows}).size();
-  records_ = source.load({.wants = [rows](Index id) { return rows.contains(id); }, .count = count},
-                         target_rule(context.loss, context.model.output().size()));
-  for (int thread = 0; thread < context.team.size(); ++thread) {
-    lanes_.emplace_back(context, rows_, info_.target_columns);
-  }
-  block_sums_.resize(static_cast<std::size_t>(local_blocks_.size() * kColumns));
+  RankColleagues colleagues(context.comm);
+  records_ = load_records(
+      source, target_rule(context.loss, context.model.output().size()),
+      needed_by_owner([this](Index id) { return part_of(blocks_, context_.comm.size(), id / rows_); }, count),
+      colleagues);
+  colleagues.agree([&] {
+    for (int thread = 0; thread < context.team.size(); ++thread) {
+      lanes_.emplace_back(context, rows_, info_.target_columns);
+    }
+  });
+  block_sums_.resize(static_cast<std::size_t>(local_blocks_.size() * columns()));
+}
+
+Index Evaluation::columns() const {
+  return kColumns + context_.metrics.needs().sums;
 }
 
 EvalMetrics Evaluation::run(const ModelValues& values) {
@@ -57,6 +75,8 @@ EvalMetrics Evaluation::run(const ModelValues& values) {
   context_.team.run([&](int thread) {
     Lane& lane = lanes_[static_cast<std::size_t>(thread)];
     std::ranges::fill(lane.confusion, 0);
+    std::ranges::fill(lane.counts, 0);
+    std::ranges::fill(lane.scores, Scores{});
     const Range mine = split_evenly(local_blocks_.size(), context_.team.size(), thread);
     for (Index i = mine.begin; i < mine.end; ++i) run_block(lane, operands, local_blocks_.begin + i);
   });
@@ -78,7 +98,7 @@ void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block) {
   const ConstMatrix right(targets.data(), targets.rows(), targets.cols());
   const ConstMatrix outputs =
       lane.workspace.forward({.values = values, .x = ConstMatrix(x.data(), x.rows(), x.cols()), .batch = {}});
-  double* sums = block_sums_.data() + (block - local_blocks_.begin) * kColumns;
+  double* sums = block_sums_.data() + (block - local_blocks_.begin) * columns();
   sums[0] = static_cast<double>(rows);
   sums[1] = context_.loss.evaluate(outputs, right, nullptr);
   sums[2] = count_correct(context_.loss.targets(), outputs, right);
@@ -87,6 +107,10 @@ void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block) {
     sums[3] = count_in_top_k(outputs, right, context_.options.top_k);
     count_confusion(lane, outputs, right);
   }
+  const std::span<double> metric_sums(sums + kColumns, sums + columns());
+  std::ranges::fill(metric_sums, 0.0);
+  context_.metrics.collect(outputs, right,
+                           {.sums = metric_sums, .counts = lane.counts, .scores = lane.scores});
 }
 
 void Evaluation::count_confusion(Lane& lane, const ConstMatrix& outputs, const ConstMatrix& targets) const {
@@ -98,13 +122,15 @@ void Evaluation::count_confusion(Lane& lane, const ConstMatrix& outputs, const C
 }
 
 EvalMetrics Evaluation::combine() {
-  const std::vector<double> sums = ordered_sums(context_.comm, block_sums_, local_blocks_, blocks_, kColumns);
+  const std::vector<double> sums =
+      ordered_sums(context_.comm, block_sums_, local_blocks_, blocks_, columns());
   const TargetKind kind = context_.loss.targets();
   EvalMetrics metrics;
   metrics.split = split_;
   metrics.samples = static_cast<Index>(sums[0]);
   metrics.loss = sums[1] / sums[0];
   if (kind != TargetKind::kValue) metrics.accuracy = sums[2] / sums[0];
+  metrics.others = combine_metrics(sums);
   if (kind == TargetKind::kClass) {
     metrics.classes = context_.model.output().size();
     metrics.top_k = context_.options.top_k;
@@ -117,6 +143,26 @@ EvalMetrics Evaluation::combine() {
     context_.comm.all_reduce_sum(as_buffer(std::span(metrics.confusion)));
   }
   return metrics;
+}
+
+std::vector<MetricValue> Evaluation::combine_metrics(std::span<const double> sums) {
+  std::vector<Index>& counts = lanes_.front().counts;
+  std::vector<Scores>& scores = lanes_.front().scores;
+  for (Lane& lane : std::span(lanes_).subspan(1)) {
+    std::ranges::transform(counts, lane.counts, counts.begin(), std::plus<>());
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      append(scores[i].positives, lane.scores[i].positives);
+      append(scores[i].negatives, lane.scores[i].negatives);
+    }
+  }
+  if (!counts.empty()) context_.comm.all_reduce_sum(as_buffer(std::span(counts)));
+  std::vector<RankedPairs> rankings;
+  for (Scores& each : scores) {
+    rankings.push_back(rank_pairs(context_.comm, each));
+    each = {};  // not kept until the next evaluation
+  }
+  return context_.metrics.values(
+      {.samples = sums[0], .sums = sums.subspan(kColumns), .counts = counts, .rankings = rankings});
 }
 
 }  // namespace lockstep

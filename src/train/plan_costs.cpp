@@ -35,8 +35,9 @@ MemoryPlan memory_of(const RunPlanRequest& request, const RunPlan& plan, const R
   const Index sample_bytes = (request.model.input().size() + request.target_columns) * kScalarBytes;
   const Index blocks = (request.evaluation_rows + request.evaluation_batch - 1) / request.evaluation_batch;
   const Index batch_rows = std::min(request.evaluation_batch, request.evaluation_rows);
+  const Index record_bytes = request.record_bytes + request.evaluation_rankings * kScalarBytes;
   memory.evaluation = rounded_bytes(request) +
-                      (blocks + plan.dist.world - 1) / plan.dist.world * batch_rows * request.record_bytes +
+                      (blocks + plan.dist.world - 1) / plan.dist.world * batch_rows * record_bytes +
                       plan.dist.threads * batch_rows * (request.model.activation_bytes() / 2 + sample_bytes);
   return memory;
 }

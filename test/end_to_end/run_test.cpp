@@ -87,6 +87,29 @@ TEST(Run, TheModelCanBeEvaluatedAgainOnAnotherNumberOfRanks) {
   }
 }
 
+TEST(Run, TheMetricsAskedForAreToldEverywhere) {
+  const SmallExperiment experiment;
+  const std::string config = experiment.config("[eval]\nmetrics = [\"recall\", \"auc\"]\n");
+  const std::string run = experiment.fresh_run();
+  const ProcessResult trained = run_trainer(3, fmt::format("--config {} --run.dir {}", config, run));
+  ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+  const Json last = json_lines(run + "/metrics.jsonl").back();
+  const auto auc = last.at("auc").get<double>();
+  EXPECT_GT(auc, 0.5);
+  EXPECT_LT(auc, 1);
+  const std::string told = fmt::format("recall {:.5g}, auc {:.5g}", last.at("recall").get<double>(), auc);
+  EXPECT_TRUE(has(trained.output, told + ";")) << trained.output;
+  EXPECT_EQ(Json::parse(read_file(run + "/summary.json")).at("evaluation"), last);
+  EXPECT_FALSE(last.contains("precision"));
+  const ProcessResult again = run_trainer(2, "eval --model " + run);
+  EXPECT_TRUE(has(again.output, told + "\n")) << again.output << again.errors;
+
+  const ProcessResult refused = run_trainer(1, fmt::format("plan --config {} --eval.metrics auc,r2", config));
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_TRUE(has(refused.errors, "eval.metrics: 'r2' is not defined for the targets of this train.loss"))
+      << refused.errors;
+}
+
 TEST(Run, TheResolvedConfigRepeatsTheRun) {
   const SmallExperiment experiment;
   const std::string first = experiment.fresh_run();

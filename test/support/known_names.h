@@ -13,7 +13,8 @@ inline KnownNames known_names() {
           .strategies = {"auto", "allreduce"},
           .algorithms = {"auto", "mpi"},
           .wires = {"fp32", "bf16"},
-          .presets = {"mlp", "lenet5"}};
+          .presets = {"mlp", "lenet5"},
+          .metrics = {"auc", "recall"}};
 }
 
 }  // namespace lockstep::test

@@ -38,7 +38,7 @@ TEST_F(Options, EveryOneIsDescribedAndDeclaredOnce) {
     EXPECT_EQ(each.help.find('|'), std::string::npos)
         << each.key << " would break the table of the reference";
   }
-  EXPECT_EQ(keys.size(), 96u);
+  EXPECT_EQ(keys.size(), 97u);
 }
 
 TEST_F(Options, SectionsStayTogether) {
@@ -57,6 +57,15 @@ TEST_F(Options, EveryDefaultIsAcceptedUnlessItStandsForNotGiven) {
       EXPECT_TRUE(each.accepts(each.text())) << each.key << " = " << each.text();
     }
   }
+}
+
+TEST(TextList, IsReadBackAndMayBeEmpty) {
+  using Type = ValueType<std::vector<std::string>>;
+  EXPECT_EQ(Type::parse("age,hours per week").value(), (std::vector<std::string>{"age", "hours per week"}));
+  EXPECT_EQ(Type::parse("a,,b").value(), (std::vector<std::string>{"a", "", "b"}));
+  EXPECT_TRUE(Type::parse("").value().empty());
+  EXPECT_FALSE(Type::parse("\xff").has_value());
+  EXPECT_EQ(Type::text({"a", "b"}), "a,b");
 }
 
 TEST_F(Options, AssignReachesTheFieldAndIsReadBack) {

@@ -98,6 +98,29 @@ TEST(RowBlocks, SamplesOfABlockAreThoseOfTheBatch) {
   }
 }
 
+// As a benchmark does.
+TEST(RowBlocks, NodesOfARunCanBeTakenOneByOne) {
+  Fixture whole("conv2d(8, 3, padding=same) relu maxpool(2) flatten dense(3)");
+  Fixture parts("conv2d(8, 3, padding=same) relu maxpool(2) flatten dense(3)");
+  const ConstMatrix y = whole.forward({0, kSamples});
+  whole.back({0, kSamples}, Write::kReplace);
+  const auto nodes = std::ssize(parts.model.nodes());
+  parts.workspace.begin({.values = {.weights = parts.weights.span(), .state = parts.state.span()},
+                         .x = ConstMatrix(parts.x.data(), kSamples, kPicture.size()),
+                         .batch = {.training = true, .seed = 7, .step = 3}});
+  for (Index i = 0; i < nodes; ++i) parts.workspace.forward({i, i + 1});
+  const ConstMatrix z = parts.workspace.outputs();
+  for (Index i = 0; i < y.size(); ++i) EXPECT_EQ(y.data()[i], z.data()[i]);
+  Matrix dy = parts.workspace.output_gradient();
+  std::copy_n(parts.factors.data(), dy.size(), dy.data());
+  for (Index i = nodes - 1; i >= 0; --i) {
+    parts.workspace.backward({i, i + 1}, parts.gradient.span(), Write::kReplace, {});
+  }
+  for (Index i = 0; i < whole.gradient.size(); ++i) {
+    EXPECT_EQ(whole.gradient.data()[i], parts.gradient.data()[i]);
+  }
+}
+
 TEST(RowBlocks, BatchNormSeesAllSamples) {
   Fixture fixture("conv2d(8, 3, padding=same) batch_norm tanh avgpool(32) flatten dense(3)");
   fixture.forward({0, kSamples});

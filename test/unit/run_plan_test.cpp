@@ -14,6 +14,7 @@ struct Given {
   ScheduleOptions schedule;
   Model model;
   Index rows = 650'000;
+  Index evaluation_rankings = 0;
 
   explicit Given(const std::string& layers = "dense(64) relu dense(10)")
       : model({.layers = layers}, {{100}}) {}
@@ -29,6 +30,7 @@ struct Given {
                           .optimizer_slots = 1,
                           .evaluation_rows = 1000,
                           .evaluation_batch = 100,
+                          .evaluation_rankings = evaluation_rankings,
                           .world = world,
                           .ranks_per_node = ranks_per_node});
   }
@@ -115,6 +117,8 @@ TEST(RunPlan, MemoryFollowsWhatIsHeld) {
   EXPECT_LT(four.memory.evaluation, one.memory.evaluation);
   EXPECT_EQ(one.sent_bytes, 0);
   EXPECT_NEAR(static_cast<double>(four.sent_bytes), 1.5 * static_cast<double>(four.gradient_bytes), 64);
+  setup.evaluation_rankings = 10;
+  EXPECT_EQ(setup.plan(1).memory.evaluation, one.memory.evaluation + 1000 * 10 * 4);
   setup.data.mode = DataMode::kFull;
   EXPECT_GE(setup.plan(4).memory.data, 650'000 * 104);
 }

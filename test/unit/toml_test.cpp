@@ -38,6 +38,8 @@ train = "/usr/share/datasets/train-images-idx3-ubyte.gz"
 mode = "full"
 mean = 0.5
 std = [0.25, 1]
+[eval]
+metrics = ["auc", "recall"]
 [model]
 layers = "dense(256) relu dense(10)"
 [train]
@@ -58,6 +60,7 @@ TEST(TomlReader, ReadsEveryType) {
   EXPECT_EQ(config.data.mode, DataMode::kFull);
   EXPECT_EQ(config.data.mean, std::vector<double>{0.5});
   EXPECT_EQ(config.data.std, (std::vector<double>{0.25, 1.0}));
+  EXPECT_EQ(config.eval.metrics, (std::vector<std::string>{"auc", "recall"}));
   EXPECT_TRUE(config.optimizer.nesterov);
   EXPECT_EQ(config.schedule.lr, 1.0);
   EXPECT_EQ(config.train.epochs, 10.0);
@@ -67,6 +70,7 @@ TEST(TomlReader, ReadsEveryType) {
 TEST(TomlReader, TakesOtherSpellingsOfTheSameKeys) {
   EXPECT_EQ(load("train.lr = 0.5").schedule.lr, 0.5);
   EXPECT_EQ(load("train = { lr = 0.5 }").schedule.lr, 0.5);
+  EXPECT_EQ(load("eval.metrics = 'auc'").eval.metrics, std::vector<std::string>{"auc"});
   EXPECT_EQ(load("").schedule.lr, Config{}.schedule.lr);
   EXPECT_EQ(load("[train]\nsteps = 1_000").train.steps, 1000);
 }
@@ -134,6 +138,16 @@ TEST(TomlReader, RefusesValuesOutOfRange) {
             "run.toml:2: data.std: expected a number or a list of numbers above 0, found a list of 2");
   EXPECT_EQ(error_of("[data]\nmean = []"),
             "run.toml:2: data.mean: expected a number or a list of numbers, found an empty list");
+}
+
+TEST(TomlReader, RefusesListsWithAnUnknownName) {
+  const auto refusal = [](const std::string& list) { return error_of("[eval]\nmetrics = " + list); };
+  const std::string expected = "run.toml:2: eval.metrics: expected one or several of 'auc', 'recall', found ";
+  EXPECT_EQ(refusal("['auc', 'recal']"), expected + "a list of 2; did you mean 'recall'?");
+  EXPECT_EQ(refusal("['auc,recall']"), expected + "a list of 1");
+  EXPECT_EQ(refusal("['auc', 1]"), expected + "a list of 2");
+  EXPECT_EQ(refusal("[]"), expected + "an empty list");
+  EXPECT_EQ(refusal("''"), expected + "the string \"\"");
 }
 
 TEST(TomlReader, ReportsEveryMistakeInTheOrderOfLines) {

@@ -24,6 +24,7 @@ struct KnownNames {
   std::vector<std::string> algorithms;
   std::vector<std::string> wires;
   std::vector<std::string> presets;
+  std::vector<std::string> metrics;
 };
 
 struct Option {

@@ -20,7 +20,7 @@
 namespace lockstep {
 
 /// What a TOML value must be to fit an option.
-enum class ValueKind { kText, kBoolean, kWholeNumber, kNumber, kNumberList };
+enum class ValueKind { kText, kBoolean, kWholeNumber, kNumber, kNumberList, kTextList };
 
 /// `noun`: "a number"; `parse`: nothing if the text is no such value; `text`: parse(text(value)) == value.
 template <class T>
@@ -68,6 +68,15 @@ struct ValueType<std::vector<double>> {
   static constexpr std::string_view kNoun = "a number or a list of numbers";
   static std::optional<std::vector<double>> parse(std::string_view text);
   static std::string text(const std::vector<double>& value);
+};
+
+/// "age,hours": texts without commas; "" is the empty list.
+template <>
+struct ValueType<std::vector<std::string>> {
+  static constexpr ValueKind kKind = ValueKind::kTextList;
+  static constexpr std::string_view kNoun = "a list of texts without commas";
+  static std::optional<std::vector<std::string>> parse(std::string_view text);
+  static std::string text(const std::vector<std::string>& value);
 };
 
 /// The names of an enum's values in the config.

@@ -1,6 +1,6 @@
 // Distributed evaluation: each sample exactly once whatever the number of ranks, and the same bits. The set
-// is cut into blocks of eval.batch rows; each rank takes a range of blocks, and the sums of the blocks are
-// added along the fixed tree.
+// is cut into blocks of eval.batch rows; each rank takes a range of blocks, the sums of the blocks are added
+// along the fixed tree, and what is counted or compared is whole numbers.
 #pragma once
 
 #include <memory>
@@ -9,10 +9,12 @@
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/data/loader.h"
+#include "lockstep/data/record_source.h"
 #include "lockstep/data/records.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/workspace.h"
+#include "lockstep/train/metric_set.h"
 #include "lockstep/train/metrics.h"
 #include "lockstep/train/options.h"
 
@@ -26,11 +28,12 @@ struct EvaluationContext {
   const Normaliser& normaliser;
   ThreadTeam& team;
   const EvalOptions& options;
+  const MetricSet& metrics;
 };
 
 class Evaluation {
  public:
-  /// Loads this rank's part of the set. Errors: DataError.
+  /// *Collective.* Loads this rank's part of the set. Errors: AgreedError.
   Evaluation(const EvaluationContext& context, const RecordSource& source, Split split);
 
   /// *Collective.* The same result on all ranks.
@@ -48,11 +51,15 @@ class Evaluation {
     AlignedBuffer<Scalar> targets;
     std::vector<Index> ids;
     std::vector<Index> confusion;
+    std::vector<Index> counts;   // of the metrics
+    std::vector<Scores> scores;  // of the metrics
   };
 
   void run_block(Lane& lane, const ModelValues& values, Index block);
   void count_confusion(Lane& lane, const ConstMatrix& outputs, const ConstMatrix& targets) const;
   EvalMetrics combine();
+  std::vector<MetricValue> combine_metrics(std::span<const double> sums);
+  Index columns() const;
 
   EvaluationContext context_;
   Split split_;
@@ -62,7 +69,7 @@ class Evaluation {
   Range local_blocks_;
   std::unique_ptr<Records> records_;
   std::vector<Lane> lanes_;
-  std::vector<double> block_sums_;  // local blocks x kColumns
+  std::vector<double> block_sums_;  // local blocks x columns()
 };
 
 }  // namespace lockstep

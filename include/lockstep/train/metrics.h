@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/data/records.h"
+#include "lockstep/data/dataset.h"
 #include "lockstep/math/matrix.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/optim/schedule.h"
+#include "lockstep/train/metric_set.h"
 
 namespace lockstep {
 
@@ -68,8 +69,9 @@ struct EvalMetrics {
   std::optional<double> top_k_accuracy;  ///< none where k classes are all there are
   Index top_k = 0;
   Index classes = 0;
-  std::vector<Index> confusion;  ///< classes x classes: row is the true class, column the predicted one;
-                                 ///< empty beyond 100 classes
+  std::vector<Index> confusion;     ///< classes x classes: row is the true class, column the predicted one;
+                                    ///< empty beyond 100 classes
+  std::vector<MetricValue> others;  ///< of eval.metrics
   double seconds = 0;
 };
 

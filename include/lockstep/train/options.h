@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "lockstep/base/types.h"
 #include "lockstep/data/options.h"
@@ -38,6 +39,7 @@ struct EvalOptions {
   Index batch = 250;
   Index top_k = 5;
   Index precise_bn = 0;
+  std::vector<std::string> metrics;
 };
 
 /// Forces rare paths, in tests and when hunting a fault.

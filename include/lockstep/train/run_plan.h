@@ -29,6 +29,7 @@ struct RunPlanRequest {
   Index optimizer_slots = 0;
   Index evaluation_rows = 0;  ///< of the validation and the test set together
   Index evaluation_batch = 1;
+  Index evaluation_rankings = 0;  ///< of the metrics: each keeps a score of each row
   Index world = 1;
   Index ranks_per_node = 0;  ///< 0: all on one
 };
@@ -40,7 +41,7 @@ struct MemoryPlan {
   Index gradients = 0;  ///< local sums and exchange
   Index activations = 0;
   Index data = 0;        ///< records and prepared batches
-  Index evaluation = 0;  ///< records and activations
+  Index evaluation = 0;  ///< records, activations and scores
   Index total() const { return weights + optimizer + gradients + activations + data + evaluation; }
 };
 

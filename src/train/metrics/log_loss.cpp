@@ -1,0 +1,54 @@
+#include "entries.h"
+#include "probabilities.h"
+
+namespace lockstep {
+namespace {
+
+class LogLoss final : public Metric {
+ public:
+  explicit LogLoss(TargetKind targets) : targets_(targets) {}
+
+  MetricNeeds needs() const override { return {.sums = 1}; }
+
+  void collect(const ConstMatrix& outputs, const ConstMatrix& targets,
+               const MetricParts& parts) const override {
+    for (Index row = 0; row < outputs.rows(); ++row) {
+      parts.sums[0] += targets_ == TargetKind::kClass ? of_class(outputs, targets, row)
+                                                      : of_outputs(outputs, targets, row);
+    }
+  }
+
+  std::optional<double> value(const MetricTotals& totals) const override {
+    return totals.sums[0] / totals.samples;
+  }
+
+ private:
+  static double of_class(const ConstMatrix& outputs, const ConstMatrix& targets, Index row) {
+    const auto target = static_cast<Index>(targets(row, 0));
+    return log_sum_exp(outputs, row) - static_cast<double>(outputs(row, target));
+  }
+
+  static double of_outputs(const ConstMatrix& outputs, const ConstMatrix& targets, Index row) {
+    double sum = 0;
+    for (Index i = 0; i < outputs.cols(); ++i) {
+      const auto x = static_cast<double>(outputs(row, i));
+      sum += softplus(x) - x * static_cast<double>(targets(row, i));
+    }
+    return sum / static_cast<double>(outputs.cols());
+  }
+
+  TargetKind targets_;
+};
+
+}  // namespace
+
+MetricEntry log_loss_entry() {
+  return {.name = "log_loss",
+          .help =
+              "-log of the probability given to what is true, whatever the loss (label smoothing counts in "
+              "the loss only)",
+          .targets = {TargetKind::kClass, TargetKind::kBinary},
+          .make = [](TargetKind targets, Index) { return std::make_unique<LogLoss>(targets); }};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,52 @@
+#include <cmath>
+
+#include "entries.h"
+
+namespace lockstep {
+namespace {
+
+// The mean over samples and outputs of a function of the error.
+template <class Penalty>
+class MeanError final : public Metric {
+ public:
+  MetricNeeds needs() const override { return {.sums = 1}; }
+
+  void collect(const ConstMatrix& outputs, const ConstMatrix& targets,
+               const MetricParts& parts) const override {
+    double sum = 0;
+    for (Index i = 0; i < outputs.size(); ++i) {
+      sum += Penalty{}(static_cast<double>(outputs.data()[i]) - static_cast<double>(targets.data()[i]));
+    }
+    parts.sums[0] += sum / static_cast<double>(outputs.cols());
+  }
+
+  std::optional<double> value(const MetricTotals& totals) const override {
+    return totals.sums[0] / totals.samples;
+  }
+};
+
+struct Magnitude {
+  double operator()(double error) const { return std::abs(error); }
+};
+
+struct Square {
+  double operator()(double error) const { return error * error; }
+};
+
+}  // namespace
+
+MetricEntry mean_absolute_error_entry() {
+  return {.name = "mean_absolute_error",
+          .help = "|output - target|, in units of the target",
+          .targets = {TargetKind::kValue},
+          .make = [](TargetKind, Index) { return std::make_unique<MeanError<Magnitude>>(); }};
+}
+
+MetricEntry mean_squared_error_metric_entry() {
+  return {.name = "mean_squared_error",
+          .help = "(output - target)^2, whatever the loss",
+          .targets = {TargetKind::kValue},
+          .make = [](TargetKind, Index) { return std::make_unique<MeanError<Square>>(); }};
+}
+
+}  // namespace lockstep

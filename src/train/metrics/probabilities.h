@@ -1,0 +1,14 @@
+// Logarithms of probabilities, in double and without overflow.
+#pragma once
+
+#include "lockstep/math/matrix.h"
+
+namespace lockstep {
+
+/// log(sum of e^output) over the outputs of one row: what softmax divides by.
+double log_sum_exp(const ConstMatrix& outputs, Index row);
+
+/// log(1 + e^x).
+double softplus(double x);
+
+}  // namespace lockstep

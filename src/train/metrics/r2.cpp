@@ -1,0 +1,59 @@
+#include "entries.h"
+
+namespace lockstep {
+namespace {
+
+// Of one output: the sums of the targets, of their squares, and of the squared errors.
+enum Column : std::size_t { kTarget, kSquare, kError, kColumns };
+
+// Targets are floats, so their squares are exact in double; below this share of their mean square, what the
+// subtraction leaves of their variance is rounding.
+constexpr double kLeastVariance = 1e-12;
+
+class R2 final : public Metric {
+ public:
+  explicit R2(Index outputs) : outputs_(outputs) {}
+
+  MetricNeeds needs() const override { return {.sums = outputs_ * Index{kColumns}}; }
+
+  void collect(const ConstMatrix& outputs, const ConstMatrix& targets,
+               const MetricParts& parts) const override {
+    for (Index row = 0; row < outputs.rows(); ++row) {
+      for (Index i = 0; i < outputs_; ++i) {
+        double* sums = parts.sums.data() + i * Index{kColumns};
+        const auto target = static_cast<double>(targets(row, i));
+        const double error = static_cast<double>(outputs(row, i)) - target;
+        sums[kTarget] += target;
+        sums[kSquare] += target * target;
+        sums[kError] += error * error;
+      }
+    }
+  }
+
+  std::optional<double> value(const MetricTotals& totals) const override {
+    double sum = 0;
+    for (Index i = 0; i < outputs_; ++i) {
+      const double* sums = totals.sums.data() + i * Index{kColumns};
+      const double spread = sums[kSquare] - sums[kTarget] * sums[kTarget] / totals.samples;
+      if (spread <= kLeastVariance * sums[kSquare]) return std::nullopt;
+      sum += 1 - sums[kError] / spread;
+    }
+    return sum / static_cast<double>(outputs_);
+  }
+
+ private:
+  Index outputs_;
+};
+
+}  // namespace
+
+MetricEntry r2_entry() {
+  return {.name = "r2",
+          .help =
+              "1 - squared error / squared distance of the targets from their mean: 1 is perfect, 0 no "
+              "better than that mean. Several outputs: the mean over them",
+          .targets = {TargetKind::kValue},
+          .make = [](TargetKind, Index outputs) { return std::make_unique<R2>(outputs); }};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,127 @@
+// The scenario that confuses: 650,000 rows, six workers, batches of 128. What trainer plan foretells of steps
+// and samples is what a run then records, in both data modes, with workers together and each at its own pace.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "lockstep/base/file.h"
+#include "lockstep/base/types.h"
+#include "support/temporary_directory.h"
+#include "support/trainer_process.h"
+
+namespace lockstep::test {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Counts {
+  Index steps = 0;
+  Index samples = 0;
+  bool operator==(const Counts&) const = default;
+};
+
+std::ostream& operator<<(std::ostream& out, const Counts& counts) {
+  return out << counts.steps << " steps, " << counts.samples << " samples";
+}
+
+// The number in the row of the plan that begins with `label`, "steps      5,079".
+Index number_in_plan(const std::string& plan, const std::string& label) {
+  std::istringstream lines(plan);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(label + "  ")) continue;
+    std::erase_if(line, [](char c) { return c < '0' || c > '9'; });
+    return std::stoll(line);
+  }
+  ADD_FAILURE() << "no row '" << label << "' in\n" << plan;
+  return 0;
+}
+
+// What was planned, and what the run says at its end.
+struct Outcome {
+  Counts plan;
+  Counts recorded;  // in the last line of metrics.jsonl
+  Json summary;
+};
+
+Counts last_counts(const std::string& path) {
+  Counts last;
+  std::ifstream lines(path);
+  for (std::string line; std::getline(lines, line);) {
+    const Json json = Json::parse(line);
+    EXPECT_GE(json.at("step").get<Index>(), last.steps) << line;
+    last = {json.at("step"), json.at("samples_seen")};
+  }
+  return last;
+}
+
+// An experiment with a model so small that the steps are quick.
+class Epochs : public testing::Test {
+ protected:
+  Epochs() {
+    std::ofstream(config()) << "[data]\nformat = \"synthetic\"\nsynthetic_rows = 650000\n"
+                               "synthetic_test_rows = 10000\nsynthetic_features = 26\nsynthetic_noise = 3\n"
+                               "[model]\nlayers = \"wide_deep(dense(2) | dense(16) relu dense(2))\"\n"
+                               "[train]\nper_replica_batch = 128\nreplicas = 6\nlr = 0.02\nepochs = 1\n"
+                               "[eval]\nevery_epochs = 1000\n";
+  }
+
+  Outcome train(int ranks, const std::string& flags) {
+    const std::string run = directory_ / fmt::format("run{}", runs_++);
+    const ProcessResult planned =
+        run_trainer(fmt::format("plan --config {} --np {} {}", config(), ranks, flags));
+    EXPECT_EQ(planned.exit_code, 0) << planned.errors;
+    const ProcessResult trained =
+        run_trainer(ranks, fmt::format("--config {} --run.dir {} {}", config(), run, flags));
+    EXPECT_EQ(trained.exit_code, 0) << trained.errors;
+    const Json summary = Json::parse(read_file(run + "/summary.json"));
+    const Counts recorded = last_counts(run + "/metrics.jsonl");
+    EXPECT_EQ((Counts{summary.at("steps"), summary.at("samples_seen")}), recorded);
+    return {.plan = {number_in_plan(planned.output, "steps"), number_in_plan(planned.output, "samples")},
+            .recorded = recorded,
+            .summary = summary};
+  }
+
+ private:
+  std::string config() const { return directory_ / "run.toml"; }
+
+  TemporaryDirectory directory_;
+  int runs_ = 0;
+};
+
+TEST_F(Epochs, InShardModeAllReplicasTogetherWalkTheRowsOnce) {
+  const Outcome outcome = train(6, "--data.mode shard");
+  EXPECT_EQ(outcome.plan, (Counts{847, 650'000}));
+  EXPECT_EQ(outcome.recorded, outcome.plan);
+}
+
+TEST_F(Epochs, InFullModeEachReplicaWalksThemAll) {
+  const Outcome outcome = train(6, "--data.mode full");
+  EXPECT_EQ(outcome.plan, (Counts{5'079, 3'900'000}));
+  EXPECT_EQ(outcome.recorded, outcome.plan);
+}
+
+// A fast worker begins its next walk while a slow one has not come to the short batch that ends its own: so
+// the samples are those of the plan but for at most that batch of each worker.
+TEST_F(Epochs, AtTheirOwnPaceWorkersMakeAStepOfEachBatch) {
+  for (const auto& [mode, plan] :
+       {std::pair("shard", Counts{5'082, 650'000}), {"full", {30'474, 3'900'000}}}) {
+    const Outcome outcome = train(7, fmt::format("--data.mode {} --distribute.strategy parameter_server "
+                                                 "--distribute.servers 1 --distribute.mode async",
+                                                 mode));
+    EXPECT_EQ(outcome.plan, plan);
+    EXPECT_EQ(outcome.recorded.steps, plan.steps);
+    EXPECT_NEAR(static_cast<double>(outcome.recorded.samples), static_cast<double>(plan.samples), 6 * 128);
+    Counts of_workers;
+    for (const Json& worker : outcome.summary.at("asynchrony").at("workers")) {
+      of_workers.steps += worker.at("steps").get<Index>();
+      of_workers.samples += worker.at("samples").get<Index>();
+    }
+    EXPECT_EQ(of_workers, outcome.recorded);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::test

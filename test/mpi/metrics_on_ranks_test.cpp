@@ -1,0 +1,101 @@
+// Metrics on several ranks: pairs are compared whoever holds them, and each value has the same bits on any
+// number of ranks and threads.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "lockstep/dist/rank_pairs.h"
+#include "support/ranks.h"
+#include "support/seed.h"
+#include "support/tiny_run.h"
+
+namespace lockstep {
+namespace {
+
+struct Labelled {
+  Scalar score;
+  bool positive;
+};
+
+std::vector<Labelled> random_scores(std::size_t count) {
+  std::mt19937_64 random(test::seed());
+  std::vector<Labelled> all(count);
+  for (Labelled& each : all) {
+    each = {.score = static_cast<Scalar>(random() % 16), .positive = random() % 3 == 0};  // many are equal
+  }
+  return all;
+}
+
+Index twice_above(const std::vector<Labelled>& all) {
+  Index twice = 0;
+  for (const Labelled& a : all) {
+    for (const Labelled& b : all) {
+      if (!a.positive || b.positive) continue;
+      twice += a.score > b.score ? 2 : a.score == b.score ? 1 : 0;
+    }
+  }
+  return twice;
+}
+
+TEST(RankPairs, ComparesEachPositiveWithEachNegativeOfAnyRank) {
+  for (const std::size_t count : {0U, 1U, 2U, 300U}) {
+    const std::vector<Labelled> all = random_scores(count);
+    test::on_ranks([&](Communicator& comm) {
+      Scores mine;
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        // Uneven: of eight ranks the first holds none, and the last half of all.
+        const int owner = static_cast<int>(std::min<std::size_t>(1 + i % 8, 4)) % comm.size();
+        if (owner != comm.rank()) continue;
+        (all[i].positive ? mine.positives : mine.negatives).push_back(all[i].score);
+      }
+      const RankedPairs ranked = rank_pairs(comm, mine);
+      EXPECT_EQ(ranked.positives, std::ranges::count(all, true, &Labelled::positive));
+      EXPECT_EQ(ranked.negatives, std::ranges::count(all, false, &Labelled::positive));
+      EXPECT_EQ(ranked.twice_above, twice_above(all));
+    });
+  }
+}
+
+struct Case {
+  std::string loss;
+  std::string layers;
+  Index classes;
+  std::vector<std::string> metrics;
+};
+
+TEST(Metrics, HaveTheSameBitsOnAnyNumberOfRanks) {
+  const Case cases[] = {
+      {"softmax_cross_entropy", "dense(9) relu dense(3)", 3, {"auc", "log_loss", "precision", "recall"}},
+      {"softmax_cross_entropy", "dense(9) relu dense(2)", 2, {}},
+      {"binary_cross_entropy", "dense(9) relu dense(1)", 2, {}},
+      {"mean_squared_error", "dense(9) relu dense(1)", 0, {}}};
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.loss + " " + each.layers);
+    Config config = test::tiny_config();
+    config.train.epochs = 0;
+    config.train.steps = 3;
+    config.train.replicas = 2 * test::kMostThreadRanks;  // for two threads on each rank
+    config.loss.loss = each.loss;
+    config.model.layers = each.layers;
+    config.data.synthetic.classes = each.classes;
+    config.eval.metrics = each.metrics;
+    const EvalMetrics alone = *test::train_tiny_alone(config).training.last_evaluation;
+    EXPECT_FALSE(alone.others.empty());
+    for (const MetricValue& other : alone.others) EXPECT_TRUE(other.value) << other.name;
+    for (const Index threads : {1, 2}) {
+      config.train.threads = threads;
+      test::on_ranks([&](Communicator& comm) {
+        const EvalMetrics metrics = *test::train_tiny(comm, config).training.last_evaluation;
+        ASSERT_EQ(metrics.others.size(), alone.others.size());
+        for (std::size_t i = 0; i < alone.others.size(); ++i) {
+          EXPECT_EQ(metrics.others[i].name, alone.others[i].name);
+          EXPECT_EQ(metrics.others[i].value, alone.others[i].value) << alone.others[i].name;
+        }
+      });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

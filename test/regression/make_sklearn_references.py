@@ -1,0 +1,98 @@
+#!/usr/bin/python3
+"""Writes sklearn_references.json, the numbers that metrics are tested against.
+
+Needs scikit-learn (Debian: apt-get install python3-sklearn); the tests only need the file. Run it in this folder:
+    /usr/bin/python3 make_sklearn_references.py
+"""
+
+import json
+import pathlib
+
+import numpy as np
+import sklearn
+from sklearn import metrics
+
+ROWS = 37
+random = np.random.RandomState(20240229)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def softmax(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def binary(truth, scores, probabilities, guesses):
+    """Of one question."""
+    return {
+        "auc": metrics.roc_auc_score(truth, scores),
+        "log_loss": metrics.log_loss(truth, probabilities),
+        "precision": metrics.precision_score(truth, guesses, zero_division=0),
+        "recall": metrics.recall_score(truth, guesses, zero_division=0),
+    }
+
+
+def mean(columns):
+    return {name: float(np.mean([column[name] for column in columns])) for name in columns[0]}
+
+
+def binary_case(outputs):
+    # Multiples of 1/4, so that many outputs are equal.
+    x = np.round(random.normal(0.2, 1.2, (ROWS, outputs)) * 4) / 4
+    t = (random.random_sample((ROWS, outputs)) < sigmoid(x)).astype(int)
+    columns = [binary(t[:, i], x[:, i], sigmoid(x[:, i]), x[:, i] > 0) for i in range(outputs)]
+    return {"targets_are": "binary", "outputs": x, "targets": t, "values": mean(columns)}
+
+
+def class_case(classes, never=None):
+    """`never`: a class that no sample is of."""
+    x = np.round(random.normal(0, 1.5, (ROWS, classes)) * 4) / 4
+    t = np.array([random.choice(classes, p=row) for row in softmax(x)])
+    t[t == never] = (0 if never is None else (never + 1) % classes)
+    guesses, p = x.argmax(axis=1), softmax(x)
+    if classes == 2:
+        values = binary(t, x[:, 1] - x[:, 0], p[:, 1], guesses)
+    else:
+        # The logarithm, rounded: rows whose probabilities are equal differ in their last bits.
+        scores = np.round(np.log(p), 9)
+        rest = [c for c in range(classes) if c != never]
+        values = {
+            "auc": float(np.mean([metrics.roc_auc_score(t == c, scores[:, c]) for c in rest])),
+            "log_loss": metrics.log_loss(t, p, labels=list(range(classes))),
+            "precision": metrics.precision_score(t, guesses, average="macro", zero_division=0),
+            "recall": metrics.recall_score(t, guesses, average="macro", zero_division=0),
+        }
+    return {"targets_are": "classes", "outputs": x, "targets": t, "values": values}
+
+
+def value_case(outputs):
+    t = random.normal(7.8, 1, (ROWS, outputs)).astype(np.float32)
+    x = (t + random.normal(0.05, 0.3, (ROWS, outputs))).astype(np.float32)
+    t, x = t.astype(float), x.astype(float)
+    return {
+        "targets_are": "values", "outputs": x, "targets": t,
+        "values": {
+            "mean_absolute_error": metrics.mean_absolute_error(t, x),
+            "mean_squared_error": metrics.mean_squared_error(t, x),
+            "r2": metrics.r2_score(t, x),
+        },
+    }
+
+
+def plain(case):
+    return {key: value.ravel().tolist() if isinstance(value, np.ndarray) else value for key, value in case.items()}
+
+
+def main():
+    cases = [binary_case(1), binary_case(3), class_case(2), class_case(4), class_case(5, never=2), value_case(1),
+             value_case(2)]
+    lines = ",\n".join(json.dumps({"rows": ROWS, **plain(case)}) for case in cases)
+    text = f'{{\n"sklearn": "{sklearn.__version__}",\n"metrics": [\n{lines}\n]\n}}\n'
+    pathlib.Path(__file__).with_name("sklearn_references.json").write_text(text, encoding="ascii")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+// Each metric against scikit-learn, what is undefined, and the choice of metrics by the targets.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/comm/thread_ranks.h"
+#include "lockstep/train/metric_set.h"
+#include "support/error_text.h"
+#include "support/torch_references.h"
+
+namespace lockstep {
+namespace {
+
+struct Set {
+  TargetKind kind = TargetKind::kClass;
+  Index rows = 0;
+  std::vector<Scalar> outputs;
+  std::vector<Scalar> targets;
+
+  Index columns() const { return static_cast<Index>(outputs.size()) / rows; }
+};
+
+ConstMatrix rows_of(const std::vector<Scalar>& values, Index rows, Range range) {
+  const Index columns = static_cast<Index>(values.size()) / rows;
+  return {values.data() + range.begin * columns, range.size(), columns};
+}
+
+// The metric over the set in blocks of `block` rows.
+std::optional<double> measure(const std::string& name, const Set& set, Index block) {
+  const MetricSet metrics(std::span(&name, 1), set.kind, set.columns());
+  const MetricNeeds& needs = metrics.needs();
+  std::vector<double> sums(static_cast<std::size_t>(needs.sums));
+  std::vector<Index> counts(static_cast<std::size_t>(needs.counts));
+  std::vector<Scores> scores(static_cast<std::size_t>(needs.rankings));
+  for (Index begin = 0; begin < set.rows; begin += block) {
+    const Range range{begin, std::min(begin + block, set.rows)};
+    std::vector<double> of_block(sums.size());
+    metrics.collect(rows_of(set.outputs, set.rows, range), rows_of(set.targets, set.rows, range),
+                    {.sums = of_block, .counts = counts, .scores = scores});
+    std::ranges::transform(sums, of_block, sums.begin(), std::plus<>());
+  }
+  std::vector<RankedPairs> rankings;
+  run_thread_ranks(1, [&](Communicator& comm) {
+    for (Scores& each : scores) rankings.push_back(rank_pairs(comm, each));
+  });
+  return metrics
+      .values(
+          {.samples = static_cast<double>(set.rows), .sums = sums, .counts = counts, .rankings = rankings})
+      .front()
+      .value;
+}
+
+nlohmann::json references() {
+  return test::torch_references("metrics", "sklearn_references.json");
+}
+
+Set read_set(const nlohmann::json& reference) {
+  const std::string kind = reference.at("targets_are");
+  return {.kind = kind == "classes"  ? TargetKind::kClass
+                  : kind == "binary" ? TargetKind::kBinary
+                                     : TargetKind::kValue,
+          .rows = reference.at("rows"),
+          .outputs = reference.at("outputs").get<std::vector<Scalar>>(),
+          .targets = reference.at("targets").get<std::vector<Scalar>>()};
+}
+
+TEST(Metrics, EqualScikitLearnInBlocksOfAnySize) {
+  for (const nlohmann::json& reference : references()) {
+    const Set set = read_set(reference);
+    for (const auto& [name, expected] : reference.at("values").items()) {
+      SCOPED_TRACE(name + " of " + reference.at("targets_are").get<std::string>());
+      for (const Index block : {Index{1}, Index{10}, set.rows}) {
+        const std::optional<double> value = measure(name, set, block);
+        ASSERT_TRUE(value);
+        EXPECT_NEAR(*value, expected.get<double>(), 1e-12) << "blocks of " << block;
+      }
+    }
+  }
+}
+
+TEST(Metrics, EveryOneHasAReference) {
+  for (const MetricEntry& entry : metric_catalog()) {
+    const nlohmann::json all = references();
+    EXPECT_TRUE(std::ranges::any_of(all, [&](const nlohmann::json& reference) {
+      return reference.at("values").contains(entry.name);
+    })) << entry.name;
+  }
+}
+
+TEST(Metrics, AreUndefinedWhereThereIsNothingToMeasure) {
+  const Set all_negative{
+      .kind = TargetKind::kBinary, .rows = 3, .outputs = {-1, -2, -3}, .targets = {0, 0, 0}};
+  EXPECT_FALSE(measure("auc", all_negative, 3));
+  EXPECT_FALSE(measure("precision", all_negative, 3));
+  EXPECT_FALSE(measure("recall", all_negative, 3));
+  const Set none_guessed{
+      .kind = TargetKind::kBinary, .rows = 3, .outputs = {-1, -2, -3}, .targets = {0, 1, 0}};
+  EXPECT_EQ(measure("auc", none_guessed, 3), 0.5);
+  EXPECT_EQ(measure("precision", none_guessed, 3), 0);
+  EXPECT_EQ(measure("recall", none_guessed, 3), 0);
+  const Scalar tenth = 0.1F;
+  const Set constant{
+      .kind = TargetKind::kValue, .rows = 3, .outputs = {1, 2, 3}, .targets = {tenth, tenth, tenth}};
+  EXPECT_FALSE(measure("r2", constant, 1));
+  EXPECT_TRUE(measure("mean_absolute_error", constant, 1));
+}
+
+TEST(Metrics, AnOutputThatIsNotANumberUpsetsNothing) {
+  const Scalar nan = std::numeric_limits<Scalar>::quiet_NaN();
+  const Set set{.kind = TargetKind::kBinary, .rows = 4, .outputs = {nan, 1, nan, 2}, .targets = {1, 1, 0, 0}};
+  EXPECT_EQ(measure("auc", set, 4), 1.5 / 4);
+}
+
+std::vector<std::string> chosen(const std::vector<std::string>& names, TargetKind targets, Index outputs) {
+  const MetricSet metrics(names, targets, outputs);
+  const std::vector<double> sums(static_cast<std::size_t>(metrics.needs().sums));
+  const std::vector<Index> counts(static_cast<std::size_t>(metrics.needs().counts));
+  const std::vector<RankedPairs> rankings(static_cast<std::size_t>(metrics.needs().rankings));
+  std::vector<std::string> result;
+  for (const MetricValue& value :
+       metrics.values({.samples = 1, .sums = sums, .counts = counts, .rankings = rankings})) {
+    result.push_back(value.name);
+  }
+  return result;
+}
+
+TEST(MetricSet, ChoosesWhatSuitsTheTargets) {
+  const std::vector<std::string> classification{"auc", "log_loss", "precision", "recall"};
+  EXPECT_EQ(chosen({}, TargetKind::kBinary, 1), classification);
+  EXPECT_EQ(chosen({}, TargetKind::kBinary, 3), classification);
+  EXPECT_EQ(chosen({}, TargetKind::kClass, 2), classification);
+  EXPECT_TRUE(chosen({}, TargetKind::kClass, 10).empty());
+  EXPECT_EQ(chosen({}, TargetKind::kValue, 1),
+            (std::vector<std::string>{"mean_absolute_error", "mean_squared_error", "r2"}));
+  EXPECT_EQ(chosen({"recall", "auc"}, TargetKind::kClass, 10), (std::vector<std::string>{"recall", "auc"}));
+}
+
+TEST(MetricSet, RefusesWhatIsNotDefinedOrTwiceThere) {
+  const auto refusal = [](const std::vector<std::string>& names) {
+    return test::error_text<ConfigError>([&] { MetricSet(names, TargetKind::kValue, 1); });
+  };
+  EXPECT_EQ(refusal({"r2", "auc"}),
+            "eval.metrics: 'auc' is not defined for the targets of this train.loss; those that are: "
+            "mean_absolute_error, mean_squared_error, r2");
+  EXPECT_EQ(refusal({"r2", "r2"}), "eval.metrics: 'r2' is named twice; name it once");
+}
+
+TEST(MetricValue, IsToldInFiveDigitsOrAsUndefined) {
+  EXPECT_EQ(to_string({"auc", 0.7643219}), "auc 0.76432");
+  EXPECT_EQ(to_string({"auc", std::nullopt}), "auc undefined");
+}
+
+}  // namespace
+}  // namespace lockstep
