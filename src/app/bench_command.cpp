@@ -10,6 +10,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/dist/strategy.h"
+#include "lockstep/train/rank_colleagues.h"
 #include "precision.h"
 #include "run.h"
 #include "startup.h"
@@ -110,14 +111,13 @@ double stepped_share(const BenchReport& report, const Experiment& experiment, co
 
 int bench_command(Communicator& comm, const CommandLine& line) {
   const LoadedConfig loaded = load_config_together(comm, line);
-  Experiment experiment;
-  agree(comm, [&] {
-    refuse_missing_precision(loaded.config);
-    experiment = make_experiment(loaded);
-    experiment.validation.reset();
-    experiment.test.reset();
-  });
-  refuse_differences(comm, experiment.config, experiment.sources());
+  agree(comm, [&] { refuse_missing_precision(loaded.config); });
+  refuse_differences(comm, loaded.config);
+  RankColleagues colleagues(comm);
+  Experiment experiment = make_experiment(loaded, colleagues);
+  experiment.validation.reset();
+  experiment.test.reset();
+  refuse_different_data(comm, experiment.sources());
   RunPlan plan;
   agree(comm, [&] { plan = experiment.plan(comm.size(), experiment.config.debug.ranks_per_node); });
 

@@ -1,7 +1,7 @@
 #include "catalogs.h"
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/data/records.h"
+#include "lockstep/data/format.h"
 #include "lockstep/dist/algorithm.h"
 #include "lockstep/dist/asynchronous.h"
 #include "lockstep/dist/strategy.h"

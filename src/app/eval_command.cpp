@@ -10,6 +10,7 @@
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/train/evaluation.h"
+#include "lockstep/train/rank_colleagues.h"
 #include "lockstep/train/run_directory.h"
 #include "precision.h"
 #include "startup.h"
@@ -45,17 +46,18 @@ int eval_command(Communicator& comm, const CommandLine& line) {
   RunDirectory directory;
   agree(comm, [&] { directory = open_run_directory(line.model); });
   const LoadedConfig loaded = load_config_together(comm, with_config_of_run(line, directory));
-  Experiment experiment;
+  agree(comm, [&] { refuse_missing_precision(loaded.config); });
+  refuse_differences(comm, loaded.config);
+  RankColleagues colleagues(comm);
+  const Experiment experiment = make_experiment(loaded, colleagues);
   AlignedBuffer<Scalar> stored;
   agree(comm, [&] {
-    refuse_missing_precision(loaded.config);
-    experiment = make_experiment(loaded);
     stored = load_stored(directory, *experiment.model);
     if (!experiment.test && !experiment.validation) {
       throw ConfigError("there is nothing to evaluate on: give data.test (and data.test_labels)");
     }
   });
-  refuse_differences(comm, experiment.config, experiment.sources());
+  refuse_different_data(comm, experiment.sources());
 
   ThreadTeam team(static_cast<int>(experiment.config.train.threads));
   const EvaluationContext context{.comm = comm,
@@ -67,11 +69,8 @@ int eval_command(Communicator& comm, const CommandLine& line) {
   for (const auto& [source, split] : {std::pair(experiment.validation.get(), Split::kValidation),
                                       std::pair(experiment.test.get(), Split::kTest)}) {
     if (source == nullptr) continue;
-    std::unique_ptr<Evaluation> evaluation;
-    agree(comm, [&, source = source, split = split] {
-      evaluation = std::make_unique<Evaluation>(context, *source, split);
-    });
-    const EvalMetrics metrics = evaluation->run(stored_values(*experiment.model, stored.span()));
+    Evaluation evaluation(context, *source, split);
+    const EvalMetrics metrics = evaluation.run(stored_values(*experiment.model, stored.span()));
     if (comm.rank() == 0) print_metrics(metrics);
     if (!std::isfinite(metrics.loss)) {
       throw AgreedError("the model gives a loss that is not finite: it comes from a run that went wrong",

@@ -41,16 +41,23 @@ LoadedConfig load_checked_config(const CommandLine& line, const ConfigText& text
   return loaded;
 }
 
-Experiment make_experiment(const LoadedConfig& loaded) {
-  Experiment experiment;
-  experiment.config = loaded.config;
-  const Config& config = experiment.config;
-  const FormatEntry& format = choose_format(config.data);
-  const auto open = [&](Split split) { return format.open(config.data, split, experiment.seed()); };
+namespace {
+
+// *Collective.*
+void open_data(Experiment& experiment, Colleagues& colleagues) {
+  const DataOptions& options = experiment.config.data;
+  const FormatEntry* format = nullptr;
+  colleagues.agree([&] { format = &choose_format(options); });
+  const auto open = [&](Split split) {
+    return format->open({options, split, experiment.seed(), colleagues});
+  };
   experiment.train = open(Split::kTrain);
   experiment.validation = open(Split::kValidation);
   experiment.test = open(Split::kTest);
+}
 
+void build_model(Experiment& experiment) {
+  const Config& config = experiment.config;
   const Shape& features = experiment.train->info().features;
   experiment.model = std::make_unique<Model>(config.model, features);
   experiment.loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
@@ -62,6 +69,15 @@ Experiment make_experiment(const LoadedConfig& loaded) {
     check_features(experiment, *source);
     check_targets(experiment, *source);
   }
+}
+
+}  // namespace
+
+Experiment make_experiment(const LoadedConfig& loaded, Colleagues& colleagues) {
+  Experiment experiment;
+  experiment.config = loaded.config;
+  open_data(experiment, colleagues);
+  colleagues.agree([&] { build_model(experiment); });
   return experiment;
 }
 

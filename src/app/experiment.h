@@ -1,5 +1,5 @@
 // An experiment: the config turned into concrete objects, all shapes checked against each other, before any
-// record is read and without other ranks.
+// record is read.
 #pragma once
 
 #include <memory>
@@ -7,8 +7,8 @@
 
 #include "lockstep/config/command_line.h"
 #include "lockstep/data/augmenter.h"
+#include "lockstep/data/format.h"
 #include "lockstep/data/normaliser.h"
-#include "lockstep/data/records.h"
 #include "lockstep/dist/update.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
@@ -37,8 +37,9 @@ struct Experiment {
   TargetRule target_rule() const;
 };
 
-/// Opens the data (headers only) and builds the model. Errors: ConfigError, DataError.
-Experiment make_experiment(const LoadedConfig& loaded);
+/// *Collective.* Opens the data (no records are read) and builds the model. Errors, as Colleagues::agree
+/// throws them: ConfigError, DataError.
+Experiment make_experiment(const LoadedConfig& loaded, Colleagues& colleagues);
 
 /// The config of the command line, checked. Rank 0 alone reads the file.
 /// Errors: ConfigError.

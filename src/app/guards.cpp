@@ -79,13 +79,15 @@ void refuse_different_commands(Communicator& comm, const CommandLine& line) {
       "Give all ranks the same.");
 }
 
-void refuse_differences(Communicator& comm, const Config& config,
-                        std::span<const RecordSource* const> sources) {
+void refuse_differences(Communicator& comm, const Config& config) {
   refuse_if_different(comm, "config", fmt::format("hash {:016x}", config_hash(config)),
                       "Give all ranks the same flags.");
   std::string program_hash;
   agree(comm, [&] { program_hash = fmt::format("hash {:016x}", hash_text(read_file("/proc/self/exe"))); });
   refuse_if_different(comm, "program", program_hash, "Install the same build of trainer on all hosts.");
+}
+
+void refuse_different_data(Communicator& comm, std::span<const RecordSource* const> sources) {
   refuse_if_different(comm, "data", describe_sizes(sources), "Copy the same files to all hosts.");
 }
 

@@ -12,7 +12,7 @@ namespace lockstep {
 // A number of ranks that cannot be run does not hide the others: its reason stands below the table.
 int plan_command(const CommandLine& line) {
   const Experiment experiment =
-      make_experiment(load_checked_config(line, read_config_file(line.config_file)));
+      make_experiment(load_checked_config(line, read_config_file(line.config_file)), alone());
   std::vector<RunPlan> plans;
   std::vector<std::string> refused;
   for (const Index world : line.plan_np) {

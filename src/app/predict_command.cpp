@@ -8,7 +8,9 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/data/format.h"
 #include "lockstep/train/prediction_file.h"
+#include "lockstep/train/rank_colleagues.h"
 #include "precision.h"
 #include "startup.h"
 #include "trained_model.h"
@@ -16,11 +18,16 @@
 namespace lockstep {
 namespace {
 
+// *Collective.*
 std::unique_ptr<RecordSource> open_input(const CommandLine& line, const DataOptions& data,
-                                         const Shape& wanted) {
-  std::unique_ptr<RecordSource> source = format_of_input(line.input).open_input(data, line.input);
-  const Shape& found = source->info().features;
-  if (found == wanted) return source;
+                                         Colleagues& colleagues) {
+  const FormatEntry* format = nullptr;
+  colleagues.agree([&] { format = &format_of_input(line.input); });
+  return format->open_input({data, line.input, colleagues});
+}
+
+void check_input(const CommandLine& line, const Shape& found, const Shape& wanted) {
+  if (found == wanted) return;
   throw DataError(
       fmt::format("--input '{}' has records of the shape {}, but the model of '{}' takes {}: give records "
                   "like those that it was trained on",
@@ -30,26 +37,24 @@ std::unique_ptr<RecordSource> open_input(const CommandLine& line, const DataOpti
 // All that a prediction needs but the other ranks.
 struct Inference {
   TrainedModel trained;
-  std::unique_ptr<RecordSource> source;
   std::unique_ptr<Loss> loss;
   std::unique_ptr<Normaliser> normaliser;
 };
 
-Inference prepare(const CommandLine& line, const Config& config, const RunDirectory& directory) {
+Inference prepare(const Config& config, const RunDirectory& directory) {
   Inference inference;
   inference.trained = load_trained_model(directory, config);
   const Shape& input = inference.trained.model->input();
-  inference.source = open_input(line, config.data, input);
   inference.loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
   inference.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input.size());
   return inference;
 }
 
-std::unique_ptr<PredictionFile> make_file(const CommandLine& line, const Inference& inference) {
+std::unique_ptr<PredictionFile> make_file(const CommandLine& line, const Inference& inference, Index rows) {
   const Index outputs = inference.trained.model->output().size();
   return choose_prediction_file(line.output)
       .make({.path = line.output,
-             .rows = inference.source->info().rows,
+             .rows = rows,
              .columns = prediction_columns(inference.loss->targets(), outputs)});
 }
 
@@ -64,29 +69,33 @@ int predict_command(Communicator& comm, const CommandLine& line) {
   agree(comm, [&] {
     choose_prediction_file(line.output);  // refused before anything is read
     refuse_missing_precision(config);
-    inference = prepare(line, config, directory);
+    inference = prepare(config, directory);
   });
-  const RecordSource* const sources[] = {inference.source.get()};
-  refuse_differences(comm, config, sources);
+  refuse_differences(comm, config);
+  RankColleagues colleagues(comm);
+  const std::unique_ptr<RecordSource> source = open_input(line, config.data, colleagues);
+  const DatasetInfo& input = source->info();
+  agree(comm, [&] { check_input(line, input.features, inference.trained.model->input()); });
+  const RecordSource* const sources[] = {source.get()};
+  refuse_different_data(comm, sources);
 
   ThreadTeam team(static_cast<int>(config.train.threads));
-  std::unique_ptr<Prediction> prediction;
+  Prediction prediction({.comm = comm,
+                         .model = *inference.trained.model,
+                         .targets = inference.loss->targets(),
+                         .normaliser = *inference.normaliser,
+                         .team = team,
+                         .batch = config.eval.batch},
+                        *source);
   std::unique_ptr<PredictionFile> file;  // on rank 0
   agree(comm, [&] {
-    prediction = std::make_unique<Prediction>(PredictionContext{.comm = comm,
-                                                                .model = *inference.trained.model,
-                                                                .targets = inference.loss->targets(),
-                                                                .normaliser = *inference.normaliser,
-                                                                .team = team,
-                                                                .batch = config.eval.batch},
-                                              *inference.source);
-    if (comm.rank() == 0) file = make_file(line, inference);
+    if (comm.rank() == 0) file = make_file(line, inference, input.rows);
   });
-  prediction->run(inference.trained.values(), [&](const ConstMatrix& rows) { file->append(rows); });
+  prediction.run(inference.trained.values(), [&](const ConstMatrix& rows) { file->append(rows); });
   agree(comm, [&] {
     if (file) file->finish();
   });
-  spdlog::info("predicted {} rows of {} in {}: {}", with_commas(inference.source->info().rows), line.input,
+  spdlog::info("predicted {} rows of {} in {}: {}", with_commas(input.rows), line.input,
                human_seconds(watch.seconds()), line.output);
   return 0;
 }

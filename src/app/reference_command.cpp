@@ -5,7 +5,7 @@
 #include "catalogs.h"
 #include "commands.h"
 #include "lockstep/config/help.h"
-#include "lockstep/data/records.h"
+#include "lockstep/data/format.h"
 #include "lockstep/dist/algorithm.h"
 #include "lockstep/dist/refusals.h"
 #include "lockstep/dist/strategy.h"

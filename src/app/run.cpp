@@ -8,7 +8,9 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/data/load_records.h"
 #include "lockstep/train/model_file.h"
+#include "lockstep/train/rank_colleagues.h"
 #include "startup.h"
 
 namespace lockstep {
@@ -75,11 +77,11 @@ void Run::initialise_weights() {
 }
 
 void Run::load() {
-  agree(comm_, [&] {
-    records_ = experiment_.train->load(records_for(*sampler_, replicas()), experiment_.target_rule());
-    validation_ = load_evaluation(experiment_.validation.get(), Split::kValidation);
-    test_ = load_evaluation(experiment_.test.get(), Split::kTest);
-  });
+  RankColleagues colleagues(comm_);
+  records_ = load_records(*experiment_.train, experiment_.target_rule(),
+                          records_for(*sampler_, plan_.dist.hosted, comm_.rank()), colleagues);
+  validation_ = load_evaluation(experiment_.validation.get(), Split::kValidation);
+  test_ = load_evaluation(experiment_.test.get(), Split::kTest);
 }
 
 std::unique_ptr<Evaluation> Run::load_evaluation(const RecordSource* source, Split split) {

@@ -127,7 +127,7 @@ class Scale {
 
 int scale_command(const CommandLine& line) {
   const Experiment experiment =
-      make_experiment(load_checked_config(line, read_config_file(line.config_file)));
+      make_experiment(load_checked_config(line, read_config_file(line.config_file)), alone());
   const PlannedNodes& planned = line.planned;
   const DistOptions& distribute = experiment.config.distribute;
   ScaleReport report{.cluster = {.nodes = planned.nodes,

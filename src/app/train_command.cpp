@@ -21,6 +21,7 @@
 #include "lockstep/report/progress_line.h"
 #include "lockstep/train/model_file.h"
 #include "lockstep/train/model_table.h"
+#include "lockstep/train/rank_colleagues.h"
 #include "lockstep/train/run_directory.h"
 #include "lockstep/train/trainer.h"
 #include "precision.h"
@@ -177,18 +178,19 @@ int train_command(Communicator& comm, const CommandLine& line) {
   const Index hosts = count_hosts(comm);
   const Index pretended = loaded.config.debug.ranks_per_node;
   const Index ranks_per_node = pretended > 0 ? pretended : (comm.size() + hosts - 1) / hosts;
-  Experiment experiment;
-  RunPlan plan;
   agree(comm, [&] {
     if (loaded.config.run.dir.empty()) {
       throw ConfigError(
           "run.dir is missing: give the directory in which the run is to be kept (--run.dir runs/NAME)");
     }
     refuse_missing_precision(loaded.config);
-    experiment = make_experiment(loaded);
-    plan = experiment.plan(comm.size(), ranks_per_node);
   });
-  refuse_differences(comm, experiment.config, experiment.sources());
+  refuse_differences(comm, loaded.config);
+  RankColleagues colleagues(comm);
+  const Experiment experiment = make_experiment(loaded, colleagues);
+  RunPlan plan;
+  agree(comm, [&] { plan = experiment.plan(comm.size(), ranks_per_node); });
+  refuse_different_data(comm, experiment.sources());
 
   RunDirectory directory;
   std::unique_ptr<Observer> observer = std::make_unique<SilentObserver>();

@@ -18,6 +18,13 @@ Range split_evenly(Index total, Index parts, Index part, Index alignment) {
   return {std::min(begin * alignment, total), std::min(end * alignment, total)};
 }
 
+Index part_of(Index total, Index parts, Index i) {
+  const Index shorter = total / parts;
+  const Index longer_parts = total % parts;
+  const Index in_longer = longer_parts * (shorter + 1);
+  return i < in_longer ? i / (shorter + 1) : longer_parts + (i - in_longer) / shorter;
+}
+
 Index round_up(Index value, Index unit) {
   return (value + unit - 1) / unit * unit;
 }

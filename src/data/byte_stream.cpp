@@ -64,6 +64,14 @@ Index ByteStream::read(std::span<std::byte> bytes) {
   return done;
 }
 
+void ByteStream::go_to(Index position) {
+  if (position == position_) return;
+  if (gzseek(file_.get(), position, SEEK_SET) < 0) {
+    throw DataError(fmt::format("cannot go to byte {} of '{}'", with_commas(position), path_));
+  }
+  position_ = position;
+}
+
 std::string ByteStream::cut_off() const {
   int code = Z_OK;
   gzerror(file_.get(), &code);

@@ -4,7 +4,7 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/data/records.h"
+#include "lockstep/data/format.h"
 
 namespace lockstep {
 namespace {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
@@ -53,9 +54,10 @@ class DealingSampler : public Sampler {
     return options_.mode == DataMode::kShard ? epoch : epoch * options_.replicas + replica;
   }
 
-  bool needs(Index record, Range replicas) const override {
-    return options_.mode == DataMode::kFull ? !replicas.empty()
-                                            : replicas.contains(shards_.replica_of(record));
+  Range replicas_of(Index record) const override {
+    if (options_.mode == DataMode::kFull) return {0, options_.replicas};
+    const Index replica = shards_.replica_of(record);
+    return {replica, replica + 1};
   }
 
   Index needed(Range replicas) const override {
@@ -128,9 +130,19 @@ Index ShardMap::record(Index replica, Index k) const {
   return order_(replica + k * replicas_);
 }
 
-RecordFilter records_for(const Sampler& sampler, Range replicas) {
-  return {.wants = [&sampler, replicas](Index record) { return sampler.needs(record, replicas); },
-          .count = sampler.needed(replicas)};
+RecordNeeds records_for(const Sampler& sampler, std::vector<Range> hosted, Index rank) {
+  const Index count = sampler.needed(hosted[static_cast<std::size_t>(rank)]);
+  // Ranks that host nothing are servers, and come last.
+  std::erase_if(hosted, [](Range replicas) { return replicas.empty(); });
+  const auto host_of = [hosted = std::move(hosted)](Index replica) {
+    return std::ranges::upper_bound(hosted, replica, {}, &Range::begin) - hosted.begin() - 1;
+  };
+  return {.ranks =
+              [&sampler, host_of](Index record) {
+                const Range replicas = sampler.replicas_of(record);
+                return Range{host_of(replicas.begin), host_of(replicas.end - 1) + 1};
+              },
+          .count = count};
 }
 
 std::unique_ptr<Sampler> make_sampler(const SamplingOptions& options) {

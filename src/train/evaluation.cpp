@@ -4,8 +4,10 @@
 #include <functional>
 
 #include "lockstep/base/timer.h"
+#include "lockstep/data/load_records.h"
 #include "lockstep/dist/ordered_sums.h"
 #include "lockstep/nn/rounded_weights.h"
+#include "lockstep/train/rank_colleagues.h"
 
 namespace lockstep {
 namespace {
@@ -41,11 +43,16 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
       local_blocks_(split_evenly(blocks_, context.comm.size(), context.comm.rank())) {
   const Range rows{local_blocks_.begin * rows_, local_blocks_.end * rows_};
   const Index count = intersect(rows, {0, info_.rows}).size();
-  records_ = source.load({.wants = [rows](Index id) { return rows.contains(id); }, .count = count},
-                         target_rule(context.loss, context.model.output().size()));
-  for (int thread = 0; thread < context.team.size(); ++thread) {
-    lanes_.emplace_back(context, rows_, info_.target_columns);
-  }
+  RankColleagues colleagues(context.comm);
+  records_ = load_records(
+      source, target_rule(context.loss, context.model.output().size()),
+      needed_by_owner([this](Index id) { return part_of(blocks_, context_.comm.size(), id / rows_); }, count),
+      colleagues);
+  colleagues.agree([&] {
+    for (int thread = 0; thread < context.team.size(); ++thread) {
+      lanes_.emplace_back(context, rows_, info_.target_columns);
+    }
+  });
   block_sums_.resize(static_cast<std::size_t>(local_blocks_.size() * kColumns));
 }
 

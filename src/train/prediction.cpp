@@ -4,9 +4,11 @@
 #include <cassert>
 #include <cmath>
 
+#include "lockstep/data/load_records.h"
 #include "lockstep/math/elementary.h"
 #include "lockstep/nn/rounded_weights.h"
 #include "lockstep/train/metrics.h"
+#include "lockstep/train/rank_colleagues.h"
 
 namespace lockstep {
 namespace {
@@ -74,14 +76,17 @@ Prediction::Prediction(const PredictionContext& context, const RecordSource& sou
   const Index rank = context.comm.rank();
   Index count = 0;
   for (Index round = 0; share(round, 0).begin < rows_; ++round) count += share(round, rank).size();
-  records_ = source.load(
-      {.wants = [this, rank](Index id) { return id / share_rows_ % context_.comm.size() == rank; },
-       .count = count},
-      {});
-  for (int thread = 0; thread < context.team.size(); ++thread) lanes_.emplace_back(context);
-  for (int i = 0; i < (rank == 0 ? context.comm.size() : 1); ++i) {
-    results_.emplace_back(share_rows_ * columns_.size());
-  }
+  RankColleagues colleagues(context.comm);
+  records_ = load_records(
+      source, {},
+      needed_by_owner([this](Index id) { return id / share_rows_ % context_.comm.size(); }, count),
+      colleagues);
+  colleagues.agree([&] {
+    for (int thread = 0; thread < context.team.size(); ++thread) lanes_.emplace_back(context);
+    for (int i = 0; i < (rank == 0 ? context.comm.size() : 1); ++i) {
+      results_.emplace_back(share_rows_ * columns_.size());
+    }
+  });
 }
 
 // The rows of a rank in a round; empty behind the end.

@@ -5,7 +5,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
-#include "lockstep/data/records.h"
+#include "lockstep/data/format.h"
 #include "support/error_text.h"
 #include "support/idx_files.h"
 #include "support/loaded.h"
@@ -40,7 +40,7 @@ class Format : public testing::TestWithParam<std::string> {
  protected:
   const FormatEntry& entry() const { return choose_format(options_); }
   std::unique_ptr<RecordSource> open(Split split = Split::kTrain) const {
-    return entry().open(options_, split, 1);
+    return entry().open({options_, split, 1, alone()});
   }
   std::vector<std::string> files() const {
     std::vector<std::string> paths;
@@ -89,12 +89,12 @@ TEST_P(Format, StatesItsSizeAndSplits) {
 
 TEST_P(Format, APartHasTheSameRecordsAsTheWhole) {
   const auto source = open();
-  const auto whole = source->load(everything(*source), {.classes = kClasses});
+  const auto whole = load(*source, everything(*source), {.classes = kClasses});
   EXPECT_EQ(whole->rows(), kRows);
   for (const Index parts : {Index{1}, Index{3}, kRows}) {
     for (Index part = 0; part < parts; ++part) {
       const RecordFilter filter = every_nth(*source, parts, part);
-      const auto some = source->load(filter, {.classes = kClasses});
+      const auto some = load(*source, filter, {.classes = kClasses});
       std::vector<Index> ids = wanted_ids(kRows, filter);
       std::ranges::reverse(ids);
       EXPECT_EQ(some->rows(), filter.count);
@@ -102,7 +102,7 @@ TEST_P(Format, APartHasTheSameRecordsAsTheWhole) {
       EXPECT_EQ(gather(*some, source->info(), ids), gather(*whole, source->info(), ids));
     }
   }
-  const auto none = source->load({.wants = [](Index) { return false; }, .count = 0}, {.classes = kClasses});
+  const auto none = load(*source, {.wants = [](Index) { return false; }, .count = 0}, {.classes = kClasses});
   EXPECT_EQ(none->rows(), 0);
 }
 
@@ -111,21 +111,23 @@ TEST_P(Format, AnInputIsTheRecordsWithoutTheirLabels) {
   if (!entry().open_input) return;
   EXPECT_EQ(&format_of_input(options_.train), &entry());
   const auto labelled = open();
-  const auto input = entry().open_input(options_, options_.train);
+  const auto input = entry().open_input({options_, options_.train, alone()});
   EXPECT_EQ(input->info().rows, kRows);
   EXPECT_EQ(input->info().features, labelled->info().features);
   EXPECT_EQ(input->info().target_columns, 0);
-  const auto records = input->load(every_nth(*input, 3, 1), {});
+  const auto records = load(*input, every_nth(*input, 3, 1), {});
   const std::vector<Index> ids = wanted_ids(kRows, every_nth(*input, 3, 1));
-  const auto whole = labelled->load(everything(*labelled), {.classes = kClasses});
+  const auto whole = load(*labelled, everything(*labelled), {.classes = kClasses});
   EXPECT_EQ(gather(*records, input->info(), ids).features, gather(*whole, labelled->info(), ids).features);
-  expect_parts(error_text<DataError>([&] { entry().open_input(options_, directory_ / "none"); }),
+  expect_parts(error_text<DataError>([&] {
+                 entry().open_input({options_, directory_ / "none", alone()});
+               }),
                {directory_ / "none", "--input"});
 }
 
 TEST_P(Format, RecordsDiffer) {
   const auto source = open();
-  const auto whole = source->load(everything(*source), {.classes = kClasses});
+  const auto whole = load(*source, everything(*source), {.classes = kClasses});
   std::set<std::vector<Scalar>> different;
   for (Index id = 0; id < kRows; ++id) different.insert(gather(*whole, source->info(), {id}).features);
   EXPECT_EQ(static_cast<Index>(different.size()), kRows);
@@ -133,34 +135,34 @@ TEST_P(Format, RecordsDiffer) {
 
 TEST_P(Format, LabelsAreClassesOfTheModel) {
   const auto source = open();
-  const auto whole = source->load(everything(*source), {.classes = kClasses});
+  const auto whole = load(*source, everything(*source), {.classes = kClasses});
   std::set<Scalar> labels;
   for (const Scalar label : gather(*whole, source->info(), wanted_ids(kRows, everything(*source))).targets) {
     labels.insert(label);
   }
   EXPECT_EQ(labels, (std::set<Scalar>{0, 1, 2, 3, 4}));
   expect_parts(
-      error_text<DataError>([&] { source->load(everything(*source), {.classes = kClasses - 1}); }),
+      error_text<DataError>([&] { load(*source, everything(*source), {.classes = kClasses - 1}); }),
       {source->info().name == "synthetic" ? "synthetic" : directory_.path().string(), "a class below 4"});
 }
 
 TEST_P(Format, DamagedFilesAreErrorsThatNameThem) {
-  const auto load = [&] {
+  const auto load_all = [&] {
     const auto source = open();
-    source->load(everything(*source), {.classes = kClasses});
+    load(*source, everything(*source), {.classes = kClasses});
   };
   for (const std::string& path : files()) {
     const std::string good = read_file(path);
     for (const std::string& bad : {std::string(), std::string("garbage"), good.substr(0, good.size() / 2),
                                    good.substr(0, good.size() - 1)}) {
       write_file_atomically(path, bad);
-      expect_parts(error_text<DataError>(load), {path});
+      expect_parts(error_text<DataError>(load_all), {path});
     }
     std::filesystem::remove(path);
-    expect_parts(error_text<DataError>(load), {path, "does not exist"});
+    expect_parts(error_text<DataError>(load_all), {path, "does not exist"});
     write_file_atomically(path, good);
   }
-  EXPECT_NO_THROW(load());
+  EXPECT_NO_THROW(load_all());
 }
 
 TEST(ChooseFormat, NamesWhatItKnows) {

@@ -3,10 +3,11 @@
 
 #include <cmath>
 #include <functional>
-#include <numeric>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/data/format.h"
 #include "lockstep/dist/strategy.h"
+#include "support/loaded.h"
 #include "support/ranks.h"
 #include "support/tiny_run.h"
 
@@ -164,7 +165,7 @@ class MergedSampler final : public Sampler {
     }
   }
   Index walk(Index step, Index) const override { return inner_->walk(step, 0); }
-  bool needs(Index, Range) const override { return true; }
+  Range replicas_of(Index) const override { return {0, 1}; }
   Index needed(Range) const override { return 101; }
 
  private:
@@ -263,18 +264,13 @@ TEST(Strategies, PreciseBatchNormHasTheMomentsOfTheDataItself) {
   config.model.layers = "batch_norm(momentum=0.01) dense(3)";
   config.model.batch_norm = "sync";
   config.train.epochs = 1;
-  const auto source = choose_format(config.data).open(config.data, Split::kTrain, 1);
+  const auto source = choose_format(config.data).open({config.data, Split::kTrain, 1, alone()});
   const Index rows = source->info().rows;
   const Index width = source->info().features.size();
-  const auto records = source->load({.wants = [](Index) { return true; }, .count = rows}, {});
-  std::vector<Index> ids(static_cast<std::size_t>(rows));
-  std::iota(ids.begin(), ids.end(), Index{0});
-  std::vector<Scalar> features(static_cast<std::size_t>(rows * width));
-  std::vector<Scalar> targets(static_cast<std::size_t>(rows));
-  Matrix x(features.data(), rows, width);
-  Matrix y(targets.data(), rows, 1);
-  records->gather(ids, x, y);
-  const Eigen::MatrixXd wide = x.cast<double>();
+  const auto records = test::load(*source, test::everything(*source), {});
+  const std::vector<Index> ids = test::wanted_ids(rows, test::everything(*source));
+  const std::vector<Scalar> features = test::gather(*records, source->info(), ids).features;
+  const Eigen::MatrixXd wide = ConstMatrix(features.data(), rows, width).cast<double>();
   const Eigen::RowVectorXd mean = wide.colwise().mean();
   const Eigen::RowVectorXd variance =
       (wide.rowwise() - mean).colwise().squaredNorm() / static_cast<double>(rows - 1);

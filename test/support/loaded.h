@@ -1,11 +1,26 @@
 // Short ways to open, load and gather a data set in tests.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <vector>
 
-#include "lockstep/data/records.h"
+#include "lockstep/data/load_records.h"
 
 namespace lockstep::test {
+
+/// Some records of a data set.
+struct RecordFilter {
+  std::function<bool(Index id)> wants;
+  Index count = 0;
+};
+
+/// Loads them without other ranks.
+inline std::unique_ptr<Records> load(const RecordSource& source, const RecordFilter& filter,
+                                     const TargetRule& rule) {
+  const auto ranks = [filter](Index id) { return Range{0, filter.wants(id) ? 1 : 0}; };
+  return load_records(source, rule, {.ranks = ranks, .count = filter.count}, alone());
+}
 
 /// All records of a data set.
 inline RecordFilter everything(const RecordSource& source) {

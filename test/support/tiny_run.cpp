@@ -4,7 +4,10 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/comm/thread_ranks.h"
+#include "lockstep/data/format.h"
+#include "lockstep/data/load_records.h"
 #include "lockstep/data/normaliser.h"
+#include "lockstep/train/rank_colleagues.h"
 
 namespace lockstep::test {
 namespace {
@@ -45,8 +48,8 @@ Config tiny_config() {
 TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSampler& make) {
   const auto seed = static_cast<std::uint64_t>(config.run.seed);
   const FormatEntry& format = choose_format(config.data);
-  const auto train = format.open(config.data, Split::kTrain, seed);
-  const auto test = format.open(config.data, Split::kTest, seed);
+  const auto train = format.open({config.data, Split::kTrain, seed, alone()});
+  const auto test = format.open({config.data, Split::kTest, seed, alone()});
   const Model model(config.model, train->info().features);
   const auto loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
   const auto optimizer =
@@ -64,8 +67,9 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
   const Schedule schedule(config.schedule, plan.whole_run(), plan.step_batch);
   const auto sampler = make(plan.sampling);
   const Range replicas = plan.dist.hosted[static_cast<std::size_t>(comm.rank())];
-  const auto records =
-      train->load(records_for(*sampler, replicas), target_rule(*loss, model.output().size()));
+  RankColleagues colleagues(comm);
+  const auto records = load_records(*train, target_rule(*loss, model.output().size()),
+                                    records_for(*sampler, plan.dist.hosted, comm.rank()), colleagues);
   const Normaliser normaliser(config.data.mean, config.data.std, model.input().size());
   ThreadTeam team(static_cast<int>(plan.dist.threads));
   const auto strategy =

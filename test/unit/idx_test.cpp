@@ -6,7 +6,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
-#include "lockstep/data/records.h"
+#include "lockstep/data/format.h"
 #include "support/error_text.h"
 #include "support/loaded.h"
 #include "support/temporary_directory.h"
@@ -34,11 +34,11 @@ class Idx : public testing::TestWithParam<const char*> {
   }
 
   std::unique_ptr<RecordSource> open(Split split = Split::kTrain) const {
-    return choose_format(options_).open(options_, split, 1);
+    return choose_format(options_).open({options_, split, 1, alone()});
   }
   Gathered load_all(Index classes = 10) const {
     const auto source = open();
-    const auto records = source->load(everything(*source), {.classes = classes});
+    const auto records = load(*source, everything(*source), {.classes = classes});
     return gather(*records, source->info(), wanted_ids(source->info().rows, everything(*source)));
   }
   std::string error(Index classes = 10) const {
@@ -102,13 +102,13 @@ TEST_P(Idx, ARankHoldsOnlyWhatItWants) {
   options_.train = files.images;
   options_.train_labels = files.labels;
   const auto source = open();
-  const auto whole = source->load(everything(*source), {.classes = 10});
+  const auto whole = load(*source, everything(*source), {.classes = 10});
   const Index record_bytes = 12 + Index{sizeof(Scalar)};
   for (const Index parts : {2, 5, 1000}) {
     Index together = 0;
     for (Index part = 0; part < std::min<Index>(parts, 10); ++part) {
       const RecordFilter filter = every_nth(*source, parts, part);
-      const auto some = source->load(filter, {.classes = 10});
+      const auto some = load(*source, filter, {.classes = 10});
       const std::vector<Index> ids = wanted_ids(rows, filter);
       EXPECT_EQ(some->rows(), static_cast<Index>(ids.size()));
       EXPECT_LE(some->bytes(), some->rows() * record_bytes + rows / 4 + 16);

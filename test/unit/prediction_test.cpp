@@ -11,8 +11,10 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/comm/thread_ranks.h"
+#include "lockstep/data/dense_source.h"
 #include "lockstep/train/prediction_file.h"
 #include "support/error_text.h"
+#include "support/loaded.h"
 #include "support/ranks.h"
 #include "support/temporary_directory.h"
 
@@ -21,18 +23,24 @@ namespace {
 
 using namespace test;
 
-// Record `id` has the features {sin(id), cos(id), id / 100}. Refuses records that this rank has not asked
-// for.
-class WaveRecords final : public Records {
+// Record `id` has the features {sin(id), cos(id), id / 100}; packed, it is its id.
+class WaveSource final : public RecordSource {
  public:
-  explicit WaveRecords(const RecordFilter& wanted) : wanted_(wanted) {}
-  Index rows() const override { return wanted_.count; }
-  Index bytes() const override { return 0; }
-  void gather(std::span<const Index> ids, Matrix& x, Matrix& targets) const override {
+  explicit WaveSource(Index rows) : chunks_(even_chunks(rows, 100'000, false)) {
+    info_ = {.rows = rows, .features = {{3}}, .name = "waves", .record_bytes = sizeof(Index)};
+  }
+  const DatasetInfo& info() const override { return info_; }
+  std::span<const Chunk> chunks() const override { return chunks_; }
+  std::unique_ptr<ChunkReader> reader(const TargetRule&) const override {
+    return std::make_unique<Reader>(chunks_);
+  }
+  void unpack(std::span<const Index> ids, std::span<const std::byte* const> records, Matrix& x,
+              Matrix& targets) const override {
     EXPECT_EQ(targets.cols(), 0);
     for (Index row = 0; row < x.rows(); ++row) {
-      const Index id = ids[static_cast<std::size_t>(row)];
-      EXPECT_TRUE(wanted_.wants(id));
+      Index id = 0;
+      std::memcpy(&id, records[static_cast<std::size_t>(row)], sizeof id);
+      EXPECT_EQ(id, ids[static_cast<std::size_t>(row)]);
       const auto angle = static_cast<Scalar>(id);
       x(row, 0) = std::sin(angle);
       x(row, 1) = std::cos(angle);
@@ -41,21 +49,21 @@ class WaveRecords final : public Records {
   }
 
  private:
-  RecordFilter wanted_;
-};
+  class Reader final : public ChunkReader {
+   public:
+    explicit Reader(std::span<const Chunk> chunks) : chunks_(chunks) {}
+    void read(Index chunk, std::span<std::byte> packed) override {
+      const Range ids = chunks_[static_cast<std::size_t>(chunk)].records;
+      for (Index id = ids.begin; id < ids.end; ++id) {
+        std::memcpy(packed.data() + (id - ids.begin) * Index{sizeof id}, &id, sizeof id);
+      }
+    }
 
-class WaveSource final : public RecordSource {
- public:
-  explicit WaveSource(Index rows) { info_ = {.rows = rows, .features = {{3}}, .name = "waves"}; }
-  const DatasetInfo& info() const override { return info_; }
-  std::unique_ptr<Records> load(const RecordFilter& wanted, const TargetRule&) const override {
-    Index count = 0;
-    for (Index id = 0; id < info_.rows; ++id) count += wanted.wants(id) ? 1 : 0;
-    EXPECT_EQ(wanted.count, count);
-    return std::make_unique<WaveRecords>(wanted);
-  }
+   private:
+    std::span<const Chunk> chunks_;
+  };
 
- private:
+  std::vector<Chunk> chunks_;
   DatasetInfo info_;
 };
 
@@ -91,13 +99,13 @@ struct Setting {
 // Labels and probabilities of all rows, one row at a time.
 std::vector<Scalar> expected(Setting& setting) {
   Workspace workspace(setting.model, 1, false);
-  const WaveRecords records({.wants = [](Index) { return true; }, .count = 0});
+  const auto records = load(setting.source, everything(setting.source), {});
   std::vector<Scalar> all;
   for (Index id = 0; id < setting.source.info().rows; ++id) {
     std::vector<Scalar> features(3);
     Matrix x = as_matrix(std::span(features), 1, 3);
     Matrix none(nullptr, 1, 0);
-    records.gather({&id, 1}, x, none);
+    records->gather({&id, 1}, x, none);
     setting.normaliser.apply(x);
     const ConstMatrix outputs = workspace.forward({.values = {.weights = setting.weights.span(), .state = {}},
                                                    .x = as_matrix(std::span<const Scalar>(features), 1, 3),

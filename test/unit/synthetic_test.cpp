@@ -5,7 +5,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/timer.h"
-#include "lockstep/data/records.h"
+#include "lockstep/data/format.h"
 #include "support/error_text.h"
 #include "support/loaded.h"
 #include "support/seed.h"
@@ -20,13 +20,13 @@ std::unique_ptr<RecordSource> open(const SyntheticOptions& synthetic, Split spli
   DataOptions options;
   options.format = "synthetic";
   options.synthetic = synthetic;
-  return choose_format(options).open(options, split, seed);
+  return choose_format(options).open({options, split, seed, alone()});
 }
 
 Gathered gather_first(const RecordSource& source, Index count) {
   std::vector<Index> ids;
   for (Index id = 0; id < count; ++id) ids.push_back(id);
-  return gather(*source.load(everything(source), {.classes = 0}), source.info(), ids);
+  return gather(*load(source, everything(source), {.classes = 0}), source.info(), ids);
 }
 
 struct Moments {
@@ -46,10 +46,10 @@ Moments moments(const std::vector<double>& values) {
 TEST(Synthetic, ASampleIsTheSameWhateverElseIsLoaded) {
   for (const Index classes : {0, 7}) {
     const auto source = open({.rows = 100, .features = 5, .classes = classes});
-    const auto whole = source->load(everything(*source), {.classes = 0});
+    const auto whole = load(*source, everything(*source), {.classes = 0});
     for (Index part = 0; part < 3; ++part) {
       const RecordFilter filter = every_nth(*source, 3, part);
-      const auto some = source->load(filter, {.classes = 0});
+      const auto some = load(*source, filter, {.classes = 0});
       EXPECT_EQ(some->rows(), filter.count);
       const std::vector<Index> ids = wanted_ids(100, filter);
       EXPECT_EQ(gather(*some, source->info(), ids), gather(*whole, source->info(), ids));
@@ -68,7 +68,7 @@ TEST(Synthetic, ABillionRowsCostNoMemoryAndNoTime) {
   const Stopwatch watch;
   const auto source = open({.rows = billion, .features = 16, .classes = 10});
   EXPECT_EQ(source->info().rows, billion);
-  const auto records = source->load(everything(*source), {.classes = 10});
+  const auto records = load(*source, everything(*source), {.classes = 10});
   EXPECT_EQ(records->rows(), billion);
   EXPECT_LT(records->bytes(), 10'000);
   EXPECT_NE(gather(*records, source->info(), {billion - 1}), gather(*records, source->info(), {billion - 2}));
@@ -158,10 +158,10 @@ TEST(Synthetic, RefusesWhatCannotBe) {
   expect_parts(error_text<ConfigError>([] { open({.rows = 0}); }), {"data.synthetic_rows is 0", "set it"});
   expect_parts(error_text<ConfigError>([] { open({.rows = 5, .features = 0}); }), {"0 features"});
   const auto ten = open({.rows = 5, .classes = 10});
-  expect_parts(error_text<DataError>([&] { ten->load(everything(*ten), {.classes = 9}); }),
+  expect_parts(error_text<DataError>([&] { load(*ten, everything(*ten), {.classes = 9}); }),
                {"classes up to 9", "data.synthetic_classes = 10", "a class below 9"});
   const auto regression = open({.rows = 5, .classes = 0});
-  expect_parts(error_text<DataError>([&] { regression->load(everything(*regression), {.classes = 9}); }),
+  expect_parts(error_text<DataError>([&] { load(*regression, everything(*regression), {.classes = 9}); }),
                {"data.synthetic_classes = 0", "a class below 9"});
 }
 

@@ -34,6 +34,9 @@ Range intersect(Range a, Range b);
 /// the sizes of two pieces differ by at most `alignment`, and the longer pieces come first.
 Range split_evenly(Index total, Index parts, Index part, Index alignment = 1);
 
+/// The part of split_evenly(total, parts, ...) that holds `i`. Requires 0 <= i < total.
+Index part_of(Index total, Index parts, Index i);
+
 /// `value` rounded up to the next multiple of `unit`.
 Index round_up(Index value, Index unit);
 

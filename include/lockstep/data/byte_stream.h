@@ -28,6 +28,10 @@ class ByteStream {
   /// Errors: DataError if the file cannot be read or a check sum is wrong.
   Index read(std::span<std::byte> bytes);
 
+  /// The next read() starts at this byte of the data. Backwards in a compressed file means from its start.
+  /// Errors: DataError.
+  void go_to(Index position);
+
   /// Once read() came to the end: " (the gzip stream is cut off)" if that was the middle of a compressed
   /// stream, else "".
   std::string cut_off() const;

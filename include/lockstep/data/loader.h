@@ -9,6 +9,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/data/augmenter.h"
+#include "lockstep/data/dataset.h"
 #include "lockstep/data/normaliser.h"
 #include "lockstep/data/records.h"
 #include "lockstep/data/sampler.h"

@@ -15,8 +15,8 @@
 
 #include "lockstep/base/random.h"
 #include "lockstep/base/types.h"
+#include "lockstep/data/load_records.h"
 #include "lockstep/data/options.h"
-#include "lockstep/data/records.h"
 
 namespace lockstep {
 
@@ -75,14 +75,15 @@ class Sampler {
   /// The walk over the records that `replica` is on in `step`: no record comes twice in one walk. In shard
   /// mode all replicas share the walk of an epoch; in full mode each has its own.
   virtual Index walk(Index step, Index replica) const = 0;
-  /// Whether a rank that hosts the replicas [first, last) will ever need this record.
-  virtual bool needs(Index record, Range replicas) const = 0;
-  /// How many records those are.
+  /// The replicas that will ever need this record.
+  virtual Range replicas_of(Index record) const = 0;
+  /// How many records a rank that hosts these replicas will ever need.
   virtual Index needed(Range replicas) const = 0;
 };
 
-/// The records that a rank that hosts these replicas must load. The sampler must outlive the filter.
-RecordFilter records_for(const Sampler& sampler, Range replicas);
+/// The records that ranks must load that host these replicas each, as `rank` sees it; the ranks that host
+/// some come first. The sampler must outlive the result.
+RecordNeeds records_for(const Sampler& sampler, std::vector<Range> hosted, Index rank);
 
 /// The sampler described at the top of this file. Errors: ConfigError if global_batch < replicas or rows < 1,
 /// or if dropping the tail leaves no step.

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "lockstep/data/dataset.h"
 #include "lockstep/data/options.h"
-#include "lockstep/data/records.h"
 
 namespace lockstep {
 

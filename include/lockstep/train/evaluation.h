@@ -9,6 +9,7 @@
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/data/loader.h"
+#include "lockstep/data/record_source.h"
 #include "lockstep/data/records.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
@@ -30,7 +31,7 @@ struct EvaluationContext {
 
 class Evaluation {
  public:
-  /// Loads this rank's part of the set. Errors: DataError.
+  /// *Collective.* Loads this rank's part of the set. Errors: AgreedError.
   Evaluation(const EvaluationContext& context, const RecordSource& source, Split split);
 
   /// *Collective.* The same result on all ranks.

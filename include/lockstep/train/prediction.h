@@ -13,6 +13,7 @@
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/data/normaliser.h"
+#include "lockstep/data/record_source.h"
 #include "lockstep/data/records.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
@@ -50,7 +51,7 @@ class Prediction {
   /// Called on rank 0 with the next rows of predictions.
   using Sink = std::function<void(const ConstMatrix& rows)>;
 
-  /// Loads this rank's part of a set without targets. Errors: DataError.
+  /// *Collective.* Loads this rank's part of a set without targets. Errors: AgreedError.
   Prediction(const PredictionContext& context, const RecordSource& source);
 
   /// *Collective.* All rows, in the order of the set.

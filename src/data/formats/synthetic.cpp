@@ -9,7 +9,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/random.h"
-#include "lockstep/data/records.h"
+#include "lockstep/data/format.h"
 
 namespace lockstep {
 namespace {
@@ -36,10 +36,44 @@ Index rows_of(const SyntheticOptions& options, Split split) {
                                        : options.test_rows;
 }
 
-class SyntheticRecords : public Records {
+// Errors: DataError if the targets cannot obey the rule.
+void check_targets(const SyntheticOptions& options, const TargetRule& rule) {
+  const Index classes = rule.classes;
+  if (classes > 0 && options.classes == 0) {
+    throw DataError(
+        fmt::format("synthetic data with data.synthetic_classes = 0 has real numbers as targets, "
+                    "expected a class below {}, the number of outputs of the model",
+                    classes));
+  }
+  if (classes > 0 && options.classes > classes) {
+    throw DataError(
+        fmt::format("synthetic data has classes up to {} (data.synthetic_classes = {}), expected a "
+                    "class below {}, the number of outputs of the model",
+                    options.classes - 1, options.classes, classes));
+  }
+  if (rule.unit_interval && options.classes != 2) {
+    throw DataError(fmt::format(
+        "synthetic data with data.synthetic_classes = {} has targets outside [0, 1], expected 2 classes "
+        "for a loss on yes or no",
+        options.classes));
+  }
+}
+
+// There is nothing to read.
+class SyntheticReader final : public ChunkReader {
  public:
-  SyntheticRecords(const SyntheticOptions& options, Split split, std::uint64_t seed, Index rows)
-      : options_(options), samples_(stream_of(split)), seed_(seed), rows_(rows) {
+  void read(Index, std::span<std::byte>) override {}
+};
+
+class SyntheticSource : public RecordSource {
+ public:
+  SyntheticSource(const SyntheticOptions& options, Split split, std::uint64_t seed)
+      : options_(options), samples_(stream_of(split)), seed_(seed) {
+    info_.rows = rows_of(options, split);
+    info_.features.dims = {options.features};
+    info_.target_columns = 1;
+    info_.name = "synthetic";
+    chunks_ = {{.records = {0, info_.rows}}};
     const bool classifies = options.classes > 0;
     for (Index row = 0; row < std::max<Index>(options.classes, 1); ++row) {
       RandomStream numbers = stream(seed, classifies ? Stream::kCentre : Stream::kWeights, row);
@@ -47,10 +81,16 @@ class SyntheticRecords : public Records {
     }
   }
 
-  Index rows() const override { return rows_; }
-  Index bytes() const override { return static_cast<Index>(shared_.capacity() * sizeof(Scalar)); }
+  const DatasetInfo& info() const override { return info_; }
+  std::span<const Chunk> chunks() const override { return chunks_; }
 
-  void gather(std::span<const Index> ids, Matrix& x, Matrix& targets) const override {
+  std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override {
+    check_targets(options_, rule);
+    return std::make_unique<SyntheticReader>();
+  }
+
+  void unpack(std::span<const Index> ids, std::span<const std::byte* const>, Matrix& x,
+              Matrix& targets) const override {
     for (Index row = 0; row < static_cast<Index>(ids.size()); ++row) {
       RandomStream numbers = stream(seed_, samples_, ids[static_cast<std::size_t>(row)]);
       const std::span<Scalar> features(x.data() + row * x.cols(), static_cast<std::size_t>(x.cols()));
@@ -80,54 +120,15 @@ class SyntheticRecords : public Records {
   SyntheticOptions options_;
   Stream samples_;
   std::uint64_t seed_;
-  Index rows_;
   std::vector<Scalar> shared_;  // a row for the centre of each class, or one row of weights
-};
-
-class SyntheticSource : public RecordSource {
- public:
-  SyntheticSource(const SyntheticOptions& options, Split split, std::uint64_t seed)
-      : options_(options), split_(split), seed_(seed) {
-    info_.rows = rows_of(options, split);
-    info_.features.dims = {options.features};
-    info_.target_columns = 1;
-    info_.name = "synthetic";
-  }
-
-  const DatasetInfo& info() const override { return info_; }
-
-  std::unique_ptr<Records> load(const RecordFilter& wanted, const TargetRule& rule) const override {
-    const Index classes = rule.classes;
-    if (classes > 0 && options_.classes == 0) {
-      throw DataError(
-          fmt::format("synthetic data with data.synthetic_classes = 0 has real numbers as targets, "
-                      "expected a class below {}, the number of outputs of the model",
-                      classes));
-    }
-    if (classes > 0 && options_.classes > classes) {
-      throw DataError(
-          fmt::format("synthetic data has classes up to {} (data.synthetic_classes = {}), expected a "
-                      "class below {}, the number of outputs of the model",
-                      options_.classes - 1, options_.classes, classes));
-    }
-    if (rule.unit_interval && options_.classes != 2) {
-      throw DataError(fmt::format(
-          "synthetic data with data.synthetic_classes = {} has targets outside [0, 1], expected 2 classes "
-          "for a loss on yes or no",
-          options_.classes));
-    }
-    return std::make_unique<SyntheticRecords>(options_, split_, seed_, wanted.count);
-  }
-
- private:
-  SyntheticOptions options_;
-  Split split_;
-  std::uint64_t seed_;
+  std::vector<Chunk> chunks_;
   DatasetInfo info_;
 };
 
-std::unique_ptr<RecordSource> open(const DataOptions& data, Split split, std::uint64_t seed) {
-  const SyntheticOptions& options = data.synthetic;
+// The same on all ranks: there is nothing to agree on.
+std::unique_ptr<RecordSource> open(const OpenRequest& request) {
+  const SyntheticOptions& options = request.options.synthetic;
+  const Split split = request.split;
   if (split == Split::kTrain && options.rows < 1) {
     throw ConfigError(fmt::format(
         "data.synthetic_rows is {}: set it to the number of training samples to make", options.rows));
@@ -139,7 +140,7 @@ std::unique_ptr<RecordSource> open(const DataOptions& data, Split split, std::ui
                     options.features, options.classes, options.noise));
   }
   if (rows_of(options, split) < 1) return nullptr;
-  return std::make_unique<SyntheticSource>(options, split, seed);
+  return std::make_unique<SyntheticSource>(options, split, request.seed);
 }
 
 }  // namespace

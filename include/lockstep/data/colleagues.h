@@ -1,0 +1,36 @@
+// What reading data asks of the other ranks, without knowing how ranks talk: each reads a part, and what it
+// finds gets to those who need it.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "lockstep/base/types.h"
+
+namespace lockstep {
+
+using Bytes = std::vector<std::byte>;
+
+class Colleagues {
+ public:
+  virtual ~Colleagues() = default;
+  virtual Index rank() const = 0;
+  virtual Index size() const = 0;
+
+  /// *Collective.* Runs local `work` on each rank; if it fails with an Error anywhere, every rank throws.
+  /// Anything that can fail on one rank alone belongs in here, or the others wait for it forever.
+  virtual void agree(const std::function<void()>& work) = 0;
+
+  /// *Collective.* The bytes of all ranks, in order; they may differ in length.
+  virtual std::vector<Bytes> all_gather(std::span<const std::byte> mine) = 0;
+
+  /// *Collective.* parcels[r] goes to rank r. The result is what each rank sent here, in order of rank.
+  virtual std::vector<Bytes> all_to_all(const std::vector<Bytes>& parcels) = 0;
+};
+
+/// One rank without others. Its agree() throws what the work threw.
+Colleagues& alone();
+
+}  // namespace lockstep

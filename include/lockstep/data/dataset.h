@@ -1,0 +1,37 @@
+// What is known of a data set before any of its records is read, and what training asks of its targets.
+#pragma once
+
+#include <string>
+
+#include "lockstep/base/types.h"
+#include "lockstep/math/shape.h"
+
+namespace lockstep {
+
+/// Which of the three data sets of a run.
+enum class Split { kTrain, kValidation, kTest };
+
+/// "train", "validation", "test".
+std::string to_string(Split split);
+
+struct DatasetInfo {
+  Index rows = 0;
+  Shape features;            ///< of one record
+  Index target_columns = 0;  ///< 0: no labels
+  std::string name;          ///< for messages: a path, or "synthetic"
+  Index record_bytes = 0;    ///< of a packed record; 0: records are computed from their ids
+  Index source_bytes = 0;    ///< sum of the sizes of its files; compared over the ranks
+};
+
+/// What the loss asks of the targets: whole numbers below `classes` (if above 0), or numbers in [0, 1], or
+/// finite numbers.
+struct TargetRule {
+  Index classes = 0;
+  bool unit_interval = false;
+
+  bool allows(Scalar target) const;
+  /// "a class below 10, the number of outputs of the model"
+  std::string expected() const;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,25 @@
+// How dense records are packed: the features, as bytes (to be scaled to [0, 1]) or as scalars, and then the
+// targets as scalars.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "lockstep/base/types.h"
+#include "lockstep/math/matrix.h"
+
+namespace lockstep {
+
+struct DenseLayout {
+  bool byte_features = false;
+  Index features = 0;
+  Index targets = 0;
+
+  Index feature_bytes() const { return features * (byte_features ? 1 : Index{sizeof(Scalar)}); }
+  Index record_bytes() const { return feature_bytes() + targets * Index{sizeof(Scalar)}; }
+
+  /// RecordSource::unpack for such records.
+  void unpack(std::span<const std::byte* const> records, Matrix& x, Matrix& targets) const;
+};
+
+}  // namespace lockstep

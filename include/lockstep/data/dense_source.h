@@ -1,0 +1,57 @@
+// A data set of dense records in binary files: a field of each record of one file holds the features, a field
+// of the same or of another file the targets. What a format adds is where they lie.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "lockstep/data/dense_layout.h"
+#include "lockstep/data/element.h"
+#include "lockstep/data/record_file.h"
+#include "lockstep/data/record_source.h"
+
+namespace lockstep {
+
+/// Numbers that lie one after the other in each record of a file.
+struct DenseField {
+  RecordFile file;
+  Index offset = 0;  ///< of the first, in the record
+  Index count = 1;
+  const Element* element = nullptr;
+  /// Pictures whose channels lie one after the other are stored so many channels deep; they are turned
+  /// round to channels last. 1: as they are.
+  Index planes = 1;
+};
+
+struct DenseFields {
+  Shape shape;  ///< of the features
+  DenseField features;
+  std::optional<DenseField> targets;
+};
+
+class DenseSource final : public RecordSource {
+ public:
+  /// Features and targets must have as many records.
+  explicit DenseSource(DenseFields fields);
+
+  const DatasetInfo& info() const override { return info_; }
+  std::span<const Chunk> chunks() const override { return chunks_; }
+  std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override;
+  void unpack(std::span<const Index>, std::span<const std::byte* const> records, Matrix& x,
+              Matrix& targets) const override {
+    layout_.unpack(records, x, targets);
+  }
+
+ private:
+  DenseFields fields_;
+  DenseLayout layout_;
+  DatasetInfo info_;
+  std::vector<Chunk> chunks_;
+};
+
+/// Chunks of `rows` records, of about half a MiB each.
+std::vector<Chunk> even_chunks(Index rows, Index record_bytes, bool follow_on);
+
+}  // namespace lockstep

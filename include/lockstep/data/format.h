@@ -1,0 +1,54 @@
+// The catalog of data formats.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockstep/data/colleagues.h"
+#include "lockstep/data/options.h"
+#include "lockstep/data/record_source.h"
+
+namespace lockstep {
+
+/// What a data set is opened from.
+struct OpenRequest {
+  const DataOptions& options;
+  Split split = Split::kTrain;
+  std::uint64_t seed = 1;
+  Colleagues& colleagues;  ///< who open it too
+};
+
+/// A file of records to predict from.
+struct InputRequest {
+  const DataOptions& options;
+  std::string path;
+  Colleagues& colleagues;
+};
+
+struct FormatEntry {
+  std::string name;
+  std::string help;
+  std::vector<std::string> extensions;  ///< "-ubyte.gz": matched at the end of the file name
+  std::vector<std::string> options;     ///< config keys that it reads
+  /// *Collective.* Null if the options name no such split. Errors, the same on all ranks (see
+  /// Colleagues::agree): ConfigError if that is the training set; DataError if a file is missing or wrong.
+  std::function<std::unique_ptr<RecordSource>(const OpenRequest&)> open;
+  /// *Collective.* A file of records to predict from (--input), its labels (if it has any) left out:
+  /// target_columns is 0. Null for a format without files. Errors as above.
+  std::function<std::unique_ptr<RecordSource>(const InputRequest&)> open_input;
+};
+
+/// Every data format there is. One more: one file in data/formats and one line in its list.
+std::span<const FormatEntry> format_catalog();
+
+/// The entry of data.format or, when that is empty, the one whose extension data.train has.
+/// Errors: ConfigError.
+const FormatEntry& choose_format(const DataOptions& options);
+
+/// The entry whose extension the file to predict from (--input) has. Errors: ConfigError.
+const FormatEntry& format_of_input(const std::string& path);
+
+}  // namespace lockstep

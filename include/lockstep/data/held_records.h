@@ -1,0 +1,32 @@
+// Packed records in memory, one after the other in order of id.
+#pragma once
+
+#include <vector>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/data/id_set.h"
+#include "lockstep/data/record_source.h"
+#include "lockstep/data/records.h"
+
+namespace lockstep {
+
+class HeldRecords final : public Records {
+ public:
+  /// Room for the records `ids` of the source, which must outlive it. Requires packed records.
+  HeldRecords(const RecordSource& source, IdSet ids);
+
+  /// Where a record belongs; to be filled before anyone gathers. Requires that it is one of them.
+  std::span<std::byte> place(Index id);
+
+  Index rows() const override { return ids_.size(); }
+  Index bytes() const override { return ids_.bytes() + packed_.size(); }
+  void gather(std::span<const Index> ids, Matrix& x, Matrix& targets) const override;
+
+ private:
+  const RecordSource& source_;
+  IdSet ids_;
+  Index record_bytes_;
+  AlignedBuffer<std::byte> packed_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,50 @@
+// A file of records of one size, one after the other from some offset to its end: what most binary formats
+// come to, once their headers are read. It may be packed with gzip.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/types.h"
+#include "lockstep/data/byte_stream.h"
+
+namespace lockstep {
+
+struct RecordFile {
+  std::string path;
+  Index offset = 0;  ///< bytes before the first record
+  Index records = 0;
+  Index record_bytes = 0;  ///< of one
+  Index file_bytes = 0;    ///< size on disk
+  bool compressed = false;
+
+  /// Before any memory is taken: a raw file shows its size, a gzip file an upper bound of it.
+  /// Errors: DataError if the file is too short, or seen to be too long.
+  void check_size(const ByteStream& stream) const;
+
+  [[noreturn]] void fail_truncated(Index bytes_found, const std::string& note) const;
+  [[noreturn]] void fail_surplus(const std::string& found) const;
+};
+
+/// Reads records anywhere in a file; in a compressed one, forwards is fast.
+class RecordFileReader {
+ public:
+  /// `file` must outlive the reader. Errors: DataError if it cannot be opened.
+  explicit RecordFileReader(const RecordFile& file);
+
+  /// The bytes of consecutive records; valid until the next call.
+  /// Errors: DataError if the file ends too early or, where these are its last records, too late, or is
+  /// damaged.
+  std::span<const std::byte> read(Range records);
+
+ private:
+  void check_end();
+
+  const RecordFile& file_;
+  ByteStream stream_;
+  std::vector<std::byte> buffer_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,54 @@
+// A data set, opened: a list of chunks of consecutive records. In memory a record is a *packed record*, a
+// string of bytes whose length is the same for all and whose meaning only its format knows. So records are
+// read, sent to other ranks, shared and cached by the same few lines whatever the format.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "lockstep/base/types.h"
+#include "lockstep/data/dataset.h"
+#include "lockstep/math/matrix.h"
+
+namespace lockstep {
+
+/// Consecutive records that are read together. The borders depend on the files and the config, never on
+/// ranks.
+struct Chunk {
+  Range records;
+  /// Can be reached only by going through the chunk before it, as in a compressed file: one reader should
+  /// read both, in order.
+  bool follows_on = false;
+};
+
+/// Reads the chunks of a data set, any of them in any order; fastest in their own. Keeps files open, so one
+/// thread alone uses it.
+class ChunkReader {
+ public:
+  virtual ~ChunkReader() = default;
+
+  /// Packs the records of the chunk, in order, one after the other into `packed` (as many as it has, of
+  /// record_bytes each). Errors: DataError with file, record or line, expected, found.
+  virtual void read(Index chunk, std::span<std::byte> packed) = 0;
+};
+
+/// Immutable, so safe from several threads. Must outlive its readers and the records that were read.
+class RecordSource {
+ public:
+  virtual ~RecordSource() = default;
+  virtual const DatasetInfo& info() const = 0;
+
+  /// They cover [0, rows) in order.
+  virtual std::span<const Chunk> chunks() const = 0;
+
+  /// A reader of records whose targets obey the rule. Errors: DataError.
+  virtual std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const = 0;
+
+  /// Writes the features and targets of the records `ids`, which are held packed at `records` (no pointers
+  /// if record_bytes is 0), to the first rows of x and `targets`, as Records::gather does.
+  virtual void unpack(std::span<const Index> ids, std::span<const std::byte* const> records, Matrix& x,
+                      Matrix& targets) const = 0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,25 @@
+// The ranks of a communicator as the data layer sees them.
+#pragma once
+
+#include "lockstep/comm/communicator.h"
+#include "lockstep/data/colleagues.h"
+
+namespace lockstep {
+
+class RankColleagues final : public Colleagues {
+ public:
+  /// The communicator must outlive it.
+  explicit RankColleagues(Communicator& comm) : comm_(comm) {}
+
+  Index rank() const override { return comm_.rank(); }
+  Index size() const override { return comm_.size(); }
+  /// Errors: AgreedError.
+  void agree(const std::function<void()>& work) override;
+  std::vector<Bytes> all_gather(std::span<const std::byte> mine) override;
+  std::vector<Bytes> all_to_all(const std::vector<Bytes>& parcels) override;
+
+ private:
+  Communicator& comm_;
+};
+
+}  // namespace lockstep

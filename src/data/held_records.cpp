@@ -1,0 +1,36 @@
+#include "lockstep/data/held_records.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace lockstep {
+
+HeldRecords::HeldRecords(const RecordSource& source, IdSet ids)
+    : source_(source),
+      ids_(std::move(ids)),
+      record_bytes_(source.info().record_bytes),
+      packed_(ids_.size() * record_bytes_) {}
+
+std::span<std::byte> HeldRecords::place(Index id) {
+  const Index begin = ids_.place(id) * record_bytes_;
+  return part(packed_.span(), {begin, begin + record_bytes_});
+}
+
+// In blocks, so that their addresses need no memory.
+void HeldRecords::gather(std::span<const Index> ids, Matrix& x, Matrix& targets) const {
+  std::array<const std::byte*, 256> records{};
+  for (std::size_t begin = 0; begin < ids.size(); begin += records.size()) {
+    const std::span<const Index> block = ids.subspan(begin, std::min(records.size(), ids.size() - begin));
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      records[i] = packed_.data() + ids_.place(block[i]) * record_bytes_;
+    }
+    const auto row = static_cast<Index>(begin);
+    const auto rows = static_cast<Index>(block.size());
+    Matrix block_x(x.data() + row * x.cols(), rows, x.cols());
+    Matrix block_targets(targets.data() + row * targets.cols(), rows, targets.cols());
+    source_.unpack(block, std::span(records).first(block.size()), block_x, block_targets);
+  }
+}
+
+}  // namespace lockstep

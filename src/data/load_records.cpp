@@ -1,0 +1,179 @@
+#include "lockstep/data/load_records.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <utility>
+
+#include "lockstep/data/held_records.h"
+
+namespace lockstep {
+namespace {
+
+// Packed bytes that a rank reads before records are exchanged.
+constexpr Index kRoundBytes = Index{8} << 20;
+
+// Records that are functions of their ids.
+class ComputedRecords final : public Records {
+ public:
+  ComputedRecords(const RecordSource& source, Index rows) : source_(source), rows_(rows) {}
+  Index rows() const override { return rows_; }
+  Index bytes() const override { return 0; }
+  void gather(std::span<const Index> ids, Matrix& x, Matrix& targets) const override {
+    source_.unpack(ids, {}, x, targets);
+  }
+
+ private:
+  const RecordSource& source_;
+  Index rows_;
+};
+
+// The chunks of a share that are read before each exchange: at least one, and about kRoundBytes.
+std::vector<Range> rounds_of(std::span<const Chunk> chunks, Range share, Index record_bytes) {
+  std::vector<Range> rounds;
+  Index bytes = kRoundBytes;
+  for (Index chunk = share.begin; chunk < share.end; ++chunk) {
+    const Index more = chunks[static_cast<std::size_t>(chunk)].records.size() * record_bytes;
+    if (bytes + more > kRoundBytes) {
+      rounds.push_back({chunk, chunk});
+      bytes = 0;
+    }
+    bytes += more;
+    rounds.back().end = chunk + 1;
+  }
+  return rounds;
+}
+
+// A record in a parcel: its id, then its bytes.
+void append(Bytes& parcel, Index id, std::span<const std::byte> record) {
+  const auto* name = reinterpret_cast<const std::byte*>(&id);
+  parcel.insert(parcel.end(), name, name + sizeof id);
+  parcel.insert(parcel.end(), record.begin(), record.end());
+}
+
+void unwrap(const Bytes& parcel, HeldRecords& held, Index record_bytes) {
+  const auto record = static_cast<std::size_t>(record_bytes);
+  for (std::size_t at = 0; at < parcel.size(); at += sizeof(Index) + record) {
+    Index id = 0;
+    std::memcpy(&id, parcel.data() + at, sizeof id);
+    std::memcpy(held.place(id).data(), parcel.data() + at + sizeof id, record);
+  }
+}
+
+// One rank's part of the work.
+class Loading {
+ public:
+  Loading(const RecordSource& source, const RecordNeeds& needs, Colleagues& colleagues, HeldRecords& held)
+      : source_(source),
+        needs_(needs),
+        colleagues_(colleagues),
+        held_(held),
+        parcels_(static_cast<std::size_t>(colleagues.size())) {}
+
+  void run(const TargetRule& rule) {
+    const std::vector<Range> shares = share_chunks(source_.chunks(), colleagues_.size());
+    std::vector<Range> mine;
+    std::size_t rounds = 0;
+    for (std::size_t rank = 0; rank < shares.size(); ++rank) {
+      std::vector<Range> theirs = rounds_of(source_.chunks(), shares[rank], source_.info().record_bytes);
+      rounds = std::max(rounds, theirs.size());
+      if (static_cast<Index>(rank) == colleagues_.rank()) mine = std::move(theirs);
+    }
+    std::unique_ptr<ChunkReader> reader;
+    for (std::size_t round = 0; round < rounds; ++round) {
+      colleagues_.agree([&] {
+        if (!reader) reader = source_.reader(rule);
+        if (round < mine.size()) read(*reader, mine[round]);
+      });
+      if (colleagues_.size() > 1) exchange();
+    }
+  }
+
+ private:
+  void read(ChunkReader& reader, Range chunks) {
+    const auto bytes = static_cast<std::size_t>(source_.info().record_bytes);
+    for (Index chunk = chunks.begin; chunk < chunks.end; ++chunk) {
+      const Range records = source_.chunks()[static_cast<std::size_t>(chunk)].records;
+      packed_.resize(static_cast<std::size_t>(records.size()) * bytes);
+      reader.read(chunk, packed_);
+      for (Index id = records.begin; id < records.end; ++id) {
+        hand_out(id, std::span(packed_).subspan(static_cast<std::size_t>(id - records.begin) * bytes, bytes));
+      }
+    }
+  }
+
+  void hand_out(Index id, std::span<const std::byte> record) {
+    const Range ranks = needs_.ranks(id);
+    for (Index rank = ranks.begin; rank < ranks.end; ++rank) {
+      if (rank == colleagues_.rank()) {
+        std::ranges::copy(record, held_.place(id).begin());
+      } else {
+        append(parcels_[static_cast<std::size_t>(rank)], id, record);
+      }
+    }
+  }
+
+  void exchange() {
+    for (const Bytes& parcel : colleagues_.all_to_all(parcels_)) {
+      unwrap(parcel, held_, source_.info().record_bytes);
+    }
+    for (Bytes& parcel : parcels_) parcel.clear();
+  }
+
+  const RecordSource& source_;
+  const RecordNeeds& needs_;
+  Colleagues& colleagues_;
+  HeldRecords& held_;
+  std::vector<Bytes> parcels_;
+  Bytes packed_;
+};
+
+}  // namespace
+
+RecordNeeds needed_by_owner(std::function<Index(Index id)> owner, Index count) {
+  return {.ranks =
+              [owner = std::move(owner)](Index id) {
+                const Index rank = owner(id);
+                return Range{rank, rank + 1};
+              },
+          .count = count};
+}
+
+std::vector<Range> share_chunks(std::span<const Chunk> chunks, Index ranks) {
+  const Index rows = chunks.empty() ? 0 : chunks.back().records.end;
+  std::vector<Range> shares(static_cast<std::size_t>(ranks), {0, 0});
+  Index chunk = 0;
+  for (Index rank = 0; rank < ranks; ++rank) {
+    const Index goal = split_evenly(rows, ranks, rank).end;
+    Range& share = shares[static_cast<std::size_t>(rank)];
+    share.begin = chunk;
+    // A chunk belongs to the share that its middle lies in, with those that follow on.
+    while (chunk < static_cast<Index>(chunks.size())) {
+      const Chunk& next = chunks[static_cast<std::size_t>(chunk)];
+      const bool stays = next.follows_on && chunk > share.begin;
+      if (!stays && next.records.begin + (next.records.size() - 1) / 2 >= goal) break;
+      ++chunk;
+    }
+    share.end = chunk;
+  }
+  return shares;
+}
+
+std::unique_ptr<Records> load_records(const RecordSource& source, const TargetRule& rule,
+                                      const RecordNeeds& needs, Colleagues& colleagues) {
+  const DatasetInfo& info = source.info();
+  if (info.record_bytes == 0) {
+    colleagues.agree([&] { source.reader(rule); });
+    return std::make_unique<ComputedRecords>(source, needs.count);
+  }
+  std::unique_ptr<HeldRecords> held;
+  colleagues.agree([&] {
+    IdSet mine(info.rows, [&](Index id) { return needs.ranks(id).contains(colleagues.rank()); });
+    assert(mine.size() == needs.count);
+    held = std::make_unique<HeldRecords>(source, std::move(mine));
+  });
+  Loading(source, needs, colleagues, *held).run(rule);
+  return held;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,146 @@
+// Loading by all ranks together: every chunk is read by one rank, every record gets to those who need it, and
+// what fails on one rank fails on all.
+#include "lockstep/data/load_records.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "lockstep/comm/agree.h"
+#include "lockstep/data/sampler.h"
+#include "lockstep/train/rank_colleagues.h"
+#include "support/error_text.h"
+#include "support/loaded.h"
+#include "support/numbered_source.h"
+#include "support/ranks.h"
+
+namespace lockstep {
+namespace {
+
+using namespace test;
+
+void expect_records(const Records& records, const RecordSource& source, const std::vector<Index>& ids) {
+  EXPECT_EQ(records.rows(), static_cast<Index>(ids.size()));
+  const Gathered found = gather(records, source.info(), ids);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    EXPECT_EQ(found.features[2 * i], static_cast<Scalar>(ids[i]));
+    EXPECT_EQ(found.targets[i], -static_cast<Scalar>(ids[i]));
+  }
+}
+
+TEST(LoadRecords, EveryChunkIsReadOnceAndEveryRecordComesToItsOwner) {
+  on_ranks([](Communicator& comm) {
+    RankColleagues colleagues(comm);
+    for (const Index size : {1, 7, 100}) {
+      const NumberedSource source(chunks_of(100, size));
+      const auto owner = [&](Index id) { return id * 7 % comm.size(); };
+      std::vector<Index> mine;
+      for (Index id = 0; id < 100; ++id) {
+        if (owner(id) == comm.rank()) mine.push_back(id);
+      }
+      const auto records =
+          load_records(source, {}, needed_by_owner(owner, static_cast<Index>(mine.size())), colleagues);
+      std::ranges::reverse(mine);
+      expect_records(*records, source, mine);
+      std::vector<Index> reads = source.reads();
+      comm.all_reduce_sum(as_buffer(std::span(reads)));
+      EXPECT_EQ(reads, std::vector<Index>(reads.size(), 1));
+    }
+  });
+}
+
+TEST(LoadRecords, WhatEveryoneNeedsComesToEveryone) {
+  on_ranks([](Communicator& comm) {
+    RankColleagues colleagues(comm);
+    const NumberedSource source(chunks_of(50, 3));
+    const Index size = comm.size();
+    const auto records = load_records(source, {},
+                                      {.ranks =
+                                           [size](Index) {
+                                             return Range{0, size};
+                                           },
+                                       .count = 50},
+                                      colleagues);
+    std::vector<Index> all(50);
+    std::iota(all.begin(), all.end(), Index{0});
+    expect_records(*records, source, all);
+  });
+}
+
+// More than the rounds of an exchange take at once.
+TEST(LoadRecords, ManyRoundsAndUnevenSharesBringTheSame) {
+  on_ranks([](Communicator& comm) {
+    RankColleagues colleagues(comm);
+    std::vector<Chunk> chunks = chunks_of(2'500'000, 40'000);
+    chunks.push_back({{2'500'000, 4'000'000}});
+    const NumberedSource source(std::move(chunks));
+    const Index rows = source.info().rows;
+    const Index last = comm.size() - 1;
+    const auto records = load_records(
+        source, {}, needed_by_owner([=](Index) { return last; }, comm.rank() == last ? rows : 0), colleagues);
+    EXPECT_EQ(records->rows(), comm.rank() == last ? rows : 0);
+    if (comm.rank() < last) return;
+    EXPECT_EQ(gather(*records, source.info(), {rows - 1}).targets[0], -static_cast<Scalar>(rows - 1));
+  });
+}
+
+TEST(LoadRecords, ChunksThatFollowOnAreReadByOneRank) {
+  for (const Index ranks : {1, 2, 3, 5}) {
+    std::vector<Chunk> chunks = chunks_of(90, 10, true);
+    EXPECT_EQ(share_chunks(chunks, ranks).front(), (Range{0, 9}));
+    for (const Index begin : {90, 180}) {
+      for (const Chunk& chunk : chunks_of(90, 10, true)) {
+        chunks.push_back({{begin + chunk.records.begin, begin + chunk.records.end}, chunk.follows_on});
+      }
+    }
+    const std::vector<Range> shares = share_chunks(chunks, ranks);
+    Index end = 0;
+    for (const Range share : shares) {
+      EXPECT_EQ(share.begin, end);
+      EXPECT_EQ(share.size() % 9, 0);
+      end = share.end;
+    }
+    EXPECT_EQ(end, 27);
+  }
+  EXPECT_EQ(share_chunks(chunks_of(100, 1), 3), (std::vector<Range>{{0, 34}, {34, 67}, {67, 100}}));
+}
+
+TEST(LoadRecords, WhatOneRankCannotReadFailsOnAll) {
+  on_ranks([](Communicator& comm) {
+    RankColleagues colleagues(comm);
+    for (const Index bad : {0, 57, 99}) {
+      const NumberedSource source(chunks_of(100, 10), bad);
+      const auto load = [&] {
+        load_records(source, {}, needed_by_owner([](Index) { return 0; }, comm.rank() == 0 ? 100 : 0),
+                     colleagues);
+      };
+      expect_parts(comm.size() == 1 ? error_text<Error>(load) : error_text<AgreedError>(load),
+                   {"record " + std::to_string(bad) + " is bad"});
+    }
+  });
+}
+
+TEST(LoadRecords, ReplicasGetTheirShardAndServersNothing) {
+  on_ranks([](Communicator& comm) {
+    RankColleagues colleagues(comm);
+    const Index workers = std::max(1, comm.size() - 1);
+    for (const DataMode mode : {DataMode::kShard, DataMode::kFull}) {
+      const auto sampler = make_sampler({.rows = 101, .replicas = 6, .global_batch = 12, .mode = mode});
+      std::vector<Range> hosted;
+      for (Index rank = 0; rank < workers; ++rank) hosted.push_back(split_evenly(6, workers, rank));
+      hosted.resize(static_cast<std::size_t>(comm.size()));
+      const NumberedSource source(chunks_of(101, 4));
+      const auto records = load_records(source, {}, records_for(*sampler, hosted, comm.rank()), colleagues);
+      std::vector<Index> mine;
+      const Range replicas = hosted[static_cast<std::size_t>(comm.rank())];
+      for (Index id = 0; id < 101; ++id) {
+        if (!intersect(sampler->replicas_of(id), replicas).empty()) mine.push_back(id);
+      }
+      expect_records(*records, source, mine);
+      EXPECT_EQ(mine.empty(), replicas.empty());
+    }
+  });
+}
+
+}  // namespace
+}  // namespace lockstep
