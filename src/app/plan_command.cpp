@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "data_notes.h"
 #include "experiment.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/train/model_table.h"
@@ -13,6 +14,7 @@ namespace lockstep {
 int plan_command(const CommandLine& line) {
   const Experiment experiment =
       make_experiment(load_checked_config(line, read_config_file(line.config_file)), alone());
+  tell_notes(experiment.sources());
   std::vector<RunPlan> plans;
   std::vector<std::string> refused;
   for (const Index world : line.plan_np) {
