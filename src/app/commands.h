@@ -14,6 +14,8 @@ int eval_command(Communicator& comm, const CommandLine& line);
 int predict_command(Communicator& comm, const CommandLine& line);
 /// Writes the model of a finished run for other programs. Needs no launcher.
 int export_command(const CommandLine& line);
+/// Prints what is in a table, and the [data] section to train on it. Needs no launcher.
+int inspect_command(const CommandLine& line);
 /// Prints the plans for several numbers of ranks. Needs no launcher.
 int plan_command(const CommandLine& line);
 /// Prints what a step takes on the nodes of plan --nodes. Needs no launcher.

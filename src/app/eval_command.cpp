@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "commands.h"
+#include "data_notes.h"
 #include "experiment.h"
 #include "guards.h"
 #include "lockstep/base/aligned_buffer.h"
@@ -50,7 +51,7 @@ int eval_command(Communicator& comm, const CommandLine& line) {
   agree(comm, [&] { refuse_missing_precision(loaded.config); });
   refuse_differences(comm, loaded.config);
   RankColleagues colleagues(comm);
-  const Experiment experiment = make_experiment(loaded, colleagues);
+  const Experiment experiment = make_experiment(loaded, colleagues, load_schema_together(comm, directory));
   AlignedBuffer<Scalar> stored;
   agree(comm, [&] {
     stored = load_stored(directory, *experiment.model);
@@ -59,6 +60,7 @@ int eval_command(Communicator& comm, const CommandLine& line) {
     }
   });
   refuse_different_data(comm, experiment.sources());
+  tell_notes(experiment.sources());
 
   ThreadTeam team(static_cast<int>(experiment.config.train.threads));
   const EvaluationContext context{.comm = comm,

@@ -67,16 +67,17 @@ LoadedConfig load_checked_config(const CommandLine& line, const ConfigText& text
 namespace {
 
 // *Collective.*
-void open_data(Experiment& experiment, Colleagues& colleagues) {
+void open_data(Experiment& experiment, const std::string& schema, Colleagues& colleagues) {
   const DataOptions& options = experiment.config.data;
   const FormatEntry* format = nullptr;
   colleagues.agree([&] { format = &choose_format(options); });
-  const auto open = [&](Split split) {
-    return format->open({options, split, experiment.seed(), colleagues});
+  const auto open = [&](Split split, const std::string& known) {
+    return format->open({options, split, experiment.seed(), colleagues, known});
   };
-  experiment.train = open(Split::kTrain);
-  experiment.validation = open(Split::kValidation);
-  experiment.test = open(Split::kTest);
+  experiment.train = open(Split::kTrain, schema);
+  const std::string learnt = experiment.train->schema();
+  experiment.validation = open(Split::kValidation, learnt);
+  experiment.test = open(Split::kTest, learnt);
 }
 
 void build_model(Experiment& experiment) {
@@ -98,10 +99,10 @@ void build_model(Experiment& experiment) {
 
 }  // namespace
 
-Experiment make_experiment(const LoadedConfig& loaded, Colleagues& colleagues) {
+Experiment make_experiment(const LoadedConfig& loaded, Colleagues& colleagues, const std::string& schema) {
   Experiment experiment;
   experiment.config = loaded.config;
-  open_data(experiment, colleagues);
+  open_data(experiment, schema, colleagues);
   colleagues.agree([&] { build_model(experiment); });
   return experiment;
 }

@@ -39,9 +39,10 @@ struct Experiment {
   TargetRule target_rule() const;
 };
 
-/// *Collective.* Opens the data (no records are read) and builds the model. Errors, as Colleagues::agree
-/// throws them: ConfigError, DataError.
-Experiment make_experiment(const LoadedConfig& loaded, Colleagues& colleagues);
+/// *Collective.* Opens the data and builds the model. `schema`: of the data that the model was trained on;
+/// "": it is learnt. Errors, as Colleagues::agree throws them: ConfigError, DataError.
+Experiment make_experiment(const LoadedConfig& loaded, Colleagues& colleagues,
+                           const std::string& schema = "");
 
 /// Where the ranks of the run are, for what the config leaves to the program.
 struct Placement {

@@ -41,6 +41,8 @@ std::optional<int> run_alone(const CommandLine& line) {
       return line.planned.nodes > 0 ? scale_command(line) : plan_command(line);
     case Command::kExport:
       return export_command(line);
+    case Command::kInspect:
+      return inspect_command(line);
     case Command::kTrain:
     case Command::kEval:
     case Command::kPredict:

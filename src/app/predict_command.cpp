@@ -2,6 +2,7 @@
 #include <spdlog/spdlog.h>
 
 #include "commands.h"
+#include "data_notes.h"
 #include "guards.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
@@ -20,10 +21,10 @@ namespace {
 
 // *Collective.*
 std::unique_ptr<RecordSource> open_input(const CommandLine& line, const DataOptions& data,
-                                         Colleagues& colleagues) {
+                                         const std::string& schema, Colleagues& colleagues) {
   const FormatEntry* format = nullptr;
   colleagues.agree([&] { format = &format_of_input(line.input); });
-  return format->open_input({data, line.input, colleagues});
+  return format->open_input({data, line.input, colleagues, schema});
 }
 
 void check_input(const CommandLine& line, const Shape& found, const Shape& wanted) {
@@ -73,11 +74,13 @@ int predict_command(Communicator& comm, const CommandLine& line) {
   });
   refuse_differences(comm, config);
   RankColleagues colleagues(comm);
-  const std::unique_ptr<RecordSource> source = open_input(line, config.data, colleagues);
+  const std::string schema = load_schema_together(comm, directory);
+  const std::unique_ptr<RecordSource> source = open_input(line, config.data, schema, colleagues);
   const DatasetInfo& input = source->info();
   agree(comm, [&] { check_input(line, input.features, inference.trained.model->input()); });
   const RecordSource* const sources[] = {source.get()};
   refuse_different_data(comm, sources);
+  tell_notes(sources);
 
   ThreadTeam team(static_cast<int>(config.train.threads));
   Prediction prediction({.comm = comm,

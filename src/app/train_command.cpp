@@ -7,6 +7,7 @@
 
 #include "catalogs.h"
 #include "commands.h"
+#include "data_notes.h"
 #include "experiment.h"
 #include "guards.h"
 #include "lockstep/base/catalog.h"
@@ -64,6 +65,10 @@ RunDirectory prepare_directory(const Experiment& experiment, const RunPlan& plan
   write_file_atomically(directory.config(), to_toml(config, keys_without_effect(config, choices(config))));
   write_file_atomically(directory.plan(),
                         model_table(*experiment.model) + "\n" + plan_table(std::span(&plan, 1)));
+  const std::string schema = experiment.train->schema();
+  if (!schema.empty()) write_file_atomically(directory.schema(), schema);
+  const std::string rejects = list_rejects(experiment.sources());
+  if (!rejects.empty()) write_file_atomically(directory.rejects(), rejects);
   return directory;
 }
 
@@ -200,6 +205,7 @@ int train_command(Communicator& comm, const CommandLine& line) {
     directory = prepare_directory(experiment, plan);
     observer = std::make_unique<RunOutput>(directory, experiment.config, plan);
   });
+  tell_notes(experiment.sources());
   announce(comm, experiment.config, plan, hosts);
   const bool helped = loaded.config.distribute.progress_thread && comm.size() > 1;
   warn_of_few_cores(comm, plan.dist.threads + (helped ? 1 : 0));

@@ -26,6 +26,7 @@ struct CommandWords {
   std::string usage;
   std::vector<std::string_view> needs;  // flags that it cannot do without
   std::vector<std::string_view> reads;  // flags that it may have
+  bool takes_data = false;              // a file stands after its name
 };
 
 const std::vector<CommandWords>& commands() {
@@ -52,6 +53,7 @@ const std::vector<CommandWords>& commands() {
        "trainer export --model RUN --format npz --output FILE",
        {"model", "format", "output"},
        {"config"}},
+      {Command::kInspect, "inspect", "trainer inspect DATA --label NAME", {}, {"json"}, true},
       {Command::kReference, "reference", "trainer reference", {}, {"config"}},
   };
   return kCommands;
@@ -121,6 +123,13 @@ std::string describe_misplaced(const OwnFlag& flag) {
 }
 
 void check_command(const CommandWords& words, const FrontEnd& front) {
+  const std::vector<std::string> operands = front.operands();
+  const std::size_t wanted = words.takes_data ? 1 : 0;
+  if (operands.size() > wanted) {
+    throw ConfigError(
+        fmt::format("unexpected argument '{}'; 'trainer --help' shows the usage", operands[wanted]));
+  }
+  if (operands.size() < wanted) throw ConfigError(fmt::format("the file is missing; usage: {}", words.usage));
   for (const OwnFlag& flag : kOwnFlags) {
     if (front.value(flag.name) && !reads(words, flag.name)) throw ConfigError(describe_misplaced(flag));
   }
@@ -178,6 +187,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
   const CommandWords& words = find_command(front.command());
   check_command(words, front);
   line.command = words.command;
+  if (words.takes_data) line.data = front.operands().front();
   line.config_file = front.value("config").value_or("");
   line.model = front.value("model").value_or("");
   line.input = front.value("input").value_or("");

@@ -1,6 +1,52 @@
 #include "declare_data.h"
 
 namespace lockstep {
+namespace {
+
+void declare_table(OptionList& list, TableOptions& table) {
+  Option& label = list.option("data.label", table.label, "Columns of a table to learn; usually one");
+  label.alias = "label";
+  label.if_not_given = "required by tables";
+  list.option("data.numeric", table.numeric, "Columns of numbers").if_not_given =
+      "inferred from all training data";
+  list.option("data.categorical", table.categorical, "Columns of categories").if_not_given =
+      "inferred from all training data";
+  list.option("data.ignore", table.ignore, "Columns to leave out").if_not_given =
+      "those without any value, with one value only, or with texts that are hardly ever the same";
+  list.option("data.columns", table.columns,
+              "What is special of a column, as in \"zip: categorical hash(256)\": numeric, categorical, "
+              "ignore, and the words of data.scale, data.missing and data.encode")
+      .if_not_given = "nothing";
+  list.option(
+      "data.scale", table.scale,
+      "What is done to numbers x: standard ((x - mean) / deviation), minmax (to 0..1), log (standard, "
+      "of sign(x) log(1 + abs(x))), none; labels stay as they are unless data.columns says log");
+  list.option("data.missing", table.missing,
+              "What stands for a missing number: mean, or a number as in constant(0); a missing category is "
+              "one of its own");
+  list.option("data.encode", table.encode,
+              "What a category becomes: onehot (a feature for each value of the training data, and a first "
+              "one for all others), index (one feature for an embedding; 0: others), hash(N) (N features)");
+  list.option("data.missing_values", table.missing_values, "Texts that stand for a missing value");
+  list.option("data.vocabulary", table.vocabulary,
+              "Values of a column that are told apart: the most frequent; the rest count as others",
+              between(1, kMostWidth));
+  list.option("data.header", table.header,
+              "Whether the first record names the columns; auto: if none of its fields is a number. Columns "
+              "without names are called c1, c2 and so on");
+  list.choice("data.separator", table.separator,
+              "What separates the fields; auto: tab for .tsv, else what the first record has most of",
+              {"auto", ",", "tab", ";", "|", " "});
+  list.option("data.quotes", table.quotes,
+              "Fields may be in quotes, with line ends in them (RFC 4180); else a quote is a character");
+  list.option("data.on_bad_record", table.on_bad_record,
+              "What becomes of a record that cannot be used: the run ends, or goes on without it");
+  list.option("data.max_bad_share", table.max_bad_share,
+              "Share of the records of a data set that may be skipped", between(0, 1));
+  list.option("data.chunk_kib", table.chunk_kib, "Text that is read at once, in KiB", between(1, 1 << 20));
+}
+
+}  // namespace
 
 void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) {
   list.choice("data.format", data.format, "Format of the data files", names.formats).if_not_given =
@@ -43,6 +89,7 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
               "Classes of the made-up samples; 0: a real number as target", between(0, kMostWidth));
   list.option("data.synthetic_noise", synthetic.noise,
               "Standard deviation of the made-up samples around the centre of their class", at_least(0));
+  declare_table(list, data.table);
 }
 
 }  // namespace lockstep

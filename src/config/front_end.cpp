@@ -97,11 +97,6 @@ std::optional<CommandLine::Command> FrontEnd::wanted_text() const {
 }
 
 std::optional<std::string> FrontEnd::command() const {
-  const std::vector<std::string> extras = app_.remaining();
-  if (!extras.empty()) {
-    throw ConfigError(
-        fmt::format("unexpected argument '{}'; 'trainer --help' shows the usage", extras.front()));
-  }
   if (command_->count() == 0) return std::nullopt;
   return command_->results().front();
 }

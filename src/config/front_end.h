@@ -33,8 +33,9 @@ class FrontEnd {
 
   /// The flags that ask for a text, whatever else was said.
   std::optional<CommandLine::Command> wanted_text() const;
-  /// The word that is no flag. Errors: ConfigError if there are several.
+  /// The first word that is no flag, and those after it.
   std::optional<std::string> command() const;
+  std::vector<std::string> operands() const { return app_.remaining(); }
   /// Of an own flag.
   std::optional<std::string> value(std::string_view own_flag) const;
 

@@ -23,6 +23,7 @@ Usage
   mpirun -np N trainer predict --model RUN --input DATA --output FILE.csv|FILE.npy   predict each row of DATA
   mpirun -np N trainer bench --config FILE --json BENCH.json    measure machine, layers, exchange and a step
   trainer export --model RUN --format npz --output FILE    write the model for other programs
+  trainer inspect DATA --label NAME          show what a table (CSV) holds, and its [data] section
   trainer reference                          print every option as Markdown (configs/REFERENCE.md)
 
 Flags

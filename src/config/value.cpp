@@ -7,6 +7,8 @@
 #include <cmath>
 #include <system_error>
 
+#include "lockstep/base/text.h"
+
 namespace lockstep {
 namespace {
 
@@ -33,35 +35,10 @@ std::optional<std::vector<T>> parse_list(std::string_view text) {
   return values;
 }
 
-// Length in bytes of the UTF-8 character that `text` starts with, 0 if it starts with none. The ranges are
-// those of table 3-7 of the Unicode standard: no overlong forms, no surrogates, nothing above U+10FFFF.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [text](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
-  };
-  const auto within = [&byte](std::size_t i, unsigned low, unsigned high) {
-    return low <= byte(i) && byte(i) <= high;
-  };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead < 0xc2 || lead > 0xf4) return 0;
-  if (lead < 0xe0) return within(1, 0x80, 0xbf) ? 2 : 0;
-  if (lead < 0xf0) {
-    const bool second = within(1, lead == 0xe0 ? 0xa0 : 0x80, lead == 0xed ? 0x9f : 0xbf);
-    return second && within(2, 0x80, 0xbf) ? 3 : 0;
-  }
-  const bool second = within(1, lead == 0xf0 ? 0x90 : 0x80, lead == 0xf4 ? 0x8f : 0xbf);
-  return second && within(2, 0x80, 0xbf) && within(3, 0x80, 0xbf) ? 4 : 0;
-}
-
 }  // namespace
 
 std::optional<std::string> ValueType<std::string>::parse(std::string_view text) {
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t length = utf8_length(rest);
-    if (length == 0 || rest.front() == '\0') return std::nullopt;
-    rest.remove_prefix(length);
-  }
+  if (!is_text(text)) return std::nullopt;
   return std::string(text);
 }
 

@@ -30,12 +30,17 @@ std::string known_extensions() {
 }  // namespace
 
 // Each in a file of its own in formats/.
+FormatEntry csv_format();
 FormatEntry idx_format();
 FormatEntry synthetic_format();
 
 std::span<const FormatEntry> format_catalog() {
-  static const std::vector<FormatEntry> catalog = {idx_format(), synthetic_format()};
+  static const std::vector<FormatEntry> catalog = {csv_format(), idx_format(), synthetic_format()};
   return catalog;
+}
+
+bool has_known_extension(const std::string& path) {
+  return find_by_extension(path) != nullptr;
 }
 
 const FormatEntry& choose_format(const DataOptions& options) {

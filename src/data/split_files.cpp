@@ -6,19 +6,37 @@
 
 namespace lockstep {
 
+namespace {
+
+[[noreturn]] void fail_without_training_set() {
+  throw ConfigError("data.train is not set: name the file to train on, or set data.format = \"synthetic\"");
+}
+
+std::string path_of(const DataOptions& options, Split split) {
+  return split == Split::kTrain        ? options.train
+         : split == Split::kValidation ? options.validation
+                                       : options.test;
+}
+
+}  // namespace
+
+std::string records_path(const DataOptions& options, Split split) {
+  const std::string path = path_of(options, split);
+  if (path.empty() && split == Split::kTrain) fail_without_training_set();
+  return path;
+}
+
 SplitFiles split_files(const DataOptions& options, Split split) {
   SplitFiles files;
   files.records_key = "data." + to_string(split);
   files.labels_key = files.records_key + "_labels";
-  files.records = split == Split::kTrain        ? options.train
-                  : split == Split::kValidation ? options.validation
-                                                : options.test;
+  files.records = path_of(options, split);
   files.labels = split == Split::kTrain        ? options.train_labels
                  : split == Split::kValidation ? options.validation_labels
                                                : options.test_labels;
   if (files.records.empty() && files.labels.empty()) {
     if (split != Split::kTrain) return files;
-    throw ConfigError("data.train is not set: name the file to train on, or set data.format = \"synthetic\"");
+    fail_without_training_set();
   }
   if (files.records.empty() || files.labels.empty()) {
     const bool no_labels = files.labels.empty();

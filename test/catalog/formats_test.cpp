@@ -1,4 +1,5 @@
 // What every data format must keep, whatever it reads.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -30,6 +31,15 @@ DataOptions make_sample(const std::string& format, const TemporaryDirectory& dir
     options.train_labels = files.labels;
   } else if (format == "synthetic") {
     options.synthetic = {.rows = kRows, .features = 6, .classes = kClasses};
+  } else if (format == "csv") {
+    std::string text = "size,colour,kind\n";
+    for (Index row = 0; row < kRows; ++row) {
+      text += fmt::format("{},{},{}\n", 0.5 * static_cast<double>(row),
+                          row % 3 == 0 ? "red" : "\"blue, dark\"", row % kClasses);
+    }
+    options.train = directory / "sample.csv";
+    options.table.label = {"kind"};
+    write_file_atomically(options.train, text);
   } else {
     ADD_FAILURE() << "formats_test has no sample of the format " << format;
   }
@@ -48,6 +58,8 @@ class Format : public testing::TestWithParam<std::string> {
       paths.push_back(file.path());
     return paths;
   }
+
+  bool is_text_format() const { return GetParam() == "csv"; }
 
   TemporaryDirectory directory_;
   DataOptions options_ = make_sample(GetParam(), directory_);
@@ -111,7 +123,7 @@ TEST_P(Format, AnInputIsTheRecordsWithoutTheirLabels) {
   if (!entry().open_input) return;
   EXPECT_EQ(&format_of_input(options_.train), &entry());
   const auto labelled = open();
-  const auto input = entry().open_input({options_, options_.train, alone()});
+  const auto input = entry().open_input({options_, options_.train, alone(), labelled->schema()});
   EXPECT_EQ(input->info().rows, kRows);
   EXPECT_EQ(input->info().features, labelled->info().features);
   EXPECT_EQ(input->info().target_columns, 0);
@@ -153,11 +165,15 @@ TEST_P(Format, DamagedFilesAreErrorsThatNameThem) {
   };
   for (const std::string& path : files()) {
     const std::string good = read_file(path);
-    for (const std::string& bad : {std::string(), std::string("garbage"), good.substr(0, good.size() / 2),
-                                   good.substr(0, good.size() - 1)}) {
+    std::vector<std::string> damaged{"", good.substr(0, good.size() / 2), good.substr(0, good.size() - 1)};
+    // Text says of no line that it is the last.
+    if (is_text_format()) damaged = {"", good + "\"", good + "1\n", good + "1,2,3,4\n"};
+    for (const std::string& bad : damaged) {
       write_file_atomically(path, bad);
       expect_parts(error_text<DataError>(load_all), {path});
     }
+    write_file_atomically(path, "garbage");
+    expect_parts(error_text<Error>(load_all), {is_text_format() ? "garbage" : path});
     std::filesystem::remove(path);
     expect_parts(error_text<DataError>(load_all), {path, "does not exist"});
     write_file_atomically(path, good);

@@ -52,6 +52,11 @@ TEST(CommandLine, KnowsItsCommands) {
   const CommandLine predict = parse({"predict", "--model", "a", "--input", "b.idx", "--output", "c.csv"});
   EXPECT_EQ(predict.command, Command::kPredict);
   EXPECT_EQ(predict.model + predict.input + predict.output, "ab.idxc.csv");
+  const CommandLine inspect = parse({"inspect", "a.csv", "--label", "income", "--json", "b.json"});
+  EXPECT_EQ(inspect.command, Command::kInspect);
+  EXPECT_EQ(inspect.data + inspect.json, "a.csvb.json");
+  EXPECT_EQ(error_of({"inspect"}), "the file is missing; usage: trainer inspect DATA --label NAME");
+  EXPECT_EQ(error_of({"inspect", "a", "b"}), "unexpected argument 'b'; 'trainer --help' shows the usage");
   const CommandLine exported = parse({"export", "--model=a", "--format=npz", "--output=b"});
   EXPECT_EQ(exported.command, Command::kExport);
   EXPECT_EQ(exported.model + exported.format + exported.output, "anpzb");
@@ -75,10 +80,11 @@ TEST(CommandLine, NamesTheNearestOptionOrCommand) {
             "--colour_of_the_sky: unknown option; 'trainer --help-all' lists them");
   EXPECT_EQ(error_of({"pln"}),
             "unknown command 'pln'; did you mean 'plan'? (known: plan, bench, eval, predict, export, "
-            "reference; none trains)");
+            "inspect, reference; none trains)");
   EXPECT_EQ(error_of({"--int", "a"}), "--int: unknown option; did you mean '--init'?");
-  EXPECT_EQ(error_of({""}),
-            "unknown command '' (known: plan, bench, eval, predict, export, reference; none trains)");
+  EXPECT_EQ(
+      error_of({""}),
+      "unknown command '' (known: plan, bench, eval, predict, export, inspect, reference; none trains)");
   EXPECT_EQ(error_of({"a.toml"}), "unexpected 'a.toml'; did you mean --config a.toml?");
   EXPECT_EQ(error_of({"--train.lrr", "1", "plan"}),
             "--train.lrr: unknown option; did you mean '--train.lr'?");

@@ -28,6 +28,7 @@ struct CommandLine {
     kEval,
     kPredict,
     kExport,
+    kInspect,
     kReference,
     kHelp,
     kHelpAll,
@@ -41,7 +42,8 @@ struct CommandLine {
   std::string model;                   ///< --model: a run directory; never empty for eval, predict, export
   std::string input;                   ///< --input: a data file; never empty for predict
   std::string output;                  ///< --output: a file; never empty for predict and export
-  std::string json;                    ///< --json of bench and plan: a file; may be empty
+  std::string data;                    ///< the file after inspect; never empty there
+  std::string json;                    ///< --json of bench, plan and inspect: a file; may be empty
   std::string format;                  ///< --format: name of an exporter; never empty for export
   std::vector<std::string> arguments;  ///< as given; the flags of options are read from here by load_config
 };

@@ -94,6 +94,12 @@ template <>
 inline constexpr auto kEnumNames<Tail> = std::to_array<EnumName<Tail>>({{Tail::kKeep, "keep"},
                                                                         {Tail::kDrop, "drop"}});
 template <>
+inline constexpr auto kEnumNames<Header> =
+    std::to_array<EnumName<Header>>({{Header::kAuto, "auto"}, {Header::kYes, "yes"}, {Header::kNo, "no"}});
+template <>
+inline constexpr auto kEnumNames<OnBadRecord> =
+    std::to_array<EnumName<OnBadRecord>>({{OnBadRecord::kFail, "fail"}, {OnBadRecord::kSkip, "skip"}});
+template <>
 inline constexpr auto kEnumNames<Reduction> =
     std::to_array<EnumName<Reduction>>({{Reduction::kNative, "native"}, {Reduction::kOrdered, "ordered"}});
 template <>

@@ -18,7 +18,8 @@ struct OpenRequest {
   const DataOptions& options;
   Split split = Split::kTrain;
   std::uint64_t seed = 1;
-  Colleagues& colleagues;  ///< who open it too
+  Colleagues& colleagues;   ///< who open it too
+  std::string schema = {};  ///< that of the training data; "" to learn it from this data
 };
 
 /// A file of records to predict from.
@@ -26,6 +27,7 @@ struct InputRequest {
   const DataOptions& options;
   std::string path;
   Colleagues& colleagues;
+  std::string schema = {};  ///< that of the training data; "" if it has none
 };
 
 struct FormatEntry {
@@ -43,6 +45,9 @@ struct FormatEntry {
 
 /// Every data format there is. One more: one file in data/formats and one line in its list.
 std::span<const FormatEntry> format_catalog();
+
+/// Whether the end of the file name tells its format.
+bool has_known_extension(const std::string& path);
 
 /// The entry of data.format or, when that is empty, the one whose extension data.train has.
 /// Errors: ConfigError.

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "lockstep/base/types.h"
 #include "lockstep/data/dataset.h"
@@ -41,6 +43,14 @@ class RecordSource {
 
   /// They cover [0, rows) in order.
   virtual std::span<const Chunk> chunks() const = 0;
+
+  /// What turns the files into features, learnt from the training data: saved with the model, and given to
+  /// whoever opens other data for it. "" for formats that learn nothing.
+  virtual std::string schema() const { return ""; }
+  /// What a user should know of the data, line by line.
+  virtual std::vector<std::string> notes() const { return {}; }
+  /// Records that were left out because they are bad, a hundred at most: where, what was found and expected.
+  virtual std::vector<std::string> rejects() const { return {}; }
 
   /// A reader of records whose targets obey the rule. Errors: DataError.
   virtual std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const = 0;

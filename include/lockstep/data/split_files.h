@@ -16,6 +16,10 @@ struct SplitFiles {
   std::string labels_key;   ///< "data.train_labels"
 };
 
+/// The file of a data set: what data.train, data.validation or data.test names; "" for none. Errors:
+/// ConfigError if there is no training set.
+std::string records_path(const DataOptions& options, Split split);
+
 /// For formats whose labels are in a file of their own. Both paths are empty if the config names no such
 /// split. Errors: ConfigError if only one of the two is named, or if it is the training set and neither is.
 SplitFiles split_files(const DataOptions& options, Split split);

@@ -1,5 +1,5 @@
 // The directory that a run leaves behind: config.toml, plan.txt, log.txt, metrics.jsonl, summary.json and
-// model.safetensors.
+// model.safetensors; for tables also schema.json, and rejects.txt if bad records were skipped.
 #pragma once
 
 #include <filesystem>
@@ -15,6 +15,8 @@ struct RunDirectory {
   std::filesystem::path log() const { return root / "log.txt"; }
   std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
   std::filesystem::path summary() const { return root / "summary.json"; }
+  std::filesystem::path schema() const { return root / "schema.json"; }
+  std::filesystem::path rejects() const { return root / "rejects.txt"; }
   std::filesystem::path model() const { return root / "model.safetensors"; }
 };
 

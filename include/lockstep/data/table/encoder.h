@@ -1,0 +1,68 @@
+// Records of a table as numbers, by a schema. A packed record holds a float for each numeric feature column,
+// a 32-bit number for each categorical one, then a float for each label.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "lockstep/data/table/row.h"
+#include "lockstep/data/table/schema.h"
+
+namespace lockstep {
+
+class Encoder {
+ public:
+  /// `labels`: with targets. The schema must outlive it.
+  Encoder(const TableSchema& schema, bool labels);
+
+  Index record_bytes() const { return record_bytes_; }
+  Index features() const { return features_; }
+  Index targets() const { return targets_; }
+
+  /// Packs the cells, one for each column of the schema. unseen[column] grows where a category was not in
+  /// the training data. Errors: BadRecord, with the number of the cell.
+  void pack(std::span<const Cell> cells, std::byte* packed, std::span<Index> unseen) const;
+  /// The features and targets of a packed record.
+  void unpack(const std::byte* packed, Scalar* features, Scalar* targets) const;
+
+ private:
+  struct Numeric {
+    std::size_t cell = 0;
+    bool logarithm = false;
+    bool required = false;  // a label
+    double shift = 0;       // (l(x) - shift) * factor
+    double factor = 1;
+    Scalar missing = 0;
+  };
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const;
+  };
+  using Places = std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>>;
+  struct Categorical {
+    std::size_t cell = 0;
+    bool label = false;
+    std::uint32_t buckets = 0;  // hashes into so many, if not 0
+    Index width = 0;            // features; 0: the number itself is the one feature
+    Places places = {};         // of a label from 0 on, else from 1 on
+  };
+
+  void add(const TableColumn& column, std::size_t cell);
+  Scalar number_of(const Numeric& column, const Cell& cell) const;
+  std::uint32_t place_of(const Categorical& column, const Cell& cell, std::span<Index> unseen) const;
+
+  std::vector<Numeric> numbers_;
+  std::vector<Categorical> categories_;
+  std::vector<Numeric> number_labels_;
+  std::vector<Categorical> category_labels_;
+  Index features_ = 0;
+  Index targets_ = 0;
+  Index record_bytes_ = 0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,30 @@
+// What is in a table, for someone who is about to train on it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lockstep/data/colleagues.h"
+#include "lockstep/data/options.h"
+#include "lockstep/data/table/infer.h"
+
+namespace lockstep {
+
+struct TableInspection {
+  std::string path;
+  TableText table;
+  std::vector<TableColumn> columns;  ///< with the kinds that are declared or guessed
+  std::vector<ColumnGuess> guesses;
+  Scan scan;
+};
+
+/// Reads all of a table. Errors: ConfigError if the options do not fit its columns; DataError.
+TableInspection inspect_table(const std::string& path, const TableOptions& options);
+
+/// Types, ranges, missing shares, categories, what is suspicious, and a [data] section.
+std::string to_text(const TableInspection& inspection);
+std::string to_json(const TableInspection& inspection);
+/// The [data] section that trains on the table; a comment stands for a label that is not named.
+std::string data_section(const TableInspection& inspection);
+
+}  // namespace lockstep

@@ -1,0 +1,55 @@
+// One record of a table as cells, read as far as someone wants to know.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/data/table/fields.h"
+
+namespace lockstep {
+
+/// What is wanted of a column.
+enum class Reading {
+  kSkip,    ///< nothing
+  kNumber,  ///< a number; other texts make the record bad
+  kText,
+  kEither,  ///< the text, and the number if it is one
+};
+
+struct Cell {
+  bool missing = false;
+  bool is_number = false;
+  double number = 0;           ///< if is_number
+  std::string_view text = {};  ///< with kText and kEither; valid until the next record
+};
+
+/// A column of a file.
+struct RowColumn {
+  Reading reading = Reading::kSkip;
+  Index cell = 0;         ///< where it goes to
+  bool required = false;  ///< a missing value makes the record bad
+};
+
+class RowParser {
+ public:
+  /// `missing`: texts that stand for a missing value.
+  RowParser(const Dialect& dialect, std::vector<RowColumn> columns, Index cells,
+            std::vector<std::string> missing);
+
+  /// The cells of a record; valid until the next call. Errors: BadRecord.
+  std::span<const Cell> parse(std::string_view record);
+
+ private:
+  void read_number(Cell& cell, const RowColumn& column);
+  void read_text(Cell& cell, const RowColumn& column);
+  bool is_missing(std::string_view text) const;
+
+  FieldCursor cursor_;
+  std::vector<RowColumn> columns_;
+  std::vector<Cell> cells_;
+  std::vector<std::string> missing_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,62 @@
+// One walk of all ranks over the records of a table: each rank goes through its share of the chunks, and what
+// it finds is put together in the order of the chunks.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockstep/data/colleagues.h"
+#include "lockstep/data/options.h"
+#include "lockstep/data/table/column_stats.h"
+#include "lockstep/data/table/table_text.h"
+
+namespace lockstep {
+
+/// What is wanted to be known of a column's values.
+struct ColumnWants {
+  bool logarithm = false;  ///< statistics of signed_log(number)
+  Index most_texts = 0;    ///< different values counted that are no numbers (with Reading::kText: any)
+  Index most_numbers = 0;  ///< different values counted that are
+};
+
+struct ColumnSummary {
+  Index missing = 0;
+  Index texts = 0;  ///< values that are no numbers (with Reading::kText: all)
+  NumberStats numbers = {};
+  ValueCounts text_counts{};
+  ValueCounts number_counts{};
+};
+
+/// What becomes of bad records.
+struct BadRecords {
+  OnBadRecord action = OnBadRecord::kFail;
+  double most = 1;  ///< share of all records that may be skipped
+};
+
+struct ScanRequest {
+  const TableText& table;
+  const std::vector<RowColumn>& columns;    ///< of the file
+  const std::vector<ColumnWants>& wants;    ///< of the cells
+  const std::vector<std::string>& missing;  ///< texts that stand for a missing value
+  BadRecords bad = {};
+  /// Called with the cells of each record on the rank that reads it; BadRecord makes it a bad one.
+  std::function<void(std::span<const Cell>)> check = {};
+};
+
+struct Scan {
+  std::vector<Index> chunk_rows;  ///< good records of each chunk
+  Index good = 0;
+  Index bad = 0;
+  std::vector<std::string> rejects;  ///< the first hundred bad ones: file, line, column, found, expected
+  std::vector<ColumnSummary> columns;
+
+  double bad_share() const;
+};
+
+/// *Collective.* Errors, the same on all ranks: DataError for what makes it impossible to go on; for the
+/// first bad record, if such are not skipped; or if too many are.
+Scan scan_table(const ScanRequest& request, Colleagues& colleagues);
+
+}  // namespace lockstep

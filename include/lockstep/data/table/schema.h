@@ -1,0 +1,86 @@
+// The schema of a table: what each column is, and all that was learnt from the training data to turn it into
+// numbers. Saved with the model; another data set is read with it unchanged.
+//
+// The features of a record are its numeric columns in the order of the file, then its categorical ones.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/types.h"
+#include "lockstep/data/options.h"
+#include "lockstep/data/table/column_stats.h"
+
+namespace lockstep {
+
+enum class ColumnKind { kUnknown, kNumeric, kCategorical, kIgnored };
+
+/// What is done to a number x. With `log`, l(x) = sign(x) log(1 + |x|) comes first.
+enum class Scale {
+  kNone,      ///< x
+  kStandard,  ///< (x - mean) / deviation
+  kMinMax,    ///< (x - min) / (max - min)
+  kLog,       ///< as kStandard, of l(x)
+};
+
+/// What becomes of a category.
+enum class Encoding {
+  kOneHot,  ///< one feature for each value and a first one for values that training has not seen
+  kIndex,   ///< one feature: 0 for values that training has not seen, else 1 + the place of the value
+  kHash,    ///< one feature for each of so many buckets
+};
+
+struct TableColumn {
+  std::string name;
+  ColumnKind kind = ColumnKind::kUnknown;
+  bool label = false;
+
+  // Numeric. Statistics are those of l(x) with Scale::kLog.
+  Scale scale = Scale::kStandard;
+  std::optional<double> fill = {};  ///< stands for a missing number; none: the mean
+  NumberStats numbers = {};
+
+  // Categorical.
+  Encoding encoding = Encoding::kOneHot;
+  Index buckets = 0;                     ///< with kHash
+  std::vector<std::string> values = {};  ///< of a feature: the most frequent first; of a label: in order
+
+  Index missing = 0;  ///< records of the training data without a value
+
+  bool is_feature() const { return !label && kind != ColumnKind::kIgnored; }
+  /// Features that it becomes.
+  Index width() const;
+};
+
+/// Which features a column becomes.
+struct FeatureRange {
+  std::size_t column = 0;
+  Range features;
+};
+
+struct TableSchema {
+  std::vector<std::string> missing_values;
+  std::vector<TableColumn> columns = {};  ///< in the order of the file
+
+  std::vector<FeatureRange> layout() const;
+  Index features() const;
+  Index labels() const;
+  /// One line for each feature column and label, for people.
+  std::vector<std::string> describe() const;
+};
+
+/// l(x) = sign(x) log(1 + |x|), the logarithm that takes every number.
+double signed_log(double x);
+
+/// The columns as the options declare them; kUnknown for those that they do not name. Labels are never
+/// scaled unless data.columns says so. Errors: ConfigError naming the key, also for a name that no column
+/// has.
+std::vector<TableColumn> declare_columns(const TableOptions& options, const std::vector<std::string>& names);
+
+/// JSON. The same schema gives the same text.
+std::string to_json(const TableSchema& schema);
+/// Errors: DataError saying that `name` is no schema, and why.
+TableSchema parse_schema(const std::string& json, const std::string& name);
+
+}  // namespace lockstep

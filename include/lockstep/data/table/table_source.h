@@ -1,0 +1,58 @@
+// A data set of delimited text files. What is learnt from the training data (the schema) turns any other
+// into the same features.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockstep/data/record_source.h"
+#include "lockstep/data/table/encoder.h"
+#include "lockstep/data/table/scan.h"
+#include "lockstep/data/table/schema.h"
+#include "lockstep/data/table/table_text.h"
+
+namespace lockstep {
+
+struct TableRequest {
+  std::vector<std::string> paths;
+  std::string key;   ///< that names them: "data.train"
+  std::string name;  ///< of the data set, for messages
+  const TableOptions& options;
+  std::string schema;  ///< JSON to read by; "": it is learnt from this table
+  bool labels = true;  ///< false: the labels are left out, and may be missing
+  Colleagues& colleagues;
+};
+
+class TableSource final : public RecordSource {
+ public:
+  /// *Collective.* Walks over all records once or, to learn a schema without declared kinds, twice.
+  /// Errors, the same on all ranks: ConfigError, DataError.
+  explicit TableSource(const TableRequest& request);
+
+  const DatasetInfo& info() const override { return info_; }
+  std::span<const Chunk> chunks() const override { return chunks_; }
+  std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override;
+  void unpack(std::span<const Index> ids, std::span<const std::byte* const> records, Matrix& x,
+              Matrix& targets) const override;
+  std::string schema() const override { return to_json(schema_); }
+  std::vector<std::string> notes() const override { return notes_; }
+  std::vector<std::string> rejects() const override { return rejects_; }
+
+ private:
+  Scan learn(const TableRequest& request);
+  Scan check(const TableRequest& request);
+  void take_rows(const Scan& scan, const TableRequest& request);
+
+  TableText table_;
+  TableSchema schema_;
+  std::vector<RowColumn> columns_;
+  std::unique_ptr<Encoder> encoder_;
+  std::vector<Chunk> chunks_;
+  DatasetInfo info_;
+  std::vector<std::string> notes_;
+  std::vector<std::string> rejects_;
+};
+
+}  // namespace lockstep

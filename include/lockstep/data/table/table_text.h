@@ -1,0 +1,64 @@
+// The text of a table: its files, how they separate fields, and the names of their columns.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockstep/data/options.h"
+#include "lockstep/data/table/row.h"
+#include "lockstep/data/table/schema.h"
+#include "lockstep/data/table/text_files.h"
+
+namespace lockstep {
+
+struct TableText {
+  TextFiles text;
+  Dialect dialect;
+  bool header = false;             ///< the first record of each file names the columns
+  std::vector<std::string> names;  ///< of the columns; the second "x" is called "x.2"
+  std::vector<std::string> warnings;
+};
+
+/// *Collective.* Errors, the same on all ranks: DataError if a file cannot be read or holds no records.
+TableText open_table_text(std::span<const std::string> paths, const TableOptions& options,
+                          Colleagues& colleagues);
+
+/// Reads the records of a table, chunk by chunk, as cells. One thread uses it.
+class TableReader {
+ public:
+  /// References must outlive the reader. `columns`: one for each column of the file.
+  TableReader(const TableText& table, const std::vector<RowColumn>& columns, Index cells,
+              const std::vector<std::string>& missing);
+
+  /// Calls use(cells) for each record of the chunk, in order; where the record or its use is bad (BadRecord,
+  /// whose column use() counts in cells), calls spoilt(description) instead.
+  /// Errors: DataError if a file has changed, a quote is never closed, or another file's header differs.
+  template <class Use, class Spoilt>
+  void for_each_record(const TextChunk& chunk, const Use& use, const Spoilt& spoilt) {
+    RecordLines lines = start(chunk);
+    for (std::string_view record; next(lines, chunk, record);) {
+      bool parsed = false;
+      try {
+        const std::span<const Cell> cells = parser_.parse(record);
+        parsed = true;
+        use(cells);
+      } catch (const BadRecord& bad) {
+        spoilt(describe(bad, parsed, chunk, lines.line()));
+      }
+    }
+  }
+
+ private:
+  RecordLines start(const TextChunk& chunk);
+  bool next(RecordLines& lines, const TextChunk& chunk, std::string_view& record) const;
+  void check_header(std::string_view record, const TextChunk& chunk) const;
+  std::string describe(const BadRecord& bad, bool parsed, const TextChunk& chunk, Index line) const;
+
+  const TableText& table_;
+  const std::vector<RowColumn>& columns_;
+  TextReader reader_;
+  RowParser parser_;
+};
+
+}  // namespace lockstep

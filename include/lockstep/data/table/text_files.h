@@ -1,0 +1,82 @@
+// The files of a table cut into chunks: byte ranges of one size, by the config only. A record belongs to the
+// chunk that its first byte lies in. Each rank counts the quotes and lines of its share of the ranges; put
+// together in order, the counts tell in what line each range begins, and whether inside quotes. From then on
+// any chunk can be read alone.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/base/types.h"
+#include "lockstep/data/byte_stream.h"
+#include "lockstep/data/colleagues.h"
+#include "lockstep/data/table/lines.h"
+
+namespace lockstep {
+
+struct TextFile {
+  std::string path;
+  Index file_bytes = 0;  ///< on disk
+  bool compressed = false;
+};
+
+/// Records that begin in `bytes` of the (unpacked) text of a file.
+struct TextChunk {
+  std::size_t file = 0;
+  Range bytes;
+  Index first_line = 1;  ///< that bytes.begin lies in
+  bool inside = false;   ///< bytes.begin lies inside quotes
+  bool first_of_file = false;
+};
+
+struct TextFiles {
+  std::vector<TextFile> files;
+  std::vector<TextChunk> chunks;
+  bool quotes = true;
+
+  Index source_bytes() const;
+};
+
+struct ChunkCut {
+  Index bytes = Index{1} << 20;  ///< size of a chunk
+  bool quotes = true;            ///< a line end inside quotes ends no record
+};
+
+/// *Collective.* Reads each file once, each rank a share of them. A byte order mark is left out.
+/// Errors, the same on all ranks: DataError if a file cannot be read, is empty or is UTF-16.
+TextFiles survey_text(std::span<const std::string> paths, const ChunkCut& cut, Colleagues& colleagues);
+
+/// The range of chunks that each rank reads: contiguous, of about as many bytes; those of a compressed file
+/// stay together, since it can only be read from front to back.
+std::vector<Range> share_text_chunks(const TextFiles& files, Index ranks);
+
+/// Reads chunks; fastest in order. One thread uses it. `files` must outlive it.
+class TextReader {
+ public:
+  explicit TextReader(const TextFiles& files) : files_(files) {}
+
+  /// The records that begin in the chunk, whole; valid until the next call.
+  /// Errors: DataError if the file is no longer what it was when it was surveyed, or a record has no end.
+  std::string_view read(const TextChunk& chunk);
+  /// The line that the text of the last read() begins in.
+  Index first_line() const { return first_line_; }
+
+ private:
+  void hold(const TextChunk& chunk, Range bytes);
+  Index find_first(const TextChunk& chunk) const;
+  std::optional<Index> find_end(const TextChunk& chunk, Index first);
+  std::string_view held(Range bytes) const;
+  [[noreturn]] void fail_changed(const TextFile& file, Index found) const;
+
+  const TextFiles& files_;
+  std::optional<std::size_t> open_file_;
+  std::optional<ByteStream> stream_;
+  Range held_;  // of the text of the open file
+  std::string buffer_;
+  Index first_line_ = 1;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,36 @@
+#include "data_notes.h"
+
+#include <spdlog/spdlog.h>
+
+#include <filesystem>
+
+#include "lockstep/base/file.h"
+#include "lockstep/comm/agree.h"
+
+namespace lockstep {
+
+void tell_notes(std::span<const RecordSource* const> sources) {
+  for (const RecordSource* source : sources) {
+    for (const std::string& note : source->notes()) spdlog::info("{}", note);
+  }
+}
+
+std::string list_rejects(std::span<const RecordSource* const> sources) {
+  std::string text;
+  for (const RecordSource* source : sources) {
+    for (const std::string& reject : source->rejects()) text += reject + "\n";
+  }
+  return text;
+}
+
+std::string load_schema_together(Communicator& comm, const RunDirectory& directory) {
+  std::string schema;
+  agree(comm, [&] {
+    if (comm.rank() == 0 && std::filesystem::exists(directory.schema())) {
+      schema = read_file(directory.schema());
+    }
+  });
+  return broadcast_text(comm, schema);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,22 @@
+// What data sets have to say beside their records: the schema that a run keeps, and what was left out.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "lockstep/comm/communicator.h"
+#include "lockstep/data/record_source.h"
+#include "lockstep/train/run_directory.h"
+
+namespace lockstep {
+
+/// Logs the notes of all sources.
+void tell_notes(std::span<const RecordSource* const> sources);
+
+/// The text of rejects.txt; "" if no record was left out.
+std::string list_rejects(std::span<const RecordSource* const> sources);
+
+/// *Collective.* Rank 0 reads the schema of a run; "" if it has none. Errors: AgreedError.
+std::string load_schema_together(Communicator& comm, const RunDirectory& directory);
+
+}  // namespace lockstep

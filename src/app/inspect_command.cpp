@@ -1,0 +1,28 @@
+// trainer inspect: what is in a table, and the [data] section to train on it.
+#include <fmt/format.h>
+
+#include "catalogs.h"
+#include "commands.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/data/format.h"
+#include "lockstep/data/table/inspect.h"
+
+namespace lockstep {
+
+int inspect_command(const CommandLine& line) {
+  DataOptions options = load_config(line, {}, known_names()).config.data;
+  options.train = line.data;
+  if (options.format.empty() && has_known_extension(options.train) && choose_format(options).name != "csv") {
+    throw ConfigError(
+        fmt::format("'{}' is of the format '{}': inspect looks at tables; where this is one, "
+                    "give --data.format csv",
+                    line.data, choose_format(options).name));
+  }
+  const TableInspection inspection = inspect_table(line.data, options.table);
+  fmt::print("{}", to_text(inspection));
+  if (!line.json.empty()) write_file_atomically(line.json, to_json(inspection));
+  return 0;
+}
+
+}  // namespace lockstep

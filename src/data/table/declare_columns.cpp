@@ -1,0 +1,171 @@
+// What [data] says of the columns of a table.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/terms.h"
+#include "lockstep/data/table/schema.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Index kMostBuckets = Index{1} << 24;
+
+struct Word {
+  std::string name;
+  std::function<void(TermArguments&, TableColumn&)> apply;
+};
+
+const std::vector<Word>& scale_words() {
+  const auto scale = [](Scale value) {
+    return [value](TermArguments&, TableColumn& column) { column.scale = value; };
+  };
+  static const std::vector<Word> kWords{{"standard", scale(Scale::kStandard)},
+                                        {"minmax", scale(Scale::kMinMax)},
+                                        {"log", scale(Scale::kLog)},
+                                        {"none", scale(Scale::kNone)}};
+  return kWords;
+}
+
+const std::vector<Word>& missing_words() {
+  static const std::vector<Word> kWords{
+      {"mean", [](TermArguments&, TableColumn& column) { column.fill.reset(); }},
+      {"constant", [](TermArguments& arguments, TableColumn& column) {
+         column.fill = arguments.take_number("value", 0);
+       }}};
+  return kWords;
+}
+
+const std::vector<Word>& encode_words() {
+  static const std::vector<Word> kWords{
+      {"onehot", [](TermArguments&, TableColumn& column) { column.encoding = Encoding::kOneHot; }},
+      {"index", [](TermArguments&, TableColumn& column) { column.encoding = Encoding::kIndex; }},
+      {"hash", [](TermArguments& arguments, TableColumn& column) {
+         column.encoding = Encoding::kHash;
+         column.buckets = arguments.take_index("buckets", 1);
+         if (column.buckets > kMostBuckets) {
+           throw ConfigError(
+               fmt::format("expected at most {} buckets, found {}", kMostBuckets, column.buckets));
+         }
+       }}};
+  return kWords;
+}
+
+const std::vector<Word>& kind_words() {
+  const auto kind = [](ColumnKind value) {
+    return [value](TermArguments&, TableColumn& column) { column.kind = value; };
+  };
+  static const std::vector<Word> kWords{{"numeric", kind(ColumnKind::kNumeric)},
+                                        {"categorical", kind(ColumnKind::kCategorical)},
+                                        {"ignore", kind(ColumnKind::kIgnored)}};
+  return kWords;
+}
+
+std::vector<Word> all_words() {
+  std::vector<Word> all;
+  for (const auto* words : {&kind_words(), &scale_words(), &missing_words(), &encode_words()}) {
+    all.insert(all.end(), words->begin(), words->end());
+  }
+  return all;
+}
+
+void apply(std::string_view key, std::string_view text, const std::vector<Word>& words, TableColumn& column) {
+  const TermsOption option{.key = key, .name = "a word", .example = words.front().name, .composites = {}};
+  for (const Term& term : parse_terms(text, option)) {
+    try {
+      TermArguments arguments(term);
+      find_entry<Word>(words, "word", term.name).apply(arguments, column);
+      arguments.finish();
+    } catch (const ConfigError& error) {
+      throw ConfigError(fmt::format("{}: '{}': {}", key, term.text, error.what()));
+    }
+  }
+}
+
+class Declaration {
+ public:
+  Declaration(const TableOptions& options, const std::vector<std::string>& names) : names_(names) {
+    TableColumn usual;
+    apply("data.scale", options.scale, scale_words(), usual);
+    apply("data.missing", options.missing, missing_words(), usual);
+    apply("data.encode", options.encode, encode_words(), usual);
+    columns_.assign(names.size(), usual);
+    for (std::size_t i = 0; i < names.size(); ++i) columns_[i].name = names[i];
+    for (const std::string& name : options.label) declare_label(name);
+    declare_kind("data.numeric", options.numeric, ColumnKind::kNumeric);
+    declare_kind("data.categorical", options.categorical, ColumnKind::kCategorical);
+    declare_kind("data.ignore", options.ignore, ColumnKind::kIgnored);
+    for (const std::string& text : options.columns) declare_special(text);
+  }
+
+  std::vector<TableColumn> take() { return std::move(columns_); }
+
+ private:
+  TableColumn& find(std::string_view key, std::string_view name) {
+    const auto found = std::ranges::find(names_, name);
+    if (found != names_.end()) return columns_[static_cast<std::size_t>(found - names_.begin())];
+    const std::string nearest = nearest_name(name, names_);
+    throw ConfigError(fmt::format(
+        "{}: there is no column '{}'{}", key, name,
+        nearest.empty() ? fmt::format(" among the {} of the file ('{}', ...)", names_.size(), names_.front())
+                        : fmt::format("; did you mean '{}'?", nearest)));
+  }
+
+  void declare_label(const std::string& name) {
+    TableColumn& column = find("data.label", name);
+    if (column.label) throw ConfigError(fmt::format("data.label names '{}' twice", name));
+    column.label = true;
+    column.scale = Scale::kNone;
+  }
+
+  void declare_kind(std::string_view key, const std::vector<std::string>& names, ColumnKind kind) {
+    for (const std::string& name : names) {
+      TableColumn& column = find(key, name);
+      if (column.kind != ColumnKind::kUnknown) {
+        throw ConfigError(
+            fmt::format("{}: column '{}' is named twice: give each column one kind", key, name));
+      }
+      if (column.label && kind == ColumnKind::kIgnored) {
+        throw ConfigError(fmt::format("{}: column '{}' is the label, which cannot be ignored", key, name));
+      }
+      column.kind = kind;
+    }
+  }
+
+  // "zip: categorical hash(256)"
+  void declare_special(const std::string& text) {
+    const std::size_t colon = text.rfind(':');
+    if (colon == std::string::npos) {
+      throw ConfigError(fmt::format(
+          "data.columns: expected a column, a colon and words, such as \"zip: hash(256)\", found '{}'",
+          text));
+    }
+    TableColumn& column = find("data.columns", std::string_view(text).substr(0, colon));
+    const ColumnKind before = column.kind;
+    apply("data.columns", std::string_view(text).substr(colon + 1), all_words(), column);
+    if (before != ColumnKind::kUnknown && column.kind != before) {
+      throw ConfigError(
+          fmt::format("data.columns: '{}' gives column '{}' another kind than the list that names it", text,
+                      column.name));
+    }
+    if (column.label && column.kind == ColumnKind::kIgnored) {
+      throw ConfigError(
+          fmt::format("data.columns: column '{}' is the label, which cannot be ignored", column.name));
+    }
+  }
+
+  const std::vector<std::string>& names_;
+  std::vector<TableColumn> columns_;
+};
+
+}  // namespace
+
+std::vector<TableColumn> declare_columns(const TableOptions& options, const std::vector<std::string>& names) {
+  return Declaration(options, names).take();
+}
+
+}  // namespace lockstep

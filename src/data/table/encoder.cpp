@@ -1,0 +1,139 @@
+#include "lockstep/data/table/encoder.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "lockstep/base/hash.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep {
+namespace {
+
+// What a division by `range` multiplies with; a column that never changes becomes 0.
+double inverse(double range) {
+  return range > 0 ? 1 / range : 0;
+}
+
+}  // namespace
+
+std::size_t Encoder::Hash::operator()(std::string_view text) const {
+  return hash_text(text);
+}
+
+Encoder::Encoder(const TableSchema& schema, bool labels) : features_(schema.features()) {
+  for (std::size_t i = 0; i < schema.columns.size(); ++i) {
+    const TableColumn& column = schema.columns[i];
+    if (column.kind != ColumnKind::kIgnored && (!column.label || labels)) add(column, i);
+  }
+  targets_ = static_cast<Index>(number_labels_.size() + category_labels_.size());
+  record_bytes_ = static_cast<Index>(numbers_.size() + categories_.size()) * 4 + targets_ * 4;
+}
+
+void Encoder::add(const TableColumn& column, std::size_t cell) {
+  if (column.kind == ColumnKind::kCategorical) {
+    Categorical added{.cell = cell, .label = column.label, .width = column.width()};
+    const bool hashes = !column.label && column.encoding == Encoding::kHash;
+    if (hashes) added.buckets = static_cast<std::uint32_t>(column.buckets);
+    if (column.encoding == Encoding::kIndex) added.width = 0;
+    std::uint32_t next = column.label ? 0 : 1;
+    if (!hashes) {
+      for (const std::string& value : column.values) added.places.emplace(value, next++);
+    }
+    (column.label ? category_labels_ : categories_).push_back(std::move(added));
+    return;
+  }
+  const NumberStats& stats = column.numbers;
+  Numeric added{.cell = cell, .logarithm = column.scale == Scale::kLog, .required = column.label};
+  if (column.scale == Scale::kMinMax) {
+    added.shift = stats.min;
+    added.factor = inverse(stats.max - stats.min);
+  } else if (column.scale != Scale::kNone) {
+    added.shift = stats.mean;
+    added.factor = inverse(stats.deviation());
+  }
+  if (column.fill) {
+    added.missing = number_of(added, {.is_number = true, .number = *column.fill});
+  } else {
+    added.missing = static_cast<Scalar>((stats.mean - added.shift) * added.factor);
+  }
+  (column.label ? number_labels_ : numbers_).push_back(added);
+}
+
+Scalar Encoder::number_of(const Numeric& column, const Cell& cell) const {
+  if (cell.missing) {
+    if (column.required) throw BadRecord{static_cast<Index>(column.cell), "no value", "a label"};
+    return column.missing;
+  }
+  const double x = column.logarithm ? signed_log(cell.number) : cell.number;
+  const auto scaled = static_cast<Scalar>((x - column.shift) * column.factor);
+  if (!std::isfinite(scaled)) {
+    throw BadRecord{static_cast<Index>(column.cell), fmt::format("{}", cell.number),
+                    "a number that single precision can hold"};
+  }
+  return scaled;
+}
+
+std::uint32_t Encoder::place_of(const Categorical& column, const Cell& cell, std::span<Index> unseen) const {
+  const std::string_view text = cell.missing ? std::string_view() : cell.text;
+  if (column.buckets > 0) {
+    if (!is_text(text)) throw BadRecord{static_cast<Index>(column.cell), show(text), "UTF-8 text"};
+    return static_cast<std::uint32_t>(hash_text(text) % column.buckets);
+  }
+  const auto found = column.places.find(text);
+  if (found != column.places.end()) return found->second;
+  if (!is_text(text)) throw BadRecord{static_cast<Index>(column.cell), show(text), "UTF-8 text"};
+  if (column.label) {
+    std::vector<std::string> known;
+    for (const auto& [value, place] : column.places) known.push_back(value);
+    std::ranges::sort(known);
+    constexpr std::size_t kMostShown = 10;
+    const bool cut = known.size() > kMostShown;
+    if (cut) known.resize(kMostShown);
+    throw BadRecord{
+        static_cast<Index>(column.cell), show(text),
+        fmt::format("a class of the training data: {}{}", fmt::join(known, ", "), cut ? ", ..." : "")};
+  }
+  ++unseen[column.cell];
+  return 0;
+}
+
+void Encoder::pack(std::span<const Cell> cells, std::byte* packed, std::span<Index> unseen) const {
+  const auto put = [&packed](auto value) {
+    static_assert(sizeof value == 4);
+    std::memcpy(packed, &value, sizeof value);
+    packed += sizeof value;
+  };
+  for (const Numeric& column : numbers_) put(number_of(column, cells[column.cell]));
+  for (const Categorical& column : categories_) put(place_of(column, cells[column.cell], unseen));
+  for (const Numeric& column : number_labels_) put(number_of(column, cells[column.cell]));
+  for (const Categorical& column : category_labels_) {
+    put(static_cast<Scalar>(place_of(column, cells[column.cell], unseen)));
+  }
+}
+
+void Encoder::unpack(const std::byte* packed, Scalar* features, Scalar* targets) const {
+  const std::size_t number_bytes = numbers_.size() * sizeof(Scalar);
+  if (number_bytes > 0) std::memcpy(features, packed, number_bytes);
+  features += numbers_.size();
+  packed += number_bytes;
+  for (const Categorical& column : categories_) {
+    std::uint32_t place = 0;
+    std::memcpy(&place, packed, sizeof place);
+    packed += sizeof place;
+    if (column.width == 0) {
+      *features++ = static_cast<Scalar>(place);
+    } else {
+      std::fill_n(features, column.width, Scalar{0});
+      features[place] = 1;
+      features += column.width;
+    }
+  }
+  if (targets_ > 0) std::memcpy(targets, packed, static_cast<std::size_t>(targets_) * sizeof(Scalar));
+}
+
+}  // namespace lockstep

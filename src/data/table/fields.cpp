@@ -1,0 +1,99 @@
+#include "lockstep/data/table/fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "lockstep/base/text.h"
+
+namespace lockstep {
+namespace {
+
+bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
+
+}  // namespace
+
+void FieldCursor::start(std::string_view record) {
+  next_ = record.data();
+  end_ = next_ + record.size();
+  done_ = false;
+  column_ = 0;
+  if (!unquoted_.empty()) unquoted_.clear();
+}
+
+std::string_view FieldCursor::take_text() {
+  // Where blanks separate, none belong to a field.
+  const auto trims = [this](char c) { return is_blank(c) && c != dialect_.separator; };
+  while (next_ != end_ && trims(*next_)) ++next_;
+  if (dialect_.quotes && next_ != end_ && *next_ == '"') return take_quoted();
+  const char* begin = next_;
+  const auto* found = static_cast<const char*>(
+      std::memchr(begin, dialect_.separator, static_cast<std::size_t>(end_ - begin)));
+  const char* stop = found == nullptr ? end_ : found;
+  std::string_view text(begin, static_cast<std::size_t>(stop - begin));
+  if (dialect_.quotes && text.find('"') != std::string_view::npos) {
+    fail(show(text),
+         "a field with a quote in it to be in quotes, with that quote doubled (or set data.quotes = false)");
+  }
+  while (!text.empty() && trims(text.back())) text.remove_suffix(1);
+  end_field(stop);
+  return text;
+}
+
+std::string_view FieldCursor::take_quoted() {
+  const char* begin = next_ + 1;
+  std::string* unquoted = nullptr;  // only fields with quotes in them need a place of their own
+  std::string_view text;
+  for (;;) {
+    const auto* quote =
+        static_cast<const char*>(std::memchr(begin, '"', static_cast<std::size_t>(end_ - begin)));
+    if (quote == nullptr) fail("a quote that opens", "another one that closes it");
+    const bool doubled = quote + 1 != end_ && quote[1] == '"';
+    if (doubled && unquoted == nullptr) unquoted = &unquoted_.emplace_back();
+    text = std::string_view(begin, static_cast<std::size_t>(quote - begin));
+    if (unquoted != nullptr) unquoted->append(text);
+    if (doubled) *unquoted += '"';
+    begin = quote + (doubled ? 2 : 1);
+    if (!doubled) break;
+  }
+  if (unquoted != nullptr) text = *unquoted;
+  while (begin != end_ && is_blank(*begin) && *begin != dialect_.separator) ++begin;
+  if (begin != end_ && *begin != dialect_.separator) {
+    fail(fmt::format("{} behind a closing quote",
+                     show(std::string_view(begin, static_cast<std::size_t>(end_ - begin)))),
+         "the end of the field");
+  }
+  end_field(begin);
+  return text;
+}
+
+void FieldCursor::fail(std::string found, std::string expected) const {
+  throw BadRecord{.column = column_, .found = std::move(found), .expected = std::move(expected)};
+}
+
+std::string show(std::string_view found) {
+  constexpr std::size_t kMostShown = 40;
+  std::string_view start = found.substr(0, kMostShown);
+  // No character is cut in two.
+  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
+  while (start.size() < found.size() && !start.empty() && continues(found[start.size()])) {
+    start.remove_suffix(1);
+  }
+  const bool readable = is_text(start);
+  std::string shown = "'";
+  for (const char c : start) {
+    const auto code = static_cast<unsigned char>(c);
+    if (code < 0x20 || code == 0x7f || (code >= 0x80 && !readable)) {
+      shown += fmt::format("\\x{:02x}", code);
+    } else {
+      shown += c;
+    }
+  }
+  return shown + (start.size() < found.size() ? "...'" : "'");
+}
+
+}  // namespace lockstep

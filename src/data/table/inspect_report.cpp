@@ -1,0 +1,163 @@
+// How an inspection is told.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "lockstep/base/text.h"
+#include "lockstep/data/table/inspect.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string kind_of(const TableColumn& column) {
+  if (column.label) return column.kind == ColumnKind::kCategorical ? "label, classes" : "label, numeric";
+  switch (column.kind) {
+    case ColumnKind::kNumeric:
+      return "numeric";
+    case ColumnKind::kCategorical:
+      return "categorical";
+    case ColumnKind::kUnknown:
+    case ColumnKind::kIgnored:
+      break;
+  }
+  return "ignore";
+}
+
+std::vector<ValueCounts::Entry> values_of(const ColumnSummary& summary) {
+  std::vector<ValueCounts::Entry> values = summary.text_counts.by_count();
+  const std::vector<ValueCounts::Entry> numbers = summary.number_counts.by_count();
+  values.insert(values.end(), numbers.begin(), numbers.end());
+  std::ranges::stable_sort(values, std::greater<>(), &ValueCounts::Entry::count);
+  return values;
+}
+
+bool countless(const ColumnSummary& summary) {
+  return summary.text_counts.overflowed() || summary.number_counts.overflowed();
+}
+
+double percent(Index part, Index whole) {
+  return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string list_values(const ColumnSummary& summary, std::size_t most) {
+  if (countless(summary)) return "very many different values";
+  const std::vector<ValueCounts::Entry> values = values_of(summary);
+  const Index count = summary.texts + summary.numbers.count;
+  std::vector<std::string> shown;
+  for (const ValueCounts::Entry& value : std::span(values).first(std::min(most, values.size()))) {
+    shown.push_back(fmt::format("{} {:.1f} %", show(value.text), percent(value.count, count)));
+  }
+  return fmt::format("{} different: {}{}", with_commas(static_cast<Index>(values.size())),
+                     fmt::join(shown, ", "), values.size() > most ? ", ..." : "");
+}
+
+// A label of few numbers is shown as classes, whose balance matters.
+std::string describe_values(const TableColumn& column, const ColumnSummary& summary) {
+  constexpr std::size_t kMostShown = 4;
+  constexpr std::size_t kMostClassesShown = 20;
+  const bool few = !countless(summary) && summary.number_counts.distinct() <= Index{kMostClassesShown};
+  const bool numbers = summary.numbers.count > summary.texts && column.kind != ColumnKind::kCategorical;
+  if (column.label && few) return list_values(summary, kMostClassesShown);
+  if (!numbers) return summary.texts + summary.numbers.count == 0 ? "" : list_values(summary, kMostShown);
+  const NumberStats& stats = summary.numbers;
+  return fmt::format("{:.6g} to {:.6g}, mean {:.6g}, deviation {:.4g}", stats.min, stats.max, stats.mean,
+                     stats.deviation());
+}
+
+std::vector<std::string> suspicious(const TableInspection& inspection) {
+  std::vector<std::string> lines = inspection.table.warnings;
+  for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
+    const std::string& remark = inspection.guesses[i].remark;
+    const TableColumn& column = inspection.columns[i];
+    if (!remark.empty()) lines.push_back(fmt::format("column '{}': {}", column.name, remark));
+    if (column.name.find(',') != std::string::npos) {
+      lines.push_back(fmt::format("column '{}' has a comma in its name, so no list of the config can name it",
+                                  column.name));
+    }
+  }
+  const Scan& scan = inspection.scan;
+  if (scan.bad > 0) {
+    lines.push_back(fmt::format("{} of {} records are bad ({:.2g} %), the first: {}", with_commas(scan.bad),
+                                with_commas(scan.good + scan.bad), 100 * scan.bad_share(),
+                                scan.rejects.front()));
+  }
+  return lines;
+}
+
+std::string column_table(const TableInspection& inspection) {
+  std::size_t width = 6;
+  for (const TableColumn& column : inspection.columns) width = std::max(width, column.name.size());
+  width = std::min<std::size_t>(width, 30);
+  std::string text = fmt::format("  {:<{}}  {:<14}  {:>9}  values\n", "column", width, "kind", "missing");
+  for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
+    const TableColumn& column = inspection.columns[i];
+    const ColumnSummary& summary = inspection.scan.columns[i];
+    const std::string missing =
+        summary.missing == 0 ? "-" : fmt::format("{:.2f} %", percent(summary.missing, inspection.scan.good));
+    text += fmt::format("  {:<{}}  {:<14}  {:>9}  {}\n", column.name, width, kind_of(column), missing,
+                        describe_values(column, summary));
+  }
+  return text;
+}
+
+Json column_json(const TableColumn& column, const ColumnSummary& summary, const std::string& remark,
+                 Index records) {
+  constexpr std::size_t kMostValues = 100;
+  Json json{{"name", column.name},
+            {"kind", kind_of(column)},
+            {"missing", summary.missing},
+            {"missing_share", percent(summary.missing, records) / 100}};
+  if (summary.numbers.count > 0) {
+    json["numbers"] = {{"count", summary.numbers.count},
+                       {"min", summary.numbers.min},
+                       {"max", summary.numbers.max},
+                       {"mean", summary.numbers.mean},
+                       {"deviation", summary.numbers.deviation()}};
+  }
+  if (!countless(summary)) {
+    const std::vector<ValueCounts::Entry> values = values_of(summary);
+    json["different"] = values.size();
+    for (const ValueCounts::Entry& value : std::span(values).first(std::min(kMostValues, values.size()))) {
+      json["values"].push_back({{"value", value.text}, {"count", value.count}});
+    }
+  }
+  if (!remark.empty()) json["remark"] = remark;
+  return json;
+}
+
+}  // namespace
+
+std::string to_text(const TableInspection& inspection) {
+  const Dialect& dialect = inspection.table.dialect;
+  std::string text =
+      fmt::format("{}: {} records of {} columns, separated by {}, {}\n\n{}", inspection.path,
+                  with_commas(inspection.scan.good), inspection.columns.size(),
+                  dialect.separator == '\t' ? "tabs" : fmt::format("'{}'", dialect.separator),
+                  inspection.table.header ? "with a header" : "without a header", column_table(inspection));
+  const std::vector<std::string> lines = suspicious(inspection);
+  if (!lines.empty()) text += "\nSuspicious\n";
+  for (const std::string& line : lines) text += "  " + line + "\n";
+  return text + "\nTo train on it:\n\n" + data_section(inspection);
+}
+
+std::string to_json(const TableInspection& inspection) {
+  Json json{{"file", inspection.path},
+            {"records", inspection.scan.good},
+            {"bad_records", inspection.scan.bad},
+            {"header", inspection.table.header},
+            {"separator", std::string(1, inspection.table.dialect.separator)},
+            {"columns", Json::array()},
+            {"suspicious", suspicious(inspection)},
+            {"config", data_section(inspection)}};
+  for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
+    json["columns"].push_back(column_json(inspection.columns[i], inspection.scan.columns[i],
+                                          inspection.guesses[i].remark, inspection.scan.good));
+  }
+  return json.dump(2) + "\n";
+}
+
+}  // namespace lockstep

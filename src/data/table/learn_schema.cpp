@@ -1,0 +1,171 @@
+#include "lockstep/data/table/learn_schema.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/table/infer.h"
+#include "lockstep/data/table/number.h"
+
+namespace lockstep {
+namespace {
+
+// More categories are counted nowhere: they are for hashing.
+constexpr Index kMostCategories = 1'000'000;
+
+ColumnWants wants_of(const TableColumn& column) {
+  if (column.kind != ColumnKind::kCategorical) return {.logarithm = column.scale == Scale::kLog};
+  // What is hashed needs no counts, but to be text.
+  const bool counts = column.label || column.encoding != Encoding::kHash;
+  return {.most_texts = counts ? kMostCategories : 1};
+}
+
+// Classes in an order that people expect: by size if they are numbers, else by their letters.
+void sort_classes(std::vector<std::string>& values) {
+  const bool numbers =
+      std::ranges::all_of(values, [](const std::string& value) { return parse_number(value).has_value(); });
+  std::ranges::sort(values, [numbers](const std::string& a, const std::string& b) {
+    const double x = numbers ? *parse_number(a) : 0;
+    const double y = numbers ? *parse_number(b) : 0;
+    return x != y ? x < y : a < b;
+  });
+}
+
+void learn_categories(TableColumn& column, const ColumnSummary& summary, Index vocabulary,
+                      std::vector<std::string>& told) {
+  if (!column.label && column.encoding == Encoding::kHash) return;
+  ValueCounts counts = summary.text_counts;
+  if (summary.missing > 0) counts.add("", summary.missing);  // a category of their own
+  if (counts.overflowed()) {
+    throw ConfigError(fmt::format(
+        "column '{0}' has more than {1} different values: hash it (data.columns = [\"{0}: hash(1024)\"]) or "
+        "ignore it (data.ignore)",
+        column.name, with_commas(kMostCategories)));
+  }
+  Index known = 0;
+  Index all = 0;
+  for (const ValueCounts::Entry& entry : counts.by_count()) {
+    all += entry.count;
+    if (!column.label && static_cast<Index>(column.values.size()) >= vocabulary) continue;
+    known += entry.count;
+    column.values.push_back(entry.text);
+  }
+  if (column.label) sort_classes(column.values);
+  if (known == all) return;
+  told.push_back(fmt::format(
+      "column '{}' has {} categories, more than data.vocabulary = {}: {} of {} records have one of the "
+      "others",
+      column.name, with_commas(counts.distinct()), vocabulary, with_commas(all - known), with_commas(all)));
+}
+
+void check_learnt(const TableText& table, const TableSchema& schema, const Scan& scan) {
+  if (scan.good == 0) {
+    throw DataError(fmt::format("'{}' holds no records{}", table.text.files.front().path,
+                                scan.bad > 0   ? fmt::format(" but {} bad ones", with_commas(scan.bad))
+                                : table.header ? ", only a header"
+                                               : ""));
+  }
+  if (schema.features() == 0) {
+    throw DataError(fmt::format("no column of '{}' is left as a feature (its columns: {})",
+                                table.text.files.front().path, fmt::join(table.names, ", ")));
+  }
+}
+
+}  // namespace
+
+LearntSchema learn_schema(const TableText& table, const TableOptions& options, Colleagues& colleagues) {
+  LearntSchema learnt;
+  learnt.told = table.warnings;
+  TableSchema& schema = learnt.schema;
+  schema.missing_values = options.missing_values;
+  colleagues.agree([&] {
+    if (options.label.empty()) {
+      throw ConfigError(
+          fmt::format("data.label is missing: name the column to learn (of '{}': {}); 'trainer inspect FILE "
+                      "--label NAME' "
+                      "writes a whole [data] section",
+                      table.text.files.front().path, fmt::join(table.names, ", ")));
+    }
+    schema.columns = declare_columns(options, table.names);
+  });
+  infer_kinds(table, schema.columns, schema.missing_values, colleagues, learnt.told);
+
+  std::vector<ColumnWants> wants;
+  for (const TableColumn& column : schema.columns) wants.push_back(wants_of(column));
+  learnt.scan = scan_table({.table = table,
+                            .columns = match_columns(table, schema, true),
+                            .wants = wants,
+                            .missing = schema.missing_values,
+                            .bad = {.action = options.on_bad_record, .most = options.max_bad_share}},
+                           colleagues);
+  colleagues.agree([&] {
+    for (std::size_t i = 0; i < schema.columns.size(); ++i) {
+      TableColumn& column = schema.columns[i];
+      const ColumnSummary& summary = learnt.scan.columns[i];
+      column.missing = summary.missing;
+      column.numbers = summary.numbers;
+      if (column.kind == ColumnKind::kCategorical) {
+        learn_categories(column, summary, options.vocabulary, learnt.told);
+      }
+    }
+    check_learnt(table, schema, learnt.scan);
+  });
+  return learnt;
+}
+
+namespace {
+
+// The column of the table for each of the schema, the number of columns for none. Where names cannot tell,
+// the place does; a table to predict from may come without its labels.
+std::vector<std::size_t> find_columns(const TableText& table, const TableSchema& schema, bool labels) {
+  std::vector<std::size_t> found;
+  if (table.header) {
+    for (const TableColumn& column : schema.columns) {
+      found.push_back(
+          static_cast<std::size_t>(std::ranges::find(table.names, column.name) - table.names.begin()));
+    }
+    return found;
+  }
+  const std::size_t all = schema.columns.size();
+  const std::size_t without = all - static_cast<std::size_t>(schema.labels());
+  const std::size_t names = table.names.size();
+  if (names != all && (labels || names != without)) {
+    throw DataError(fmt::format("'{}' has {} columns and no header, expected {}{}",
+                                table.text.files.front().path, names, all,
+                                labels ? "" : fmt::format(" (or {} without labels)", without)));
+  }
+  std::size_t next = 0;
+  for (const TableColumn& column : schema.columns) {
+    found.push_back(column.label && names != all ? names : next++);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<RowColumn> match_columns(const TableText& table, const TableSchema& schema, bool labels) {
+  std::vector<RowColumn> matched(table.names.size());
+  const std::vector<std::size_t> places = find_columns(table, schema, labels);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const TableColumn& column = schema.columns[i];
+    if (column.kind == ColumnKind::kIgnored || (column.label && !labels)) continue;
+    if (places[i] == table.names.size()) {
+      const std::string nearest = nearest_name(column.name, table.names);
+      throw DataError(fmt::format("'{}' has no column '{}', {}{}; its columns: {}",
+                                  table.text.files.front().path, column.name,
+                                  column.label ? "the label" : "which the model takes",
+                                  nearest.empty() ? "" : fmt::format(" (did '{}' mean that?)", nearest),
+                                  fmt::join(table.names, ", ")));
+    }
+    matched[places[i]] = {.reading = column.kind == ColumnKind::kNumeric ? Reading::kNumber : Reading::kText,
+                          .cell = static_cast<Index>(i),
+                          .required = column.label};
+  }
+  return matched;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,93 @@
+#include "lockstep/data/table/row.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "lockstep/base/text.h"
+#include "lockstep/data/table/number.h"
+
+namespace lockstep {
+namespace {
+
+void check_size(double number, Index place) {
+  if (std::abs(number) <= double{std::numeric_limits<Scalar>::max()}) return;
+  throw BadRecord{place, fmt::format("'{:g}'", number), "a number that single precision can hold"};
+}
+
+}  // namespace
+
+RowParser::RowParser(const Dialect& dialect, std::vector<RowColumn> columns, Index cells,
+                     std::vector<std::string> missing)
+    : cursor_(dialect),
+      columns_(std::move(columns)),
+      cells_(static_cast<std::size_t>(cells)),
+      missing_(std::move(missing)) {}
+
+bool RowParser::is_missing(std::string_view text) const {
+  return std::ranges::find(missing_, text) != missing_.end();
+}
+
+void RowParser::read_number(Cell& cell, const RowColumn& column) {
+  cell.missing = false;
+  cell.is_number = true;
+  const Index place = cursor_.column();
+  if (cursor_.take_number(cell.number)) {
+    check_size(cell.number, place);
+    return;
+  }
+  const std::string_view text = cursor_.take_text();
+  if (const auto number = parse_number(text)) {
+    cell.number = *number;
+    check_size(cell.number, place);
+    return;
+  }
+  if (!is_missing(text) || column.required) throw BadRecord{place, show(text), "a number"};
+  cell.missing = true;
+  cell.is_number = false;
+}
+
+void RowParser::read_text(Cell& cell, const RowColumn& column) {
+  const Index place = cursor_.column();
+  cell.text = cursor_.take_text();
+  cell.is_number = false;
+  cell.missing = is_missing(cell.text);
+  if (cell.missing && column.required) throw BadRecord{place, show(cell.text), "a label"};
+  if (cell.missing || column.reading != Reading::kEither) return;
+  if (const auto number = parse_number(cell.text)) {
+    cell.number = *number;
+    cell.is_number = true;
+  }
+}
+
+std::span<const Cell> RowParser::parse(std::string_view record) {
+  cursor_.start(record);
+  for (const RowColumn& column : columns_) {
+    if (cursor_.done()) {
+      throw BadRecord{-1, fmt::format("{} fields", cursor_.column()), fmt::format("{}", columns_.size())};
+    }
+    Cell& cell = cells_[static_cast<std::size_t>(column.cell)];
+    switch (column.reading) {
+      case Reading::kSkip:
+        cursor_.take_text();
+        break;
+      case Reading::kNumber:
+        read_number(cell, column);
+        break;
+      case Reading::kText:
+      case Reading::kEither:
+        read_text(cell, column);
+        break;
+    }
+  }
+  if (!cursor_.done()) {
+    throw BadRecord{-1, fmt::format("more than {} fields", columns_.size()),
+                    fmt::format("{}", columns_.size())};
+  }
+  return cells_;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,177 @@
+#include "lockstep/data/table/scan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/table/schema.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kMostRejects = 100;
+
+// What a rank finds in its chunks. Sums are per chunk, so that they can be merged in the same order whoever
+// read the chunks; counts of values can be added in any.
+class Share {
+ public:
+  explicit Share(const ScanRequest& request) : request_(request) {
+    for (const ColumnWants& wants : request.wants) {
+      counts_.push_back({ValueCounts(wants.most_texts), ValueCounts(wants.most_numbers)});
+    }
+  }
+
+  void read(const TextChunk& chunk, TableReader& reader) {
+    sums_.assign(request_.wants.size(), {});
+    Index good = 0;
+    Index bad = 0;
+    reader.for_each_record(
+        chunk,
+        [&](std::span<const Cell> cells) {
+          check(cells);
+          ++good;
+          add(cells);
+        },
+        [&](const std::string& description) {
+          if (request_.bad.action == OnBadRecord::kFail) {
+            throw DataError(
+                fmt::format("{}; correct the file, or skip such records with data.on_bad_record = \"skip\"",
+                            description));
+          }
+          ++bad;
+          if (rejects_.size() < kMostRejects) rejects_.push_back(description);
+        });
+    chunks_.put(good);
+    chunks_.put(bad);
+    for (const Sums& sums : sums_) {
+      chunks_.put(sums.missing);
+      chunks_.put(sums.texts);
+      chunks_.put(sums.numbers.stats());
+    }
+  }
+
+  const Bytes& chunks() const { return chunks_.bytes(); }
+  Bytes rest() const {
+    MessageWriter message;
+    for (const Counts& counts : counts_) {
+      counts.texts.write(message);
+      counts.numbers.write(message);
+    }
+    for (const std::string& reject : rejects_) message.put_text(reject);
+    return message.bytes();
+  }
+
+ private:
+  struct Sums {
+    Index missing = 0;
+    Index texts = 0;
+    NumberSums numbers;
+  };
+  struct Counts {
+    ValueCounts texts;
+    ValueCounts numbers;
+  };
+
+  // Before anything is counted, so that a bad record leaves no trace.
+  void check(std::span<const Cell> cells) const {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const Cell& cell = cells[i];
+      if (request_.wants[i].most_texts == 0 || cell.missing || cell.is_number || is_text(cell.text)) continue;
+      throw BadRecord{static_cast<Index>(i), show(cell.text),
+                      "UTF-8 text (iconv -f LATIN1 -t UTF-8 converts what Western programs write)"};
+    }
+    if (request_.check) request_.check(cells);
+  }
+
+  void add(std::span<const Cell> cells) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const Cell& cell = cells[i];
+      const ColumnWants& wants = request_.wants[i];
+      Sums& sums = sums_[i];
+      if (cell.missing) {
+        ++sums.missing;
+      } else if (cell.is_number) {
+        sums.numbers.add(wants.logarithm ? signed_log(cell.number) : cell.number);
+        if (wants.most_numbers > 0) counts_[i].numbers.add(cell.text);
+      } else if (wants.most_texts > 0) {
+        ++sums.texts;
+        counts_[i].texts.add(cell.text);
+      }
+    }
+  }
+
+  const ScanRequest& request_;
+  std::vector<Sums> sums_;
+  std::vector<Counts> counts_;
+  std::vector<std::string> rejects_;
+  MessageWriter chunks_;
+};
+
+void merge_chunks(Scan& scan, std::span<const std::byte> message) {
+  for (MessageReader reader(message); !reader.done();) {
+    scan.chunk_rows.push_back(reader.take<Index>());
+    scan.good += scan.chunk_rows.back();
+    scan.bad += reader.take<Index>();
+    for (ColumnSummary& column : scan.columns) {
+      column.missing += reader.take<Index>();
+      column.texts += reader.take<Index>();
+      column.numbers.merge(reader.take<NumberStats>());
+    }
+  }
+}
+
+void merge_rest(Scan& scan, std::span<const std::byte> message) {
+  MessageReader reader(message);
+  for (ColumnSummary& column : scan.columns) {
+    column.text_counts.merge(ValueCounts::read(reader));
+    column.number_counts.merge(ValueCounts::read(reader));
+  }
+  while (!reader.done()) {
+    std::string reject = reader.take_text();
+    if (scan.rejects.size() < kMostRejects) scan.rejects.push_back(std::move(reject));
+  }
+}
+
+void check_share(const Scan& scan, const BadRecords& bad) {
+  if (scan.bad_share() <= bad.most) return;
+  constexpr std::size_t kShown = 3;
+  const auto shown = std::span(scan.rejects).first(std::min(kShown, scan.rejects.size()));
+  throw DataError(
+      fmt::format("{} of {} records are bad, {:.3g} % and more than data.max_bad_share = {:.3g} %:\n  {}{}",
+                  with_commas(scan.bad), with_commas(scan.good + scan.bad), 100 * scan.bad_share(),
+                  100 * bad.most, fmt::join(shown, "\n  "), scan.rejects.size() > kShown ? "\n  ..." : ""));
+}
+
+}  // namespace
+
+double Scan::bad_share() const {
+  return bad == 0 ? 0 : static_cast<double>(bad) / static_cast<double>(good + bad);
+}
+
+Scan scan_table(const ScanRequest& request, Colleagues& colleagues) {
+  Share share(request);
+  colleagues.agree([&] {
+    const TextFiles& text = request.table.text;
+    const Range mine =
+        share_text_chunks(text, colleagues.size())[static_cast<std::size_t>(colleagues.rank())];
+    TableReader reader(request.table, request.columns, static_cast<Index>(request.wants.size()),
+                       request.missing);
+    for (Index i = mine.begin; i < mine.end; ++i) {
+      share.read(text.chunks[static_cast<std::size_t>(i)], reader);
+    }
+  });
+  Scan scan;
+  for (const ColumnWants& wants : request.wants) {
+    scan.columns.push_back(
+        {.text_counts = ValueCounts(wants.most_texts), .number_counts = ValueCounts(wants.most_numbers)});
+  }
+  for (const Bytes& message : colleagues.all_gather(share.chunks())) merge_chunks(scan, message);
+  for (const Bytes& message : colleagues.all_gather(share.rest())) merge_rest(scan, message);
+  colleagues.agree([&] { check_share(scan, request.bad); });
+  return scan;
+}
+
+}  // namespace lockstep

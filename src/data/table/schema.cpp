@@ -1,0 +1,100 @@
+#include "lockstep/data/table/schema.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "lockstep/base/text.h"
+
+namespace lockstep {
+namespace {
+
+std::string describe_numbers(const TableColumn& column) {
+  std::string scaled;
+  switch (column.scale) {
+    case Scale::kNone:
+      scaled = "as it is";
+      break;
+    case Scale::kStandard:
+      scaled = fmt::format("mean {:.4g}, deviation {:.4g}", column.numbers.mean, column.numbers.deviation());
+      break;
+    case Scale::kMinMax:
+      scaled = fmt::format("from {:.4g} to {:.4g}", column.numbers.min, column.numbers.max);
+      break;
+    case Scale::kLog:
+      scaled = fmt::format("logarithm, mean {:.4g}, deviation {:.4g}", column.numbers.mean,
+                           column.numbers.deviation());
+      break;
+  }
+  const std::string missing =
+      column.missing == 0
+          ? ""
+          : fmt::format(", {} missing become {}", with_commas(column.missing),
+                        column.fill ? fmt::format("{:.4g}", *column.fill) : std::string("the mean"));
+  return fmt::format("number, {}{}", scaled, missing);
+}
+
+std::string describe_categories(const TableColumn& column) {
+  if (column.label) return fmt::format("{} classes", column.values.size());
+  if (column.encoding == Encoding::kHash) return fmt::format("hash into {} buckets", column.buckets);
+  return fmt::format("{} of {} values and one for others",
+                     column.encoding == Encoding::kOneHot ? "one-hot" : "index", column.values.size());
+}
+
+}  // namespace
+
+double signed_log(double x) {
+  return std::copysign(std::log1p(std::abs(x)), x);
+}
+
+Index TableColumn::width() const {
+  if (!is_feature()) return 0;
+  if (kind == ColumnKind::kNumeric || encoding == Encoding::kIndex) return 1;
+  return encoding == Encoding::kHash ? buckets : static_cast<Index>(values.size()) + 1;
+}
+
+std::vector<FeatureRange> TableSchema::layout() const {
+  std::vector<FeatureRange> layout;
+  Index next = 0;
+  for (const ColumnKind kind : {ColumnKind::kNumeric, ColumnKind::kCategorical}) {
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      if (!columns[i].is_feature() || columns[i].kind != kind) continue;
+      const Index width = columns[i].width();
+      layout.push_back({.column = i, .features = {next, next + width}});
+      next += width;
+    }
+  }
+  return layout;
+}
+
+Index TableSchema::features() const {
+  const std::vector<FeatureRange> all = layout();
+  return all.empty() ? 0 : all.back().features.end;
+}
+
+Index TableSchema::labels() const {
+  return std::ranges::count_if(columns, [](const TableColumn& column) { return column.label; });
+}
+
+std::vector<std::string> TableSchema::describe() const {
+  std::vector<std::string> lines;
+  const auto text = [](const TableColumn& column) {
+    return column.kind == ColumnKind::kNumeric ? describe_numbers(column) : describe_categories(column);
+  };
+  for (const FeatureRange& range : layout()) {
+    const TableColumn& column = columns[range.column];
+    const Range features = range.features;
+    lines.push_back(fmt::format("{:>11}  {}: {}",
+                                features.size() == 1
+                                    ? fmt::format("{}", features.begin)
+                                    : fmt::format("{}..{}", features.begin, features.end - 1),
+                                column.name, text(column)));
+  }
+  for (const TableColumn& column : columns) {
+    if (column.label) lines.push_back(fmt::format("{:>11}  {}: {}", "label", column.name, text(column)));
+  }
+  return lines;
+}
+
+}  // namespace lockstep

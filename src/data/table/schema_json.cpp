@@ -1,0 +1,128 @@
+// A schema as JSON:
+//
+//   {"version": 1, "missing_values": [text, ...], "columns": [column, ...]}
+//   column: {"name", "use": "feature" | "label" | "ignore", "kind": "numeric", "scale", "missing", "count",
+//            "missing_count", "mean", "deviation", "min", "max"}
+//        or {..., "kind": "categorical", "encode": "onehot" | "index" | "hash", "buckets", "values": [text]}
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/data/table/schema.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr Index kVersion = 1;
+constexpr Index kMostWidth = Index{1} << 30;
+
+template <class E>
+struct Named {
+  E value;
+  const char* name;
+};
+constexpr std::array kScales{Named<Scale>{Scale::kNone, "none"}, Named<Scale>{Scale::kStandard, "standard"},
+                             Named<Scale>{Scale::kMinMax, "minmax"}, Named<Scale>{Scale::kLog, "log"}};
+constexpr std::array kEncodings{Named<Encoding>{Encoding::kOneHot, "onehot"},
+                                Named<Encoding>{Encoding::kIndex, "index"},
+                                Named<Encoding>{Encoding::kHash, "hash"}};
+constexpr std::array kKinds{Named<ColumnKind>{ColumnKind::kNumeric, "numeric"},
+                            Named<ColumnKind>{ColumnKind::kCategorical, "categorical"}};
+
+template <class Names, class E>
+const char* name_of(const Names& names, E value) {
+  for (const auto& named : names) {
+    if (named.value == value) return named.name;
+  }
+  return "";
+}
+
+template <class Names>
+auto value_of(const Names& names, const Json& json) {
+  for (const auto& named : names) {
+    if (json == named.name) return named.value;
+  }
+  throw DataError(fmt::format("{} is not known", json.dump()));
+}
+
+Json column_json(const TableColumn& column) {
+  Json json{{"name", column.name}};
+  if (column.kind == ColumnKind::kIgnored) {
+    json["use"] = "ignore";
+    return json;
+  }
+  json["use"] = column.label ? "label" : "feature";
+  json["kind"] = name_of(kKinds, column.kind);
+  if (column.kind == ColumnKind::kNumeric) {
+    json["scale"] = name_of(kScales, column.scale);
+    json["missing"] = column.fill ? Json(*column.fill) : Json("mean");
+    json["count"] = column.numbers.count;
+    json["mean"] = column.numbers.mean;
+    json["deviation"] = column.numbers.deviation();
+    json["squares"] = column.numbers.squares;
+    json["min"] = column.numbers.min;
+    json["max"] = column.numbers.max;
+  } else {
+    json["encode"] = name_of(kEncodings, column.encoding);
+    if (column.encoding == Encoding::kHash) json["buckets"] = column.buckets;
+    json["values"] = column.values;
+  }
+  json["missing_count"] = column.missing;
+  return json;
+}
+
+TableColumn parse_column(const Json& json) {
+  TableColumn column{.name = json.at("name").get<std::string>()};
+  const auto use = json.at("use").get<std::string>();
+  column.label = use == "label";
+  column.kind = ColumnKind::kIgnored;
+  if (use == "ignore") return column;
+  column.kind = value_of(kKinds, json.at("kind"));
+  column.missing = json.at("missing_count").get<Index>();
+  if (column.kind == ColumnKind::kNumeric) {
+    column.scale = value_of(kScales, json.at("scale"));
+    if (json.at("missing") != "mean") column.fill = json.at("missing").get<double>();
+    column.numbers = {.count = json.at("count").get<Index>(),
+                      .mean = json.at("mean").get<double>(),
+                      .squares = json.at("squares").get<double>(),
+                      .min = json.at("min").get<double>(),
+                      .max = json.at("max").get<double>()};
+  } else {
+    column.encoding = value_of(kEncodings, json.at("encode"));
+    if (column.encoding == Encoding::kHash) column.buckets = json.at("buckets").get<Index>();
+    column.values = json.at("values").get<std::vector<std::string>>();
+    if (column.encoding == Encoding::kHash && (column.buckets < 1 || column.buckets > kMostWidth)) {
+      throw DataError(fmt::format("column '{}' has {} buckets", column.name, column.buckets));
+    }
+  }
+  return column;
+}
+
+}  // namespace
+
+std::string to_json(const TableSchema& schema) {
+  Json json{{"version", kVersion}, {"missing_values", schema.missing_values}};
+  for (const TableColumn& column : schema.columns) json["columns"].push_back(column_json(column));
+  return json.dump(1) + "\n";
+}
+
+TableSchema parse_schema(const std::string& text, const std::string& name) {
+  try {
+    const Json json = Json::parse(text);
+    if (json.at("version") != kVersion) {
+      throw DataError(fmt::format("its version is {}, expected {}", json.at("version").dump(), kVersion));
+    }
+    TableSchema schema{.missing_values = json.at("missing_values").get<std::vector<std::string>>()};
+    for (const Json& column : json.at("columns")) schema.columns.push_back(parse_column(column));
+    return schema;
+  } catch (const std::exception& error) {
+    throw DataError(
+        fmt::format("'{}' is no schema of a table that this version wrote: {}", name, error.what()));
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,211 @@
+#include "lockstep/data/table/table_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/table/learn_schema.h"
+
+namespace lockstep {
+namespace {
+
+// What a chunk reader takes from its source.
+struct Parts {
+  const TableText& table;
+  const TableSchema& schema;
+  const std::vector<RowColumn>& columns;
+  const Encoder& encoder;
+  const std::vector<Chunk>& chunks;
+};
+
+class TableChunkReader final : public ChunkReader {
+ public:
+  TableChunkReader(const Parts& parts, const TargetRule& rule)
+      : parts_(parts),
+        rule_(rule),
+        reader_(parts.table, parts.columns, static_cast<Index>(parts.schema.columns.size()),
+                parts.schema.missing_values),
+        unseen_(parts.schema.columns.size()) {}
+
+  void read(Index number, std::span<std::byte> packed) override {
+    const Range records = parts_.chunks[static_cast<std::size_t>(number)].records;
+    const TextChunk& chunk = parts_.table.text.chunks[static_cast<std::size_t>(number)];
+    std::byte* const end = packed.data() + records.size() * parts_.encoder.record_bytes();
+    std::byte* next = packed.data();
+    bool refused = false;
+    reader_.for_each_record(
+        chunk,
+        [&](std::span<const Cell> cells) {
+          if (next == end) fail_changed(chunk);
+          parts_.encoder.pack(cells, next, unseen_);
+          refused = true;
+          check_targets(next);
+          refused = false;
+          next += parts_.encoder.record_bytes();
+        },
+        // The bad ones were dealt with when the table was opened; a label that the model cannot use is new.
+        [&](const std::string& description) {
+          if (refused) throw DataError(description);
+        });
+    if (next != end) fail_changed(chunk);
+  }
+
+ private:
+  void check_targets(const std::byte* packed) const {
+    const Index targets = parts_.encoder.targets();
+    const std::byte* from = packed + parts_.encoder.record_bytes() - targets * Index{sizeof(Scalar)};
+    for (Index i = 0; i < targets; ++i, from += sizeof(Scalar)) {
+      Scalar target = 0;
+      std::memcpy(&target, from, sizeof target);
+      if (!rule_.allows(target)) refuse(i, target);
+    }
+  }
+
+  // Of the i-th target: numbers come first, then classes.
+  [[noreturn]] void refuse(Index i, Scalar target) const {
+    const std::vector<TableColumn>& columns = parts_.schema.columns;
+    for (const ColumnKind kind : {ColumnKind::kNumeric, ColumnKind::kCategorical}) {
+      for (std::size_t cell = 0; cell < columns.size(); ++cell) {
+        if (!columns[cell].label || columns[cell].kind != kind || i-- > 0) continue;
+        const std::string advice =
+            kind == ColumnKind::kNumeric && (rule_.classes > 0 || rule_.unit_interval)
+                ? fmt::format(" (data.columns = [\"{}: categorical\"] makes classes 0, 1, ... of any values)",
+                              columns[cell].name)
+                : "";
+        throw BadRecord{static_cast<Index>(cell), fmt::format("label {}", target), rule_.expected() + advice};
+      }
+    }
+    throw BadRecord{-1, fmt::format("label {}", target), rule_.expected()};
+  }
+
+  [[noreturn]] void fail_changed(const TextChunk& chunk) const {
+    throw DataError(fmt::format(
+        "'{}' changed since it was opened: its records are not those that were counted; files must stay as "
+        "they are until the run is over",
+        parts_.table.text.files[chunk.file].path));
+  }
+
+  Parts parts_;
+  TargetRule rule_;
+  TableReader reader_;
+  std::vector<Index> unseen_;
+};
+
+// The schema of other data is not to be had from this.
+void check_request(const TableRequest& request) {
+  for (const std::string& path : request.paths) {
+    if (std::filesystem::exists(path)) continue;
+    throw DataError(fmt::format("{} names '{}', which does not exist: correct the path", request.key, path));
+  }
+  if (request.schema.empty() && !request.labels) {
+    throw DataError(
+        fmt::format("the run has no schema.json, so the columns of '{}' cannot be made into "
+                    "features: was the model trained on a table?",
+                    request.name));
+  }
+}
+
+TableText open_text(const TableRequest& request) {
+  request.colleagues.agree([&] { check_request(request); });
+  return open_table_text(request.paths, request.options, request.colleagues);
+}
+
+}  // namespace
+
+TableSource::TableSource(const TableRequest& request) : table_(open_text(request)) {
+  const Scan scan = request.schema.empty() ? learn(request) : check(request);
+  take_rows(scan, request);
+  rejects_ = scan.rejects;
+  if (scan.bad > 0) {
+    notes_.push_back(fmt::format("{}: {} of {} records are bad ({:.2g} %) and skipped", info_.name,
+                                 with_commas(scan.bad), with_commas(scan.good + scan.bad),
+                                 100 * scan.bad_share()));
+  }
+}
+
+Scan TableSource::learn(const TableRequest& request) {
+  LearntSchema learnt = learn_schema(table_, request.options, request.colleagues);
+  schema_ = std::move(learnt.schema);
+  encoder_ = std::make_unique<Encoder>(schema_, request.labels);
+  columns_ = match_columns(table_, schema_, request.labels);
+  notes_ = std::move(learnt.told);
+  std::string layout = fmt::format("{}: the {} feature{} of a record", request.name, encoder_->features(),
+                                   encoder_->features() == 1 ? "" : "s");
+  for (const std::string& line : schema_.describe()) layout += "\n" + line;
+  notes_.push_back(layout);
+  return std::move(learnt.scan);
+}
+
+// By a schema that is there, which is good for what records is found by packing them.
+Scan TableSource::check(const TableRequest& request) {
+  Colleagues& colleagues = request.colleagues;
+  colleagues.agree([&] {
+    schema_ = parse_schema(request.schema, "the schema of the model");
+    columns_ = match_columns(table_, schema_, request.labels);
+  });
+  encoder_ = std::make_unique<Encoder>(schema_, request.labels);
+  notes_ = table_.warnings;
+  std::vector<Index> unseen(schema_.columns.size());
+  std::vector<std::byte> packed(static_cast<std::size_t>(encoder_->record_bytes()));
+  const TableOptions& options = request.options;
+  Scan scan = scan_table(
+      {.table = table_,
+       .columns = columns_,
+       .wants = std::vector<ColumnWants>(schema_.columns.size()),
+       .missing = schema_.missing_values,
+       .bad = {.action = options.on_bad_record, .most = options.max_bad_share},
+       .check = [&](std::span<const Cell> cells) { encoder_->pack(cells, packed.data(), unseen); }},
+      colleagues);
+  std::vector<Index> sums(unseen.size());
+  for (const Bytes& message : colleagues.all_gather(std::as_bytes(std::span(unseen)))) {
+    MessageReader reader(message);
+    for (Index& sum : sums) sum += reader.take<Index>();
+  }
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    if (sums[i] == 0) continue;
+    notes_.push_back(
+        fmt::format("{}, column '{}': {} of {} records have a category that the training data does not have",
+                    request.name, schema_.columns[i].name, with_commas(sums[i]), with_commas(scan.good)));
+  }
+  colleagues.agree([&] {
+    if (scan.good > 0) return;
+    throw DataError(
+        fmt::format("'{}' holds no records{}", request.name, table_.header ? ", only a header" : ""));
+  });
+  return scan;
+}
+
+void TableSource::take_rows(const Scan& scan, const TableRequest& request) {
+  for (std::size_t i = 0; i < scan.chunk_rows.size(); ++i) {
+    const TextChunk& chunk = table_.text.chunks[i];
+    const bool follows_on = table_.text.files[chunk.file].compressed && !chunk.first_of_file;
+    chunks_.push_back({.records = {info_.rows, info_.rows + scan.chunk_rows[i]}, .follows_on = follows_on});
+    info_.rows = chunks_.back().records.end;
+  }
+  info_.features.dims = {encoder_->features()};
+  info_.target_columns = encoder_->targets();
+  info_.name = request.name;
+  info_.record_bytes = encoder_->record_bytes();
+  info_.source_bytes = table_.text.source_bytes();
+}
+
+std::unique_ptr<ChunkReader> TableSource::reader(const TargetRule& rule) const {
+  return std::make_unique<TableChunkReader>(
+      Parts{.table = table_, .schema = schema_, .columns = columns_, .encoder = *encoder_, .chunks = chunks_},
+      rule);
+}
+
+void TableSource::unpack(std::span<const Index> ids, std::span<const std::byte* const> records, Matrix& x,
+                         Matrix& targets) const {
+  for (Index row = 0; row < static_cast<Index>(ids.size()); ++row) {
+    encoder_->unpack(records[static_cast<std::size_t>(row)], x.data() + row * x.cols(),
+                     targets.data() + row * targets.cols());
+  }
+}
+
+}  // namespace lockstep

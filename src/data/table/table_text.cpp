@@ -1,0 +1,173 @@
+#include "lockstep/data/table/table_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/table/number.h"
+
+namespace lockstep {
+namespace {
+
+std::string location(const TableText& table, const TextChunk& chunk, Index line) {
+  return fmt::format("'{}', line {}", table.text.files[chunk.file].path, with_commas(line));
+}
+
+bool ends_with_any(const std::string& path, std::initializer_list<std::string_view> ends) {
+  return std::ranges::any_of(ends, [&](std::string_view end) { return path.ends_with(end); });
+}
+
+// The character that a record has most of, outside quotes.
+char guess_separator(const std::string& path, std::string_view record) {
+  if (ends_with_any(path, {".tsv", ".tab", ".tsv.gz", ".tab.gz"})) return '\t';
+  std::map<char, Index> counts;
+  bool inside = false;
+  for (const char c : record) {
+    inside ^= c == '"';
+    if (!inside) ++counts[c];
+  }
+  constexpr std::string_view kSeparators = ",\t;|";
+  return *std::ranges::max_element(kSeparators, {}, [&](char c) { return counts[c]; });
+}
+
+char separator_of(const TableOptions& options, const std::string& path, std::string_view record) {
+  if (options.separator == "auto") return guess_separator(path, record);
+  if (options.separator == "tab") return '\t';
+  return options.separator.front();
+}
+
+std::vector<std::string> split(const Dialect& dialect, std::string_view record) {
+  FieldCursor cursor(dialect);
+  cursor.start(record);
+  std::vector<std::string> fields;
+  while (!cursor.done()) fields.emplace_back(cursor.take_text());
+  return fields;
+}
+
+bool is_header(Header header, const std::vector<std::string>& fields) {
+  if (header != Header::kAuto) return header == Header::kYes;
+  return std::ranges::none_of(fields,
+                              [](const std::string& field) { return parse_number(field).has_value(); });
+}
+
+// Names that can tell columns apart: none is empty or used twice. `renamed`: told of the others.
+std::vector<std::string> name_columns(const std::vector<std::string>& fields, bool header,
+                                      std::vector<std::string>& renamed) {
+  std::vector<std::string> names;
+  for (const std::string& field : fields) {
+    const std::string wanted = header && !field.empty() ? field : fmt::format("c{}", names.size() + 1);
+    std::string name = wanted;
+    for (int number = 2; std::ranges::find(names, name) != names.end(); ++number) {
+      name = fmt::format("{}.{}", wanted, number);
+    }
+    if (name != wanted) {
+      renamed.push_back(fmt::format("the header names two columns '{}': column {} is called '{}' here",
+                                    wanted, names.size() + 1, name));
+    }
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+// Reads the first record, which all else follows from.
+void read_first(TableText& table, const TableOptions& options) {
+  TextReader reader(table.text);
+  for (const TextChunk& chunk : table.text.chunks) {
+    const std::string_view text = reader.read(chunk);
+    RecordLines lines(text, options.quotes, reader.first_line());
+    std::string_view record;
+    if (!lines.next(record)) continue;
+    const std::string& path = table.text.files[chunk.file].path;
+    table.dialect = {.separator = separator_of(options, path, record), .quotes = options.quotes};
+    try {
+      const std::vector<std::string> fields = split(table.dialect, record);
+      table.header = is_header(options.header, fields);
+      table.names = name_columns(fields, table.header, table.warnings);
+      const auto bad = std::ranges::find_if_not(table.names, is_text);
+      if (bad != table.names.end()) {
+        throw BadRecord{bad - table.names.begin(), show(*bad), "a name in UTF-8"};
+      }
+    } catch (const BadRecord& bad) {
+      throw DataError(fmt::format("{}, field {}: found {}, expected {}", location(table, chunk, lines.line()),
+                                  bad.column + 1, bad.found, bad.expected));
+    }
+    return;
+  }
+  throw DataError(
+      fmt::format("'{}' holds no records: all its lines are blank", table.text.files.front().path));
+}
+
+}  // namespace
+
+TableText open_table_text(std::span<const std::string> paths, const TableOptions& options,
+                          Colleagues& colleagues) {
+  TableText table;
+  table.text = survey_text(paths, {.bytes = options.chunk_kib * 1024, .quotes = options.quotes}, colleagues);
+  colleagues.agree([&] { read_first(table, options); });
+  return table;
+}
+
+TableReader::TableReader(const TableText& table, const std::vector<RowColumn>& columns, Index cells,
+                         const std::vector<std::string>& missing)
+    : table_(table),
+      columns_(columns),
+      reader_(table.text),
+      parser_(table.dialect, columns, cells, missing) {}
+
+RecordLines TableReader::start(const TextChunk& chunk) {
+  const std::string_view text = reader_.read(chunk);
+  // Without quotes in it, the text is cut faster.
+  const bool quotes = table_.dialect.quotes && text.find('"') != std::string_view::npos;
+  RecordLines lines(text, quotes, reader_.first_line());
+  std::string_view record;
+  if (table_.header && chunk.first_of_file && lines.next(record)) check_header(record, chunk);
+  return lines;
+}
+
+bool TableReader::next(RecordLines& lines, const TextChunk& chunk, std::string_view& record) const {
+  if (!lines.next(record)) return false;
+  if (lines.unclosed()) {
+    throw DataError(
+        fmt::format("{}: a quote is opened in this record and never closed, expected one that closes it "
+                    "before the end of "
+                    "the file (data.quotes = false takes quotes as characters)",
+                    location(table_, chunk, lines.line())));
+  }
+  return true;
+}
+
+// All files of a table have the header of the first.
+void TableReader::check_header(std::string_view record, const TextChunk& chunk) const {
+  if (chunk.file == 0) return;
+  try {
+    std::vector<std::string> renamed;
+    if (name_columns(split(table_.dialect, record), true, renamed) == table_.names) return;
+  } catch (const BadRecord&) {
+    // Not the header of the first file, which could be split.
+  }
+  throw DataError(fmt::format(
+      "'{}' has another header than '{}': found '{}', expected the same {} columns in the same order",
+      table_.text.files[chunk.file].path, table_.text.files.front().path, show(record), table_.names.size()));
+}
+
+std::string TableReader::describe(const BadRecord& bad, bool parsed, const TextChunk& chunk,
+                                  Index line) const {
+  Index column = bad.column;
+  if (parsed) {
+    const auto found = std::ranges::find_if(columns_, [&](const RowColumn& each) {
+      return each.reading != Reading::kSkip && each.cell == bad.column;
+    });
+    column = found - columns_.begin();
+  }
+  const std::string where = column < 0 ? ""
+                                       : fmt::format(", column {} ('{}')", column + 1,
+                                                     table_.names[static_cast<std::size_t>(column)]);
+  return fmt::format("{}{}: found {}, expected {}", location(table_, chunk, line), where, bad.found,
+                     bad.expected);
+}
+
+}  // namespace lockstep

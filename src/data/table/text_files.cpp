@@ -1,0 +1,285 @@
+#include "lockstep/data/table/text_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/table/message.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Index kLookAhead = Index{64} << 10;
+// A longer record is one whose quote was never closed.
+constexpr Index kMostRecordBytes = Index{64} << 20;
+
+Index read_text(ByteStream& stream, std::string& text, Index count) {
+  const std::size_t before = text.size();
+  text.resize(before + static_cast<std::size_t>(count));
+  const Index found = stream.read(std::as_writable_bytes(std::span(text).subspan(before)));
+  text.resize(before + static_cast<std::size_t>(found));
+  return found;
+}
+
+// The length of a byte order mark at the start of a file.
+Index mark_bytes(const std::string& path, std::string_view start) {
+  if (start.starts_with("\xff\xfe") || start.starts_with("\xfe\xff")) {
+    throw DataError(
+        fmt::format("'{}' is UTF-16, expected UTF-8: convert it with iconv -f UTF-16 -t UTF-8", path));
+  }
+  return start.starts_with("\xef\xbb\xbf") ? 3 : 0;
+}
+
+// What one rank goes through in one piece: a range of a file, or the whole of a compressed one.
+struct Unit {
+  std::size_t file = 0;
+  Range bytes;
+};
+
+std::vector<Unit> units_of(const std::vector<TextFile>& files, Index chunk_bytes) {
+  std::vector<Unit> units;
+  for (std::size_t file = 0; file < files.size(); ++file) {
+    const Index total = files[file].file_bytes;
+    const Index step = files[file].compressed ? total : chunk_bytes;
+    for (Index begin = 0; begin < total; begin += step) {
+      units.push_back({.file = file, .bytes = {begin, std::min(begin + step, total)}});
+    }
+  }
+  return units;
+}
+
+struct Part {
+  std::size_t file;
+  Range bytes;
+  LineCounts counts;
+};
+
+// Contiguous runs whose shares of the weight differ little.
+template <class Weight>
+std::vector<Range> share_by_weight(Index count, Index ranks, const Weight& weight) {
+  double total = 0;
+  for (Index i = 0; i < count; ++i) total += weight(i);
+  std::vector<Range> shares;
+  Index next = 0;
+  double done = 0;
+  for (Index rank = 0; rank < ranks; ++rank) {
+    const Index begin = next;
+    const double goal = total * static_cast<double>(rank + 1) / static_cast<double>(ranks);
+    while (next < count && (rank + 1 == ranks || done + weight(next) / 2 < goal)) done += weight(next++);
+    shares.push_back({begin, next});
+  }
+  return shares;
+}
+
+class Survey {
+ public:
+  Survey(const std::vector<TextFile>& files, const ChunkCut& cut) : files_(files), cut_(cut) {}
+
+  void count(const Unit& unit, MessageWriter& message) {
+    const TextFile& file = files_[unit.file];
+    if (open_ != unit.file) stream_.emplace(file.path);
+    open_ = unit.file;
+    if (!file.compressed) {
+      stream_->go_to(unit.bytes.begin);
+      count_part(unit.file, unit.bytes.begin, unit.bytes.size(), message);
+      return;
+    }
+    for (Index begin = 0;; begin += cut_.bytes) {
+      if (count_part(unit.file, begin, cut_.bytes, message) < cut_.bytes) break;
+    }
+    const std::string note = stream_->cut_off();
+    if (!note.empty()) {
+      throw DataError(fmt::format("'{}' is truncated{}; fetch or make the file again", file.path, note));
+    }
+  }
+
+ private:
+  Index count_part(std::size_t file, Index begin, Index wanted, MessageWriter& message) {
+    text_.clear();
+    const Index found = read_text(*stream_, text_, wanted);
+    const TextFile& read = files_[file];
+    if (!read.compressed && found < wanted) {
+      throw DataError(fmt::format("'{}' became shorter while it was read: expected {} bytes, found {}",
+                                  read.path, with_commas(read.file_bytes), with_commas(begin + found)));
+    }
+    const Index mark = begin == 0 ? mark_bytes(read.path, text_) : 0;
+    if (found > mark) {
+      LineCounts counts = count_lines(text_);
+      if (!cut_.quotes) counts.quotes = 0;
+      message.put(Part{.file = file, .bytes = {begin + mark, begin + found}, .counts = counts});
+    }
+    return found;
+  }
+
+  const std::vector<TextFile>& files_;
+  ChunkCut cut_;
+  std::optional<std::size_t> open_;
+  std::optional<ByteStream> stream_;
+  std::string text_;
+};
+
+std::vector<TextChunk> put_together(const std::vector<Bytes>& messages) {
+  std::vector<TextChunk> chunks;
+  Index lines = 0;
+  Index quotes = 0;
+  for (const Bytes& message : messages) {
+    for (MessageReader reader(message); !reader.done();) {
+      const auto part = reader.take<Part>();
+      const bool first = chunks.empty() || chunks.back().file != part.file;
+      if (first) lines = quotes = 0;
+      chunks.push_back({.file = part.file,
+                        .bytes = part.bytes,
+                        .first_line = lines + 1,
+                        .inside = quotes % 2 != 0,
+                        .first_of_file = first});
+      lines += part.counts.lines;
+      quotes += part.counts.quotes;
+    }
+  }
+  return chunks;
+}
+
+}  // namespace
+
+Index TextFiles::source_bytes() const {
+  Index sum = 0;
+  for (const TextFile& file : files) sum += file.file_bytes;
+  return sum;
+}
+
+TextFiles survey_text(std::span<const std::string> paths, const ChunkCut& cut, Colleagues& colleagues) {
+  TextFiles text;
+  text.quotes = cut.quotes;
+  MessageWriter mine;
+  colleagues.agree([&] {
+    for (const std::string& path : paths) {
+      const ByteStream stream(path);
+      if (stream.file_bytes() == 0) throw DataError(fmt::format("'{}' is empty", path));
+      text.files.push_back(
+          {.path = path, .file_bytes = stream.file_bytes(), .compressed = stream.compressed()});
+    }
+    const std::vector<Unit> units = units_of(text.files, cut.bytes);
+    const auto weight = [&](Index unit) {
+      return static_cast<double>(units[static_cast<std::size_t>(unit)].bytes.size());
+    };
+    const Range share = share_by_weight(static_cast<Index>(units.size()), colleagues.size(),
+                                        weight)[static_cast<std::size_t>(colleagues.rank())];
+    Survey survey(text.files, cut);
+    for (Index unit = share.begin; unit < share.end; ++unit) {
+      survey.count(units[static_cast<std::size_t>(unit)], mine);
+    }
+  });
+  text.chunks = put_together(colleagues.all_gather(mine.bytes()));
+  return text;
+}
+
+std::vector<Range> share_text_chunks(const TextFiles& text, Index ranks) {
+  std::vector<Range> runs;  // of chunks that stay together
+  for (Index i = 0; i < static_cast<Index>(text.chunks.size()); ++i) {
+    const TextChunk& chunk = text.chunks[static_cast<std::size_t>(i)];
+    if (text.files[chunk.file].compressed && !chunk.first_of_file) {
+      ++runs.back().end;
+    } else {
+      runs.push_back({i, i + 1});
+    }
+  }
+  const auto bytes = [&](Index run) {
+    double sum = 0;
+    const Range chunks = runs[static_cast<std::size_t>(run)];
+    for (Index i = chunks.begin; i < chunks.end; ++i) {
+      sum += static_cast<double>(text.chunks[static_cast<std::size_t>(i)].bytes.size());
+    }
+    return sum;
+  };
+  std::vector<Range> shares;
+  const auto count = static_cast<Index>(text.chunks.size());
+  for (const Range share : share_by_weight(static_cast<Index>(runs.size()), ranks, bytes)) {
+    const auto border = [&](Index run) {
+      return run < static_cast<Index>(runs.size()) ? runs[static_cast<std::size_t>(run)].begin : count;
+    };
+    shares.push_back({border(share.begin), border(share.end)});
+  }
+  return shares;
+}
+
+void TextReader::fail_changed(const TextFile& file, Index found) const {
+  throw DataError(fmt::format(
+      "'{}' changed since it was opened: expected {} bytes, found {}; files must stay as they are until the "
+      "run is over",
+      file.path, with_commas(file.file_bytes), with_commas(found)));
+}
+
+// Of the open file, bytes are held from bytes.begin on up to bytes.end, or to its end. What the last chunk
+// looked at beyond its end is not read again: a compressed file could only be read from its start.
+void TextReader::hold(const TextChunk& chunk, Range bytes) {
+  const TextFile& file = files_.files[chunk.file];
+  if (open_file_ != chunk.file) {
+    stream_.emplace(file.path);
+    if (stream_->file_bytes() != file.file_bytes) fail_changed(file, stream_->file_bytes());
+    open_file_ = chunk.file;
+    held_ = {};
+    buffer_.clear();
+  }
+  if (bytes.begin < held_.begin || bytes.begin > held_.end) {
+    stream_->go_to(bytes.begin);
+    held_ = {bytes.begin, bytes.begin};
+    buffer_.clear();
+  }
+  buffer_.erase(0, static_cast<std::size_t>(bytes.begin - held_.begin));
+  held_.begin = bytes.begin;
+  if (held_.end < bytes.end) held_.end += read_text(*stream_, buffer_, bytes.end - held_.end);
+}
+
+std::string_view TextReader::held(Range bytes) const {
+  return std::string_view(buffer_).substr(static_cast<std::size_t>(bytes.begin - held_.begin),
+                                          static_cast<std::size_t>(bytes.size()));
+}
+
+// Where the first record of the chunk begins; behind its end if none does.
+Index TextReader::find_first(const TextChunk& chunk) const {
+  if (chunk.first_of_file) return chunk.bytes.begin;
+  // The byte before may be the line end that the chunk's first byte comes after.
+  const Range bytes{chunk.bytes.begin - 1, chunk.bytes.end};
+  bool inside = chunk.inside;
+  const std::string_view text = held(bytes);
+  if (text.front() == '"' && files_.quotes) inside = !inside;
+  return bytes.begin + find_line_end(text, files_.quotes, inside).value_or(text.size());
+}
+
+// Where the record that the chunk's last byte belongs to ends; none if it has no end.
+std::optional<Index> TextReader::find_end(const TextChunk& chunk, Index first) {
+  Index from = chunk.bytes.end - 1;
+  bool inside = files_.quotes && std::ranges::count(held({first, from}), '"') % 2 != 0;
+  while (from - chunk.bytes.end < kMostRecordBytes) {
+    const Index held_end = held_.end;
+    if (const auto end = find_line_end(held({from, held_end}), files_.quotes, inside)) return from + *end;
+    from = held_end;
+    hold(chunk, {held_.begin, held_end + kLookAhead});
+    if (held_.end == held_end) return held_end;
+  }
+  return std::nullopt;
+}
+
+std::string_view TextReader::read(const TextChunk& chunk) {
+  const Index before = chunk.first_of_file ? 0 : 1;
+  hold(chunk, {chunk.bytes.begin - before, chunk.bytes.end});
+  if (held_.end < chunk.bytes.end) fail_changed(files_.files[chunk.file], held_.end);
+  const Index first = find_first(chunk);
+  first_line_ = chunk.first_line;
+  if (first >= chunk.bytes.end) return {};
+  first_line_ += std::ranges::count(held({chunk.bytes.begin, first}), '\n');
+  const std::optional<Index> end = find_end(chunk, first);
+  if (!end) {
+    throw DataError(fmt::format(
+        "'{}': a record that begins at or after line {} is longer than {}; is a quote not closed? "
+        "(data.quotes = false takes quotes as characters)",
+        files_.files[chunk.file].path, with_commas(first_line_),
+        human_bytes(static_cast<double>(kMostRecordBytes))));
+  }
+  return held({first, *end});
+}
+
+}  // namespace lockstep

@@ -1,0 +1,84 @@
+// How fast one core reads a table: table_bench FILE.csv. Each rate is the median of five walks over the file,
+// which the first brings into the page cache, by the time on the processor. All columns but those that are
+// not numbers are read as numbers.
+#include <fmt/format.h>
+
+#include <time.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lockstep/data/table/encoder.h"
+#include "lockstep/data/table/infer.h"
+#include "lockstep/data/table/learn_schema.h"
+
+namespace lockstep {
+namespace {
+
+double processor_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+void measure(const char* what, Index bytes, const std::function<void()>& work) {
+  std::vector<double> seconds;
+  for (int i = 0; i < 5; ++i) {
+    const double before = processor_seconds();
+    work();
+    seconds.push_back(processor_seconds() - before);
+  }
+  std::ranges::sort(seconds);
+  fmt::print("{:<44} {:8.0f} MB/s  {:8.3f} s\n", what, static_cast<double>(bytes) / seconds[2] / 1e6,
+             seconds[2]);
+}
+
+void run(const std::string& path) {
+  const std::vector<std::string> paths{path};
+  const TableOptions options;
+  const TableText table = open_table_text(paths, options, alone());
+  const Index bytes = table.text.source_bytes();
+  measure("survey (quotes and lines counted)", bytes, [&] { survey_text(paths, {}, alone()); });
+
+  TableSchema schema{.missing_values = options.missing_values,
+                     .columns = declare_columns(options, table.names)};
+  std::vector<std::string> told;
+  measure("kinds inferred", bytes, [&] {
+    schema.columns = declare_columns(options, table.names);
+    told.clear();
+    infer_kinds(table, schema.columns, schema.missing_values, alone(), told);
+  });
+  const std::vector<RowColumn> columns = match_columns(table, schema, false);
+  const std::vector<ColumnWants> wants(columns.size());
+  Scan scan;
+  measure("statistics", bytes, [&] {
+    scan = scan_table({.table = table, .columns = columns, .wants = wants, .missing = schema.missing_values},
+                      alone());
+  });
+  for (std::size_t i = 0; i < columns.size(); ++i) schema.columns[i].numbers = scan.columns[i].numbers;
+
+  const Encoder encoder(schema, false);
+  TableReader reader(table, columns, static_cast<Index>(columns.size()), schema.missing_values);
+  std::vector<std::byte> packed(static_cast<std::size_t>(encoder.record_bytes()));
+  std::vector<Index> unseen(columns.size());
+  measure("records packed", bytes, [&] {
+    for (const TextChunk& chunk : table.text.chunks) {
+      reader.for_each_record(
+          chunk, [&](std::span<const Cell> cells) { encoder.pack(cells, packed.data(), unseen); },
+          [](const std::string&) {});
+    }
+  });
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    fmt::print("usage: table_bench FILE.csv\n");
+    return 2;
+  }
+  lockstep::run(argv[1]);
+}

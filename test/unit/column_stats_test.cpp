@@ -1,0 +1,67 @@
+// Statistics of columns, chunk by chunk and merged.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "lockstep/base/random.h"
+#include "lockstep/data/table/column_stats.h"
+#include "support/seed.h"
+
+namespace lockstep {
+namespace {
+
+using namespace test;
+
+TEST(NumberStats, MergedChunksAreTheWhole) {
+  RandomStream random({.seed = seed(), .purpose = Purpose::kSynthetic});
+  double sum = 0;
+  double squares = 0;
+  std::vector<double> values;
+  for (int i = 0; i < 1000; ++i) values.push_back(1e6 + double{random.normal()});
+  for (const double value : values) sum += value;
+  const double mean = sum / 1000;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  NumberStats merged;
+  for (std::size_t begin = 0; begin < values.size();) {
+    NumberSums chunk;
+    for (const std::size_t end = std::min(values.size(), begin + 1 + begin % 300); begin < end; ++begin) {
+      chunk.add(values[begin]);
+    }
+    merged.merge(chunk.stats());
+    merged.merge({});
+  }
+  EXPECT_EQ(merged.count, 1000);
+  EXPECT_NEAR(merged.mean, mean, 1e-9);
+  EXPECT_NEAR(merged.deviation(), std::sqrt(squares / 1000), 1e-9);
+  EXPECT_EQ(merged.min, *std::ranges::min_element(values));
+  EXPECT_EQ(merged.max, *std::ranges::max_element(values));
+  EXPECT_EQ(NumberStats{}.deviation(), 0);
+}
+
+TEST(ValueCounts, ForgetThemselvesBeyondTheLimitWhoeverCounts) {
+  ValueCounts counts(3);
+  for (const char* text : {"b", "a", "a", "c", "b", "a"}) counts.add(text);
+  ASSERT_FALSE(counts.overflowed());
+  const auto entries = counts.by_count();
+  EXPECT_EQ(entries[0].text, "a");
+  EXPECT_EQ(entries[0].count, 3);
+  EXPECT_EQ(entries[1].text, "b");
+  MessageWriter message;
+  counts.write(message);
+  MessageReader reader(message.bytes());
+  ValueCounts other = ValueCounts::read(reader);
+  EXPECT_TRUE(reader.done());
+  other.merge(counts);
+  EXPECT_EQ(other.by_count()[2].count, 2);
+  ValueCounts fourth(3);
+  fourth.add("d");
+  other.merge(fourth);
+  EXPECT_TRUE(other.overflowed());
+  EXPECT_EQ(other.distinct(), 0);
+  fourth.merge(other);
+  EXPECT_TRUE(fourth.overflowed());
+}
+
+}  // namespace
+}  // namespace lockstep

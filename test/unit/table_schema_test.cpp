@@ -1,0 +1,253 @@
+// What is learnt of the columns of a table, and how records become numbers by it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/data/table/encoder.h"
+#include "lockstep/data/table/infer.h"
+#include "lockstep/data/table/learn_schema.h"
+#include "support/error_text.h"
+#include "support/temporary_directory.h"
+
+namespace lockstep {
+namespace {
+
+using namespace test;
+
+class TableTest : public testing::Test {
+ protected:
+  TableText open(const std::string& text) {
+    path_ = directory_ / "t.csv";
+    std::ofstream(path_, std::ios::binary) << text;
+    const std::string paths[] = {path_};
+    return open_table_text(paths, options_, alone());
+  }
+  LearntSchema learn(const std::string& text) {
+    table_ = open(text);
+    return learn_schema(table_, options_, alone());
+  }
+  // The features and targets of all records.
+  std::vector<std::vector<Scalar>> encode(const TableSchema& schema) {
+    const Encoder encoder(schema, true);
+    const std::vector<RowColumn> columns = match_columns(table_, schema, true);
+    TableReader reader(table_, columns, static_cast<Index>(schema.columns.size()), schema.missing_values);
+    std::vector<std::vector<Scalar>> rows;
+    std::vector<std::byte> packed(static_cast<std::size_t>(encoder.record_bytes()));
+    unseen_.assign(schema.columns.size(), 0);
+    for (const TextChunk& chunk : table_.text.chunks) {
+      reader.for_each_record(
+          chunk,
+          [&](std::span<const Cell> cells) {
+            encoder.pack(cells, packed.data(), unseen_);
+            std::vector<Scalar> row(static_cast<std::size_t>(encoder.features() + encoder.targets()));
+            encoder.unpack(packed.data(), row.data(), row.data() + encoder.features());
+            rows.push_back(row);
+          },
+          [](const std::string& bad) { ADD_FAILURE() << bad; });
+    }
+    return rows;
+  }
+
+  TemporaryDirectory directory_;
+  std::string path_;
+  TableOptions options_{.label = {"y"}};
+  TableText table_;
+  std::vector<Index> unseen_;
+};
+
+using Rows = std::vector<std::vector<Scalar>>;
+
+TEST_F(TableTest, HeaderSeparatorAndNamesAreFound) {
+  EXPECT_EQ(open("a,b\n1,2\n").names, (std::vector<std::string>{"a", "b"}));
+  EXPECT_TRUE(table_.warnings.empty());
+  const TableText tabs = open("a\tb;c\n1\t2\n");
+  EXPECT_EQ(tabs.dialect.separator, '\t');
+  EXPECT_EQ(tabs.names[1], "b;c");
+  const TableText bare = open("1;x\n2;y\n");
+  EXPECT_FALSE(bare.header);
+  EXPECT_EQ(bare.names, (std::vector<std::string>{"c1", "c2"}));
+  const TableText twice = open("a,a,\n1,2,3\n");
+  EXPECT_EQ(twice.names, (std::vector<std::string>{"a", "a.2", "c3"}));
+  EXPECT_EQ(twice.warnings.size(), 1u);
+  options_.header = Header::kNo;
+  EXPECT_EQ(open("a,b\n").names[0], "c1");
+  expect_parts(error_text<DataError>([&] { open("\n\n"); }), {"t.csv", "no records"});
+  expect_parts(error_text<DataError>([&] { open("\"a"); }), {"t.csv", "line 1", "a quote that opens"});
+}
+
+TEST_F(TableTest, KindsAreInferredFromAllValues) {
+  std::string text = "id,n,c,zero,none,y\n";
+  for (int i = 0; i < 300; ++i) {
+    text += fmt::format("u{},{},{},0,,{}\n", i, i == 7 ? "NA" : fmt::format("{}", i * 0.5),
+                        i % 2 == 0 ? "red" : "blue", i % 3);
+  }
+  const LearntSchema learnt = learn(text);
+  const auto kind = [&](std::size_t i) { return learnt.schema.columns[i].kind; };
+  EXPECT_EQ(kind(0), ColumnKind::kIgnored);
+  EXPECT_EQ(kind(1), ColumnKind::kNumeric);
+  EXPECT_EQ(kind(2), ColumnKind::kCategorical);
+  EXPECT_EQ(kind(3), ColumnKind::kIgnored);
+  EXPECT_EQ(kind(4), ColumnKind::kIgnored);
+  EXPECT_EQ(kind(5), ColumnKind::kNumeric);
+  EXPECT_EQ(learnt.schema.columns[1].missing, 1);
+  EXPECT_EQ(learnt.told.size(), 3u);
+  expect_parts(
+      learnt.told[0] + learnt.told[1] + learnt.told[2],
+      {"'id' is ignored", "id or free text", "'zero' is ignored: it is constant", "'none' is ignored"});
+}
+
+TEST_F(TableTest, AFewBadNumbersDoNotMakeACategory) {
+  std::string text = "n,y\n";
+  for (int i = 0; i < 200; ++i) text += i == 50 ? "12x,1\n" : fmt::format("{},{}\n", i, i % 2);
+  expect_parts(error_text<DataError>([&] { learn(text); }),
+               {"t.csv', line 52, column 1 ('n'): found '12x', expected a number", "data.on_bad_record"});
+  options_.on_bad_record = OnBadRecord::kSkip;
+  const LearntSchema learnt = learn(text);
+  EXPECT_EQ(learnt.scan.good, 199);
+  EXPECT_EQ(learnt.scan.bad, 1);
+  ASSERT_EQ(learnt.scan.rejects.size(), 1u);
+  expect_parts(learnt.scan.rejects[0], {"line 52", "'12x'"});
+  expect_parts(learnt.told[0], {"column 'n'", "1 value is no number, such as '12x'"});
+  options_.max_bad_share = 0.001;
+  expect_parts(error_text<DataError>([&] { learn(text); }), {"1 of 200 records are bad", "0.1 %", "line 52"});
+}
+
+TEST_F(TableTest, BadRecordsAreNamed) {
+  options_.numeric = {"n"};
+  options_.categorical = {"c"};
+  const auto error = [&](const std::string& record) {
+    return error_text<DataError>([&] { learn("n,c,y\n1,a,0\n2,b,1\n" + record + "\n1,a,0\n"); });
+  };
+  expect_parts(error("1,a"), {"line 4: found 2 fields, expected 3"});
+  expect_parts(error("1,a,0,5"), {"line 4: found more than 3 fields, expected 3"});
+  expect_parts(error("1,5\" a 6\",0"), {"line 4, column 2 ('c'): found '5\" a 6\"'", "data.quotes"});
+  expect_parts(error("1,caf\xe9,0"), {"line 4, column 2 ('c')", "caf\\xe9", "UTF-8"});
+  expect_parts(error(std::string("1,a\0b,0", 7)), {"line 4, column 2", "a\\x00b"});
+  expect_parts(error("1,a,"), {"line 4, column 3 ('y'): found '', expected a number"});
+  expect_parts(error("inf,a,1"), {"line 4, column 1 ('n'): found 'inf', expected a number"});
+  expect_parts(error("1e300,a,1"), {"line 4, column 1 ('n'): found '1e+300'", "single precision"});
+  expect_parts(error("1,\"a,0"), {"line 4: a quote is opened in this record and never closed"});
+  options_.quotes = false;
+  EXPECT_EQ(learn("n,c,y\n1,5\" a,0\n").scan.good, 1);
+}
+
+TEST_F(TableTest, NumbersAreScaledAndMissingOnesFilled) {
+  const std::string text = "a,y\n1,0\n3,1\n,1\n5,0\n";
+  const auto scaled = [&](const std::string& scale, const std::string& missing) {
+    options_.scale = scale;
+    options_.missing = missing;
+    std::vector<Scalar> values;
+    for (const auto& row : encode(learn(text).schema)) values.push_back(row[0]);
+    return values;
+  };
+  const auto deviation = static_cast<Scalar>(std::sqrt(8.0 / 3));
+  EXPECT_EQ(scaled("none", "mean"), (std::vector<Scalar>{1, 3, 3, 5}));
+  EXPECT_EQ(scaled("none", "constant(-7)"), (std::vector<Scalar>{1, 3, -7, 5}));
+  EXPECT_EQ(scaled("minmax", "mean"), (std::vector<Scalar>{0, 0.5, 0.5, 1}));
+  EXPECT_EQ(scaled("minmax", "constant(1)"), (std::vector<Scalar>{0, 0.5, 0, 1}));
+  const auto standard = scaled("standard", "mean");
+  EXPECT_NEAR(standard[0], -2 / deviation, 1e-6);
+  EXPECT_EQ(standard[2], 0);
+  const auto logarithms = scaled("log", "mean");
+  const double logs[] = {std::log(2.0), std::log(4.0), std::log(6.0)};
+  const double mean = (logs[0] + logs[1] + logs[2]) / 3;
+  double squares = 0;
+  for (const double log : logs) squares += (log - mean) * (log - mean);
+  EXPECT_NEAR(logarithms[3], (logs[2] - mean) / std::sqrt(squares / 3), 1e-6);
+  EXPECT_EQ(logarithms[2], 0);
+}
+
+TEST_F(TableTest, CategoriesAreEncoded) {
+  const std::string text = "c,n,y\nred,1,0\nblue,2,1\nred,3,1\n?,4,0\n";
+  options_.scale = "none";
+  const auto encoded = [&](const std::string& encode_as, Index vocabulary) {
+    options_.encode = encode_as;
+    options_.vocabulary = vocabulary;
+    return encode(learn(text).schema);
+  };
+  // Others, red, missing, blue: after the numbers, the most frequent first, then in the order of bytes.
+  EXPECT_EQ(encoded("onehot", 10),
+            (Rows{{1, 0, 1, 0, 0, 0}, {2, 0, 0, 0, 1, 1}, {3, 0, 1, 0, 0, 1}, {4, 0, 0, 1, 0, 0}}));
+  EXPECT_EQ(encoded("index", 10), (Rows{{1, 1, 0}, {2, 3, 1}, {3, 1, 1}, {4, 2, 0}}));
+  EXPECT_EQ(encoded("index", 1), (Rows{{1, 1, 0}, {2, 0, 1}, {3, 1, 1}, {4, 0, 0}}));
+  EXPECT_EQ(unseen_[0], 2);
+  const Rows hashed = encoded("hash(4)", 10);
+  for (const auto& row : hashed) {
+    ASSERT_EQ(row.size(), 6u);
+    EXPECT_EQ(row[1] + row[2] + row[3] + row[4], 1);
+  }
+  EXPECT_TRUE(std::equal(hashed[0].begin() + 1, hashed[0].end() - 1, hashed[2].begin() + 1));
+}
+
+TEST_F(TableTest, LabelsThatAreTextBecomeClassesInOrder) {
+  options_.columns = {"y: categorical"};
+  EXPECT_EQ(learn("x,y\n1,10\n2,9\n3,10\n").schema.columns[1].values, (std::vector<std::string>{"9", "10"}));
+  const TableSchema schema = learn("x,y\n1,>50K\n2,<=50K\n3,>50K\n").schema;
+  EXPECT_EQ(schema.columns[1].values, (std::vector<std::string>{"<=50K", ">50K"}));
+  EXPECT_EQ(encode(schema)[0][1], 1);
+  table_ = open("x,y\n1,50K\n");
+  const Encoder encoder(schema, true);
+  const std::vector<Cell> cells{{.is_number = true, .number = 1}, {.text = "50K"}};
+  std::byte packed[8];
+  try {
+    encoder.pack(cells, packed, unseen_);
+    FAIL();
+  } catch (const BadRecord& bad) {
+    EXPECT_EQ(bad.column, 1);
+    expect_parts(bad.expected, {"a class of the training data: <=50K, >50K"});
+  }
+}
+
+TEST_F(TableTest, WhatIsDeclaredMustBeThere) {
+  const auto error = [&](const TableOptions& options) {
+    options_ = options;
+    return error_text<ConfigError>([&] { learn("age,city,y\n1,a,0\n2,b,1\n"); });
+  };
+  expect_parts(error({}), {"data.label is missing", "age, city, y", "trainer inspect"});
+  expect_parts(error({.label = {"yy"}}), {"data.label: there is no column 'yy'; did you mean 'y'?"});
+  expect_parts(error({.label = {"y"}, .numeric = {"agee"}}), {"data.numeric", "did you mean 'age'?"});
+  expect_parts(error({.label = {"y"}, .numeric = {"age"}, .ignore = {"age"}}),
+               {"data.ignore", "named twice"});
+  expect_parts(error({.label = {"y"}, .ignore = {"y"}}), {"data.ignore", "is the label"});
+  expect_parts(error({.label = {"y"}, .columns = {"city"}}), {"data.columns", "a colon"});
+  expect_parts(error({.label = {"y"}, .columns = {"city: hsh(4)"}}), {"unknown word 'hsh'", "'hash'"});
+  expect_parts(error({.label = {"y"}, .columns = {"city: hash"}}), {"buckets"});
+  expect_parts(error({.label = {"y"}, .scale = "big"}), {"data.scale", "unknown word 'big'"});
+}
+
+TEST_F(TableTest, ASchemaIsReadBackAndKeepsItsNumbers) {
+  options_.columns = {"c: index", "m: constant(0.1) log", "h: categorical hash(8)", "i: ignore"};
+  const TableSchema schema = learn("c,m,h,i,y\nred,0.1,1,x,0\nblue,,2,x,1\n\"gr\xc3\xbcn\",7,1,x,1\n").schema;
+  const std::string json = to_json(schema);
+  const TableSchema again = parse_schema(json, "s.json");
+  EXPECT_EQ(to_json(again), json);
+  EXPECT_EQ(encode(again), encode(schema));
+  EXPECT_EQ(schema.features(), 10);
+  for (const std::string& bad :
+       {std::string("x"), std::string("{}"), std::string("{\"version\": 2}"),
+        std::string("{\"version\": 1, \"missing_values\": [], \"columns\": [{\"name\": 3}]}")}) {
+    expect_parts(error_text<DataError>([&] { parse_schema(bad, "s.json"); }), {"'s.json' is no schema"});
+  }
+}
+
+TEST_F(TableTest, AnotherTableIsMatchedByNameOrPlace) {
+  options_.scale = "none";
+  const TableSchema schema = learn("a,b,y\n1,2,0\n3,4,1\n").schema;
+  table_ = open("extra,y,b,a\n9,1,20,10\n");
+  EXPECT_EQ(encode(schema), (Rows{{10, 20, 1}}));
+  table_ = open("10,20,1\n");
+  EXPECT_EQ(encode(schema), (Rows{{10, 20, 1}}));
+  EXPECT_EQ(match_columns(open("10,20\n"), schema, false).size(), 2u);
+  expect_parts(error_text<DataError>([&] { match_columns(open("10,20\n"), schema, true); }),
+               {"2 columns and no header, expected 3"});
+  expect_parts(error_text<DataError>([&] { match_columns(open("aa,b,y\n1,2,3\n"), schema, true); }),
+               {"no column 'a', which the model takes", "did 'aa' mean that?"});
+  expect_parts(error_text<DataError>([&] { match_columns(open("a,b\n1,2\n"), schema, true); }),
+               {"no column 'y', the label"});
+}
+
+}  // namespace
+}  // namespace lockstep

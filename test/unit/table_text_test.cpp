@@ -1,0 +1,260 @@
+// Cutting text into records and fields, and files into chunks.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/random.h"
+#include "lockstep/data/table/fields.h"
+#include "lockstep/data/table/number.h"
+#include "lockstep/data/table/text_files.h"
+#include "support/error_text.h"
+#include "support/seed.h"
+#include "support/temporary_directory.h"
+
+namespace lockstep {
+namespace {
+
+using namespace test;
+
+std::vector<std::string> fields_of(std::string_view record, const Dialect& dialect = {}) {
+  FieldCursor cursor(dialect);
+  cursor.start(record);
+  std::vector<std::string> fields;
+  while (!cursor.done()) fields.emplace_back(cursor.take_text());
+  return fields;
+}
+
+using Texts = std::vector<std::string>;
+
+TEST(Fields, FollowRfc4180) {
+  EXPECT_EQ(fields_of("a,b,c"), (Texts{"a", "b", "c"}));
+  EXPECT_EQ(fields_of("a,,"), (Texts{"a", "", ""}));
+  EXPECT_EQ(fields_of(","), (Texts{"", ""}));
+  EXPECT_EQ(fields_of("a"), (Texts{"a"}));
+  EXPECT_EQ(fields_of(R"("a,b",c)"), (Texts{"a,b", "c"}));
+  EXPECT_EQ(fields_of(R"("say ""hi""","")"), (Texts{"say \"hi\"", ""}));
+  EXPECT_EQ(fields_of(R"("""")"), (Texts{"\""}));
+  EXPECT_EQ(fields_of("\"two\nlines\",x"), (Texts{"two\nlines", "x"}));
+  EXPECT_EQ(fields_of(" a , \" b \" ,c "), (Texts{"a", " b ", "c"}));
+  EXPECT_EQ(fields_of("a\t\tb", {.separator = '\t'}), (Texts{"a", "", "b"}));
+  EXPECT_EQ(fields_of("1,5;2", {.separator = ';'}), (Texts{"1,5", "2"}));
+  EXPECT_EQ(fields_of(R"(5" pipe,"x)", {.quotes = false}), (Texts{"5\" pipe", "\"x"}));
+}
+
+TEST(Fields, SayWhichQuoteIsWrong) {
+  const auto fault = [](std::string_view record) {
+    try {
+      fields_of(record);
+    } catch (const BadRecord& bad) {
+      return fmt::format("{}: {}", bad.column, bad.found);
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(fault("a,5\" pipe"), "1: '5\" pipe'");
+  EXPECT_EQ(fault("a,\"open"), "1: a quote that opens");
+  EXPECT_EQ(fault("\"a\"b,c"), "0: 'b,c' behind a closing quote");
+}
+
+TEST(Fields, TakeNumberTakesAllOrNothing) {
+  FieldCursor cursor({});
+  double value = 0;
+  cursor.start("12,-3.5e1,x,4 ,\"5\",+6,inf,7");
+  ASSERT_TRUE(cursor.take_number(value));
+  EXPECT_EQ(value, 12);
+  ASSERT_TRUE(cursor.take_number(value));
+  EXPECT_EQ(value, -35);
+  for (const char* text : {"x", "4", "5"}) {
+    EXPECT_FALSE(cursor.take_number(value));
+    EXPECT_EQ(cursor.take_text(), text);
+  }
+  ASSERT_TRUE(cursor.take_number(value));
+  EXPECT_EQ(value, 6);
+  EXPECT_FALSE(cursor.take_number(value));
+  EXPECT_EQ(cursor.take_text(), "inf");
+  EXPECT_FALSE(cursor.done());
+  ASSERT_TRUE(cursor.take_number(value));
+  EXPECT_TRUE(cursor.done());
+  EXPECT_EQ(cursor.column(), 8);
+}
+
+TEST(Numbers, AreFiniteAndWhole) {
+  EXPECT_EQ(parse_number("0.1"), 0.1);
+  EXPECT_EQ(parse_number(".5"), 0.5);
+  EXPECT_EQ(parse_number("+1"), 1);
+  for (const char* text : {"", "+", "-", "+-1", "nan", "inf", "1e999", "1 ", " 1", "1,0", "0x10", "1_000"}) {
+    EXPECT_FALSE(parse_number(text)) << text;
+  }
+}
+
+// Short numbers take another way than long ones, and both must give what the standard library gives.
+TEST(Numbers, AreTheNearestDoubles) {
+  RandomStream random({.seed = seed(), .purpose = Purpose::kSynthetic});
+  const auto digits = [&] {
+    std::string text;
+    for (Index left = random.below(11); left > 0; --left) {
+      text += static_cast<char>('0' + static_cast<char>(random.below(10)));
+    }
+    return text;
+  };
+  for (int trial = 0; trial < 20000; ++trial) {
+    std::string text;
+    if (random.below(3) == 0) text += '-';
+    text += digits();
+    if (random.below(2) == 0) text.append(1, '.').append(digits());
+    if (random.below(5) == 0) text.append(1, 'e').append(digits(), 0, 2);
+    double expected = 0;
+    const std::string padded = text + ",                    ";
+    const auto [stop, error] = std::from_chars(padded.data(), padded.data() + padded.size(), expected);
+    double found = 0;
+    const char* end = parse_number_prefix(padded.data(), padded.data() + padded.size(), found);
+    if (error != std::errc()) {
+      EXPECT_EQ(end, nullptr) << text;
+    } else {
+      EXPECT_EQ(end, stop) << text;
+      EXPECT_EQ(found, expected) << text;
+    }
+    EXPECT_EQ(parse_number(text).has_value(), error == std::errc() && stop == padded.data() + text.size());
+  }
+}
+
+TEST(Show, CutsAndEscapes) {
+  EXPECT_EQ(show("abc"), "'abc'");
+  EXPECT_EQ(show(std::string_view("a\0b", 3)), "'a\\x00b'");
+  EXPECT_EQ(show("caf\xe9"), "'caf\\xe9'");
+  EXPECT_EQ(show("caf\xc3\xa9"), "'caf\xc3\xa9'");
+  EXPECT_EQ(show(std::string(100, 'x')), fmt::format("'{}...'", std::string(40, 'x')));
+  EXPECT_EQ(show(std::string(39, 'x') + "\xc3\xa9 more"), fmt::format("'{}...'", std::string(39, 'x')));
+}
+
+// The records of a text with the lines that they begin in: "1:a,b".
+Texts records_of(std::string_view text, bool quotes = true) {
+  RecordLines lines(text, quotes, 1);
+  Texts records;
+  for (std::string_view record; lines.next(record);) {
+    records.push_back(fmt::format("{}:{}", lines.line(), record));
+  }
+  return records;
+}
+
+TEST(RecordLines, EndOutsideQuotes) {
+  EXPECT_EQ(records_of("a\nb\n"), (Texts{"1:a", "2:b"}));
+  EXPECT_EQ(records_of("a\r\nb"), (Texts{"1:a", "2:b"}));
+  EXPECT_EQ(records_of("a\n\n\r\nb\n"), (Texts{"1:a", "4:b"}));
+  EXPECT_EQ(records_of("\"a\nb\",c\nd\n"), (Texts{"1:\"a\nb\",c", "3:d"}));
+  EXPECT_EQ(records_of("\"a\nb\",c\n", false), (Texts{"1:\"a", "2:b\",c"}));
+  RecordLines open("a\n\"b\nc\n", true, 1);
+  std::string_view record;
+  EXPECT_TRUE(open.next(record));
+  EXPECT_FALSE(open.unclosed());
+  EXPECT_TRUE(open.next(record));
+  EXPECT_TRUE(open.unclosed());
+}
+
+class TextFilesTest : public testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& text) {
+    std::ofstream(directory_ / name, std::ios::binary) << text;
+    return directory_ / name;
+  }
+  std::string write_gzip(const std::string& name, const std::string& text) {
+    gzFile file = gzopen((directory_ / name).c_str(), "wb");
+    gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
+    gzclose(file);
+    return directory_ / name;
+  }
+  static Texts read_all(const TextFiles& files, bool backwards = false) {
+    TextReader reader(files);
+    Texts all;
+    std::vector<TextChunk> chunks = files.chunks;
+    if (backwards) std::ranges::reverse(chunks);
+    for (const TextChunk& chunk : chunks) {
+      const std::string_view text = reader.read(chunk);
+      RecordLines lines(text, files.quotes, reader.first_line());
+      Texts records;
+      for (std::string_view record; lines.next(record);) {
+        records.push_back(fmt::format("{}:{}", lines.line(), record));
+      }
+      all.insert(backwards ? all.begin() : all.end(), records.begin(), records.end());
+    }
+    return all;
+  }
+  TemporaryDirectory directory_;
+};
+
+TEST_F(TextFilesTest, ChunksOfAnySizeHoldEachRecordOnce) {
+  RandomStream random({.seed = seed(), .purpose = Purpose::kSynthetic});
+  for (int trial = 0; trial < 60; ++trial) {
+    std::string text;
+    const auto length = random.below(120);
+    for (Index i = 0; i < length; ++i) text += "ab,\"\"\"\n\n\r"[random.below(9)];
+    // An even number of quotes, so that all of them are closed.
+    if (std::ranges::count(text, '"') % 2 != 0) text += '"';
+    if (text.empty()) text += 'x';
+    const Texts expected = records_of(text);
+    const std::string paths[] = {write("t.csv", text)};
+    const std::string packed[] = {write_gzip("t.csv.gz", text)};
+    for (const Index bytes : {1, 2, 3, 7, 50, 1000}) {
+      const TextFiles files = survey_text(paths, {.bytes = bytes}, alone());
+      EXPECT_EQ(read_all(files), expected) << bytes << " " << show(text);
+      EXPECT_EQ(read_all(files, true), expected) << bytes;
+      EXPECT_EQ(read_all(survey_text(packed, {.bytes = bytes}, alone())), expected) << bytes;
+      EXPECT_EQ(read_all(survey_text(paths, {.bytes = bytes, .quotes = false}, alone())),
+                records_of(text, false));
+    }
+  }
+}
+
+TEST_F(TextFilesTest, AByteOrderMarkIsLeftOutAndUtf16IsRefused) {
+  const std::string paths[] = {write("a.csv",
+                                     "\xef\xbb\xbf"
+                                     "a\nb\n"),
+                               write("b.csv", "c\n")};
+  EXPECT_EQ(read_all(survey_text(paths, {.bytes = 4}, alone())), (Texts{"1:a", "2:b", "1:c"}));
+  const std::string wide[] = {write("w.csv", std::string("\xff\xfe"
+                                                         "a\0",
+                                                         4))};
+  expect_parts(error_text<DataError>([&] { survey_text(wide, {}, alone()); }), {"w.csv", "UTF-16", "iconv"});
+}
+
+TEST_F(TextFilesTest, FilesThatChangeAreNoticed) {
+  const std::string paths[] = {write("t.csv", std::string(1000, 'x'))};
+  const TextFiles files = survey_text(paths, {.bytes = 100}, alone());
+  write("t.csv", "short");
+  expect_parts(error_text<DataError>([&] { read_all(files); }), {"t.csv", "changed", "1,000", "5"});
+  std::filesystem::remove(paths[0]);
+  expect_parts(error_text<DataError>([&] { read_all(files); }), {"t.csv", "No such file"});
+  const std::string empty[] = {write("e.csv", "")};
+  expect_parts(error_text<DataError>([&] { survey_text(empty, {}, alone()); }), {"e.csv", "is empty"});
+}
+
+TEST_F(TextFilesTest, ALineOfTenMegabytesIsReadWhole) {
+  const std::string line(10'000'000, 'x');
+  const std::string paths[] = {write("t.csv", "a\n" + line + "\nb\n")};
+  EXPECT_EQ(read_all(survey_text(paths, {.bytes = 1 << 16}, alone())),
+            (Texts{"1:a", fmt::format("2:{}", line), "3:b"}));
+}
+
+TEST_F(TextFilesTest, SharesCoverAllChunksAndKeepCompressedFilesWhole) {
+  const std::string text(1000, '\n');
+  const std::string paths[] = {write("a.csv", text), write_gzip("b.csv.gz", text), write("c.csv", text)};
+  const TextFiles files = survey_text(paths, {.bytes = 100}, alone());
+  ASSERT_EQ(files.chunks.size(), 30u);
+  for (const Index ranks : {1, 2, 3, 7, 50}) {
+    Index next = 0;
+    for (const Range share : share_text_chunks(files, ranks)) {
+      EXPECT_EQ(share.begin, next);
+      EXPECT_TRUE(share.begin <= 10 || share.begin >= 20);
+      next = share.end;
+    }
+    EXPECT_EQ(next, 30);
+  }
+  EXPECT_EQ(share_text_chunks(files, 3)[1], (Range{10, 20}));
+}
+
+}  // namespace
+}  // namespace lockstep
