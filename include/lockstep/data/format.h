@@ -48,7 +48,8 @@ std::span<const FormatEntry> format_catalog();
 /// Errors: ConfigError.
 const FormatEntry& choose_format(const DataOptions& options);
 
-/// The entry whose extension the file to predict from (--input) has. Errors: ConfigError.
-const FormatEntry& format_of_input(const std::string& path);
+/// The entry whose extension the file to predict from (--input) has or, where that tells nothing, the one of
+/// data.format. Errors: ConfigError.
+const FormatEntry& format_of_input(const std::string& path, const DataOptions& options);
 
 }  // namespace lockstep
