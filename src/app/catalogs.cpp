@@ -74,6 +74,12 @@ std::vector<Choice> algorithm_choices(const DistOptions& distribute) {
                     {"distribute.calibrate"})};
 }
 
+// What only streamed records need.
+Choice stream_choice(const DataOptions& data) {
+  return choice_if(data.memory != MemoryMode::kLoad, "data.memory stream or auto",
+                   {"data.memory_limit", "data.shuffle_buffer", "data.shard_by"});
+}
+
 }  // namespace
 
 std::vector<Choice> choices(const Config& config) {
@@ -81,6 +87,7 @@ std::vector<Choice> choices(const Config& config) {
   for (Choice& choice : algorithm_choices(config.distribute)) all.push_back(std::move(choice));
   const std::vector<Choice> named{
       batch_norm_choice(config.model),
+      stream_choice(config.data),
       choice_in(loss_catalog(), "train.loss", config.loss.loss),
       choice_in(optimizer_catalog(), "train.optimizer", config.optimizer.optimizer),
       choice_in(decay_catalog(), "train.schedule", config.schedule.schedule),

@@ -8,6 +8,8 @@
 #include "catalogs.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/data/held_back.h"
+#include "lockstep/data/memory.h"
 #include "lockstep/dist/strategy.h"
 #include "lockstep/train/metrics.h"
 
@@ -66,6 +68,16 @@ LoadedConfig load_checked_config(const CommandLine& line, const ConfigText& text
 
 namespace {
 
+void hold_back_validation(Experiment& experiment) {
+  const DataOptions& options = experiment.config.data;
+  if (experiment.validation) {
+    throw ConfigError("give one of data.validation and data.validation_share, found both");
+  }
+  HeldBack parts = hold_back(std::move(experiment.train), options.validation_share, experiment.seed());
+  experiment.train = std::move(parts.train);
+  experiment.validation = std::move(parts.validation);
+}
+
 // *Collective.*
 void open_data(Experiment& experiment, const std::string& schema, Colleagues& colleagues) {
   const DataOptions& options = experiment.config.data;
@@ -78,6 +90,9 @@ void open_data(Experiment& experiment, const std::string& schema, Colleagues& co
   const std::string learnt = experiment.train->schema();
   experiment.validation = open(Split::kValidation, learnt);
   experiment.test = open(Split::kTest, learnt);
+  if (options.validation_share > 0) colleagues.agree([&] { hold_back_validation(experiment); });
+  experiment.config.data.memory =
+      is_streamed(options, experiment.train->info()) ? MemoryMode::kStream : MemoryMode::kLoad;
 }
 
 void build_model(Experiment& experiment) {
@@ -124,6 +139,11 @@ UpdateRules Experiment::update_rules() const {
 }
 
 RunPlan Experiment::plan(Index world, Index ranks_per_node) const {
+  std::shared_ptr<const std::vector<Chunk>> streamed;
+  if (config.data.memory == MemoryMode::kStream) {
+    const std::span<const Chunk> chunks = train->chunks();
+    streamed = std::make_shared<const std::vector<Chunk>>(chunks.begin(), chunks.end());
+  }
   Index evaluation_rows = 0;
   for (const RecordSource* source : {validation.get(), test.get()}) {
     if (source != nullptr) evaluation_rows += source->info().rows;
@@ -136,6 +156,7 @@ RunPlan Experiment::plan(Index world, Index ranks_per_node) const {
                         .seed = seed(),
                         .rows = train->info().rows,
                         .record_bytes = train->info().record_bytes,
+                        .streamed = streamed,
                         .target_columns = train->info().target_columns,
                         .optimizer_slots = optimizer->slots(),
                         .evaluation_rows = evaluation_rows,

@@ -8,6 +8,7 @@
 #include "experiment.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/train/model_table.h"
+#include "shard_balance.h"
 
 namespace lockstep {
 
@@ -29,6 +30,7 @@ int plan_command(const CommandLine& line) {
   }
   if (plans.empty()) throw ConfigError(refused.front());
   fmt::print("{}\n{}", model_table(*experiment.model), plan_table(plans));
+  fmt::print("{}", warn_of_uneven_shards(experiment, plans.back().sampling));
   for (const std::string& reason : refused) fmt::print("{}\n", reason);
   return 0;
 }

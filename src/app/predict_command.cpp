@@ -23,7 +23,7 @@ namespace {
 std::unique_ptr<RecordSource> open_input(const CommandLine& line, const DataOptions& data,
                                          const std::string& schema, Colleagues& colleagues) {
   const FormatEntry* format = nullptr;
-  colleagues.agree([&] { format = &format_of_input(line.input); });
+  colleagues.agree([&] { format = &format_of_input(line.input, data); });
   return format->open_input({data, line.input, colleagues, schema});
 }
 

@@ -9,6 +9,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/load_records.h"
+#include "lockstep/data/streamed_records.h"
 #include "lockstep/train/model_file.h"
 #include "lockstep/train/rank_colleagues.h"
 #include "startup.h"
@@ -78,8 +79,19 @@ void Run::initialise_weights() {
 
 void Run::load() {
   RankColleagues colleagues(comm_);
-  records_ = load_records(*experiment_.train, experiment_.target_rule(),
-                          records_for(*sampler_, plan_.dist.hosted, comm_.rank()), colleagues);
+  const RecordSource& train = *experiment_.train;
+  if (plan_.sampling.stream && train.info().record_bytes > 0) {
+    colleagues.agree([&] {
+      auto streamed =
+          std::make_unique<StreamedRecords>(train, experiment_.target_rule(), plan_.sampling, replicas());
+      streamed->expect(0);
+      streamed->wait();  // what is wrong with the first records is told by all ranks together
+      records_ = std::move(streamed);
+    });
+  } else {
+    records_ = load_records(train, experiment_.target_rule(),
+                            records_for(*sampler_, plan_.dist.hosted, comm_.rank()), colleagues);
+  }
   validation_ = load_evaluation(experiment_.validation.get(), Split::kValidation);
   test_ = load_evaluation(experiment_.test.get(), Split::kTest);
 }
@@ -130,6 +142,7 @@ TrainingResult Run::train(Observer& observer) {
                    .progress = progress_.get(),
                    .sums = local_sums(config.distribute),
                    .seed = experiment_.seed(),
+                   .audit = config.data.audit,
                    .accumulate = config.train.accumulate,
                    .target_columns = experiment_.train->info().target_columns,
                    .log_every = config.run.log_every,

@@ -50,6 +50,10 @@ class RunOutput final : public Observer {
   void on_workers(const WorkersReport& report, const Progress& progress) override {
     metrics_.on_workers(report, progress);
   }
+  void on_audit(Index epoch, Index samples, Index times) override {
+    spdlog::info("audit: epoch {} used {} samples, each {} time{}", epoch, with_commas(samples), times,
+                 times == 1 ? "" : "s");
+  }
 
  private:
   MetricsFile metrics_;
@@ -87,8 +91,11 @@ void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train
   constexpr std::size_t kMostLines = 64;
   const Range replicas = plan.dist.hosted[static_cast<std::size_t>(comm.rank())];
   const std::string holds =
-      replicas.empty()
-          ? "serves"
+      replicas.empty() ? "serves"
+      : plan.sampling.stream
+          ? fmt::format("streams {} rows (replicas {} to {})",
+                        with_commas(make_sampler(plan.sampling)->needed(replicas)), replicas.begin,
+                        replicas.end - 1)
           : fmt::format("loaded {} rows, {} (replicas {} to {})", with_commas(train.rows()),
                         human_bytes(static_cast<double>(train.bytes())), replicas.begin, replicas.end - 1);
   const std::vector<std::string> lines = gather_texts(comm, fmt::format("rank {} {}", comm.rank(), holds));

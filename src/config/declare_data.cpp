@@ -51,11 +51,19 @@ void declare_table(OptionList& list, TableOptions& table) {
 void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) {
   list.choice("data.format", data.format, "Format of the data files", names.formats).if_not_given =
       "by the extension of data.train";
-  list.option("data.train", data.train, "File of the training samples").if_not_given = "required by files";
+  list.option("data.train", data.train,
+              "File of the training samples; or a directory, a pattern such as \"part-*.npy\", or several "
+              "with commas "
+              "between them")
+      .if_not_given = "required by files";
   list.option("data.train_labels", data.train_labels, "File of their labels").if_not_given = "none";
   list.option("data.validation", data.validation, "File of the samples evaluated during training")
       .if_not_given = "no validation";
   list.option("data.validation_labels", data.validation_labels, "File of their labels").if_not_given = "none";
+  list.option(
+      "data.validation_share", data.validation_share,
+      "Share of the training samples that are held back for validation, chosen by a hash of their number",
+      from_to_below(0, 1));
   list.option("data.test", data.test,
               "File of the samples evaluated at the end; without a validation set also during training")
       .if_not_given = "no test";
@@ -76,6 +84,33 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
       .if_not_given = "none";
   list.option("data.prefetch", data.prefetch, "Steps of samples prepared ahead, on a thread of their own",
               between(1, 1000));
+  list.option("data.memory", data.memory,
+              "load: a rank holds the training samples that it needs; stream: it reads them as they are "
+              "needed, in another order; auto: streams a training set larger than data.memory_limit");
+  list.option("data.memory_limit", data.memory_limit,
+              "GiB of memory that training samples may take on a rank when they are streamed",
+              above_up_to(0, 1e6));
+  list.option("data.shuffle_buffer", data.shuffle_buffer,
+              "Samples that a replica mixes at a time when they are streamed", between(1, kMostSamples));
+  list.option(
+      "data.shard_order", data.shard_order,
+      "Which samples are a replica's in mode 'shard': a random choice (of single samples, or of "
+      "pieces when they are streamed), a run of neighbours, or every R-th of R replicas (loaded only)");
+  list.option("data.shard_by", data.shard_by,
+              "Pieces in which samples are streamed: record (short runs of them), file, or auto (file, if "
+              "there are at least four for each replica)");
+  list.option(
+      "data.audit", data.audit,
+      "After each epoch, prove that each sample was used exactly as often as it should, and end the run "
+      "if not");
+  list.option("data.reshuffle", data.reshuffle,
+              "shard: a replica keeps its samples for the whole run; global: they are dealt anew in each "
+              "epoch, so that every rank needs all of them");
+  list.option(
+          "data.raw_layout", data.raw_layout,
+          "What a record of format 'raw' consists of, as \"label:u8 features:u8[32,32,3]\": features, label "
+          "and skip, of the types u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 bool")
+      .if_not_given = "required by format 'raw'";
   SyntheticOptions& synthetic = data.synthetic;
   list.option("data.synthetic_rows", synthetic.rows, "Training samples to make up", between(1, kMostSamples))
       .if_not_given = "required by format 'synthetic'";

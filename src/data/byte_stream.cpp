@@ -1,13 +1,10 @@
 #include "lockstep/data/byte_stream.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 
+#include "byte_inputs.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
@@ -15,67 +12,61 @@
 namespace lockstep {
 namespace {
 
-constexpr unsigned kBufferBytes = 1u << 18;
-// gzread counts in int.
-constexpr Index kLargestRead = Index{1} << 30;
-// Deflate packs at best 258 bytes into two bits (zlib's technical notes: 1032:1); the rest is room for the
-// frame.
-constexpr Index kMostUnpacked = 1032;
+std::unique_ptr<ByteStream::Input> open_input(const ArrayPath& path, Packing packing) {
+  if (!path.array.empty()) return open_array(path);
+  return packing == Packing::kNone ? open_plain(path.file) : open_gzip(path.file);
+}
 
 }  // namespace
 
-void ByteStream::Close::operator()(gzFile_s* file) const {
-  gzclose_r(file);
+ArrayPath split_array_path(const std::string& path) {
+  constexpr std::string_view kArchive = ".npz:";
+  const std::size_t end = path.find(kArchive);
+  if (end == std::string::npos) return {path, ""};
+  return {path.substr(0, end + kArchive.size() - 1), path.substr(end + kArchive.size())};
 }
 
-ByteStream::ByteStream(const std::string& path) : path_(path) {
-  if (std::filesystem::is_directory(path)) {
+ByteStream::ByteStream(const std::string& path, Packing packing) : path_(path) {
+  const ArrayPath place = split_array_path(path);
+  std::error_code ignored;  // opening the file tells the reason
+  if (std::filesystem::is_directory(place.file, ignored)) {
     throw DataError(fmt::format("cannot read '{}': it is a directory, expected a file", path));
   }
-  errno = 0;
-  file_.reset(gzopen(path.c_str(), "rb"));
-  if (!file_) throw DataError(fmt::format("cannot open '{}': {}", path, std::strerror(errno)));
-  file_bytes_ = lockstep::file_bytes(path);
-  gzbuffer(file_.get(), kBufferBytes);
-  compressed_ = gzdirect(file_.get()) == 0;
+  input_ = open_input(place, packing);
+  file_bytes_ = lockstep::file_bytes(place.file);
+}
+
+ByteStream::~ByteStream() = default;
+
+bool ByteStream::compressed() const {
+  return input_->compressed();
 }
 
 Index ByteStream::most_bytes() const {
-  return compressed_ ? file_bytes_ * kMostUnpacked : file_bytes_;
+  return input_->most_bytes();
 }
 
 Index ByteStream::read(std::span<std::byte> bytes) {
-  Index done = 0;
-  const auto wanted = static_cast<Index>(bytes.size());
-  while (done < wanted) {
-    const auto length = static_cast<unsigned>(std::min(wanted - done, kLargestRead));
-    const int got = gzread(file_.get(), bytes.data() + done, length);
-    if (got < 0) {
-      int code = 0;
-      const char* reason = gzerror(file_.get(), &code);
-      throw DataError(fmt::format("'{}' is damaged after {} bytes of data: {}; fetch or make the file again",
-                                  path_, with_commas(position_),
-                                  code == Z_ERRNO ? std::strerror(errno) : reason));
-    }
-    done += got;
-    position_ += got;
-    if (static_cast<unsigned>(got) < length) break;
+  const Index got = input_->read(bytes.data(), static_cast<Index>(bytes.size()));
+  if (got < 0) {
+    throw DataError(fmt::format("'{}' is damaged after {} bytes of data: {}; fetch or make the file again",
+                                path_, with_commas(position_), input_->reason()));
   }
-  return done;
+  position_ += got;
+  return got;
 }
 
 void ByteStream::go_to(Index position) {
   if (position == position_) return;
-  if (gzseek(file_.get(), position, SEEK_SET) < 0) {
-    throw DataError(fmt::format("cannot go to byte {} of '{}'", with_commas(position), path_));
+  if (!input_->go_to(position)) {
+    throw DataError(
+        fmt::format("cannot go to byte {} of '{}': {}", with_commas(position), path_, input_->reason()));
   }
   position_ = position;
 }
 
 std::string ByteStream::cut_off() const {
-  int code = Z_OK;
-  gzerror(file_.get(), &code);
-  return code == Z_BUF_ERROR ? " (the gzip stream is cut off)" : "";
+  return input_->cut_off();
 }
 
 }  // namespace lockstep

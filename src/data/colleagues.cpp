@@ -12,6 +12,8 @@ class Alone final : public Colleagues {
     return {Bytes(mine.begin(), mine.end())};
   }
   std::vector<Bytes> all_to_all(const std::vector<Bytes>& parcels) override { return parcels; }
+  std::unique_ptr<NodeMemory> share_on_node(Index) override { return nullptr; }
+  bool writes_for_node(Index) const override { return true; }
 };
 
 }  // namespace

@@ -141,9 +141,11 @@ DenseSource::DenseSource(DenseFields fields) : fields_(std::move(fields)) {
            .record_bytes = layout_.record_bytes(),
            .source_bytes = file.file_bytes};
   bool compressed = file.compressed;
-  if (fields_.targets && fields_.targets->file.path != file.path) {
-    info_.source_bytes += fields_.targets->file.file_bytes;
-    compressed |= fields_.targets->file.compressed;
+  if (fields_.targets) {
+    const RecordFile& labels = fields_.targets->file;
+    const bool same = split_array_path(labels.path).file == split_array_path(file.path).file;
+    if (!same) info_.source_bytes += labels.file_bytes;
+    compressed |= labels.compressed;
   }
   chunks_ = even_chunks(info_.rows, info_.record_bytes, compressed);
 }

@@ -2,20 +2,45 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/data/byte_stream.h"
 #include "lockstep/data/format.h"
 
 namespace lockstep {
 namespace {
 
-const FormatEntry* find_by_extension(const std::string& path) {
+const FormatEntry* find_by_extension(const std::string& name) {
+  const std::string path = split_array_path(name).file;
   for (const FormatEntry& entry : format_catalog()) {
     for (const std::string& extension : entry.extensions) {
       if (path.ends_with(extension)) return &entry;
     }
   }
   return nullptr;
+}
+
+// That of its first file, by name, whose end is known.
+const FormatEntry* find_in_directory(const std::string& path) {
+  std::error_code ignored;  // opening the files tells the reason
+  std::vector<std::string> files;
+  for (const auto& file : std::filesystem::directory_iterator(path, ignored)) files.push_back(file.path());
+  std::ranges::sort(files);
+  for (const std::string& file : files) {
+    if (const FormatEntry* entry = find_by_extension(file)) return entry;
+  }
+  return nullptr;
+}
+
+const FormatEntry* find_by_name(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    if (const FormatEntry* entry = find_in_directory(path)) return entry;
+  }
+  return find_by_extension(path);
 }
 
 std::string known_extensions() {
@@ -30,12 +55,18 @@ std::string known_extensions() {
 }  // namespace
 
 // Each in a file of its own in formats/.
+FormatEntry cifar10_format();
+FormatEntry cifar100_format();
 FormatEntry csv_format();
 FormatEntry idx_format();
+FormatEntry numpy_format();
+FormatEntry raw_format();
 FormatEntry synthetic_format();
 
 std::span<const FormatEntry> format_catalog() {
-  static const std::vector<FormatEntry> catalog = {csv_format(), idx_format(), synthetic_format()};
+  static const std::vector<FormatEntry> catalog = {csv_format(),      idx_format(),      numpy_format(),
+                                                   cifar10_format(),  cifar100_format(), raw_format(),
+                                                   synthetic_format()};
   return catalog;
 }
 
@@ -46,7 +77,7 @@ bool has_known_extension(const std::string& path) {
 const FormatEntry& choose_format(const DataOptions& options) {
   const std::span<const FormatEntry> catalog = format_catalog();
   if (!options.format.empty()) return find_entry(catalog, "data format", options.format);
-  if (const FormatEntry* entry = find_by_extension(options.train)) return *entry;
+  if (const FormatEntry* entry = find_by_name(options.train)) return *entry;
   const std::vector<std::string> names = catalog_names(catalog);
   if (options.train.empty()) {
     throw ConfigError(
@@ -60,8 +91,12 @@ const FormatEntry& choose_format(const DataOptions& options) {
                   options.train, fmt::join(names, ", "), known_extensions()));
 }
 
-const FormatEntry& format_of_input(const std::string& path) {
-  if (const FormatEntry* entry = find_by_extension(path)) return *entry;
+const FormatEntry& format_of_input(const std::string& path, const DataOptions& options) {
+  if (const FormatEntry* entry = find_by_name(path)) return *entry;
+  if (!options.format.empty()) {
+    const FormatEntry& entry = choose_format(options);
+    if (entry.open_input) return entry;
+  }
   throw ConfigError(
       fmt::format("the end of --input '{}' does not tell its format: rename it (known ends: {})", path,
                   known_extensions()));

@@ -6,15 +6,21 @@
 
 namespace lockstep {
 
-HeldRecords::HeldRecords(const RecordSource& source, IdSet ids)
+HeldRecords::HeldRecords(const RecordSource& source, IdSet ids, std::unique_ptr<NodeMemory> shared)
     : source_(source),
       ids_(std::move(ids)),
       record_bytes_(source.info().record_bytes),
-      packed_(ids_.size() * record_bytes_) {}
+      shared_(std::move(shared)),
+      own_(shared_ ? 0 : ids_.size() * record_bytes_),
+      packed_(shared_ ? shared_->bytes() : own_.span()) {}
+
+void HeldRecords::publish() {
+  if (shared_) shared_->publish();
+}
 
 std::span<std::byte> HeldRecords::place(Index id) {
   const Index begin = ids_.place(id) * record_bytes_;
-  return part(packed_.span(), {begin, begin + record_bytes_});
+  return part(packed_, {begin, begin + record_bytes_});
 }
 
 // In blocks, so that their addresses need no memory.

@@ -105,6 +105,7 @@ class Loading {
   void hand_out(Index id, std::span<const std::byte> record) {
     const Range ranks = needs_.ranks(id);
     for (Index rank = ranks.begin; rank < ranks.end; ++rank) {
+      if (held_.is_shared() && !colleagues_.writes_for_node(rank)) continue;
       if (rank == colleagues_.rank()) {
         std::ranges::copy(record, held_.place(id).begin());
       } else {
@@ -166,13 +167,16 @@ std::unique_ptr<Records> load_records(const RecordSource& source, const TargetRu
     colleagues.agree([&] { source.reader(rule); });
     return std::make_unique<ComputedRecords>(source, needs.count);
   }
+  std::unique_ptr<NodeMemory> shared;
+  if (needs.everyone) shared = colleagues.share_on_node(info.rows * info.record_bytes);
   std::unique_ptr<HeldRecords> held;
   colleagues.agree([&] {
     IdSet mine(info.rows, [&](Index id) { return needs.ranks(id).contains(colleagues.rank()); });
     assert(mine.size() == needs.count);
-    held = std::make_unique<HeldRecords>(source, std::move(mine));
+    held = std::make_unique<HeldRecords>(source, std::move(mine), std::move(shared));
   });
   Loading(source, needs, colleagues, *held).run(rule);
+  held->publish();
   return held;
 }
 

@@ -81,6 +81,8 @@ void Loader::fill_ahead() {
 void Loader::fill(Index step) {
   StepBatch& batch = slot(step);
   batch.step = step;
+  batch.ids = {};
+  records_.expect(step);
   for (Index replica = options_.replicas.begin; replica < options_.replicas.end; ++replica) {
     ReplicaBatch& samples = batch.replicas[static_cast<std::size_t>(replica - options_.replicas.begin)];
     sampler_.ids(step, replica, ids_);
@@ -88,6 +90,7 @@ void Loader::fill(Index step) {
     Matrix x(samples.features.data(), samples.rows, info_.features.size());
     Matrix targets(samples.targets.data(), samples.rows, info_.target_columns);
     records_.gather(ids_, x, targets);
+    batch.ids.add(ids_);
     if (options_.augmenter != nullptr) {
       options_.augmenter->apply(x, {.ids = ids_, .walk = sampler_.walk(step, replica)}, normaliser_);
     } else {

@@ -39,7 +39,8 @@ void RecordFile::fail_surplus(const std::string& found) const {
                   path, with_commas(records), with_commas(record_bytes), found));
 }
 
-RecordFileReader::RecordFileReader(const RecordFile& file) : file_(file), stream_(file.path) {}
+RecordFileReader::RecordFileReader(const RecordFile& file)
+    : file_(file), stream_(file.path, file.compressed ? Packing::kDetect : Packing::kNone) {}
 
 std::span<const std::byte> RecordFileReader::read(Range records) {
   const Index wanted = records.size() * file_.record_bytes;

@@ -7,6 +7,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/stream_order.h"
 
 namespace lockstep {
 namespace {
@@ -18,77 +19,115 @@ Index dealt(Index count, Index players, Index player) {
 
 class DealingSampler : public Sampler {
  public:
-  explicit DealingSampler(const SamplingOptions& options)
-      : options_(options),
-        epoch_(plan_epoch(options)),
-        shards_(options.rows, options.replicas, options.seed) {}
+  explicit DealingSampler(const SamplingOptions& options) : options_(options), dealing_(options) {}
 
-  const EpochPlan& epoch() const override { return epoch_; }
-
-  Index count(Index step, Index replica) const override {
-    return dealt_numbers(positions(step), replica).size();
-  }
-
+  const EpochPlan& epoch() const override { return dealing_.epoch(); }
+  Index count(Index step, Index replica) const override { return dealing_.numbers(step, replica).size(); }
   Index largest_count() const override {
-    return dealt(std::min(options_.global_batch, epoch_.samples), options_.replicas, 0);
+    return dealt(std::min(options_.global_batch, epoch().samples), options_.replicas, 0);
   }
-
-  Index step_samples(Index step) const override { return positions(step).size(); }
-
-  void ids(Index step, Index replica, std::vector<Index>& out) const override {
-    const bool own_shard = options_.mode == DataMode::kShard;
-    const KeyedPermutation order(own_shard ? shards_.size(replica) : options_.rows,
-                                 {.seed = options_.seed,
-                                  .purpose = Purpose::kShuffle,
-                                  .a = static_cast<std::uint64_t>(step / epoch_.steps),
-                                  .b = static_cast<std::uint64_t>(replica)});
-    const Range numbers = dealt_numbers(positions(step), replica);
-    out.clear();
-    for (Index number = numbers.begin; number < numbers.end; ++number) {
-      out.push_back(own_shard ? shards_.record(replica, order(number)) : order(number));
-    }
-  }
+  Index step_samples(Index step) const override { return dealing_.positions(step).size(); }
 
   Index walk(Index step, Index replica) const override {
-    const Index epoch = step / epoch_.steps;
+    const Index epoch = dealing_.epoch_of(step);
     return options_.mode == DataMode::kShard ? epoch : epoch * options_.replicas + replica;
   }
 
   Range replicas_of(Index record) const override {
-    if (options_.mode == DataMode::kFull) return {0, options_.replicas};
-    const Index replica = shards_.replica_of(record);
+    if (every_replica_needs_all()) return {0, options_.replicas};
+    const Index replica = first_replica_of(record);
     return {replica, replica + 1};
   }
 
   Index needed(Range replicas) const override {
-    if (options_.mode == DataMode::kFull) return replicas.empty() ? 0 : options_.rows;
+    if (every_replica_needs_all()) return replicas.empty() ? 0 : options_.rows;
     Index records = 0;
-    for (Index replica = replicas.begin; replica < replicas.end; ++replica) records += shards_.size(replica);
+    for (Index replica = replicas.begin; replica < replicas.end; ++replica)
+      records += dealt(options_.rows, options_.replicas, replica);
     return records;
   }
 
- private:
-  // The positions of a step in its epoch.
-  Range positions(Index step) const {
-    const Index begin = step % epoch_.steps * options_.global_batch;
-    return {begin, std::min(begin + options_.global_batch, epoch_.samples)};
-  }
+ protected:
+  const SamplingOptions& options() const { return options_; }
+  const Dealing& dealing() const { return dealing_; }
 
-  // Which of the replica's samples of the epoch lie at these positions.
-  Range dealt_numbers(Range positions, Index replica) const {
-    return {dealt(positions.begin, options_.replicas, replica),
-            dealt(positions.end, options_.replicas, replica)};
+ private:
+  bool every_replica_needs_all() const {
+    return options_.mode == DataMode::kFull || options_.reshuffle == Reshuffle::kGlobal;
   }
+  // In shard mode, where the replicas keep their shards.
+  virtual Index first_replica_of(Index record) const = 0;
 
   SamplingOptions options_;
-  EpochPlan epoch_;
+  Dealing dealing_;
+};
+
+// Of records in memory, any of which can come next.
+class MemorySampler final : public DealingSampler {
+ public:
+  explicit MemorySampler(const SamplingOptions& options) : DealingSampler(options), shards_(options, 0) {}
+
+  void ids(Index step, Index replica, std::vector<Index>& out) const override {
+    const Index epoch = dealing().epoch_of(step);
+    const bool own_shard = options().mode == DataMode::kShard;
+    const bool anew = own_shard && options().reshuffle == Reshuffle::kGlobal && epoch > 0;
+    const ShardMap shards = anew ? ShardMap(options(), epoch) : shards_;
+    const KeyedPermutation order(own_shard ? shards.size(replica) : options().rows,
+                                 {.seed = options().seed,
+                                  .purpose = Purpose::kShuffle,
+                                  .a = static_cast<std::uint64_t>(epoch),
+                                  .b = static_cast<std::uint64_t>(replica)});
+    const Range numbers = dealing().numbers(step, replica);
+    out.clear();
+    for (Index number = numbers.begin; number < numbers.end; ++number) {
+      out.push_back(own_shard ? shards.record(replica, order(number)) : order(number));
+    }
+  }
+
+ private:
+  Index first_replica_of(Index record) const override { return shards_.replica_of(record); }
+
   ShardMap shards_;
 };
+
+// Of records that are read as they are needed.
+class StreamSampler final : public DealingSampler {
+ public:
+  explicit StreamSampler(const SamplingOptions& options) : DealingSampler(options), order_(options) {}
+
+  void ids(Index step, Index replica, std::vector<Index>& out) const override {
+    const Range numbers = dealing().numbers(step, replica);
+    out.clear();
+    if (numbers.empty()) return;
+    StreamOrder::Samples samples(order_, dealing().epoch_of(step), replica);
+    for (Index number = numbers.begin; number < numbers.end; ++number) out.push_back(samples.record(number));
+  }
+
+ private:
+  Index first_replica_of(Index record) const override { return order_.replica_of(record); }
+
+  StreamOrder order_;
+};
+
+void check_orders(const SamplingOptions& options) {
+  const bool shuffled = options.shard_order == ShardOrder::kShuffled;
+  if (options.reshuffle == Reshuffle::kGlobal && !shuffled) {
+    throw ConfigError(
+        "data.reshuffle = global deals the records anew in each epoch, which needs data.shard_order = "
+        "shuffled");
+  }
+  if (options.stream && options.shard_order == ShardOrder::kStrided) {
+    throw ConfigError(
+        "data.shard_order = strided needs data.memory = load: streaming it, every replica would read the "
+        "whole data set");
+  }
+}
 
 }  // namespace
 
 void check_sampling(const SamplingOptions& options) {
   if (options.rows < 1) throw ConfigError("the training set has no records, expected at least 1");
+  check_orders(options);
   if (options.global_batch < options.replicas) {
     throw ConfigError(
         fmt::format("a global batch of {} cannot give each of {} replicas a sample: set "
@@ -115,11 +154,28 @@ EpochPlan plan_epoch(const SamplingOptions& options) {
   return plan;
 }
 
-ShardMap::ShardMap(Index rows, Index replicas, std::uint64_t seed)
-    : replicas_(replicas), order_(rows, {.seed = seed, .purpose = Purpose::kShard}) {}
+Dealing::Dealing(const SamplingOptions& options)
+    : replicas_(options.replicas), global_batch_(options.global_batch), epoch_(plan_epoch(options)) {}
+
+Range Dealing::positions(Index step) const {
+  const Index begin = step % epoch_.steps * global_batch_;
+  return {begin, std::min(begin + global_batch_, epoch_.samples)};
+}
+
+Range Dealing::numbers(Index step, Index replica) const {
+  const Range dealt_out = positions(step);
+  return {dealt(dealt_out.begin, replicas_, replica), dealt(dealt_out.end, replicas_, replica)};
+}
+
+ShardMap::ShardMap(const SamplingOptions& options, Index epoch)
+    : replicas_(options.replicas),
+      shard_order_(options.shard_order),
+      order_(options.rows,
+             {.seed = options.seed, .purpose = Purpose::kShard, .a = static_cast<std::uint64_t>(epoch)}) {}
 
 Index ShardMap::replica_of(Index record) const {
-  return order_.inverse(record) % replicas_;
+  if (shard_order_ == ShardOrder::kContiguous) return part_of(order_.size(), replicas_, record);
+  return (shard_order_ == ShardOrder::kShuffled ? order_.inverse(record) : record) % replicas_;
 }
 
 Index ShardMap::size(Index replica) const {
@@ -127,11 +183,15 @@ Index ShardMap::size(Index replica) const {
 }
 
 Index ShardMap::record(Index replica, Index k) const {
-  return order_(replica + k * replicas_);
+  if (shard_order_ == ShardOrder::kContiguous)
+    return split_evenly(order_.size(), replicas_, replica).begin + k;
+  const Index place = replica + k * replicas_;
+  return shard_order_ == ShardOrder::kShuffled ? order_(place) : place;
 }
 
 RecordNeeds records_for(const Sampler& sampler, std::vector<Range> hosted, Index rank) {
   const Index count = sampler.needed(hosted[static_cast<std::size_t>(rank)]);
+  const Index sampler_replicas = std::ranges::max(hosted, {}, &Range::end).end;
   // Ranks that host nothing are servers, and come last.
   std::erase_if(hosted, [](Range replicas) { return replicas.empty(); });
   const auto host_of = [hosted = std::move(hosted)](Index replica) {
@@ -142,12 +202,14 @@ RecordNeeds records_for(const Sampler& sampler, std::vector<Range> hosted, Index
                 const Range replicas = sampler.replicas_of(record);
                 return Range{host_of(replicas.begin), host_of(replicas.end - 1) + 1};
               },
-          .count = count};
+          .count = count,
+          .everyone = sampler.needed({0, 1}) == sampler.needed({0, sampler_replicas})};
 }
 
 std::unique_ptr<Sampler> make_sampler(const SamplingOptions& options) {
   check_sampling(options);
-  return std::make_unique<DealingSampler>(options);
+  if (options.stream) return std::make_unique<StreamSampler>(options);
+  return std::make_unique<MemorySampler>(options);
 }
 
 }  // namespace lockstep

@@ -1,9 +1,15 @@
 #include "plan_costs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/memory.h"
+#include "lockstep/data/streamed_records.h"
 #include "lockstep/dist/strategy.h"
 
 namespace lockstep {
@@ -42,6 +48,23 @@ MemoryPlan memory_of(const RunPlanRequest& request, const RunPlan& plan, const R
   return memory;
 }
 
+// Of the training records of the first rank. Errors: ConfigError if streaming them takes more than is
+// allowed.
+Index record_memory(const RunPlanRequest& request, const RunPlan& plan) {
+  const Range replicas = plan.dist.hosted.front();
+  if (!plan.sampling.stream) return make_sampler(plan.sampling)->needed(replicas) * request.record_bytes;
+  DatasetInfo info;
+  info.rows = request.rows;
+  info.record_bytes = request.record_bytes;
+  const Index bytes = stream_bytes(info, plan.sampling, replicas.size());
+  if (bytes <= memory_limit_bytes(request.data)) return bytes;
+  throw ConfigError(fmt::format(
+      "streaming with data.shuffle_buffer = {} for each of {} replicas of a rank takes {}, more than "
+      "data.memory_limit = {} GiB: lower data.shuffle_buffer, or raise the limit",
+      with_commas(request.data.shuffle_buffer), replicas.size(), human_bytes(static_cast<double>(bytes)),
+      request.data.memory_limit));
+}
+
 // The first rank hosts at least as many replicas as any other.
 void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_weights, MemoryPlan& memory) {
   const Index hosted = plan.dist.hosted.front().size();
@@ -53,8 +76,7 @@ void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_w
   memory.weights += request.model.state_layout().size * kScalarBytes * (hosted + 1);
   memory.weights += rounded_bytes(request) * arenas;
   memory.activations = (together ? hosted : plan.dist.threads) * micro * request.model.activation_bytes();
-  memory.data = make_sampler(plan.sampling)->needed(plan.dist.hosted.front()) * request.record_bytes +
-                hosted * batch * sample_bytes * (request.data.prefetch + 1);
+  memory.data = record_memory(request, plan) + hosted * batch * sample_bytes * (request.data.prefetch + 1);
 }
 
 }  // namespace

@@ -49,6 +49,8 @@ const std::vector<Row>& rows() {
       {"replicas", [](const RunPlan& p) { return with_commas(p.sampling.replicas); }},
       {"threads per rank", [](const RunPlan& p) { return with_commas(p.dist.threads); }},
       {"data mode", [](const RunPlan& p) { return p.sampling.mode == DataMode::kFull ? "full" : "shard"; }},
+      {"training records",
+       [](const RunPlan& p) { return p.sampling.stream ? "streamed from files" : "in memory"; }},
       {"rows", [](const RunPlan& p) { return with_commas(p.sampling.rows); }},
       {"global batch", [](const RunPlan& p) { return with_commas(p.sampling.global_batch); }},
       {"batch per replica", per_replica},

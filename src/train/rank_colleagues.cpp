@@ -1,6 +1,7 @@
 #include "lockstep/train/rank_colleagues.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "lockstep/comm/agree.h"
 
@@ -8,6 +9,19 @@ namespace lockstep {
 namespace {
 
 constexpr int kParcels = 0;  // channel
+
+// A shared window whose first rank has all of it.
+class WindowMemory final : public NodeMemory {
+ public:
+  WindowMemory(std::unique_ptr<Communicator> node, Index bytes)
+      : node_(std::move(node)), window_(node_->shared_window(node_->rank() == 0 ? bytes : 0)) {}
+  std::span<std::byte> bytes() override { return window_->part(0); }
+  void publish() override { window_->fence(); }
+
+ private:
+  std::unique_ptr<Communicator> node_;
+  std::unique_ptr<SharedWindow> window_;  // goes before the communicator
+};
 
 }  // namespace
 
@@ -43,6 +57,28 @@ std::vector<Bytes> RankColleagues::all_to_all(const std::vector<Bytes>& parcels)
   }
   comm_.start_exchange(kParcels, sends, receives)->wait();
   return arrived;
+}
+
+std::unique_ptr<NodeMemory> RankColleagues::share_on_node(Index bytes) {
+  std::unique_ptr<Communicator> node = comm_.split_by_node(0);
+  Index writer = rank();
+  node->broadcast(as_buffer(std::span(&writer, 1)), 0);
+  writers_.resize(static_cast<std::size_t>(size()));
+  comm_.all_gather(as_buffer(std::span<const Index>(&writer, 1)), as_buffer(std::span(writers_)));
+  Index company = node->size() - 1;
+  comm_.all_reduce_sum(as_buffer(std::span(&company, 1)));
+  if (company == 0) return nullptr;
+
+  std::unique_ptr<NodeMemory> memory;
+  Index failed = 0;
+  try {
+    memory = std::make_unique<WindowMemory>(std::move(node), bytes);
+  } catch (const CommError&) {  // on all ranks of the node
+    failed = 1;
+  }
+  comm_.all_reduce_sum(as_buffer(std::span(&failed, 1)));
+  if (failed > 0) memory.reset();
+  return memory;
 }
 
 }  // namespace lockstep

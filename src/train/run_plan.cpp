@@ -154,13 +154,24 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
                    .global_batch = global_batch(train, replicas),
                    .mode = request.data.mode,
                    .tail = train.tail,
-                   .seed = request.seed};
+                   .seed = request.seed,
+                   .shard_order = request.data.shard_order,
+                   .reshuffle = request.data.reshuffle};
+  if (request.streamed) {
+    plan.sampling.stream = {
+        .chunks = request.streamed, .shard_by = request.data.shard_by, .window = request.data.shuffle_buffer};
+  }
   check_sampling(plan.sampling);
   plan.epoch = plan_epoch(plan.sampling);
   plan.strategy = request.distribute.strategy;
   plan.alone = steps_alone(request.distribute);
   if (plan.alone && request.distribute.mode == ServerMode::kBounded) {
     plan.most_ahead = request.distribute.staleness;
+  }
+  if (request.data.audit && (plan.alone || train.tail == Tail::kDrop)) {
+    throw ConfigError(
+        "data.audit needs train.tail = keep and workers that take each step together: otherwise samples are "
+        "left out on purpose");
   }
   plan.backup_workers = plan.alone ? request.distribute.backup_workers : 0;
   plan_steps(workers, plan);

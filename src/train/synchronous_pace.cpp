@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lockstep/base/errors.h"
 #include "lockstep/base/timer.h"
+#include "lockstep/comm/agree.h"
 #include "lockstep/dist/ordered_sums.h"
 #include "lockstep/train/gradient_step.h"
 #include "lockstep/train/pace.h"
@@ -61,6 +63,7 @@ class SynchronousPace final : public Pace {
   void run_step(Index step);
   void log_metrics(Index steps_done);
   void stop_on_late_bad_number();
+  void audit_epoch(Index epoch);
 
   TrainingContext context_;
   SynchronousStrategy& strategy_;
@@ -70,6 +73,7 @@ class SynchronousPace final : public Pace {
   Index steps_done_ = 0;
   std::vector<Index> samples_;  // of each replica in this step
   std::vector<Tally> tallies_;  // of each local replica since the last log line
+  IdSums epoch_ids_;            // of the local samples since the epoch began
   double train_seconds_ = 0;
   double logged_seconds_ = 0;
   Index logged_samples_ = 0;
@@ -113,6 +117,9 @@ void SynchronousPace::run_step(Index step) {
   context_.states.update(BatchStatistics::Update::kMove);
   exchange.exchange += moving.seconds();
 
+  epoch_ids_.add(batch.ids);
+  const Index epoch_steps = context_.plan.epoch.steps;
+  if (context_.audit && (step + 1) % epoch_steps == 0) audit_epoch((step + 1) / epoch_steps);
   for (std::size_t i = 0; i < tallies_.size(); ++i) tallies_[i].add(gradients_.tallies()[i]);
   const double seconds = whole.seconds();
   train_seconds_ += seconds;
@@ -151,6 +158,20 @@ void SynchronousPace::log_metrics(Index steps_done) {
 void SynchronousPace::stop_on_late_bad_number() {
   const std::string late = strategy_.late_bad_number();
   if (!late.empty()) lockstep::stop_on_late_bad_number(late);
+}
+
+// Throws on all ranks together, because all have the same sums.
+void SynchronousPace::audit_epoch(Index epoch) {
+  const SamplingOptions& sampling = context_.plan.sampling;
+  const Index times = sampling.mode == DataMode::kFull ? sampling.replicas : 1;
+  const Range mine = split_evenly(sampling.rows, context_.comm.size(), context_.comm.rank());
+  IdSums expected = sums_of(mine, times);
+  context_.comm.all_reduce_sum(as_buffer(std::span(epoch_ids_.numbers)));
+  context_.comm.all_reduce_sum(as_buffer(std::span(expected.numbers)));
+  const std::string wrong = compare_sums(epoch_ids_, expected, epoch);
+  if (!wrong.empty()) throw AgreedError(wrong, kExitTraining);
+  context_.observer.on_audit(epoch, expected.count(), times);
+  epoch_ids_ = {};
 }
 
 }  // namespace

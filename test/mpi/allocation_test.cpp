@@ -91,7 +91,7 @@ class WatchingSampler final : public Sampler {
     sampler_->ids(step, replica, out);
   }
   Index walk(Index step, Index replica) const override { return sampler_->walk(step, replica); }
-  bool needs(Index record, Range replicas) const override { return sampler_->needs(record, replicas); }
+  Range replicas_of(Index record) const override { return sampler_->replicas_of(record); }
   Index needed(Range replicas) const override { return sampler_->needed(replicas); }
 
  private:

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "lockstep/comm/agree.h"
+#include "lockstep/data/held_records.h"
 #include "lockstep/data/sampler.h"
 #include "lockstep/train/rank_colleagues.h"
 #include "support/error_text.h"
@@ -54,16 +55,20 @@ TEST(LoadRecords, WhatEveryoneNeedsComesToEveryone) {
     RankColleagues colleagues(comm);
     const NumberedSource source(chunks_of(50, 3));
     const Index size = comm.size();
-    const auto records = load_records(source, {},
-                                      {.ranks =
-                                           [size](Index) {
-                                             return Range{0, size};
-                                           },
-                                       .count = 50},
-                                      colleagues);
     std::vector<Index> all(50);
     std::iota(all.begin(), all.end(), Index{0});
-    expect_records(*records, source, all);
+    for (const bool everyone : {false, true}) {
+      const RecordNeeds needs{.ranks =
+                                  [size](Index) {
+                                    return Range{0, size};
+                                  },
+                              .count = 50,
+                              .everyone = everyone};
+      const auto records = load_records(source, {}, needs, colleagues);
+      expect_records(*records, source, all);
+      EXPECT_EQ(dynamic_cast<const HeldRecords&>(*records).is_shared(), everyone && size > 1);
+      comm.barrier();
+    }
   });
 }
 

@@ -69,7 +69,7 @@ class SumOnly final : public SynchronousStrategy {
 };
 
 StepBatch make_batch(const OneStep& step, Range hosted) {
-  StepBatch batch{.step = 5, .replicas = {}};
+  StepBatch batch{.step = 5, .replicas = {}, .ids = {}};
   const Index width = step.input.size();
   Index first = std::accumulate(step.rows.begin(), step.rows.begin() + hosted.begin, Index{0});
   for (Index replica = hosted.begin; replica < hosted.end; ++replica) {

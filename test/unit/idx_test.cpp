@@ -238,7 +238,7 @@ TEST_P(Idx, EmptyFileDirectoryAndMissingFile) {
   expect_parts(error(), {options_.train, "not an IDX file", "found 0"});
   options_.train = directory_ / ("directory" + end_);
   std::filesystem::create_directory(options_.train);
-  expect_parts(error(), {options_.train, "it is a directory"});
+  expect_parts(error(), {options_.train, "a directory without files"});
   options_.train = directory_ / ("missing" + end_);
   expect_parts(error(), {options_.train, "data.train", "does not exist", "correct the path"});
 }

@@ -185,19 +185,56 @@ TEST(Sampler, AShardDoesNotChangeWithTheEpoch) {
 }
 
 TEST(ShardMap, SizesAndInverse) {
-  for (const Index rows : {1, 7, 64, 1000}) {
-    for (const Index replicas : {1, 3, 8}) {
-      const ShardMap map(rows, replicas, 3);
-      Index total = 0;
-      for (Index replica = 0; replica < replicas; ++replica) {
-        EXPECT_LE(map.size(0) - map.size(replica), 1);
-        for (Index k = 0; k < map.size(replica); ++k)
-          EXPECT_EQ(map.replica_of(map.record(replica, k)), replica);
-        total += map.size(replica);
+  for (const ShardOrder order : {ShardOrder::kShuffled, ShardOrder::kContiguous, ShardOrder::kStrided}) {
+    for (const Index rows : {1, 7, 64, 1000}) {
+      for (const Index replicas : {1, 3, 8}) {
+        const ShardMap map({.rows = rows, .replicas = replicas, .seed = 3, .shard_order = order}, 0);
+        Index total = 0;
+        for (Index replica = 0; replica < replicas; ++replica) {
+          EXPECT_LE(map.size(0) - map.size(replica), 1);
+          for (Index k = 0; k < map.size(replica); ++k)
+            EXPECT_EQ(map.replica_of(map.record(replica, k)), replica);
+          total += map.size(replica);
+        }
+        EXPECT_EQ(total, rows);
       }
-      EXPECT_EQ(total, rows);
     }
   }
+}
+
+TEST(ShardMap, RunsAndStridesAreWhatTheySay) {
+  const ShardMap runs({.rows = 10, .replicas = 3, .shard_order = ShardOrder::kContiguous}, 0);
+  EXPECT_EQ(runs.record(1, 0), 4);
+  EXPECT_EQ(runs.record(2, 2), 9);
+  const ShardMap strides({.rows = 10, .replicas = 3, .shard_order = ShardOrder::kStrided}, 0);
+  EXPECT_EQ(strides.record(1, 0), 1);
+  EXPECT_EQ(strides.record(1, 2), 7);
+}
+
+TEST(Sampler, DealtAnewAShardChangesWithTheEpochAndEveryoneNeedsAll) {
+  const SamplingOptions options = {
+      .rows = 91, .replicas = 3, .global_batch = 91, .reshuffle = Reshuffle::kGlobal};
+  const auto sampler = make_sampler(options);
+  std::vector<Index> first = ids_of(*sampler, 0, 1);
+  std::vector<Index> second = ids_of(*sampler, 1, 1);
+  std::ranges::sort(first);
+  std::ranges::sort(second);
+  EXPECT_NE(first, second);
+  std::set<Index> epoch;
+  for (Index replica = 0; replica < 3; ++replica) {
+    for (const Index id : ids_of(*sampler, 1, replica)) EXPECT_TRUE(epoch.insert(id).second);
+  }
+  EXPECT_EQ(epoch.size(), 91U);
+  EXPECT_EQ(sampler->needed({1, 2}), 91);
+  EXPECT_EQ(sampler->replicas_of(5), (Range{0, 3}));
+  // The first epoch is that of the shards that are kept.
+  SamplingOptions kept = options;
+  kept.reshuffle = Reshuffle::kShard;
+  EXPECT_EQ(ids_of(*sampler, 0, 2), ids_of(*make_sampler(kept), 0, 2));
+  SamplingOptions runs = options;
+  runs.shard_order = ShardOrder::kContiguous;
+  expect_parts(error_text<ConfigError>([&] { make_sampler(runs); }),
+               {"data.reshuffle = global", "data.shard_order = shuffled"});
 }
 
 // The figures of the usual confusions, worked out by hand.

@@ -20,6 +20,10 @@ enum class Purpose : std::uint32_t {
   kSynthetic = 4,
   kAugment = 5,
   kDropout = 6,
+  kUnits = 7,
+  kPieces = 8,
+  kWindow = 9,
+  kSplit = 10,
 };
 
 /// Names one stream of random numbers.

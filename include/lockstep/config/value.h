@@ -91,6 +91,21 @@ template <>
 inline constexpr auto kEnumNames<DataMode> = std::to_array<EnumName<DataMode>>({{DataMode::kShard, "shard"},
                                                                                 {DataMode::kFull, "full"}});
 template <>
+inline constexpr auto kEnumNames<MemoryMode> = std::to_array<EnumName<MemoryMode>>(
+    {{MemoryMode::kAuto, "auto"}, {MemoryMode::kLoad, "load"}, {MemoryMode::kStream, "stream"}});
+template <>
+inline constexpr auto kEnumNames<ShardOrder> =
+    std::to_array<EnumName<ShardOrder>>({{ShardOrder::kShuffled, "shuffled"},
+                                         {ShardOrder::kContiguous, "contiguous"},
+                                         {ShardOrder::kStrided, "strided"}});
+template <>
+inline constexpr auto kEnumNames<ShardBy> = std::to_array<EnumName<ShardBy>>({{ShardBy::kAuto, "auto"},
+                                                                              {ShardBy::kRecord, "record"},
+                                                                              {ShardBy::kFile, "file"}});
+template <>
+inline constexpr auto kEnumNames<Reshuffle> =
+    std::to_array<EnumName<Reshuffle>>({{Reshuffle::kShard, "shard"}, {Reshuffle::kGlobal, "global"}});
+template <>
 inline constexpr auto kEnumNames<Tail> = std::to_array<EnumName<Tail>>({{Tail::kKeep, "keep"},
                                                                         {Tail::kDrop, "drop"}});
 template <>

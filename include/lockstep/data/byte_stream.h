@@ -1,4 +1,5 @@
-// The bytes of a file from front to back; a gzip file is unpacked on the way, any other is read as it is.
+// The bytes of a file, or of an array in an .npz archive, from any place on; what is compressed (gzip, or
+// deflate in an archive) is unpacked on the way.
 #pragma once
 
 #include <cstddef>
@@ -8,18 +9,27 @@
 
 #include "lockstep/base/types.h"
 
-struct gzFile_s;
-
 namespace lockstep {
+
+/// "data.npz:x" names the array x of an archive; any other path names a file. `array` is empty for a file.
+struct ArrayPath {
+  std::string file;
+  std::string array;
+};
+ArrayPath split_array_path(const std::string& path);
+
+/// Whether a file that starts as gzip files do is unpacked.
+enum class Packing { kDetect, kNone };
 
 class ByteStream {
  public:
   /// Errors: DataError if the file cannot be opened or is a directory.
-  explicit ByteStream(const std::string& path);
+  explicit ByteStream(const std::string& path, Packing packing = Packing::kDetect);
+  ~ByteStream();
 
   /// Size on disk in bytes.
   Index file_bytes() const { return file_bytes_; }
-  bool compressed() const { return compressed_; }
+  bool compressed() const;
   /// No more than this many bytes can come out, so that a header can be doubted before memory is taken for
   /// it.
   Index most_bytes() const;
@@ -28,7 +38,7 @@ class ByteStream {
   /// Errors: DataError if the file cannot be read or a check sum is wrong.
   Index read(std::span<std::byte> bytes);
 
-  /// The next read() starts at this byte of the data. Backwards in a compressed file means from its start.
+  /// The next read() starts at this byte of the data. Backwards in what is compressed means from its start.
   /// Errors: DataError.
   void go_to(Index position);
 
@@ -36,15 +46,14 @@ class ByteStream {
   /// stream, else "".
   std::string cut_off() const;
 
+  /// How one kind of file is read.
+  class Input;
+
  private:
-  struct Close {
-    void operator()(gzFile_s* file) const;
-  };
   std::string path_;
   Index file_bytes_ = 0;
   Index position_ = 0;
-  bool compressed_ = false;
-  std::unique_ptr<gzFile_s, Close> file_;
+  std::unique_ptr<Input> input_;
 };
 
 }  // namespace lockstep

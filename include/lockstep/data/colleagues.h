@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,15 @@
 namespace lockstep {
 
 using Bytes = std::vector<std::byte>;
+
+/// Memory that all ranks of a node read. Its destructor is collective over them.
+class NodeMemory {
+ public:
+  virtual ~NodeMemory() = default;
+  virtual std::span<std::byte> bytes() = 0;
+  /// *Collective* over the node. What was written before it is read after it.
+  virtual void publish() = 0;
+};
 
 class Colleagues {
  public:
@@ -28,6 +38,12 @@ class Colleagues {
 
   /// *Collective.* parcels[r] goes to rank r. The result is what each rank sent here, in order of rank.
   virtual std::vector<Bytes> all_to_all(const std::vector<Bytes>& parcels) = 0;
+
+  /// *Collective.* So many bytes for each node together; the same number everywhere. Null on all ranks if no
+  /// node has several of them, or some has not the memory to share.
+  virtual std::unique_ptr<NodeMemory> share_on_node(Index bytes) = 0;
+  /// *Local*, once memory is shared. Whether this rank writes what its node shares: one of each node does.
+  virtual bool writes_for_node(Index rank) const = 0;
 };
 
 /// One rank without others. Its agree() throws what the work threw.

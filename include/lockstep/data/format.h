@@ -53,7 +53,8 @@ bool has_known_extension(const std::string& path);
 /// Errors: ConfigError.
 const FormatEntry& choose_format(const DataOptions& options);
 
-/// The entry whose extension the file to predict from (--input) has. Errors: ConfigError.
-const FormatEntry& format_of_input(const std::string& path);
+/// The entry whose extension the file to predict from (--input) has or, where that tells nothing, the one of
+/// data.format. Errors: ConfigError.
+const FormatEntry& format_of_input(const std::string& path, const DataOptions& options);
 
 }  // namespace lockstep

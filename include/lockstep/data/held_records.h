@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/data/colleagues.h"
 #include "lockstep/data/id_set.h"
 #include "lockstep/data/record_source.h"
 #include "lockstep/data/records.h"
@@ -13,20 +14,26 @@ namespace lockstep {
 class HeldRecords final : public Records {
  public:
   /// Room for the records `ids` of the source, which must outlive it. Requires packed records.
-  HeldRecords(const RecordSource& source, IdSet ids);
+  /// `shared`: where the node keeps one copy; null: memory of its own.
+  HeldRecords(const RecordSource& source, IdSet ids, std::unique_ptr<NodeMemory> shared);
 
   /// Where a record belongs; to be filled before anyone gathers. Requires that it is one of them.
   std::span<std::byte> place(Index id);
 
   Index rows() const override { return ids_.size(); }
-  Index bytes() const override { return ids_.bytes() + packed_.size(); }
+  Index bytes() const override { return ids_.bytes() + static_cast<Index>(packed_.size()); }
+  /// *Collective* over the node, once all places are filled.
+  void publish();
+  bool is_shared() const { return shared_ != nullptr; }
   void gather(std::span<const Index> ids, Matrix& x, Matrix& targets) const override;
 
  private:
   const RecordSource& source_;
   IdSet ids_;
   Index record_bytes_;
-  AlignedBuffer<std::byte> packed_;
+  std::unique_ptr<NodeMemory> shared_;
+  AlignedBuffer<std::byte> own_;
+  std::span<std::byte> packed_;  // one of these
 };
 
 }  // namespace lockstep

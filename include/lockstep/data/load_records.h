@@ -17,6 +17,8 @@ struct RecordNeeds {
   /// Records that this rank needs. Stated, not found: a data set that is computed can have more ids than
   /// anyone wants to walk through.
   Index count = 0;
+  /// A rank that needs any needs all: a node keeps one copy.
+  bool everyone = false;
 };
 
 /// Each record is needed by one rank: `owner(id)`.

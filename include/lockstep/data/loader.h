@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/data/audit.h"
 #include "lockstep/data/augmenter.h"
 #include "lockstep/data/dataset.h"
 #include "lockstep/data/normaliser.h"
@@ -27,6 +28,7 @@ struct ReplicaBatch {
 struct StepBatch {
   Index step = 0;
   std::vector<ReplicaBatch> replicas;
+  IdSums ids;  ///< of their samples
 };
 
 struct LoaderOptions {

@@ -14,6 +14,18 @@ enum class DataMode { kShard, kFull };
 /// What happens to the samples after the last full global batch of an epoch.
 enum class Tail { kKeep, kDrop };
 
+/// Where the training records are: in memory, read as they are needed, or whichever data.memory_limit allows.
+enum class MemoryMode { kAuto, kLoad, kStream };
+
+/// Which records a replica gets: a keyed choice, a run of neighbours, or every R-th.
+enum class ShardOrder { kShuffled, kContiguous, kStrided };
+
+/// Whether a replica keeps its shard for the whole run, or gets another in each epoch.
+enum class Reshuffle { kShard, kGlobal };
+
+/// What is streamed in one piece: a chunk of records, or a file.
+enum class ShardBy { kAuto, kRecord, kFile };
+
 struct SyntheticOptions {
   Index rows = 0;
   Index validation_rows = 0;
@@ -63,6 +75,15 @@ struct DataOptions {
   std::vector<double> std = {1.0};
   std::string augment;
   Index prefetch = 2;
+  std::string raw_layout;
+  double validation_share = 0;
+  MemoryMode memory = MemoryMode::kAuto;
+  double memory_limit = 4;  ///< GiB
+  Index shuffle_buffer = 16384;
+  ShardOrder shard_order = ShardOrder::kShuffled;
+  ShardBy shard_by = ShardBy::kAuto;
+  Reshuffle reshuffle = Reshuffle::kShard;
+  bool audit = false;
   SyntheticOptions synthetic;
   TableOptions table;
 };

@@ -21,6 +21,10 @@ class Records {
   /// of x (ids.size() x features), and their targets to the rows of `targets` (ids.size() x target_columns).
   /// Local; safe from several threads. Requires that each id is held here.
   virtual void gather(std::span<const Index> ids, Matrix& x, Matrix& targets) const = 0;
+
+  /// The steps before this one are over; it and those after it will be gathered next. A hint: records that
+  /// are read as they are needed are read ahead.
+  virtual void expect(Index) const {}
 };
 
 }  // namespace lockstep

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "lockstep/base/random.h"
@@ -20,6 +21,13 @@
 
 namespace lockstep {
 
+/// What the order of streamed records is made from (see stream_order.h).
+struct StreamOptions {
+  std::shared_ptr<const std::vector<Chunk>> chunks;
+  ShardBy shard_by = ShardBy::kAuto;
+  Index window = 1;  ///< records that are mixed at a time: data.shuffle_buffer
+};
+
 struct SamplingOptions {
   Index rows = 0;
   Index replicas = 1;
@@ -27,6 +35,9 @@ struct SamplingOptions {
   DataMode mode = DataMode::kShard;
   Tail tail = Tail::kKeep;
   std::uint64_t seed = 1;
+  ShardOrder shard_order = ShardOrder::kShuffled;
+  Reshuffle reshuffle = Reshuffle::kShard;
+  std::optional<StreamOptions> stream = std::nullopt;  ///< none: all records are in memory
 };
 
 /// The numbers of an epoch that follow from the options alone.
@@ -37,16 +48,38 @@ struct EpochPlan {
   Index last_batch = 0;        ///< samples of the last step of the epoch
   double times_each_seen = 0;  ///< samples / rows: how often an example is seen in an epoch, on average
 };
-/// Errors: ConfigError if global_batch < replicas or rows < 1, or if dropping the tail leaves no step.
+/// Errors: ConfigError if global_batch < replicas or rows < 1, if dropping the tail leaves no step, or if the
+/// orders of records do not go together.
 void check_sampling(const SamplingOptions& options);
 
 /// Requires rows, replicas and global_batch above 0.
 EpochPlan plan_epoch(const SamplingOptions& options);
 
-/// Which records belong to which replica in shard mode: a keyed permutation of all records, dealt in turn.
+/// The positions of an epoch, dealt to the replicas in turn.
+class Dealing {
+ public:
+  explicit Dealing(const SamplingOptions& options);
+
+  const EpochPlan& epoch() const { return epoch_; }
+  Index epoch_of(Index step) const { return step / epoch_.steps; }
+  /// The positions of a step in its epoch.
+  Range positions(Index step) const;
+  /// Which of the replica's samples of the epoch those are.
+  Range numbers(Index step, Index replica) const;
+
+ private:
+  Index replicas_;
+  Index global_batch_;
+  EpochPlan epoch_;
+};
+
+/// Which records belong to which replica in shard mode. Shuffled: a keyed permutation of all records, dealt
+/// in turn. Strided: the records, dealt in turn. Contiguous: the first part of the records is the first
+/// replica's, and so on.
 class ShardMap {
  public:
-  ShardMap(Index rows, Index replicas, std::uint64_t seed);
+  /// `epoch`: 0 unless the records are dealt anew in each.
+  ShardMap(const SamplingOptions& options, Index epoch);
   Index replica_of(Index record) const;
   /// Number of records of a replica; differs by at most one between replicas.
   Index size(Index replica) const;
@@ -55,6 +88,7 @@ class ShardMap {
 
  private:
   Index replicas_;
+  ShardOrder shard_order_;
   KeyedPermutation order_;
 };
 
@@ -85,8 +119,8 @@ class Sampler {
 /// some come first. The sampler must outlive the result.
 RecordNeeds records_for(const Sampler& sampler, std::vector<Range> hosted, Index rank);
 
-/// The sampler described at the top of this file. Errors: ConfigError if global_batch < replicas or rows < 1,
-/// or if dropping the tail leaves no step.
+/// The sampler described at the top of this file or, where records are streamed, in stream_order.h.
+/// Errors: as check_sampling.
 std::unique_ptr<Sampler> make_sampler(const SamplingOptions& options);
 
 }  // namespace lockstep

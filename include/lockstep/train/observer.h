@@ -16,6 +16,8 @@ class Observer {
   virtual void on_evaluation(const EvalMetrics& metrics) = 0;
   /// Before each evaluation and at the end, where workers step alone: since the run began.
   virtual void on_workers(const WorkersReport& report, const Progress& progress) = 0;
+  /// With data.audit, after each epoch (from 1) that was proved to use each sample `times` times.
+  virtual void on_audit(Index, Index /*samples*/, Index /*times*/) {}
 };
 
 /// Nobody: for the other ranks, and for tests.

@@ -17,9 +17,12 @@ class RankColleagues final : public Colleagues {
   void agree(const std::function<void()>& work) override;
   std::vector<Bytes> all_gather(std::span<const std::byte> mine) override;
   std::vector<Bytes> all_to_all(const std::vector<Bytes>& parcels) override;
+  std::unique_ptr<NodeMemory> share_on_node(Index bytes) override;
+  bool writes_for_node(Index rank) const override { return writers_[static_cast<std::size_t>(rank)] == rank; }
 
  private:
   Communicator& comm_;
+  std::vector<Index> writers_;  // the rank that writes for the node of each
 };
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 // It is printed before each run and by `trainer plan`, and the run is held to it.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +26,8 @@ struct RunPlanRequest {
   std::uint64_t seed = 1;
   Index rows = 0;          ///< of the training set
   Index record_bytes = 0;  ///< memory of one record
+  std::shared_ptr<const std::vector<Chunk>> streamed =
+      nullptr;  ///< chunks of the training set; null: it is loaded
   Index target_columns = 1;
   Index optimizer_slots = 0;
   Index evaluation_rows = 0;  ///< of the validation and the test set together

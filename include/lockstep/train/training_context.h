@@ -36,6 +36,7 @@ struct TrainingContext {
 
   LocalSums sums = LocalSums::kOneSum;
   std::uint64_t seed = 1;
+  bool audit = false;  ///< of the samples of each epoch
   Index accumulate = 1;
   Index target_columns = 1;
   Index log_every = 100;

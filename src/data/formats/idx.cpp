@@ -5,13 +5,14 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/dense_source.h"
-#include "lockstep/data/format.h"
-#include "lockstep/data/split_files.h"
+#include "lockstep/data/open_files.h"
 
 namespace lockstep {
 namespace {
 
-void check_features(const IdxFile& features, const SplitFiles& files) {
+const std::vector<std::string> kExtensions = {"-ubyte", "-ubyte.gz", ".idx", ".idx.gz"};
+
+void check_features(const IdxFile& features, const FilePair& files) {
   if (features.sizes.size() >= 2) return;
   throw DataError(
       fmt::format("'{}' has 1 dimension, expected at least 2 (records x features): is {} the file of "
@@ -20,7 +21,7 @@ void check_features(const IdxFile& features, const SplitFiles& files) {
                   files.labels.empty() ? "" : fmt::format(" Those belong to {}", files.labels_key)));
 }
 
-void check_labels(const IdxFile& labels, const IdxFile& features, const SplitFiles& files) {
+void check_labels(const IdxFile& labels, const IdxFile& features, const FilePair& files) {
   if (labels.sizes.size() > 2) {
     throw DataError(
         fmt::format("'{}' has {} dimensions, expected 1 or 2 (records, or records x columns): is {} "
@@ -40,11 +41,11 @@ DenseField field_of(const IdxFile& file) {
   return {.file = file.records, .count = file.elements_per_record, .element = file.element};
 }
 
-std::unique_ptr<RecordSource> open_files(const SplitFiles& files) {
-  const IdxFile features = open_idx_file(files.records, files.records_key);
+std::unique_ptr<RecordSource> open_pair(const FilePair& files) {
+  const IdxFile features = open_idx_file(files.records);
   DenseFields fields;
   if (!files.labels.empty()) {
-    const IdxFile labels = open_idx_file(files.labels, files.labels_key);
+    const IdxFile labels = open_idx_file(files.labels);
     check_features(features, files);
     check_labels(labels, features, files);
     fields.targets = field_of(labels);
@@ -55,22 +56,6 @@ std::unique_ptr<RecordSource> open_files(const SplitFiles& files) {
   return std::make_unique<DenseSource>(std::move(fields));
 }
 
-std::unique_ptr<RecordSource> open(const OpenRequest& request) {
-  const SplitFiles files = split_files(request.options, request.split);
-  if (files.records.empty()) return nullptr;
-  std::unique_ptr<RecordSource> source;
-  request.colleagues.agree([&] { source = open_files(files); });
-  return source;
-}
-
-std::unique_ptr<RecordSource> open_input(const InputRequest& request) {
-  std::unique_ptr<RecordSource> source;
-  request.colleagues.agree([&] {
-    source = open_files({.records = request.path, .labels = "", .records_key = "--input", .labels_key = ""});
-  });
-  return source;
-}
-
 }  // namespace
 
 FormatEntry idx_format() {
@@ -79,11 +64,15 @@ FormatEntry idx_format() {
       .help =
           "IDX files, raw or gzip, as MNIST comes: one with features (bytes are scaled to 0..1), one with "
           "labels",
-      .extensions = {"-ubyte", "-ubyte.gz", ".idx", ".idx.gz"},
-      .options = {"data.train", "data.train_labels", "data.validation", "data.validation_labels", "data.test",
-                  "data.test_labels"},
-      .open = open,
-      .open_input = open_input};
+      .extensions = kExtensions,
+      .options = {"data.train", "data.train_labels", "data.validation_share", "data.validation",
+                  "data.validation_labels", "data.test", "data.test_labels"},
+      .open =
+          [](const OpenRequest& request) {
+            return open_files(request, Labels::kInFilesOfTheirOwn, kExtensions, open_pair);
+          },
+      .open_input =
+          [](const InputRequest& request) { return open_input_files(request, kExtensions, open_pair); }};
 }
 
 }  // namespace lockstep

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <array>
-#include <filesystem>
 
 #include "lockstep/base/errors.h"
 
@@ -86,11 +85,7 @@ void compute_sizes(IdxFile& file) {
 
 }  // namespace
 
-IdxFile open_idx_file(const std::string& path, const std::string& key) {
-  if (!std::filesystem::exists(path)) {
-    throw DataError(fmt::format(
-        "{} names '{}', which does not exist: correct the path, or fetch the data set", key, path));
-  }
+IdxFile open_idx_file(const std::string& path) {
   ByteStream stream(path);
   IdxFile file;
   file.records.path = path;

@@ -25,7 +25,7 @@ struct IdxFile {
   Index elements_per_record = 1;
 };
 
-/// Reads and checks the header. `key` is the config key that names the file, for messages. Errors: DataError.
-IdxFile open_idx_file(const std::string& path, const std::string& key);
+/// Reads and checks the header. Errors: DataError.
+IdxFile open_idx_file(const std::string& path);
 
 }  // namespace lockstep

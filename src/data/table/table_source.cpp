@@ -184,7 +184,9 @@ void TableSource::take_rows(const Scan& scan, const TableRequest& request) {
   for (std::size_t i = 0; i < scan.chunk_rows.size(); ++i) {
     const TextChunk& chunk = table_.text.chunks[i];
     const bool follows_on = table_.text.files[chunk.file].compressed && !chunk.first_of_file;
-    chunks_.push_back({.records = {info_.rows, info_.rows + scan.chunk_rows[i]}, .follows_on = follows_on});
+    chunks_.push_back({.records = {info_.rows, info_.rows + scan.chunk_rows[i]},
+                       .follows_on = follows_on,
+                       .file = static_cast<Index>(chunk.file)});
     info_.rows = chunks_.back().records.end;
   }
   info_.features.dims = {encoder_->features()};

@@ -1,0 +1,20 @@
+// Training and validation records from one set of files: a keyed hash of its id says which a record is, so
+// the choice stays the same however the files are read and whatever else is in them.
+#pragma once
+
+#include <memory>
+
+#include "lockstep/data/record_source.h"
+
+namespace lockstep {
+
+struct HeldBack {
+  std::unique_ptr<RecordSource> train;
+  std::unique_ptr<RecordSource> validation;
+};
+
+/// About `share` of the records of `whole` for validation, the others to train on.
+/// Requires packed records: a view has ids of its own. Errors: ConfigError if one of the two would be empty.
+HeldBack hold_back(std::unique_ptr<RecordSource> whole, double share, std::uint64_t seed);
+
+}  // namespace lockstep

@@ -1,0 +1,23 @@
+// A number that looks random for each record id: which records are held back for validation, and what proves
+// that each was seen.
+#pragma once
+
+#include <cstdint>
+
+#include "lockstep/base/types.h"
+
+namespace lockstep {
+
+/// The finaliser of SplitMix64 (Steele, Lea & Flood 2014, "Fast splittable pseudorandom number generators"),
+/// once for the key and once for the id.
+inline std::uint64_t id_hash(std::uint64_t key, Index id) {
+  const auto mix = [](std::uint64_t z) {
+    z += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  };
+  return mix(mix(key) ^ static_cast<std::uint64_t>(id));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,32 @@
+// The kinds of files that a ByteStream reads.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "lockstep/data/byte_stream.h"
+
+namespace lockstep {
+
+// Deflate packs at best 258 bytes into two bits (zlib's technical notes: 1032:1); the rest is room for the
+// frame.
+inline constexpr Index kMostUnpacked = 1032;
+
+class ByteStream::Input {
+ public:
+  virtual ~Input() = default;
+  virtual bool compressed() const = 0;
+  virtual Index most_bytes() const = 0;
+  /// Bytes read, fewer than asked for only at the end; -1: failed, see reason().
+  virtual Index read(std::byte* bytes, Index count) = 0;
+  virtual bool go_to(Index position) = 0;
+  virtual std::string reason() const = 0;
+  virtual std::string cut_off() const { return ""; }
+};
+
+// Errors of all: DataError if the file cannot be opened.
+std::unique_ptr<ByteStream::Input> open_plain(const std::string& path);
+std::unique_ptr<ByteStream::Input> open_gzip(const std::string& path);
+std::unique_ptr<ByteStream::Input> open_array(const ArrayPath& path);
+
+}  // namespace lockstep

@@ -1,0 +1,136 @@
+#include "numpy_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <charconv>
+#include <string_view>
+
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Index kMostHeaderBytes = Index{1} << 20;
+
+[[noreturn]] void fail(const std::string& path, const std::string& what) {
+  throw DataError(fmt::format("'{}' is not an array file of numpy: {}", path, what));
+}
+
+Index little_endian(std::span<const std::byte> bytes) {
+  Index value = 0;
+  for (std::size_t i = bytes.size(); i-- > 0;) value = value << 8 | std::to_integer<Index>(bytes[i]);
+  return value;
+}
+
+std::string read_header(ByteStream& stream, const std::string& path, Index& offset) {
+  std::array<std::byte, 12> start{};
+  const Index found = stream.read(std::span(start).first(8));
+  constexpr std::string_view kMagic = "\x93NUMPY";
+  if (found < 8 || std::string_view(reinterpret_cast<const char*>(start.data()), 6) != kMagic) {
+    fail(path, fmt::format("it starts with {:02x}, expected \\x93NUMPY and a version{}",
+                           fmt::join(std::span(start).first(static_cast<std::size_t>(found)), " "),
+                           stream.cut_off()));
+  }
+  const auto length_bytes = start[6] == std::byte{1} ? std::size_t{2} : std::size_t{4};
+  const auto length = std::span(start).subspan(8, length_bytes);
+  if (stream.read(length) < static_cast<Index>(length_bytes)) fail(path, "it ends in its header");
+  const Index header_bytes = little_endian(length);
+  if (header_bytes > kMostHeaderBytes) {
+    fail(path, fmt::format("its header states a length of {} bytes, expected at most {}", header_bytes,
+                           kMostHeaderBytes));
+  }
+  std::string header(static_cast<std::size_t>(header_bytes), '\0');
+  if (stream.read(std::as_writable_bytes(std::span(header))) < header_bytes) {
+    fail(path, "it ends in its header" + stream.cut_off());
+  }
+  offset = 8 + static_cast<Index>(length_bytes) + header_bytes;
+  return header;
+}
+
+// What follows 'key': in the dictionary.
+std::string_view value_of(std::string_view header, std::string_view key, const std::string& path) {
+  const std::size_t at = header.find(fmt::format("'{}':", key));
+  if (at == std::string_view::npos) fail(path, fmt::format("its header has no '{}'", key));
+  std::string_view value = header.substr(at + key.size() + 3);
+  value.remove_prefix(std::min(value.find_first_not_of(' '), value.size()));
+  return value;
+}
+
+const Element* element_of(std::string_view header, const std::string& path) {
+  const std::string_view value = value_of(header, "descr", path);
+  const std::size_t end = value.empty() ? 0 : value.find(value.front(), 1);
+  const std::string_view type = end == std::string_view::npos || end == 0 ? value : value.substr(1, end - 1);
+  const Element* element = nullptr;
+  if (type.size() == 3) {
+    const ByteOrder order = type[0] == '>' ? ByteOrder::kBig : ByteOrder::kLittle;
+    const int bits = 8 * (type[2] - '0');
+    element = type.substr(1) == "b1" ? find_element("bool", order)
+                                     : find_element(fmt::format("{}{}", type[1], bits), order);
+  }
+  if (element != nullptr) return element;
+  throw DataError(
+      fmt::format("'{}' holds numbers of the type {}, expected one of f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1: "
+                  "save it with array.astype('float32')",
+                  path, type.substr(0, 40)));
+}
+
+std::vector<Index> sizes_of(std::string_view header, const std::string& path) {
+  std::string_view value = value_of(header, "shape", path);
+  const std::size_t end = value.find(')');
+  if (!value.starts_with('(') || end == std::string_view::npos) fail(path, "its header has no shape");
+  value = value.substr(1, end - 1);
+  std::vector<Index> sizes;
+  while (!value.empty()) {
+    value.remove_prefix(std::min(value.find_first_not_of(" ,"), value.size()));
+    if (value.empty()) break;
+    Index size = 0;
+    const auto [stop, error] = std::from_chars(value.data(), value.data() + value.size(), size);
+    if (error != std::errc() || size < 0) fail(path, "its header has a shape that is none");
+    sizes.push_back(size);
+    value.remove_prefix(static_cast<std::size_t>(stop - value.data()));
+  }
+  if (sizes.empty()) fail(path, "it holds a single number, expected an array");
+  return sizes;
+}
+
+void compute_sizes(NumpyFile& file) {
+  RecordFile& records = file.records;
+  records.records = file.sizes.front();
+  bool overflows = false;
+  for (std::size_t i = 1; i < file.sizes.size(); ++i) {
+    overflows |= __builtin_mul_overflow(file.elements_per_record, file.sizes[i], &file.elements_per_record);
+  }
+  Index data_bytes = 0;
+  overflows |= __builtin_mul_overflow(file.elements_per_record, file.element->bytes, &records.record_bytes);
+  overflows |= __builtin_mul_overflow(records.record_bytes, records.records, &data_bytes);
+  if (overflows || data_bytes == 0) {
+    throw DataError(fmt::format("'{}' {}: its header states the shape {}", records.path,
+                                overflows ? "is damaged" : "holds no data", fmt::join(file.sizes, "x")));
+  }
+}
+
+}  // namespace
+
+NumpyFile open_numpy_file(const std::string& path) {
+  ByteStream stream(path);
+  NumpyFile file;
+  file.records.path = path;
+  file.records.file_bytes = stream.file_bytes();
+  file.records.compressed = stream.compressed();
+  const std::string header = read_header(stream, path, file.records.offset);
+  file.element = element_of(header, path);
+  file.sizes = sizes_of(header, path);
+  if (value_of(header, "fortran_order", path).starts_with("True") && file.sizes.size() > 1) {
+    throw DataError(
+        fmt::format("'{}' is in Fortran order, its records are not in one piece: save it with "
+                    "numpy.ascontiguousarray(array)",
+                    path));
+  }
+  compute_sizes(file);
+  file.records.check_size(stream);
+  return file;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,119 @@
+#include "lockstep/data/held_back.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/data/id_hash.h"
+
+namespace lockstep {
+namespace {
+
+// Which of the two parts.
+struct Choice {
+  std::uint64_t key = 0;
+  double share = 0;
+  bool validation = false;
+
+  bool takes(Index id) const {
+    const double place = static_cast<double>(id_hash(key, id) >> 11) * 0x1p-53;
+    return (place < share) == validation;
+  }
+};
+
+// Reads whole chunks, and keeps the records of one part.
+class PartReader final : public ChunkReader {
+ public:
+  PartReader(const RecordSource& whole, std::span<const Index> places, const Choice& choice,
+             const TargetRule& rule)
+      : whole_(whole), places_(places), choice_(choice), reader_(whole.reader(rule)) {}
+
+  void read(Index chunk, std::span<std::byte> packed) override {
+    const Index place = places_[static_cast<std::size_t>(chunk)];
+    const Range records = whole_.chunks()[static_cast<std::size_t>(place)].records;
+    const auto bytes = static_cast<std::size_t>(whole_.info().record_bytes);
+    all_.resize(static_cast<std::size_t>(records.size()) * bytes);
+    reader_->read(place, all_);
+    std::byte* to = packed.data();
+    for (Index id = records.begin; id < records.end; ++id) {
+      if (!choice_.takes(id)) continue;
+      std::memcpy(to, all_.data() + static_cast<std::size_t>(id - records.begin) * bytes, bytes);
+      to += bytes;
+    }
+  }
+
+ private:
+  const RecordSource& whole_;
+  std::span<const Index> places_;
+  Choice choice_;
+  std::unique_ptr<ChunkReader> reader_;
+  std::vector<std::byte> all_;
+};
+
+class PartSource final : public RecordSource {
+ public:
+  PartSource(std::shared_ptr<const RecordSource> whole, const Choice& choice)
+      : whole_(std::move(whole)), choice_(choice), info_(whole_->info()) {
+    info_.rows = 0;
+    const std::span<const Chunk> chunks = whole_->chunks();
+    for (std::size_t i = 0; i < chunks.size(); ++i) add(chunks[i], static_cast<Index>(i));
+  }
+
+  const DatasetInfo& info() const override { return info_; }
+  std::span<const Chunk> chunks() const override { return chunks_; }
+  std::string schema() const override { return whole_->schema(); }
+  // Told once, by the part to train on.
+  std::vector<std::string> notes() const override {
+    return choice_.validation ? std::vector<std::string>{} : whole_->notes();
+  }
+  std::vector<std::string> rejects() const override {
+    return choice_.validation ? std::vector<std::string>{} : whole_->rejects();
+  }
+  std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override {
+    return std::make_unique<PartReader>(*whole_, places_, choice_, rule);
+  }
+  void unpack(std::span<const Index> ids, std::span<const std::byte* const> records, Matrix& x,
+              Matrix& targets) const override {
+    whole_->unpack(ids, records, x, targets);
+  }
+
+ private:
+  void add(const Chunk& chunk, Index place) {
+    const Index begin = info_.rows;
+    for (Index id = chunk.records.begin; id < chunk.records.end; ++id)
+      info_.rows += choice_.takes(id) ? 1 : 0;
+    if (info_.rows == begin) return;
+    const bool first_of_file = chunks_.empty() || chunks_.back().file != chunk.file;
+    chunks_.push_back({.records = {begin, info_.rows},
+                       .follows_on = chunk.follows_on && !first_of_file,
+                       .file = chunk.file});
+    places_.push_back(place);
+  }
+
+  std::shared_ptr<const RecordSource> whole_;
+  Choice choice_;
+  DatasetInfo info_;
+  std::vector<Chunk> chunks_;
+  std::vector<Index> places_;  // in the whole, of each chunk
+};
+
+}  // namespace
+
+HeldBack hold_back(std::unique_ptr<RecordSource> whole, double share, std::uint64_t seed) {
+  const std::shared_ptr<const RecordSource> shared = std::move(whole);
+  HeldBack parts{
+      std::make_unique<PartSource>(shared, Choice{.key = seed, .share = share, .validation = false}),
+      std::make_unique<PartSource>(shared, Choice{.key = seed, .share = share, .validation = true})};
+  if (parts.train->info().rows > 0 && parts.validation->info().rows > 0) return parts;
+  throw ConfigError(
+      fmt::format("data.validation_share = {} leaves {} of the {} records of '{}' to train on and {} for "
+                  "validation: expected some of each",
+                  share, parts.train->info().rows, shared->info().rows, shared->info().name,
+                  parts.validation->info().rows));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,208 @@
+// Data sets as people have them, through the real executable: formats, many files, streaming, and the same
+// bits on any number of ranks.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "support/numpy_files.h"
+#include "support/small_experiment.h"
+#include "support/trainer_process.h"
+
+namespace lockstep::test {
+namespace {
+
+// The pictures of the small experiment, of 12 bytes, and its labels.
+struct Samples {
+  std::string pictures;
+  std::string labels;
+};
+
+class Data : public testing::Test {
+ protected:
+  Data() {
+    const Samples train = read(experiment_.train());
+    samples_ = train;
+    write("x.npy", npy_content("|u1", {203, 4, 3}, train.pictures));
+    write("y.npy", npy_content("|u1", {203}, train.labels));
+  }
+
+  static Samples read(const IdxPair& files) {
+    const auto data_of = [](const std::string& path) { return run_command("gunzip -c " + path).output; };
+    return {data_of(files.images).substr(16), data_of(files.labels).substr(8)};
+  }
+  std::string write(const std::string& name, const std::string& content) {
+    const std::string path = experiment_.directory() / name;
+    write_file_atomically(path, content);
+    return path;
+  }
+  // Records of a label and a picture.
+  std::string packed(Index begin, Index end) const {
+    std::string bytes;
+    for (Index i = begin; i < end; ++i) {
+      bytes += samples_.labels[static_cast<std::size_t>(i)];
+      bytes += samples_.pictures.substr(static_cast<std::size_t>(12 * i), 12);
+    }
+    return bytes;
+  }
+  // A config that trains on `data`, the lines of its section.
+  std::string config(const std::string& data) {
+    return write("own.toml", fmt::format(R"toml([data]
+{}
+[model]
+layers = "flatten dense(16) relu dense(4)"
+[train]
+lr = 0.05
+epochs = 2
+global_batch = 24
+replicas = 8
+[distribute]
+reduction = "ordered"
+)toml",
+                                         data));
+  }
+  std::string model_of(int ranks, const std::string& config, const std::string& flags = "") {
+    const std::string run = experiment_.fresh_run();
+    const ProcessResult result =
+        run_trainer(ranks, fmt::format("--config {} --run.dir {} {}", config, run, flags));
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    last_log_ = result.errors + result.output;
+    return result.exit_code == 0 ? read_file(run + "/model.safetensors") : result.errors;
+  }
+
+  SmallExperiment experiment_;
+  Samples samples_;
+  std::string last_log_;
+};
+
+// The same samples in the same order, whatever file they come from.
+TEST_F(Data, EveryFormatTrainsTheSameModel) {
+  const std::string idx =
+      model_of(2, config(fmt::format("train = \"{}\"\ntrain_labels = \"{}\"", experiment_.train().images,
+                                     experiment_.train().labels)));
+  const std::string directory = experiment_.directory().path().string();
+  const std::string npy = fmt::format("train = \"{0}/x.npy\"\ntrain_labels = \"{0}/y.npy\"", directory);
+  EXPECT_TRUE(model_of(3, config(npy)) == idx);
+  write_npz(directory + "/all.npz",
+            {{"x", npy_content("|u1", {203, 4, 3}, samples_.pictures)},
+             {"y", npy_content("|u1", {203}, samples_.labels)}},
+            true);
+  EXPECT_TRUE(model_of(2, config(fmt::format("train = \"{0}/all.npz:x\"\ntrain_labels = \"{0}/all.npz:y\"",
+                                             directory))) == idx);
+  const std::string raw = "format = \"raw\"\nraw_layout = \"label:u8 features:u8[4,3]\"\n";
+  write("all.bin", packed(0, 203));
+  EXPECT_TRUE(model_of(2, config(raw + fmt::format("train = \"{}/all.bin\"", directory))) == idx);
+  std::filesystem::create_directory(directory + "/parts");
+  write("parts/part-0.bin", packed(0, 5));
+  write("parts/part-1.bin", packed(5, 150));
+  write("parts/part-2.bin", packed(150, 203));
+  EXPECT_TRUE(model_of(1, config(raw + fmt::format("train = \"{}/parts\"", directory))) == idx);
+  EXPECT_TRUE(model_of(4, config(raw + fmt::format("train = \"{}/parts/part-*.bin\"", directory))) == idx);
+}
+
+TEST_F(Data, StreamingGivesTheSameBitsOnAnyNumberOfRanks) {
+  write("all.bin", packed(0, 203));
+  const std::string path = config(
+      fmt::format("format = \"raw\"\nraw_layout = \"label:u8 features:u8[4,3]\"\ntrain = \"{}/all.bin\"",
+                  experiment_.directory().path().string()));
+  for (const std::string flags :
+       {"--data.memory stream --data.shuffle_buffer 10", "--data.memory stream --data.mode full",
+        "--data.memory stream --data.reshuffle global"}) {
+    const std::string one = model_of(1, path, flags);
+    EXPECT_NE(last_log_.find("streams"), std::string::npos) << last_log_;
+    EXPECT_TRUE(model_of(2, path, flags) == one) << flags;
+    EXPECT_TRUE(model_of(3, path, flags) == one) << flags;
+  }
+  EXPECT_TRUE(model_of(2, path, "--data.memory auto") == model_of(1, path, "--data.memory load"));
+}
+
+TEST_F(Data, OrdersOfShardsGiveTheSameBitsOnAnyNumberOfRanks) {
+  write("all.bin", packed(0, 203));
+  const std::string path = config(
+      fmt::format("format = \"raw\"\nraw_layout = \"label:u8 features:u8[4,3]\"\ntrain = \"{}/all.bin\"",
+                  experiment_.directory().path().string()));
+  const std::string usual = model_of(1, path);
+  for (const std::string flags :
+       {"--data.shard_order contiguous", "--data.shard_order strided", "--data.reshuffle global"}) {
+    const std::string one = model_of(1, path, flags);
+    EXPECT_TRUE(one != usual) << flags;
+    EXPECT_TRUE(model_of(3, path, flags) == one) << flags;
+  }
+}
+
+TEST_F(Data, AuditsValidationSharesAndWarningsOfTheShards) {
+  std::string sorted;
+  for (char label = 0; label < 4; ++label) {
+    for (Index i = 0; i < 203; ++i) {
+      if (samples_.labels[static_cast<std::size_t>(i)] == label) sorted += packed(i, i + 1);
+    }
+  }
+  write("sorted.bin", sorted);
+  const std::string path = config(
+      fmt::format("format = \"raw\"\nraw_layout = \"label:u8 features:u8[4,3]\"\ntrain = \"{}/sorted.bin\"",
+                  experiment_.directory().path().string()));
+  const std::string usual = model_of(2, path, "--data.audit true");
+  EXPECT_EQ(count_of(last_log_, "audit: epoch"), 2) << last_log_;
+  EXPECT_NE(last_log_.find("audit: epoch 2 used 203 samples, each 1 time"), std::string::npos) << last_log_;
+  EXPECT_TRUE(model_of(1, path) == usual);
+  model_of(3, path, "--data.audit true --data.mode full --data.memory stream");
+  EXPECT_NE(last_log_.find("audit: epoch 2 used 1,624 samples, each 8 times"), std::string::npos)
+      << last_log_;
+
+  const std::string held = model_of(1, path, "--data.audit true --data.validation_share 0.2");
+  EXPECT_NE(last_log_.find("validation loss"), std::string::npos) << last_log_;
+  EXPECT_TRUE(model_of(3, path, "--data.validation_share 0.2") == held);
+  EXPECT_TRUE(held != usual);
+
+  const auto plan = [&](const std::string& flags) {
+    return run_trainer("plan --config " + path + " " + flags).output;
+  };
+  EXPECT_EQ(count_of(plan(""), "WARNING"), 0);
+  EXPECT_EQ(count_of(plan("--data.shard_order contiguous"), "WARNING: the shards are not alike"), 1);
+  EXPECT_EQ(count_of(plan("--data.memory stream"), "WARNING: the shards are not alike"), 1);
+  EXPECT_EQ(count_of(plan("--data.shard_order strided"), "WARNING"), 0);
+}
+
+TEST_F(Data, WhatIsRefusedSaysWhy) {
+  write("all.bin", packed(0, 203));
+  const std::string path = config(
+      fmt::format("format = \"raw\"\nraw_layout = \"label:u8 features:u8[4,3]\"\ntrain = \"{}/all.bin\"",
+                  experiment_.directory().path().string()));
+  const auto expect = [&](const std::string& flags, int exit_code, const std::vector<std::string>& parts) {
+    const ProcessResult result =
+        run_trainer(2, fmt::format("--config {} --run.dir {} {}", path, experiment_.fresh_run(), flags));
+    EXPECT_EQ(result.exit_code, exit_code) << result.errors;
+    EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
+    for (const std::string& part : parts)
+      EXPECT_NE(result.errors.find(part), std::string::npos) << part << " in " << result.errors;
+  };
+  expect("--data.memory stream --data.shard_order strided", kExitConfig, {"data.memory = load"});
+  expect("--data.audit true --train.tail drop", kExitConfig, {"data.audit needs train.tail = keep"});
+  expect("--data.memory stream --data.memory_limit 0.000001", kExitConfig,
+         {"data.shuffle_buffer = 16,384", "data.memory_limit"});
+  expect("--data.memory load --data.shuffle_buffer 5", kExitConfig, {"data.shuffle_buffer has no effect"});
+  expect("--data.train '/nowhere/*.bin'", kExitData, {"/nowhere/*.bin", "matches no file"});
+  expect("--data.raw_layout 'label:u8 features:u8[5,3]'", kExitData, {"all.bin", "a multiple of 16"});
+  expect("--data.memory stream --model.layers 'flatten dense(3)'", kExitData, {"all.bin", "found label 3"});
+}
+
+TEST_F(Data, PredictsFromFilesOfTheFormatOfTheRun) {
+  const std::string directory = experiment_.directory().path().string();
+  write("all.bin", packed(0, 203));
+  const std::string path = config(fmt::format(
+      "format = \"raw\"\nraw_layout = \"label:u8 features:u8[4,3]\"\ntrain = \"{}/all.bin\"", directory));
+  model_of(2, path);
+  const std::string run = directory + "/run-1";
+  const ProcessResult raw = run_trainer(
+      2, fmt::format("predict --model {} --input {}/all.bin --output {}/raw.csv", run, directory, directory));
+  EXPECT_EQ(raw.exit_code, 0) << raw.errors;
+  const ProcessResult npy = run_trainer(
+      1, fmt::format("predict --model {} --input {}/x.npy --output {}/npy.csv", run, directory, directory));
+  EXPECT_EQ(npy.exit_code, 0) << npy.errors;
+  EXPECT_EQ(read_file(directory + "/raw.csv"), read_file(directory + "/npy.csv"));
+}
+
+}  // namespace
+}  // namespace lockstep::test

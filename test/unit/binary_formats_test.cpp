@@ -1,0 +1,196 @@
+// What the binary formats without IDX make of good and of bad files: numpy, cifar10, cifar100, raw.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/data/format.h"
+#include "support/error_text.h"
+#include "support/idx_files.h"
+#include "support/loaded.h"
+#include "support/numpy_files.h"
+#include "support/temporary_directory.h"
+
+namespace lockstep {
+namespace {
+
+using namespace test;
+
+class BinaryFormats : public testing::Test {
+ protected:
+  std::unique_ptr<RecordSource> open() const {
+    return choose_format(options_).open({options_, Split::kTrain, 1, alone()});
+  }
+  Gathered load_all(Index classes = 10) const {
+    const auto source = open();
+    const auto records = load(*source, everything(*source), {.classes = classes});
+    return gather(*records, source->info(), wanted_ids(source->info().rows, everything(*source)));
+  }
+  template <class Error = DataError>
+  std::string error() const {
+    return error_text<Error>([&] { load_all(); });
+  }
+  void write_pair(const std::string& features, const std::string& labels) {
+    options_.train = directory_ / "x.npy";
+    options_.train_labels = directory_ / "y.npy";
+    write_file_atomically(options_.train, features);
+    write_file_atomically(options_.train_labels, labels);
+  }
+
+  const std::string features_ = npy_content("<f4", {3, 2}, bytes_of<float>({1, 2, 3, 4, 5, 6.5F}));
+  const std::string labels_ = npy_content("<i8", {3}, bytes_of<std::int64_t>({7, 0, 9}));
+  TemporaryDirectory directory_;
+  DataOptions options_;
+};
+
+TEST_F(BinaryFormats, NumpyReadsEveryTypeAndVersion) {
+  for (const char version : {'\1', '\2', '\3'}) {
+    write_pair(npy_content("<f4", {3, 2}, bytes_of<float>({1, 2, 3, 4, 5, 6.5F}), version), labels_);
+    EXPECT_EQ(load_all().features, (std::vector<Scalar>{1, 2, 3, 4, 5, 6.5F}));
+    EXPECT_EQ(load_all().targets, (std::vector<Scalar>{7, 0, 9}));
+  }
+  write_pair(npy_content("<f8", {3, 1}, bytes_of<double>({-1.5, 0, 1e3})), labels_);
+  EXPECT_EQ(load_all().features, (std::vector<Scalar>{-1.5F, 0, 1e3F}));
+  write_pair(npy_content("|u1", {3, 1}, std::string{'\0', '\x33', '\xff'}), labels_);
+  EXPECT_EQ(load_all().features, (std::vector<Scalar>{0, 51.0F / 255.0F, 1}));
+  write_pair(npy_content("|b1", {3, 1}, std::string{'\0', '\1', '\1'}), labels_);
+  EXPECT_EQ(load_all().features, (std::vector<Scalar>{0, 1, 1}));
+  write_pair(npy_content(">i2", {3, 1}, std::string{'\1', '\2', '\0', '\1', '\xff', '\xff'}), labels_);
+  EXPECT_EQ(load_all().features, (std::vector<Scalar>{258, 1, -1}));
+  write_pair(npy_content("<u4", {3, 1}, bytes_of<std::uint32_t>({1, 4000000000U, 3})), labels_);
+  EXPECT_EQ(load_all().features[1], 4e9F);
+}
+
+TEST_F(BinaryFormats, NumpyArchivesHoldSeveralArrays) {
+  for (const bool compressed : {false, true}) {
+    const std::string path = directory_ / (compressed ? "c.npz" : "s.npz");
+    write_npz(path, {{"x_train", features_}, {"y_train", labels_}}, compressed);
+    options_.train = path + ":x_train";
+    options_.train_labels = path + ":y_train";
+    EXPECT_EQ(load_all().features, (std::vector<Scalar>{1, 2, 3, 4, 5, 6.5F}));
+    EXPECT_EQ(load_all().targets, (std::vector<Scalar>{7, 0, 9}));
+    EXPECT_EQ(open()->info().source_bytes, file_bytes(path));
+    options_.train = path + ":x";
+    expect_parts(error(), {path, "has no array 'x'", "x_train, y_train"});
+    options_.train = path;
+    expect_parts(error(), {path, "data.train", "say which one"});
+    options_.train = path + ":x_train";
+    std::string bytes = read_file(path);
+    char& changed = bytes[bytes.size() / 3];
+    changed = static_cast<char>(changed ^ 0x55);
+    write_file_atomically(path, bytes);
+    expect_parts(error(), {path});
+    write_file_atomically(path, bytes.substr(0, bytes.size() / 2));
+    expect_parts(error(), {path, "cannot open the archive"});
+  }
+}
+
+TEST_F(BinaryFormats, NumpyNamesWhatIsWrongWithAHeader) {
+  const auto expect = [&](const std::string& features, const std::vector<std::string>& parts) {
+    write_pair(features, labels_);
+    std::vector<std::string> all = parts;
+    all.push_back(options_.train);
+    expect_parts(error(), all);
+  };
+  expect("no array", {"not an array file of numpy", "6e"});
+  expect(features_.substr(0, 30), {"ends in its header"});
+  expect(features_.substr(0, features_.size() - 1), {"truncated", "record 2 of 3", "found 7"});
+  expect(features_ + "x", {"does not fit its header"});
+  expect(npy_content("<f2", {3, 2}, "abcdefabcdef"), {"type <f2", "astype"});
+  expect(npy_content("|O", {3, 2}, "abc"), {"type |O"});
+  expect(npy_start("{'descr': '<f4', 'fortran_order': True, 'shape': (3, 2), }") + std::string(24, 'x'),
+         {"Fortran order", "ascontiguousarray"});
+  expect(npy_start("{'fortran_order': False, 'shape': (3, 2), }"), {"no 'descr'"});
+  expect(npy_start("{'descr': '<f4', 'fortran_order': False, 'shape': (3, x), }"), {"shape"});
+  expect(npy_start("{'descr': '<f4', 'fortran_order': False, 'shape': (), }"), {"single number"});
+  expect(npy_start("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 99999999999), }"),
+         {"damaged", "99999999999x99999999999"});
+  expect(npy_start("{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000, 2), }"), {"truncated"});
+  expect(npy_content("<f4", {3}, bytes_of<float>({1, 2, 3})), {"1 dimension", "data.train"});
+  expect(npy_content("<f4", {2, 2}, bytes_of<float>({1, 2, 3, 4})), {"2 records", "3 labels"});
+  expect(npy_content("<f4", {3, 1}, bytes_of<float>({1, NAN, 3})), {"record 1", "found nan", "finite"});
+}
+
+TEST_F(BinaryFormats, CifarPicturesAreTurnedToChannelsLast) {
+  options_.format = "cifar10";
+  options_.train = directory_ / "data_batch_1.bin";
+  std::string record(3073, '\0');
+  record[0] = 6;
+  record[1] = '\x33';             // red of the first pixel
+  record[1 + 1024] = '\x66';      // green
+  record[1 + 2 * 1024 + 1] = -1;  // blue of the second
+  write_file_atomically(options_.train, record + record);
+  EXPECT_EQ(open()->info().features, (Shape{{32, 32, 3}}));
+  const Gathered all = load_all();
+  EXPECT_EQ(all.targets, (std::vector<Scalar>{6, 6}));
+  EXPECT_EQ(all.features[0], 51.0F / 255.0F);
+  EXPECT_EQ(all.features[1], 102.0F / 255.0F);
+  EXPECT_EQ(all.features[5], 1);
+  EXPECT_EQ(all.features[3], 0);
+  write_file_atomically(options_.train, record + record.substr(1));
+  expect_parts(error(), {options_.train, "multiple of 3,073", "3,072 bytes are too many after 1 records"});
+  record[0] = 11;
+  write_file_atomically(options_.train, record);
+  expect_parts(error(), {options_.train, "record 0", "found label 11"});
+}
+
+TEST_F(BinaryFormats, FilesAreJoinedInOrder) {
+  options_.format = "raw";
+  options_.raw_layout = "label:u8 features:i16[1]";
+  options_.train = directory_ / "part-*.bin";
+  write_file_atomically(directory_ / "part-2.bin", std::string("\x03\x07\x00", 3));
+  write_file_atomically(directory_ / "part-1.bin", std::string("\x01\x05\x00\x02\x06\x00", 6));
+  const auto source = open();
+  EXPECT_EQ(source->info().rows, 3);
+  EXPECT_EQ(source->info().source_bytes, 9);
+  ASSERT_EQ(source->chunks().size(), 2U);
+  EXPECT_EQ(source->chunks()[1].records, (Range{2, 3}));
+  EXPECT_EQ(source->chunks()[1].file, 1);
+  EXPECT_EQ(load_all().features, (std::vector<Scalar>{5, 6, 7}));
+  EXPECT_EQ(load_all().targets, (std::vector<Scalar>{1, 2, 3}));
+  write_file_atomically(directory_ / "part-3.bin", std::string("\x0b\x07\x00", 3));
+  expect_parts(error(), {directory_ / "part-3.bin", "record 0", "found label 11"});
+  // A file that starts as gzip files do is what the layout says all the same.
+  write_file_atomically(directory_ / "part-3.bin", std::string("\x01\x1f\x8b", 3));
+  write_file_atomically(directory_ / "part-4.bin", std::string("\x08\x1f\x8b", 3));
+  EXPECT_EQ(load_all().features[3], -29921);
+}
+
+TEST_F(BinaryFormats, FilesOfOneSetMustBeAlike) {
+  write_pair(features_, labels_);
+  write_file_atomically(directory_ / "x2.npy", npy_content("<f4", {3, 3}, std::string(36, '\0')));
+  write_file_atomically(directory_ / "y2.npy", labels_);
+  options_.train = directory_ / "x*.npy";
+  expect_parts(error(), {"data.train names 2 files", "data.train_labels names 1"});
+  options_.train_labels = directory_ / "y*.npy";
+  expect_parts(error(), {"x2.npy", "must have the same"});
+}
+
+TEST_F(BinaryFormats, RawLayoutsSayWhatIsWrongWithThem) {
+  options_.format = "raw";
+  options_.train = directory_ / "records.bin";
+  write_file_atomically(options_.train, std::string(60, '\1'));
+  for (const auto& [layout, part] :
+       std::vector<std::pair<std::string, std::string>>{{"", "is not set"},
+                                                        {"label:u8", "a field 'features'"},
+                                                        {"features", "a colon"},
+                                                        {"features:u7", "a type of u8"},
+                                                        {"features:u8[2", "sizes in brackets"},
+                                                        {"features:u8[2,]", "sizes above 0"},
+                                                        {"features:u8[0]", "sizes above 0"},
+                                                        {"features:u8[99999999,99999999]", "2 GiB"},
+                                                        {"features:u8 features:u8", "only once"},
+                                                        {"label:u8 label:u8 features:u8", "only once"},
+                                                        {"pixels:u8", "one of the names"}}) {
+    options_.raw_layout = layout;
+    expect_parts(error<ConfigError>(), {"data.raw_layout", part});
+  }
+  options_.raw_layout = "features:f32[2,2] label:u8[3] skip:u8";
+  EXPECT_EQ(open()->info().features, (Shape{{2, 2}}));
+  EXPECT_EQ(open()->info().target_columns, 3);
+  EXPECT_EQ(open()->info().rows, 3);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,110 @@
+#include "lockstep/data/held_back.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <set>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/data/audit.h"
+#include "lockstep/data/dense_source.h"
+#include "lockstep/data/format.h"
+#include "support/error_text.h"
+#include "support/idx_files.h"
+#include "support/loaded.h"
+#include "support/temporary_directory.h"
+
+namespace lockstep {
+namespace {
+
+using namespace test;
+
+constexpr Index kRows = 5000;
+
+class HeldBackTest : public testing::Test {
+ protected:
+  std::unique_ptr<RecordSource> open() const {
+    DataOptions options;
+    options.train = files_.images;
+    options.train_labels = files_.labels;
+    return choose_format(options).open({options, Split::kTrain, 1, alone()});
+  }
+  static std::vector<std::vector<Scalar>> records_of(const RecordSource& source) {
+    const auto records = load(source, everything(source), {});
+    std::vector<std::vector<Scalar>> all;
+    for (Index id = 0; id < source.info().rows; ++id) {
+      const Gathered one = gather(*records, source.info(), {id});
+      all.push_back(one.features);
+      all.back().insert(all.back().end(), one.targets.begin(), one.targets.end());
+    }
+    return all;
+  }
+
+  TemporaryDirectory directory_;
+  IdxPair files_ = write_idx_pair(directory_ / "all", {.rows = kRows, .shape = {{40, 8}}});
+};
+
+TEST_F(HeldBackTest, EachRecordIsInOnePartInOrder) {
+  const std::vector<std::vector<Scalar>> whole = records_of(*open());
+  const HeldBack parts = hold_back(open(), 0.1, 7);
+  EXPECT_GT(parts.train->chunks().size(), 2U);
+  EXPECT_NEAR(static_cast<double>(parts.validation->info().rows), 500, 110);  // five deviations
+  const auto train = records_of(*parts.train);
+  const auto validation = records_of(*parts.validation);
+  ASSERT_EQ(train.size() + validation.size(), whole.size());
+  std::size_t in_train = 0;
+  std::size_t in_validation = 0;
+  for (const std::vector<Scalar>& record : whole) {
+    if (in_train < train.size() && train[in_train] == record) {
+      ++in_train;
+    } else {
+      ASSERT_LT(in_validation, validation.size());
+      EXPECT_EQ(validation[in_validation++], record);
+    }
+  }
+  Index end = 0;
+  for (const Chunk& chunk : parts.train->chunks()) {
+    EXPECT_EQ(chunk.records.begin, end);
+    end = chunk.records.end;
+  }
+  EXPECT_EQ(end, parts.train->info().rows);
+}
+
+TEST_F(HeldBackTest, TheChoiceFollowsTheSeedAlone) {
+  const auto validation = records_of(*hold_back(open(), 0.1, 7).validation);
+  EXPECT_EQ(records_of(*hold_back(open(), 0.1, 7).validation), validation);
+  EXPECT_NE(records_of(*hold_back(open(), 0.1, 8).validation), validation);
+}
+
+TEST_F(HeldBackTest, PartsMayNotBeEmpty) {
+  expect_parts(error_text<ConfigError>([&] { hold_back(open(), 1e-12, 7); }),
+               {"data.validation_share", "5000 records", files_.images});
+}
+
+TEST(Audit, SumsDoNotDependOnTheOrderAndTellOtherIdsApart) {
+  std::vector<Index> ids(1000);
+  std::iota(ids.begin(), ids.end(), Index{0});
+  IdSums forwards;
+  forwards.add(ids);
+  EXPECT_EQ(forwards, sums_of({0, 1000}, 1));
+  std::ranges::reverse(ids);
+  IdSums halves;
+  halves.add(std::span(ids).first(300));
+  IdSums rest;
+  rest.add(std::span(ids).subspan(300));
+  halves.add(rest);
+  EXPECT_EQ(halves, forwards);
+  EXPECT_EQ(compare_sums(halves, forwards, 1), "");
+  ids[17] = ids[18];
+  IdSums twice;
+  twice.add(ids);
+  expect_parts(compare_sums(twice, forwards, 3), {"epoch 3", "1,000 samples", "not each"});
+  ids.pop_back();
+  IdSums fewer;
+  fewer.add(ids);
+  expect_parts(compare_sums(fewer, forwards, 3), {"epoch 3", "used 999 samples", "expected 1,000"});
+  EXPECT_EQ(sums_of({0, 1000}, 3).count(), 3000);
+}
+
+}  // namespace
+}  // namespace lockstep
