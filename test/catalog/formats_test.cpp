@@ -34,7 +34,8 @@ DataOptions make_sample(const std::string& format, const TemporaryDirectory& dir
   } else if (format == "csv") {
     std::string text = "size,colour,kind\n";
     for (Index row = 0; row < kRows; ++row) {
-      text += fmt::format("{},{},{}\n", 0.5 * static_cast<double>(row), row % 3 == 0 ? "red" : "\"blue, dark\"", row % kClasses);
+      text += fmt::format("{},{},{}\n", 0.5 * static_cast<double>(row),
+                          row % 3 == 0 ? "red" : "\"blue, dark\"", row % kClasses);
     }
     options.train = directory / "sample.csv";
     options.table.label = {"kind"};
