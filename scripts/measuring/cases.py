@@ -78,7 +78,7 @@ class Bench:
         return ["mpirun", "--bind-to", "core", "-np", ranks]
 
     def config(self, ranks, model, batch):
-        return {"model.layers": MODELS[model], "distribute.reduction": "native", "train.replicas": ranks, "train.per_replica_batch": batch}
+        return {"model.layers": MODELS[model], "distribute.strategy": "auto", "distribute.reduction": "native", "train.replicas": ranks, "train.per_replica_batch": batch}
 
     def fresh_run(self):
         return self.directory / f"run{time.monotonic_ns()}"

@@ -97,10 +97,24 @@ std::vector<ExchangeRate> measure_exchanges(Communicator& comm) {
   return rates;
 }
 
+std::vector<AlgorithmRate> measure_algorithms(Communicator& comm, const Experiment& experiment,
+                                              const Plan& plan) {
+  std::vector<AlgorithmRate> rates;
+  if (comm.size() == 1 || plan.workers() < comm.size()) return rates;
+  for (const Index bytes : kExchangeBytes) {
+    const Config& config = experiment.config;
+    for (const AlgorithmRate& rate :
+         lockstep::measure_algorithms(comm, config.distribute, plan, config.debug.ranks_per_node, bytes)) {
+      rates.push_back(rate);
+    }
+  }
+  return rates;
+}
+
 // The share of the weights that the strategy leaves to each rank's optimizer.
 double stepped_share(const BenchReport& report, const Experiment& experiment, const Plan& plan) {
   const DistOptions& options = experiment.config.distribute;
-  const StrategyEntry& strategy = find_entry(strategy_catalog(), "strategy", options.strategy);
+  const StrategyEntry& strategy = strategy_entry(options.strategy);
   if (!strategy.time) return 1;
   const Cluster hosts{.nodes = report.hosts, .ranks_per_node = report.ranks / report.hosts};
   const CostQuestion costs{.options = options, .plan = plan, .ranks_per_node = hosts.ranks_per_node};
@@ -132,6 +146,7 @@ int bench_command(Communicator& comm, const CommandLine& line) {
   report.nodes = measure_nodes(comm, *experiment.model, report.rows);
   report.passes = measure_passes(comm, *experiment.model, report.rows);
   report.exchanges = measure_exchanges(comm);
+  report.algorithms = measure_algorithms(comm, experiment, plan.dist);
   report.updates = measure_updates(comm, experiment.config.distribute);
   report.step = measure_step(comm, experiment, flops_per_sample(report));
   report.step.workers = plan.dist.workers();

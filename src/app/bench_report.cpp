@@ -79,6 +79,22 @@ std::string exchanges_text(const BenchReport& report) {
   return text;
 }
 
+std::string algorithms_text(const BenchReport& report) {
+  if (report.algorithms.empty()) return "";
+  std::string text = "\nexchange of gradients by distribute.algorithm, in us\n            ";
+  Index bytes = report.algorithms.front().bytes;
+  for (const AlgorithmRate& rate : report.algorithms) {
+    if (rate.bytes == bytes) text += fmt::format(" {:>13}", rate.name);
+  }
+  bytes = 0;
+  for (const AlgorithmRate& rate : report.algorithms) {
+    if (rate.bytes != bytes) text += fmt::format("\n  {:>10}", human_bytes(static_cast<double>(rate.bytes)));
+    bytes = rate.bytes;
+    text += fmt::format(" {:13.1f}", rate.seconds * kMicro);
+  }
+  return text + "\n";
+}
+
 std::string updates_text(const BenchReport& report) {
   std::string text = "\nexchange and step of SGD with momentum\n";
   double yardstick = 0;
@@ -117,8 +133,8 @@ std::string step_text(const BenchReport& report) {
 }  // namespace
 
 std::string to_text(const BenchReport& report) {
-  return machine_text(report) + nodes_text(report) + exchanges_text(report) + updates_text(report) +
-         step_text(report);
+  return machine_text(report) + nodes_text(report) + exchanges_text(report) + algorithms_text(report) +
+         updates_text(report) + step_text(report);
 }
 
 std::string to_json(const BenchReport& report) {
@@ -135,6 +151,7 @@ std::string to_json(const BenchReport& report) {
             {"nodes", Json::array()},
             {"passes", Json::array()},
             {"exchanges", Json::array()},
+            {"algorithms", Json::array()},
             {"updates", Json::array()}};
   for (const NodeRate& node : report.nodes) {
     json["nodes"].push_back({{"title", node.title},
@@ -151,6 +168,9 @@ std::string to_json(const BenchReport& report) {
                                  {"seconds", exchange.seconds},
                                  {"message_seconds", exchange.message_seconds},
                                  {"shared_seconds", exchange.shared_seconds}});
+  }
+  for (const AlgorithmRate& rate : report.algorithms) {
+    json["algorithms"].push_back({{"name", rate.name}, {"bytes", rate.bytes}, {"seconds", rate.seconds}});
   }
   for (const UpdateRate& update : report.updates) {
     json["updates"].push_back(

@@ -48,6 +48,7 @@ struct BenchReport {
   std::vector<NodeRate> nodes;
   std::vector<PassRate> passes;
   std::vector<ExchangeRate> exchanges;
+  std::vector<AlgorithmRate> algorithms;  ///< by size, then by algorithm: the same ones for each size
   std::vector<UpdateRate> updates;
   StepRate step;
 };

@@ -16,9 +16,11 @@ namespace lockstep {
 
 namespace {
 
-std::vector<std::string> algorithm_names() {
-  std::vector<std::string> names{kAutoAlgorithm};
-  for (const AlgorithmEntry& entry : algorithm_catalog()) names.push_back(entry.name);
+// The names of a catalog, and the one that leaves the choice to the program.
+template <class Catalog>
+std::vector<std::string> names_and(const char* automatic, const Catalog& catalog) {
+  std::vector<std::string> names = catalog_names(catalog);
+  names.insert(names.begin(), automatic);
   return names;
 }
 
@@ -29,8 +31,8 @@ const KnownNames& known_names() {
                                  .optimizers = catalog_names(optimizer_catalog()),
                                  .schedules = catalog_names(decay_catalog()),
                                  .formats = catalog_names(format_catalog()),
-                                 .strategies = catalog_names(strategy_catalog()),
-                                 .algorithms = algorithm_names(),
+                                 .strategies = names_and(kAutoStrategy, strategy_catalog()),
+                                 .algorithms = names_and(kAutoAlgorithm, algorithm_catalog()),
                                  .wires = catalog_names(wire_catalog()),
                                  .presets = catalog_names(preset_catalog()),
                                  .metrics = catalog_names(metric_catalog())};

@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "catalogs.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/dist/strategy.h"
 #include "lockstep/train/metrics.h"
 
 namespace lockstep {
@@ -33,10 +37,29 @@ void check_features(const Experiment& experiment, const RecordSource& source) {
                   experiment.train->info().name, to_string(wanted), source.info().name, to_string(found)));
 }
 
+// Keys about how gradients travel: who gives one wants them to.
+constexpr std::array kTravel{"distribute.algorithm",  "distribute.calibrate",
+                             "distribute.bucket_kib", "distribute.progress_thread",
+                             "distribute.wire",       "distribute.error_feedback",
+                             "distribute.top_k"};
+
+// On one node nothing need travel: the fastest is to share one copy of the weights.
+std::string choose_strategy(const LoadedConfig& loaded, const Placement& placement) {
+  const Index pretended = loaded.config.debug.ranks_per_node;
+  const bool one_node = placement.hosts == 1 && (pretended == 0 || placement.ranks <= pretended);
+  const bool travel =
+      std::ranges::any_of(kTravel, [&](const char* key) { return loaded.given.contains(key); });
+  return one_node && !travel ? "central_storage" : "allreduce";
+}
+
 }  // namespace
 
-LoadedConfig load_checked_config(const CommandLine& line, const ConfigText& text) {
+LoadedConfig load_checked_config(const CommandLine& line, const ConfigText& text,
+                                 const Placement& placement) {
   LoadedConfig loaded = load_config(line, text, known_names());
+  if (loaded.config.distribute.strategy == kAutoStrategy) {
+    loaded.config.distribute.strategy = choose_strategy(loaded, placement);
+  }
   check_config(loaded.config, loaded.given, choices(loaded.config));
   return loaded;
 }

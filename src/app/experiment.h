@@ -44,8 +44,14 @@ struct Experiment {
 Experiment make_experiment(const LoadedConfig& loaded, Colleagues& colleagues,
                            const std::string& schema = "");
 
-/// The config of the command line, checked. Rank 0 alone reads the file.
-/// Errors: ConfigError.
-LoadedConfig load_checked_config(const CommandLine& line, const ConfigText& text);
+/// Where the ranks of the run are, for what the config leaves to the program.
+struct Placement {
+  Index ranks = 1;
+  Index hosts = 1;
+};
+
+/// The config of the command line, checked; what is "auto" in it and decides how the run is made is chosen.
+/// Rank 0 alone reads the file. Errors: ConfigError.
+LoadedConfig load_checked_config(const CommandLine& line, const ConfigText& text, const Placement& placement);
 
 }  // namespace lockstep

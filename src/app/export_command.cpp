@@ -15,7 +15,7 @@ int export_command(const CommandLine& line) {
   const ExporterEntry& exporter = find_entry(exporter_catalog(), "export format", line.format);
   const RunDirectory directory = open_run_directory(line.model);
   const CommandLine of_run = with_config_of_run(line, directory);
-  const LoadedConfig loaded = load_checked_config(of_run, read_config_file(of_run.config_file));
+  const LoadedConfig loaded = load_checked_config(of_run, read_config_file(of_run.config_file), {});
   const Config& config = loaded.config;
   TrainedModel trained = load_trained_model(directory, config);
   const Normaliser normaliser(config.data.mean, config.data.std, trained.model->input().size());

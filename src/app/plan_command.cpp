@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "commands.h"
@@ -13,7 +14,9 @@ namespace lockstep {
 // A number of ranks that cannot be run does not hide the others: its reason stands below the table.
 int plan_command(const CommandLine& line) {
   const Experiment experiment =
-      make_experiment(load_checked_config(line, read_config_file(line.config_file)), alone());
+      make_experiment(load_checked_config(line, read_config_file(line.config_file),
+                                          {.ranks = std::ranges::max(line.plan_np), .hosts = 1}),
+                      alone());
   tell_notes(experiment.sources());
   std::vector<RunPlan> plans;
   std::vector<std::string> refused;

@@ -43,7 +43,7 @@ Run::Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan)
       schedule_(experiment.config.schedule, plan.whole_run(), plan.step_batch),
       sampler_(make_sampler(plan.sampling)),
       team_(static_cast<int>(plan.dist.threads)),
-      strategy_(find_entry(strategy_catalog(), "strategy", experiment.config.distribute.strategy)
+      strategy_(strategy_entry(experiment.config.distribute.strategy)
                     .make({.comm = comm,
                            .options = experiment.config.distribute,
                            .plan = plan.dist,

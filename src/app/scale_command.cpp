@@ -126,9 +126,11 @@ class Scale {
 }  // namespace
 
 int scale_command(const CommandLine& line) {
-  const Experiment experiment =
-      make_experiment(load_checked_config(line, read_config_file(line.config_file)), alone());
   const PlannedNodes& planned = line.planned;
+  const Experiment experiment = make_experiment(
+      load_checked_config(line, read_config_file(line.config_file),
+                          {.ranks = planned.nodes * planned.ranks_per_node, .hosts = planned.nodes}),
+      alone());
   const DistOptions& distribute = experiment.config.distribute;
   ScaleReport report{.cluster = {.nodes = planned.nodes,
                                  .ranks_per_node = planned.ranks_per_node,

@@ -1,5 +1,6 @@
 #include "startup.h"
 
+#include "guards.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
 
@@ -13,7 +14,8 @@ LoadedConfig load_config_together(Communicator& comm, const CommandLine& line) {
   text.file = broadcast_text(comm, text.file);
   text.text = broadcast_text(comm, text.text);
   LoadedConfig loaded;
-  agree(comm, [&] { loaded = load_checked_config(line, text); });
+  const Placement placement{.ranks = comm.size(), .hosts = count_hosts(comm)};
+  agree(comm, [&] { loaded = load_checked_config(line, text, placement); });
   return loaded;
 }
 
@@ -21,7 +23,7 @@ bool wants_talking_threads(const CommandLine& line) {
   try {
     ConfigText text;
     if (!line.config_file.empty()) text = read_config_file(line.config_file);
-    return load_checked_config(line, text).config.distribute.progress_thread;
+    return load_checked_config(line, text, {}).config.distribute.progress_thread;
   } catch (const Error&) {
     return false;
   }

@@ -153,8 +153,11 @@ void declare_eval(OptionList& list, EvalOptions& eval, const KnownNames& names) 
 }
 
 void declare_distribute(OptionList& list, DistOptions& distribute, const KnownNames& names) {
-  list.choice("distribute.strategy", distribute.strategy, "How gradients become weights on all ranks",
-              names.strategies);
+  list.choice(
+      "distribute.strategy", distribute.strategy,
+      "How gradients become weights on all ranks; auto: central_storage where all ranks share one node and "
+      "no key about how gradients travel is given, else allreduce",
+      names.strategies);
   list.option("distribute.reduction", distribute.reduction,
               "native: gradients are added in whatever order is fast; ordered: along one fixed tree, so that "
               "any rank count gives the same bits");

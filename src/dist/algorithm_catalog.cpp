@@ -24,8 +24,7 @@ const AlgorithmEntry& algorithm_by_rule(const Nodes& nodes) {
 }
 
 bool uses_algorithm(const DistOptions& options) {
-  return find_entry(strategy_catalog(), "strategy", options.strategy).sums_to_all &&
-         make_wire(options) == nullptr;
+  return strategy_entry(options.strategy).sums_to_all && make_wire(options) == nullptr;
 }
 
 AlgorithmCosts exchange_costs(const CostQuestion& question, Index rank) {

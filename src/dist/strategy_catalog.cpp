@@ -12,14 +12,18 @@ std::span<const StrategyEntry> strategy_catalog() {
   return kEntries;
 }
 
+const StrategyEntry& strategy_entry(const std::string& name) {
+  return find_entry(strategy_catalog(), "strategy", name == kAutoStrategy ? "allreduce" : name);
+}
+
 LocalSums local_sums(const DistOptions& options) {
-  const StrategyEntry& entry = find_entry(strategy_catalog(), "strategy", options.strategy);
+  const StrategyEntry& entry = strategy_entry(options.strategy);
   if (entry.weights_per_replica) return LocalSums::kApart;
   return options.reduction == Reduction::kOrdered ? LocalSums::kAlongTree : LocalSums::kOneSum;
 }
 
 Index count_servers(const DistOptions& options) {
-  const StrategyEntry& entry = find_entry(strategy_catalog(), "strategy", options.strategy);
+  const StrategyEntry& entry = strategy_entry(options.strategy);
   return entry.has_servers ? options.servers : 0;
 }
 

@@ -1,23 +1,72 @@
 #include "lockstep/math/moments.h"
 
 #include <algorithm>
+#include <array>
 
 namespace lockstep {
+namespace {
+
+// Channels whose sums stay in registers while a few rows of them, which stay in the cache, go by.
+constexpr std::size_t kLanes = 16;
+constexpr std::size_t kRows = 64;
+
+// Calls add(row, channel, lane) for all values of `rows` x `channels`, each channel's rows in order;
+// begin(channel, lanes) and end(channel, lanes) enclose a few rows of up to kLanes channels.
+template <class Begin, class Add, class End>
+void walk_lanes(std::size_t rows, std::size_t channels, const Begin& begin, const Add& add, const End& end) {
+  for (std::size_t first = 0; first < rows; first += kRows) {
+    const std::size_t last = std::min(first + kRows, rows);
+    std::size_t channel = 0;
+    for (; channel + kLanes <= channels; channel += kLanes) {
+      begin(channel, kLanes);
+      for (std::size_t row = first; row < last; ++row) {
+        for (std::size_t lane = 0; lane < kLanes; ++lane) add(row, channel + lane, lane);
+      }
+      end(channel, kLanes);
+    }
+    if (channel == channels) continue;
+    begin(channel, channels - channel);
+    for (std::size_t row = first; row < last; ++row) {
+      for (std::size_t lane = 0; channel + lane < channels; ++lane) add(row, channel + lane, lane);
+    }
+    end(channel, channels - channel);
+  }
+}
+
+// Two sums of each channel, added up by add(row, channel, sum, other).
+template <class Add>
+void sum_twice(std::size_t rows, std::span<double> sums, std::span<double> others, const Add& add) {
+  std::array<double, kLanes> sum;
+  std::array<double, kLanes> other;
+  walk_lanes(
+      rows, sums.size(),
+      [&](std::size_t channel, std::size_t lanes) {
+        std::copy_n(sums.data() + channel, lanes, sum.data());
+        std::copy_n(others.data() + channel, lanes, other.data());
+      },
+      [&](std::size_t row, std::size_t channel, std::size_t lane) {
+        add(row * sums.size() + channel, channel, sum[lane], other[lane]);
+      },
+      [&](std::size_t channel, std::size_t lanes) {
+        std::copy_n(sum.data(), lanes, sums.data() + channel);
+        std::copy_n(other.data(), lanes, others.data() + channel);
+      });
+}
+
+}  // namespace
 
 void sum_moments(const ConstMatrix& x, std::span<const Scalar> shift, std::span<double> sums) {
   const std::size_t channels = shift.size();
+  const auto rows = static_cast<std::size_t>(x.size()) / channels;
   std::ranges::fill(sums, 0.0);
-  double* sum = sums.data() + 1;
-  double* square = sum + channels;
-  const Scalar* end = x.data() + x.size();
-  for (const Scalar* value = x.data(); value < end; value += channels) {
-    for (std::size_t c = 0; c < channels; ++c) {
-      const double off = static_cast<double>(value[c]) - static_cast<double>(shift[c]);
-      sum[c] += off;
-      square[c] += off * off;
-    }
-  }
-  sums[0] = static_cast<double>(x.size()) / static_cast<double>(channels);
+  sum_twice(
+      rows, sums.subspan(1, channels), sums.subspan(1 + channels),
+      [values = x.data(), around = shift.data()](std::size_t i, std::size_t c, double& sum, double& square) {
+        const double off = static_cast<double>(values[i]) - static_cast<double>(around[c]);
+        sum += off;
+        square += off * off;
+      });
+  sums[0] = static_cast<double>(rows);
 }
 
 Moments moments_of(std::span<const double> sums, std::span<const Scalar> shift) {
@@ -38,17 +87,13 @@ void sum_products(const ConstMatrix& x, std::span<const Scalar> shift, const Con
                   std::span<double> sums) {
   const std::size_t channels = shift.size();
   std::ranges::fill(sums, 0.0);
-  double* sum = sums.data();
-  double* product = sum + channels;
-  const Scalar* value = x.data();
-  const Scalar* end = dy.data() + dy.size();
-  for (const Scalar* d = dy.data(); d < end; d += channels, value += channels) {
-    for (std::size_t c = 0; c < channels; ++c) {
-      const auto gradient = static_cast<double>(d[c]);
-      sum[c] += gradient;
-      product[c] += gradient * (static_cast<double>(value[c]) - static_cast<double>(shift[c]));
-    }
-  }
+  sum_twice(static_cast<std::size_t>(dy.size()) / channels, sums.first(channels), sums.subspan(channels),
+            [values = x.data(), gradients = dy.data(), around = shift.data()](std::size_t i, std::size_t c,
+                                                                              double& sum, double& product) {
+              const auto gradient = static_cast<double>(gradients[i]);
+              sum += gradient;
+              product += gradient * (static_cast<double>(values[i]) - static_cast<double>(around[c]));
+            });
 }
 
 }  // namespace lockstep

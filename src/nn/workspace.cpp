@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <ranges>
 
 namespace lockstep {
 namespace {
@@ -10,11 +11,21 @@ std::size_t at(Index number) {
   return static_cast<std::size_t>(number);
 }
 
+// To the sums of the samples before these, if there are any.
+void accumulate(std::span<const double> block, Range rows, std::span<double> sums) {
+  if (rows.begin == 0) std::ranges::fill(sums, 0.0);
+  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += block[i];
+}
+
 }  // namespace
 
 Workspace::Workspace(const Model& model, Index max_rows, bool for_training,
                      const std::vector<Index>& meetings)
-    : model_(model), rooms_(model.nodes().size()), sums_(model.nodes().size()) {
+    : model_(model),
+      forward_runs_(forward_runs(model)),
+      backward_runs_(backward_runs(model)),
+      rooms_(model.nodes().size()),
+      sums_(model.nodes().size()) {
   for (std::size_t i = 0; i < rooms_.size(); ++i) {
     const ModelNode& node = model.nodes()[i];
     Room& room = rooms_[i];
@@ -29,6 +40,7 @@ Workspace::Workspace(const Model& model, Index max_rows, bool for_training,
       const auto backward = at(statistics->backward_count());
       sums_[i] = {std::vector<double>(forward), std::vector<double>(forward), std::vector<double>(backward),
                   std::vector<double>(backward)};
+      block_sums_.resize(std::max({block_sums_.size(), forward, backward}));
     }
   }
   for (const Index node : meetings) rooms_[at(node)].meets = true;
@@ -58,6 +70,7 @@ void Workspace::begin(const Pass& pass) {
   x_ = pass.x.data();
   values_ = pass.values;
   batch_ = pass.batch;
+  measure_forward(0, {0, rows_});
 }
 
 ConstMatrix Workspace::forward(const Pass& pass) {
@@ -80,45 +93,68 @@ ConstMatrix Workspace::outputs() const {
   return {output_data(last), rows_, model_.output().size()};
 }
 
-void Workspace::gather_inputs(const ModelNode& node) {
+// At least once, so that a node hears of a batch without samples.
+template <class Run>
+void Workspace::in_blocks(Index rows_at_once, const Run& run) const {
+  const Index size = rows_at_once > 0 ? rows_at_once : std::max<Index>(rows_, 1);
+  Index begin = 0;
+  do {
+    run(Range{begin, std::min(begin + size, rows_)});
+    begin += size;
+  } while (begin < rows_);
+}
+
+void Workspace::gather_inputs(const ModelNode& node, Range rows) {
   inputs_.clear();
   for (std::size_t j = 0; j < node.inputs.size(); ++j) {
-    inputs_.emplace_back(output_data(node.inputs[j]), rows_, node.in[j].size());
+    const Index size = node.in[j].size();
+    inputs_.emplace_back(output_data(node.inputs[j]) + rows.begin * size, rows.size(), size);
   }
 }
 
-void Workspace::measure_forward(Index number) {
+void Workspace::measure_forward(Index number, Range rows) {
+  if (number == std::ssize(rooms_) || !batch_.training) return;
   const ModelNode& node = model_.node(number);
-  gather_inputs(node);
-  node.layer->statistics()->forward_sums(inputs_.front(), values_.state, sums(number).own_forward);
+  if (node.layer->statistics() == nullptr) return;
+  std::vector<double>& sums = sums_[at(number)].own_forward;
+  const std::span<double> block = std::span(block_sums_).first(sums.size());
+  gather_inputs(node, rows);
+  node.layer->statistics()->forward_sums(inputs_.front(), values_.state, block);
+  accumulate(block, rows, sums);
 }
 
 void Workspace::forward(Range nodes) {
-  for (Index i = nodes.begin; i < nodes.end; ++i) {
-    const ModelNode& node = model_.node(i);
-    if (node.layer->only_reshapes()) continue;
-    if (batch_.training && node.layer->statistics() != nullptr && !rooms_[at(i)].meets) {
-      measure_forward(i);
-      sums(i).forward = sums(i).own_forward;
-    }
-    run_forward(i);
+  for (const NodeRun& run : forward_runs_) {
+    const Range here = intersect(run.nodes, nodes);
+    if (here.empty()) continue;
+    NodeSums& sums = sums_[at(here.begin)];
+    if (!rooms_[at(here.begin)].meets) std::ranges::copy(sums.own_forward, sums.forward.begin());
+    in_blocks(run.rows, [&](Range rows) {
+      for (Index i = here.begin; i < here.end; ++i) {
+        if (!model_.node(i).layer->only_reshapes()) run_forward(i, rows);
+      }
+      measure_forward(here.end, rows);
+    });
   }
 }
 
-void Workspace::run_forward(Index number) {
+void Workspace::run_forward(Index number, Range rows) {
   const ModelNode& node = model_.node(number);
   Room& room = rooms_[at(number)];
-  gather_inputs(node);
-  Matrix y(memory_of(number).output.data(), rows_, node.out.size());
+  gather_inputs(node, rows);
+  Matrix y(memory_of(number).output.data() + rows.begin * node.out.size(), rows.size(), node.out.size());
   const std::span<const double> sums =
       batch_.training ? std::span<const double>(sums_[at(number)].forward) : std::span<const double>();
+  BatchContext batch = batch_;
+  batch.first_row += rows.begin;
+  const Index cached = node.layer->cache_size();
   node.layer->forward({.inputs = inputs_,
                        .weights = values_.weights,
                        .rounded = values_.rounded,
                        .state = values_.state,
                        .sums = sums,
-                       .cache = part(room.cache.span(), {0, rows_ * node.layer->cache_size()}),
-                       .batch = batch_,
+                       .cache = part(room.cache.span(), {rows.begin * cached, rows.end * cached}),
+                       .batch = batch,
                        .y = y});
 }
 
@@ -131,9 +167,10 @@ void Workspace::backward(std::span<Scalar> gradient, Write write, const Gradient
 }
 
 void Workspace::backward(Range nodes, std::span<Scalar> gradient, Write write, const GradientsFinal& final) {
-  if (nodes.end == static_cast<Index>(rooms_.size())) {
+  if (nodes.end == std::ssize(rooms_)) {
     if (write == Write::kReplace) zero_shared(gradient);
     final_from_ = static_cast<Index>(gradient.size());
+    measure_backward(nodes.end - 1, {0, rows_});
   }
   // Of what lies elsewhere, a tensor shared with another node, a node has nothing to say.
   const auto announce = [&](Index from) {
@@ -141,15 +178,18 @@ void Workspace::backward(Range nodes, std::span<Scalar> gradient, Write write, c
     if (final) final(final_from_);
   };
   const GradientsFinal pause = std::cref(announce);
-  for (Index i = nodes.end - 1; i >= nodes.begin; --i) {
-    const ModelNode& node = model_.node(i);
-    if (node.layer->only_reshapes()) continue;
-    if (node.layer->statistics() != nullptr && !rooms_[at(i)].meets) {
-      measure_backward(i);
-      sums(i).backward = sums(i).own_backward;
-    }
-    own_ = node.params;
-    run_backward(i, gradient, write, pause);
+  for (const NodeRun& run : std::views::reverse(backward_runs_)) {
+    const Range here = intersect(run.nodes, nodes);
+    if (here.empty()) continue;
+    NodeSums& sums = sums_[at(here.begin)];
+    if (!rooms_[at(here.begin)].meets) std::ranges::copy(sums.own_backward, sums.backward.begin());
+    own_ = model_.node(here.begin).params;
+    in_blocks(run.rows, [&](Range rows) {
+      for (Index i = here.end - 1; i >= here.begin; --i) {
+        if (!model_.node(i).layer->only_reshapes()) run_backward(i, rows, gradient, write, pause);
+      }
+      measure_backward(here.begin - 1, rows);
+    });
     if (!own_.empty()) pause(own_.begin);
   }
 }
@@ -161,20 +201,25 @@ void Workspace::zero_shared(std::span<Scalar> gradient) {
   }
 }
 
-void Workspace::measure_backward(Index number) {
+void Workspace::measure_backward(Index number, Range rows) {
+  if (number < 0) return;
   const ModelNode& node = model_.node(number);
-  gather_inputs(node);
-  const ConstMatrix dy(memory_of(number).gradient.data(), rows_, node.out.size());
+  if (node.layer->statistics() == nullptr) return;
   NodeSums& own = sums(number);
+  const std::span<double> block = std::span(block_sums_).first(own.own_backward.size());
+  gather_inputs(node, rows);
+  const Index size = node.out.size();
+  const ConstMatrix dy(memory_of(number).gradient.data() + rows.begin * size, rows.size(), size);
   node.layer->statistics()->backward_sums(
-      {.x = inputs_.front(), .dy = dy, .state = values_.state, .sums = own.forward}, own.own_backward);
+      {.x = inputs_.front(), .dy = dy, .state = values_.state, .sums = own.forward}, block);
+  accumulate(block, rows, own.own_backward);
 }
 
-void Workspace::run_backward(Index number, std::span<Scalar> gradient, Write write,
+void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradient, Write write,
                              const GradientsFinal& pause) {
   const ModelNode& node = model_.node(number);
   Room& room = rooms_[at(number)];
-  gather_inputs(node);
+  gather_inputs(node, rows);
   dinputs_.clear();
   wanted_dinputs_.clear();
   dinputs_.reserve(node.inputs.size());
@@ -182,14 +227,17 @@ void Workspace::run_backward(Index number, std::span<Scalar> gradient, Write wri
     const Index owner = owner_of(node.inputs[j]);
     Scalar* memory = owner == kModelInput ? nullptr : rooms_[at(owner)].gradient.data();
     if (room.scratch[j].size() > 0) memory = room.scratch[j].data();
-    dinputs_.emplace_back(memory, rows_, node.in[j].size());
+    const Index size = node.in[j].size();
+    dinputs_.emplace_back(memory == nullptr ? nullptr : memory + rows.begin * size, rows.size(), size);
     wanted_dinputs_.push_back(owner == kModelInput ? nullptr : &dinputs_.back());
   }
   Room& memory = memory_of(number);
-  const Scalar* output = node.layer->reads_output() ? memory.output.data() : nullptr;
-  const ConstMatrix y(output, rows_, node.out.size());
-  const ConstMatrix dy(memory.gradient.data(), rows_, node.out.size());
+  const Index begin = rows.begin * node.out.size();
+  const Scalar* output = node.layer->reads_output() ? memory.output.data() + begin : nullptr;
+  const ConstMatrix y(output, rows.size(), node.out.size());
+  const ConstMatrix dy(memory.gradient.data() + begin, rows.size(), node.out.size());
   const NodeSums& sums = sums_[at(number)];
+  const Index cached = node.layer->cache_size();
   node.layer->backward(
       {.inputs = inputs_,
        .y = y,
@@ -200,14 +248,15 @@ void Workspace::run_backward(Index number, std::span<Scalar> gradient, Write wri
        .sums = sums.forward,
        .own_back_sums = sums.own_backward,
        .back_sums = sums.backward,
-       .cache = part(std::span<const Scalar>(room.cache.span()), {0, rows_ * node.layer->cache_size()}),
+       .cache = part(std::span<const Scalar>(room.cache.span()), {rows.begin * cached, rows.end * cached}),
        .dinputs = wanted_dinputs_,
        .gradient = gradient,
        .write = node.shares ? Write::kAdd : write,
        .pause = pause});
   for (std::size_t j = 0; j < node.inputs.size(); ++j) {
     if (room.scratch[j].size() == 0) continue;
-    const Range used{0, rows_ * node.in[j].size()};
+    const Index size = node.in[j].size();
+    const Range used{rows.begin * size, rows.end * size};
     add(part(memory_of(node.inputs[j]).gradient.span(), used),
         part(std::span<const Scalar>(room.scratch[j].span()), used));
   }

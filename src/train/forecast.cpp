@@ -166,7 +166,7 @@ Forecast forecast(const ForecastRequest& request, Scaling scaling) {
                            .sums = local_sums(options),
                            .slots = request.optimizer_slots,
                            .ranks_per_node = cluster.ranks_per_node};
-  const StrategyEntry& strategy = find_entry(strategy_catalog(), "strategy", options.strategy);
+  const StrategyEntry& strategy = strategy_entry(options.strategy);
   if (!strategy.time) throw ConfigError(fmt::format("nothing is foretold of {}", strategy.name));
   const StepExchange exchange = strategy.time({.costs = costs, .cluster = cluster});
 

@@ -181,11 +181,7 @@ void GradientStep::walk_forward() {
       Workspace& workspace = room(thread, replica);
       if (i == 0) start_pass(workspace, replica);
       workspace.forward(nodes);
-      if (i < meetings_.size()) {
-        workspace.measure_forward(nodes.end);
-      } else {
-        add_own_sums(workspace, replica.number);
-      }
+      if (i == meetings_.size()) add_own_sums(workspace, replica.number);
     });
     if (i < meetings_.size()) meet(i, true);
   }
@@ -228,7 +224,6 @@ void GradientStep::walk_back(bool last_part) {
       GradientsFinal final;
       if (last_part && last) final = [&](Index from) { sender_.final_from(thread, from, first); };
       workspace.backward(nodes, replica.target.arena, replica.target.write, final);
-      if (i > 0) workspace.measure_backward(meetings_[i - 1]);
     });
     if (last_part) sender_.send_ready(first);
     if (i > 0) meet(i - 1, false);

@@ -60,7 +60,7 @@ void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_w
 }  // namespace
 
 void plan_costs(const RunPlanRequest& request, RunPlan& plan) {
-  const StrategyEntry& strategy = find_entry(strategy_catalog(), "strategy", request.distribute.strategy);
+  const StrategyEntry& strategy = strategy_entry(request.distribute.strategy);
   const std::vector<RankCosts> ranks =
       strategy.costs({.options = request.distribute,
                       .plan = plan.dist,

@@ -61,6 +61,7 @@ const std::vector<Row>& rows() {
       {"learning rate: start", [](const RunPlan& p) { return number(p.lr_start); }},
       {"learning rate: peak", [](const RunPlan& p) { return number(p.lr_peak); }},
       {"learning rate: end", [](const RunPlan& p) { return number(p.lr_end); }},
+      {"strategy", [](const RunPlan& p) { return p.strategy; }},
       {"batch norm",
        [](const RunPlan& p) { return p.batch_norm.empty() ? std::string("none") : p.batch_norm; }},
       {"precision", [](const RunPlan& p) { return p.precision == Precision::kBf16 ? "bf16" : "fp32"; }},

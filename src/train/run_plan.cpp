@@ -157,6 +157,7 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
                    .seed = request.seed};
   check_sampling(plan.sampling);
   plan.epoch = plan_epoch(plan.sampling);
+  plan.strategy = request.distribute.strategy;
   plan.alone = steps_alone(request.distribute);
   if (plan.alone && request.distribute.mode == ServerMode::kBounded) {
     plan.most_ahead = request.distribute.staleness;

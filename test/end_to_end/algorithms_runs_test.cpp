@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -68,12 +69,23 @@ TEST_F(AlgorithmRuns, OrderedRunsLeaveTheSameBytes) {
 }
 
 TEST_F(AlgorithmRuns, TheChoiceIsSaid) {
-  const Json measured = train("");
+  const Json measured = train("--distribute.strategy allreduce");
   expect_parts(output_,
                {"exchange algorithm: " + measured["algorithm"].get<std::string>(), "by calibration"});
   EXPECT_EQ(train("--distribute.calibrate false")["algorithm"], "shared");
   expect_parts(output_, {"exchange algorithm: shared, by rule"});
   EXPECT_FALSE(train("--distribute.strategy zero1").contains("algorithm"));
+}
+
+TEST_F(AlgorithmRuns, TheStrategyFollowsTheNodesAndTheKeysGiven) {
+  const auto expect_strategy = [&](const std::string& flags, const std::string& strategy) {
+    train(flags);
+    EXPECT_TRUE(std::regex_search(output_, std::regex("\nstrategy +" + strategy + "\n"))) << output_;
+  };
+  expect_strategy("", "central_storage");
+  expect_strategy("--debug.ranks_per_node 1", "allreduce");
+  expect_strategy("--distribute.bucket_kib 64", "allreduce");
+  expect_strategy("--distribute.strategy zero1", "zero1");
 }
 
 TEST_F(AlgorithmRuns, WhatCannotBeIsRefused) {

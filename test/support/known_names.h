@@ -10,7 +10,7 @@ inline KnownNames known_names() {
           .optimizers = {"sgd", "adam"},
           .schedules = {"constant", "step", "cosine"},
           .formats = {"idx", "synthetic"},
-          .strategies = {"allreduce"},
+          .strategies = {"auto", "allreduce"},
           .algorithms = {"auto", "mpi"},
           .wires = {"fp32", "bf16"},
           .presets = {"mlp", "lenet5"},

@@ -41,6 +41,7 @@ Config tiny_config() {
   config.eval.top_k = 2;
   config.run.log_every = 4;
   config.distribute.reduction = Reduction::kOrdered;
+  config.distribute.strategy = "allreduce";
   config.distribute.calibrate = false;
   return config;
 }
@@ -73,7 +74,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
   const Normaliser normaliser(config.data.mean, config.data.std, model.input().size());
   ThreadTeam team(static_cast<int>(plan.dist.threads));
   const auto strategy =
-      find_entry(strategy_catalog(), "strategy", config.distribute.strategy)
+      strategy_entry(config.distribute.strategy)
           .make({.comm = comm,
                  .options = config.distribute,
                  .plan = plan.dist,

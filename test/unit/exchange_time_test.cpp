@@ -55,7 +55,7 @@ struct Setting {
 
 StepExchange time_of(const DistOptions& options, const Cluster& cluster) {
   const Setting setting(options, cluster.ranks(), cluster.ranks_per_node);
-  const StrategyEntry& entry = find_entry(strategy_catalog(), "strategy", options.strategy);
+  const StrategyEntry& entry = strategy_entry(options.strategy);
   return entry.time({.costs = setting.costs, .cluster = cluster});
 }
 

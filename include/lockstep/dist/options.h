@@ -16,7 +16,7 @@ enum class Reduction { kNative, kOrdered };
 enum class ServerMode { kSync, kBounded, kAsync };
 
 struct DistOptions {
-  std::string strategy = "allreduce";
+  std::string strategy = "auto";
   Reduction reduction = Reduction::kNative;
   std::string algorithm = "auto";
   bool calibrate = true;

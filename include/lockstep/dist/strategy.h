@@ -122,8 +122,15 @@ struct StrategyEntry {
   std::function<std::unique_ptr<Strategy>(const StrategyContext&)> make;
 };
 
+/// As distribute.strategy: the program chooses, by where the ranks are.
+inline constexpr const char* kAutoStrategy = "auto";
+
 /// Every strategy there is. One more: one file in dist/strategies and one line in its list.
 std::span<const StrategyEntry> strategy_catalog();
+
+/// The strategy of that name; as long as nobody chose one (auto), allreduce, which runs anywhere.
+/// Errors: ConfigError if there is none.
+const StrategyEntry& strategy_entry(const std::string& name);
 
 /// How each rank adds the gradients of its replicas with these options.
 LocalSums local_sums(const DistOptions& options);

@@ -8,6 +8,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/nn/model.h"
+#include "lockstep/nn/row_blocks.h"
 
 namespace lockstep {
 
@@ -38,25 +39,22 @@ class Workspace {
 
   /// Starts a pass; x and values must outlive it.
   void begin(const Pass& pass);
-  /// These nodes, in order.
+  /// These nodes, in order. In training, a node with statistics behind them finds sums().own_forward filled,
+  /// as does the first node of all after begin().
   void forward(Range nodes);
   ConstMatrix outputs() const;
   /// After forward: the gradient of the loss by the outputs, to be filled before backward.
   Matrix output_gradient();
   /// These nodes, last first; the gradient by the weights is summed over the samples into the arena
   /// `gradient`. `final` (may be empty) is called after each node that has weights, and now and then during
-  /// its work: all gradients from that place of the arena on are final.
+  /// its work: all gradients from that place of the arena on are final. A node with statistics before them
+  /// finds sums().own_backward filled.
   void backward(Range nodes, std::span<Scalar> gradient, Write write, const GradientsFinal& final);
   /// The whole way back.
   void backward(std::span<Scalar> gradient, Write write, const GradientsFinal& final);
 
   /// Sums of a node with statistics in this pass.
   NodeSums& sums(Index node) { return sums_[static_cast<std::size_t>(node)]; }
-  /// Fills sums(node).own_forward, once its inputs are there.
-  void measure_forward(Index node);
-  /// Fills sums(node).own_backward, once all nodes behind it have gone back.
-  void measure_backward(Index node);
-
   /// After forward: the first node whose output is not finite, if any.
   std::optional<Index> first_bad_node() const;
 
@@ -75,14 +73,23 @@ class Workspace {
   // Where the output of a node is, which is not the model's input, and its gradient.
   Room& memory_of(Index node) { return rooms_[static_cast<std::size_t>(owner_of(node))]; }
   const Scalar* output_data(Index node) const;
-  void gather_inputs(const ModelNode& node);
-  void run_forward(Index node);
-  void run_backward(Index node, std::span<Scalar> gradient, Write write, const GradientsFinal& pause);
+  // What follows is about some of the samples. measure_...: for a node with statistics; else nothing.
+  template <class Run>
+  void in_blocks(Index rows_at_once, const Run& run) const;
+  void gather_inputs(const ModelNode& node, Range rows);
+  void measure_forward(Index node, Range rows);
+  void measure_backward(Index node, Range rows);
+  void run_forward(Index node, Range rows);
+  void run_backward(Index node, Range rows, std::span<Scalar> gradient, Write write,
+                    const GradientsFinal& pause);
   void zero_shared(std::span<Scalar> gradient);
 
   const Model& model_;
+  const std::vector<NodeRun> forward_runs_;
+  const std::vector<NodeRun> backward_runs_;
   std::vector<Room> rooms_;
   std::vector<NodeSums> sums_;
+  std::vector<double> block_sums_;
 
   Index rows_ = 0;
   const Scalar* x_ = nullptr;

@@ -7,6 +7,7 @@
 
 #include "lockstep/comm/communicator.h"
 #include "lockstep/dist/options.h"
+#include "lockstep/dist/plan.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/optim/optimizer.h"
 
@@ -54,6 +55,17 @@ double measure_all_reduce(Communicator& comm, Index bytes);
 /// to its neighbour, and of the sum of so many bytes in their memory.
 double measure_message(Communicator& node, Index bytes);
 double measure_shared_sum(Communicator& node, Index bytes);
+
+/// One way to bring the sum of the gradients to every rank.
+struct AlgorithmRate {
+  std::string name;
+  Index bytes = 0;
+  double seconds = 0;
+};
+/// *Collective.* So many bytes of gradients by each algorithm that these nodes and the reduction of the
+/// options allow.
+std::vector<AlgorithmRate> measure_algorithms(Communicator& comm, const DistOptions& options,
+                                              const Plan& plan, Index ranks_per_node, Index bytes);
 
 /// Of this machine, whatever the rank is bound to.
 Index count_cores();

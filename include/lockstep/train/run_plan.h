@@ -49,6 +49,7 @@ struct RunPlan {
   Plan dist;
   SamplingOptions sampling;
   EpochPlan epoch;
+  std::string strategy;
   bool alone = false;               ///< workers go at their own pace
   Index backup_workers = 0;         ///< whose gradients a step does not wait for
   std::optional<Index> most_ahead;  ///< gradients that a worker may be ahead of the slowest

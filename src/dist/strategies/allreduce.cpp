@@ -62,7 +62,8 @@ StrategyEntry allreduce_entry() {
       .help = "every worker gets the sum of all gradients and takes the same optimizer step",
       .elsewhere = "MirroredStrategy, MultiWorkerMirroredStrategy, TPUStrategy; PyTorch DDP; Horovod",
       .choose =
-          "the default: any model that fits into the memory of a rank together with its optimizer state",
+          "the default on several nodes: any model that fits into the memory of a rank together with its "
+          "optimizer state",
       .promises = {.same_bits = true, .identical_replicas = true},
       .sums_to_all = true,
       .options = {"distribute.progress_thread"},

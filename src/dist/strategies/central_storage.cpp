@@ -180,7 +180,9 @@ StrategyEntry central_storage_entry() {
               "the ranks of a node share one copy of the weights and of the optimizer state; each adds its "
               "slice of the gradients and takes the step on it in place",
           .elsewhere = "CentralStorageStrategy",
-          .choose = "several ranks per node: less memory, and no message inside a node",
+          .choose =
+              "the default on one node; elsewhere with several ranks per node: less memory, and no message "
+              "inside a node",
           .promises = {.same_bits = true, .identical_replicas = true, .one_copy_per_node = true},
           .costs = costs,
           .time = exchange_time,

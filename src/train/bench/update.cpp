@@ -24,7 +24,7 @@ Layout one_tensor(Index weights) {
 
 // Gradients of zero stay what they are however often they are added and divided, and cost what others do.
 UpdateRate measure_update(Communicator& comm, const DistOptions& options, Index weights) {
-  const StrategyEntry& entry = find_entry(strategy_catalog(), "strategy", options.strategy);
+  const StrategyEntry& entry = strategy_entry(options.strategy);
   const Layout layout = one_tensor(weights);
   const Plan plan = make_plan(options, layout, {.world = comm.size(), .replicas = comm.size()});
   const std::unique_ptr<Optimizer> optimizer = momentum();

@@ -1,0 +1,24 @@
+// Which nodes a pass takes through a few samples at a time, so that what one node writes is still in the
+// cache when the next reads it.
+#pragma once
+
+#include <vector>
+
+#include "lockstep/nn/model.h"
+
+namespace lockstep {
+
+/// Neighbours in the order of nodes that treat each sample alone.
+struct NodeRun {
+  Range nodes;
+  Index rows = 0;  ///< samples at a time; 0: all at once
+};
+
+/// For the way forward: each node is in one run, in order. A node with statistics starts a run, for it needs
+/// the sums of all samples; a node with large weights, which is better off with many samples, runs alone.
+std::vector<NodeRun> forward_runs(const Model& model);
+
+/// The same for the way back; a node with weights or statistics runs alone.
+std::vector<NodeRun> backward_runs(const Model& model);
+
+}  // namespace lockstep

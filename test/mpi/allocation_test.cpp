@@ -1,0 +1,146 @@
+// Once a run is warm, a step takes no memory that grows with the model or the batch, and gives back what
+// little it takes. Counted at operator new and aligned_alloc, over all ranks of the process.
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "lockstep/dist/strategy.h"
+#include "support/ranks.h"
+#include "support/tiny_run.h"
+
+namespace {
+
+// Arenas, activations and batches of the run below are all larger; lists of replicas, buckets and messages
+// are not.
+constexpr std::size_t kLarge = 4096;
+
+std::atomic<long> large_allocations = 0;
+std::atomic<long> held = 0;
+
+void* counted(std::size_t size, std::size_t alignment) {
+  if (size >= kLarge) ++large_allocations;
+  void* memory =
+      alignment > alignof(std::max_align_t) ? memalign(alignment, size) : std::malloc(size == 0 ? 1 : size);
+  if (memory == nullptr) throw std::bad_alloc();
+  ++held;
+  return memory;
+}
+
+void released(void* memory) {
+  if (memory == nullptr) return;
+  --held;
+  std::free(memory);
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  return counted(size, 1);
+}
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return counted(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept {
+  released(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  released(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  released(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  released(memory);
+}
+
+// Arenas, activations and batches. (oneDNN takes room for its sgemm with posix_memalign, in each call.)
+extern "C" void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+  if (size >= kLarge) ++large_allocations;
+  return memalign(alignment, size);
+}
+
+namespace lockstep {
+namespace {
+
+constexpr Index kWarm = 10;
+constexpr Index kSteps = 60;
+
+struct Counts {
+  long large = 0;
+  long held = 0;
+};
+
+// Passes on, and looks at the counters when a step asks how many samples it has.
+class WatchingSampler final : public Sampler {
+ public:
+  WatchingSampler(std::unique_ptr<Sampler> sampler, Counts& warm, Counts& end)
+      : sampler_(std::move(sampler)), warm_(warm), end_(end) {}
+
+  const EpochPlan& epoch() const override { return sampler_->epoch(); }
+  Index count(Index step, Index replica) const override { return sampler_->count(step, replica); }
+  Index largest_count() const override { return sampler_->largest_count(); }
+  Index step_samples(Index step) const override {
+    if (step == kWarm) warm_ = {large_allocations, held};
+    if (step == kSteps - 2) end_ = {large_allocations, held};
+    return sampler_->step_samples(step);
+  }
+  void ids(Index step, Index replica, std::vector<Index>& out) const override {
+    sampler_->ids(step, replica, out);
+  }
+  Index walk(Index step, Index replica) const override { return sampler_->walk(step, replica); }
+  bool needs(Index record, Range replicas) const override { return sampler_->needs(record, replicas); }
+  Index needed(Range replicas) const override { return sampler_->needed(replicas); }
+
+ private:
+  std::unique_ptr<Sampler> sampler_;
+  Counts& warm_;
+  Counts& end_;
+};
+
+Config large_enough(const std::string& strategy, Reduction reduction) {
+  Config config = test::tiny_config();
+  config.data.synthetic.rows = 1000;
+  config.model.layers = "dense(128) batch_norm relu dense(128) relu dense(3)";
+  config.train.replicas = 16;
+  config.train.global_batch = 256;
+  config.train.steps = kSteps;
+  config.train.epochs = 0;
+  config.run.log_every = 1000;
+  config.distribute.strategy = strategy;
+  config.distribute.reduction = reduction;
+  return config;
+}
+
+void expect_flat(Communicator& comm, const Config& config) {
+  Counts warm;
+  Counts end;
+  const auto watched = [&](const SamplingOptions& options) -> std::unique_ptr<Sampler> {
+    return std::make_unique<WatchingSampler>(make_sampler(options), warm, end);
+  };
+  test::train_tiny(comm, config, watched);
+  EXPECT_EQ(end.large - warm.large, 0) << config.distribute.strategy;
+  // Ranks of one process are not at the same place of a step when rank 0 looks.
+  EXPECT_NEAR(static_cast<double>(end.held), static_cast<double>(warm.held), 40.0 * comm.size())
+      << config.distribute.strategy;
+}
+
+TEST(Allocation, AWarmStepTakesNoMemoryThatGrowsWithTheModel) {
+  for (const StrategyEntry& entry : strategy_catalog()) {
+    if (entry.has_servers) continue;
+    // Messages between ranks that are threads are copies.
+    if (entry.promises.divides_optimizer_state && !test::under_mpi()) continue;
+    for (const Reduction reduction : {Reduction::kNative, Reduction::kOrdered}) {
+      for (const Index threads : {Index{1}, Index{2}}) {
+        Config config = large_enough(entry.name, reduction);
+        config.train.threads = threads;
+        test::on_ranks([&](Communicator& comm) { expect_flat(comm, config); });
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

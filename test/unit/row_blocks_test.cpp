@@ -1,0 +1,147 @@
+// Pictures so large that a pass takes them a few at a time.
+#include "lockstep/nn/row_blocks.h"
+
+#include <gtest/gtest.h>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/random.h"
+#include "lockstep/nn/workspace.h"
+#include "support/seed.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Index kSamples = 5;
+const Shape kPicture{{128, 128}};  // eight channels of it: half a MiB, a sample to a block
+
+struct Fixture {
+  explicit Fixture(const std::string& layers)
+      : model({.layers = layers, .init = "he"}, kPicture),
+        workspace(model, kSamples, true),
+        x(kSamples * kPicture.size()),
+        factors(kSamples * model.output().size()),
+        weights(model.layout().size),
+        state(model.state_layout().size),
+        gradient(model.layout().size) {
+    initialise({&model.layout(), weights.span()}, 1, 1.0);
+    initialise({&model.state_layout(), state.span()}, 1, 1.0);
+    RandomStream random({.seed = test::seed()});
+    for (Scalar& value : x.span()) value = random.normal();
+    for (Scalar& value : factors.span()) value = random.normal();
+    for (Scalar& value : weights.span()) value += Scalar{0.1F} * random.normal();
+  }
+
+  ConstMatrix forward(Range rows) {
+    return workspace.forward(
+        {.values = {.weights = weights.span(), .state = state.span()},
+         .x = ConstMatrix(x.data() + rows.begin * kPicture.size(), rows.size(), kPicture.size()),
+         .batch = {.training = true, .seed = 7, .step = 3, .first_row = rows.begin}});
+  }
+
+  void back(Range rows, Write write) {
+    Matrix dy = workspace.output_gradient();
+    std::copy_n(factors.data() + rows.begin * dy.cols(), dy.size(), dy.data());
+    workspace.backward(gradient.span(), write, {});
+  }
+
+  double value() {
+    const ConstMatrix y = forward({0, kSamples});
+    double sum = 0;
+    for (Index i = 0; i < y.size(); ++i) sum += double{y.data()[i]} * double{factors.data()[i]};
+    return sum;
+  }
+
+  Model model;
+  Workspace workspace;
+  AlignedBuffer<Scalar> x;
+  AlignedBuffer<Scalar> factors;
+  AlignedBuffer<Scalar> weights;
+  AlignedBuffer<Scalar> state;
+  AlignedBuffer<Scalar> gradient;
+};
+
+TEST(RowBlocks, RunsEndBeforeStatisticsAndAroundLargeWeights) {
+  const Fixture fixture("conv2d(8, 3, padding=same) batch_norm relu maxpool(2) flatten dense(10) relu");
+  const std::vector<NodeRun> forward = forward_runs(fixture.model);
+  ASSERT_EQ(forward.size(), 4U);
+  EXPECT_EQ(forward[0].nodes, (Range{0, 1}));
+  EXPECT_EQ(forward[1].nodes, (Range{1, 5}));
+  EXPECT_EQ(forward[1].rows, 1);
+  EXPECT_EQ(forward[2].nodes, (Range{5, 6}));
+  EXPECT_EQ(forward[2].rows, 0);
+  EXPECT_EQ(forward[3].nodes, (Range{6, 7}));
+  const std::vector<NodeRun> backward = backward_runs(fixture.model);
+  ASSERT_EQ(backward.size(), 5U);
+  EXPECT_EQ(backward[0].nodes, (Range{0, 1}));
+  EXPECT_EQ(backward[0].rows, 0);
+  EXPECT_EQ(backward[1].nodes, (Range{1, 2}));
+  EXPECT_EQ(backward[1].rows, 0);
+  EXPECT_EQ(backward[2].nodes, (Range{2, 5}));
+  EXPECT_EQ(backward[2].rows, 1);
+}
+
+TEST(RowBlocks, SamplesOfABlockAreThoseOfTheBatch) {
+  Fixture whole("conv2d(8, 3, padding=same) relu maxpool(2) dropout(0.5) flatten dense(3)");
+  Fixture parts("conv2d(8, 3, padding=same) relu maxpool(2) dropout(0.5) flatten dense(3)");
+  const ConstMatrix y = whole.forward({0, kSamples});
+  whole.back({0, kSamples}, Write::kReplace);
+  for (Index row = 0; row < kSamples; ++row) {
+    const ConstMatrix one = parts.forward({row, row + 1});
+    for (Index i = 0; i < y.cols(); ++i) {
+      EXPECT_NEAR(one(0, i), y(row, i), 1e-4 * std::max(1.0, std::abs(double{y(row, i)})));
+    }
+    parts.back({row, row + 1}, row == 0 ? Write::kReplace : Write::kAdd);
+  }
+  for (Index i = 0; i < whole.gradient.size(); ++i) {
+    const double expected = parts.gradient.data()[i];
+    EXPECT_NEAR(whole.gradient.data()[i], expected, 1e-3 * std::max(1.0, std::abs(expected))) << i;
+  }
+}
+
+// As a benchmark does.
+TEST(RowBlocks, NodesOfARunCanBeTakenOneByOne) {
+  Fixture whole("conv2d(8, 3, padding=same) relu maxpool(2) flatten dense(3)");
+  Fixture parts("conv2d(8, 3, padding=same) relu maxpool(2) flatten dense(3)");
+  const ConstMatrix y = whole.forward({0, kSamples});
+  whole.back({0, kSamples}, Write::kReplace);
+  const auto nodes = std::ssize(parts.model.nodes());
+  parts.workspace.begin({.values = {.weights = parts.weights.span(), .state = parts.state.span()},
+                         .x = ConstMatrix(parts.x.data(), kSamples, kPicture.size()),
+                         .batch = {.training = true, .seed = 7, .step = 3}});
+  for (Index i = 0; i < nodes; ++i) parts.workspace.forward({i, i + 1});
+  const ConstMatrix z = parts.workspace.outputs();
+  for (Index i = 0; i < y.size(); ++i) EXPECT_EQ(y.data()[i], z.data()[i]);
+  Matrix dy = parts.workspace.output_gradient();
+  std::copy_n(parts.factors.data(), dy.size(), dy.data());
+  for (Index i = nodes - 1; i >= 0; --i) {
+    parts.workspace.backward({i, i + 1}, parts.gradient.span(), Write::kReplace, {});
+  }
+  for (Index i = 0; i < whole.gradient.size(); ++i) {
+    EXPECT_EQ(whole.gradient.data()[i], parts.gradient.data()[i]);
+  }
+}
+
+TEST(RowBlocks, BatchNormSeesAllSamples) {
+  Fixture fixture("conv2d(8, 3, padding=same) batch_norm tanh avgpool(32) flatten dense(3)");
+  fixture.forward({0, kSamples});
+  EXPECT_EQ(fixture.workspace.sums(1).own_forward[0], static_cast<double>(kSamples * kPicture.size()));
+  fixture.back({0, kSamples}, Write::kReplace);
+  for (const ParamInfo& param : fixture.model.layout().params) {
+    for (const Index i : {param.range.begin, param.range.end - 1}) {
+      const Scalar kept = fixture.weights.data()[i];
+      const Scalar up = kept + Scalar{1e-3F};
+      const Scalar down = kept - Scalar{1e-3F};
+      fixture.weights.data()[i] = up;
+      const double above = fixture.value();
+      fixture.weights.data()[i] = down;
+      const double below = fixture.value();
+      fixture.weights.data()[i] = kept;
+      const double slope = (above - below) / (double{up} - double{down});
+      EXPECT_NEAR(fixture.gradient.data()[i], slope, 0.02 * std::max(1.0, std::abs(slope)))
+          << param.name << " " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
