@@ -32,10 +32,12 @@ std::string known_extensions() {
 // Each in a file of its own in formats/.
 FormatEntry csv_format();
 FormatEntry idx_format();
+FormatEntry libsvm_format();
 FormatEntry synthetic_format();
 
 std::span<const FormatEntry> format_catalog() {
-  static const std::vector<FormatEntry> catalog = {csv_format(), idx_format(), synthetic_format()};
+  static const std::vector<FormatEntry> catalog = {csv_format(), idx_format(), libsvm_format(),
+                                                   synthetic_format()};
   return catalog;
 }
 
