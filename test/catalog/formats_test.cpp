@@ -83,6 +83,13 @@ DataOptions make_sample(const std::string& format, const TemporaryDirectory& dir
     options.train = directory / "sample.csv";
     options.table.label = {"kind"};
     write_file_atomically(options.train, text);
+  } else if (format == "libsvm") {
+    std::string text;
+    for (Index row = 0; row < kRows; ++row) {
+      text += fmt::format("{} 1:{} {}:2.5\n", row % kClasses, row, 3 + row % 90);
+    }
+    options.train = directory / "sample.libsvm";
+    write_file_atomically(options.train, text);
   } else {
     ADD_FAILURE() << "formats_test has no sample of the format " << format;
   }
@@ -102,7 +109,7 @@ class Format : public testing::TestWithParam<std::string> {
     return paths;
   }
 
-  bool is_text_format() const { return GetParam() == "csv"; }
+  bool is_text_format() const { return GetParam() == "csv" || GetParam() == "libsvm"; }
 
   TemporaryDirectory directory_;
   DataOptions options_ = make_sample(GetParam(), directory_);
@@ -210,7 +217,7 @@ TEST_P(Format, DamagedFilesAreErrorsThatNameThem) {
     std::vector<std::string> damaged{"", "garbage", good.substr(0, good.size() / 2 + 1),
                                      good.substr(0, good.size() - 1)};
     // Text says of no line that it is the last.
-    if (is_text_format()) damaged = {"", good + "\"", good + "1\n", good + "1,2,3,4\n"};
+    if (is_text_format()) damaged = {"", good + "\"", good + "x\n", good + "1,2,3,4\n"};
     for (const std::string& bad : damaged) {
       write_file_atomically(path, bad);
       expect_parts(error_text<DataError>(load_all), {path});

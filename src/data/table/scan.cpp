@@ -135,17 +135,19 @@ void merge_rest(Scan& scan, std::span<const std::byte> message) {
   }
 }
 
-void check_share(const Scan& scan, const BadRecords& bad) {
-  if (scan.bad_share() <= bad.most) return;
+}  // namespace
+
+void check_bad_share(Index good, Index bad, const std::vector<std::string>& rejects,
+                     const BadRecords& limit) {
+  const double share = bad == 0 ? 0 : static_cast<double>(bad) / static_cast<double>(good + bad);
+  if (share <= limit.most) return;
   constexpr std::size_t kShown = 3;
-  const auto shown = std::span(scan.rejects).first(std::min(kShown, scan.rejects.size()));
+  const auto shown = std::span(rejects).first(std::min(kShown, rejects.size()));
   throw DataError(
       fmt::format("{} of {} records are bad, {:.3g} % and more than data.max_bad_share = {:.3g} %:\n  {}{}",
-                  with_commas(scan.bad), with_commas(scan.good + scan.bad), 100 * scan.bad_share(),
-                  100 * bad.most, fmt::join(shown, "\n  "), scan.rejects.size() > kShown ? "\n  ..." : ""));
+                  with_commas(bad), with_commas(good + bad), 100 * share, 100 * limit.most,
+                  fmt::join(shown, "\n  "), rejects.size() > kShown ? "\n  ..." : ""));
 }
-
-}  // namespace
 
 double Scan::bad_share() const {
   return bad == 0 ? 0 : static_cast<double>(bad) / static_cast<double>(good + bad);
@@ -170,7 +172,7 @@ Scan scan_table(const ScanRequest& request, Colleagues& colleagues) {
   }
   for (const Bytes& message : colleagues.all_gather(share.chunks())) merge_chunks(scan, message);
   for (const Bytes& message : colleagues.all_gather(share.rest())) merge_rest(scan, message);
-  colleagues.agree([&] { check_share(scan, request.bad); });
+  colleagues.agree([&] { check_bad_share(scan.good, scan.bad, scan.rejects, request.bad); });
   return scan;
 }
 

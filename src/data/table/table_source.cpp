@@ -96,7 +96,13 @@ class TableChunkReader final : public ChunkReader {
   std::vector<Index> unseen_;
 };
 
-// The schema of other data is not to be had from this.
+TableText open_text(const TableRequest& request) {
+  request.colleagues.agree([&] { check_request(request); });
+  return open_table_text(request.paths, request.options, request.colleagues);
+}
+
+}  // namespace
+
 void check_request(const TableRequest& request) {
   for (const std::string& path : request.paths) {
     if (std::filesystem::exists(path)) continue;
@@ -110,22 +116,38 @@ void check_request(const TableRequest& request) {
   }
 }
 
-TableText open_text(const TableRequest& request) {
-  request.colleagues.agree([&] { check_request(request); });
-  return open_table_text(request.paths, request.options, request.colleagues);
+std::vector<Chunk> chunks_of(const TextFiles& text, const std::vector<Index>& rows) {
+  std::vector<Chunk> chunks;
+  Index next = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const TextChunk& chunk = text.chunks[i];
+    const bool follows_on = text.files[chunk.file].compressed && !chunk.first_of_file;
+    chunks.push_back({.records = {next, next + rows[i]},
+                      .follows_on = follows_on,
+                      .file = static_cast<Index>(chunk.file)});
+    next += rows[i];
+  }
+  return chunks;
 }
 
-}  // namespace
+void note_bad_records(const std::string& name, Index good, Index bad, std::vector<std::string>& notes) {
+  if (bad == 0) return;
+  notes.push_back(fmt::format("{}: {} of {} records are bad ({:.2g} %) and skipped", name, with_commas(bad),
+                              with_commas(good + bad),
+                              100 * static_cast<double>(bad) / static_cast<double>(good + bad)));
+}
 
 TableSource::TableSource(const TableRequest& request) : table_(open_text(request)) {
   const Scan scan = request.schema.empty() ? learn(request) : check(request);
-  take_rows(scan, request);
+  chunks_ = chunks_of(table_.text, scan.chunk_rows);
+  info_ = {.rows = scan.good,
+           .features = {{encoder_->features()}},
+           .target_columns = encoder_->targets(),
+           .name = request.name,
+           .record_bytes = encoder_->record_bytes(),
+           .source_bytes = table_.text.source_bytes()};
   rejects_ = scan.rejects;
-  if (scan.bad > 0) {
-    notes_.push_back(fmt::format("{}: {} of {} records are bad ({:.2g} %) and skipped", info_.name,
-                                 with_commas(scan.bad), with_commas(scan.good + scan.bad),
-                                 100 * scan.bad_share()));
-  }
+  note_bad_records(request.name, scan.good, scan.bad, notes_);
 }
 
 Scan TableSource::learn(const TableRequest& request) {
@@ -178,22 +200,6 @@ Scan TableSource::check(const TableRequest& request) {
         fmt::format("'{}' holds no records{}", request.name, table_.header ? ", only a header" : ""));
   });
   return scan;
-}
-
-void TableSource::take_rows(const Scan& scan, const TableRequest& request) {
-  for (std::size_t i = 0; i < scan.chunk_rows.size(); ++i) {
-    const TextChunk& chunk = table_.text.chunks[i];
-    const bool follows_on = table_.text.files[chunk.file].compressed && !chunk.first_of_file;
-    chunks_.push_back({.records = {info_.rows, info_.rows + scan.chunk_rows[i]},
-                       .follows_on = follows_on,
-                       .file = static_cast<Index>(chunk.file)});
-    info_.rows = chunks_.back().records.end;
-  }
-  info_.features.dims = {encoder_->features()};
-  info_.target_columns = encoder_->targets();
-  info_.name = request.name;
-  info_.record_bytes = encoder_->record_bytes();
-  info_.source_bytes = table_.text.source_bytes();
 }
 
 std::unique_ptr<ChunkReader> TableSource::reader(const TargetRule& rule) const {

@@ -25,8 +25,9 @@ class MessageWriter {
 
  private:
   void append(const void* from, std::size_t count) {
-    const auto* first = static_cast<const std::byte*>(from);
-    bytes_.insert(bytes_.end(), first, first + count);
+    const std::size_t before = bytes_.size();
+    bytes_.resize(before + count);
+    if (count > 0) std::memcpy(bytes_.data() + before, from, count);
   }
   Bytes bytes_;
 };

@@ -35,6 +35,9 @@ struct BadRecords {
   double most = 1;  ///< share of all records that may be skipped
 };
 
+/// Errors: DataError with some of the `rejects` if more of the records are bad than may be skipped.
+void check_bad_share(Index good, Index bad, const std::vector<std::string>& rejects, const BadRecords& limit);
+
 struct ScanRequest {
   const TableText& table;
   const std::vector<RowColumn>& columns;    ///< of the file

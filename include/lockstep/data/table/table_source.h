@@ -25,6 +25,15 @@ struct TableRequest {
   Colleagues& colleagues;
 };
 
+/// Errors: DataError if a file is not there, or the schema that other data needs.
+void check_request(const TableRequest& request);
+
+/// The chunks of a data set of text files, with so many records each.
+std::vector<Chunk> chunks_of(const TextFiles& text, const std::vector<Index>& rows);
+
+/// Tells of the bad records of a data set, if it has any.
+void note_bad_records(const std::string& name, Index good, Index bad, std::vector<std::string>& notes);
+
 class TableSource final : public RecordSource {
  public:
   /// *Collective.* Walks over all records once or, to learn a schema without declared kinds, twice.
@@ -43,7 +52,6 @@ class TableSource final : public RecordSource {
  private:
   Scan learn(const TableRequest& request);
   Scan check(const TableRequest& request);
-  void take_rows(const Scan& scan, const TableRequest& request);
 
   TableText table_;
   TableSchema schema_;

@@ -41,7 +41,7 @@ struct TextFiles {
 };
 
 struct ChunkCut {
-  Index bytes = Index{1} << 20;  ///< size of a chunk
+  Index bytes = Index{1} << 20;  ///< size of a chunk; at least that of a byte order mark
   bool quotes = true;            ///< a line end inside quotes ends no record
 };
 

@@ -1,0 +1,58 @@
+// How the text formats open what the config names: all files that it means are one table.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/data/file_list.h"
+#include "lockstep/data/format.h"
+#include "lockstep/data/table/table_source.h"
+
+namespace lockstep {
+
+/// *Collective.* FormatEntry::open for a Source that is made from a TableRequest. Errors as there.
+template <class Source>
+std::unique_ptr<RecordSource> open_tables(const OpenRequest& request,
+                                          std::span<const std::string> extensions) {
+  const DataOptions& data = request.options;
+  const std::string& name = request.split == Split::kTrain        ? data.train
+                            : request.split == Split::kValidation ? data.validation
+                                                                  : data.test;
+  if (name.empty() && request.split != Split::kTrain) return nullptr;
+  const std::string key = "data." + to_string(request.split);
+  std::vector<std::string> paths;
+  request.colleagues.agree([&] {
+    if (name.empty()) {
+      throw ConfigError(
+          "data.train is not set: name the file to train on, or set data.format = \"synthetic\"");
+    }
+    paths = list_files(name, extensions, key);
+  });
+  return std::make_unique<Source>(TableRequest{.paths = std::move(paths),
+                                               .key = key,
+                                               .name = name,
+                                               .options = data.table,
+                                               .schema = request.schema,
+                                               .colleagues = request.colleagues});
+}
+
+/// *Collective.* FormatEntry::open_input likewise.
+template <class Source>
+std::unique_ptr<RecordSource> open_input_tables(const InputRequest& request,
+                                                std::span<const std::string> extensions) {
+  std::vector<std::string> paths;
+  request.colleagues.agree([&] { paths = list_files(request.path, extensions, "--input"); });
+  return std::make_unique<Source>(TableRequest{.paths = std::move(paths),
+                                               .key = "--input",
+                                               .name = request.path,
+                                               .options = request.options.table,
+                                               .schema = request.schema,
+                                               .labels = false,
+                                               .colleagues = request.colleagues});
+}
+
+}  // namespace lockstep

@@ -1,0 +1,27 @@
+// One record of a libsvm file:
+//
+//   record = label { blank index ":" value } [ "#" any ]       indices ascending, each once
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "lockstep/base/types.h"
+#include "lockstep/data/table/fields.h"
+
+namespace lockstep {
+
+struct SparseValue {
+  Index index = 0;  ///< as the file has it
+  Scalar value = 0;
+};
+
+struct SparseRow {
+  double label = 0;
+  std::vector<SparseValue> values;
+};
+
+/// Takes a record apart. Errors: BadRecord, column -1.
+void parse_sparse_row(std::string_view record, SparseRow& row);
+
+}  // namespace lockstep

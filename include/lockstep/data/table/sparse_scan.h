@@ -1,0 +1,50 @@
+// One walk of all ranks over the records of libsvm files.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lockstep/data/colleagues.h"
+#include "lockstep/data/table/scan.h"
+#include "lockstep/data/table/sparse_row.h"
+#include "lockstep/data/table/text_files.h"
+
+namespace lockstep {
+
+struct SparseScan {
+  std::vector<Index> chunk_rows;  ///< good records of each chunk
+  Index good = 0;
+  Index bad = 0;
+  Index smallest = 0;       ///< index; above `largest` if there is none
+  Index largest = -1;       ///< index
+  Index most_values = 0;    ///< of a record
+  std::set<double> labels;  ///< all that there are, or `too_many_labels`
+  bool too_many_labels = false;
+  std::vector<std::string> rejects;
+};
+
+/// "'FILE', line 12: found 'x', expected INDEX:NUMBER"
+std::string describe_sparse(const BadRecord& bad, const std::string& path, Index line);
+
+/// Calls use(row) for each record of a chunk, in order, and spoilt(description) for the bad ones.
+template <class Use, class Spoilt>
+void for_each_sparse_row(const TextFiles& text, TextReader& reader, const TextChunk& chunk, const Use& use,
+                         const Spoilt& spoilt) {
+  SparseRow row;
+  RecordLines lines(reader.read(chunk), false, reader.first_line());
+  for (std::string_view record; lines.next(record);) {
+    if (record.front() == '#') continue;  // a line of comment
+    try {
+      parse_sparse_row(record, row);
+      use(row);
+    } catch (const BadRecord& bad) {
+      spoilt(describe_sparse(bad, text.files[chunk.file].path, lines.line()));
+    }
+  }
+}
+
+/// *Collective.* Errors as of scan_table.
+SparseScan scan_sparse(const TextFiles& text, const BadRecords& bad, Colleagues& colleagues);
+
+}  // namespace lockstep

@@ -1,0 +1,27 @@
+// Sparse records as text, as LIBSVM, SVMlight and XGBoost take them.
+#include "lockstep/data/table/open_tables.h"
+#include "lockstep/data/table/sparse_source.h"
+
+namespace lockstep {
+namespace {
+
+const std::vector<std::string> kExtensions = {".libsvm", ".libsvm.gz", ".svm",
+                                              ".svm.gz", ".svmlight",  ".svmlight.gz"};
+
+}  // namespace
+
+FormatEntry libsvm_format() {
+  return {
+      .name = "libsvm",
+      .help =
+          "sparse records as text, raw or gzip: \"LABEL INDEX:VALUE ...\", counted from 0 if the training "
+          "data has an index 0, else from 1; data.columns = [\"label: categorical\"] makes classes of labels",
+      .extensions = kExtensions,
+      .options = {"data.train", "data.validation_share", "data.validation", "data.test", "data.columns",
+                  "data.on_bad_record", "data.max_bad_share", "data.chunk_kib"},
+      .open = [](const OpenRequest& request) { return open_tables<SparseSource>(request, kExtensions); },
+      .open_input =
+          [](const InputRequest& request) { return open_input_tables<SparseSource>(request, kExtensions); }};
+}
+
+}  // namespace lockstep

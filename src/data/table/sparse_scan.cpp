@@ -1,0 +1,111 @@
+#include "lockstep/data/table/sparse_scan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/table/message.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kMostRejects = 100;
+constexpr std::size_t kMostLabels = 100'000;
+
+// What a rank finds in its chunks; all of it can be put together in any order but the rows and the rejects,
+// which come in the order of the ranks.
+class Share {
+ public:
+  explicit Share(const BadRecords& bad) : bad_(bad) { found_.smallest = std::numeric_limits<Index>::max(); }
+
+  void read(const TextFiles& text, TextReader& reader, const TextChunk& chunk) {
+    const Index before = found_.good;
+    for_each_sparse_row(
+        text, reader, chunk, [&](const SparseRow& row) { add(row); },
+        [&](const std::string& description) {
+          if (bad_.action == OnBadRecord::kFail) {
+            throw DataError(
+                fmt::format("{}; correct the file, or skip such records with data.on_bad_record = \"skip\"",
+                            description));
+          }
+          ++found_.bad;
+          if (found_.rejects.size() < kMostRejects) found_.rejects.push_back(description);
+        });
+    found_.chunk_rows.push_back(found_.good - before);
+  }
+
+  Bytes message() const {
+    MessageWriter message;
+    for (const Index number : {found_.good, found_.bad, found_.smallest, found_.largest, found_.most_values,
+                               static_cast<Index>(found_.chunk_rows.size())}) {
+      message.put(number);
+    }
+    for (const Index rows : found_.chunk_rows) message.put(rows);
+    message.put(found_.too_many_labels);
+    message.put(found_.labels.size());
+    for (const double label : found_.labels) message.put(label);
+    for (const std::string& reject : found_.rejects) message.put_text(reject);
+    return message.bytes();
+  }
+
+ private:
+  void add(const SparseRow& row) {
+    ++found_.good;
+    found_.most_values = std::max(found_.most_values, static_cast<Index>(row.values.size()));
+    if (!row.values.empty()) {
+      found_.smallest = std::min(found_.smallest, row.values.front().index);
+      found_.largest = std::max(found_.largest, row.values.back().index);
+    }
+    if (found_.labels.size() <= kMostLabels) found_.labels.insert(row.label);
+    found_.too_many_labels = found_.labels.size() > kMostLabels;
+  }
+
+  BadRecords bad_;
+  SparseScan found_;
+};
+
+void merge(SparseScan& scan, std::span<const std::byte> bytes) {
+  MessageReader message(bytes);
+  scan.good += message.take<Index>();
+  scan.bad += message.take<Index>();
+  scan.smallest = std::min(scan.smallest, message.take<Index>());
+  scan.largest = std::max(scan.largest, message.take<Index>());
+  scan.most_values = std::max(scan.most_values, message.take<Index>());
+  for (auto left = message.take<Index>(); left > 0; --left) scan.chunk_rows.push_back(message.take<Index>());
+  scan.too_many_labels |= message.take<bool>();
+  for (auto left = message.take<std::size_t>(); left > 0; --left) scan.labels.insert(message.take<double>());
+  scan.too_many_labels |= scan.labels.size() > kMostLabels;
+  while (!message.done()) {
+    std::string reject = message.take_text();
+    if (scan.rejects.size() < kMostRejects) scan.rejects.push_back(std::move(reject));
+  }
+}
+
+}  // namespace
+
+std::string describe_sparse(const BadRecord& bad, const std::string& path, Index line) {
+  return fmt::format("'{}', line {}: found {}, expected {}", path, with_commas(line), bad.found,
+                     bad.expected);
+}
+
+SparseScan scan_sparse(const TextFiles& text, const BadRecords& bad, Colleagues& colleagues) {
+  Share share(bad);
+  colleagues.agree([&] {
+    const Range mine =
+        share_text_chunks(text, colleagues.size())[static_cast<std::size_t>(colleagues.rank())];
+    TextReader reader(text);
+    for (Index i = mine.begin; i < mine.end; ++i) {
+      share.read(text, reader, text.chunks[static_cast<std::size_t>(i)]);
+    }
+  });
+  SparseScan scan;
+  scan.smallest = std::numeric_limits<Index>::max();
+  for (const Bytes& message : colleagues.all_gather(share.message())) merge(scan, message);
+  colleagues.agree([&] { check_bad_share(scan.good, scan.bad, scan.rejects, bad); });
+  return scan;
+}
+
+}  // namespace lockstep

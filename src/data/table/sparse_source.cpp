@@ -1,0 +1,218 @@
+#include "lockstep/data/table/sparse_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/table/sparse_scan.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMostClasses = 10'000;
+
+SparseSchema learn(const SparseScan& scan, const TableRequest& request) {
+  SparseSchema schema;
+  if (scan.largest < 0) throw DataError(fmt::format("no record of '{}' has a feature", request.name));
+  schema.first_index = scan.smallest == 0 ? 0 : 1;
+  schema.features = scan.largest - schema.first_index + 1;
+  // The one column of a libsvm file that has a name.
+  const std::vector<TableColumn> columns = declare_columns({.columns = request.options.columns}, {"label"});
+  if (columns.front().kind != ColumnKind::kCategorical) return schema;
+  if (scan.too_many_labels || scan.labels.size() > kMostClasses) {
+    throw DataError(fmt::format("'{}' has more than {} different labels, too many for classes", request.name,
+                                kMostClasses));
+  }
+  schema.classes.assign(scan.labels.begin(), scan.labels.end());
+  return schema;
+}
+
+Scalar label_of(const SparseSchema& schema, double label) {
+  if (schema.classes.empty()) return static_cast<Scalar>(label);
+  const auto found = std::ranges::lower_bound(schema.classes, label);
+  if (found == schema.classes.end() || *found != label) {
+    throw BadRecord{-1, fmt::format("label {}", label), "a class of the training data"};
+  }
+  return static_cast<Scalar>(found - schema.classes.begin());
+}
+
+struct Parts {
+  const TextFiles& text;
+  const SparseSchema& schema;
+  const SparsePacking& packing;
+  const std::vector<Chunk>& chunks;
+};
+
+class SparseReader final : public ChunkReader {
+ public:
+  SparseReader(const Parts& parts, const TargetRule& rule)
+      : parts_(parts), rule_(rule), reader_(parts.text) {}
+
+  void read(Index number, std::span<std::byte> packed) override {
+    const Range records = parts_.chunks[static_cast<std::size_t>(number)].records;
+    const TextChunk& chunk = parts_.text.chunks[static_cast<std::size_t>(number)];
+    Index next = 0;
+    bool refused = false;
+    for_each_sparse_row(
+        parts_.text, reader_, chunk,
+        [&](const SparseRow& row) {
+          if (next == records.size()) fail_changed(chunk);
+          Scalar label = 0;
+          refused = true;
+          if (parts_.packing.labels) label = checked_label(row.label);
+          refused = false;
+          parts_.packing.pack(row, parts_.schema.first_index, label,
+                              packed.data() + next++ * parts_.packing.record_bytes());
+        },
+        [&](const std::string& description) {
+          if (refused) throw DataError(description);
+        });
+    if (next != records.size()) fail_changed(chunk);
+  }
+
+ private:
+  Scalar checked_label(double number) const {
+    const Scalar label = label_of(parts_.schema, number);
+    if (rule_.allows(label)) return label;
+    throw BadRecord{
+        -1, fmt::format("label {}", number),
+        fmt::format("{}{}", rule_.expected(),
+                    parts_.schema.classes.empty()
+                        ? " (data.columns = [\"label: categorical\"] makes classes 0, 1, ... of any)"
+                        : "")};
+  }
+
+  [[noreturn]] void fail_changed(const TextChunk& chunk) const {
+    throw DataError(
+        fmt::format("'{}' changed since it was opened: its records are not those that were counted",
+                    parts_.text.files[chunk.file].path));
+  }
+
+  Parts parts_;
+  TargetRule rule_;
+  TextReader reader_;
+};
+
+void put(std::byte*& to, const void* value) {
+  std::memcpy(to, value, 4);
+  to += 4;
+}
+
+}  // namespace
+
+std::string to_json(const SparseSchema& schema) {
+  return Json{{"version", 1},
+              {"format", "libsvm"},
+              {"features", schema.features},
+              {"first_index", schema.first_index},
+              {"classes", schema.classes}}
+             .dump(1) +
+         "\n";
+}
+
+SparseSchema parse_sparse_schema(const std::string& text) {
+  try {
+    const Json json = Json::parse(text);
+    if (json.at("version") != 1 || json.at("format") != "libsvm") throw DataError("it is of another format");
+    return {.features = json.at("features").get<Index>(),
+            .first_index = json.at("first_index").get<Index>(),
+            .classes = json.at("classes").get<std::vector<double>>()};
+  } catch (const std::exception& error) {
+    throw DataError(fmt::format("the schema of the model is not that of libsvm files: {}", error.what()));
+  }
+}
+
+Index SparsePacking::record_bytes() const {
+  return 4 * ((dense() ? features : 1 + 2 * most_values) + (labels ? 1 : 0));
+}
+
+void SparsePacking::pack(const SparseRow& row, Index first_index, Scalar label, std::byte* packed) const {
+  std::memset(packed, 0, static_cast<std::size_t>(record_bytes()));
+  if (labels) put(packed, &label);
+  std::byte* const start = packed;
+  std::uint32_t count = 0;
+  packed += 4;
+  for (const SparseValue& value : row.values) {
+    const Index place = value.index - first_index;
+    if (place < 0 || place >= features) continue;
+    if (dense()) {
+      std::memcpy(start + 4 * place, &value.value, 4);
+    } else {
+      const auto short_place = static_cast<std::uint32_t>(place);
+      put(packed, &short_place);
+      put(packed, &value.value);
+      ++count;
+    }
+  }
+  if (!dense()) std::memcpy(start, &count, 4);
+}
+
+void SparsePacking::unpack(const std::byte* packed, Scalar* to, Scalar* label) const {
+  if (labels) {
+    std::memcpy(label, packed, 4);
+    packed += 4;
+  }
+  if (dense()) {
+    std::memcpy(to, packed, 4 * static_cast<std::size_t>(features));
+    return;
+  }
+  std::fill_n(to, features, Scalar{0});
+  std::uint32_t count = 0;
+  std::memcpy(&count, packed, 4);
+  for (packed += 4; count > 0; --count, packed += 8) {
+    std::uint32_t place = 0;
+    std::memcpy(&place, packed, 4);
+    std::memcpy(to + place, packed + 4, 4);
+  }
+}
+
+SparseSource::SparseSource(const TableRequest& request) {
+  Colleagues& colleagues = request.colleagues;
+  const TableOptions& options = request.options;
+  colleagues.agree([&] { check_request(request); });
+  text_ = survey_text(request.paths, {.bytes = options.chunk_kib * 1024, .quotes = false}, colleagues);
+  const SparseScan scan =
+      scan_sparse(text_, {.action = options.on_bad_record, .most = options.max_bad_share}, colleagues);
+  colleagues.agree([&] {
+    if (scan.good == 0) throw DataError(fmt::format("'{}' holds no records", request.name));
+    schema_ = request.schema.empty() ? learn(scan, request) : parse_sparse_schema(request.schema);
+  });
+  packing_ = {.features = schema_.features, .most_values = scan.most_values, .labels = request.labels};
+  chunks_ = chunks_of(text_, scan.chunk_rows);
+  info_ = {.rows = scan.good,
+           .features = {{schema_.features}},
+           .target_columns = request.labels ? 1 : 0,
+           .name = request.name,
+           .record_bytes = packing_.record_bytes(),
+           .source_bytes = text_.source_bytes()};
+  notes_.push_back(fmt::format("{}: {} features, counted from {} in the file; at most {} of them in a record",
+                               request.name, with_commas(schema_.features), schema_.first_index,
+                               with_commas(scan.most_values)));
+  if (scan.largest - schema_.first_index >= schema_.features || scan.smallest < schema_.first_index) {
+    notes_.push_back(
+        fmt::format("{}: features that the training data does not have are left out", request.name));
+  }
+  rejects_ = scan.rejects;
+  note_bad_records(request.name, scan.good, scan.bad, notes_);
+}
+
+std::unique_ptr<ChunkReader> SparseSource::reader(const TargetRule& rule) const {
+  return std::make_unique<SparseReader>(
+      Parts{.text = text_, .schema = schema_, .packing = packing_, .chunks = chunks_}, rule);
+}
+
+void SparseSource::unpack(std::span<const Index>, std::span<const std::byte* const> records, Matrix& x,
+                          Matrix& targets) const {
+  for (Index row = 0; row < static_cast<Index>(records.size()); ++row) {
+    packing_.unpack(records[static_cast<std::size_t>(row)], x.data() + row * x.cols(),
+                    targets.data() + row * targets.cols());
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,211 @@
+// Tables through the real executable: looked at, trained on, evaluated and predicted from.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/random.h"
+#include "support/error_text.h"
+#include "support/temporary_directory.h"
+#include "support/trainer_process.h"
+
+namespace lockstep::test {
+namespace {
+
+class Table : public testing::Test {
+ protected:
+  // So many people whose income follows from age, hours and education.
+  static std::string people(Index rows, std::uint64_t seed) {
+    RandomStream random({.seed = seed, .purpose = Purpose::kSynthetic});
+    std::string text;
+    for (Index row = 0; row < rows; ++row) {
+      const Index age = 17 + random.below(70);
+      const Index school = random.below(3);
+      const double hours = 40 + 10 * double{random.normal()};
+      const double score = static_cast<double>(age - 50) / 15 + (hours - 40) / 10 + (school == 2 ? 1.5 : -1);
+      text += fmt::format(
+          "{},{},{},{}\n", age,
+          std::array{"school", "\"college, \"\"some\"\"\"", "masters"}[static_cast<std::size_t>(school)],
+          random.below(20) == 0 ? "?" : fmt::format("{:.2f}", hours),
+          score + double{random.normal()} > 0 ? ">50K" : "<=50K");
+    }
+    return text;
+  }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(directory_ / name, std::ios::binary) << text;
+    return directory_ / name;
+  }
+
+  std::string config(const std::string& data) const {
+    return write("run.toml", data +
+                                 "\n[model]\nlayers = \"dense(8) relu dense(1)\"\n"
+                                 "[train]\nloss = \"binary_cross_entropy\"\noptimizer = \"adam\"\nlr = 0.02\n"
+                                 "epochs = 2\nglobal_batch = 48\nreplicas = 6\n"
+                                 "[distribute]\nreduction = \"ordered\"\n[run]\nprogress = \"plain\"\n");
+  }
+
+  ProcessResult train(int ranks, const std::string& run, const std::string& flags = "") const {
+    return run_trainer(
+        ranks, fmt::format("--config {} --run.dir {} {}", directory_ / "run.toml", directory_ / run, flags));
+  }
+
+  TemporaryDirectory directory_;
+  std::string header_ = "age,education,hours,income\n";
+  std::string train_ = write("train.csv", header_ + people(3000, 1));
+  std::string test_ = write("test.csv", header_ + people(500, 2));
+};
+
+TEST_F(Table, WhatInspectWritesTrainsWithTheSameBitsOnAnyNumberOfRanks) {
+  const ProcessResult inspected =
+      run_trainer(fmt::format("inspect {} --label income --json {}", train_, directory_ / "i.json"));
+  ASSERT_EQ(inspected.exit_code, 0) << inspected.errors;
+  const auto json = nlohmann::json::parse(read_file(directory_ / "i.json"));
+  EXPECT_EQ(json["records"], 3000);
+  EXPECT_EQ(json["columns"][1]["different"], 3);
+  EXPECT_NE(inspected.output.find(json["config"].get<std::string>()), std::string::npos);
+  config(json["config"].get<std::string>() + fmt::format("test = \"{}\"\nchunk_kib = 8\n", test_));
+  for (const int ranks : {1, 2, 3}) {
+    const std::string run = fmt::format("run{}", ranks);
+    const ProcessResult trained = train(ranks, run);
+    ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+    expect_parts(trained.output,
+                 {"age: number", "2..5  education: one-hot of 3 values", "label  income: 2 classes"});
+    const ProcessResult predicted =
+        run_trainer(ranks, fmt::format("predict --model {0}/{1} --input {2} --output {0}/{1}.csv",
+                                       directory_.path().string(), run, test_));
+    ASSERT_EQ(predicted.exit_code, 0) << predicted.errors;
+    for (const char* file : {"/model.safetensors", "/schema.json", ".csv"}) {
+      EXPECT_EQ(read_file(directory_ / (run + file)), read_file(directory_ / (std::string("run1") + file)))
+          << ranks << file;
+    }
+  }
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "run1/rejects.txt"));
+  const auto summary = nlohmann::json::parse(read_file(directory_ / "run1/summary.json"));
+  EXPECT_GT(summary["evaluation"]["accuracy"].get<double>(), 0.75);
+}
+
+TEST_F(Table, TheSchemaOfTheRunIsAppliedUnchanged) {
+  config(fmt::format("[data]\ntrain = \"{}\"\ntest = \"{}\"\nlabel = \"income\"\n", train_, test_));
+  ASSERT_EQ(train(1, "run").exit_code, 0);
+  const auto predict = [&](const std::string& input) {
+    return run_trainer(2, fmt::format("predict --model {0}/run --input {1} --output {0}/p.csv",
+                                      directory_.path().string(), input));
+  };
+  const std::string one = write("one.csv", "age,education,hours\n30,school,40\n60,phd,50\n");
+  const ProcessResult first = predict(one);
+  ASSERT_EQ(first.exit_code, 0) << first.errors;
+  expect_parts(first.output,
+               {"column 'education': 1 of 2 records have a category that the training data does not"});
+  const std::string predictions = read_file(directory_ / "p.csv");
+  // Other columns, in another order, packed by another separator: the same records.
+  ASSERT_EQ(
+      predict(write("two.tsv", "hours\tid\teducation\tage\n40\tx\tschool\t30\n50\ty\tphd\t60\n")).exit_code,
+      0);
+  EXPECT_EQ(read_file(directory_ / "p.csv"), predictions);
+  const ProcessResult missing = predict(write("three.csv", "age,education,hrs\n30,school,40\n"));
+  EXPECT_EQ(missing.exit_code, kExitData);
+  expect_parts(missing.errors, {"three.csv", "no column 'hours'", "age, education, hrs"});
+  // The statistics are those of the training data, whatever data.train is now.
+  const std::string flags =
+      fmt::format("eval --model {}/run --data.test {}", directory_.path().string(), test_);
+  const ProcessResult evaluated = run_trainer(1, flags);
+  const ProcessResult elsewhere = run_trainer(1, flags + " --data.train " + test_);
+  EXPECT_EQ(evaluated.output.substr(evaluated.output.find("test:")),
+            elsewhere.output.substr(elsewhere.output.find("test:")));
+  const ProcessResult twisted =
+      run_trainer(1, fmt::format("predict --model {0}/run --input {0}/none.csv --output {0}/p.csv",
+                                 directory_.path().string()));
+  EXPECT_EQ(twisted.exit_code, kExitData);
+  expect_parts(twisted.errors, {"--input names", "none.csv", "does not exist"});
+}
+
+TEST_F(Table, BadRecordsEndTheRunOrAreSkippedAndListed) {
+  write("train.csv",
+        header_ + people(1500, 1) + "30,school,4O,>50K\n30,school\n" + people(1500, 3) + "31,masters,38,\n");
+  config(fmt::format("[data]\ntrain = \"{}\"\nlabel = \"income\"\nchunk_kib = 4\n", train_));
+  for (const int ranks : {1, 3}) {
+    const ProcessResult failed = train(ranks, "failed");
+    EXPECT_EQ(failed.exit_code, kExitData);
+    EXPECT_EQ(count_of(failed.errors, "error: "), 1) << failed.errors;
+    expect_parts(failed.errors, {"train.csv', line 1,502, column 3 ('hours'): found '4O', expected a number",
+                                 "data.on_bad_record"});
+    EXPECT_FALSE(std::filesystem::exists(directory_ / "failed"));
+  }
+  for (const int ranks : {1, 3}) {
+    const std::string run = fmt::format("run{}", ranks);
+    const ProcessResult skipped = train(ranks, run, "--data.on_bad_record skip");
+    ASSERT_EQ(skipped.exit_code, 0) << skipped.errors;
+    expect_parts(skipped.output, {"3 of 3,003 records are bad", "rows "});
+    EXPECT_EQ(read_file(directory_ / (run + "/model.safetensors")),
+              read_file(directory_ / "run1/model.safetensors"));
+  }
+  const std::string rejects = read_file(directory_ / "run3/rejects.txt");
+  EXPECT_EQ(rejects, read_file(directory_ / "run1/rejects.txt"));
+  EXPECT_EQ(count_of(rejects, "\n"), 3);
+  expect_parts(rejects, {"line 1,502, column 3", "line 1,503: found 2 fields, expected 4",
+                         "line 3,004, column 4 ('income'): found '', expected a label"});
+  const ProcessResult many = train(2, "many", "--data.on_bad_record skip --data.max_bad_share 0.0005");
+  EXPECT_EQ(many.exit_code, kExitData);
+  expect_parts(many.errors, {"3 of 3,003 records are bad", "data.max_bad_share", "line 1,502"});
+}
+
+TEST_F(Table, WhatCannotBeATableIsRefusedOnce) {
+  const auto error = [&](const std::string& text) {
+    write("train.csv", text);
+    config(fmt::format("[data]\ntrain = \"{}\"\nlabel = [\"income\"]\n", train_));
+    const ProcessResult result = train(2, "failed");
+    EXPECT_GE(result.exit_code, kExitConfig) << text;
+    EXPECT_LE(result.exit_code, kExitData) << text;
+    EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
+    return result.errors;
+  };
+  expect_parts(error(""), {"train.csv' is empty"});
+  expect_parts(error("\n\n"), {"holds no records"});
+  expect_parts(error(header_), {"no records, only a header"});
+  expect_parts(error("a,b\n1,2\n"), {"data.label: there is no column 'income'"});
+  expect_parts(error("a,income\n1,2\n\"3,4\n5,6\n"),
+               {"line 3: a quote is opened in this record and never closed"});
+  expect_parts(error("income\n1\n0\n"), {"no column", "is left as a feature"});
+  expect_parts(error(std::string("\xff\xfe"
+                                 "a\0,\0",
+                                 6)),
+               {"UTF-16"});
+}
+
+TEST_F(Table, SparseFilesTrainToo) {
+  std::string text;
+  RandomStream random({.seed = 5, .purpose = Purpose::kSynthetic});
+  for (int row = 0; row < 600; ++row) {
+    const Index place = 1 + random.below(500);
+    text += fmt::format("{} {}:1 {}:{:.3f}\n", place > 250 ? 1 : -1, place, 501 + random.below(500),
+                        double{random.normal()});
+  }
+  write("train.libsvm", text);
+  const auto data = fmt::format("[data]\ntrain = \"{}\"\nchunk_kib = 1\n", directory_ / "train.libsvm");
+  config(data);
+  const ProcessResult refused = train(2, "refused");
+  EXPECT_EQ(refused.exit_code, kExitData);
+  expect_parts(refused.errors, {"train.libsvm', line ", "found label -1", "label: categorical"});
+  config(data + "columns = [\"label: categorical\"]\n");
+  for (const int ranks : {1, 3}) {
+    const ProcessResult trained = train(ranks, fmt::format("run{}", ranks));
+    ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+    expect_parts(trained.output, {"features, counted from 1 in the file; at most 2 of them in a record"});
+  }
+  EXPECT_EQ(read_file(directory_ / "run1/model.safetensors"),
+            read_file(directory_ / "run3/model.safetensors"));
+  const ProcessResult predicted =
+      run_trainer(2, fmt::format("predict --model {0}/run1 --input {0}/train.libsvm --output {0}/p.csv",
+                                 directory_.path().string()));
+  EXPECT_EQ(predicted.exit_code, 0) << predicted.errors;
+  EXPECT_EQ(count_of(read_file(directory_ / "p.csv"), "\n"), 601);
+}
+
+}  // namespace
+}  // namespace lockstep::test
