@@ -157,6 +157,21 @@ TEST_F(BinaryFormats, FilesAreJoinedInOrder) {
   EXPECT_EQ(load_all().features[3], -29921);
 }
 
+TEST_F(BinaryFormats, AFileThatChangesAfterItWasOpenedIsFound) {
+  options_.format = "raw";
+  options_.raw_layout = "label:u8 features:u8[2]";
+  options_.train = directory_ / "records.bin";
+  write_file_atomically(options_.train, std::string(30, '\1'));
+  const auto source = open();
+  const auto load_all = [&] { load(*source, everything(*source), {.classes = 10}); };
+  write_file_atomically(options_.train, std::string(20, '\1'));
+  expect_parts(error_text<DataError>(load_all), {options_.train, "truncated", "record 6 of 10", "found 2"});
+  write_file_atomically(options_.train, std::string(31, '\1'));
+  expect_parts(error_text<DataError>(load_all), {options_.train, "found more bytes"});
+  std::filesystem::remove(options_.train);
+  expect_parts(error_text<DataError>(load_all), {options_.train, "No such file"});
+}
+
 TEST_F(BinaryFormats, FilesOfOneSetMustBeAlike) {
   write_pair(features_, labels_);
   write_file_atomically(directory_ / "x2.npy", npy_content("<f4", {3, 3}, std::string(36, '\0')));
