@@ -24,7 +24,6 @@ Usage
   mpirun -np N trainer bench --config FILE --json BENCH.json    measure machine, layers, exchange and a step
   trainer export --model RUN --format npz --output FILE    write the model for other programs
   trainer inspect DATA --label NAME          show what a table (CSV) holds, and its [data] section
-  trainer reference                          print every option as Markdown (configs/REFERENCE.md)
 
 Flags
   --config FILE   the config, in TOML; configs/ has examples
@@ -32,7 +31,7 @@ Flags
   --model RUN     directory of the run for eval, predict and export
   --init FILE     start from these weights (safetensors)
   --KEY VALUE     any option, such as --train.lr 0.1 or --data.mean 0.1,0.2: the last one wins over the file
-  -h, --help      this page; --help-all: every option; --version: the version and what it was built with
+  -h, --help      this page; --help-all (or trainer reference): every option; --version: the version
 )";
 
 constexpr std::string_view kExitCodes =
