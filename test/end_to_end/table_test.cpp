@@ -155,6 +155,24 @@ TEST_F(Table, BadRecordsEndTheRunOrAreSkippedAndListed) {
   expect_parts(many.errors, {"3 of 3,003 records are bad", "data.max_bad_share", "line 1,502"});
 }
 
+TEST_F(Table, RecordsMayBeLongerThanWhatIsReadAtOnce) {
+  std::string text = "note,x,income\n";
+  for (Index row = 0; row < 90; ++row) {
+    std::string note;
+    for (Index line = 0; line < (row % 30 == 29 ? 3000 : 1); ++line) note.append("a,\n");
+    text.append(fmt::format("\"{}\",{},{}\n", note, row, row % 2));
+  }
+  write("train.csv", text);
+  config(fmt::format("[data]\ntrain = \"{}\"\nlabel = \"income\"\nchunk_kib = 1\n", train_));
+  for (const int ranks : {1, 2, 3}) {
+    const std::string run = fmt::format("run{}", ranks);
+    const ProcessResult trained = train(ranks, run);
+    ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+    EXPECT_EQ(read_file(directory_ / (run + "/model.safetensors")),
+              read_file(directory_ / "run1/model.safetensors"));
+  }
+}
+
 TEST_F(Table, WhatCannotBeATableIsRefusedOnce) {
   const auto error = [&](const std::string& text) {
     write("train.csv", text);

@@ -116,17 +116,21 @@ void check_request(const TableRequest& request) {
   }
 }
 
-std::vector<Chunk> chunks_of(const TextFiles& text, const std::vector<Index>& rows) {
+std::vector<Chunk> chunks_of(TextFiles& text, const std::vector<Index>& rows) {
+  std::vector<TextChunk> kept;
   std::vector<Chunk> chunks;
   Index next = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] == 0) continue;
     const TextChunk& chunk = text.chunks[i];
-    const bool follows_on = text.files[chunk.file].compressed && !chunk.first_of_file;
+    const bool same_file = !kept.empty() && kept.back().file == chunk.file;
     chunks.push_back({.records = {next, next + rows[i]},
-                      .follows_on = follows_on,
+                      .follows_on = text.files[chunk.file].compressed && same_file,
                       .file = static_cast<Index>(chunk.file)});
+    kept.push_back(chunk);
     next += rows[i];
   }
+  text.chunks = std::move(kept);
   return chunks;
 }
 

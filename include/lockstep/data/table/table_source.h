@@ -28,8 +28,9 @@ struct TableRequest {
 /// Errors: DataError if a file is not there, or the schema that other data needs.
 void check_request(const TableRequest& request);
 
-/// The chunks of a data set of text files, with so many records each.
-std::vector<Chunk> chunks_of(const TextFiles& text, const std::vector<Index>& rows);
+/// The chunks of a data set of text files, with so many records each. Those without any, in the middle of a
+/// long record or of bad ones, are taken out of the text.
+std::vector<Chunk> chunks_of(TextFiles& text, const std::vector<Index>& rows);
 
 /// Tells of the bad records of a data set, if it has any.
 void note_bad_records(const std::string& name, Index good, Index bad, std::vector<std::string>& notes);
