@@ -15,14 +15,10 @@ namespace {
 
 // Which of the two parts.
 struct Choice {
-  std::uint64_t key = 0;
-  double share = 0;
+  Holding held;
   bool validation = false;
 
-  bool takes(Index id) const {
-    const double place = static_cast<double>(id_hash(key, id) >> 11) * 0x1p-53;
-    return (place < share) == validation;
-  }
+  bool takes(Index id) const { return held.holds(id) == validation; }
 };
 
 // Reads whole chunks, and keeps the records of one part.
@@ -105,9 +101,8 @@ class PartSource final : public RecordSource {
 
 HeldBack hold_back(std::unique_ptr<RecordSource> whole, double share, std::uint64_t seed) {
   const std::shared_ptr<const RecordSource> shared = std::move(whole);
-  HeldBack parts{
-      std::make_unique<PartSource>(shared, Choice{.key = seed, .share = share, .validation = false}),
-      std::make_unique<PartSource>(shared, Choice{.key = seed, .share = share, .validation = true})};
+  HeldBack parts{std::make_unique<PartSource>(shared, Choice{.held = {share, seed}, .validation = false}),
+                 std::make_unique<PartSource>(shared, Choice{.held = {share, seed}, .validation = true})};
   if (parts.train->info().rows > 0 && parts.validation->info().rows > 0) return parts;
   throw ConfigError(
       fmt::format("data.validation_share = {} leaves {} of the {} records of '{}' to train on and {} for "

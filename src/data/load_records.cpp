@@ -31,10 +31,10 @@ class ComputedRecords final : public Records {
 // The chunks of a share that are read before each exchange: at least one, and about kRoundBytes.
 std::vector<Range> rounds_of(std::span<const Chunk> chunks, Range share, Index record_bytes) {
   std::vector<Range> rounds;
-  Index bytes = kRoundBytes;
+  Index bytes = 0;
   for (Index chunk = share.begin; chunk < share.end; ++chunk) {
     const Index more = chunks[static_cast<std::size_t>(chunk)].records.size() * record_bytes;
-    if (bytes + more > kRoundBytes) {
+    if (rounds.empty() || bytes + more > kRoundBytes) {
       rounds.push_back({chunk, chunk});
       bytes = 0;
     }

@@ -27,7 +27,7 @@ class TableTest : public testing::Test {
   }
   LearntSchema learn(const std::string& text) {
     table_ = open(text);
-    return learn_schema(table_, options_, alone());
+    return learn_schema(table_, options_, held_, alone());
   }
   // The features and targets of all records.
   std::vector<std::vector<Scalar>> encode(const TableSchema& schema) {
@@ -54,6 +54,7 @@ class TableTest : public testing::Test {
   TemporaryDirectory directory_;
   std::string path_;
   TableOptions options_{.label = {"y"}};
+  Holding held_;
   TableText table_;
   std::vector<Index> unseen_;
 };
@@ -247,6 +248,33 @@ TEST_F(TableTest, AnotherTableIsMatchedByNameOrPlace) {
                {"no column 'a', which the model takes", "did 'aa' mean that?"});
   expect_parts(error_text<DataError>([&] { match_columns(open("a,b\n1,2\n"), schema, true); }),
                {"no column 'y', the label"});
+}
+
+TEST_F(TableTest, NothingIsLearntFromRecordsHeldBack) {
+  held_ = {.share = 0.4, .key = 7};
+  options_.categorical = {"word"};
+  std::string text = "x,word,y\n";
+  double sum = 0;
+  Index learnt_from = 0;
+  std::string only_held = "none";
+  for (Index id = 0; id < 200; ++id) {
+    const std::string word = fmt::format("w{}", id);
+    text += fmt::format("{},{},{}\n", id * id, word, id == 5 ? "rare" : "usual");
+    if (held_.holds(id)) {
+      only_held = word;
+      continue;
+    }
+    sum += static_cast<double>(id * id);
+    ++learnt_from;
+  }
+  const LearntSchema learnt = learn(text);
+  EXPECT_EQ(learnt.scan.good, 200);
+  const std::vector<TableColumn>& columns = learnt.schema.columns;
+  EXPECT_EQ(columns[0].numbers.count, learnt_from);
+  EXPECT_NEAR(columns[0].numbers.mean, sum / static_cast<double>(learnt_from), 1e-6);
+  EXPECT_EQ(std::ssize(columns[1].values), learnt_from);
+  EXPECT_EQ(std::ranges::count(columns[1].values, only_held), 0);
+  EXPECT_EQ(columns[2].values.size(), 2u);  // a class is one wherever it occurs
 }
 
 }  // namespace

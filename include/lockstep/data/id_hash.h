@@ -20,4 +20,12 @@ inline std::uint64_t id_hash(std::uint64_t key, Index id) {
   return mix(mix(key) ^ static_cast<std::uint64_t>(id));
 }
 
+/// Which records of the training data are held back for validation.
+struct Holding {
+  double share = 0;  ///< of all records
+  std::uint64_t key = 0;
+
+  bool holds(Index id) const { return static_cast<double>(id_hash(key, id) >> 11) * 0x1p-53 < share; }
+};
+
 }  // namespace lockstep

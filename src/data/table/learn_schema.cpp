@@ -21,7 +21,8 @@ ColumnWants wants_of(const TableColumn& column) {
   if (column.kind != ColumnKind::kCategorical) return {.logarithm = column.scale == Scale::kLog};
   // What is hashed needs no counts, but to be text.
   const bool counts = column.label || column.encoding != Encoding::kHash;
-  return {.most_texts = counts ? kMostCategories : 1};
+  // A class is one wherever it occurs.
+  return {.most_texts = counts ? kMostCategories : 1, .of_all = column.label};
 }
 
 // Classes in an order that people expect: by size if they are numbers, else by their letters.
@@ -77,7 +78,8 @@ void check_learnt(const TableText& table, const TableSchema& schema, const Scan&
 
 }  // namespace
 
-LearntSchema learn_schema(const TableText& table, const TableOptions& options, Colleagues& colleagues) {
+LearntSchema learn_schema(const TableText& table, const TableOptions& options, const Holding& held,
+                          Colleagues& colleagues) {
   LearntSchema learnt;
   learnt.told = table.warnings;
   TableSchema& schema = learnt.schema;
@@ -96,12 +98,20 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, C
 
   std::vector<ColumnWants> wants;
   for (const TableColumn& column : schema.columns) wants.push_back(wants_of(column));
-  learnt.scan = scan_table({.table = table,
-                            .columns = match_columns(table, schema, true),
-                            .wants = wants,
-                            .missing = schema.missing_values,
-                            .bad = {.action = options.on_bad_record, .most = options.max_bad_share}},
-                           colleagues);
+  const std::vector<RowColumn> columns = match_columns(table, schema, true);
+  ScanRequest request{.table = table,
+                      .columns = columns,
+                      .wants = wants,
+                      .missing = schema.missing_values,
+                      .bad = {.action = options.on_bad_record, .most = options.max_bad_share}};
+  learnt.scan = scan_table(request, colleagues);
+  if (held.share > 0) {
+    // Once more, now that the number of each record is known.
+    std::vector<Index> first{0};
+    for (const Index rows : learnt.scan.chunk_rows) first.push_back(first.back() + rows);
+    request.counts = [&](std::size_t chunk, Index place) { return !held.holds(first[chunk] + place); };
+    learnt.scan = scan_table(request, colleagues);
+  }
   colleagues.agree([&] {
     for (std::size_t i = 0; i < schema.columns.size(); ++i) {
       TableColumn& column = schema.columns[i];

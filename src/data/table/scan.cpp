@@ -24,7 +24,8 @@ class Share {
     }
   }
 
-  void read(const TextChunk& chunk, TableReader& reader) {
+  void read(std::size_t number, TableReader& reader) {
+    const TextChunk& chunk = request_.table.text.chunks[number];
     sums_.assign(request_.wants.size(), {});
     Index good = 0;
     Index bad = 0;
@@ -32,8 +33,8 @@ class Share {
         chunk,
         [&](std::span<const Cell> cells) {
           check(cells);
+          add(cells, !request_.counts || request_.counts(number, good));
           ++good;
-          add(cells);
         },
         [&](const std::string& description) {
           if (request_.bad.action == OnBadRecord::kFail) {
@@ -86,10 +87,11 @@ class Share {
     if (request_.check) request_.check(cells);
   }
 
-  void add(std::span<const Cell> cells) {
+  void add(std::span<const Cell> cells, bool counts) {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       const Cell& cell = cells[i];
       const ColumnWants& wants = request_.wants[i];
+      if (!counts && !wants.of_all) continue;
       Sums& sums = sums_[i];
       if (cell.missing) {
         ++sums.missing;
@@ -162,7 +164,7 @@ Scan scan_table(const ScanRequest& request, Colleagues& colleagues) {
     TableReader reader(request.table, request.columns, static_cast<Index>(request.wants.size()),
                        request.missing);
     for (Index i = mine.begin; i < mine.end; ++i) {
-      share.read(text.chunks[static_cast<std::size_t>(i)], reader);
+      share.read(static_cast<std::size_t>(i), reader);
     }
   });
   Scan scan;

@@ -155,7 +155,7 @@ TableSource::TableSource(const TableRequest& request) : table_(open_text(request
 }
 
 Scan TableSource::learn(const TableRequest& request) {
-  LearntSchema learnt = learn_schema(table_, request.options, request.colleagues);
+  LearntSchema learnt = learn_schema(table_, request.options, request.held, request.colleagues);
   schema_ = std::move(learnt.schema);
   encoder_ = std::make_unique<Encoder>(schema_, request.labels);
   columns_ = match_columns(table_, schema_, request.labels);

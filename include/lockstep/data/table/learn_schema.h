@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/data/id_hash.h"
 #include "lockstep/data/table/scan.h"
 #include "lockstep/data/table/schema.h"
 
@@ -16,9 +17,10 @@ struct LearntSchema {
   std::vector<std::string> told;  ///< what a user should know of the choices made
 };
 
-/// *Collective.* Errors, the same on all ranks: ConfigError if the options do not fit the columns; DataError
-/// as of scan_table.
-LearntSchema learn_schema(const TableText& table, const TableOptions& options, Colleagues& colleagues);
+/// *Collective.* From the records that are not held back for validation. Errors, the same on all ranks:
+/// ConfigError if the options do not fit the columns; DataError as of scan_table.
+LearntSchema learn_schema(const TableText& table, const TableOptions& options, const Holding& held,
+                          Colleagues& colleagues);
 
 /// How the columns of a table are read for a schema that was learnt from another; cells are the columns of
 /// the schema. They find each other by name, or by place where the table has no header.

@@ -37,6 +37,7 @@ std::unique_ptr<RecordSource> open_tables(const OpenRequest& request,
                                                .name = name,
                                                .options = data.table,
                                                .schema = request.schema,
+                                               .held = {data.validation_share, request.seed},
                                                .colleagues = request.colleagues});
 }
 

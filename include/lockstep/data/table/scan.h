@@ -19,6 +19,7 @@ struct ColumnWants {
   bool logarithm = false;  ///< statistics of signed_log(number)
   Index most_texts = 0;    ///< different values counted that are no numbers (with Reading::kText: any)
   Index most_numbers = 0;  ///< different values counted that are
+  bool of_all = false;     ///< of records that do not count as well
 };
 
 struct ColumnSummary {
@@ -46,6 +47,8 @@ struct ScanRequest {
   BadRecords bad = {};
   /// Called with the cells of each record on the rank that reads it; BadRecord makes it a bad one.
   std::function<void(std::span<const Cell>)> check = {};
+  /// Whether a good record, number `place` of those of the chunk, counts in the summaries; empty: all do.
+  std::function<bool(std::size_t chunk, Index place)> counts = {};
 };
 
 struct Scan {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/data/id_hash.h"
 #include "lockstep/data/record_source.h"
 #include "lockstep/data/table/encoder.h"
 #include "lockstep/data/table/scan.h"
@@ -22,6 +23,7 @@ struct TableRequest {
   const TableOptions& options;
   std::string schema;  ///< JSON to read by; "": it is learnt from this table
   bool labels = true;  ///< false: the labels are left out, and may be missing
+  Holding held = {};   ///< records that nothing is learnt from
   Colleagues& colleagues;
 };
 
