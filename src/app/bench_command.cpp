@@ -124,7 +124,8 @@ double stepped_share(const BenchReport& report, const Experiment& experiment, co
 }  // namespace
 
 int bench_command(Communicator& comm, const CommandLine& line) {
-  const LoadedConfig loaded = load_config_together(comm, line);
+  const Index hosts = count_hosts(comm);
+  const LoadedConfig loaded = load_config_together(comm, line, {.ranks = comm.size(), .hosts = hosts});
   agree(comm, [&] { refuse_missing_precision(loaded.config); });
   refuse_differences(comm, loaded.config);
   RankColleagues colleagues(comm);
@@ -137,7 +138,7 @@ int bench_command(Communicator& comm, const CommandLine& line) {
 
   BenchReport report;
   report.ranks = comm.size();
-  report.hosts = count_hosts(comm);
+  report.hosts = hosts;
   report.cores = count_cores();
   report.parameters = plan.parameters;
   report.precision = describe_precision(experiment.config);

@@ -47,7 +47,8 @@ void print_metrics(const EvalMetrics& metrics) {
 int eval_command(Communicator& comm, const CommandLine& line) {
   RunDirectory directory;
   agree(comm, [&] { directory = open_run_directory(line.model); });
-  const LoadedConfig loaded = load_config_together(comm, with_config_of_run(line, directory));
+  const LoadedConfig loaded =
+      load_config_together(comm, with_config_of_run(line, directory), {.ranks = comm.size()});
   agree(comm, [&] { refuse_missing_precision(loaded.config); });
   refuse_differences(comm, loaded.config);
   RankColleagues colleagues(comm);

@@ -65,7 +65,8 @@ int predict_command(Communicator& comm, const CommandLine& line) {
   const Stopwatch watch;
   RunDirectory directory;
   agree(comm, [&] { directory = open_run_directory(line.model); });
-  const Config config = load_config_together(comm, with_config_of_run(line, directory)).config;
+  const Config config =
+      load_config_together(comm, with_config_of_run(line, directory), {.ranks = comm.size()}).config;
   Inference inference;
   agree(comm, [&] {
     choose_prediction_file(line.output);  // refused before anything is read

@@ -1,12 +1,11 @@
 #include "startup.h"
 
-#include "guards.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
 
 namespace lockstep {
 
-LoadedConfig load_config_together(Communicator& comm, const CommandLine& line) {
+LoadedConfig load_config_together(Communicator& comm, const CommandLine& line, const Placement& placement) {
   ConfigText text;
   agree(comm, [&] {
     if (comm.rank() == 0 && !line.config_file.empty()) text = read_config_file(line.config_file);
@@ -14,7 +13,6 @@ LoadedConfig load_config_together(Communicator& comm, const CommandLine& line) {
   text.file = broadcast_text(comm, text.file);
   text.text = broadcast_text(comm, text.text);
   LoadedConfig loaded;
-  const Placement placement{.ranks = comm.size(), .hosts = count_hosts(comm)};
   agree(comm, [&] { loaded = load_checked_config(line, text, placement); });
   return loaded;
 }

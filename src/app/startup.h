@@ -8,7 +8,7 @@
 namespace lockstep {
 
 /// *Collective.* Rank 0 reads the config file; every rank gets its text. Errors: AgreedError.
-LoadedConfig load_config_together(Communicator& comm, const CommandLine& line);
+LoadedConfig load_config_together(Communicator& comm, const CommandLine& line, const Placement& placement);
 
 /// *Local, before there are ranks.* Whether the config, as far as this host can read it, wants several
 /// threads that talk to other ranks. What is wrong with it is told later, by all ranks together.

@@ -187,8 +187,8 @@ void report_result(const RunDirectory& directory, const TrainingResult& result) 
 }  // namespace
 
 int train_command(Communicator& comm, const CommandLine& line) {
-  const LoadedConfig loaded = load_config_together(comm, line);
   const Index hosts = count_hosts(comm);
+  const LoadedConfig loaded = load_config_together(comm, line, {.ranks = comm.size(), .hosts = hosts});
   const Index pretended = loaded.config.debug.ranks_per_node;
   const Index ranks_per_node = pretended > 0 ? pretended : (comm.size() + hosts - 1) / hosts;
   agree(comm, [&] {

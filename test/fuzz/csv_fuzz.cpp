@@ -50,12 +50,8 @@ void check_table(const std::string& path, TableOptions options) {
   require(!to_text(inspection).empty() && !to_json(inspection).empty());
   options.label = {inspection.table.names.back()};
   const auto request = [&](const std::string& schema) {
-    return TableRequest{.paths = {path},
-                        .key = "data.train",
-                        .name = path,
-                        .options = options,
-                        .schema = schema,
-                        .colleagues = alone()};
+    return TableRequest{
+        .paths = {path}, .name = path, .options = options, .schema = schema, .colleagues = alone()};
   };
   const TableSource source(request(""));
   read_all(source);

@@ -11,15 +11,7 @@
 namespace lockstep {
 namespace {
 
-using test::Bf16Kernels;
-using test::Bits;
-using test::bits;
-using test::expect_equal;
-using test::MakeOperand;
-using test::Operand;
-using test::random_operand;
-using test::RoundedOperand;
-using test::whole_numbers;
+using namespace test;
 
 ConvolutionShape square(Index side, Index in, Index out, const Window& window, Index groups = 1) {
   return {.in_height = side,

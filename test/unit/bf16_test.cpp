@@ -14,16 +14,7 @@
 namespace lockstep {
 namespace {
 
-using test::Bf16Kernels;
-using test::Bits;
-using test::bits;
-using test::expect_equal;
-using test::MakeOperand;
-using test::Operand;
-using test::random_operand;
-using test::RoundedOperand;
-using test::Sums;
-using test::whole_numbers;
+using namespace test;
 
 Scalar rounded(Scalar value) {
   Bf16 result{};

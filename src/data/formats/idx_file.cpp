@@ -1,7 +1,6 @@
 #include "idx_file.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <array>
 
@@ -35,7 +34,7 @@ Index big_endian(const std::byte* bytes) {
   return value;
 }
 
-void read_header(ByteStream& stream, IdxFile& file) {
+void read_header(ByteStream& stream, ArrayFile& file) {
   const std::string& path = file.records.path;
   std::array<std::byte, 4> magic{};
   const Index found = stream.read(magic);
@@ -62,39 +61,10 @@ void read_header(ByteStream& stream, IdxFile& file) {
   file.records.offset = 4 + static_cast<Index>(sizes.size());
 }
 
-void compute_sizes(IdxFile& file) {
-  bool overflows = false;
-  for (std::size_t i = 1; i < file.sizes.size(); ++i) {
-    overflows |= __builtin_mul_overflow(file.elements_per_record, file.sizes[i], &file.elements_per_record);
-  }
-  RecordFile& records = file.records;
-  records.records = file.sizes.front();
-  Index data_bytes = 0;
-  overflows |= __builtin_mul_overflow(file.elements_per_record, file.element->bytes, &records.record_bytes);
-  overflows |= __builtin_mul_overflow(records.record_bytes, records.records, &data_bytes);
-  const std::string shape = fmt::format("{}", fmt::join(file.sizes, "x"));
-  if (overflows) {
-    throw DataError(
-        fmt::format("'{}' is damaged: its header states {} elements of {} bytes, more than any file holds",
-                    records.path, shape, file.element->bytes));
-  }
-  if (data_bytes == 0) {
-    throw DataError(fmt::format("'{}' holds no data: its header states {} elements", records.path, shape));
-  }
-}
-
 }  // namespace
 
-IdxFile open_idx_file(const std::string& path) {
-  ByteStream stream(path);
-  IdxFile file;
-  file.records.path = path;
-  file.records.file_bytes = stream.file_bytes();
-  file.records.compressed = stream.compressed();
-  read_header(stream, file);
-  compute_sizes(file);
-  file.records.check_size(stream);
-  return file;
+ArrayFile open_idx_file(const std::string& path) {
+  return open_array_file(path, read_header);
 }
 
 }  // namespace lockstep

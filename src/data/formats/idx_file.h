@@ -10,22 +10,12 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "lockstep/base/types.h"
-#include "lockstep/data/element.h"
-#include "lockstep/data/record_file.h"
+#include "array_file.h"
 
 namespace lockstep {
 
-struct IdxFile {
-  RecordFile records;
-  std::vector<Index> sizes;  ///< of all dimensions; the first is the number of records
-  const Element* element = nullptr;
-  Index elements_per_record = 1;
-};
-
 /// Reads and checks the header. Errors: DataError.
-IdxFile open_idx_file(const std::string& path);
+ArrayFile open_idx_file(const std::string& path);
 
 }  // namespace lockstep

@@ -95,42 +95,20 @@ std::vector<Index> sizes_of(std::string_view header, const std::string& path) {
   return sizes;
 }
 
-void compute_sizes(NumpyFile& file) {
-  RecordFile& records = file.records;
-  records.records = file.sizes.front();
-  bool overflows = false;
-  for (std::size_t i = 1; i < file.sizes.size(); ++i) {
-    overflows |= __builtin_mul_overflow(file.elements_per_record, file.sizes[i], &file.elements_per_record);
-  }
-  Index data_bytes = 0;
-  overflows |= __builtin_mul_overflow(file.elements_per_record, file.element->bytes, &records.record_bytes);
-  overflows |= __builtin_mul_overflow(records.record_bytes, records.records, &data_bytes);
-  if (overflows || data_bytes == 0) {
-    throw DataError(fmt::format("'{}' {}: its header states the shape {}", records.path,
-                                overflows ? "is damaged" : "holds no data", fmt::join(file.sizes, "x")));
-  }
-}
-
 }  // namespace
 
-NumpyFile open_numpy_file(const std::string& path) {
-  ByteStream stream(path);
-  NumpyFile file;
-  file.records.path = path;
-  file.records.file_bytes = stream.file_bytes();
-  file.records.compressed = stream.compressed();
-  const std::string header = read_header(stream, path, file.records.offset);
-  file.element = element_of(header, path);
-  file.sizes = sizes_of(header, path);
-  if (value_of(header, "fortran_order", path).starts_with("True") && file.sizes.size() > 1) {
-    throw DataError(
-        fmt::format("'{}' is in Fortran order, its records are not in one piece: save it with "
-                    "numpy.ascontiguousarray(array)",
-                    path));
-  }
-  compute_sizes(file);
-  file.records.check_size(stream);
-  return file;
+ArrayFile open_numpy_file(const std::string& path) {
+  return open_array_file(path, [&](ByteStream& stream, ArrayFile& file) {
+    const std::string header = read_header(stream, path, file.records.offset);
+    file.element = element_of(header, path);
+    file.sizes = sizes_of(header, path);
+    if (value_of(header, "fortran_order", path).starts_with("True") && file.sizes.size() > 1) {
+      throw DataError(
+          fmt::format("'{}' is in Fortran order, its records are not in one piece: save it with "
+                      "numpy.ascontiguousarray(array)",
+                      path));
+    }
+  });
 }
 
 }  // namespace lockstep

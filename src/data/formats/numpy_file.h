@@ -8,21 +8,12 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "lockstep/data/element.h"
-#include "lockstep/data/record_file.h"
+#include "array_file.h"
 
 namespace lockstep {
 
-struct NumpyFile {
-  RecordFile records;
-  std::vector<Index> sizes;  ///< of all dimensions; the first is the number of records
-  const Element* element = nullptr;
-  Index elements_per_record = 1;
-};
-
 /// Reads and checks the header of a file or of an array in an archive ("data.npz:x"). Errors: DataError.
-NumpyFile open_numpy_file(const std::string& path);
+ArrayFile open_numpy_file(const std::string& path);
 
 }  // namespace lockstep

@@ -62,7 +62,7 @@ class SparseReader final : public ChunkReader {
     for_each_sparse_row(
         parts_.text, reader_, chunk,
         [&](const SparseRow& row) {
-          if (next == records.size()) fail_changed(chunk);
+          if (next == records.size()) fail_changed(parts_.text, chunk);
           Scalar label = 0;
           refused = true;
           if (parts_.packing.labels) label = checked_label(row.label);
@@ -73,7 +73,7 @@ class SparseReader final : public ChunkReader {
         [&](const std::string& description) {
           if (refused) throw DataError(description);
         });
-    if (next != records.size()) fail_changed(chunk);
+    if (next != records.size()) fail_changed(parts_.text, chunk);
   }
 
  private:
@@ -86,12 +86,6 @@ class SparseReader final : public ChunkReader {
                     parts_.schema.classes.empty()
                         ? " (data.columns = [\"label: categorical\"] makes classes 0, 1, ... of any)"
                         : "")};
-  }
-
-  [[noreturn]] void fail_changed(const TextChunk& chunk) const {
-    throw DataError(
-        fmt::format("'{}' changed since it was opened: its records are not those that were counted",
-                    parts_.text.files[chunk.file].path));
   }
 
   Parts parts_;

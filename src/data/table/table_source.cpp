@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <utility>
 
 #include "lockstep/base/errors.h"
@@ -41,7 +40,7 @@ class TableChunkReader final : public ChunkReader {
     reader_.for_each_record(
         chunk,
         [&](std::span<const Cell> cells) {
-          if (next == end) fail_changed(chunk);
+          if (next == end) fail_changed(parts_.table.text, chunk);
           parts_.encoder.pack(cells, next, unseen_);
           refused = true;
           check_targets(next);
@@ -52,7 +51,7 @@ class TableChunkReader final : public ChunkReader {
         [&](const std::string& description) {
           if (refused) throw DataError(description);
         });
-    if (next != end) fail_changed(chunk);
+    if (next != end) fail_changed(parts_.table.text, chunk);
   }
 
  private:
@@ -83,13 +82,6 @@ class TableChunkReader final : public ChunkReader {
     throw BadRecord{-1, fmt::format("label {}", target), rule_.expected()};
   }
 
-  [[noreturn]] void fail_changed(const TextChunk& chunk) const {
-    throw DataError(fmt::format(
-        "'{}' changed since it was opened: its records are not those that were counted; files must stay as "
-        "they are until the run is over",
-        parts_.table.text.files[chunk.file].path));
-  }
-
   Parts parts_;
   TargetRule rule_;
   TableReader reader_;
@@ -104,10 +96,6 @@ TableText open_text(const TableRequest& request) {
 }  // namespace
 
 void check_request(const TableRequest& request) {
-  for (const std::string& path : request.paths) {
-    if (std::filesystem::exists(path)) continue;
-    throw DataError(fmt::format("{} names '{}', which does not exist: correct the path", request.key, path));
-  }
   if (request.schema.empty() && !request.labels) {
     throw DataError(
         fmt::format("the run has no schema.json, so the columns of '{}' cannot be made into "
@@ -132,6 +120,13 @@ std::vector<Chunk> chunks_of(TextFiles& text, const std::vector<Index>& rows) {
   }
   text.chunks = std::move(kept);
   return chunks;
+}
+
+void fail_changed(const TextFiles& text, const TextChunk& chunk) {
+  throw DataError(fmt::format(
+      "'{}' changed since it was opened: its records are not those that were counted; files must stay as "
+      "they are until the run is over",
+      text.files[chunk.file].path));
 }
 
 void note_bad_records(const std::string& name, Index good, Index bad, std::vector<std::string>& notes) {

@@ -33,7 +33,6 @@ std::unique_ptr<RecordSource> open_tables(const OpenRequest& request,
     paths = list_files(name, extensions, key);
   });
   return std::make_unique<Source>(TableRequest{.paths = std::move(paths),
-                                               .key = key,
                                                .name = name,
                                                .options = data.table,
                                                .schema = request.schema,
@@ -48,7 +47,6 @@ std::unique_ptr<RecordSource> open_input_tables(const InputRequest& request,
   std::vector<std::string> paths;
   request.colleagues.agree([&] { paths = list_files(request.path, extensions, "--input"); });
   return std::make_unique<Source>(TableRequest{.paths = std::move(paths),
-                                               .key = "--input",
                                                .name = request.path,
                                                .options = request.options.table,
                                                .schema = request.schema,

@@ -18,7 +18,6 @@ namespace lockstep {
 
 struct TableRequest {
   std::vector<std::string> paths;
-  std::string key;   ///< that names them: "data.train"
   std::string name;  ///< of the data set, for messages
   const TableOptions& options;
   std::string schema;  ///< JSON to read by; "": it is learnt from this table
@@ -27,12 +26,15 @@ struct TableRequest {
   Colleagues& colleagues;
 };
 
-/// Errors: DataError if a file is not there, or the schema that other data needs.
+/// Errors: DataError if the schema that other data needs is not there.
 void check_request(const TableRequest& request);
 
 /// The chunks of a data set of text files, with so many records each. Those without any, in the middle of a
 /// long record or of bad ones, are taken out of the text.
 std::vector<Chunk> chunks_of(TextFiles& text, const std::vector<Index>& rows);
+
+/// The records of a chunk are not those that were counted.
+[[noreturn]] void fail_changed(const TextFiles& text, const TextChunk& chunk);
 
 /// Tells of the bad records of a data set, if it has any.
 void note_bad_records(const std::string& name, Index good, Index bad, std::vector<std::string>& notes);

@@ -1,0 +1,92 @@
+#include "array_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/dense_source.h"
+
+namespace lockstep {
+namespace {
+
+void compute_sizes(ArrayFile& file) {
+  bool overflows = false;
+  for (std::size_t i = 1; i < file.sizes.size(); ++i) {
+    overflows |= __builtin_mul_overflow(file.elements_per_record, file.sizes[i], &file.elements_per_record);
+  }
+  RecordFile& records = file.records;
+  records.records = file.sizes.front();
+  Index data_bytes = 0;
+  overflows |= __builtin_mul_overflow(file.elements_per_record, file.element->bytes, &records.record_bytes);
+  overflows |= __builtin_mul_overflow(records.record_bytes, records.records, &data_bytes);
+  const std::string shape = fmt::format("{}", fmt::join(file.sizes, "x"));
+  if (overflows) {
+    throw DataError(
+        fmt::format("'{}' is damaged: its header states {} elements of {} bytes, more than any file holds",
+                    records.path, shape, file.element->bytes));
+  }
+  if (data_bytes == 0) {
+    throw DataError(fmt::format("'{}' holds no data: its header states {} elements", records.path, shape));
+  }
+}
+
+void check_features(const ArrayFile& features, const FilePair& files, const std::string& noun) {
+  if (features.sizes.size() >= 2) return;
+  throw DataError(
+      fmt::format("'{}' has 1 dimension, expected at least 2 (records x features): is {} the {} of labels?{}",
+                  files.records, files.records_key, noun,
+                  files.labels.empty() ? "" : fmt::format(" Those belong to {}", files.labels_key)));
+}
+
+void check_labels(const ArrayFile& labels, const ArrayFile& features, const FilePair& files,
+                  const std::string& noun) {
+  if (labels.sizes.size() > 2) {
+    throw DataError(
+        fmt::format("'{}' has {} dimensions, expected 1 or 2 (records, or records x columns): is {} the {} "
+                    "of features? Those belong to {}",
+                    files.labels, labels.sizes.size(), files.labels_key, noun, files.records_key));
+  }
+  if (features.records.records != labels.records.records) {
+    throw DataError(
+        fmt::format("'{}' has {} records, but '{}' has {} labels: expected as many labels as records; "
+                    "do {} and {} belong to the same data set?",
+                    files.records, with_commas(features.records.records), files.labels,
+                    with_commas(labels.records.records), files.records_key, files.labels_key));
+  }
+}
+
+DenseField field_of(const ArrayFile& file) {
+  return {.file = file.records, .count = file.elements_per_record, .element = file.element};
+}
+
+}  // namespace
+
+ArrayFile open_array_file(const std::string& path, const ReadArrayHeader& read_header) {
+  ByteStream stream(path);
+  ArrayFile file;
+  file.records.path = path;
+  file.records.file_bytes = stream.file_bytes();
+  file.records.compressed = stream.compressed();
+  read_header(stream, file);
+  compute_sizes(file);
+  file.records.check_size(stream);
+  return file;
+}
+
+std::unique_ptr<RecordSource> open_array_pair(const FilePair& files, const std::string& noun,
+                                              const OpenArray& open) {
+  const ArrayFile features = open(files.records, files.records_key);
+  check_features(features, files, noun);
+  DenseFields fields;
+  fields.features = field_of(features);
+  fields.shape.dims.assign(features.sizes.begin() + 1, features.sizes.end());
+  if (!files.labels.empty()) {
+    const ArrayFile labels = open(files.labels, files.labels_key);
+    check_labels(labels, features, files, noun);
+    fields.targets = field_of(labels);
+  }
+  return std::make_unique<DenseSource>(std::move(fields));
+}
+
+}  // namespace lockstep

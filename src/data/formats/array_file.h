@@ -1,0 +1,38 @@
+// Files that hold one array each, whose first dimension counts the records: what their formats share. A
+// format adds how its header is read.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/types.h"
+#include "lockstep/data/element.h"
+#include "lockstep/data/open_files.h"
+#include "lockstep/data/record_file.h"
+
+namespace lockstep {
+
+struct ArrayFile {
+  RecordFile records;
+  std::vector<Index> sizes;  ///< of all dimensions; the first is the number of records
+  const Element* element = nullptr;
+  Index elements_per_record = 1;
+};
+
+/// Fills sizes (at least one), element and records.offset. Errors: DataError.
+using ReadArrayHeader = std::function<void(ByteStream& stream, ArrayFile& file)>;
+
+/// Reads the header, and checks it against the size of the file. Errors: DataError.
+ArrayFile open_array_file(const std::string& path, const ReadArrayHeader& read_header);
+
+/// Opens an array that the config key (or flag) names.
+using OpenArray = std::function<ArrayFile(const std::string& path, const std::string& key)>;
+
+/// A data set of an array of features and, if there is one, an array of labels. `noun`: what an array is to
+/// users of the format, "file". Errors: DataError if their shapes do not fit.
+std::unique_ptr<RecordSource> open_array_pair(const FilePair& files, const std::string& noun,
+                                              const OpenArray& open);
+
+}  // namespace lockstep
