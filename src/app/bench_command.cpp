@@ -36,7 +36,7 @@ TrainingResult train_steps(Communicator& comm, Experiment& experiment, Index ste
   run.initialise_weights();
   run.load();
   SilentObserver nobody;
-  return run.train(nobody);
+  return run.train({.observer = nobody});
 }
 
 // Of one sample: what training computes, as counted for the nodes.

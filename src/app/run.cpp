@@ -62,14 +62,19 @@ Run::Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan)
       states_(comm, plan.dist, *experiment.model),
       progress_(make_progress_thread(comm, experiment.config.distribute)) {}
 
-void Run::initialise_weights() {
+void Run::initialise_weights(const CheckpointReader* go_on) {
   const Config& config = experiment_.config;
   const Model& model = *experiment_.model;
   AlignedBuffer<Scalar> start(model.stored_layout().size);
   const ParamStore store{.layout = &model.stored_layout(), .values = start.span()};
   initialise(store, experiment_.seed(), config.model.init_std);
   agree(comm_, [&] {
-    if (comm_.rank() == 0 && !config.train.init.empty()) start_from_file(config.train, store);
+    if (comm_.rank() != 0) return;
+    if (go_on != nullptr) {
+      load_model(go_on->directory() / kCheckpointModel, store);
+    } else if (!config.train.init.empty()) {
+      start_from_file(config.train, store);
+    }
   });
   // The other ranks, and other replicas, get rank 0's when training starts.
   const ModelValues values = stored_values(model, start.span());
@@ -77,14 +82,14 @@ void Run::initialise_weights() {
   if (replicas().contains(0)) std::ranges::copy(values.state, states_.of(0).begin());
 }
 
-void Run::load() {
+void Run::load(Index step) {
   RankColleagues colleagues(comm_);
   const RecordSource& train = *experiment_.train;
   if (plan_.sampling.stream && train.info().record_bytes > 0) {
     colleagues.agree([&] {
       auto streamed =
           std::make_unique<StreamedRecords>(train, experiment_.target_rule(), plan_.sampling, replicas());
-      streamed->expect(0);
+      streamed->expect(step);
       streamed->wait();  // what is wrong with the first records is told by all ranks together
       records_ = std::move(streamed);
     });
@@ -115,17 +120,16 @@ AlignedBuffer<Scalar> Run::stored() {
   return stored;
 }
 
-std::unique_ptr<Loader> Run::make_loader(Index steps) const {
+std::unique_ptr<Loader> Run::make_loader(Range steps) const {
   return std::make_unique<Loader>(*records_, experiment_.train->info(), *sampler_, *experiment_.normaliser,
                                   LoaderOptions{.replicas = replicas(),
-                                                .steps = {0, steps},
+                                                .steps = steps,
                                                 .prefetch = experiment_.config.data.prefetch,
                                                 .augmenter = experiment_.augmenter.get()});
 }
 
-TrainingResult Run::train(Observer& observer) {
+TrainingResult Run::train(const TrainingHandles& handles) {
   const Config& config = experiment_.config;
-  const std::unique_ptr<Loader> loader = make_loader(plan_.batches());
   Trainer trainer({.comm = comm_,
                    .plan = plan_,
                    .model = *experiment_.model,
@@ -134,11 +138,10 @@ TrainingResult Run::train(Observer& observer) {
                    .strategy = *strategy_,
                    .states = states_,
                    .team = team_,
-                   .loader = *loader,
                    .sampler = *sampler_,
                    .validation = validation_.get(),
                    .test = test_.get(),
-                   .observer = observer,
+                   .observer = handles.observer,
                    .progress = progress_.get(),
                    .sums = local_sums(config.distribute),
                    .seed = experiment_.seed(),
@@ -148,7 +151,10 @@ TrainingResult Run::train(Observer& observer) {
                    .log_every = config.run.log_every,
                    .evaluate_every = config.eval.every_epochs,
                    .calibration_steps = config.eval.precise_bn,
-                   .calibration = [this](Index steps) { return make_loader(steps); },
+                   .loader = [this](Range steps) { return make_loader(steps); },
+                   .control = handles.control,
+                   .saving = handles.saving,
+                   .go_on = handles.go_on,
                    .debug = config.debug});
   return trainer.run();
 }

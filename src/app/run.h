@@ -16,6 +16,14 @@
 
 namespace lockstep {
 
+/// What a training works with beside the run.
+struct TrainingHandles {
+  Observer& observer;
+  RunControl* control = nullptr;
+  Saving* saving = nullptr;
+  const CheckpointReader* go_on = nullptr;
+};
+
 class Run {
  public:
   /// All references must outlive the run.
@@ -23,24 +31,25 @@ class Run {
 
   /// Strategy::algorithm().
   std::string algorithm() const { return strategy_->algorithm(); }
-  /// *Collective.* The weights to start from: random ones, or those of train.init. Errors: AgreedError if
-  /// that file does not fit the model.
-  void initialise_weights();
-  /// *Collective.* Each rank reads its share of the records. Errors: AgreedError.
-  void load();
+  /// *Collective.* The weights to start from: those of the checkpoint, if the run goes on from one, of
+  /// train.init, or random ones. Errors: AgreedError if a file does not fit the model.
+  void initialise_weights(const CheckpointReader* go_on = nullptr);
+  /// *Collective.* Each rank reads its share of the records, from `step` on where they are streamed. Errors:
+  /// AgreedError.
+  void load(Index step = 0);
   /// The training records held here, after load().
   const Records& records() const { return *records_; }
 
   /// *Collective.* After initialise_weights() and load(). Trains to the end, or to the first bad number;
   /// either way stored() then gives the last good weights.
-  TrainingResult train(Observer& observer);
+  TrainingResult train(const TrainingHandles& handles);
 
   /// *Collective.* Weights and running moments as they are now, as a model file holds them.
   AlignedBuffer<Scalar> stored();
 
  private:
   std::unique_ptr<Evaluation> load_evaluation(const RecordSource* source, Split split);
-  std::unique_ptr<Loader> make_loader(Index steps) const;
+  std::unique_ptr<Loader> make_loader(Range steps) const;
   Range replicas() const { return plan_.dist.hosted[static_cast<std::size_t>(comm_.rank())]; }
 
   Communicator& comm_;

@@ -1,194 +1,121 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "beginning.h"
+#include "build_facts.h"
 #include "catalogs.h"
 #include "commands.h"
 #include "data_notes.h"
-#include "experiment.h"
 #include "guards.h"
-#include "lockstep/base/catalog.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
+#include "lockstep/base/stop_signal.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/config/toml.h"
-#include "lockstep/dist/algorithm.h"
-#include "lockstep/dist/strategy.h"
-#include "lockstep/report/metrics_file.h"
-#include "lockstep/report/progress_line.h"
 #include "lockstep/train/model_file.h"
 #include "lockstep/train/model_table.h"
 #include "lockstep/train/rank_colleagues.h"
-#include "lockstep/train/run_directory.h"
-#include "lockstep/train/trainer.h"
 #include "precision.h"
 #include "run.h"
+#include "run_output.h"
+#include "run_reports.h"
 #include "startup.h"
 
 namespace lockstep {
 namespace {
 
-// What rank 0 writes while the run goes on; the other ranks have none.
-class RunOutput final : public Observer {
- public:
-  RunOutput(const RunDirectory& directory, const Config& config, const RunPlan& plan)
-      : metrics_(directory.metrics()), line_(config.run.progress, plan.whole_run()) {}
-
-  void on_step(const Progress& progress, double loss) override { line_.on_step(progress, loss); }
-  void on_train_metrics(const TrainMetrics& metrics) override {
-    metrics_.on_train_metrics(metrics);
-    line_.on_train_metrics(metrics);
-  }
-  void on_evaluation(const EvalMetrics& metrics) override {
-    metrics_.on_evaluation(metrics);
-    line_.on_evaluation(metrics);
-  }
-  void on_workers(const WorkersReport& report, const Progress& progress) override {
-    metrics_.on_workers(report, progress);
-  }
-  void on_audit(Index epoch, Index samples, Index times) override {
-    spdlog::info("audit: epoch {} used {} samples, each {} time{}", epoch, with_commas(samples), times,
-                 times == 1 ? "" : "s");
-  }
-
- private:
-  MetricsFile metrics_;
-  ProgressLine line_;
-};
-
-// Rank 0: the directory, with what is known before the first step.
-RunDirectory prepare_directory(const Experiment& experiment, const RunPlan& plan) {
+// What describes a run, and lies in its directory and in each of its checkpoints.
+std::map<std::string, std::string> describing_texts(const Experiment& experiment, const RunPlan& plan) {
   Config config = experiment.config;
   config.train.replicas = plan.sampling.replicas;  // so that the same run is repeated on any number of ranks
-  RunDirectory directory = create_run_directory(config.run.dir);
+  const RunDirectory names;
+  std::map<std::string, std::string> texts{
+      {names.config().string(), to_toml(config, keys_without_effect(config, choices(config)))}};
+  const std::string schema = experiment.train->schema();
+  if (!schema.empty()) texts[names.schema().string()] = schema;
+  return texts;
+}
+
+// Rank 0: the directory, with what is known before the first step.
+void fill_directory(const RunDirectory& directory, const Experiment& experiment, const RunPlan& plan,
+                    const std::map<std::string, std::string>& texts) {
   add_log_file(directory.log());
-  write_file_atomically(directory.config(), to_toml(config, keys_without_effect(config, choices(config))));
+  for (const auto& [name, text] : texts) write_file_atomically(directory.root / name, text);
   write_file_atomically(directory.plan(),
                         model_table(*experiment.model) + "\n" + plan_table(std::span(&plan, 1)));
-  const std::string schema = experiment.train->schema();
-  if (!schema.empty()) write_file_atomically(directory.schema(), schema);
   const std::string rejects = list_rejects(experiment.sources());
   if (!rejects.empty()) write_file_atomically(directory.rejects(), rejects);
-  return directory;
 }
 
-void announce(Communicator& comm, const Config& config, const RunPlan& plan, Index hosts) {
-  spdlog::info("{} rank{} on {} host{}, {} replica{}, {} thread{}, precision {}", comm.size(),
-               comm.size() == 1 ? "" : "s", hosts, hosts == 1 ? "" : "s", plan.sampling.replicas,
-               plan.sampling.replicas == 1 ? "" : "s", plan.dist.threads, plan.dist.threads == 1 ? "" : "s",
-               describe_precision(config));
-  std::string table = plan_table(std::span(&plan, 1));
-  table.pop_back();  // the log ends the line itself
-  spdlog::info("plan:\n{}", table);
+// Seconds until this job is ended by force, as far as that is known.
+std::optional<double> seconds_left(const RunOptions& run) {
+  if (!run.time_limit.empty()) return parse_clock_time("run.time_limit", run.time_limit);
+  const char* const end = std::getenv("SLURM_JOB_END_TIME");  // since 1970
+  if (end == nullptr) return std::nullopt;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::strtod(end, nullptr) - std::chrono::duration<double>(now).count();
 }
 
-// One line for each rank: what it holds.
-void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train) {
-  constexpr std::size_t kMostLines = 64;
-  const Range replicas = plan.dist.hosted[static_cast<std::size_t>(comm.rank())];
-  const std::string holds =
-      replicas.empty() ? "serves"
-      : plan.sampling.stream
-          ? fmt::format("streams {} rows (replicas {} to {})",
-                        with_commas(make_sampler(plan.sampling)->needed(replicas)), replicas.begin,
-                        replicas.end - 1)
-          : fmt::format("loaded {} rows, {} (replicas {} to {})", with_commas(train.rows()),
-                        human_bytes(static_cast<double>(train.bytes())), replicas.begin, replicas.end - 1);
-  const std::vector<std::string> lines = gather_texts(comm, fmt::format("rank {} {}", comm.rank(), holds));
-  for (std::size_t rank = 0; rank < std::min(lines.size(), kMostLines); ++rank)
-    spdlog::info("{}", lines[rank]);
-  if (lines.size() > kMostLines) spdlog::info("... and so on for {} more ranks", lines.size() - kMostLines);
-}
-
-// How gradients are exchanged, where that was chosen.
-void report_algorithm(const std::string& algorithm, const DistOptions& distribute) {
-  if (algorithm.empty()) return;
-  std::string why;
-  if (distribute.algorithm == kAutoAlgorithm) {
-    why = distribute.calibrate ? ", the fastest here by calibration" : ", by rule";
+// How the run is saved and stopped; part of it refers to the rest.
+struct Watch {
+  Watch(Communicator& comm, const Experiment& experiment, const Beginning& beginning)
+      : every(parse_interval("checkpoint.every", experiment.config.checkpoint.every)),
+        control(comm, {.stop_file = beginning.directory.stop(),
+                       .checkpoint_seconds = every.seconds,
+                       .seconds_left = seconds_left(experiment.config.run)}),
+        writer(comm,
+               CheckpointDirectory(experiment.config.checkpoint.dir.empty()
+                                       ? beginning.directory.checkpoints()
+                                       : std::filesystem::path(experiment.config.checkpoint.dir)),
+               experiment.config.checkpoint.keep),
+        saving{.writer = writer, .every = every, .wait = experiment.config.checkpoint.wait} {
+    const std::string& best = experiment.config.checkpoint.best;
+    if (best.empty()) return;
+    const bool has_accuracy = experiment.loss->targets() != TargetKind::kValue;
+    saving.best.emplace(best, experiment.config.eval.metrics, has_accuracy);
   }
-  spdlog::info("exchange algorithm: {}{}", algorithm, why);
+
+  bool saves() const { return every.training || every.seconds; }
+
+  Interval every;
+  RunControl control;
+  CheckpointWriter writer;
+  Saving saving;
+};
+
+std::map<std::string, std::string> versions() {
+  std::map<std::string, std::string> all;
+  for (const std::string& fact : build_facts()) {
+    const std::size_t colon = fact.find(": ");
+    all[fact.substr(0, colon)] = fact.substr(colon + 2);
+  }
+  return all;
 }
 
-void write_summary(const RunDirectory& directory, const TrainingResult& result,
-                   const std::string& algorithm) {
-  nlohmann::ordered_json json{{"steps", result.progress.steps},
-                              {"samples_seen", result.progress.samples},
-                              {"epochs", result.progress.epochs},
-                              {"seconds", result.seconds},
-                              {"samples_per_second", result.samples_per_second},
-                              {"time", nlohmann::ordered_json::parse(to_json(result.time))}};
-  if (!algorithm.empty()) json["algorithm"] = algorithm;
-  if (result.last_evaluation)
-    json["evaluation"] = nlohmann::ordered_json::parse(to_json(*result.last_evaluation));
-  if (result.workers) json["asynchrony"] = nlohmann::ordered_json::parse(to_json(*result.workers));
-  write_file_atomically(directory.summary(), json.dump(2) + "\n");
-}
-
-std::string describe_staleness(const WorkersReport& report) {
-  Index dropped = 0;
-  Index computed = 0;
-  for (const WorkerRecord& worker : report.workers) {
-    dropped += worker.dropped;
-    computed += worker.computed;
-  }
-  if (dropped > 0) {
-    return fmt::format("dropped: {} of {} gradients", with_commas(dropped), with_commas(computed));
-  }
-  return fmt::format("staleness: mean {:.2f}, 95th percentile {}", report.mean_staleness(),
-                     report.staleness_percentile(0.95));
-}
-
-// One line for each worker, and how unevenly their samples count.
-void report_workers(const WorkersReport& report, const Progress& progress) {
-  spdlog::info("{}", describe_staleness(report));
-  const double fair = static_cast<double>(progress.samples) / static_cast<double>(report.workers.size());
-  for (std::size_t rank = 0; rank < report.workers.size(); ++rank) {
-    const WorkerRecord& worker = report.workers[rank];
-    std::string dropped;
-    if (worker.dropped > 0) {
-      dropped = fmt::format(", {} dropped with {} samples", with_commas(worker.dropped),
-                            with_commas(worker.dropped_samples));
-    }
-    spdlog::info("worker {}: {} gradients with {} samples{}: {:.2f} times an even share", rank,
-                 with_commas(worker.steps), with_commas(worker.samples), dropped,
-                 static_cast<double>(worker.samples) / fair);
-  }
-}
-
-void report_result(const RunDirectory& directory, const TrainingResult& result) {
-  std::string quality;
-  if (result.last_evaluation) {
-    const EvalMetrics& last = *result.last_evaluation;
-    quality = fmt::format("{} loss {:.4f}", to_string(last.split), last.loss);
-    if (last.accuracy) quality += fmt::format(", accuracy {:.2f} %", 100 * *last.accuracy);
-    for (const MetricValue& other : last.others) quality += ", " + to_string(other);
-    quality += "; ";
-  }
-  const TimeShares& time = result.time;
-  const std::string hidden = time.hidden ? fmt::format(" (hidden: {:.0f} % of it)", 100 * *time.hidden) : "";
-  spdlog::info(
-      "done: {}{} steps, {} samples in {} ({} samples/s); time: data {:.1f} %, compute {:.1f} %, "
-      "communication "
-      "{:.1f} %{}, waiting {:.1f} %",
-      quality, with_commas(result.progress.steps), with_commas(result.progress.samples),
-      human_seconds(result.seconds), with_commas(static_cast<Index>(result.samples_per_second)),
-      100 * time.data, 100 * time.compute, 100 * time.communication, hidden, 100 * time.waiting);
-  if (result.workers) report_workers(*result.workers, result.progress);
-  spdlog::info(
-      "written: {} with config.toml, plan.txt, log.txt, metrics.jsonl, summary.json, model.safetensors",
-      directory.root.string());
+int report_stop(Communicator& comm, const RunDirectory& directory, const TrainingResult& result,
+                const Watch& watch) {
+  if (comm.rank() != 0) return kExitStopped;
+  const bool saved = watch.saves() && watch.writer.last_failure().empty();
+  spdlog::info("stopped after {} steps by {}; {}", with_commas(result.progress.steps), result.stopped,
+               saved ? "the same command goes on from there"
+                     : "there is no checkpoint of this step: the same command goes on from the one before");
+  std::error_code ignored;
+  std::filesystem::remove(directory.stop(), ignored);
+  return kExitStopped;
 }
 
 }  // namespace
 
 int train_command(Communicator& comm, const CommandLine& line) {
+  note_stop_signals();
   const Index hosts = count_hosts(comm);
-  const LoadedConfig loaded = load_config_together(comm, line, {.ranks = comm.size(), .hosts = hosts});
+  LoadedConfig loaded = load_config_together(comm, line, {.ranks = comm.size(), .hosts = hosts});
   const Index pretended = loaded.config.debug.ranks_per_node;
   const Index ranks_per_node = pretended > 0 ? pretended : (comm.size() + hosts - 1) / hosts;
   agree(comm, [&] {
@@ -199,18 +126,35 @@ int train_command(Communicator& comm, const CommandLine& line) {
     refuse_missing_precision(loaded.config);
   });
   refuse_differences(comm, loaded.config);
+  Beginning beginning = find_beginning(comm, loaded.config);
+  adopt_choices(loaded, beginning);
   RankColleagues colleagues(comm);
-  const Experiment experiment = make_experiment(loaded, colleagues);
+  const Experiment experiment = make_experiment(loaded, colleagues, beginning.schema);
   RunPlan plan;
-  agree(comm, [&] { plan = experiment.plan(comm.size(), ranks_per_node); });
+  std::unique_ptr<Watch> watch;
+  agree(comm, [&] {
+    plan = experiment.plan(comm.size(), ranks_per_node);
+    refuse_changes(experiment.config, *experiment.train, beginning);
+    watch = std::make_unique<Watch>(comm, experiment, beginning);
+  });
   refuse_different_data(comm, experiment.sources());
+  if (is_over(experiment.config, beginning)) {
+    spdlog::info("the run in '{}' is complete: nothing to do; to train anew, name another run.dir",
+                 beginning.directory.root.string());
+    return 0;
+  }
 
-  RunDirectory directory;
+  watch->saving.texts = describing_texts(experiment, plan);
+  RunOutput* output = nullptr;  // rank 0's
   std::unique_ptr<Observer> observer = std::make_unique<SilentObserver>();
   agree(comm, [&] {
     if (comm.rank() != 0) return;
-    directory = prepare_directory(experiment, plan);
-    observer = std::make_unique<RunOutput>(directory, experiment.config, plan);
+    prepare(beginning);
+    fill_directory(beginning.directory, experiment, plan, watch->saving.texts);
+    auto made = std::make_unique<RunOutput>(beginning.directory, experiment.config.run.progress, plan,
+                                            beginning.metrics_bytes());
+    output = made.get();
+    observer = std::move(made);
   });
   tell_notes(experiment.sources());
   announce(comm, experiment.config, plan, hosts);
@@ -225,40 +169,59 @@ int train_command(Communicator& comm, const CommandLine& line) {
         plan.sampling.replicas);
   }
 
+  const CheckpointReader* const go_on = beginning.checkpoint.get();
   std::unique_ptr<Run> run;
   try {
     run = std::make_unique<Run>(comm, experiment, plan);
-    run->initialise_weights();
-    run->load();
+    run->initialise_weights(go_on);
+    run->load(go_on != nullptr ? go_on->header().progress.steps : 0);
   } catch (const AgreedError&) {
     // Nothing was learned: a directory left behind would only be in the way of the next attempt.
-    if (comm.rank() == 0) std::filesystem::remove_all(directory.root);
+    if (comm.rank() == 0 && beginning.is_new) std::filesystem::remove_all(beginning.directory.root);
     throw;
   }
   report_loaded(comm, plan, run->records());
   report_algorithm(run->algorithm(), loaded.config.distribute);
+  tell_beginning(experiment.config, beginning, comm.size(), run->algorithm());
+  if (go_on != nullptr && !beginning.is_new) watch->writer.found(go_on->header().progress.steps);
+  watch->saving.header = {.progress = {},
+                          .ranks = comm.size(),
+                          .strategy = experiment.config.distribute.strategy,
+                          .algorithm = run->algorithm(),
+                          .data = describe_training_data(*experiment.train),
+                          .versions = versions()};
 
   const auto save = [&] {
     AlignedBuffer<Scalar> stored = run->stored();
     const Model& model = *experiment.model;
     agree(comm, [&] {
       if (comm.rank() == 0) {
-        save_model(directory.model(), {.layout = &model.stored_layout(), .values = stored.span()},
+        save_model(beginning.directory.model(), {.layout = &model.stored_layout(), .values = stored.span()},
                    model.input());
       }
     });
   };
+  TrainingResult result;
   try {
-    const TrainingResult result = run->train(*observer);
-    save();
-    if (comm.rank() == 0) {
-      write_summary(directory, result, run->algorithm());
-      report_result(directory, result);
-    }
+    result = run->train({.observer = *observer,
+                         .control = &watch->control,
+                         .saving = watch->saves() ? &watch->saving : nullptr,
+                         .go_on = go_on});
   } catch (const AgreedError&) {
     save();  // the weights of the last good step
     throw;
   }
+  if (!result.stopped.empty()) return report_stop(comm, beginning.directory, result, *watch);
+  save();
+  agree(comm, [&] {
+    if (comm.rank() != 0) return;
+    write_summary(beginning.directory, result, run->algorithm());
+    report_result(beginning.directory, result);
+    if (output->failed()) throw DataError("training is complete, but lines of metrics.jsonl were lost");
+    if (watch->writer.last_failure().empty()) return;
+    throw DataError("training is complete, but its last checkpoint could not be written: " +
+                    watch->writer.last_failure());
+  });
   return 0;
 }
 

@@ -1,19 +1,9 @@
 #include "declare_data.h"
 #include "declare_debug.h"
+#include "declare_run.h"
 
 namespace lockstep {
 namespace {
-
-void declare_run(OptionList& list, RunOptions& run) {
-  list.option("run.dir", run.dir,
-              "Directory of the run: config, plan, metrics, log and weights; created, never overwritten")
-      .if_not_given = "required to train";
-  list.option("run.seed", run.seed, "Seed of all random numbers: weights, order of samples, synthetic data",
-              at_least(0));
-  list.option("run.progress", run.progress,
-              "How training is shown: a live line, plain lines, nothing, or what suits the terminal");
-  list.option("run.log_every", run.log_every, "Steps between two lines of metrics", at_least(1));
-}
 
 void declare_model(OptionList& list, ModelOptions& model, const KnownNames& names) {
   list.option("model.layers", model.layers,
@@ -233,6 +223,7 @@ std::vector<Option> declare_options(Config& config, const KnownNames& names) {
   declare_model(list, config.model, names);
   declare_train(list, config, names);
   declare_eval(list, config.eval, names);
+  declare_checkpoint(list, config.checkpoint);
   declare_distribute(list, config.distribute, names);
   declare_local_steps(list, config.distribute);
   declare_debug(list, config.debug);

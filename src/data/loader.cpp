@@ -22,7 +22,8 @@ Loader::Loader(const Records& records, const DatasetInfo& info, const Sampler& s
     for (Index replica = options.replicas.begin; replica < options.replicas.end; ++replica) {
       batch.replicas.push_back({.rows = 0,
                                 .features = AlignedBuffer<Scalar>(room * info.features.size()),
-                                .targets = AlignedBuffer<Scalar>(room * info.target_columns)});
+                                .targets = AlignedBuffer<Scalar>(room * info.target_columns),
+                                .ids = {}});
     }
   }
   if (options.prefetch > 0) thread_ = std::jthread([this] { fill_ahead(); });
@@ -81,7 +82,6 @@ void Loader::fill_ahead() {
 void Loader::fill(Index step) {
   StepBatch& batch = slot(step);
   batch.step = step;
-  batch.ids = {};
   records_.expect(step);
   for (Index replica = options_.replicas.begin; replica < options_.replicas.end; ++replica) {
     ReplicaBatch& samples = batch.replicas[static_cast<std::size_t>(replica - options_.replicas.begin)];
@@ -90,7 +90,8 @@ void Loader::fill(Index step) {
     Matrix x(samples.features.data(), samples.rows, info_.features.size());
     Matrix targets(samples.targets.data(), samples.rows, info_.target_columns);
     records_.gather(ids_, x, targets);
-    batch.ids.add(ids_);
+    samples.ids = {};
+    samples.ids.add(ids_);
     if (options_.augmenter != nullptr) {
       options_.augmenter->apply(x, {.ids = ids_, .walk = sampler_.walk(step, replica)}, normaliser_);
     } else {

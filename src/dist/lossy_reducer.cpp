@@ -3,6 +3,8 @@
 // what; the owner adds what the messages say, rank by rank. Then, if the sum is wanted everywhere, the owner
 // encodes its result and all ranks, the owner too, take what that message says: so they all have the same
 // bits (Tang et al. 2019, "DoubleSqueeze"). Sizes follow from the plan, so nothing about them is ever sent.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "lockstep/base/aligned_buffer.h"
@@ -79,6 +81,16 @@ class LossyReducer final : public Reducer {
   }
 
   std::span<Scalar> sum() override { return sum_.span(); }
+
+  // What was lost belongs to this number of ranks.
+  void add_saved(SavedState& state) override {
+    for (BucketState& bucket : states_) {
+      bucket.result.add_saved(state, fmt::format("lost.{}.results", comm_.size()));
+      for (SliceWire& slice : bucket.partial) {
+        slice.add_saved(state, fmt::format("lost.{}.{}", comm_.size(), me_));
+      }
+    }
+  }
 
   std::span<Scalar> finish() override {
     while (finished_ < started_) {

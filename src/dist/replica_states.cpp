@@ -1,5 +1,7 @@
 #include "lockstep/dist/replica_states.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 
@@ -53,6 +55,23 @@ std::span<double> ReplicaStates::row(Index replica) {
 void ReplicaStates::start() {
   settle();
   adopt(0);
+}
+
+void ReplicaStates::add_saved(SavedState& state) {
+  if (settled_.size() == 0) return;
+  for (Index replica = hosted_.begin; replica < hosted_.end; ++replica) {
+    const Range all{0, settled_.size()};
+    state.push_back({.array = fmt::format("replica.{}.moments", replica),
+                     .size = all.end,
+                     .range = all,
+                     .memory = as_buffer(of(replica)),
+                     .written = all});
+  }
+}
+
+void ReplicaStates::go_on() {
+  const std::span<const Scalar> settled = settle();
+  std::ranges::copy(settled, adopted_.data());
 }
 
 std::span<const Scalar> ReplicaStates::settle() {

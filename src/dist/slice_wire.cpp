@@ -9,6 +9,8 @@ namespace lockstep {
 
 SliceWire::SliceWire(Wire& wire, Range slice, Index loss_place, bool error_feedback)
     : wire_(&wire),
+      begin_(slice.begin),
+      loss_place_(loss_place),
       gradients_(static_cast<std::size_t>(intersect(slice, {0, loss_place}).size())),
       wire_bytes_(static_cast<std::size_t>(wire.bytes(static_cast<Index>(gradients_)))),
       exact_(static_cast<std::size_t>(slice.size()) - gradients_),
@@ -26,10 +28,26 @@ void SliceWire::encode(std::span<const Scalar> values, std::span<std::byte> mess
     wire_->encode(gradients, encoded);
     return;
   }
-  if (lost_.size() == 0) lost_ = AlignedBuffer<Scalar>(std::ssize(gradients));
+  make_lost();
   as_array(lost_.span()) += as_array(gradients);
   wire_->encode(lost_.span(), encoded);
   wire_->add(encoded, -1, lost_.span());
+}
+
+void SliceWire::make_lost() {
+  if (lost_.size() == 0) lost_ = AlignedBuffer<Scalar>(static_cast<Index>(gradients_));
+}
+
+void SliceWire::add_saved(SavedState& state, const std::string& array) {
+  if (!error_feedback_ || gradients_ == 0) return;
+  make_lost();
+  const Range range{begin_, begin_ + lost_.size()};
+  state.push_back({.array = array,
+                   .size = loss_place_,
+                   .range = range,
+                   .memory = as_buffer(lost_.span()),
+                   .written = range,
+                   .optional = true});
 }
 
 void SliceWire::add(std::span<const std::byte> message, std::span<Scalar> values) const {

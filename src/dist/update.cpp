@@ -1,5 +1,7 @@
 #include "lockstep/dist/update.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -36,6 +38,19 @@ void ParameterUpdate::make_slots() {
 std::span<AlignedBuffer<Scalar>> ParameterUpdate::slots() {
   make_slots();
   return slots_;
+}
+
+void ParameterUpdate::add_saved(SavedState& state, Range written, const std::string& prefix) {
+  make_slots();
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+    for (const Piece& piece : pieces_) {
+      state.push_back({.array = fmt::format("{}optimizer.{}", prefix, slot),
+                       .size = layout_.size,
+                       .range = piece.range,
+                       .memory = as_buffer(part(slots_[slot].span(), piece.slots)),
+                       .written = intersect(piece.range, written)});
+    }
+  }
 }
 
 ParameterUpdate::ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules)

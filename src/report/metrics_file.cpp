@@ -1,7 +1,9 @@
 #include "lockstep/report/metrics_file.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -76,13 +78,27 @@ Json evaluation_json(const EvalMetrics& metrics) {
 
 }  // namespace
 
-MetricsFile::MetricsFile(const std::filesystem::path& path) : path_(path), out_(path) {
+MetricsFile::MetricsFile(const std::filesystem::path& path, Index keep) : path_(path) {
+  std::error_code missing;
+  const auto there = static_cast<Index>(std::filesystem::file_size(path, missing));
+  if (!missing && there > keep) std::filesystem::resize_file(path, static_cast<std::uintmax_t>(keep));
+  out_.open(path, std::ios::app);
   if (!out_) throw DataError(fmt::format("cannot create '{}': {}", path.string(), std::strerror(errno)));
+  bytes_ = missing ? 0 : std::min(there, keep);
 }
 
 void MetricsFile::write(const std::string& line) {
   out_ << line << '\n' << std::flush;
-  if (!out_) throw DataError(fmt::format("cannot write '{}': {}", path_.string(), std::strerror(errno)));
+  if (out_) {
+    bytes_ += std::ssize(line) + 1;
+    return;
+  }
+  out_.clear();
+  if (!failed_) {
+    spdlog::warn("cannot write '{}': {}; training goes on without these lines", path_.string(),
+                 std::strerror(errno));
+  }
+  failed_ = true;
 }
 
 void MetricsFile::on_train_metrics(const TrainMetrics& metrics) {

@@ -36,8 +36,12 @@ class AsynchronousPace final : public Pace {
                     .seed = context.seed,
                     .accumulate = context.accumulate,
                     .most_rows = context.sampler.largest_count(),
-                    .target_columns = context.target_columns}) {}
+                    .target_columns = context.target_columns}),
+        batches_taken_(static_cast<std::size_t>(plan_.hosted.front().size())) {}
 
+  void go_on_after(Index steps) override { logged_.steps = steps; }
+  SavedState saved_state() override;
+  void begin() override;
   void advance(Index until) override;
   void recompute_moments(Index steps) override;
   Progress progress() const override;
@@ -60,16 +64,18 @@ class AsynchronousPace final : public Pace {
   const StepBatch& next_batch();
   void log(const Assignment& assignment);
   void log_metrics(const Totals& totals, double seconds);
-  void finish_stretch(Index until);
+  void finish_stretch();
 
   TrainingContext context_;
   AsynchronousStrategy& strategy_;
   std::unique_ptr<Communicator> alone_;  // this rank and nobody else
   Plan plan_;                            // for it
   GradientStep gradients_;
+  std::unique_ptr<Loader> loader_;
   StepClock log_clock_;
   StepClock run_clock_;
   Index own_steps_ = 0;
+  std::vector<Index> batches_taken_;  // from the loader, by hosted replica: the same for each
   std::optional<Failure> failure_;
   std::optional<WorkersReport> report_;
   Totals logged_;  // at the last log line
@@ -77,6 +83,31 @@ class AsynchronousPace final : public Pace {
   double seconds_ = 0;  // of the stretches before
   double logged_seconds_ = 0;
 };
+
+SavedState AsynchronousPace::saved_state() {
+  const int rank = context_.comm.rank();
+  SavedState state;
+  state.push_back({.array = "batches_taken",
+                   .size = context_.plan.sampling.replicas,
+                   .range = plan_.hosted.front(),
+                   .memory = as_buffer(std::span(batches_taken_)),
+                   .written = plan_.hosted.front()});
+  state.push_back(saved_by_first(rank, "seconds", std::span(&seconds_, 1)));
+  state.push_back(saved_by_first(rank, "logged.seconds", std::span(&logged_seconds_, 1)));
+  state.push_back(saved_by_first(rank, "logged.samples", std::span(&logged_.samples, 1)));
+  state.push_back(saved_by_first(rank, "logged.loss", std::span(&logged_.loss, 1)));
+  state.push_back(saved_by_first(rank, "logged.correct", std::span(&logged_.correct, 1)));
+  return state;
+}
+
+// On other workers than those that took the batches, a worker goes on where the last of its replicas was.
+void AsynchronousPace::begin() {
+  report_ = strategy_.report();
+  if (serves()) return;
+  const Index taken = std::ranges::max(batches_taken_);
+  std::ranges::fill(batches_taken_, taken);
+  loader_ = context_.loader({taken, taken + context_.plan.batches() - report_->totals.steps});
+}
 
 void AsynchronousPace::advance(Index until) {
   stretch_.lap();
@@ -87,23 +118,25 @@ void AsynchronousPace::advance(Index until) {
              [this](std::span<const double> sums) {
                context_.states.move_settled(sums, BatchStatistics::Update::kMove);
              },
-         .before_step = [this](Index step) { force_faults(context_.debug, context_.comm.rank(), step); }});
+         .before_step = [this](Index step) { force_faults(context_.debug, context_.comm.rank(), step); },
+         .ends_early = [this] { return context_.control != nullptr && context_.control->has_wish(); }});
   } else {
     work();
   }
   context_.comm.barrier();
   seconds_ += stretch_.seconds();
-  finish_stretch(until);
+  finish_stretch();
 }
 
 void AsynchronousPace::work() {
   Stopwatch asking;
-  while (const std::optional<Assignment> assignment = strategy_.next()) {
+  const auto leaves = [this] { return context_.control != nullptr && context_.control->has_wish(); };
+  while (const std::optional<Assignment> assignment = strategy_.next(leaves())) {
     log(*assignment);
     if (!take_step(*assignment, asking.seconds())) break;
     asking.lap();
   }
-  if (failure_) strategy_.next();  // nothing any more
+  if (failure_) strategy_.next(false);  // nothing any more
   strategy_.say_goodbye();
 }
 
@@ -142,7 +175,8 @@ bool AsynchronousPace::take_step(const Assignment& assignment, double asking) {
 // A short last batch of an epoch may leave nothing for this worker.
 const StepBatch& AsynchronousPace::next_batch() {
   while (true) {
-    const StepBatch& batch = context_.loader.next();
+    const StepBatch& batch = loader_->next();
+    for (Index& taken : batches_taken_) ++taken;
     const auto has_rows = [](const ReplicaBatch& replica) { return replica.rows > 0; };
     if (std::ranges::any_of(batch.replicas, has_rows)) return batch;
   }
@@ -173,7 +207,7 @@ void AsynchronousPace::log_metrics(const Totals& totals, double seconds) {
   context_.observer.on_train_metrics(metrics);
 }
 
-void AsynchronousPace::finish_stretch(Index until) {
+void AsynchronousPace::finish_stretch() {
   Index earliest = failure_ ? failure_->step : std::numeric_limits<Index>::max();
   std::vector<Index> failures(static_cast<std::size_t>(context_.comm.size()));
   context_.comm.all_gather(as_buffer(std::span<const Index>(&earliest, 1)), as_buffer(std::span(failures)));
@@ -186,8 +220,9 @@ void AsynchronousPace::finish_stretch(Index until) {
     context_.comm.broadcast(as_buffer(std::span(&loss, 1)), static_cast<int>(first - failures.begin()));
     stop_on_bad_number(context_.comm, mine ? failure_->found : BadNumber{}, report_->totals.steps, loss);
   }
+  if (context_.control != nullptr) context_.control->agree();
   if (context_.comm.rank() != 0) return;
-  if (until == context_.plan.steps) {
+  if (report_->totals.steps == context_.plan.steps) {
     log_metrics(report_->totals, seconds_);
   }
   context_.observer.on_workers(*report_, progress());
@@ -201,7 +236,7 @@ Progress AsynchronousPace::progress() const {
 
 void AsynchronousPace::recompute_moments(Index steps) {
   const std::span<const Scalar> weights = strategy_.settle();  // all workers measure under the same weights
-  const std::unique_ptr<Loader> loader = context_.calibration(steps);
+  const std::unique_ptr<Loader> loader = context_.loader({0, steps});
   context_.states.begin_step();
   for (Index step = 0; step < steps; ++step) gradients_.measure(loader->next(), weights);
   std::vector<double> sums = context_.states.sums();

@@ -15,6 +15,9 @@ namespace {
 // Sums of a block: samples, loss, correct, among the top k; then those of the metrics.
 constexpr Index kColumns = 4;
 
+// Blocks that a thread takes before it is asked whether the evaluation is to go on.
+constexpr Index kRoundBlocks = 8;
+
 // The confusion matrix has classes^2 cells in memory and in each line of metrics.
 constexpr Index kMostConfusionClasses = 100;
 
@@ -67,19 +70,30 @@ Index Evaluation::columns() const {
   return kColumns + context_.metrics.needs().sums;
 }
 
-EvalMetrics Evaluation::run(const ModelValues& values) {
+std::optional<EvalMetrics> Evaluation::run(const ModelValues& values,
+                                           const std::function<bool()>& interrupted) {
   const Stopwatch watch;
   RoundedWeights rounded(context_.model);
   ModelValues operands = values;
   operands.rounded = rounded.round(values.weights, context_.team);
-  context_.team.run([&](int thread) {
-    Lane& lane = lanes_[static_cast<std::size_t>(thread)];
+  for (Lane& lane : lanes_) {
     std::ranges::fill(lane.confusion, 0);
     std::ranges::fill(lane.counts, 0);
     std::ranges::fill(lane.scores, Scores{});
-    const Range mine = split_evenly(local_blocks_.size(), context_.team.size(), thread);
-    for (Index i = mine.begin; i < mine.end; ++i) run_block(lane, operands, local_blocks_.begin + i);
-  });
+  }
+  // As many rounds on all ranks.
+  const Index rank_blocks = split_evenly(blocks_, context_.comm.size(), 0).size();
+  const Index thread_blocks = split_evenly(rank_blocks, context_.team.size(), 0).size();
+  const Index round = interrupted ? kRoundBlocks : thread_blocks;
+  for (Index begin = 0; begin < thread_blocks; begin += round) {
+    context_.team.run([&](int thread) {
+      const Range all = split_evenly(local_blocks_.size(), context_.team.size(), thread);
+      const Range mine = intersect(all, {all.begin + begin, all.begin + begin + round});
+      Lane& lane = lanes_[static_cast<std::size_t>(thread)];
+      for (Index i = mine.begin; i < mine.end; ++i) run_block(lane, operands, local_blocks_.begin + i);
+    });
+    if (interrupted && interrupted()) return std::nullopt;
+  }
   EvalMetrics metrics = combine();
   metrics.seconds = watch.seconds();
   return metrics;

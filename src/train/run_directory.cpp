@@ -6,6 +6,16 @@
 
 namespace lockstep {
 
+bool RunDirectory::exists() const {
+  std::error_code error;
+  return std::filesystem::is_directory(root, error) && !std::filesystem::is_empty(root, error);
+}
+
+bool RunDirectory::complete() const {
+  std::error_code ignored;
+  return std::filesystem::exists(summary(), ignored) && std::filesystem::exists(model(), ignored);
+}
+
 RunDirectory create_run_directory(const std::filesystem::path& root) {
   std::error_code error;
   if (std::filesystem::exists(root, error) && !std::filesystem::is_directory(root, error)) {
@@ -22,6 +32,25 @@ RunDirectory create_run_directory(const std::filesystem::path& root) {
   std::filesystem::create_directories(root, error);
   if (error) throw DataError(fmt::format("cannot create run.dir '{}': {}", root.string(), error.message()));
   return {root};
+}
+
+RunDirectory reuse_run_directory(const std::filesystem::path& root) {
+  const RunDirectory run{root};
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(root, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::filesystem::path& path = entry->path();
+    const bool ours = path == run.config() || path == run.plan() || path == run.log() ||
+                      path == run.metrics() || path == run.schema() || path == run.rejects() ||
+                      path == run.checkpoints() ||
+                      path.filename().string().find(".partial-") != std::string::npos;
+    if (ours) continue;
+    throw ConfigError(fmt::format(
+        "run.dir '{}' is not empty, and not the directory of a run that was ended early: it has '{}'; name "
+        "another directory, or move this one away",
+        root.string(), path.filename().string()));
+  }
+  return run;
 }
 
 RunDirectory open_run_directory(const std::filesystem::path& root) {

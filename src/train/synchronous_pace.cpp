@@ -35,19 +35,25 @@ class SynchronousPace final : public Pace {
         strategy_(strategy),
         gradients_(gradient_context(context)),
         samples_(static_cast<std::size_t>(context.plan.sampling.replicas)),
-        tallies_(gradients_.tallies().size()) {}
+        tallies_(gradients_.tallies().size()),
+        epoch_ids_(tallies_.size()) {}
+
+  void go_on_after(Index steps) override { steps_done_ = steps; }
+  SavedState saved_state() override;
+  void begin() override { loader_ = context_.loader({steps_done_, context_.plan.steps}); }
 
   void advance(Index until) override {
     while (steps_done_ < until) {
       run_step(steps_done_++);
       const bool last = steps_done_ == context_.plan.steps;
       if (last || steps_done_ % context_.log_every == 0) log_metrics(steps_done_);
+      if (context_.control != nullptr && context_.control->look()) break;
     }
     stop_on_late_bad_number();
   }
 
   void recompute_moments(Index steps) override {
-    const std::unique_ptr<Loader> loader = context_.calibration(steps);
+    const std::unique_ptr<Loader> loader = context_.loader({0, steps});
     const std::span<const Scalar> weights = strategy_.settle();
     context_.states.begin_step();
     for (Index step = 0; step < steps; ++step) gradients_.measure(loader->next(), weights);
@@ -68,16 +74,40 @@ class SynchronousPace final : public Pace {
   TrainingContext context_;
   SynchronousStrategy& strategy_;
   GradientStep gradients_;
+  std::unique_ptr<Loader> loader_;
   StepClock log_clock_;
   StepClock run_clock_;
   Index steps_done_ = 0;
   std::vector<Index> samples_;  // of each replica in this step
   std::vector<Tally> tallies_;  // of each local replica since the last log line
-  IdSums epoch_ids_;            // of the local samples since the epoch began
+  std::vector<IdSums> epoch_ids_;  // of the samples of each local replica since the epoch began
   double train_seconds_ = 0;
   double logged_seconds_ = 0;
-  Index logged_samples_ = 0;
+  double logged_samples_ = 0;
 };
+
+// Replica by replica, so that it is the same whoever hosts them.
+SavedState SynchronousPace::saved_state() {
+  static_assert(sizeof(Tally) == Tally::kColumns * sizeof(double));
+  static_assert(sizeof(IdSums) == IdSums::kNumbers * sizeof(Index));
+  const int rank = context_.comm.rank();
+  SavedState state;
+  const auto add = [&](const std::string& array, auto* first, Index columns) {
+    const Range hosted = context_.plan.dist.hosted[static_cast<std::size_t>(rank)];
+    const Range range{hosted.begin * columns, hosted.end * columns};
+    state.push_back({.array = array,
+                     .size = context_.plan.sampling.replicas * columns,
+                     .range = range,
+                     .memory = as_buffer(std::span(first, static_cast<std::size_t>(range.size()))),
+                     .written = range});
+  };
+  add("logged.tallies", tallies_.empty() ? nullptr : &tallies_.front().samples, Tally::kColumns);
+  add("audit", epoch_ids_.empty() ? nullptr : epoch_ids_.front().numbers.data(), IdSums::kNumbers);
+  state.push_back(saved_by_first(rank, "seconds", std::span(&train_seconds_, 1)));
+  state.push_back(saved_by_first(rank, "logged.seconds", std::span(&logged_seconds_, 1)));
+  state.push_back(saved_by_first(rank, "logged.samples", std::span(&logged_samples_, 1)));
+  return state;
+}
 
 // The exchange alone is compared to what is left of it where backward hides some.
 Measured SynchronousPace::measured(Index step) const {
@@ -88,7 +118,7 @@ Measured SynchronousPace::measured(Index step) const {
 
 void SynchronousPace::run_step(Index step) {
   Stopwatch whole;
-  const StepBatch& batch = context_.loader.next();
+  const StepBatch& batch = loader_->next();
   const double data_seconds = whole.seconds();
   force_faults(context_.debug, context_.comm.rank(), step);
 
@@ -117,7 +147,7 @@ void SynchronousPace::run_step(Index step) {
   context_.states.update(BatchStatistics::Update::kMove);
   exchange.exchange += moving.seconds();
 
-  epoch_ids_.add(batch.ids);
+  for (std::size_t i = 0; i < epoch_ids_.size(); ++i) epoch_ids_[i].add(batch.replicas[i].ids);
   const Index epoch_steps = context_.plan.epoch.steps;
   if (context_.audit && (step + 1) % epoch_steps == 0) audit_epoch((step + 1) / epoch_steps);
   for (std::size_t i = 0; i < tallies_.size(); ++i) tallies_[i].add(gradients_.tallies()[i]);
@@ -147,10 +177,10 @@ void SynchronousPace::log_metrics(Index steps_done) {
   if (!std::isfinite(metrics.loss)) stop_on_late_bad_number();
   if (context_.loss.targets() != TargetKind::kValue) metrics.accuracy = sums[2] / sums[0];
   metrics.lr = context_.schedule.lr(context_.plan.before(steps_done - 1));
-  metrics.samples_per_second = static_cast<double>(metrics.progress.samples - logged_samples_) /
+  metrics.samples_per_second = (static_cast<double>(metrics.progress.samples) - logged_samples_) /
                                std::max(train_seconds_ - logged_seconds_, 1e-9);
   metrics.time = log_clock_.take_shares(context_.comm);
-  logged_samples_ = metrics.progress.samples;
+  logged_samples_ = static_cast<double>(metrics.progress.samples);
   logged_seconds_ = train_seconds_;
   if (context_.comm.rank() == 0) context_.observer.on_train_metrics(metrics);
 }
@@ -166,12 +196,14 @@ void SynchronousPace::audit_epoch(Index epoch) {
   const Index times = sampling.mode == DataMode::kFull ? sampling.replicas : 1;
   const Range mine = split_evenly(sampling.rows, context_.comm.size(), context_.comm.rank());
   IdSums expected = sums_of(mine, times);
-  context_.comm.all_reduce_sum(as_buffer(std::span(epoch_ids_.numbers)));
+  IdSums found;
+  for (const IdSums& replica : epoch_ids_) found.add(replica);
+  context_.comm.all_reduce_sum(as_buffer(std::span(found.numbers)));
   context_.comm.all_reduce_sum(as_buffer(std::span(expected.numbers)));
-  const std::string wrong = compare_sums(epoch_ids_, expected, epoch);
+  const std::string wrong = compare_sums(found, expected, epoch);
   if (!wrong.empty()) throw AgreedError(wrong, kExitTraining);
   context_.observer.on_audit(epoch, expected.count(), times);
-  epoch_ids_ = {};
+  std::ranges::fill(epoch_ids_, IdSums{});
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
@@ -21,19 +22,31 @@ std::unique_ptr<Pace> make_pace(const TrainingContext& context) {
 Trainer::Trainer(const TrainingContext& context) : context_(context), pace_(make_pace(context)) {}
 
 TrainingResult Trainer::run() {
-  context_.strategy.start();
-  context_.states.start();
+  begin();
   Evaluation* during = context_.validation != nullptr ? context_.validation : context_.test;
   const Index steps = context_.plan.steps;
-  for (Index done = next_stop(0); done < steps; done = next_stop(done)) {
-    pace_->advance(done);
-    recompute_moments();
-    evaluate(*during);
+  Index done = pace_->progress().steps;
+  // Where the last checkpoint was made before an evaluation that was due.
+  bool evaluates = done > 0 && done < steps && evaluation_due(done);
+  while (!stops()) {
+    if (evaluates) {
+      recompute_moments();
+      evaluate(during);
+    }
+    if (stops() || done == steps) break;
+    pace_->advance(next_stop(done));
+    const Index before = done;
+    done = pace_->progress().steps;
+    if (done > before && (stops() || done == steps || checkpoint_due(done))) save();
+    evaluates = done < steps && evaluation_due(done);
   }
-  pace_->advance(steps);
-  recompute_moments();
-  if (context_.validation != nullptr) evaluate(*context_.validation);
-  if (context_.test != nullptr) evaluate(*context_.test);
+  if (done == steps && !stops()) {
+    recompute_moments();
+    if (context_.validation != nullptr) evaluate(context_.validation);
+    if (context_.test != nullptr) evaluate(context_.test);
+  }
+  if (stops()) save();
+  if (context_.saving != nullptr) context_.saving->writer.finish();
   if (last_evaluation_ && !std::isfinite(last_evaluation_->loss)) {
     throw AgreedError(
         "training is complete, but the model gives a loss that is not finite in evaluation: look at the "
@@ -46,26 +59,94 @@ TrainingResult Trainer::run() {
           .samples_per_second = static_cast<double>(progress.samples) / pace_->seconds(),
           .time = pace_->take_shares(),
           .last_evaluation = last_evaluation_,
-          .workers = pace_->workers()};
+          .workers = pace_->workers(),
+          .stopped = stops() ? context_.control->stop_reason() : ""};
 }
 
-Index Trainer::evaluations_due(Index steps_done) const {
-  const double epochs = context_.plan.before(steps_done).epochs;
-  return static_cast<Index>(std::floor(epochs / context_.evaluate_every + 1e-9));
+void Trainer::begin() {
+  context_.strategy.start();
+  context_.states.start();
+  if (context_.go_on != nullptr) {
+    const Index steps = context_.go_on->header().progress.steps;
+    context_.strategy.go_on_after(steps);
+    pace_->go_on_after(steps);
+    agree(context_.comm, [&] { context_.go_on->fill(saved_state()); });
+    context_.states.go_on();
+  }
+  pace_->begin();
 }
 
-// The next number of steps after which there is an evaluation.
+// What all of them keep, beside the weights.
+SavedState Trainer::saved_state() {
+  SavedState state = context_.strategy.saved_state();
+  context_.states.add_saved(state);
+  SavedState of_pace = pace_->saved_state();
+  std::ranges::move(of_pace, std::back_inserter(state));
+  if (context_.saving != nullptr && context_.saving->best) {
+    state.push_back(saved_by_first(context_.comm.rank(), "best", std::span(&context_.saving->best->value(), 1)));
+    state.back().optional = true;
+  }
+  return state;
+}
+
+bool Trainer::evaluation_due(Index steps_done) const {
+  if (context_.validation == nullptr && context_.test == nullptr) return false;
+  const auto due = [&](Index steps) {
+    return std::floor(context_.plan.before(steps).epochs / context_.evaluate_every + 1e-9);
+  };
+  return due(steps_done) > due(steps_done - 1);
+}
+
+bool Trainer::checkpoint_due(Index steps_done) const {
+  if (context_.saving == nullptr) return false;
+  if (context_.control != nullptr && context_.control->checkpoint_due()) return true;
+  return context_.saving->every.is_due(context_.plan.before(steps_done - 1), context_.plan.before(steps_done));
+}
+
+// The next number of steps after which there is an evaluation or a checkpoint.
 Index Trainer::next_stop(Index steps_done) const {
   const Index steps = context_.plan.steps;
-  if (context_.validation == nullptr && context_.test == nullptr) return steps;
   Index stop = steps_done + 1;
-  while (stop < steps && evaluations_due(stop) == evaluations_due(steps_done)) ++stop;
+  while (stop < steps && !evaluation_due(stop) && !checkpoint_due(stop)) ++stop;
   return stop;
 }
 
-void Trainer::evaluate(Evaluation& evaluation) {
-  last_evaluation_ = evaluation.run({context_.strategy.settle(), context_.states.settle()});
+void Trainer::save() {
+  if (context_.control != nullptr) context_.control->checkpoint_taken();
+  if (context_.saving == nullptr) return;
+  Saving& saving = *context_.saving;
+  const Index step = pace_->progress().steps;
+  if (step == 0 || saving.writer.has(step)) return;
+  if (saving.wait || stops() || step == context_.plan.steps) saving.writer.finish();
+  CheckpointHeader header = saving.header;
+  header.progress = pace_->progress();
+  header.metrics_bytes = context_.observer.written_bytes();
+  header.seconds = pace_->seconds();
+  const SavedState state = saved_state();
+  saving.writer.start({.header = header,
+                       .state = state,
+                       .stored = {context_.strategy.settle(), context_.states.settle()},
+                       .layout = &context_.model.stored_layout(),
+                       .input = context_.model.input(),
+                       .texts = saving.texts});
+  if (context_.control != nullptr) context_.control->expect_checkpoint_seconds(saving.writer.last_seconds());
+}
+
+// The best so far is kept, and made if its step has no checkpoint.
+void Trainer::evaluate(Evaluation* evaluation) {
+  const auto interrupted = [this] { return context_.control->look() && stops(); };
+  const std::optional<EvalMetrics> metrics =
+      evaluation->run({context_.strategy.settle(), context_.states.settle()},
+                      context_.control != nullptr ? interrupted : std::function<bool()>());
+  if (!metrics) return;
+  last_evaluation_ = metrics;
   last_evaluation_->progress = pace_->progress();
+  const bool measured = evaluation == context_.validation || context_.validation == nullptr;
+  if (measured && context_.saving != nullptr && context_.saving->best &&
+      context_.saving->best->improves(*last_evaluation_)) {
+    save();
+    context_.saving->writer.mark_best(pace_->progress().steps);
+  }
   if (context_.comm.rank() == 0) context_.observer.on_evaluation(*last_evaluation_);
 }
 

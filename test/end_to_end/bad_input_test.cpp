@@ -208,7 +208,7 @@ TEST_F(BadInput, ARunIsNeverOverwritten) {
   const std::string arguments = "--config " + experiment_.config() + " --run.dir " + run;
   ASSERT_EQ(run_trainer(2, arguments).exit_code, 0);
   const std::string model = read_file(run + "/model.safetensors");
-  const ProcessResult again = run_trainer(2, arguments + " --run.seed 5");
+  const ProcessResult again = run_trainer(2, arguments + " --run.seed 5 --run.resume never");
   EXPECT_EQ(again.exit_code, kExitConfig);
   EXPECT_NE(again.errors.find("never overwritten"), std::string::npos);
   EXPECT_TRUE(read_file(run + "/model.safetensors") == model);

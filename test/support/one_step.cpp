@@ -52,6 +52,7 @@ class SumOnly final : public SynchronousStrategy {
         weights_(weights) {}
   std::span<Scalar> weights(Index) override { return weights_; }
   std::span<const Scalar> settle() override { return weights_; }
+  SavedState saved_state() override { return {}; }
   void start() override {}
   void begin_step(std::span<const Index> samples) override { reducer_->begin_step(samples); }
   void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {
@@ -69,14 +70,15 @@ class SumOnly final : public SynchronousStrategy {
 };
 
 StepBatch make_batch(const OneStep& step, Range hosted) {
-  StepBatch batch{.step = 5, .replicas = {}, .ids = {}};
+  StepBatch batch{.step = 5, .replicas = {}};
   const Index width = step.input.size();
   Index first = std::accumulate(step.rows.begin(), step.rows.begin() + hosted.begin, Index{0});
   for (Index replica = hosted.begin; replica < hosted.end; ++replica) {
     const Index rows = step.rows[static_cast<std::size_t>(replica)];
     ReplicaBatch mine{.rows = rows,
                       .features = AlignedBuffer<Scalar>(rows * width),
-                      .targets = AlignedBuffer<Scalar>(rows)};
+                      .targets = AlignedBuffer<Scalar>(rows),
+                      .ids = {}};
     for (Index row = 0; row < rows; ++row) {
       const auto given = step.samples.begin() + (first + row) * width;
       const std::vector<Scalar> x =

@@ -1,5 +1,6 @@
 #include "support/tiny_run.h"
 
+#include <algorithm>
 #include <span>
 
 #include "lockstep/base/catalog.h"
@@ -7,6 +8,7 @@
 #include "lockstep/data/format.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/data/normaliser.h"
+#include "lockstep/train/model_file.h"
 #include "lockstep/train/rank_colleagues.h"
 
 namespace lockstep::test {
@@ -90,12 +92,20 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
   if (comm.rank() == 0) initialise({&model.layout(), strategy->weights(0)}, seed, config.model.init_std);
   ReplicaStates states(comm, plan.dist, model);
   if (replicas.contains(0)) initialise({&model.state_layout(), states.of(0)}, seed, config.model.init_std);
-  const auto make_loader = [&](Index steps) {
+  std::unique_ptr<CheckpointReader> go_on;
+  if (config.run.resume != "auto") {
+    go_on = std::make_unique<CheckpointReader>(config.run.resume);
+    AlignedBuffer<Scalar> stored(model.stored_layout().size);
+    load_model(go_on->directory() / kCheckpointModel, {&model.stored_layout(), stored.span()});
+    const ModelValues values = stored_values(model, stored.span());
+    if (comm.rank() == 0) std::ranges::copy(values.weights, strategy->weights(0).begin());
+    if (replicas.contains(0)) std::ranges::copy(values.state, states.of(0).begin());
+  }
+  const auto make_loader = [&](Range steps) {
     return std::make_unique<Loader>(
         *records, train->info(), *sampler, normaliser,
-        LoaderOptions{.replicas = replicas, .steps = {0, steps}, .prefetch = config.data.prefetch});
+        LoaderOptions{.replicas = replicas, .steps = steps, .prefetch = config.data.prefetch});
   };
-  const std::unique_ptr<Loader> loader = make_loader(plan.batches());
   const MetricSet metrics(config.eval.metrics, loss->targets(), model.output().size());
   Evaluation evaluation({.comm = comm,
                          .model = model,
@@ -108,6 +118,9 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
   std::unique_ptr<ProgressThread> progress;
   if (config.distribute.progress_thread && comm.takes_threads())
     progress = std::make_unique<ProgressThread>(comm);
+  CheckpointWriter writer(comm, CheckpointDirectory(config.checkpoint.dir), config.checkpoint.keep);
+  Saving saving{.writer = writer, .every = parse_interval("checkpoint.every", config.checkpoint.every),
+                .wait = true};
   TinyResult result;
   LossRecorder recorder(result.losses);
   Trainer trainer({.comm = comm,
@@ -118,7 +131,6 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                    .strategy = *strategy,
                    .states = states,
                    .team = team,
-                   .loader = *loader,
                    .sampler = *sampler,
                    .validation = nullptr,
                    .test = &evaluation,
@@ -131,9 +143,12 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                    .log_every = config.run.log_every,
                    .evaluate_every = config.eval.every_epochs,
                    .calibration_steps = config.eval.precise_bn,
-                   .calibration = make_loader,
+                   .loader = make_loader,
+                   .saving = config.checkpoint.dir.empty() ? nullptr : &saving,
+                   .go_on = go_on.get(),
                    .debug = config.debug});
   result.training = trainer.run();
+  result.save_failure = writer.last_failure();
   const std::span<const Scalar> weights = strategy->settle();
   result.weights.assign(weights.begin(), weights.end());
   const std::span<const Scalar> state = states.settle();

@@ -21,12 +21,14 @@ struct TinyResult {
   std::vector<Scalar> state;    ///< of replica 0: running moments
   TrainingResult training;
   std::vector<double> losses;  ///< of each step, on rank 0
+  std::string save_failure;    ///< of the last checkpoint
 };
 
 /// Replaces the sampler of the config, for tests about which samples are used.
 using MakeSampler = std::function<std::unique_ptr<Sampler>(const SamplingOptions&)>;
 
-/// *Collective.* Trains to the end.
+/// *Collective.* Trains to the end: with checkpoints if checkpoint.dir is given, from the one that run.resume
+/// names if it names one.
 TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSampler& sampler = make_sampler);
 
 /// The same on one rank of this process.

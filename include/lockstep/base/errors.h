@@ -13,6 +13,8 @@ inline constexpr int kExitConfig = 2;
 inline constexpr int kExitData = 3;
 inline constexpr int kExitComm = 4;
 inline constexpr int kExitTraining = 5;
+/// No error: the run was asked to stop, and goes on where it stopped when it is started again.
+inline constexpr int kExitStopped = 6;
 
 /// An error with a message for the user and the exit code of the process.
 class Error : public std::runtime_error {

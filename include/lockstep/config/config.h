@@ -18,6 +18,7 @@ struct Config {
   ScheduleOptions schedule;
   TrainOptions train;
   EvalOptions eval;
+  CheckpointOptions checkpoint;
   DistOptions distribute;
   DebugOptions debug;
 };

@@ -22,13 +22,13 @@ struct ReplicaBatch {
   Index rows = 0;
   AlignedBuffer<Scalar> features;  ///< rows x features, then unused room
   AlignedBuffer<Scalar> targets;   ///< rows x target_columns, then unused room
+  IdSums ids;                      ///< of the samples
 };
 
 /// The samples of the replicas that one rank hosts, in order of replica.
 struct StepBatch {
   Index step = 0;
   std::vector<ReplicaBatch> replicas;
-  IdSums ids;  ///< of their samples
 };
 
 struct LoaderOptions {

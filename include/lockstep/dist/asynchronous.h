@@ -63,6 +63,7 @@ struct WorkersReport {
 struct ServeHooks {
   std::function<void(std::span<const double>)> take_moments;  ///< with the sums of each gradient of a step
   std::function<void(Index)> before_step;                     ///< with its number, from 0
+  std::function<bool()> ends_early;                           ///< whether to end the stretch, on the first server
 };
 
 class AsynchronousStrategy : public Strategy {
@@ -71,8 +72,8 @@ class AsynchronousStrategy : public Strategy {
   virtual void serve(Index until, const ServeHooks& hooks) = 0;
 
   /// *Workers, blocking.* Leave for one more gradient; weights() are then those of the servers. Nothing: the
-  /// stretch is over.
-  virtual std::optional<Assignment> next() = 0;
+  /// stretch is over. `ends_early`: it is to end for everybody.
+  virtual std::optional<Assignment> next(bool ends_early) = 0;
   /// *Workers.* Pushes the gradient whose buckets are all ready. False if it or the loss is not finite: then
   /// it is not pushed, and the stretch ends for everybody.
   virtual bool push(const Contribution& contribution) = 0;

@@ -9,6 +9,7 @@
 #include "lockstep/comm/communicator.h"
 #include "lockstep/dist/local_gradients.h"
 #include "lockstep/dist/plan.h"
+#include "lockstep/dist/saved_state.h"
 
 namespace lockstep {
 
@@ -32,6 +33,8 @@ class Reducer {
   /// *Local, any thread.* Memory for one more arena of partial sums, where the exchange reads them in place
   /// and all have to lie there; empty: they may lie anywhere.
   virtual std::span<Scalar> shared_arena() { return {}; }
+  /// *Local, between two steps.* Adds what the exchange itself keeps from step to step.
+  virtual void add_saved(SavedState&) {}
   /// *Local.* What carries out the exchange, where there is a choice: "shared"; else "".
   virtual std::string algorithm() const { return {}; }
 };

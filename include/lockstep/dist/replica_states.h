@@ -8,6 +8,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/comm/communicator.h"
+#include "lockstep/dist/saved_state.h"
 #include "lockstep/dist/scope_sums.h"
 #include "lockstep/nn/model.h"
 
@@ -22,6 +23,10 @@ class ReplicaStates {
   std::span<Scalar> of(Index replica) { return states_[local(replica)].span(); }
   /// *Collective.* All replicas start from replica 0's.
   void start();
+  /// *Local.* The states of all replicas, as part of what is saved.
+  void add_saved(SavedState& state);
+  /// *Collective.* Once they are filled again: nothing is taken from replica 0.
+  void go_on();
   /// *Collective.* Replica 0's, on every rank; valid until the next call.
   std::span<const Scalar> settle();
 

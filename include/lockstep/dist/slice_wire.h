@@ -8,6 +8,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/dist/plan.h"
+#include "lockstep/dist/saved_state.h"
 #include "lockstep/dist/wire.h"
 
 namespace lockstep {
@@ -21,18 +22,25 @@ class SliceWire {
   Index bytes() const;
   /// `values`: of the slice; `message`: bytes(), on a border of 4 bytes.
   void encode(std::span<const Scalar> values, std::span<std::byte> message);
+  /// What messages have lost so far, as part of an array in places of the arena. Nothing without error
+  /// feedback.
+  void add_saved(SavedState& state, const std::string& array);
   /// values += what the message says. Of messages of any sender about this slice.
   void add(std::span<const std::byte> message, std::span<Scalar> values) const;
   /// values = what the message says.
   void decode(std::span<const std::byte> message, std::span<Scalar> values) const;
 
  private:
+  void make_lost();
+
   Wire* wire_;
+  Index begin_;            // of the slice
+  Index loss_place_;
   std::size_t gradients_;  // numbers that go through the wire
   std::size_t wire_bytes_;
   std::size_t exact_;  // numbers behind them
   bool error_feedback_;
-  AlignedBuffer<Scalar> lost_;  // by the messages so far; empty before the first
+  AlignedBuffer<Scalar> lost_;  // by the messages so far; empty before it is needed
 };
 
 /// What a gradient comes to in messages of the options' wire, one for each slice of each bucket.

@@ -61,6 +61,12 @@ class Strategy {
   /// Valid until the next step.
   virtual std::span<const Scalar> settle() = 0;
 
+  /// *Local.* For a run that goes on after so many steps: after start(), before saved_state().
+  virtual void go_on_after(Index /*steps*/) {}
+  /// *Local, between two steps.* What the strategy keeps beside the weights that settle() gives. Its memory
+  /// is read to save a run, and filled to go on with one.
+  virtual SavedState saved_state() = 0;
+
   /// The local sums of a bucket are final; buckets come in the plan's order.
   virtual void bucket_ready(const Bucket& bucket, const PartialGrads& partial) = 0;
   /// *Local.* Called between layers: lets the exchange make progress.

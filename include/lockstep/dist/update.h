@@ -8,6 +8,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/dist/blocks.h"
+#include "lockstep/dist/saved_state.h"
 #include "lockstep/nn/params.h"
 #include "lockstep/optim/optimizer.h"
 
@@ -58,6 +59,9 @@ class ParameterUpdate {
   void make_means(std::span<Scalar> gradient_sum, Index samples);
   /// The optimizer's slots, each of the owned ranges one after the other.
   std::span<AlignedBuffer<Scalar>> slots();
+  /// Adds the slots to what is saved, as "PREFIXoptimizer.0" and so on, in places of the arena. `written`: the
+  /// range of the arena that this rank saves, of those it owns.
+  void add_saved(SavedState& state, Range written, const std::string& prefix = "");
 
  private:
   // The part of one tensor that is owned here.

@@ -11,19 +11,24 @@ namespace lockstep {
 
 class MetricsFile final : public Observer {
  public:
-  /// Errors: DataError if the file cannot be created.
-  explicit MetricsFile(const std::filesystem::path& path);
+  /// Goes on behind the first `keep` bytes of what is there. Errors: DataError if the file cannot be created.
+  explicit MetricsFile(const std::filesystem::path& path, Index keep = 0);
 
   void on_step(const Progress&, double) override {}
   void on_train_metrics(const TrainMetrics& metrics) override;
   void on_evaluation(const EvalMetrics& metrics) override;
   void on_workers(const WorkersReport& report, const Progress& progress) override;
+  Index written_bytes() const override { return bytes_; }
+  /// Whether a line was lost, as on a full disk: that is a warning, and training goes on.
+  bool failed() const { return failed_; }
 
  private:
   void write(const std::string& line);
 
   std::filesystem::path path_;
   std::ofstream out_;
+  Index bytes_ = 0;
+  bool failed_ = false;
 };
 
 /// The evaluation as a JSON object: the same in metrics.jsonl, in summary.json and from `trainer eval`.

@@ -3,7 +3,9 @@
 // along the fixed tree, and what is counted or compared is whole numbers.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "lockstep/base/thread_team.h"
@@ -37,7 +39,9 @@ class Evaluation {
   Evaluation(const EvaluationContext& context, const RecordSource& source, Split split);
 
   /// *Collective.* The same result on all ranks.
-  EvalMetrics run(const ModelValues& values);
+  EvalMetrics run(const ModelValues& values) { return run(values, {}).value(); }
+  /// *Collective.* Nothing if `interrupted` says so, which is asked again and again, and is collective.
+  std::optional<EvalMetrics> run(const ModelValues& values, const std::function<bool()>& interrupted);
 
   Index local_rows() const { return records_->rows(); }
   Index local_bytes() const { return records_->bytes(); }

@@ -18,6 +18,8 @@ class Observer {
   virtual void on_workers(const WorkersReport& report, const Progress& progress) = 0;
   /// With data.audit, after each epoch (from 1) that was proved to use each sample `times` times.
   virtual void on_audit(Index, Index /*samples*/, Index /*times*/) {}
+  /// How long what was written so far is, in bytes.
+  virtual Index written_bytes() const { return 0; }
 };
 
 /// Nobody: for the other ranks, and for tests.

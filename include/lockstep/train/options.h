@@ -14,6 +14,9 @@ enum class ProgressStyle { kAuto, kLive, kPlain, kNone };
 
 struct RunOptions {
   std::string dir;
+  std::string resume = "auto";
+  std::vector<std::string> resume_allow;
+  std::string time_limit;
   Index seed = 1;
   ProgressStyle progress = ProgressStyle::kAuto;
   Index log_every = 100;
@@ -32,6 +35,14 @@ struct TrainOptions {
   Index threads = 1;
   Index accumulate = 1;
   Tail tail = Tail::kKeep;
+};
+
+struct CheckpointOptions {
+  std::string every = "10 minutes";
+  bool wait = false;
+  Index keep = 3;
+  std::string best;
+  std::string dir;
 };
 
 struct EvalOptions {

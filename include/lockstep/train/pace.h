@@ -15,7 +15,16 @@ class Pace {
  public:
   virtual ~Pace() = default;
 
-  /// *Collective.* Trains until so many updates are done in all. Errors: AgreedError (exit code 5) if the
+  /// *Local.* For a run that goes on after so many steps: before saved_state().
+  virtual void go_on_after(Index steps) = 0;
+  /// *Local, between two steps.* What the pace keeps from step to step; its memory is read to save a run, and
+  /// filled to go on with one.
+  virtual SavedState saved_state() = 0;
+  /// *Collective.* Once, before the first step; after what was saved has been filled.
+  virtual void begin() = 0;
+
+  /// *Collective.* Trains until so many updates are done in all, or until the ranks agree that something else
+  /// is due first (RunControl). Errors: AgreedError (exit code 5) if the
   /// loss or a gradient is not finite; the weights are then those of the last good step.
   virtual void advance(Index until) = 0;
   /// *Collective.* The running moments anew, over the batches of the first `steps` steps under the weights as

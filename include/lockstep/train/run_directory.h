@@ -1,5 +1,6 @@
 // The directory that a run leaves behind: config.toml, plan.txt, log.txt, metrics.jsonl, summary.json and
-// model.safetensors; for tables also schema.json, and rejects.txt if bad records were skipped.
+// model.safetensors, and its checkpoints; for tables also schema.json, and rejects.txt if bad records were
+// skipped.
 #pragma once
 
 #include <filesystem>
@@ -18,11 +19,21 @@ struct RunDirectory {
   std::filesystem::path schema() const { return root / "schema.json"; }
   std::filesystem::path rejects() const { return root / "rejects.txt"; }
   std::filesystem::path model() const { return root / "model.safetensors"; }
+  std::filesystem::path checkpoints() const { return root / "checkpoints"; }
+  std::filesystem::path stop() const { return root / "stop"; }
+
+  bool exists() const;
+  /// Whether a run went to its end here.
+  bool complete() const;
 };
 
 /// Creates a fresh run directory (and those above it). Errors: ConfigError if it exists and is not empty: a
 /// run is never overwritten; DataError if it cannot be made.
 RunDirectory create_run_directory(const std::filesystem::path& root);
+
+/// The directory of a run that was ended before its first checkpoint, for a new start in it. Errors:
+/// ConfigError if something else is in it.
+RunDirectory reuse_run_directory(const std::filesystem::path& root);
 
 /// A finished run. Errors: ConfigError, naming what is missing, if this is none.
 RunDirectory open_run_directory(const std::filesystem::path& root);

@@ -18,6 +18,7 @@ struct TrainingResult {
   std::optional<EvalMetrics>
       last_evaluation;                   ///< of the test set if there is one, else of the validation set
   std::optional<WorkersReport> workers;  ///< where they step alone
+  std::string stopped;  ///< why the run stopped before its end; "" if it did not
 };
 
 class Trainer {
@@ -29,10 +30,15 @@ class Trainer {
   TrainingResult run();
 
  private:
-  Index evaluations_due(Index steps_done) const;
+  void begin();
+  SavedState saved_state();
+  bool evaluation_due(Index steps_done) const;
+  bool checkpoint_due(Index steps_done) const;
   Index next_stop(Index steps_done) const;
+  bool stops() const { return context_.control != nullptr && context_.control->stops(); }
+  void save();
   void recompute_moments();
-  void evaluate(Evaluation& evaluation);
+  void evaluate(Evaluation* evaluation);
 
   TrainingContext context_;
   std::unique_ptr<Pace> pace_;

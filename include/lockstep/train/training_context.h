@@ -13,7 +13,9 @@
 #include "lockstep/nn/model.h"
 #include "lockstep/train/evaluation.h"
 #include "lockstep/train/observer.h"
+#include "lockstep/train/run_control.h"
 #include "lockstep/train/run_plan.h"
+#include "lockstep/train/saving.h"
 
 namespace lockstep {
 
@@ -27,7 +29,6 @@ struct TrainingContext {
   Strategy& strategy;
   ReplicaStates& states;
   ThreadTeam& team;
-  Loader& loader;
   const Sampler& sampler;
   Evaluation* validation;
   Evaluation* test;
@@ -44,8 +45,11 @@ struct TrainingContext {
   /// Steps, from the first on, over whose batches the running moments are recomputed before each evaluation;
   /// 0 leaves them as they are.
   Index calibration_steps = 0;
-  /// Makes a loader of the first `steps` steps.
-  std::function<std::unique_ptr<Loader>(Index steps)> calibration = {};
+  /// Makes a loader of these steps.
+  std::function<std::unique_ptr<Loader>(Range steps)> loader = {};
+  RunControl* control = nullptr;             ///< null: nothing comes in between
+  Saving* saving = nullptr;                  ///< null: nothing is saved
+  const CheckpointReader* go_on = nullptr;   ///< null: from the first step
   DebugOptions debug;
 };
 

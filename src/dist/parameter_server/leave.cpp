@@ -11,10 +11,11 @@ LeaveRule::LeaveRule(const DistOptions& options, Index workers)
 
 void LeaveRule::begin_stretch(Index until) {
   until_ = until;
+  cut_short_ = false;
 }
 
 Leave LeaveRule::ask(std::size_t worker, Index steps_done) const {
-  if (stopped_) return Leave::kStop;
+  if (stopped_ || cut_short_) return Leave::kStop;
   if (together()) {
     if (steps_done >= until_) return Leave::kStop;
     return last_step_[worker] < steps_done ? Leave::kGo : Leave::kWait;

@@ -17,8 +17,12 @@ class LeaveRule {
 
   /// Until how many steps in all leave is given.
   void begin_stretch(Index until);
+  /// The run goes on after so many steps.
+  void go_on_after(Index steps) { granted_ = steps; }
   /// Nobody gets leave any more.
   void stop() { stopped_ = true; }
+  /// Nobody gets leave any more in this stretch.
+  void cut_short() { cut_short_ = true; }
 
   /// `steps_done`: in all.
   Leave ask(std::size_t worker, Index steps_done) const;
@@ -39,6 +43,7 @@ class LeaveRule {
   Index until_ = 0;
   Index granted_ = 0;
   bool stopped_ = false;
+  bool cut_short_ = false;
   std::vector<Index> pushed_;     // by worker
   std::vector<Index> last_step_;  // by worker: that it got leave for
 };

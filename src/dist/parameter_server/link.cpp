@@ -37,12 +37,12 @@ void Link::send_note(std::size_t server, const Note& note) {
   answer_.wait(*comm_.start_exchange(kNotes, std::span(&send, 1), {}), rank);
 }
 
-std::optional<Assignment> Link::ask() {
+std::optional<Assignment> Link::ask(bool ends_early) {
   Ticket ticket;
   const int first = service_.server_rank(0);
   const Receive receive{first, bytes_of(ticket)};
   const auto answer = comm_.start_exchange(kTickets, {}, std::span(&receive, 1));
-  send_note(0, {.kind = NoteKind::kAsk});
+  send_note(0, {.kind = NoteKind::kAsk, .ends_early = ends_early ? 1 : 0});
   const Stopwatch waiting;
   held_.wait(*answer, first);
   if (ticket.granted == 0) return std::nullopt;
@@ -103,6 +103,13 @@ void Link::push(const Contribution& contribution, std::span<const Scalar> gradie
 void Link::finish_push() {
   for (std::size_t i = 0; i < pushes_.size(); ++i) answer_.wait(*pushes_[i], service_.server_rank(i / 2));
   pushes_.clear();
+}
+
+// What was lost belongs to this number of workers and servers.
+void Link::add_saved(SavedState& state) {
+  for (SliceWire& encoder : encoders_) {
+    encoder.add_saved(state, fmt::format("lost.{}.{}.{}", service_.workers, service_.servers, comm_.rank()));
+  }
 }
 
 void Link::report_bad() {

@@ -18,12 +18,13 @@ class Link {
   Link(Communicator& comm, const Service& service, const DistOptions& options);
 
   /// *Blocking.* Errors of all that follow: CommError naming a server that does not answer.
-  std::optional<Assignment> ask();
+  std::optional<Assignment> ask(bool ends_early);
   /// *Blocking.* All ranges of the weights, for step `step`.
   void pull(Index step, std::span<Scalar> weights);
   /// Starts; the gradient must stay as it is until finish_push().
   void push(const Contribution& contribution, std::span<const Scalar> gradient);
   void finish_push();
+  void add_saved(SavedState& state);
   /// Instead of a push: the gradient is not finite.
   void report_bad();
   void say_goodbye();

@@ -88,8 +88,23 @@ void Server::serve(Index until, const ServeHooks& hooks) {
   }
 }
 
+void Server::go_on_after(Index steps) {
+  version_ = steps;
+  totals_.steps = steps;
+  leave_.go_on_after(steps);
+}
+
+void Server::add_saved(SavedState& state) {
+  update_.add_saved(state, slice());
+  if (!first()) return;
+  state.push_back(saved_by_first(0, "totals.samples", std::span(&totals_.samples, 1)));
+  state.push_back(saved_by_first(0, "totals.loss", std::span(&totals_.loss, 1)));
+  state.push_back(saved_by_first(0, "totals.correct", std::span(&totals_.correct, 1)));
+}
+
 void Server::handle(std::size_t peer) {
   const Note& note = arrivals_.note(peer);
+  if (note.ends_early != 0 || (first() && hooks_->ends_early())) leave_.cut_short();
   switch (note.kind) {
     case NoteKind::kAsk:
       asking_[peer] = true;

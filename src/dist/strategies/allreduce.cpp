@@ -24,6 +24,12 @@ class Allreduce final : public SynchronousStrategy {
   std::span<Scalar> gradient_arena(Index size) override { return arena_for(*reducer_, size); }
   std::string algorithm() const override { return reducer_->algorithm(); }
   void start() override { comm_.broadcast(as_buffer(weights_.span()), 0); }
+  SavedState saved_state() override {
+    SavedState state;
+    update_.add_saved(state, split_evenly(weights_.size(), comm_.size(), comm_.rank(), kAlignment));
+    reducer_->add_saved(state);
+    return state;
+  }
 
   void begin_step(std::span<const Index> samples) override { reducer_->begin_step(samples); }
   void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {

@@ -37,6 +37,7 @@ class ApartReducer final : public Reducer {
     reducer_->bucket_ready(bucket, sums_);
   }
 
+  void add_saved(SavedState& state) override { reducer_->add_saved(state); }
   std::size_t progress() override { return reducer_->progress(); }
   std::span<Scalar> sum() override { return reducer_->sum(); }
   std::span<Scalar> finish() override { return reducer_->finish(); }

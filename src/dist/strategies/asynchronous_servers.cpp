@@ -47,6 +47,18 @@ class AsynchronousServers final : public AsynchronousStrategy {
     return weights_.span();
   }
 
+  // Totals are told by the first server, and known to all after report().
+  void go_on_after(Index steps) override {
+    if (server_) server_->go_on_after(steps);
+  }
+
+  SavedState saved_state() override {
+    SavedState state;
+    if (server_) server_->add_saved(state);
+    if (link_) link_->add_saved(state);
+    return state;
+  }
+
   // A gradient leaves when all of it is there.
   void bucket_ready(const Bucket&, const PartialGrads& partial) override { partial_ = &partial; }
   void progress() override {}
@@ -60,9 +72,9 @@ class AsynchronousServers final : public AsynchronousStrategy {
     }
   }
 
-  std::optional<Assignment> next() override {
+  std::optional<Assignment> next(bool ends_early) override {
     link_->finish_push();
-    const std::optional<Assignment> assignment = link_->ask();
+    const std::optional<Assignment> assignment = link_->ask(ends_early);
     if (assignment) link_->pull(assignment->step, weights_.span());
     return assignment;
   }

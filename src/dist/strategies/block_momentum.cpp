@@ -15,6 +15,11 @@ void BlockMomentum::start(std::span<const Scalar> weights) {
   std::ranges::copy(weights, last_.data());
 }
 
+void BlockMomentum::add_saved(SavedState& state, int rank) {
+  state.push_back(saved_by_first(rank, "block.last", last_.span()));
+  state.push_back(saved_by_first(rank, "block.velocity", velocity_.span()));
+}
+
 // With Nesterov's momentum a block starts where the velocity would lead if nothing were learned in it: both
 // forms of the paper as changes of what blocks start from.
 void BlockMomentum::apply(std::span<Scalar> average) {

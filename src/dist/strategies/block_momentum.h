@@ -8,6 +8,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/dist/options.h"
+#include "lockstep/dist/saved_state.h"
 
 namespace lockstep {
 
@@ -22,6 +23,8 @@ class BlockMomentum {
 
   /// The weights that the first block starts from.
   void start(std::span<const Scalar> weights);
+  /// What it keeps from block to block; rank 0 saves it.
+  void add_saved(SavedState& state, int rank);
   /// Makes of the average at the end of a block the weights that the next one starts from.
   void apply(std::span<Scalar> average);
 

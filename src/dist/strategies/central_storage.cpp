@@ -55,6 +55,13 @@ class CentralStorage final : public SynchronousStrategy {
     gradients_.fence();
   }
 
+  SavedState saved_state() override {
+    SavedState state;
+    update_.add_saved(state, gradients_.across().rank() == 0 ? slice_ : Range{});
+    across_reducer_->add_saved(state);
+    return state;
+  }
+
   void begin_step(std::span<const Index> samples) override {
     across_reducer_->begin_step(samples);
     gradients_.begin_step(samples);

@@ -19,6 +19,7 @@
 #include "apart_reducer.h"
 #include "block_momentum.h"
 #include "entries.h"
+#include "local_replica.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/math/kernels.h"
@@ -42,9 +43,7 @@ class LocalSgd final : public SynchronousStrategy {
                                     options_)),
         samples_alone_(static_cast<std::size_t>(plan_.replicas), 0) {
     for (Index number = hosted_.begin; number < hosted_.end; ++number) {
-      replicas_.push_back({.number = number,
-                           .weights = AlignedBuffer<Scalar>(layout_.size),
-                           .update = ParameterUpdate(layout_, context.optimizer, context.rules)});
+      replicas_.emplace_back(number, layout_, context.optimizer, context.rules);
       arenas_.push_back(arena_for(*reducer_, plan_.gradient_size));
     }
     if (BlockMomentum::wanted(options_)) block_.emplace(options_, layout_.size);
@@ -56,6 +55,26 @@ class LocalSgd final : public SynchronousStrategy {
   std::span<Scalar> gradient_arena(Index) override { return arenas_[arenas_taken_++]; }
   std::string algorithm() const override { return reducer_->algorithm(); }
   void start() override { comm_.broadcast(as_buffer(weights(hosted_.begin)), 0); }
+
+  void go_on_after(Index steps) override {
+    steps_done_ = steps;
+    equal_ = steps <= plan_.local_from || (steps - plan_.local_from) % options_.average_every == 0;
+  }
+
+  // Once replicas have stepped alone, each has a state of its own.
+  SavedState saved_state() override {
+    SavedState state;
+    reducer_->add_saved(state);
+    if (steps_done_ <= plan_.local_from) {
+      replicas_.front().update.add_saved(
+          state, split_evenly(layout_.size, comm_.size(), comm_.rank(), kAlignment));
+      return state;
+    }
+    for (LocalReplica& replica : replicas_) replica.add_saved(state, equal_);
+    if (block_) block_->add_saved(state, comm_.rank());
+    state.push_back(saved_by_first(comm_.rank(), "samples_alone", std::span(samples_alone_)));
+    return state;
+  }
 
   std::span<const Scalar> settle() override {
     if (equal_) return weights(hosted_.begin);
@@ -88,7 +107,7 @@ class LocalSgd final : public SynchronousStrategy {
 
   StepOutcome update(const UpdateRequest& request) override {
     steps_done_ = request.step;
-    Replica& first = replicas_.front();
+    LocalReplica& first = replicas_.front();
     if (!alone_) return take_whole_step(first.update, first.weights.span(), gradient_, request);
     StepOutcome outcome = step_alone(request);
     if ((request.step - plan_.local_from) % options_.average_every != 0) return outcome;
@@ -103,7 +122,7 @@ class LocalSgd final : public SynchronousStrategy {
     if (!any_stopped_) return {};
     Index step = std::numeric_limits<Index>::max();
     std::string text;
-    for (const Replica& replica : replicas_) {
+    for (const LocalReplica& replica : replicas_) {
       if (!replica.stopped() || replica.bad_step >= step) continue;
       step = replica.bad_step;
       text = replica.bad_number;
@@ -115,24 +134,14 @@ class LocalSgd final : public SynchronousStrategy {
   }
 
  private:
-  struct Replica {
-    Index number = 0;
-    AlignedBuffer<Scalar> weights;
-    ParameterUpdate update;
-    Index bad_step = 0;           // whose loss or gradient was not finite; 0: none
-    std::string bad_number = {};  // "step 7: replica 3: ..."
-
-    bool stopped() const { return bad_step > 0; }
-  };
-
-  Replica& local(Index replica) { return replicas_[static_cast<std::size_t>(replica - hosted_.begin)]; }
+  LocalReplica& local(Index replica) { return replicas_[static_cast<std::size_t>(replica - hosted_.begin)]; }
 
   // All start from the weights of the first and, if they have not stepped alone before, from its optimizer
   // state.
   void part_ways() {
-    Replica& first = replicas_.front();
+    LocalReplica& first = replicas_.front();
     const bool first_time = steps_done_ == plan_.local_from;
-    for (Replica& replica : std::span(replicas_).subspan(1)) {
+    for (LocalReplica& replica : std::span(replicas_).subspan(1)) {
       std::ranges::copy(first.weights.span(), replica.weights.data());
       for (std::size_t slot = 0; first_time && slot < first.update.slots().size(); ++slot) {
         std::ranges::copy(first.update.slots()[slot].span(), replica.update.slots()[slot].data());
@@ -147,37 +156,19 @@ class LocalSgd final : public SynchronousStrategy {
     double loss = 0;
     Index samples = 0;
     for (std::size_t i = 0; i < partial_->nodes.size(); ++i) {
-      Replica& replica = local(partial_->nodes[i].begin);
+      LocalReplica& replica = local(partial_->nodes[i].begin);
       UpdateRequest own = request;
       own.samples = samples_[static_cast<std::size_t>(replica.number)];
       loss += static_cast<double>(partial_->sums[i][static_cast<std::size_t>(plan_.loss_place)]);
       samples += own.samples;
-      if (!replica.stopped()) step_alone(replica, partial_->sums[i], own);
+      if (!replica.stopped()) replica.step(partial_->sums[i], own);
     }
     if (samples > 0) mean_loss_ = loss / static_cast<double>(samples);
     outcome.mean_loss = mean_loss_;
-    for (const Replica& replica : replicas_) {
+    for (const LocalReplica& replica : replicas_) {
       if (replica.stopped()) outcome.stopped.push_back(replica.number);
     }
     return outcome;
-  }
-
-  void step_alone(Replica& replica, std::span<Scalar> sum, const UpdateRequest& own) {
-    if (take_whole_step(replica.update, replica.weights.span(), sum, own).applied) return;
-    replica.bad_step = own.step;
-    replica.bad_number =
-        fmt::format("step {}: replica {}: {}", own.step, replica.number, describe_bad_number(sum));
-  }
-
-  // Of a sum that no step could be taken with: the loss first, then the gradients as they come on the way
-  // back.
-  std::string describe_bad_number(std::span<const Scalar> sum) const {
-    if (!std::isfinite(sum[static_cast<std::size_t>(plan_.loss_place)])) return "the loss is not finite";
-    for (auto param = layout_.params.rbegin(); param != layout_.params.rend(); ++param) {
-      if (all_within(part(sum, param->range), kMostGradient)) continue;
-      return fmt::format("the gradient of {} is not finite or beyond 1e18", param->name);
-    }
-    return "the gradient is not finite";
   }
 
   // The end of an interval: false, and the replicas stay as they are, if one of them stands still.
@@ -190,8 +181,8 @@ class LocalSgd final : public SynchronousStrategy {
     for (std::size_t slot = 0; options_.average_state && slot < replicas_.front().update.slots().size();
          ++slot) {
       const std::span<const Scalar> mean =
-          average([slot](Replica& replica) { return replica.update.slots()[slot].span(); });
-      for (Replica& replica : replicas_) {
+          average([slot](LocalReplica& replica) { return replica.update.slots()[slot].span(); });
+      for (LocalReplica& replica : replicas_) {
         AlignedBuffer<Scalar>& own = replica.update.slots()[slot];
         std::ranges::copy(mean.first(own.span().size()), own.data());
       }
@@ -201,7 +192,7 @@ class LocalSgd final : public SynchronousStrategy {
   }
 
   std::span<Scalar> average_weights() {
-    const std::span<Scalar> mean = average([](Replica& replica) { return replica.weights.span(); });
+    const std::span<Scalar> mean = average([](LocalReplica& replica) { return replica.weights.span(); });
     any_stopped_ = mean[static_cast<std::size_t>(plan_.loss_place)] > 0;
     return part(mean, {0, layout_.size});
   }
@@ -215,7 +206,7 @@ class LocalSgd final : public SynchronousStrategy {
 
   // *Collective.* The mean over all replicas of what each has, at the start of an arena; in the place of the
   // loss, the share of them that stand still. Valid until the next exchange.
-  std::span<Scalar> average(const std::function<std::span<const Scalar>(Replica&)>& of) {
+  std::span<Scalar> average(const std::function<std::span<const Scalar>(LocalReplica&)>& of) {
     PartialGrads pieces;
     for (std::size_t i = 0; i < replicas_.size(); ++i) {
       const std::span<Scalar> arena = arenas_[i];
@@ -241,7 +232,7 @@ class LocalSgd final : public SynchronousStrategy {
   const Layout& layout_;
   Range hosted_;
   std::unique_ptr<Reducer> reducer_;
-  std::vector<Replica> replicas_;          // hosted ones
+  std::vector<LocalReplica> replicas_;          // hosted ones
   std::vector<std::span<Scalar>> arenas_;  // of gradients, one for each of them
   std::atomic<std::size_t> arenas_taken_ = 0;
   std::optional<BlockMomentum> block_;

@@ -28,6 +28,12 @@ class OwnerStep final : public SynchronousStrategy {
   std::span<Scalar> weights(Index) override { return weights_.span(); }
   std::span<const Scalar> settle() override { return weights_.span(); }
   void start() override { comm_.broadcast(as_buffer(weights_.span()), 0); }
+  SavedState saved_state() override {
+    SavedState state;
+    update_.add_saved(state, {0, weights_.size()});
+    reducer_->add_saved(state);
+    return state;
+  }
 
   void begin_step(std::span<const Index> samples) override { reducer_->begin_step(samples); }
   void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {

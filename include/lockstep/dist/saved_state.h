@@ -1,0 +1,36 @@
+// What a run needs beside its config and its model to go on after it was ended: arrays with names, of which
+// each rank holds parts. They say nothing about ranks, so that a run can go on with another number of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lockstep/comm/communicator.h"
+
+namespace lockstep {
+
+/// A part of such an array.
+struct SavedPart {
+  std::string array;  ///< the same name on all ranks
+  Index size = 0;     ///< elements of the whole
+  Range range;        ///< those that this rank holds, and that it needs again
+  Buffer memory;      ///< of them
+  Range written;      ///< of them, those that this rank saves; each element is saved by one rank
+  /// Left as it is where it was not saved: it belongs to a number of ranks.
+  bool optional = false;
+};
+
+using SavedState = std::vector<SavedPart>;
+
+/// What rank 0 saves and every rank needs.
+template <class T>
+SavedPart saved_by_first(int rank, std::string array, std::span<T> values) {
+  const Range all{0, static_cast<Index>(values.size())};
+  return {.array = std::move(array),
+          .size = all.end,
+          .range = all,
+          .memory = as_buffer(values),
+          .written = rank == 0 ? all : Range{0, 0}};
+}
+
+}  // namespace lockstep

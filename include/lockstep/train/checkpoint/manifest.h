@@ -1,0 +1,71 @@
+// What a checkpoint says about itself: how far the run had come, its files with checksums, and where in them
+// each part of each array lies. Written last, as manifest.json: a checkpoint with it is whole.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lockstep/comm/communicator.h"
+#include "lockstep/optim/schedule.h"
+
+namespace lockstep {
+
+/// Bytes that have a checksum (xxh3, 64 bits) of their own; the last ones of a file may be fewer.
+inline constexpr Index kCheckedBytes = Index{4} << 20;
+
+struct CheckpointFile {
+  Index bytes = 0;
+  std::vector<std::uint64_t> checksums;  ///< of each kCheckedBytes
+
+  bool operator==(const CheckpointFile&) const = default;
+};
+
+/// Elements of an array, and where they are.
+struct CheckpointBlock {
+  Range range;
+  std::string file;
+  Index offset = 0;  ///< bytes
+};
+
+struct CheckpointArray {
+  DataType type = DataType::kFloat;
+  Index size = 0;                       ///< elements of the whole
+  std::vector<CheckpointBlock> blocks;  ///< in order, none over another
+};
+
+/// Files and arrays, by name: of one writer, or of all.
+struct CheckpointParts {
+  std::map<std::string, CheckpointFile> files;
+  std::map<std::string, CheckpointArray> arrays;
+
+  void add(const CheckpointParts& other);
+};
+
+/// Where the run was, and who made the checkpoint.
+struct CheckpointHeader {
+  Progress progress;
+  Index metrics_bytes = 0;  ///< length of the run's metrics.jsonl
+  double seconds = 0;       ///< that steps have taken so far
+  Index ranks = 1;
+  std::string strategy;
+  std::string algorithm;  ///< that carried the exchange out; may be empty
+  std::string data;       ///< a description of the data sets that is equal for equal data
+  std::map<std::string, std::string> versions;  ///< of the program and its libraries
+};
+
+struct CheckpointManifest {
+  CheckpointHeader header;
+  CheckpointParts parts;
+};
+
+std::string to_json(const CheckpointParts& parts);
+std::string to_json(const CheckpointManifest& manifest);
+
+/// `name`: of the file, for errors. Errors: DataError if the text is not whole or not possible: names that
+/// leave the directory, places beyond a file, counts that cannot be.
+CheckpointParts parse_parts(const std::string& text, const std::string& name);
+CheckpointManifest parse_manifest(const std::string& text, const std::string& name);
+
+}  // namespace lockstep

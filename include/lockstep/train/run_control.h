@@ -1,0 +1,63 @@
+// What may come from outside while a run goes on: the wish that it stops, or that the clock says it is time
+// for a checkpoint. It can reach any rank at any moment; here the ranks agree on it, between two steps.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "lockstep/base/timer.h"
+#include "lockstep/comm/communicator.h"
+
+namespace lockstep {
+
+struct RunControlOptions {
+  std::filesystem::path stop_file = {};  ///< whose existence is a wish to stop; empty: none. Rank 0 looks
+  std::optional<double> checkpoint_seconds = {};  ///< between two checkpoints
+  std::optional<double> seconds_left = {};        ///< until this program is ended by force
+};
+
+class RunControl {
+ public:
+  RunControl(Communicator& comm, const RunControlOptions& options);
+
+  /// *Collective.* Between two steps, or parts of an evaluation: now and then (about ten times a second) lets
+  /// the ranks agree. True if they have agreed to stop, or that a checkpoint is due.
+  bool look();
+  /// *Collective.* The same at once.
+  bool agree();
+
+  /// *Local.* Whether this rank alone knows already of a wish that agree() will bring up, as it was a tenth
+  /// of a second ago.
+  bool has_wish();
+
+  /// Agreed by all ranks: why the run stops; "" if it goes on.
+  const std::string& stop_reason() const { return reason_; }
+  bool stops() const { return !reason_.empty(); }
+  bool checkpoint_due() const { return checkpoint_due_; }
+
+  /// A checkpoint was begun. The next is due an interval later.
+  void checkpoint_taken();
+  /// What has to be kept in reserve for the last checkpoint, if the time is limited.
+  void expect_checkpoint_seconds(double seconds) { checkpoint_cost_ = seconds; }
+
+ private:
+  std::string wish() const;
+  bool clock_wants_checkpoint() const;
+
+  Communicator& comm_;
+  RunControlOptions options_;
+  Stopwatch since_start_;
+  Stopwatch since_checkpoint_;
+  Stopwatch since_look_;
+  Stopwatch since_wish_;
+  bool has_wish_ = false;
+  Index looks_to_skip_ = 0;  // before the next agreement; the same on all ranks
+  Index looks_skipped_ = 0;
+  double checkpoint_cost_ = 0;
+  std::string reason_;
+  bool checkpoint_due_ = false;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,24 @@
+// How a run is saved while it goes on, and where it goes on from.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "lockstep/train/best_measure.h"
+#include "lockstep/train/checkpoint/interval.h"
+#include "lockstep/train/checkpoint/reader.h"
+#include "lockstep/train/checkpoint/writer.h"
+
+namespace lockstep {
+
+struct Saving {
+  CheckpointWriter& writer;
+  Interval every;
+  bool wait = false;  ///< for a checkpoint that is still being written when the next is due
+  std::optional<BestMeasure> best = {};           ///< says which checkpoint is the best
+  CheckpointHeader header = {};                   ///< what is the same in all checkpoints of the run
+  std::map<std::string, std::string> texts = {};  ///< rank 0: files beside the model
+};
+
+}  // namespace lockstep

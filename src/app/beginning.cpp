@@ -1,0 +1,250 @@
+#include "beginning.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <array>
+
+#include "catalogs.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/text.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/dist/asynchronous.h"
+#include "lockstep/train/checkpoint/directory.h"
+
+namespace lockstep {
+namespace {
+
+constexpr const char* kAuto = "auto";
+constexpr const char* kNever = "never";
+
+// Keys that a run may go on with others of: they decide how it is carried out and watched, not what comes out
+// (but for the last bits, with native reduction).
+constexpr std::array kFreeSections{"run.", "checkpoint.", "comm.", "debug.", "eval."};
+constexpr std::array kFreeKeys{"data.train",
+                               "data.train_labels",
+                               "data.validation",
+                               "data.validation_labels",
+                               "data.test",
+                               "data.test_labels",
+                               "data.prefetch",
+                               "data.audit",
+                               "data.synthetic_validation_rows",
+                               "data.synthetic_test_rows",
+                               "train.threads",
+                               "train.init",
+                               "train.init_partial",
+                               "distribute.algorithm",
+                               "distribute.calibrate",
+                               "distribute.bucket_kib",
+                               "distribute.progress_thread",
+                               "distribute.servers",
+                               "distribute.record",
+                               "distribute.replay",
+                               "distribute.timeout_seconds"};
+constexpr std::array kBoundKeys{"run.seed", "eval.precise_bn"};
+
+bool is_free(const std::string& key) {
+  if (std::ranges::find(kBoundKeys, key) != kBoundKeys.end()) return false;
+  return std::ranges::any_of(kFreeSections, [&](const char* section) { return key.starts_with(section); }) ||
+         std::ranges::find(kFreeKeys, key) != kFreeKeys.end();
+}
+
+// Whether a run of the one strategy can go on with the other: both keep one set of weights.
+bool alike(const Config& before, const Config& now) {
+  const auto kind = [](const Config& config) {
+    const StrategyEntry& entry = strategy_entry(config.distribute.strategy);
+    return entry.weights_per_replica || steps_alone(config.distribute) ? entry.name : "";
+  };
+  return kind(before) == kind(now);
+}
+
+// Why a checkpoint is not whole; "" if it is. *Collective.*
+std::string find_damage(Communicator& comm, const std::filesystem::path& path,
+                        std::unique_ptr<CheckpointReader>& reader) {
+  try {
+    agree(comm, [&] {
+      reader = std::make_unique<CheckpointReader>(path);
+      reader->verify(comm.size(), comm.rank());
+    });
+    return "";
+  } catch (const AgreedError& error) {
+    return error.what();
+  }
+}
+
+// *Collective.* The newest whole one; nothing if there is none at all.
+std::unique_ptr<CheckpointReader> newest_whole(Communicator& comm, const CheckpointDirectory& directory) {
+  std::vector<Index> steps;
+  if (comm.rank() == 0) steps = directory.steps();
+  Index count = std::ssize(steps);
+  comm.broadcast(as_buffer(std::span(&count, 1)), 0);
+  steps.resize(static_cast<std::size_t>(count));
+  if (count > 0) comm.broadcast(as_buffer(std::span(steps)), 0);
+  for (const Index step : steps) {
+    std::unique_ptr<CheckpointReader> reader;
+    const std::string damage = find_damage(comm, directory.finished(step), reader);
+    if (damage.empty()) return reader;
+    if (comm.rank() == 0) {
+      spdlog::warn("the checkpoint of step {} is not used, and put aside: {}", with_commas(step), damage);
+      directory.set_aside(step);
+    }
+  }
+  if (steps.empty()) return nullptr;
+  throw AgreedError(
+      fmt::format(
+          "'{}' has no whole checkpoint: nothing to go on from. What was found is kept beside with the "
+          "ending .damaged; to start anew, name another run.dir",
+          directory.root().string()),
+      kExitData);
+}
+
+std::filesystem::path checkpoints_of(const Config& config, const RunDirectory& directory) {
+  return config.checkpoint.dir.empty() ? directory.checkpoints()
+                                       : std::filesystem::path(config.checkpoint.dir);
+}
+
+// A checkpoint, or a run with some.
+std::unique_ptr<CheckpointReader> named_checkpoint(Communicator& comm, const std::string& name) {
+  bool is_checkpoint = false;
+  agree(comm, [&] {
+    std::error_code ignored;
+    is_checkpoint = std::filesystem::exists(std::filesystem::path(name) / kManifestName, ignored);
+  });
+  std::unique_ptr<CheckpointReader> reader;
+  if (is_checkpoint) {
+    const std::string damage = find_damage(comm, name, reader);
+    if (!damage.empty()) throw AgreedError(damage, kExitData);
+    return reader;
+  }
+  reader = newest_whole(comm, CheckpointDirectory(RunDirectory{name}.checkpoints()));
+  if (reader == nullptr) {
+    throw AgreedError(fmt::format("run.resume is '{}': no checkpoint, and no run directory with checkpoints; "
+                                  "expected auto, never, or such a directory",
+                                  name),
+                      kExitConfig);
+  }
+  return reader;
+}
+
+}  // namespace
+
+Beginning find_beginning(Communicator& comm, const Config& config) {
+  Beginning beginning{.directory = {config.run.dir}};
+  std::array<Index, 2> found{};
+  if (comm.rank() == 0) found = {beginning.directory.exists(), beginning.directory.complete()};
+  comm.broadcast(as_buffer(std::span(found)), 0);
+  const bool exists = found[0] != 0;
+  const bool automatic = config.run.resume == kAuto;
+  if (automatic && exists) {
+    beginning.is_new = false;
+    beginning.complete = found[1] != 0;
+    beginning.checkpoint =
+        newest_whole(comm, CheckpointDirectory(checkpoints_of(config, beginning.directory)));
+  } else if (!automatic && config.run.resume != kNever) {
+    beginning.checkpoint = named_checkpoint(comm, config.run.resume);
+  }
+  if (!beginning.checkpoint && !beginning.complete) return beginning;
+  agree(comm, [&] {
+    const CheckpointReader* checkpoint = beginning.checkpoint.get();
+    const std::filesystem::path file =
+        checkpoint != nullptr ? checkpoint->directory() / kCheckpointConfig : beginning.directory.config();
+    beginning.config =
+        load_config(CommandLine{}, {.file = file.string(), .text = read_file(file)}, known_names()).config;
+    if (checkpoint != nullptr) beginning.schema = checkpoint->text(RunDirectory{}.schema().string());
+  });
+  return beginning;
+}
+
+void adopt_choices(LoadedConfig& loaded, const Beginning& beginning) {
+  if (!beginning.config) return;
+  if (loaded.given.contains("train.replicas")) return;
+  loaded.config.train.replicas = beginning.config->train.replicas;
+}
+
+std::string describe_training_data(const RecordSource& train) {
+  return fmt::format("{} rows in {} bytes", train.info().rows, train.info().source_bytes);
+}
+
+void refuse_changes(const Config& config, const RecordSource& train, const Beginning& beginning) {
+  if (!beginning.config) return;
+  Config now = config;
+  Config before = *beginning.config;
+  const std::vector<Option> new_options = declare_options(now, known_names());
+  const std::vector<Option> old_options = declare_options(before, known_names());
+  const std::vector<std::string>& allowed = config.run.resume_allow;
+  std::vector<std::string> changes;
+  const auto is_allowed = [&](const std::string& key) {
+    return std::ranges::find(allowed, key) != allowed.end();
+  };
+  for (std::size_t i = 0; i < new_options.size(); ++i) {
+    const std::string& key = new_options[i].key;
+    const bool may = key == "distribute.strategy" ? alike(before, now) : is_free(key) || is_allowed(key);
+    if (may || new_options[i].text() == old_options[i].text()) continue;
+    changes.push_back(fmt::format("{} was {}, is {}", key, old_options[i].text(), new_options[i].text()));
+  }
+  const std::string data = describe_training_data(train);
+  const std::string data_before = beginning.checkpoint ? beginning.checkpoint->header().data : data;
+  if (data != data_before && !is_allowed("data.train")) {
+    changes.push_back(fmt::format("data.train had {}, has {}", data_before, data));
+  }
+  if (changes.empty()) return;
+  throw ConfigError(fmt::format(
+      "the run cannot go on from '{}': it would be another experiment:\n  {}\nChange them back, name "
+      "another run.dir, or name those that you mean in run.resume_allow",
+      (beginning.checkpoint ? beginning.checkpoint->directory() : beginning.directory.root).string(),
+      fmt::join(changes, "\n  ")));
+}
+
+bool is_over(const Config& config, const Beginning& beginning) {
+  if (!beginning.complete) return false;
+  const TrainOptions& before = beginning.config->train;
+  const TrainOptions& now = config.train;
+  return before.epochs == now.epochs && before.steps == now.steps && before.samples == now.samples;
+}
+
+void tell_beginning(const Config& config, const Beginning& beginning, Index ranks,
+                    const std::string& algorithm) {
+  if (!beginning.checkpoint) {
+    if (beginning.is_new) return;
+    spdlog::info("the run in '{}' was ended before its first checkpoint: it starts anew",
+                 beginning.directory.root.string());
+    return;
+  }
+  const CheckpointHeader& from = beginning.checkpoint->header();
+  spdlog::info("goes on from '{}': {} steps, epoch {:.2f}, on {} rank{} with {}",
+               beginning.checkpoint->directory().string(), with_commas(from.progress.steps),
+               from.progress.epochs, from.ranks, from.ranks == 1 ? "" : "s", from.strategy);
+  const bool ordered = config.distribute.reduction == Reduction::kOrdered;
+  const bool same =
+      from.ranks == ranks && from.strategy == config.distribute.strategy && from.algorithm == algorithm;
+  if (ordered || same) return;
+  spdlog::info(
+      "the sums of gradients are made in another order now (ranks, strategy or exchange algorithm are "
+      "others, and "
+      "distribute.reduction is native): the last bits will differ from those of a run that was not "
+      "interrupted");
+}
+
+void prepare(Beginning& beginning) {
+  if (beginning.is_new) {
+    create_run_directory(beginning.directory.root);
+  } else if (!beginning.checkpoint) {
+    reuse_run_directory(beginning.directory.root);
+  }
+  std::error_code ignored;
+  std::filesystem::remove(beginning.directory.stop(), ignored);  // of an earlier wish
+  for (std::filesystem::directory_iterator entry(beginning.directory.root, ignored), end;
+       !ignored && entry != end; entry.increment(ignored)) {
+    // Left behind by a process that was ended while it wrote.
+    std::error_code unimportant;
+    if (entry->path().filename().string().find(".partial-") != std::string::npos) {
+      std::filesystem::remove(entry->path(), unimportant);
+    }
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,51 @@
+// Where a run begins: at its first step in a new directory, or where a checkpoint was made.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "experiment.h"
+#include "lockstep/comm/communicator.h"
+#include "lockstep/train/checkpoint/reader.h"
+#include "lockstep/train/run_directory.h"
+
+namespace lockstep {
+
+struct Beginning {
+  RunDirectory directory;
+  bool is_new = true;     ///< the directory is made by this run
+  bool complete = false;  ///< the run in it went to its end: nothing is left to do
+  std::unique_ptr<CheckpointReader> checkpoint = {};  ///< null: from the first step
+  std::optional<Config> config = {};                  ///< of the run that went on before
+  std::string schema = {};                            ///< of the checkpoint; "" if its data have none
+
+  /// Of metrics.jsonl, what stays.
+  Index metrics_bytes() const { return is_new || !checkpoint ? 0 : checkpoint->header().metrics_bytes; }
+};
+
+/// *Collective.* Finds where the run of this config begins: looks for the newest whole checkpoint, says what
+/// is wrong with newer ones and puts those aside. Errors: AgreedError, also if all checkpoints are damaged.
+Beginning find_beginning(Communicator& comm, const Config& config);
+
+/// What the config leaves open, the checkpoint's run has decided.
+void adopt_choices(LoadedConfig& loaded, const Beginning& beginning);
+
+/// Describes the training data: equal for equal data, wherever they are.
+std::string describe_training_data(const RecordSource& train);
+
+/// Errors: ConfigError with a list of the keys that differ from the checkpoint's run and would make another
+/// experiment of it, but for those in run.resume_allow.
+void refuse_changes(const Config& config, const RecordSource& train, const Beginning& beginning);
+
+/// Whether the run that was there went as far as this config asks.
+bool is_over(const Config& config, const Beginning& beginning);
+
+/// Says where the run begins. `algorithm`: that carries the exchange out now.
+void tell_beginning(const Config& config, const Beginning& beginning, Index ranks,
+                    const std::string& algorithm);
+
+/// Rank 0: makes the directory ready to be written to.
+void prepare(Beginning& beginning);
+
+}  // namespace lockstep

@@ -1,0 +1,38 @@
+// What rank 0 writes while a run goes on; the other ranks have none.
+#pragma once
+
+#include "lockstep/report/metrics_file.h"
+#include "lockstep/report/progress_line.h"
+#include "lockstep/train/run_directory.h"
+#include "lockstep/train/run_plan.h"
+
+namespace lockstep {
+
+class RunOutput final : public Observer {
+ public:
+  /// Goes on behind the first `keep` bytes of metrics.jsonl.
+  RunOutput(const RunDirectory& directory, ProgressStyle style, const RunPlan& plan, Index keep)
+      : metrics_(directory.metrics(), keep), line_(style, plan.whole_run()) {}
+
+  void on_step(const Progress& progress, double loss) override { line_.on_step(progress, loss); }
+  void on_train_metrics(const TrainMetrics& metrics) override {
+    metrics_.on_train_metrics(metrics);
+    line_.on_train_metrics(metrics);
+  }
+  void on_evaluation(const EvalMetrics& metrics) override {
+    metrics_.on_evaluation(metrics);
+    line_.on_evaluation(metrics);
+  }
+  void on_workers(const WorkersReport& report, const Progress& progress) override {
+    metrics_.on_workers(report, progress);
+  }
+  void on_audit(Index epoch, Index samples, Index times) override;
+  Index written_bytes() const override { return metrics_.written_bytes(); }
+  bool failed() const { return metrics_.failed(); }
+
+ private:
+  MetricsFile metrics_;
+  ProgressLine line_;
+};
+
+}  // namespace lockstep

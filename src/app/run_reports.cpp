@@ -1,0 +1,126 @@
+#include "run_reports.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <nlohmann/json.hpp>
+
+#include "lockstep/base/file.h"
+#include "lockstep/base/text.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/dist/algorithm.h"
+#include "lockstep/report/metrics_file.h"
+#include "precision.h"
+
+namespace lockstep {
+namespace {
+
+std::string describe_staleness(const WorkersReport& report) {
+  Index dropped = 0;
+  Index computed = 0;
+  for (const WorkerRecord& worker : report.workers) {
+    dropped += worker.dropped;
+    computed += worker.computed;
+  }
+  if (dropped > 0) {
+    return fmt::format("dropped: {} of {} gradients", with_commas(dropped), with_commas(computed));
+  }
+  return fmt::format("staleness: mean {:.2f}, 95th percentile {}", report.mean_staleness(),
+                     report.staleness_percentile(0.95));
+}
+
+// One line for each worker, and how unevenly their samples count.
+void report_workers(const WorkersReport& report, const Progress& progress) {
+  spdlog::info("{}", describe_staleness(report));
+  const double fair = static_cast<double>(progress.samples) / static_cast<double>(report.workers.size());
+  for (std::size_t rank = 0; rank < report.workers.size(); ++rank) {
+    const WorkerRecord& worker = report.workers[rank];
+    std::string dropped;
+    if (worker.dropped > 0) {
+      dropped = fmt::format(", {} dropped with {} samples", with_commas(worker.dropped),
+                            with_commas(worker.dropped_samples));
+    }
+    spdlog::info("worker {}: {} gradients with {} samples{}: {:.2f} times an even share", rank,
+                 with_commas(worker.steps), with_commas(worker.samples), dropped,
+                 static_cast<double>(worker.samples) / fair);
+  }
+}
+
+}  // namespace
+
+void announce(Communicator& comm, const Config& config, const RunPlan& plan, Index hosts) {
+  spdlog::info("{} rank{} on {} host{}, {} replica{}, {} thread{}, precision {}", comm.size(),
+               comm.size() == 1 ? "" : "s", hosts, hosts == 1 ? "" : "s", plan.sampling.replicas,
+               plan.sampling.replicas == 1 ? "" : "s", plan.dist.threads, plan.dist.threads == 1 ? "" : "s",
+               describe_precision(config));
+  std::string table = plan_table(std::span(&plan, 1));
+  table.pop_back();  // the log ends the line itself
+  spdlog::info("plan:\n{}", table);
+}
+
+void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train) {
+  constexpr std::size_t kMostLines = 64;
+  const Range replicas = plan.dist.hosted[static_cast<std::size_t>(comm.rank())];
+  const std::string holds =
+      replicas.empty() ? "serves"
+      : plan.sampling.stream
+          ? fmt::format("streams {} rows (replicas {} to {})",
+                        with_commas(make_sampler(plan.sampling)->needed(replicas)), replicas.begin,
+                        replicas.end - 1)
+          : fmt::format("loaded {} rows, {} (replicas {} to {})", with_commas(train.rows()),
+                        human_bytes(static_cast<double>(train.bytes())), replicas.begin, replicas.end - 1);
+  const std::vector<std::string> lines = gather_texts(comm, fmt::format("rank {} {}", comm.rank(), holds));
+  for (std::size_t rank = 0; rank < std::min(lines.size(), kMostLines); ++rank)
+    spdlog::info("{}", lines[rank]);
+  if (lines.size() > kMostLines) spdlog::info("... and so on for {} more ranks", lines.size() - kMostLines);
+}
+
+void report_algorithm(const std::string& algorithm, const DistOptions& distribute) {
+  if (algorithm.empty()) return;
+  std::string why;
+  if (distribute.algorithm == kAutoAlgorithm) {
+    why = distribute.calibrate ? ", the fastest here by calibration" : ", by rule";
+  }
+  spdlog::info("exchange algorithm: {}{}", algorithm, why);
+}
+
+void write_summary(const RunDirectory& directory, const TrainingResult& result,
+                   const std::string& algorithm) {
+  nlohmann::ordered_json json{{"steps", result.progress.steps},
+                              {"samples_seen", result.progress.samples},
+                              {"epochs", result.progress.epochs},
+                              {"seconds", result.seconds},
+                              {"samples_per_second", result.samples_per_second},
+                              {"time", nlohmann::ordered_json::parse(to_json(result.time))}};
+  if (!algorithm.empty()) json["algorithm"] = algorithm;
+  if (result.last_evaluation)
+    json["evaluation"] = nlohmann::ordered_json::parse(to_json(*result.last_evaluation));
+  if (result.workers) json["asynchrony"] = nlohmann::ordered_json::parse(to_json(*result.workers));
+  write_file_atomically(directory.summary(), json.dump(2) + "\n");
+}
+
+void report_result(const RunDirectory& directory, const TrainingResult& result) {
+  std::string quality;
+  if (result.last_evaluation) {
+    const EvalMetrics& last = *result.last_evaluation;
+    quality = fmt::format("{} loss {:.4f}", to_string(last.split), last.loss);
+    if (last.accuracy) quality += fmt::format(", accuracy {:.2f} %", 100 * *last.accuracy);
+    for (const MetricValue& other : last.others) quality += ", " + to_string(other);
+    quality += "; ";
+  }
+  const TimeShares& time = result.time;
+  const std::string hidden = time.hidden ? fmt::format(" (hidden: {:.0f} % of it)", 100 * *time.hidden) : "";
+  spdlog::info(
+      "done: {}{} steps, {} samples in {} ({} samples/s); time: data {:.1f} %, compute {:.1f} %, "
+      "communication "
+      "{:.1f} %{}, waiting {:.1f} %",
+      quality, with_commas(result.progress.steps), with_commas(result.progress.samples),
+      human_seconds(result.seconds), with_commas(static_cast<Index>(result.samples_per_second)),
+      100 * time.data, 100 * time.compute, 100 * time.communication, hidden, 100 * time.waiting);
+  if (result.workers) report_workers(*result.workers, result.progress);
+  spdlog::info(
+      "written: {} with config.toml, plan.txt, log.txt, metrics.jsonl, summary.json, model.safetensors",
+      directory.root.string());
+}
+
+}  // namespace lockstep

@@ -1,0 +1,28 @@
+// What a training run tells: at its start, at its end, and in summary.json.
+#pragma once
+
+#include <string>
+
+#include "experiment.h"
+#include "lockstep/comm/communicator.h"
+#include "lockstep/data/records.h"
+#include "lockstep/train/run_directory.h"
+#include "lockstep/train/trainer.h"
+
+namespace lockstep {
+
+/// Who takes part, and the plan.
+void announce(Communicator& comm, const Config& config, const RunPlan& plan, Index hosts);
+
+/// *Collective.* One line for each rank: what it holds.
+void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train);
+
+/// How gradients are exchanged, where that was chosen.
+void report_algorithm(const std::string& algorithm, const DistOptions& distribute);
+
+/// Errors: DataError.
+void write_summary(const RunDirectory& directory, const TrainingResult& result, const std::string& algorithm);
+
+void report_result(const RunDirectory& directory, const TrainingResult& result);
+
+}  // namespace lockstep

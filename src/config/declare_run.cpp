@@ -1,0 +1,46 @@
+#include "declare_run.h"
+
+namespace lockstep {
+
+void declare_run(OptionList& list, RunOptions& run) {
+  list.option("run.dir", run.dir,
+              "Directory of the run and its checkpoints; a run that is in it already goes on")
+      .if_not_given = "required to train";
+  list.option(
+      "run.resume", run.resume,
+      "Where to go on from: auto (the newest whole checkpoint of run.dir, or its start), never (run.dir "
+      "must be new), or the directory of a run or of one checkpoint");
+  list.option("run.resume_allow", run.resume_allow,
+              "Keys that may differ from those of the run that goes on, though they change the experiment")
+      .if_not_given = "none";
+  list.option("run.time_limit", run.time_limit,
+              "Time after which the run is ended by force, such as \"55 minutes\": it saves itself and stops "
+              "before")
+      .if_not_given = "that of the Slurm job";
+  list.option("run.seed", run.seed, "Seed of all random numbers: weights, order of samples, synthetic data",
+              at_least(0));
+  list.option("run.progress", run.progress,
+              "How training is shown: a live line, plain lines, nothing, or what suits the terminal");
+  list.option("run.log_every", run.log_every, "Steps between two lines of metrics", at_least(1));
+}
+
+void declare_checkpoint(OptionList& list, CheckpointOptions& checkpoint) {
+  list.option(
+      "checkpoint.every", checkpoint.every,
+      "Time between two checkpoints: \"500 steps\", \"2000000 samples\", \"1 epoch\", \"10 minutes\", or "
+      "\"never\"; with any but never there is one at the end too");
+  list.option(
+      "checkpoint.wait", checkpoint.wait,
+      "Let training wait for a checkpoint that is still being written when the next is due; else the next is "
+      "left out");
+  list.option("checkpoint.keep", checkpoint.keep, "Checkpoints that are kept, the newest ones", at_least(1));
+  list.option(
+          "checkpoint.best", checkpoint.best,
+          "The checkpoint with the best value of this measure is kept too: \"loss\", \"accuracy\", or one of "
+          "eval.metrics; of the validation set if there is one, else of the test set")
+      .if_not_given = "none";
+  list.option("checkpoint.dir", checkpoint.dir, "Directory of the checkpoints").if_not_given =
+      "checkpoints, in run.dir";
+}
+
+}  // namespace lockstep

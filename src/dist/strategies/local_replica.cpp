@@ -1,0 +1,44 @@
+#include "local_replica.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "lockstep/math/kernels.h"
+#include "whole_step.h"
+
+namespace lockstep {
+
+LocalReplica::LocalReplica(Index replica, const Layout& layout, const Optimizer& optimizer,
+                           const UpdateRules& rules)
+    : number(replica), weights(layout.size), update(layout, optimizer, rules), layout_(&layout) {}
+
+void LocalReplica::step(std::span<Scalar> sum, const UpdateRequest& request) {
+  if (take_whole_step(update, weights.span(), sum, request).applied) return;
+  bad_step = request.step;
+  bad_number = fmt::format("step {}: replica {}: {}", request.step, number, describe_bad_number(sum));
+}
+
+// The loss first, then the gradients as they come on the way back.
+std::string LocalReplica::describe_bad_number(std::span<const Scalar> sum) const {
+  if (!std::isfinite(sum[static_cast<std::size_t>(layout_->size)])) return "the loss is not finite";
+  for (auto param = layout_->params.rbegin(); param != layout_->params.rend(); ++param) {
+    if (all_within(part(sum, param->range), kMostGradient)) continue;
+    return fmt::format("the gradient of {} is not finite or beyond 1e18", param->name);
+  }
+  return "the gradient is not finite";
+}
+
+void LocalReplica::add_saved(SavedState& state, bool without_weights) {
+  const std::string prefix = fmt::format("replica.{}.", number);
+  const Range all{0, layout_->size};
+  update.add_saved(state, all, prefix);
+  if (without_weights) return;
+  state.push_back({.array = prefix + "weights",
+                   .size = all.end,
+                   .range = all,
+                   .memory = as_buffer(weights.span()),
+                   .written = all});
+}
+
+}  // namespace lockstep

@@ -1,0 +1,120 @@
+#include "lockstep/train/checkpoint/directory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <functional>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/hash.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::string_view kPrefix = "step-";
+constexpr const char* kPartial = ".partial";
+constexpr const char* kDamaged = ".damaged";
+constexpr const char* kBest = "best";
+
+// Of "step-000000500".
+std::optional<Index> step_of(const std::string& name) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  Index step = 0;
+  const char* const end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data() + kPrefix.size(), end, step);
+  if (error != std::errc() || stop != end || step < 0) return std::nullopt;
+  return step;
+}
+
+std::vector<std::string> names_in(const std::filesystem::path& root) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(root, error), end; !error && entry != end;
+       entry.increment(error)) {
+    names.push_back(entry->path().filename().string());
+  }
+  return names;
+}
+
+// The manifest first: what is left of it is never taken for whole.
+void remove_checkpoint(const std::filesystem::path& path) {
+  std::error_code ignored;
+  std::filesystem::remove(path / kManifestName, ignored);
+  std::filesystem::remove_all(path, ignored);
+}
+
+}  // namespace
+
+std::filesystem::path CheckpointDirectory::finished(Index step) const {
+  return root_ / fmt::format("{}{:09}", kPrefix, step);
+}
+
+std::filesystem::path CheckpointDirectory::partial(Index step) const {
+  return finished(step).string() + kPartial;
+}
+
+std::vector<Index> CheckpointDirectory::steps() const {
+  std::vector<Index> steps;
+  for (const std::string& name : names_in(root_)) {
+    if (const std::optional<Index> step = step_of(name)) steps.push_back(*step);
+  }
+  std::ranges::sort(steps, std::greater<>());
+  return steps;
+}
+
+std::optional<Index> CheckpointDirectory::best() const {
+  std::error_code ignored;
+  if (!std::filesystem::exists(root_ / kBest, ignored)) return std::nullopt;
+  std::string name = read_file(root_ / kBest);
+  if (name.ends_with('\n')) name.pop_back();
+  return step_of(name);
+}
+
+void CheckpointDirectory::mark_best(Index step) const {
+  write_file_atomically(root_ / kBest, finished(step).filename().string() + "\n");
+}
+
+void CheckpointDirectory::remove_old(Index keep) const {
+  const std::vector<Index> all = steps();
+  const std::optional<Index> kept = best();
+  for (std::size_t i = static_cast<std::size_t>(keep); i < all.size(); ++i) {
+    if (all[i] != kept) remove_checkpoint(finished(all[i]));
+  }
+}
+
+void CheckpointDirectory::remove_partial() const {
+  for (const std::string& name : names_in(root_)) {
+    if (name.starts_with(kPrefix) && name.ends_with(kPartial)) remove_checkpoint(root_ / name);
+  }
+}
+
+void CheckpointDirectory::set_aside(Index step) const {
+  const std::filesystem::path away = finished(step).string() + kDamaged;
+  std::error_code ignored;
+  std::filesystem::remove_all(away, ignored);
+  std::filesystem::rename(finished(step), away, ignored);
+}
+
+CheckpointFile describe_file(const std::filesystem::path& path) {
+  CheckpointFile file;
+  std::ifstream in(path, std::ios::binary);
+  std::vector<char> block(static_cast<std::size_t>(std::min(kCheckedBytes, file_bytes(path))));
+  while (in && !block.empty()) {
+    in.read(block.data(), static_cast<std::streamsize>(block.size()));
+    const auto got = static_cast<std::size_t>(in.gcount());
+    if (got == 0) break;
+    file.bytes += static_cast<Index>(got);
+    file.checksums.push_back(hash_bytes(std::as_bytes(std::span(block).first(got))));
+  }
+  if (in.bad() || !in.is_open()) {
+    throw DataError(fmt::format("cannot read '{}': {}", path.string(), std::strerror(errno)));
+  }
+  return file;
+}
+
+}  // namespace lockstep

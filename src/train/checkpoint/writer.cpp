@@ -1,0 +1,243 @@
+#include "lockstep/train/checkpoint/writer.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "lockstep/base/atomic_file.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/text.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/train/model_file.h"
+
+namespace lockstep {
+namespace {
+
+std::string state_file(int rank) {
+  return fmt::format("state-{:05}.bin", rank);
+}
+std::string parts_file(int rank) {
+  return fmt::format("state-{:05}.json", rank);
+}
+
+// A rename survives a crash only once the directory is synced.
+void sync_directory(const std::filesystem::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ::fsync(descriptor);
+  ::close(descriptor);
+}
+
+}  // namespace
+
+CheckpointWriter::CheckpointWriter(Communicator& comm, CheckpointDirectory directory, Index keep)
+    : comm_(comm), directory_(std::move(directory)), keep_(keep) {}
+
+CheckpointWriter::~CheckpointWriter() {
+  give_up_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+// As far as the other ranks are concerned: rank 0's thread may still wait for one that has failed.
+CheckpointWriter::State CheckpointWriter::state() const {
+  if (over_) return failure_.empty() ? State::kIdle : State::kFailed;
+  return State::kBusy;
+}
+
+// Ends what can be ended: all threads if one has failed, else those that are over.
+void CheckpointWriter::settle(const std::vector<Index>& states) {
+  const auto failed = std::ranges::find(states, static_cast<Index>(State::kFailed));
+  if (failed != states.end()) give_up_ = true;
+  if (thread_.joinable() && (over_ || give_up_)) thread_.join();
+  if (failed == states.end()) return;
+  const auto rank = static_cast<int>(failed - states.begin());
+  warn(fmt::format("rank {}: {}", rank, broadcast_text(comm_, failure_, rank)));
+  failure_.clear();
+}
+
+void CheckpointWriter::warn(const std::string& failure) {
+  last_failure_ = failure;
+  newest_ = -1;
+  if (comm_.rank() != 0) return;
+  spdlog::warn("no checkpoint of step {}: {}; training goes on, and the checkpoints before it stay",
+               header_.progress.steps, failure);
+  directory_.remove_partial();
+}
+
+void CheckpointWriter::start(const CheckpointContent& content) {
+  const Stopwatch pause;
+  std::vector<Index> states(static_cast<std::size_t>(comm_.size()));
+  const auto mine = static_cast<Index>(state());
+  comm_.all_gather(as_buffer(std::span<const Index>(&mine, 1)), as_buffer(std::span(states)));
+  settle(states);
+  const bool failed = std::ranges::count(states, static_cast<Index>(State::kFailed)) > 0;
+  if (!failed && std::ranges::count(states, static_cast<Index>(State::kBusy)) > 0) {
+    if (comm_.rank() == 0) {
+      spdlog::warn(
+          "no checkpoint of step {}: that of step {} is still being written; write fewer with "
+          "checkpoint.every, or to a faster disk",
+          content.header.progress.steps, header_.progress.steps);
+    }
+    return;
+  }
+  header_ = content.header;
+  const std::filesystem::path directory = directory_.partial(header_.progress.steps);
+  try {
+    agree(comm_, [&] {
+      if (comm_.rank() != 0) return;
+      directory_.remove_partial();
+      std::error_code error;
+      std::filesystem::create_directories(directory, error);
+      if (error) {
+        throw DataError(fmt::format("cannot create '{}': {}", directory.string(), error.message()));
+      }
+    });
+    agree(comm_, [&] { stage(content); });
+  } catch (const AgreedError& error) {
+    warn(error.what());
+    return;
+  }
+  newest_ = header_.progress.steps;
+  last_failure_.clear();
+  written_ = false;
+  over_ = false;
+  give_up_ = false;
+  pause_ = pause.seconds();
+  watch_.lap();
+  thread_ = std::thread([this] { write(); });
+}
+
+void CheckpointWriter::stage(const CheckpointContent& content) {
+  parts_ = {};
+  const std::string file = state_file(comm_.rank());
+  Index end = 0;
+  std::vector<std::pair<const SavedPart*, Index>> places;
+  for (const SavedPart& part : content.state) {
+    if (part.written.empty()) continue;
+    CheckpointArray& array =
+        parts_.arrays.try_emplace(part.array, CheckpointArray{part.memory.type, part.size, {}}).first->second;
+    array.blocks.push_back({.range = part.written, .file = file, .offset = end});
+    places.emplace_back(&part, end);
+    end = round_up(end + part.written.size() * size_of(part.memory.type), kAlignmentBytes);
+  }
+  if (bytes_.size() != end) bytes_ = AlignedBuffer<std::byte>(end);
+  for (const auto& [part, place] : places) {
+    const Index element = size_of(part->memory.type);
+    const auto* from = static_cast<const std::byte*>(part->memory.data);
+    std::memcpy(bytes_.data() + place, from + (part->written.begin - part->range.begin) * element,
+                static_cast<std::size_t>(part->written.size() * element));
+  }
+  if (comm_.rank() != 0) return;
+  if (stored_.size() == 0) stored_ = AlignedBuffer<Scalar>(content.layout->size);
+  std::ranges::copy(content.stored.state, std::ranges::copy(content.stored.weights, stored_.data()).out);
+  layout_ = content.layout;
+  input_ = content.input;
+  texts_ = content.texts;
+}
+
+// The thread.
+void CheckpointWriter::write() {
+  try {
+    const std::filesystem::path directory = directory_.partial(header_.progress.steps);
+    write_parts(directory);
+    written_ = true;
+    if (comm_.rank() == 0 && wait_for_parts(directory)) commit(directory);
+  } catch (const std::exception& error) {
+    failure_ = error.what();
+  }
+  written_ = true;
+  last_seconds_ = watch_.seconds() + pause_;
+  over_ = true;
+}
+
+void CheckpointWriter::write_parts(const std::filesystem::path& directory) {
+  const auto add = [&](const std::string& name) { parts_.files[name] = describe_file(directory / name); };
+  if (bytes_.size() > 0) {
+    const std::string name = state_file(comm_.rank());
+    write_file_atomically(directory / name, {reinterpret_cast<const char*>(bytes_.data()),
+                                             static_cast<std::size_t>(bytes_.size())});
+    add(name);
+  }
+  if (comm_.rank() == 0) {
+    save_model(directory / kCheckpointModel, {.layout = layout_, .values = stored_.span()}, input_);
+    add(kCheckpointModel);
+    for (const auto& [name, text] : texts_) {
+      write_file_atomically(directory / name, text);
+      add(name);
+    }
+  }
+  write_file_atomically(directory / parts_file(comm_.rank()), to_json(parts_));
+}
+
+// A rank's list is there once its file is whole.
+bool CheckpointWriter::wait_for_parts(const std::filesystem::path& directory) const {
+  std::error_code ignored;
+  for (int rank = 0; rank < comm_.size(); ++rank) {
+    while (!std::filesystem::exists(directory / parts_file(rank), ignored)) {
+      if (give_up_) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  }
+  return true;
+}
+
+void CheckpointWriter::commit(const std::filesystem::path& directory) {
+  CheckpointManifest manifest{.header = header_, .parts = {}};
+  Index bytes = 0;
+  for (int rank = 0; rank < comm_.size(); ++rank) {
+    const std::filesystem::path list = directory / parts_file(rank);
+    manifest.parts.add(parse_parts(read_file(list), list.string()));
+    std::filesystem::remove(list);
+  }
+  for (const auto& [name, file] : manifest.parts.files) bytes += file.bytes;
+  write_file_atomically(directory / kManifestName, to_json(manifest));
+  const Index step = header_.progress.steps;
+  std::filesystem::rename(directory, directory_.finished(step));
+  sync_directory(directory_.root());
+  {
+    const std::lock_guard lock(best_mutex_);
+    committed_ = step;
+    if (best_ == step) directory_.mark_best(step);
+  }
+  directory_.remove_old(keep_);
+  spdlog::info("checkpoint of step {}: {} in {:.0f} ms; training stood still for {:.1f} ms",
+               with_commas(step), human_bytes(static_cast<double>(bytes)), 1e3 * (watch_.seconds() + pause_),
+               1e3 * pause_);
+}
+
+void CheckpointWriter::finish() {
+  // Rank 0's thread ends by itself once the others' parts are there; whether they will be is known when they
+  // have ended, well or not.
+  while (comm_.rank() != 0 ? !over_ : !written_) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  std::vector<Index> states(static_cast<std::size_t>(comm_.size()));
+  const auto mine = static_cast<Index>(state());
+  comm_.all_gather(as_buffer(std::span<const Index>(&mine, 1)), as_buffer(std::span(states)));
+  settle(states);
+  if (std::ranges::count(states, static_cast<Index>(State::kFailed)) > 0) return;
+  if (thread_.joinable()) thread_.join();
+  const std::string failure = broadcast_text(comm_, failure_);  // of rank 0, in its last part
+  failure_.clear();
+  if (!failure.empty()) warn("rank 0: " + failure);
+}
+
+void CheckpointWriter::mark_best(Index step) {
+  if (comm_.rank() != 0) return;
+  const std::lock_guard lock(best_mutex_);
+  best_ = step;
+  if (committed_ != step) return;
+  try {
+    directory_.mark_best(step);
+  } catch (const Error& error) {
+    spdlog::warn("the best checkpoint, of step {}, is not marked: {}", step, error.what());
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,257 @@
+// Runs that are ended early, in every way, and go on.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "support/small_experiment.h"
+#include "support/trainer_process.h"
+
+namespace lockstep::test {
+namespace {
+
+class Resume : public testing::Test {
+ protected:
+  // `flags` come after those of all runs here.
+  std::string arguments(const std::string& run, const std::string& flags = "") const {
+    return fmt::format(
+        "--config {} --run.dir {} --distribute.reduction ordered --train.momentum 0.9 --run.log_every 3 "
+        "--checkpoint.every '5 steps' --checkpoint.wait true {}",
+        experiment_.config(), run, flags);
+  }
+
+  std::string model_of(const std::string& run) const { return read_file(run + "/model.safetensors"); }
+
+  // metrics.jsonl without what time decides.
+  std::string metrics_of(const std::string& run) const {
+    static const std::regex kTimes("\"(samples_per_second|seconds)\":[^,}]*|\"time\":\\{[^}]*\\}");
+    return std::regex_replace(read_file(run + "/metrics.jsonl"), kTimes, "");
+  }
+
+  ProcessResult ok(int ranks, const std::string& run, const std::string& flags = "") {
+    const ProcessResult result = run_trainer(ranks, arguments(run, flags));
+    EXPECT_EQ(result.exit_code, 0) << result.errors << result.output;
+    return result;
+  }
+
+  // A run that never ended early.
+  std::string whole_run() {
+    const std::string run = experiment_.fresh_run();
+    ok(1, run);
+    return run;
+  }
+
+  // The trainer in the background, on `ranks` ranks, with a shell command that may use $job, the launcher.
+  // Exits as the launcher does.
+  ProcessResult run_and_do(int ranks, const std::string& arguments, const std::string& command) const {
+    return run_command(
+        fmt::format("{} {} & job=$!; {}; wait $job", mpiexec_words(), rank_words(ranks, arguments), command));
+  }
+
+  static std::string newest(const std::string& run) {
+    std::string last;
+    for (const auto& entry : std::filesystem::directory_iterator(run + "/checkpoints")) {
+      const std::string name = entry.path().string();
+      if (name.ends_with("partial") || name.ends_with("damaged") || name.ends_with("best")) continue;
+      last = std::max(last, name);
+    }
+    return last;
+  }
+
+  SmallExperiment experiment_;
+};
+
+// As long as it takes to be there, 30 s at most.
+std::string wait_for(const std::string& path) {
+  return fmt::format("for i in $(seq 3000); do [ -e {} ] && break; sleep 0.01; done", path);
+}
+
+constexpr const char* kSlow = "--debug.delay_rank 0 --debug.delay_ms 20 --train.epochs 40";
+
+TEST_F(Resume, OneThatFailedGoesOnOnOtherRanksWithTheSameBytes) {
+  const std::string whole = whole_run();
+  for (const std::string strategy : {"allreduce", "zero1", "central_storage"}) {
+    const std::string run = experiment_.fresh_run();
+    const ProcessResult failed = run_trainer(
+        2, arguments(run, "--debug.fail_rank 1 --debug.fail_step 13 --distribute.strategy " + strategy));
+    EXPECT_NE(failed.exit_code, 0);
+    const ProcessResult rest = ok(3, run);
+    EXPECT_NE(rest.output.find("10 steps"), std::string::npos) << rest.output;
+    EXPECT_TRUE(model_of(run) == model_of(whole)) << strategy;
+    EXPECT_EQ(metrics_of(run), metrics_of(whole)) << strategy;
+  }
+}
+
+TEST_F(Resume, OneThatWasKilledGoesOnWithTheSameBytes) {
+  const std::string whole = experiment_.fresh_run();
+  ok(1, whole, "--train.epochs 40");
+  const std::string run = experiment_.fresh_run();
+  const ProcessResult killed =
+      run_and_do(2, arguments(run, kSlow),
+                 wait_for(run + "/checkpoints/step-000000010") + "; sleep 0.1; pkill -9 -n -P $job");
+  EXPECT_NE(killed.exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(run + "/summary.json"));
+  ok(3, run, "--train.epochs 40");
+  EXPECT_TRUE(model_of(run) == model_of(whole));
+  EXPECT_EQ(metrics_of(run), metrics_of(whole));
+}
+
+// Of one rank only, and by a file.
+TEST_F(Resume, StopsWhenItIsAskedTo) {
+  const std::string whole = experiment_.fresh_run();
+  ok(1, whole, "--train.epochs 40");
+  const std::string first = "/checkpoints/step-000000005";
+  for (const std::string wish : {"pkill -USR1 -n -P $job", "pkill -TERM -o -P $job", "touch RUN/stop"}) {
+    const std::string run = experiment_.fresh_run();
+    const std::string command = std::regex_replace(wish, std::regex("RUN"), run);
+    const ProcessResult stopped =
+        run_and_do(2, arguments(run, kSlow), wait_for(run + first) + "; " + command);
+    EXPECT_EQ(stopped.exit_code, kExitStopped) << wish << stopped.errors << stopped.output;
+    EXPECT_NE(stopped.output.find("stopped after"), std::string::npos) << stopped.output;
+    ok(1, run, "--train.epochs 40");
+    EXPECT_TRUE(model_of(run) == model_of(whole)) << wish;
+  }
+}
+
+TEST_F(Resume, StopsBeforeItsTimeIsOver) {
+  const std::string run = experiment_.fresh_run();
+  const ProcessResult stopped =
+      run_trainer(2, arguments(run, std::string(kSlow) + " --run.time_limit '5 seconds'"));
+  EXPECT_EQ(stopped.exit_code, kExitStopped) << stopped.errors;
+  EXPECT_NE(stopped.output.find("the time limit"), std::string::npos) << stopped.output;
+}
+
+TEST_F(Resume, WorkersThatStepAloneStopToo) {
+  const std::string run = experiment_.fresh_run();
+  const std::string flags =
+      "--distribute.reduction native --distribute.strategy parameter_server --distribute.servers 1 "
+      "--distribute.mode async --train.replicas 2 --debug.delay_rank 0 --debug.delay_ms 20 --train.epochs 40";
+  const ProcessResult stopped =
+      run_and_do(3, arguments(run, flags),
+                 wait_for(run + "/checkpoints/step-000000005") + "; sleep 0.2; pkill -USR1 -n -P $job");
+  EXPECT_EQ(stopped.exit_code, kExitStopped) << stopped.errors << stopped.output;
+  const ProcessResult rest = run_trainer(3, arguments(run, flags + " --debug.delay_ms 0"));
+  EXPECT_EQ(rest.exit_code, 0) << rest.errors;
+  EXPECT_NE(rest.output.find("goes on from"), std::string::npos);
+}
+
+TEST_F(Resume, AnotherExperimentIsRefusedWithAListOfWhatDiffers) {
+  const std::string run = experiment_.fresh_run();
+  run_trainer(2, arguments(run, "--debug.fail_rank 1 --debug.fail_step 13"));
+  const std::string model = read_file(newest(run) + "/model.safetensors");
+  const ProcessResult other =
+      run_trainer(2, arguments(run, "--train.lr 0.01 --run.seed 7 --train.threads 2"));
+  EXPECT_EQ(other.exit_code, kExitConfig);
+  EXPECT_NE(other.errors.find("train.lr was"), std::string::npos) << other.errors;
+  EXPECT_NE(other.errors.find("run.seed was 1, is 7"), std::string::npos) << other.errors;
+  EXPECT_EQ(other.errors.find("train.threads"), std::string::npos) << other.errors;
+  EXPECT_TRUE(read_file(newest(run) + "/model.safetensors") == model);
+  ok(2, run, "--train.lr 0.01 --run.resume_allow train.lr");
+}
+
+TEST_F(Resume, ACompleteRunIsLeftAsItIs) {
+  const std::string run = whole_run();
+  const std::string model = model_of(run);
+  const ProcessResult again = ok(2, run);
+  EXPECT_NE(again.output.find("nothing to do"), std::string::npos) << again.output;
+  EXPECT_TRUE(model_of(run) == model);
+  const ProcessResult never = run_trainer(2, arguments(run, "--run.resume never"));
+  EXPECT_EQ(never.exit_code, kExitConfig);
+  EXPECT_NE(never.errors.find("never overwritten"), std::string::npos);
+  // And goes on for longer, if that is meant.
+  ok(2, run, "--train.epochs 4 --run.resume_allow train.epochs");
+  EXPECT_FALSE(model_of(run) == model);
+}
+
+TEST_F(Resume, FromTheCheckpointOfAnotherRun) {
+  const std::string whole = whole_run();
+  const std::string run = experiment_.fresh_run();
+  ok(2, run, "--run.resume " + whole + "/checkpoints/step-000000010 --checkpoint.keep 1");
+  EXPECT_TRUE(model_of(run) == model_of(whole));
+  const ProcessResult nothing = run_trainer(2, arguments(experiment_.fresh_run(), "--run.resume /nowhere"));
+  EXPECT_EQ(nothing.exit_code, kExitConfig);
+  EXPECT_NE(nothing.errors.find("/nowhere"), std::string::npos) << nothing.errors;
+}
+
+TEST_F(Resume, DamageIsToldAndTheOneBeforeIsUsed) {
+  const std::string whole = whole_run();
+  const auto flip = [](const std::string& file) {
+    std::fstream bytes(file, std::ios::binary | std::ios::in | std::ios::out);
+    bytes.seekp(100);
+    bytes.put('\x7f');
+  };
+  const auto cut = [](const std::string& file) {
+    std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
+  };
+  const std::string run = experiment_.fresh_run();
+  run_trainer(2, arguments(run, "--debug.fail_rank 1 --debug.fail_step 16"));
+  flip(newest(run) + "/model.safetensors");  // of step 15
+  std::filesystem::create_directories(run + "/checkpoints/step-000000020.partial");
+  const ProcessResult rest = ok(2, run);
+  EXPECT_NE(rest.errors.find("checkpoint of step 15 is not used"), std::string::npos) << rest.errors;
+  EXPECT_NE(rest.output.find("10 steps"), std::string::npos) << rest.output;
+  EXPECT_TRUE(model_of(run) == model_of(whole));
+
+  const std::string lost = experiment_.fresh_run();
+  run_trainer(2, arguments(lost, "--debug.fail_rank 1 --debug.fail_step 13"));
+  for (const auto& entry : std::filesystem::directory_iterator(lost + "/checkpoints")) {
+    cut(entry.path().string() + "/manifest.json");
+  }
+  const ProcessResult refused = run_trainer(2, arguments(lost));
+  EXPECT_EQ(refused.exit_code, kExitData) << "a silent fresh start";
+  EXPECT_NE(refused.errors.find("no whole checkpoint"), std::string::npos) << refused.errors;
+}
+
+TEST_F(Resume, TheBestIsKept) {
+  const std::string run = experiment_.fresh_run();
+  ok(2, run, "--train.epochs 6 --train.lr 0.5 --checkpoint.best accuracy --checkpoint.keep 1");
+  const std::string best = read_file(run + "/checkpoints/best");
+  EXPECT_TRUE(best.starts_with("step-")) << best;
+  const std::string directory = run + "/checkpoints/" + best.substr(0, best.size() - 1);
+  const ProcessResult evaluated = run_trainer(1, "eval --model " + directory);
+  EXPECT_EQ(evaluated.exit_code, 0) << evaluated.errors;
+  const ProcessResult wrong =
+      run_trainer(2, arguments(experiment_.fresh_run(), "--checkpoint.best happiness"));
+  EXPECT_EQ(wrong.exit_code, kExitConfig);
+  EXPECT_NE(wrong.errors.find("'loss', 'accuracy'"), std::string::npos) << wrong.errors;
+}
+
+// Whenever the process dies, what was finished before is whole.
+TEST_F(Resume, KilledAtAnyMomentOfWriting) {
+  const std::string whole = experiment_.fresh_run();
+  ok(1, whole, "--train.epochs 400 --checkpoint.every never");
+  const std::string run = experiment_.fresh_run();
+  const int kills = std::getenv("LOCKSTEP_KILLS") != nullptr ? std::atoi(std::getenv("LOCKSTEP_KILLS")) : 4;
+  for (int kill = 0; kill < kills; ++kill) {
+    run_and_do(
+        2, arguments(run, "--train.epochs 400 --checkpoint.every '1 step'"),
+        fmt::format("sleep {}.{:03}; while kill -0 $job && ! pkill -9 -{} -P $job; do sleep 0.01; done",
+                    kill % 2, 137 * kill % 1000, kill % 3 == 0 ? "o" : "n"));
+  }
+  const ProcessResult rest = ok(2, run, "--train.epochs 400 --checkpoint.every never");
+  EXPECT_EQ(rest.errors.find("not used"), std::string::npos) << rest.errors;
+  EXPECT_TRUE(model_of(run) == model_of(whole));
+}
+
+// Training goes on, warns each time, keeps what it has, and does not end as if all were well.
+TEST_F(Resume, AFullDisk) {
+  const TemporaryDirectory disk;
+  if (::mount("none", disk.path().c_str(), "tmpfs", 0, "size=16k") != 0) GTEST_SKIP() << "no mounting here";
+  const std::string run = experiment_.fresh_run();
+  const ProcessResult result = run_trainer(2, arguments(run, "--checkpoint.dir " + disk.path().string()));
+  ::umount(disk.path().c_str());
+  EXPECT_EQ(result.exit_code, kExitData) << result.errors;
+  EXPECT_GE(count_of(result.errors, "No space left"), 2) << result.errors;
+  EXPECT_NE(result.errors.find("training is complete, but"), std::string::npos) << result.errors;
+  EXPECT_TRUE(std::filesystem::exists(run + "/model.safetensors"));
+}
+
+}  // namespace
+}  // namespace lockstep::test

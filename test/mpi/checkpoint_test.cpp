@@ -1,0 +1,237 @@
+// A run that goes on from a checkpoint ends as if it had never been interrupted.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include "lockstep/comm/agree.h"
+#include "lockstep/comm/thread_ranks.h"
+#include "lockstep/train/checkpoint/directory.h"
+#include "support/asynchronous_cases.h"
+#include "support/ranks.h"
+#include "support/temporary_directory.h"
+#include "support/tiny_run.h"
+
+namespace lockstep {
+namespace {
+
+using test::tiny_config;
+using test::TinyResult;
+using test::train_tiny;
+
+// One for all ranks, wherever they are.
+class SharedDirectory {
+ public:
+  explicit SharedDirectory(Communicator& comm) : comm_(comm) {
+    if (comm.rank() == 0) own_.emplace();
+    path_ = broadcast_text(comm, own_ ? own_->path().string() : "");
+  }
+  ~SharedDirectory() { comm_.barrier(); }
+  SharedDirectory(const SharedDirectory&) = delete;
+  SharedDirectory& operator=(const SharedDirectory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  Communicator& comm_;
+  std::optional<test::TemporaryDirectory> own_;
+  std::string path_;
+};
+
+Config saving_config(const std::string& directory, const char* every) {
+  Config config = tiny_config();
+  config.model.layers = "dense(9) batch_norm relu dropout(0.1) dense(7) tanh dense(3)";
+  config.checkpoint.dir = directory;
+  config.checkpoint.every = every;
+  config.checkpoint.keep = 100;
+  return config;
+}
+
+struct Case {
+  std::string name;
+  std::function<void(Config&)> change;
+};
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> kCases{
+      {"allreduce", [](Config&) {}},
+      {"adam, clipped", [](Config& c) { c.optimizer.optimizer = "adam", c.optimizer.clip_norm = 0.5; }},
+      {"zero1", [](Config& c) { c.distribute.strategy = "zero1", c.optimizer.optimizer = "adam"; }},
+      {"central_storage", [](Config& c) { c.distribute.strategy = "central_storage"; }},
+      {"nodes", [](Config& c) { c.distribute.strategy = "central_storage", c.debug.ranks_per_node = 2; }},
+      {"full mode", [](Config& c) { c.data.mode = DataMode::kFull; }},
+      {"moments of all", [](Config& c) { c.model.batch_norm = "averaged"; }},
+      {"audited", [](Config& c) { c.data.audit = true; }},
+      {"local_sgd", [](Config& c) { c.distribute.strategy = "local_sgd", c.distribute.average_every = 3; }},
+      {"local_sgd with blocks", [](Config& c) {
+         c.distribute.strategy = "local_sgd";
+         c.distribute.average_every = 3;
+         c.distribute.local_after = "5 steps";
+         c.distribute.block_momentum = 0.5;
+         c.optimizer.optimizer = "adam";
+       }}};
+  return kCases;
+}
+
+std::string step_in(const std::string& directory, Index step) {
+  return CheckpointDirectory(directory).finished(step).string();
+}
+
+// The same run from a checkpoint: the rest of its losses, and the same end.
+void expect_the_same_end(const TinyResult& whole, const TinyResult& rest) {
+  EXPECT_TRUE(rest.weights == whole.weights);
+  EXPECT_TRUE(rest.state == whole.state);
+  EXPECT_EQ(rest.training.progress.samples, whole.training.progress.samples);
+  EXPECT_EQ(rest.training.last_evaluation->loss, whole.training.last_evaluation->loss);
+  const std::vector<double> last(whole.losses.end() - std::ssize(rest.losses), whole.losses.end());
+  EXPECT_EQ(rest.losses, last);
+}
+
+TEST(Checkpoint, ARunGoesOnAsIfItHadNotStopped) {
+  for (const Case& each : cases()) {
+    SCOPED_TRACE(each.name);
+    test::on_ranks([&](Communicator& comm) {
+      const SharedDirectory directory(comm);
+      Config config = saving_config(directory.path(), "4 steps");
+      each.change(config);
+      const TinyResult whole = train_tiny(comm, config);
+      EXPECT_EQ(whole.save_failure, "");
+      config.checkpoint.dir = "";
+      for (const Index step : {4, 8, 12}) {  // in an epoch, and not where a log line or an average is
+        config.run.resume = step_in(directory.path(), step);
+        const TinyResult rest = train_tiny(comm, config);
+        expect_the_same_end(whole, rest);
+        if (comm.rank() == 0) {
+          EXPECT_EQ(rest.losses.size(), whole.losses.size() - static_cast<std::size_t>(step));
+        }
+      }
+    });
+  }
+}
+
+// Strategies that keep one set of weights go on with each other's checkpoints.
+TEST(Checkpoint, OnOtherRanksWithAnotherStrategyAndOtherThreads) {
+  if (test::under_mpi()) GTEST_SKIP() << "the number of ranks is given";
+  const std::vector<std::string> strategies{"allreduce", "zero1", "central_storage"};
+  for (const std::string& from : strategies) {
+    const test::TemporaryDirectory directory;
+    Config config = saving_config(directory.path().string(), "7 steps");
+    config.optimizer.optimizer = "adam";
+    config.distribute.strategy = from;
+    TinyResult whole;
+    run_thread_ranks(3, [&](Communicator& comm) {
+      const TinyResult result = train_tiny(comm, config);
+      if (comm.rank() == 0) whole = result;
+    });
+    config.checkpoint.dir = "";
+    config.run.resume = step_in(directory.path().string(), 7);
+    for (const int ranks : {1, 2, 4, 8}) {
+      for (const std::string& to : strategies) {
+        config.distribute.strategy = to;
+        config.train.threads = ranks <= 2 ? 2 : 1;
+        SCOPED_TRACE(fmt::format("{} on 3 ranks, then {} on {}", from, to, ranks));
+        run_thread_ranks(ranks, [&](Communicator& comm) {
+          const TinyResult rest = train_tiny(comm, config);
+          EXPECT_TRUE(rest.weights == whole.weights);
+          EXPECT_TRUE(rest.state == whole.state);
+          if (comm.rank() == 0) expect_the_same_end(whole, rest);
+        });
+      }
+    }
+  }
+}
+
+TEST(Checkpoint, LocalStepsGoOnOnOtherRanks) {
+  if (test::under_mpi()) GTEST_SKIP() << "the number of ranks is given";
+  for (const Index step : {5, 6, 8}) {  // before, at and between averages
+    const test::TemporaryDirectory directory;
+    Config config = saving_config(directory.path().string(), "1 step");
+    config.distribute.strategy = "local_sgd";
+    config.distribute.average_every = 3;
+    config.distribute.local_after = "3 steps";
+    config.distribute.block_momentum = 0.5;
+    TinyResult whole;
+    run_thread_ranks(2, [&](Communicator& comm) {
+      const TinyResult result = train_tiny(comm, config);
+      if (comm.rank() == 0) whole = result;
+    });
+    config.checkpoint.dir = "";
+    config.run.resume = step_in(directory.path().string(), step);
+    for (const int ranks : {1, 3, 8}) {
+      run_thread_ranks(ranks, [&](Communicator& comm) {
+        const TinyResult rest = train_tiny(comm, config);
+        EXPECT_TRUE(rest.weights == whole.weights) << ranks;
+      });
+    }
+  }
+}
+
+// With lossy wires as long as the ranks are as many: what was lost is theirs.
+TEST(Checkpoint, KeepsWhatMessagesHaveLost) {
+  test::on_ranks([&](Communicator& comm) {
+    const SharedDirectory directory(comm);
+    Config config = saving_config(directory.path(), "4 steps");
+    config.distribute.reduction = Reduction::kNative;
+    config.distribute.wire = "top_k";
+    config.distribute.top_k = 0.1;
+    const TinyResult whole = train_tiny(comm, config);
+    config.checkpoint.dir = "";
+    config.run.resume = step_in(directory.path(), 8);
+    expect_the_same_end(whole, train_tiny(comm, config));
+  });
+}
+
+TEST(Checkpoint, WorkersThatStepAloneGoOnWithTheirCounts) {
+  test::walk([](Communicator& comm, const test::Case&, Config config) {
+    const SharedDirectory directory(comm);
+    config.checkpoint.dir = directory.path();
+    config.checkpoint.every = "1 epoch";
+    config.checkpoint.keep = 100;
+    config.train.epochs = 4;
+    const TinyResult whole = train_tiny(comm, config);
+    const CheckpointDirectory checkpoints(directory.path());
+    std::vector<Index> steps = checkpoints.steps();
+    ASSERT_FALSE(steps.empty());
+    config.checkpoint.dir = "";
+    config.run.resume = checkpoints.finished(steps.back()).string();
+    const TinyResult rest = train_tiny(comm, config);
+    EXPECT_EQ(rest.training.progress.steps, whole.training.progress.steps);
+    ASSERT_TRUE(rest.training.workers.has_value());
+    Index applied = 0;
+    for (const WorkerRecord& worker : rest.training.workers->workers) applied += worker.steps;
+    EXPECT_GT(applied, 0);
+    EXPECT_LT(rest.training.last_evaluation->loss, 2 * whole.training.last_evaluation->loss + 0.5);
+  });
+}
+
+TEST(Checkpoint, KeepsTheNewestOnes) {
+  test::on_ranks([&](Communicator& comm) {
+    const SharedDirectory directory(comm);
+    Config config = saving_config(directory.path(), "3 steps");
+    config.checkpoint.keep = 2;
+    train_tiny(comm, config);
+    comm.barrier();
+    if (comm.rank() != 0) return;
+    const std::vector<Index> steps = CheckpointDirectory(directory.path()).steps();
+    EXPECT_EQ(steps.size(), 2U);
+    EXPECT_EQ(steps.front(), 18);  // the end
+  });
+}
+
+// Training goes on, to the same end, and says so.
+TEST(Checkpoint, AFailureDoesNotStopTraining) {
+  const TinyResult right = test::train_tiny_alone(saving_config("", "never"));
+  test::on_ranks([&](Communicator& comm) {
+    const SharedDirectory directory(comm);
+    const std::string file = directory.path() + "/file";
+    if (comm.rank() == 0) std::ofstream(file) << "not a directory";
+    comm.barrier();
+    const TinyResult result = train_tiny(comm, saving_config(file + "/below", "4 steps"));
+    EXPECT_NE(result.save_failure.find("cannot create"), std::string::npos) << result.save_failure;
+    EXPECT_TRUE(result.weights == right.weights);
+  });
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,203 @@
+// What a checkpoint's files may hold, whoever wrote them: nothing is believed, and nothing outside is
+// touched.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <random>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/train/checkpoint/directory.h"
+#include "lockstep/train/checkpoint/interval.h"
+#include "lockstep/train/checkpoint/reader.h"
+#include "support/seed.h"
+#include "support/temporary_directory.h"
+
+namespace lockstep {
+namespace {
+
+// "" if all is well.
+std::string problem_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// A checkpoint of one array of ten numbers, in two blocks.
+class CheckpointFiles : public testing::Test {
+ protected:
+  CheckpointFiles() {
+    std::vector<float> numbers(10);
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i) + 0.5F;
+    const std::string bytes(reinterpret_cast<const char*>(numbers.data()), 40);
+    write_file_atomically(path() / "state-00000.bin", bytes.substr(16));
+    write_file_atomically(path() / "state-00001.bin", bytes.substr(0, 16));
+    manifest_.header = {.progress = {.steps = 5, .samples = 640, .epochs = 0.25},
+                        .metrics_bytes = 7,
+                        .seconds = 1.5,
+                        .ranks = 2,
+                        .strategy = "zero1",
+                        .algorithm = "ring",
+                        .data = "3 rows",
+                        .versions = {{"MPI", "4.1"}}};
+    for (const char* name : {"state-00000.bin", "state-00001.bin"}) {
+      manifest_.parts.files[name] = describe_file(path() / name);
+    }
+    manifest_.parts.arrays["optimizer.0"] = {.type = DataType::kFloat,
+                                             .size = 10,
+                                             .blocks = {{.range = {0, 4}, .file = "state-00001.bin"},
+                                                        {.range = {4, 10}, .file = "state-00000.bin"}}};
+    write_file_atomically(path() / kManifestName, to_json(manifest_));
+  }
+
+  const std::filesystem::path& path() const { return directory_.path(); }
+
+  // What is wrong with a manifest that says this, with a right checksum.
+  std::string problem(const std::function<void(CheckpointManifest&)>& change) const {
+    CheckpointManifest changed = manifest_;
+    change(changed);
+    return problem_of([&] { parse_manifest(to_json(changed), "manifest.json"); });
+  }
+
+  test::TemporaryDirectory directory_;
+  CheckpointManifest manifest_;
+};
+
+TEST_F(CheckpointFiles, AManifestIsReadAsItWasWritten) {
+  const CheckpointManifest read = parse_manifest(to_json(manifest_), "manifest.json");
+  EXPECT_EQ(to_json(read), to_json(manifest_));
+  EXPECT_EQ(read.header.progress.samples, 640);
+  EXPECT_EQ(read.parts.files, manifest_.parts.files);
+}
+
+TEST_F(CheckpointFiles, APartIsFilledFromAnyBlocks) {
+  const CheckpointReader reader(path());
+  reader.verify(1, 0);
+  std::vector<float> some(5);
+  SavedPart part{.array = "optimizer.0",
+                 .size = 10,
+                 .range = {2, 7},
+                 .memory = as_buffer(std::span(some)),
+                 .written = {}};
+  reader.fill({part});
+  EXPECT_EQ(some, (std::vector<float>{2.5, 3.5, 4.5, 5.5, 6.5}));
+  part.array = "optimizer.1";
+  EXPECT_NE(problem_of([&] { reader.fill({part}); }).find("no array"), std::string::npos);
+  part.optional = true;
+  EXPECT_EQ(reader.fill({part}), std::vector<std::string>{"optimizer.1"});
+  part = {.array = "optimizer.0",
+          .size = 11,
+          .range = {2, 7},
+          .memory = as_buffer(std::span(some)),
+          .written = {}};
+  EXPECT_NE(problem_of([&] { reader.fill({part}); }).find("expected 11"), std::string::npos);
+}
+
+TEST_F(CheckpointFiles, AllRanksTogetherVerifyAllFiles) {
+  std::ofstream(path() / "state-00001.bin", std::ios::binary | std::ios::in | std::ios::out).put('x');
+  const CheckpointReader reader(path());
+  int found = 0;
+  for (Index rank = 0; rank < 3; ++rank) {
+    const std::string text = problem_of([&] { reader.verify(3, rank); });
+    if (text.empty()) continue;
+    ++found;
+    EXPECT_NE(text.find("state-00001.bin"), std::string::npos) << text;
+    EXPECT_NE(text.find("between byte 0 and 16"), std::string::npos) << text;
+  }
+  EXPECT_EQ(found, 1);
+}
+
+TEST_F(CheckpointFiles, ATruncatedOrMissingFileIsFound) {
+  std::filesystem::resize_file(path() / "state-00000.bin", 23);
+  EXPECT_NE(problem_of([&] { CheckpointReader(path()).verify(1, 0); }).find("23 bytes"), std::string::npos);
+  std::filesystem::remove(path() / "state-00000.bin");
+  EXPECT_NE(problem_of([&] { CheckpointReader(path()).verify(1, 0); }), "");
+  std::filesystem::remove(path() / kManifestName);
+  EXPECT_NE(problem_of([&] { CheckpointReader reader(path()); }), "");
+}
+
+// Whatever bit is flipped, whatever part is missing.
+TEST_F(CheckpointFiles, ADamagedManifestIsNeverTakenForWhole) {
+  const std::string whole = to_json(manifest_);
+  std::mt19937_64 random(test::seed());
+  for (int trial = 0; trial < 2000; ++trial) {
+    std::string damaged = whole;
+    if (trial % 2 == 0) {
+      damaged.resize(random() % (whole.size() - 2));
+    } else {
+      damaged[random() % whole.size()] ^= static_cast<char>(1 << (random() % 7));
+    }
+    try {
+      // Space between words may become other space.
+      EXPECT_EQ(to_json(parse_manifest(damaged, "manifest.json")), whole) << damaged;
+    } catch (const DataError&) {
+    }
+  }
+}
+
+// Even with the right checksum.
+TEST_F(CheckpointFiles, ClaimsBeyondTheFilesAreRefused) {
+  constexpr Index kHuge = Index{1} << 62;
+  const auto array = [](CheckpointManifest& m) -> CheckpointArray& { return m.parts.arrays["optimizer.0"]; };
+  EXPECT_EQ(problem([](CheckpointManifest&) {}), "");
+  EXPECT_NE(problem([&](CheckpointManifest& m) { array(m).blocks[1].range.end = 11; }), "");
+  EXPECT_NE(problem([&](CheckpointManifest& m) { array(m).blocks[1].offset = 4; }), "");
+  EXPECT_NE(problem([&](CheckpointManifest& m) { array(m).blocks[1].offset = kHuge; }), "");
+  EXPECT_NE(problem([&](CheckpointManifest& m) { array(m).blocks[1].offset = -8; }), "");
+  EXPECT_NE(problem([&](CheckpointManifest& m) { array(m).blocks[0].range.end = 5; }), "");
+  EXPECT_NE(problem([&](CheckpointManifest& m) {
+              array(m).size = kHuge;
+              array(m).blocks[1].range.end = kHuge;
+            }),
+            "");
+  EXPECT_NE(problem([&](CheckpointManifest& m) { array(m).blocks[0].file = "/etc/passwd"; }), "");
+  EXPECT_NE(problem([&](CheckpointManifest& m) { m.parts.files["state-00000.bin"].bytes = kHuge; }), "");
+  EXPECT_NE(problem([&](CheckpointManifest& m) { m.parts.files["state-00000.bin"].bytes = -1; }), "");
+  for (const std::string name : {"../state.bin", "/etc/passwd", "a/b", "..", ".hidden", ""}) {
+    EXPECT_NE(problem([&](CheckpointManifest& m) { m.parts.files[name] = {}; }), "") << name;
+  }
+  EXPECT_NE(problem([](CheckpointManifest& m) { m.header.progress.steps = -1; }), "");
+}
+
+TEST_F(CheckpointFiles, ADirectoryListsWhatIsFinished) {
+  const CheckpointDirectory checkpoints(path() / "checkpoints");
+  EXPECT_TRUE(checkpoints.steps().empty());
+  EXPECT_FALSE(checkpoints.best().has_value());
+  for (const Index step : {100, 20, 3}) std::filesystem::create_directories(checkpoints.finished(step));
+  std::filesystem::create_directories(checkpoints.partial(200));
+  std::filesystem::create_directories(path() / "checkpoints" / "step-x");
+  EXPECT_EQ(checkpoints.steps(), (std::vector<Index>{100, 20, 3}));
+  checkpoints.mark_best(3);
+  checkpoints.remove_old(1);
+  EXPECT_EQ(checkpoints.steps(), (std::vector<Index>{100, 3}));
+  checkpoints.set_aside(100);
+  EXPECT_EQ(checkpoints.steps(), (std::vector<Index>{3}));
+  checkpoints.remove_partial();
+  EXPECT_FALSE(std::filesystem::exists(checkpoints.partial(200)));
+}
+
+TEST(CheckpointInterval, IsDueWhereABorderIsCrossed) {
+  const auto at = [](Index steps, Index samples, double epochs) {
+    return Progress{.steps = steps, .samples = samples, .epochs = epochs};
+  };
+  const Interval steps = parse_interval("checkpoint.every", "500 steps");
+  EXPECT_FALSE(steps.is_due(at(498, 0, 0), at(499, 0, 0)));
+  EXPECT_TRUE(steps.is_due(at(499, 0, 0), at(500, 0, 0)));
+  EXPECT_FALSE(steps.is_due(at(500, 0, 0), at(501, 0, 0)));
+  EXPECT_TRUE(parse_interval("k", "2000 samples").is_due(at(0, 1990, 0), at(0, 2050, 0)));
+  EXPECT_TRUE(parse_interval("k", "1 epoch").is_due(at(0, 0, 2.9), at(0, 0, 3.0)));
+  EXPECT_EQ(parse_interval("k", "10 minutes").seconds, 600);
+  EXPECT_EQ(parse_interval("k", "0.5 hours").seconds, 1800);
+  EXPECT_FALSE(parse_interval("k", "never").training || parse_interval("k", "never").seconds);
+  for (const char* wrong : {"", "often", "10", "0 steps", "-1 minutes", "10 parsecs", "nan steps"}) {
+    EXPECT_NE(problem_of([&] { parse_interval("checkpoint.every", wrong); }), "") << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
