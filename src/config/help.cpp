@@ -35,7 +35,7 @@ Flags
 )";
 
 constexpr std::string_view kExitCodes =
-    R"(Exit codes: 0 done, 1 internal error, 2 config, 3 data, 4 communication, 5 training stuck, 6 stopped on request
+    R"(Exit codes: 0 done, 1 internal error, 2 config, 3 data, 4 communication, 5 bad numbers, 6 stopped on request
 )";
 
 constexpr std::array<std::string_view, 9> kMostUsed{
