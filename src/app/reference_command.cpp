@@ -78,6 +78,11 @@ std::string describe(const Promises& promises) {
   if (promises.divides_optimizer_state) {
     kept.emplace_back("a rank holds the optimizer state of its share of the weights only");
   }
+  if (promises.exact_resume) {
+    kept.emplace_back(
+        "exact resume: killed at any moment and started again, on any number of ranks, an ordered run "
+        "ends with the same bits");
+  }
   const std::string all = fmt::format("{}", fmt::join(kept, "; "));
   if (!promises.repeats_recorded_runs) return all;
   return fmt::format(

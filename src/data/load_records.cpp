@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "lockstep/base/stop_signal.h"
 #include "lockstep/data/held_records.h"
 
 namespace lockstep {
@@ -93,6 +94,7 @@ class Loading {
   void read(ChunkReader& reader, Range chunks) {
     const auto bytes = static_cast<std::size_t>(source_.info().record_bytes);
     for (Index chunk = chunks.begin; chunk < chunks.end; ++chunk) {
+      throw_if_stopped();
       const Range records = source_.chunks()[static_cast<std::size_t>(chunk)].records;
       packed_.resize(static_cast<std::size_t>(records.size()) * bytes);
       reader.read(chunk, packed_);

@@ -50,6 +50,7 @@ ProgressLine::ProgressLine(ProgressStyle style, const Progress& whole)
       whole_(whole) {}
 
 void ProgressLine::on_step(const Progress& progress, double loss) {
+  if (!has_loss_) samples_before_ = progress.samples;
   smooth_loss_ = has_loss_ ? kLossMemory * smooth_loss_ + (1 - kLossMemory) * loss : loss;
   has_loss_ = true;
   if (!live_ || since_redraw_.seconds() < kRedrawSeconds) return;
@@ -60,8 +61,8 @@ void ProgressLine::on_step(const Progress& progress, double loss) {
 void ProgressLine::redraw(const Progress& progress) {
   const double share = static_cast<double>(progress.samples) / static_cast<double>(whole_.samples);
   const double seconds = since_start_.seconds();
-  const double rate = static_cast<double>(progress.samples) / seconds;
-  const double left = seconds * (1 - share) / std::max(share, 1e-9);
+  const double rate = static_cast<double>(progress.samples - samples_before_) / seconds;
+  const double left = static_cast<double>(whole_.samples - progress.samples) / std::max(rate, 1e-9);
   const std::string numbers =
       fmt::format(" epoch {:.2f}/{:.2f}  loss {:.4f}  {} samples/s  {} left", progress.epochs, whole_.epochs,
                   smooth_loss_, with_commas(static_cast<Index>(rate)), human_seconds(left));

@@ -78,8 +78,8 @@ class SynchronousPace final : public Pace {
   StepClock log_clock_;
   StepClock run_clock_;
   Index steps_done_ = 0;
-  std::vector<Index> samples_;  // of each replica in this step
-  std::vector<Tally> tallies_;  // of each local replica since the last log line
+  std::vector<Index> samples_;     // of each replica in this step
+  std::vector<Tally> tallies_;     // of each local replica since the last log line
   std::vector<IdSums> epoch_ids_;  // of the samples of each local replica since the epoch began
   double train_seconds_ = 0;
   double logged_seconds_ = 0;

@@ -83,7 +83,8 @@ SavedState Trainer::saved_state() {
   SavedState of_pace = pace_->saved_state();
   std::ranges::move(of_pace, std::back_inserter(state));
   if (context_.saving != nullptr && context_.saving->best) {
-    state.push_back(saved_by_first(context_.comm.rank(), "best", std::span(&context_.saving->best->value(), 1)));
+    state.push_back(
+        saved_by_first(context_.comm.rank(), "best", std::span(&context_.saving->best->value(), 1)));
     state.back().optional = true;
   }
   return state;
@@ -100,7 +101,8 @@ bool Trainer::evaluation_due(Index steps_done) const {
 bool Trainer::checkpoint_due(Index steps_done) const {
   if (context_.saving == nullptr) return false;
   if (context_.control != nullptr && context_.control->checkpoint_due()) return true;
-  return context_.saving->every.is_due(context_.plan.before(steps_done - 1), context_.plan.before(steps_done));
+  return context_.saving->every.is_due(context_.plan.before(steps_done - 1),
+                                       context_.plan.before(steps_done));
 }
 
 // The next number of steps after which there is an evaluation or a checkpoint.

@@ -8,6 +8,7 @@
 
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/thread_ranks.h"
+#include "lockstep/dist/strategy.h"
 #include "lockstep/train/checkpoint/directory.h"
 #include "support/asynchronous_cases.h"
 #include "support/ranks.h"
@@ -110,28 +111,37 @@ TEST(Checkpoint, ARunGoesOnAsIfItHadNotStopped) {
   }
 }
 
+void choose(Config& config, const StrategyEntry& strategy) {
+  config.distribute.strategy = strategy.name;
+  if (strategy.has_servers) config.distribute.servers = 1;
+}
+
 // Strategies that keep one set of weights go on with each other's checkpoints.
 TEST(Checkpoint, OnOtherRanksWithAnotherStrategyAndOtherThreads) {
   if (test::under_mpi()) GTEST_SKIP() << "the number of ranks is given";
-  const std::vector<std::string> strategies{"allreduce", "zero1", "central_storage"};
-  for (const std::string& from : strategies) {
+  std::vector<StrategyEntry> strategies;
+  for (const StrategyEntry& entry : strategy_catalog()) {
+    if (entry.promises.exact_resume && !entry.weights_per_replica) strategies.push_back(entry);
+  }
+  EXPECT_EQ(strategies.size(), 4U);
+  for (const StrategyEntry& from : strategies) {
     const test::TemporaryDirectory directory;
     Config config = saving_config(directory.path().string(), "7 steps");
     config.optimizer.optimizer = "adam";
-    config.distribute.strategy = from;
+    choose(config, from);
     TinyResult whole;
-    run_thread_ranks(3, [&](Communicator& comm) {
+    run_thread_ranks(from.has_servers ? 4 : 3, [&](Communicator& comm) {
       const TinyResult result = train_tiny(comm, config);
       if (comm.rank() == 0) whole = result;
     });
     config.checkpoint.dir = "";
     config.run.resume = step_in(directory.path().string(), 7);
     for (const int ranks : {1, 2, 4, 8}) {
-      for (const std::string& to : strategies) {
-        config.distribute.strategy = to;
+      for (const StrategyEntry& to : strategies) {
+        choose(config, to);
         config.train.threads = ranks <= 2 ? 2 : 1;
-        SCOPED_TRACE(fmt::format("{} on 3 ranks, then {} on {}", from, to, ranks));
-        run_thread_ranks(ranks, [&](Communicator& comm) {
+        SCOPED_TRACE(fmt::format("{} with 3 workers, then {} with {}", from.name, to.name, ranks));
+        run_thread_ranks(to.has_servers ? ranks + 1 : ranks, [&](Communicator& comm) {
           const TinyResult rest = train_tiny(comm, config);
           EXPECT_TRUE(rest.weights == whole.weights);
           EXPECT_TRUE(rest.state == whole.state);

@@ -119,8 +119,8 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
   if (config.distribute.progress_thread && comm.takes_threads())
     progress = std::make_unique<ProgressThread>(comm);
   CheckpointWriter writer(comm, CheckpointDirectory(config.checkpoint.dir), config.checkpoint.keep);
-  Saving saving{.writer = writer, .every = parse_interval("checkpoint.every", config.checkpoint.every),
-                .wait = true};
+  Saving saving{
+      .writer = writer, .every = parse_interval("checkpoint.every", config.checkpoint.every), .wait = true};
   TinyResult result;
   LossRecorder recorder(result.losses);
   Trainer trainer({.comm = comm,

@@ -46,7 +46,8 @@ TEST_F(Options, SectionsStayTogether) {
   for (const Option& each : options) {
     if (sections.empty() || sections.back() != each.section()) sections.emplace_back(each.section());
   }
-  const std::vector<std::string> expected{"run", "data", "model", "train", "eval", "checkpoint", "distribute", "debug"};
+  const std::vector<std::string> expected{"run",  "data",       "model",      "train",
+                                          "eval", "checkpoint", "distribute", "debug"};
   EXPECT_EQ(sections, expected);
 }
 

@@ -63,7 +63,7 @@ struct WorkersReport {
 struct ServeHooks {
   std::function<void(std::span<const double>)> take_moments;  ///< with the sums of each gradient of a step
   std::function<void(Index)> before_step;                     ///< with its number, from 0
-  std::function<bool()> ends_early;                           ///< whether to end the stretch, on the first server
+  std::function<bool()> ends_early;  ///< whether to end the stretch, on the first server
 };
 
 class AsynchronousStrategy : public Strategy {

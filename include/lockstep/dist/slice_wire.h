@@ -34,7 +34,7 @@ class SliceWire {
   void make_lost();
 
   Wire* wire_;
-  Index begin_;            // of the slice
+  Index begin_;  // of the slice
   Index loss_place_;
   std::size_t gradients_;  // numbers that go through the wire
   std::size_t wire_bytes_;

@@ -108,6 +108,9 @@ struct Promises {
   bool one_copy_per_node = false;   ///< the ranks of a node share one copy of weights and optimizer state
   bool divides_optimizer_state =
       false;  ///< a rank holds the optimizer state of its share of the weights only
+  /// With ordered reduction: a run that goes on from a checkpoint, on any number of ranks, ends with the same
+  /// bits as one that was not interrupted.
+  bool exact_resume = false;
   /// Those above hold where workers take each step together; where they do not, a run can be recorded and
   /// repeated bit for bit.
   bool repeats_recorded_runs = false;

@@ -59,8 +59,8 @@ class ParameterUpdate {
   void make_means(std::span<Scalar> gradient_sum, Index samples);
   /// The optimizer's slots, each of the owned ranges one after the other.
   std::span<AlignedBuffer<Scalar>> slots();
-  /// Adds the slots to what is saved, as "PREFIXoptimizer.0" and so on, in places of the arena. `written`: the
-  /// range of the arena that this rank saves, of those it owns.
+  /// Adds the slots to what is saved, as "PREFIXoptimizer.0" and so on, in places of the arena. `written`:
+  /// the range of the arena that this rank saves, of those it owns.
   void add_saved(SavedState& state, Range written, const std::string& prefix = "");
 
  private:

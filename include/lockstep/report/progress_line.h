@@ -39,6 +39,7 @@ class ProgressLine final : public Observer {
   Stopwatch since_line_;
   double smooth_loss_ = 0;
   bool has_loss_ = false;
+  Index samples_before_ = 0;  // of the first step that was seen here, which a run that goes on starts from
   bool drawn_ = false;
 };
 

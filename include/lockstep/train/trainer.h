@@ -18,7 +18,7 @@ struct TrainingResult {
   std::optional<EvalMetrics>
       last_evaluation;                   ///< of the test set if there is one, else of the validation set
   std::optional<WorkersReport> workers;  ///< where they step alone
-  std::string stopped;  ///< why the run stopped before its end; "" if it did not
+  std::string stopped;                   ///< why the run stopped before its end; "" if it did not
 };
 
 class Trainer {

@@ -47,9 +47,9 @@ struct TrainingContext {
   Index calibration_steps = 0;
   /// Makes a loader of these steps.
   std::function<std::unique_ptr<Loader>(Range steps)> loader = {};
-  RunControl* control = nullptr;             ///< null: nothing comes in between
-  Saving* saving = nullptr;                  ///< null: nothing is saved
-  const CheckpointReader* go_on = nullptr;   ///< null: from the first step
+  RunControl* control = nullptr;            ///< null: nothing comes in between
+  Saving* saving = nullptr;                 ///< null: nothing is saved
+  const CheckpointReader* go_on = nullptr;  ///< null: from the first step
   DebugOptions debug;
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/stop_signal.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/schema.h"
 
@@ -164,6 +165,7 @@ Scan scan_table(const ScanRequest& request, Colleagues& colleagues) {
     TableReader reader(request.table, request.columns, static_cast<Index>(request.wants.size()),
                        request.missing);
     for (Index i = mine.begin; i < mine.end; ++i) {
+      throw_if_stopped();
       share.read(static_cast<std::size_t>(i), reader);
     }
   });

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/stop_signal.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/message.h"
 
@@ -98,6 +99,7 @@ SparseScan scan_sparse(const TextFiles& text, const BadRecords& bad, Colleagues&
         share_text_chunks(text, colleagues.size())[static_cast<std::size_t>(colleagues.rank())];
     TextReader reader(text);
     for (Index i = mine.begin; i < mine.end; ++i) {
+      throw_if_stopped();
       share.read(text, reader, text.chunks[static_cast<std::size_t>(i)]);
     }
   });

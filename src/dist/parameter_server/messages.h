@@ -35,9 +35,9 @@ struct Note {
   double loss = 0;
   double correct = 0;
   double lr = 0;
-  Index slowest = 0;  // of the worker's last ticket
+  Index slowest = 0;     // of the worker's last ticket
   Index ends_early = 0;  // 1: the worker wants the stretch to end
-  Index moments = 0;  // sums for the running moments, which follow to the first server
+  Index moments = 0;     // sums for the running moments, which follow to the first server
 };
 
 // The answer to kAsk.

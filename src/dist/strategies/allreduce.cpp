@@ -70,7 +70,7 @@ StrategyEntry allreduce_entry() {
       .choose =
           "the default on several nodes: any model that fits into the memory of a rank together with its "
           "optimizer state",
-      .promises = {.same_bits = true, .identical_replicas = true},
+      .promises = {.same_bits = true, .identical_replicas = true, .exact_resume = true},
       .sums_to_all = true,
       .options = {"distribute.progress_thread"},
       .costs = costs,

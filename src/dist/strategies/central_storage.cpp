@@ -190,7 +190,10 @@ StrategyEntry central_storage_entry() {
           .choose =
               "the default on one node; elsewhere with several ranks per node: less memory, and no message "
               "inside a node",
-          .promises = {.same_bits = true, .identical_replicas = true, .one_copy_per_node = true},
+          .promises = {.same_bits = true,
+                       .identical_replicas = true,
+                       .one_copy_per_node = true,
+                       .exact_resume = true},
           .costs = costs,
           .time = exchange_time,
           .make = [](const StrategyContext& context) { return std::make_unique<CentralStorage>(context); }};

@@ -66,8 +66,8 @@ class LocalSgd final : public SynchronousStrategy {
     SavedState state;
     reducer_->add_saved(state);
     if (steps_done_ <= plan_.local_from) {
-      replicas_.front().update.add_saved(
-          state, split_evenly(layout_.size, comm_.size(), comm_.rank(), kAlignment));
+      replicas_.front().update.add_saved(state,
+                                         split_evenly(layout_.size, comm_.size(), comm_.rank(), kAlignment));
       return state;
     }
     for (LocalReplica& replica : replicas_) replica.add_saved(state, equal_);
@@ -232,7 +232,7 @@ class LocalSgd final : public SynchronousStrategy {
   const Layout& layout_;
   Range hosted_;
   std::unique_ptr<Reducer> reducer_;
-  std::vector<LocalReplica> replicas_;          // hosted ones
+  std::vector<LocalReplica> replicas_;     // hosted ones
   std::vector<std::span<Scalar>> arenas_;  // of gradients, one for each of them
   std::atomic<std::size_t> arenas_taken_ = 0;
   std::optional<BlockMomentum> block_;
@@ -279,7 +279,7 @@ StrategyEntry local_sgd_entry() {
       .elsewhere =
           "post-local SGD (PyTorch PostLocalSGDOptimizer), model averaging (CNTK BlockMomentumSGD), FedAvg",
       .choose = "a slow network: messages only every average_every steps, for other numbers than allreduce",
-      .promises = {.same_bits_alone = true},
+      .promises = {.same_bits_alone = true, .exact_resume = true},
       .sums_to_all = true,
       .weights_per_replica = true,
       .options = {"distribute.average_every", "distribute.average_state", "distribute.local_after",

@@ -34,6 +34,7 @@ StrategyEntry parameter_server_entry() {
           .promises = {.same_bits = true,
                        .identical_replicas = true,
                        .divides_optimizer_state = true,
+                       .exact_resume = true,
                        .repeats_recorded_runs = true},
           .has_servers = true,
           .options = {"distribute.servers", "distribute.mode", "distribute.backup_workers"},

@@ -13,7 +13,10 @@ StrategyEntry zero1_entry() {
           .choose =
               "when the optimizer state of a large model (twice the weights with adam) does not fit on "
               "every rank",
-          .promises = {.same_bits = true, .identical_replicas = true, .divides_optimizer_state = true},
+          .promises = {.same_bits = true,
+                       .identical_replicas = true,
+                       .divides_optimizer_state = true,
+                       .exact_resume = true},
           .options = {"distribute.progress_thread"},
           .costs = owner_step_costs,
           .time = owner_step_time,
