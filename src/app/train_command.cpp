@@ -15,6 +15,7 @@
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/comm/watchdog.h"
 #include "lockstep/config/toml.h"
 #include "lockstep/dist/algorithm.h"
 #include "lockstep/dist/strategy.h"
@@ -186,9 +187,11 @@ void report_result(const RunDirectory& directory, const TrainingResult& result) 
 
 }  // namespace
 
-int train_command(Communicator& comm, const CommandLine& line) {
-  const Index hosts = count_hosts(comm);
-  const LoadedConfig loaded = load_config_together(comm, line, {.ranks = comm.size(), .hosts = hosts});
+int train_command(Communicator& world, const CommandLine& line) {
+  const Index hosts = count_hosts(world);
+  const LoadedConfig loaded = load_config_together(world, line, {.ranks = world.size(), .hosts = hosts});
+  Watchdog watchdog(world, loaded.config.comm, loaded.config.debug.ranks_per_node);
+  Communicator& comm = watchdog.comm();
   const Index pretended = loaded.config.debug.ranks_per_node;
   const Index ranks_per_node = pretended > 0 ? pretended : (comm.size() + hosts - 1) / hosts;
   agree(comm, [&] {
@@ -200,6 +203,7 @@ int train_command(Communicator& comm, const CommandLine& line) {
   });
   refuse_differences(comm, loaded.config);
   RankColleagues colleagues(comm);
+  comm.note_phase(Phase::kLoading);
   const Experiment experiment = make_experiment(loaded, colleagues);
   RunPlan plan;
   agree(comm, [&] { plan = experiment.plan(comm.size(), ranks_per_node); });
@@ -212,6 +216,7 @@ int train_command(Communicator& comm, const CommandLine& line) {
     directory = prepare_directory(experiment, plan);
     observer = std::make_unique<RunOutput>(directory, experiment.config, plan);
   });
+  watchdog.meet_in(loaded.config.run.dir);
   tell_notes(experiment.sources());
   announce(comm, experiment.config, plan, hosts);
   const bool helped = loaded.config.distribute.progress_thread && comm.size() > 1;

@@ -35,7 +35,7 @@ Flags
 )";
 
 constexpr std::string_view kExitCodes =
-    R"(Exit codes: 0 done, 1 internal error, 2 config, 3 data, 4 communication, 5 training cannot go on
+    R"(Exit codes: 0 done, 1 internal, 2 config, 3 data, 4 communication, 5 training cannot go on, 7 stalled
 )";
 
 constexpr std::array<std::string_view, 9> kMostUsed{
@@ -80,13 +80,14 @@ std::string option_paragraphs(std::span<const Option> options) {
 }
 
 std::string_view section_title(std::string_view section) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kTitles{{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kTitles{{
       {"run", "The run and its output"},
       {"data", "Samples"},
       {"model", "The model"},
       {"train", "Loss, optimizer, learning rate, length and batch"},
       {"eval", "Evaluation"},
       {"distribute", "How the work is shared"},
+      {"comm", "Ranks that do not come, or do not agree"},
       {"debug", "Faults on purpose, for tests"},
   }};
   for (const auto& [name, title] : kTitles) {

@@ -82,12 +82,11 @@ void AsynchronousPace::advance(Index until) {
   stretch_.lap();
   if (serves()) {
     strategy_.serve(
-        until,
-        {.take_moments =
-             [this](std::span<const double> sums) {
-               context_.states.move_settled(sums, BatchStatistics::Update::kMove);
-             },
-         .before_step = [this](Index step) { force_faults(context_.debug, context_.comm.rank(), step); }});
+        until, {.take_moments =
+                    [this](std::span<const double> sums) {
+                      context_.states.move_settled(sums, BatchStatistics::Update::kMove);
+                    },
+                .before_step = [this](Index step) { force_faults(context_.debug, context_.comm, step); }});
   } else {
     work();
   }
@@ -110,14 +109,19 @@ void AsynchronousPace::work() {
 // False if the gradient is not finite.
 bool AsynchronousPace::take_step(const Assignment& assignment, double asking) {
   Stopwatch whole;
+  Communicator& comm = context_.comm;
+  comm.note_step(assignment.step, {});
+  comm.note_phase(Phase::kData);
   const StepBatch& batch = next_batch();
   const double data_seconds = whole.seconds();
-  force_faults(context_.debug, context_.comm.rank(), own_steps_++);
+  comm.note_phase(Phase::kCompute);
+  force_faults(context_.debug, context_.comm, own_steps_++);
   gradients_.run(batch, Measured::kNothing);
   Tally tally;
   for (const Tally& replica : gradients_.tallies()) tally.add(replica);
 
   const Stopwatch pushing;
+  comm.note_phase(Phase::kExchange);
   const std::vector<double> moments = context_.states.sums();
   const bool good = strategy_.push({.step = assignment.step,
                                     .samples = static_cast<Index>(tally.samples),

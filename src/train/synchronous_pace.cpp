@@ -88,9 +88,13 @@ Measured SynchronousPace::measured(Index step) const {
 
 void SynchronousPace::run_step(Index step) {
   Stopwatch whole;
+  Communicator& comm = context_.comm;
+  comm.note_step(step, {context_.plan.before(step).samples, context_.plan.before(step + 1).samples});
+  comm.note_phase(Phase::kData);
   const StepBatch& batch = context_.loader.next();
   const double data_seconds = whole.seconds();
-  force_faults(context_.debug, context_.comm.rank(), step);
+  comm.note_phase(Phase::kCompute);
+  force_faults(context_.debug, context_.comm, step);
 
   for (std::size_t replica = 0; replica < samples_.size(); ++replica) {
     samples_[replica] = context_.sampler.count(step, static_cast<Index>(replica));
@@ -99,10 +103,12 @@ void SynchronousPace::run_step(Index step) {
   gradients_.run(batch, measured(step));
   ExchangeTime exchange = gradients_.exchange_time();
   const Stopwatch finishing;
+  comm.note_phase(Phase::kExchange);
   strategy_.finish_exchange();
   exchange.exchange += finishing.seconds();
 
   const Stopwatch updating;
+  comm.note_phase(Phase::kOptimizer);
   const StepOutcome outcome = strategy_.update({.step = step + 1,
                                                 .samples = context_.sampler.step_samples(step),
                                                 .lr = context_.schedule.lr(context_.plan.before(step))});

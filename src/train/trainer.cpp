@@ -46,7 +46,9 @@ TrainingResult Trainer::run() {
           .samples_per_second = static_cast<double>(progress.samples) / pace_->seconds(),
           .time = pace_->take_shares(),
           .last_evaluation = last_evaluation_,
-          .workers = pace_->workers()};
+          .workers = pace_->workers(),
+          .skipped_steps = pace_->skipped_steps(),
+          .repairs = pace_->repairs()};
 }
 
 Index Trainer::evaluations_due(Index steps_done) const {
@@ -64,6 +66,7 @@ Index Trainer::next_stop(Index steps_done) const {
 }
 
 void Trainer::evaluate(Evaluation& evaluation) {
+  context_.comm.note_phase(Phase::kEvaluation);
   last_evaluation_ = evaluation.run({context_.strategy.settle(), context_.states.settle()});
   last_evaluation_->progress = pace_->progress();
   if (context_.comm.rank() == 0) context_.observer.on_evaluation(*last_evaluation_);

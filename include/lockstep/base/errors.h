@@ -13,6 +13,7 @@ inline constexpr int kExitConfig = 2;
 inline constexpr int kExitData = 3;
 inline constexpr int kExitComm = 4;
 inline constexpr int kExitTraining = 5;
+inline constexpr int kExitStalled = 7;
 
 /// An error with a message for the user and the exit code of the process.
 class Error : public std::runtime_error {

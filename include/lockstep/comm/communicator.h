@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lockstep/base/types.h"
+#include "lockstep/comm/activity.h"
 #include "lockstep/comm/shared_window.h"
 
 namespace lockstep {
@@ -123,6 +124,11 @@ class Communicator {
 
   /// *Local.* Whether several threads of this rank may call at once, each on a communicator of its own.
   virtual bool takes_threads() const = 0;
+
+  /// *Local.* What this rank does now, for who watches it (see Watchdog); costs a store or two.
+  virtual void note_phase(Phase /*phase*/, Index /*bucket*/ = -1) {}
+  /// *Local.* The step (from 0) that it is at, and which samples of the run that takes.
+  virtual void note_step(Index /*step*/, Range /*samples*/) {}
 
   /// *Local.* Ends the whole job, not only the ranks of this communicator, with this exit code.
   virtual void abort(int exit_code) = 0;

@@ -1,6 +1,7 @@
 // The whole configuration of a run, as plain values.
 #pragma once
 
+#include "lockstep/comm/options.h"
 #include "lockstep/data/options.h"
 #include "lockstep/dist/options.h"
 #include "lockstep/nn/options.h"
@@ -19,6 +20,7 @@ struct Config {
   TrainOptions train;
   EvalOptions eval;
   DistOptions distribute;
+  CommOptions comm;
   DebugOptions debug;
 };
 

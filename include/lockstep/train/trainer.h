@@ -18,6 +18,8 @@ struct TrainingResult {
   std::optional<EvalMetrics>
       last_evaluation;                   ///< of the test set if there is one, else of the validation set
   std::optional<WorkersReport> workers;  ///< where they step alone
+  Index skipped_steps = 0;
+  Index repairs = 0;
 };
 
 class Trainer {

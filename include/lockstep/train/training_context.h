@@ -6,6 +6,7 @@
 
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/communicator.h"
+#include "lockstep/comm/options.h"
 #include "lockstep/data/loader.h"
 #include "lockstep/dist/replica_states.h"
 #include "lockstep/dist/strategy.h"
@@ -46,6 +47,9 @@ struct TrainingContext {
   Index calibration_steps = 0;
   /// Makes a loader of the first `steps` steps.
   std::function<std::unique_ptr<Loader>(Index steps)> calibration = {};
+  OnNan on_nan = OnNan::kStop;
+  Index skip_limit = 0;  ///< steps in all that may be left out
+  CommOptions ranks = {};
   DebugOptions debug;
 };
 
