@@ -149,6 +149,9 @@ TrainingResult Run::train(Observer& observer) {
                    .evaluate_every = config.eval.every_epochs,
                    .calibration_steps = config.eval.precise_bn,
                    .calibration = [this](Index steps) { return make_loader(steps); },
+                   .on_nan = config.train.on_nan,
+                   .skip_limit = config.train.skip_limit,
+                   .ranks = config.comm,
                    .debug = config.debug});
   return trainer.run();
 }

@@ -25,18 +25,21 @@ class AsynchronousPace final : public Pace {
         strategy_(strategy),
         alone_(context.comm.split(context.comm.rank(), 0)),
         plan_(plan_alone(context.plan.dist, context.comm.rank())),
-        gradients_({.comm = *alone_,
-                    .plan = plan_,
-                    .model = context.model,
-                    .loss = context.loss,
-                    .strategy = strategy,
-                    .states = context.states,
-                    .team = context.team,
-                    .sums = LocalSums::kOneSum,
-                    .seed = context.seed,
-                    .accumulate = context.accumulate,
-                    .most_rows = context.sampler.largest_count(),
-                    .target_columns = context.target_columns}) {}
+        gradients_(
+            {.comm = *alone_,
+             .plan = plan_,
+             .model = context.model,
+             .loss = context.loss,
+             .strategy = strategy,
+             .states = context.states,
+             .team = context.team,
+             .sums = LocalSums::kOneSum,
+             .seed = context.seed,
+             .accumulate = context.accumulate,
+             .most_rows = context.sampler.largest_count(),
+             .target_columns = context.target_columns,
+             .bad_replica = context.debug.nan_replica,
+             .bad_steps = {context.debug.nan_step, context.debug.nan_step + context.debug.nan_steps}}) {}
 
   void advance(Index until) override;
   void recompute_moments(Index steps) override;

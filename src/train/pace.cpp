@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <stdexcept>
 #include <thread>
 
@@ -48,12 +50,22 @@ std::string describe_bad_number(Communicator& comm, const BadNumber& found) {
   return text.empty() ? "the sum of the gradients is not finite or overflows" : text;
 }
 
-void stop_on_bad_number(Communicator& comm, const BadNumber& found, Index step, double loss) {
+void flip_bit(const DebugOptions& debug, Communicator& comm, Scalar& weight) {
+  if (comm.rank() == debug.flip_rank) {
+    weight = std::bit_cast<Scalar>(std::bit_cast<std::uint32_t>(weight) ^ (std::uint32_t{1} << 20));
+  }
+  comm.barrier();  // the others may share that memory
+}
+
+void stop_on_bad_number(Communicator& comm, const BadNumber& found, Index step, double loss, Index skipped) {
   const std::string where = describe_bad_number(comm, found);
+  const Index good = step - skipped;
+  const std::string before =
+      skipped == 0 ? "" : fmt::format(" ({} were left out, which is train.skip_limit)", skipped);
   throw AgreedError(fmt::format("step {}: the loss is {:.6g} and training stops: {}. The weights are those "
-                                "after {} good step{}. {}",
-                                step + 1, std::isnan(loss) ? std::abs(loss) : loss, where, step,
-                                step == 1 ? "" : "s", kAdvice),
+                                "after {} good step{}{}. {}",
+                                step + 1, std::isnan(loss) ? std::abs(loss) : loss, where, good,
+                                good == 1 ? "" : "s", before, kAdvice),
                     kExitTraining);
 }
 

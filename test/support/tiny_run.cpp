@@ -132,6 +132,9 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                    .evaluate_every = config.eval.every_epochs,
                    .calibration_steps = config.eval.precise_bn,
                    .calibration = make_loader,
+                   .on_nan = config.train.on_nan,
+                   .skip_limit = config.train.skip_limit,
+                   .ranks = config.comm,
                    .debug = config.debug});
   result.training = trainer.run();
   const std::span<const Scalar> weights = strategy->settle();

@@ -48,9 +48,12 @@ void force_faults(const DebugOptions& debug, Communicator& comm, Index step);
 /// *Collective.* Where a loss or gradient was not finite on some rank, and the first such place in the model;
 /// `found`: what this rank knows of it.
 std::string describe_bad_number(Communicator& comm, const BadNumber& found);
+/// *Collective.* Flips a bit of one of the weights on debug.flip_rank.
+void flip_bit(const DebugOptions& debug, Communicator& comm, Scalar& weight);
 /// *Collective.* `step`: the one in which, on some rank, the loss or a gradient was not finite; `found`: what
-/// this rank knows of it. Throws the AgreedError (exit code 5).
-[[noreturn]] void stop_on_bad_number(Communicator& comm, const BadNumber& found, Index step, double loss);
+/// this rank knows of it; `skipped`: steps left out before it. Throws the AgreedError (exit code 5).
+[[noreturn]] void stop_on_bad_number(Communicator& comm, const BadNumber& found, Index step, double loss,
+                                     Index skipped = 0);
 /// The same for what a replica met alone: SynchronousStrategy::late_bad_number(), in the same words on all
 /// ranks.
 [[noreturn]] void stop_on_late_bad_number(const std::string& found);

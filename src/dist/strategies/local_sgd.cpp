@@ -98,6 +98,12 @@ class LocalSgd final : public SynchronousStrategy {
     return outcome;
   }
 
+  // Where they have just met.
+  ReplicatedState replicated() override {
+    if (!equal_) return {};
+    return {&comm_, tensors_of(layout_, replicas_.front().weights.span())};
+  }
+
   std::string late_bad_number() override {
     settle();
     if (!any_stopped_) return {};
@@ -166,18 +172,7 @@ class LocalSgd final : public SynchronousStrategy {
     if (take_whole_step(replica.update, replica.weights.span(), sum, own).applied) return;
     replica.bad_step = own.step;
     replica.bad_number =
-        fmt::format("step {}: replica {}: {}", own.step, replica.number, describe_bad_number(sum));
-  }
-
-  // Of a sum that no step could be taken with: the loss first, then the gradients as they come on the way
-  // back.
-  std::string describe_bad_number(std::span<const Scalar> sum) const {
-    if (!std::isfinite(sum[static_cast<std::size_t>(plan_.loss_place)])) return "the loss is not finite";
-    for (auto param = layout_.params.rbegin(); param != layout_.params.rend(); ++param) {
-      if (all_within(part(sum, param->range), kMostGradient)) continue;
-      return fmt::format("the gradient of {} is not finite or beyond 1e18", param->name);
-    }
-    return "the gradient is not finite";
+        fmt::format("step {}: replica {}: {}", own.step, replica.number, describe_bad_sum(layout_, sum));
   }
 
   // The end of an interval: false, and the replicas stay as they are, if one of them stands still.
