@@ -82,9 +82,11 @@ RunningJob::RunningJob(int ranks, const std::string& arguments)
 }
 
 RunningJob::~RunningJob() {
-  if (exit_code_ < 0) ::kill(launcher_, SIGKILL);
+  if (exit_code_ >= 0) return;
+  ::kill(launcher_, SIGTERM);  // so that the launcher clears up behind its ranks
+  if (wait(10) >= 0) return;
   for (const pid_t pid : members()) ::kill(pid, SIGKILL);
-  if (exit_code_ < 0) ::waitpid(launcher_, nullptr, 0);
+  ::waitpid(launcher_, nullptr, 0);
 }
 
 std::vector<pid_t> RunningJob::members() const {
@@ -143,14 +145,21 @@ int RunningJob::processes_left() const {
   return static_cast<int>(members().size());
 }
 
+// Other jobs may be running: theirs are in use, or about to be.
 std::vector<std::string> RunningJob::memory_left() const {
   std::vector<std::string> left;
-  std::string maps;
-  for (const std::string& name : shared_memory()) {
-    if (memory_before_.contains(name)) continue;
-    for (const pid_t pid : all_pids()) maps += text_of(fmt::format("/proc/{}/maps", pid));
-    if (maps.find("/dev/shm/" + name) == std::string::npos) left.push_back(name);
-  }
+  wait_until(1, [&] {
+    left.clear();
+    std::string maps;
+    for (const std::string& name : shared_memory()) {
+      if (memory_before_.contains(name)) continue;
+      if (maps.empty()) {
+        for (const pid_t pid : all_pids()) maps += text_of(fmt::format("/proc/{}/maps", pid));
+      }
+      if (maps.find("/dev/shm/" + name) == std::string::npos) left.push_back(name);
+    }
+    return left.empty();
+  });
   return left;
 }
 

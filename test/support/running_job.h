@@ -16,7 +16,7 @@ namespace lockstep::test {
 class RunningJob {
  public:
   RunningJob(int ranks, const std::string& arguments);
-  /// Kills what is left of it.
+  /// Ends it where it has not ended.
   ~RunningJob();
   RunningJob(const RunningJob&) = delete;
   RunningJob& operator=(const RunningJob&) = delete;
