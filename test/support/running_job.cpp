@@ -82,11 +82,10 @@ RunningJob::RunningJob(int ranks, const std::string& arguments)
 }
 
 RunningJob::~RunningJob() {
-  if (exit_code_ >= 0) return;
-  ::kill(launcher_, SIGTERM);  // so that the launcher clears up behind its ranks
-  if (wait(10) >= 0) return;
+  if (exit_code_ < 0) ::kill(launcher_, SIGTERM);  // so that the launcher clears up behind its ranks
+  const bool ended = wait(10) >= 0;
   for (const pid_t pid : members()) ::kill(pid, SIGKILL);
-  ::waitpid(launcher_, nullptr, 0);
+  if (!ended) ::waitpid(launcher_, nullptr, 0);
 }
 
 std::vector<pid_t> RunningJob::members() const {

@@ -115,7 +115,7 @@ class Communicator {
   virtual std::unique_ptr<Communicator> split_by_node(Index ranks_per_node) = 0;
 
   /// *Collective, blocking*, over ranks that share memory (split_by_node). Each asks for its own part, of
-  /// `bytes` >= 0. Where the memory is not to be had, all ranks throw.
+  /// `bytes` >= 0. Where the memory is not to be had, all throw an AgreedError.
   virtual std::unique_ptr<SharedWindow> shared_window(Index bytes) = 0;
 
   /// *Local.* For a rank that waits for what another writes into shared memory: lets messages make progress,
