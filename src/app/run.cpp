@@ -155,6 +155,9 @@ TrainingResult Run::train(const TrainingHandles& handles) {
                    .control = handles.control,
                    .saving = handles.saving,
                    .go_on = handles.go_on,
+                   .on_nan = config.train.on_nan,
+                   .skip_limit = config.train.skip_limit,
+                   .ranks = config.comm,
                    .debug = config.debug});
   return trainer.run();
 }

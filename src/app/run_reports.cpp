@@ -46,6 +46,14 @@ void report_workers(const WorkersReport& report, const Progress& progress) {
   }
 }
 
+// What was not as it should be, and went on.
+std::string describe_mishaps(const TrainingResult& result) {
+  std::string text;
+  if (result.skipped_steps > 0) text += fmt::format(" ({} left out)", with_commas(result.skipped_steps));
+  if (result.repairs > 0) text += fmt::format(" ({} with replicas made equal)", with_commas(result.repairs));
+  return text;
+}
+
 }  // namespace
 
 void announce(Communicator& comm, const Config& config, const RunPlan& plan, Index hosts) {
@@ -93,6 +101,8 @@ void write_summary(const RunDirectory& directory, const TrainingResult& result,
                               {"samples_per_second", result.samples_per_second},
                               {"time", nlohmann::ordered_json::parse(to_json(result.time))}};
   if (!algorithm.empty()) json["algorithm"] = algorithm;
+  if (result.skipped_steps > 0) json["skipped_steps"] = result.skipped_steps;
+  if (result.repairs > 0) json["desync_repairs"] = result.repairs;
   if (result.last_evaluation)
     json["evaluation"] = nlohmann::ordered_json::parse(to_json(*result.last_evaluation));
   if (result.workers) json["asynchrony"] = nlohmann::ordered_json::parse(to_json(*result.workers));
@@ -111,12 +121,13 @@ void report_result(const RunDirectory& directory, const TrainingResult& result) 
   const TimeShares& time = result.time;
   const std::string hidden = time.hidden ? fmt::format(" (hidden: {:.0f} % of it)", 100 * *time.hidden) : "";
   spdlog::info(
-      "done: {}{} steps, {} samples in {} ({} samples/s); time: data {:.1f} %, compute {:.1f} %, "
+      "done: {}{} steps{}, {} samples in {} ({} samples/s); time: data {:.1f} %, compute {:.1f} %, "
       "communication "
       "{:.1f} %{}, waiting {:.1f} %",
-      quality, with_commas(result.progress.steps), with_commas(result.progress.samples),
-      human_seconds(result.seconds), with_commas(static_cast<Index>(result.samples_per_second)),
-      100 * time.data, 100 * time.compute, 100 * time.communication, hidden, 100 * time.waiting);
+      quality, with_commas(result.progress.steps), describe_mishaps(result),
+      with_commas(result.progress.samples), human_seconds(result.seconds),
+      with_commas(static_cast<Index>(result.samples_per_second)), 100 * time.data, 100 * time.compute,
+      100 * time.communication, hidden, 100 * time.waiting);
   if (result.workers) report_workers(*result.workers, result.progress);
   spdlog::info(
       "written: {} with config.toml, plan.txt, log.txt, metrics.jsonl, summary.json, model.safetensors",

@@ -17,6 +17,7 @@
 #include "lockstep/base/stop_signal.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/comm/watchdog.h"
 #include "lockstep/config/toml.h"
 #include "lockstep/train/model_file.h"
 #include "lockstep/train/model_table.h"
@@ -112,10 +113,12 @@ int report_stop(Communicator& comm, const RunDirectory& directory, const Trainin
 
 }  // namespace
 
-int train_command(Communicator& comm, const CommandLine& line) {
+int train_command(Communicator& world, const CommandLine& line) {
   note_stop_signals();
-  const Index hosts = count_hosts(comm);
-  LoadedConfig loaded = load_config_together(comm, line, {.ranks = comm.size(), .hosts = hosts});
+  const Index hosts = count_hosts(world);
+  LoadedConfig loaded = load_config_together(world, line, {.ranks = world.size(), .hosts = hosts});
+  Watchdog watchdog(world, loaded.config.comm, loaded.config.debug.ranks_per_node);
+  Communicator& comm = watchdog.comm();
   const Index pretended = loaded.config.debug.ranks_per_node;
   const Index ranks_per_node = pretended > 0 ? pretended : (comm.size() + hosts - 1) / hosts;
   agree(comm, [&] {
@@ -129,6 +132,7 @@ int train_command(Communicator& comm, const CommandLine& line) {
   Beginning beginning = find_beginning(comm, loaded.config);
   adopt_choices(loaded, beginning);
   RankColleagues colleagues(comm);
+  comm.note_phase(Phase::kLoading);
   const Experiment experiment = make_experiment(loaded, colleagues, beginning.schema);
   RunPlan plan;
   std::unique_ptr<Watch> watch;
@@ -156,6 +160,7 @@ int train_command(Communicator& comm, const CommandLine& line) {
     output = made.get();
     observer = std::move(made);
   });
+  watchdog.meet_in(loaded.config.run.dir);
   tell_notes(experiment.sources());
   announce(comm, experiment.config, plan, hosts);
   const bool helped = loaded.config.distribute.progress_thread && comm.size() > 1;

@@ -28,6 +28,8 @@ void agree(Communicator& comm, const std::function<void()>& work) {
   std::optional<Error> error;
   try {
     work();
+  } catch (const CommError&) {
+    throw;
   } catch (const Error& caught) {
     error = caught;
   } catch (const std::filesystem::filesystem_error& caught) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/comm/agree.h"
 #include "mpi_check.h"
 #include "shared_memory.h"
 
@@ -20,11 +21,13 @@ namespace {
 constexpr Index kOverheadPerRank = Index{64} << 10;
 
 [[noreturn]] void refuse(Index total) {
-  throw CommError(fmt::format(
-      "MPI_Win_allocate_shared: a shared window of {} bytes does not fit into {}; enlarge that (mount "
-      "-o remount,size=..., in a container --shm-size), or let Open MPI use another local directory "
-      "(--mca osc_sm_backing_directory)",
-      total, shared_memory_directory()));
+  throw AgreedError(
+      fmt::format(
+          "MPI_Win_allocate_shared: a shared window of {} bytes does not fit into {}; enlarge that (mount "
+          "-o remount,size=..., in a container --shm-size), or let Open MPI use another local directory "
+          "(--mca osc_sm_backing_directory)",
+          total, shared_memory_directory()),
+      kExitComm);
 }
 
 // Open MPI creates the memory on rank 0 and, when that fails, leaves the others waiting: all ranks look at

@@ -34,7 +34,9 @@ std::vector<Choice> built_in_choices(const Config& config) {
   const bool block = config.distribute.block_momentum > 0;
   Choice momentum{"distribute.block_momentum", block ? "on" : "", {}, {"distribute.block_nesterov"}};
   if (block) momentum.keys = momentum.all_keys;
-  return {init, scaling, start, preset, momentum};
+  Choice bad{"train.on_nan", config.train.on_nan == OnNan::kSkip ? "skip" : "stop", {}, {"train.skip_limit"}};
+  if (config.train.on_nan == OnNan::kSkip) bad.keys = bad.all_keys;
+  return {init, scaling, start, preset, momentum, bad};
 }
 
 std::vector<Choice> every_choice(const Config& config, std::span<const Choice> choices) {

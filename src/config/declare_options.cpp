@@ -1,3 +1,4 @@
+#include "declare_comm.h"
 #include "declare_data.h"
 #include "declare_debug.h"
 #include "declare_run.h"
@@ -121,6 +122,11 @@ void declare_train(OptionList& list, Config& config, const KnownNames& names) {
               "instructions for it and oneDNN");
   list.option("train.tail", train.tail,
               "Samples after the last full batch of an epoch: keep them as a short batch, or drop them");
+  list.option("train.on_nan", train.on_nan,
+              "A step whose loss or gradient is not finite: stop ends the run (exit code 5); skip leaves the "
+              "step out on all ranks, warns and counts");
+  list.option("train.skip_limit", train.skip_limit,
+              "Steps in all that on_nan 'skip' leaves out before it ends the run after all", at_least(1));
 }
 
 void declare_eval(OptionList& list, EvalOptions& eval, const KnownNames& names) {
@@ -226,6 +232,7 @@ std::vector<Option> declare_options(Config& config, const KnownNames& names) {
   declare_checkpoint(list, config.checkpoint);
   declare_distribute(list, config.distribute, names);
   declare_local_steps(list, config.distribute);
+  declare_comm(list, config.comm);
   declare_debug(list, config.debug);
   return list.take();
 }

@@ -35,7 +35,7 @@ Flags
 )";
 
 constexpr std::string_view kExitCodes =
-    R"(Exit codes: 0 done, 1 internal error, 2 config, 3 data, 4 communication, 5 bad numbers, 6 stopped on request
+    R"(Exit codes: 0 done, 1 internal, 2 config, 3 data, 4 communication, 5 bad numbers, 6 stopped, 7 stalled
 )";
 
 constexpr std::array<std::string_view, 9> kMostUsed{
@@ -80,7 +80,7 @@ std::string option_paragraphs(std::span<const Option> options) {
 }
 
 std::string_view section_title(std::string_view section) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kTitles{{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kTitles{{
       {"run", "The run and its output"},
       {"data", "Samples"},
       {"model", "The model"},
@@ -88,6 +88,7 @@ std::string_view section_title(std::string_view section) {
       {"eval", "Evaluation"},
       {"checkpoint", "Saving the run while it goes on"},
       {"distribute", "How the work is shared"},
+      {"comm", "Ranks that do not come, or do not agree"},
       {"debug", "Faults on purpose, for tests"},
   }};
   for (const auto& [name, title] : kTitles) {

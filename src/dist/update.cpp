@@ -53,6 +53,25 @@ void ParameterUpdate::add_saved(SavedState& state, Range written, const std::str
   }
 }
 
+std::vector<NamedSpan> ParameterUpdate::named_parts(std::span<Scalar> weights) {
+  std::vector<NamedSpan> parts;
+  for (const Piece& piece : pieces_) {
+    const std::string& name = layout_.params[piece.param].name;
+    parts.push_back({name, part(weights, piece.range)});
+    for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+      parts.push_back(
+          {fmt::format("optimizer state {} of {}", slot, name), part(slots_[slot].span(), piece.slots)});
+    }
+  }
+  return parts;
+}
+
+std::vector<NamedSpan> tensors_of(const Layout& layout, std::span<Scalar> weights) {
+  std::vector<NamedSpan> tensors;
+  for (const ParamInfo& param : layout.params) tensors.push_back({param.name, part(weights, param.range)});
+  return tensors;
+}
+
 ParameterUpdate::ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules)
     : ParameterUpdate(layout, optimizer, rules, std::vector<Range>{{0, layout.size}},
                       [](std::span<double>) {}) {}

@@ -36,7 +36,9 @@ class AsynchronousPace final : public Pace {
                     .seed = context.seed,
                     .accumulate = context.accumulate,
                     .most_rows = context.sampler.largest_count(),
-                    .target_columns = context.target_columns}),
+                    .target_columns = context.target_columns,
+                    .bad_replica = context.debug.nan_replica,
+                    .bad_steps = {context.debug.nan_step, context.debug.nan_step + context.debug.nan_steps}}),
         batches_taken_(static_cast<std::size_t>(plan_.hosted.front().size())) {}
 
   void go_on_after(Index steps) override { logged_.steps = steps; }
@@ -118,7 +120,7 @@ void AsynchronousPace::advance(Index until) {
              [this](std::span<const double> sums) {
                context_.states.move_settled(sums, BatchStatistics::Update::kMove);
              },
-         .before_step = [this](Index step) { force_faults(context_.debug, context_.comm.rank(), step); },
+         .before_step = [this](Index step) { force_faults(context_.debug, context_.comm, step); },
          .ends_early = [this] { return context_.control != nullptr && context_.control->has_wish(); }});
   } else {
     work();
@@ -143,14 +145,19 @@ void AsynchronousPace::work() {
 // False if the gradient is not finite.
 bool AsynchronousPace::take_step(const Assignment& assignment, double asking) {
   Stopwatch whole;
+  Communicator& comm = context_.comm;
+  comm.note_step(assignment.step, {});
+  comm.note_phase(Phase::kData);
   const StepBatch& batch = next_batch();
   const double data_seconds = whole.seconds();
-  force_faults(context_.debug, context_.comm.rank(), own_steps_++);
+  comm.note_phase(Phase::kCompute);
+  force_faults(context_.debug, context_.comm, own_steps_++);
   gradients_.run(batch, Measured::kNothing);
   Tally tally;
   for (const Tally& replica : gradients_.tallies()) tally.add(replica);
 
   const Stopwatch pushing;
+  comm.note_phase(Phase::kExchange);
   const std::vector<double> moments = context_.states.sums();
   const bool good = strategy_.push({.step = assignment.step,
                                     .samples = static_cast<Index>(tally.samples),

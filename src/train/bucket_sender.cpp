@@ -66,6 +66,7 @@ void BucketSender::send_from(Index complete) {
   const std::vector<Bucket>& buckets = plan_.buckets;
   while (sent_ < buckets.size() && complete <= buckets[sent_].range.begin) {
     if (sent_ + 1 == buckets.size() && !time_.alone) wait_for_all();
+    comm_.note_phase(Phase::kCompute, static_cast<Index>(sent_));
     const Bucket& bucket = buckets[sent_++];
     const PartialGrads& partial = gradients_.combine(bucket.range);
     const Stopwatch sending;

@@ -130,6 +130,9 @@ void GradientStep::evaluate_loss(Workspace& workspace, const Replica& replica) {
   Matrix gradient = workspace.output_gradient();
   Tally tally{.samples = static_cast<double>(replica.rows.size())};
   tally.loss = context_.loss.evaluate(outputs, targets, &gradient);
+  if (replica.number == context_.bad_replica && context_.bad_steps.contains(step_)) {
+    tally.loss = std::numeric_limits<double>::quiet_NaN();
+  }
   tally.correct = count_correct(context_.loss.targets(), outputs, targets);
   tallies_[local(replica)].add(tally);
   // Before backward: the loss leaves with the first bucket.

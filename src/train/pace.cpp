@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <stdexcept>
 #include <thread>
 
@@ -16,27 +18,54 @@ namespace {
 
 constexpr const char* kAdvice = "Lower train.lr, add train.warmup, or clip with train.clip_norm";
 
+void hang(const DebugOptions& debug, Communicator& comm) {
+  const bool mine = comm.rank() == debug.hang_rank;
+  if (debug.hang == Hang::kSkip) {
+    if (!mine) comm.barrier();
+    return;
+  }
+  volatile bool forever = mine;
+  while (forever) {
+  }
+}
+
 }  // namespace
 
-void force_faults(const DebugOptions& debug, int rank, Index step) {
+void force_faults(const DebugOptions& debug, Communicator& comm, Index step) {
+  const int rank = comm.rank();
   if (debug.delay_rank == rank) std::this_thread::sleep_for(std::chrono::milliseconds(debug.delay_ms));
   if (debug.fail_rank == rank && debug.fail_step == step) {
     throw std::runtime_error(
         fmt::format("debug.fail_rank {} fails at step {} as asked", debug.fail_rank, step));
   }
+  if (debug.hang_rank >= 0 && debug.hang_step == step) hang(debug, comm);
 }
 
-void stop_on_bad_number(Communicator& comm, const BadNumber& found, Index step, double loss) {
+std::string describe_bad_number(Communicator& comm, const BadNumber& found) {
   std::vector<Index> places(static_cast<std::size_t>(comm.size()));
   comm.all_gather(as_buffer(std::span<const Index>(&found.place, 1)), as_buffer(std::span(places)));
   const std::vector<std::string> texts = gather_texts(comm, found.text);
   const auto first = std::ranges::min_element(places);
   const std::string& text = texts[static_cast<std::size_t>(first - places.begin())];
-  const std::string where = text.empty() ? "the sum of the gradients is not finite or overflows" : text;
+  return text.empty() ? "the sum of the gradients is not finite or overflows" : text;
+}
+
+void flip_bit(const DebugOptions& debug, Communicator& comm, Scalar& weight) {
+  if (comm.rank() == debug.flip_rank) {
+    weight = std::bit_cast<Scalar>(std::bit_cast<std::uint32_t>(weight) ^ (std::uint32_t{1} << 20));
+  }
+  comm.barrier();  // the others may share that memory
+}
+
+void stop_on_bad_number(Communicator& comm, const BadNumber& found, Index step, double loss, Index skipped) {
+  const std::string where = describe_bad_number(comm, found);
+  const Index good = step - skipped;
+  const std::string before =
+      skipped == 0 ? "" : fmt::format(" ({} were left out, which is train.skip_limit)", skipped);
   throw AgreedError(fmt::format("step {}: the loss is {:.6g} and training stops: {}. The weights are those "
-                                "after {} good step{}. {}",
-                                step + 1, std::isnan(loss) ? std::abs(loss) : loss, where, step,
-                                step == 1 ? "" : "s", kAdvice),
+                                "after {} good step{}{}. {}",
+                                step + 1, std::isnan(loss) ? std::abs(loss) : loss, where, good,
+                                good == 1 ? "" : "s", before, kAdvice),
                     kExitTraining);
 }
 

@@ -108,6 +108,7 @@ void refuse_combinations(const RunPlanRequest& request, Index servers, Index rep
                           .replicas = replicas,
                           .batch = global_batch(request.train, replicas),
                           .replicas_without_rows = idle};
+  combination.skips_bad_steps = request.train.on_nan == OnNan::kSkip;
   for (const ModelNode& node : request.model.nodes()) {
     const BatchStatistics* statistics = node.layer->statistics();
     if (statistics == nullptr) continue;

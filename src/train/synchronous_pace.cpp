@@ -1,3 +1,5 @@
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -7,6 +9,7 @@
 #include "lockstep/dist/ordered_sums.h"
 #include "lockstep/train/gradient_step.h"
 #include "lockstep/train/pace.h"
+#include "lockstep/train/replica_check.h"
 #include "lockstep/train/step_clock.h"
 
 namespace lockstep {
@@ -25,7 +28,9 @@ GradientStepContext gradient_context(const TrainingContext& context) {
           .accumulate = context.accumulate,
           .most_rows = context.sampler.largest_count(),
           .target_columns = context.target_columns,
-          .progress = context.progress};
+          .progress = context.progress,
+          .bad_replica = context.debug.nan_replica,
+          .bad_steps = {context.debug.nan_step, context.debug.nan_step + context.debug.nan_steps}};
 }
 
 class SynchronousPace final : public Pace {
@@ -34,6 +39,7 @@ class SynchronousPace final : public Pace {
       : context_(context),
         strategy_(strategy),
         gradients_(gradient_context(context)),
+        check_(context.comm, strategy, context.ranks),
         samples_(static_cast<std::size_t>(context.plan.sampling.replicas)),
         tallies_(gradients_.tallies().size()),
         epoch_ids_(tallies_.size()) {}
@@ -61,12 +67,18 @@ class SynchronousPace final : public Pace {
   }
 
   Progress progress() const override { return context_.plan.before(steps_done_); }
+  Index skipped_steps() const override { return skipped_; }
+  Index repairs() const override { return check_.repairs(); }
   double seconds() const override { return train_seconds_; }
   TimeShares take_shares() override { return run_clock_.take_shares(context_.comm); }
 
  private:
+  Index first_hosted() const {
+    return context_.plan.dist.hosted[static_cast<std::size_t>(context_.comm.rank())].begin;
+  }
   Measured measured(Index step) const;
   void run_step(Index step);
+  void leave_out(const StepBatch& batch, Index step, double loss);
   void log_metrics(Index steps_done);
   void stop_on_late_bad_number();
   void audit_epoch(Index epoch);
@@ -74,10 +86,12 @@ class SynchronousPace final : public Pace {
   TrainingContext context_;
   SynchronousStrategy& strategy_;
   GradientStep gradients_;
+  ReplicaCheck check_;
   std::unique_ptr<Loader> loader_;
   StepClock log_clock_;
   StepClock run_clock_;
   Index steps_done_ = 0;
+  Index skipped_ = 0;
   std::vector<Index> samples_;     // of each replica in this step
   std::vector<Tally> tallies_;     // of each local replica since the last log line
   std::vector<IdSums> epoch_ids_;  // of the samples of each local replica since the epoch began
@@ -103,6 +117,7 @@ SavedState SynchronousPace::saved_state() {
   };
   add("logged.tallies", tallies_.empty() ? nullptr : &tallies_.front().samples, Tally::kColumns);
   add("audit", epoch_ids_.empty() ? nullptr : epoch_ids_.front().numbers.data(), IdSums::kNumbers);
+  state.push_back(saved_by_first(rank, "skipped", std::span(&skipped_, 1)));
   state.push_back(saved_by_first(rank, "seconds", std::span(&train_seconds_, 1)));
   state.push_back(saved_by_first(rank, "logged.seconds", std::span(&logged_seconds_, 1)));
   state.push_back(saved_by_first(rank, "logged.samples", std::span(&logged_samples_, 1)));
@@ -118,9 +133,13 @@ Measured SynchronousPace::measured(Index step) const {
 
 void SynchronousPace::run_step(Index step) {
   Stopwatch whole;
+  Communicator& comm = context_.comm;
+  comm.note_step(step, {context_.plan.before(step).samples, context_.plan.before(step + 1).samples});
+  comm.note_phase(Phase::kData);
   const StepBatch& batch = loader_->next();
   const double data_seconds = whole.seconds();
-  force_faults(context_.debug, context_.comm.rank(), step);
+  comm.note_phase(Phase::kCompute);
+  force_faults(context_.debug, context_.comm, step);
 
   for (std::size_t replica = 0; replica < samples_.size(); ++replica) {
     samples_[replica] = context_.sampler.count(step, static_cast<Index>(replica));
@@ -129,28 +148,36 @@ void SynchronousPace::run_step(Index step) {
   gradients_.run(batch, measured(step));
   ExchangeTime exchange = gradients_.exchange_time();
   const Stopwatch finishing;
+  comm.note_phase(Phase::kExchange);
   strategy_.finish_exchange();
   exchange.exchange += finishing.seconds();
 
   const Stopwatch updating;
-  const StepOutcome outcome = strategy_.update({.step = step + 1,
+  comm.note_phase(Phase::kOptimizer);
+  const StepOutcome outcome = strategy_.update({.step = step + 1 - skipped_,
                                                 .samples = context_.sampler.step_samples(step),
                                                 .lr = context_.schedule.lr(context_.plan.before(step))});
   const double optimizer = updating.seconds() - outcome.exchange_seconds;
   exchange.exchange += outcome.exchange_seconds;
-  if (!outcome.applied) {
-    stop_on_late_bad_number();
-    stop_on_bad_number(context_.comm, gradients_.find_bad_number(batch), step, outcome.mean_loss);
+  if (outcome.applied) {
+    for (const Index replica : outcome.stopped) context_.states.forget(replica);
+    const Stopwatch moving;
+    context_.states.update(BatchStatistics::Update::kMove);
+    exchange.exchange += moving.seconds();
+    for (std::size_t i = 0; i < tallies_.size(); ++i) tallies_[i].add(gradients_.tallies()[i]);
+    if (comm.rank() == 0) context_.observer.on_step(context_.plan.before(step + 1), outcome.mean_loss);
+  } else {
+    leave_out(batch, step, outcome.mean_loss);
   }
-  for (const Index replica : outcome.stopped) context_.states.forget(replica);
-  const Stopwatch moving;
-  context_.states.update(BatchStatistics::Update::kMove);
-  exchange.exchange += moving.seconds();
+  if (context_.debug.flip_rank >= 0 && context_.debug.flip_step == step) {
+    const Index place = context_.model.layout().params.back().range.begin;
+    flip_bit(context_.debug, comm, strategy_.weights(first_hosted())[static_cast<std::size_t>(place)]);
+  }
+  check_.after_step(step + 1);
 
   for (std::size_t i = 0; i < epoch_ids_.size(); ++i) epoch_ids_[i].add(batch.replicas[i].ids);
   const Index epoch_steps = context_.plan.epoch.steps;
   if (context_.audit && (step + 1) % epoch_steps == 0) audit_epoch((step + 1) / epoch_steps);
-  for (std::size_t i = 0; i < tallies_.size(); ++i) tallies_[i].add(gradients_.tallies()[i]);
   const double seconds = whole.seconds();
   train_seconds_ += seconds;
   const StepTime time{.data = data_seconds,
@@ -160,7 +187,19 @@ void SynchronousPace::run_step(Index step) {
                       .exchange = exchange};
   log_clock_.add(time);
   run_clock_.add(time);
-  if (context_.comm.rank() == 0) context_.observer.on_step(context_.plan.before(step + 1), outcome.mean_loss);
+}
+
+// The optimizer counts the steps that were taken; samples and the schedule go on.
+void SynchronousPace::leave_out(const StepBatch& batch, Index step, double loss) {
+  stop_on_late_bad_number();
+  const BadNumber found = gradients_.find_bad_number(batch);
+  if (context_.on_nan == OnNan::kStop || skipped_ == context_.skip_limit) {
+    stop_on_bad_number(context_.comm, found, step, loss, skipped_);
+  }
+  ++skipped_;
+  const std::string where = describe_bad_number(context_.comm, found);
+  if (context_.comm.rank() != 0) return;
+  spdlog::warn("step {} is left out: {} ({} of at most {})", step + 1, where, skipped_, context_.skip_limit);
 }
 
 void SynchronousPace::log_metrics(Index steps_done) {
@@ -170,6 +209,7 @@ void SynchronousPace::log_metrics(Index steps_done) {
       context_.comm, rows, context_.plan.dist.hosted[static_cast<std::size_t>(context_.comm.rank())],
       context_.plan.sampling.replicas, Tally::kColumns);
   std::ranges::fill(tallies_, Tally{});
+  if (sums[0] == 0) return;  // all steps since the last line were left out
 
   TrainMetrics metrics;
   metrics.progress = context_.plan.before(steps_done);

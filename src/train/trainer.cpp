@@ -60,6 +60,8 @@ TrainingResult Trainer::run() {
           .time = pace_->take_shares(),
           .last_evaluation = last_evaluation_,
           .workers = pace_->workers(),
+          .skipped_steps = pace_->skipped_steps(),
+          .repairs = pace_->repairs(),
           .stopped = stops() ? context_.control->stop_reason() : ""};
 }
 
@@ -116,6 +118,7 @@ Index Trainer::next_stop(Index steps_done) const {
 void Trainer::save() {
   if (context_.control != nullptr) context_.control->checkpoint_taken();
   if (context_.saving == nullptr) return;
+  context_.comm.note_phase(Phase::kCheckpoint);
   Saving& saving = *context_.saving;
   const Index step = pace_->progress().steps;
   if (step == 0 || saving.writer.has(step)) return;
@@ -136,6 +139,7 @@ void Trainer::save() {
 
 // The best so far is kept, and made if its step has no checkpoint.
 void Trainer::evaluate(Evaluation* evaluation) {
+  context_.comm.note_phase(Phase::kEvaluation);
   const auto interrupted = [this] { return context_.control->look() && stops(); };
   const std::optional<EvalMetrics> metrics =
       evaluation->run({context_.strategy.settle(), context_.states.settle()},

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
 #include "lockstep/base/timer.h"
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
@@ -82,6 +83,33 @@ TEST_F(Guards, AnUncaughtExceptionOnOneRankEndsTheJobWithItsMessage) {
   EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
   EXPECT_NE(result.errors.find("rank 1: "), std::string::npos) << result.errors;
   EXPECT_NE(result.errors.find("fails at step 3 as asked"), std::string::npos) << result.errors;
+}
+
+TEST_F(Guards, ReplicasThatDifferEndTheRunWithTheirNames) {
+  const std::string flip = arguments(
+      "--distribute.strategy allreduce --comm.verify_every 2 --debug.flip_rank 1 --debug.flip_step 3 ");
+  const ProcessResult stopped = run_trainer(3, flip);
+  EXPECT_EQ(stopped.exit_code, kExitComm) << stopped.errors;
+  EXPECT_NE(stopped.errors.find("2.bias differs by up to "), std::string::npos) << stopped.errors;
+  EXPECT_NE(stopped.errors.find("rank 1 against ranks 0, 2"), std::string::npos) << stopped.errors;
+  const ProcessResult repaired =
+      run_trainer(3, flip + "--comm.on_desync rebroadcast --run.dir " + experiment_.fresh_run());
+  EXPECT_EQ(repaired.exit_code, 0) << repaired.errors;
+  EXPECT_NE(repaired.output.find("(1 with replicas made equal)"), std::string::npos) << repaired.output;
+}
+
+TEST_F(Guards, BadStepsAreLeftOutAndCounted) {
+  const std::string run = experiment_.fresh_run();
+  const ProcessResult result = run_trainer(
+      2, arguments("--train.on_nan skip --debug.nan_replica 3 --debug.nan_step 4 --debug.nan_steps 2 "
+                   "--run.dir " +
+                   run));
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_NE(result.errors.find("step 5 is left out: replica 3: the loss itself is not finite"),
+            std::string::npos)
+      << result.errors;
+  EXPECT_NE(result.output.find("(2 left out)"), std::string::npos) << result.output;
+  EXPECT_NE(read_file(run + "/summary.json").find("\"skipped_steps\": 2"), std::string::npos);
 }
 
 TEST_F(Guards, MoreThreadsThanCoresIsAWarningWithTheRightCommandLine) {

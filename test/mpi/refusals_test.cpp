@@ -85,6 +85,7 @@ std::vector<Cell> grid() {
                         {"a batch of 25", [](Config& c) { c.train.global_batch = 25; }},
                         {"ring", [](Config& c) { c.distribute.algorithm = "ring"; }},
                         {"no error feedback", [](Config& c) { c.distribute.error_feedback = false; }},
+                        {"skip bad steps", [](Config& c) { c.train.on_nan = OnNan::kSkip; }},
                         {"4 rows", [](Config& c) { c.data.synthetic.rows = 4; }}});
   std::vector<Cell> all;
   for (Cell cell : cells) {

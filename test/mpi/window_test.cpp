@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/comm/agree.h"
 #include "lockstep/comm/checked_communicator.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/comm/thread_ranks.h"
@@ -109,7 +110,8 @@ TEST(SharedWindow, SaysOnAllRanksThatItDoesNotFit) {
     try {
       comm.shared_window(bytes);
       ADD_FAILURE() << "a window of a pebibyte was made";
-    } catch (const CommError& error) {
+    } catch (const AgreedError& error) {
+      EXPECT_EQ(error.exit_code(), kExitComm);
       EXPECT_NE(std::string(error.what()).find("1125899906842624 bytes does not fit into /dev/shm"),
                 std::string::npos)
           << error.what();

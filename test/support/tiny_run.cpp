@@ -146,6 +146,9 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                    .loader = make_loader,
                    .saving = config.checkpoint.dir.empty() ? nullptr : &saving,
                    .go_on = go_on.get(),
+                   .on_nan = config.train.on_nan,
+                   .skip_limit = config.train.skip_limit,
+                   .ranks = config.comm,
                    .debug = config.debug});
   result.training = trainer.run();
   result.save_failure = writer.last_failure();

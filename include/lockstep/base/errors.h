@@ -15,6 +15,7 @@ inline constexpr int kExitComm = 4;
 inline constexpr int kExitTraining = 5;
 /// No error: the run was asked to stop, and goes on where it stopped when it is started again.
 inline constexpr int kExitStopped = 6;
+inline constexpr int kExitStalled = 7;
 
 /// An error with a message for the user and the exit code of the process.
 class Error : public std::runtime_error {

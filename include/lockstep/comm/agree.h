@@ -19,7 +19,8 @@ class AgreedError : public Error {
 
 /// *Collective.* Runs `work` on each rank; if it fails with an Error anywhere, every rank throws the same
 /// AgreedError: the lowest failing rank's message and exit code, naming the rank unless all failed alike.
-/// Other exceptions pass through (and abort the job).
+/// Other exceptions pass through (and abort the job); so does a CommError: the call that failed may be one in
+/// which the other ranks wait, and they would never come here.
 void agree(Communicator& comm, const std::function<void()>& work);
 
 /// *Collective.* The texts of all ranks, in order; they may differ in length.

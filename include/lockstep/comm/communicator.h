@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lockstep/base/types.h"
+#include "lockstep/comm/activity.h"
 #include "lockstep/comm/shared_window.h"
 
 namespace lockstep {
@@ -114,7 +115,7 @@ class Communicator {
   virtual std::unique_ptr<Communicator> split_by_node(Index ranks_per_node) = 0;
 
   /// *Collective, blocking*, over ranks that share memory (split_by_node). Each asks for its own part, of
-  /// `bytes` >= 0. Where the memory is not to be had, all ranks throw.
+  /// `bytes` >= 0. Where the memory is not to be had, all throw an AgreedError.
   virtual std::unique_ptr<SharedWindow> shared_window(Index bytes) = 0;
 
   /// *Local.* For a rank that waits for what another writes into shared memory: lets messages make progress,
@@ -123,6 +124,11 @@ class Communicator {
 
   /// *Local.* Whether several threads of this rank may call at once, each on a communicator of its own.
   virtual bool takes_threads() const = 0;
+
+  /// *Local.* What this rank does now, for who watches it (see Watchdog); costs a store or two.
+  virtual void note_phase(Phase /*phase*/, Index /*bucket*/ = -1) {}
+  /// *Local.* The step (from 0) that it is at, and which samples of the run that takes.
+  virtual void note_step(Index /*step*/, Range /*samples*/) {}
 
   /// *Local.* Ends the whole job, not only the ranks of this communicator, with this exit code.
   virtual void abort(int exit_code) = 0;

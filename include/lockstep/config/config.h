@@ -1,6 +1,7 @@
 // The whole configuration of a run, as plain values.
 #pragma once
 
+#include "lockstep/comm/options.h"
 #include "lockstep/data/options.h"
 #include "lockstep/dist/options.h"
 #include "lockstep/nn/options.h"
@@ -20,6 +21,7 @@ struct Config {
   EvalOptions eval;
   CheckpointOptions checkpoint;
   DistOptions distribute;
+  CommOptions comm;
   DebugOptions debug;
 };
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lockstep/base/types.h"
+#include "lockstep/comm/options.h"
 #include "lockstep/data/options.h"
 #include "lockstep/dist/options.h"
 #include "lockstep/nn/options.h"
@@ -123,6 +124,15 @@ inline constexpr auto kEnumNames<Precision> =
 template <>
 inline constexpr auto kEnumNames<ServerMode> = std::to_array<EnumName<ServerMode>>(
     {{ServerMode::kSync, "sync"}, {ServerMode::kBounded, "bounded"}, {ServerMode::kAsync, "async"}});
+template <>
+inline constexpr auto kEnumNames<OnDesync> =
+    std::to_array<EnumName<OnDesync>>({{OnDesync::kStop, "stop"}, {OnDesync::kRebroadcast, "rebroadcast"}});
+template <>
+inline constexpr auto kEnumNames<OnNan> = std::to_array<EnumName<OnNan>>({{OnNan::kStop, "stop"},
+                                                                          {OnNan::kSkip, "skip"}});
+template <>
+inline constexpr auto kEnumNames<Hang> = std::to_array<EnumName<Hang>>({{Hang::kLoop, "loop"},
+                                                                        {Hang::kSkip, "skip"}});
 template <>
 inline constexpr auto kEnumNames<ProgressStyle> =
     std::to_array<EnumName<ProgressStyle>>({{ProgressStyle::kAuto, "auto"},

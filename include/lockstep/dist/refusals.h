@@ -20,6 +20,7 @@ struct Combination {
   Index replicas_without_rows = 0;        ///< that have no record of the training set
   bool normalises_over_replicas = false;  ///< batch norm sync or group
   bool moments_of_all_replicas = false;   ///< batch norm averaged or sync
+  bool skips_bad_steps = false;           ///< train.on_nan skip
 
   Index workers() const { return world - servers; }
 };

@@ -44,6 +44,12 @@ struct StepOutcome {
   std::vector<Index> stopped = {};  ///< replicas that met a bad number alone, and stand still since
 };
 
+/// What several ranks must hold the same bits of.
+struct ReplicatedState {
+  Communicator* among = nullptr;  ///< those ranks; null: nothing is to be compared now, on no rank
+  std::vector<NamedSpan> parts;   ///< in the same order on all of them
+};
+
 class Strategy {
  public:
   virtual ~Strategy() = default;
@@ -97,6 +103,11 @@ class SynchronousStrategy : public Strategy {
   /// *Collective, between two steps.* The first bad number that a replica met alone: "step 7: replica 3: the
   /// loss is not finite"; "" if there is none.
   virtual std::string late_bad_number() { return {}; }
+  /// *Local, between two steps.* Weights and optimizer state that are to be the same on several ranks. Who
+  /// writes to them calls changed_replicated().
+  virtual ReplicatedState replicated() { return {}; }
+  /// *Collective.* After some ranks have written into replicated().
+  virtual void changed_replicated() {}
 };
 
 /// What a strategy guarantees; tests walk the catalog and verify each.

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
@@ -18,6 +19,15 @@ namespace lockstep {
 /// learning rate (1e6) a step from it must leave the weights finite. So weights are good after every step
 /// that is taken.
 inline constexpr Scalar kMostGradient = 1e18F;
+
+/// Some of the numbers that a rank holds, by what they are: "2.weight", "optimizer state 0 of 2.weight".
+struct NamedSpan {
+  std::string name;
+  std::span<Scalar> values;
+};
+
+/// The tensors of an arena.
+std::vector<NamedSpan> tensors_of(const Layout& layout, std::span<Scalar> weights);
 
 /// What a step asks of the update.
 struct UpdateRequest {
@@ -62,6 +72,9 @@ class ParameterUpdate {
   /// Adds the slots to what is saved, as "PREFIXoptimizer.0" and so on, in places of the arena. `written`:
   /// the range of the arena that this rank saves, of those it owns.
   void add_saved(SavedState& state, Range written, const std::string& prefix = "");
+  /// The owned parts of the tensors in `weights` (an arena) and of the optimizer state, as far as there is
+  /// one yet.
+  std::vector<NamedSpan> named_parts(std::span<Scalar> weights);
 
  private:
   // The part of one tensor that is owned here.

@@ -41,6 +41,8 @@ struct GradientStepContext {
   Index most_rows;  ///< samples of a replica in a step, at most
   Index target_columns;
   ProgressThread* progress = nullptr;  ///< runs while buckets travel and backward goes on; may be null
+  Index bad_replica = -1;              ///< whose loss is NaN on purpose, in the steps `bad_steps`
+  Range bad_steps = {};
 };
 
 /// The first place in a step, forward and back, where a number is not finite.

@@ -12,6 +12,12 @@ namespace lockstep {
 /// How rank 0 shows that training goes on.
 enum class ProgressStyle { kAuto, kLive, kPlain, kNone };
 
+/// What becomes of a step whose loss or gradient is not finite: the run ends, or the step is left out.
+enum class OnNan { kStop, kSkip };
+
+/// How a rank hangs on purpose: it computes for ever, or leaves out a collective that the others call.
+enum class Hang { kLoop, kSkip };
+
 struct RunOptions {
   std::string dir;
   std::string resume = "auto";
@@ -35,6 +41,8 @@ struct TrainOptions {
   Index threads = 1;
   Index accumulate = 1;
   Tail tail = Tail::kKeep;
+  OnNan on_nan = OnNan::kStop;
+  Index skip_limit = 10;  ///< steps in all
 };
 
 struct CheckpointOptions {
@@ -59,6 +67,14 @@ struct DebugOptions {
   Index fail_step = 0;
   Index delay_rank = -1;
   Index delay_ms = 0;
+  Index hang_rank = -1;
+  Index hang_step = 0;
+  Hang hang = Hang::kLoop;
+  Index flip_rank = -1;
+  Index flip_step = 0;
+  Index nan_replica = -1;
+  Index nan_step = 0;
+  Index nan_steps = 1;
   Index ranks_per_node = 0;
   double server_mbit = 0;
   bool emulate_bf16 = false;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "lockstep/dist/asynchronous.h"
 #include "lockstep/train/gradient_step.h"
@@ -35,6 +36,10 @@ class Pace {
   virtual Progress progress() const = 0;
   /// What became of each worker's gradients so far, where workers step alone.
   virtual std::optional<WorkersReport> workers() const { return std::nullopt; }
+  /// Steps that were left out, because their loss or gradient was not finite.
+  virtual Index skipped_steps() const { return 0; }
+  /// Times that replicas which differed were made equal again.
+  virtual Index repairs() const { return 0; }
   /// Of the steps so far.
   virtual double seconds() const = 0;
   /// *Collective.* Shares of the time so far, over all ranks.
@@ -46,11 +51,18 @@ std::unique_ptr<Pace> make_asynchronous_pace(const TrainingContext& context, Asy
 
 // What both do.
 
-/// Waits, or fails, if debug options say so for this rank and step.
-void force_faults(const DebugOptions& debug, int rank, Index step);
+/// Waits, hangs or fails, if debug options say so for this rank and step. *Collective* where debug.hang is
+/// 'skip': the other ranks wait for the one that leaves it out.
+void force_faults(const DebugOptions& debug, Communicator& comm, Index step);
+/// *Collective.* Where a loss or gradient was not finite on some rank, and the first such place in the model;
+/// `found`: what this rank knows of it.
+std::string describe_bad_number(Communicator& comm, const BadNumber& found);
+/// *Collective.* Flips a bit of one of the weights on debug.flip_rank.
+void flip_bit(const DebugOptions& debug, Communicator& comm, Scalar& weight);
 /// *Collective.* `step`: the one in which, on some rank, the loss or a gradient was not finite; `found`: what
-/// this rank knows of it. Throws the AgreedError (exit code 5).
-[[noreturn]] void stop_on_bad_number(Communicator& comm, const BadNumber& found, Index step, double loss);
+/// this rank knows of it; `skipped`: steps left out before it. Throws the AgreedError (exit code 5).
+[[noreturn]] void stop_on_bad_number(Communicator& comm, const BadNumber& found, Index step, double loss,
+                                     Index skipped = 0);
 /// The same for what a replica met alone: SynchronousStrategy::late_bad_number(), in the same words on all
 /// ranks.
 [[noreturn]] void stop_on_late_bad_number(const std::string& found);

@@ -18,7 +18,9 @@ struct TrainingResult {
   std::optional<EvalMetrics>
       last_evaluation;                   ///< of the test set if there is one, else of the validation set
   std::optional<WorkersReport> workers;  ///< where they step alone
-  std::string stopped;                   ///< why the run stopped before its end; "" if it did not
+  Index skipped_steps = 0;
+  Index repairs = 0;
+  std::string stopped;  ///< why the run stopped before its end; "" if it did not
 };
 
 class Trainer {

@@ -6,6 +6,7 @@
 
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/communicator.h"
+#include "lockstep/comm/options.h"
 #include "lockstep/data/loader.h"
 #include "lockstep/dist/replica_states.h"
 #include "lockstep/dist/strategy.h"
@@ -50,6 +51,9 @@ struct TrainingContext {
   RunControl* control = nullptr;            ///< null: nothing comes in between
   Saving* saving = nullptr;                 ///< null: nothing is saved
   const CheckpointReader* go_on = nullptr;  ///< null: from the first step
+  OnNan on_nan = OnNan::kStop;
+  Index skip_limit = 0;  ///< steps in all that may be left out
+  CommOptions ranks = {};
   DebugOptions debug;
 };
 

@@ -41,6 +41,7 @@ class Allreduce final : public SynchronousStrategy {
   StepOutcome update(const UpdateRequest& request) override {
     return take_whole_step(update_, weights_.span(), gradient_, request);
   }
+  ReplicatedState replicated() override { return {&comm_, update_.named_parts(weights_.span())}; }
 
  private:
   Communicator& comm_;

@@ -98,6 +98,13 @@ class CentralStorage final : public SynchronousStrategy {
     return one_node() ? update_node(request) : update_between_nodes(request);
   }
 
+  // Of a node there is one copy; each slice of it is compared with those of the other nodes.
+  ReplicatedState replicated() override {
+    if (one_node()) return {};
+    return {&gradients_.across(), update_.named_parts(weights_)};
+  }
+  void changed_replicated() override { gradients_.fence(); }
+
  private:
   bool one_node() { return gradients_.node().size() == comm_.size(); }
 

@@ -16,17 +16,7 @@ LocalReplica::LocalReplica(Index replica, const Layout& layout, const Optimizer&
 void LocalReplica::step(std::span<Scalar> sum, const UpdateRequest& request) {
   if (take_whole_step(update, weights.span(), sum, request).applied) return;
   bad_step = request.step;
-  bad_number = fmt::format("step {}: replica {}: {}", request.step, number, describe_bad_number(sum));
-}
-
-// The loss first, then the gradients as they come on the way back.
-std::string LocalReplica::describe_bad_number(std::span<const Scalar> sum) const {
-  if (!std::isfinite(sum[static_cast<std::size_t>(layout_->size)])) return "the loss is not finite";
-  for (auto param = layout_->params.rbegin(); param != layout_->params.rend(); ++param) {
-    if (all_within(part(sum, param->range), kMostGradient)) continue;
-    return fmt::format("the gradient of {} is not finite or beyond 1e18", param->name);
-  }
-  return "the gradient is not finite";
+  bad_number = fmt::format("step {}: replica {}: {}", request.step, number, describe_bad_sum(*layout_, sum));
 }
 
 void LocalReplica::add_saved(SavedState& state, bool without_weights) {

@@ -26,8 +26,6 @@ struct LocalReplica {
   std::string bad_number;  ///< "step 7: replica 3: ..."
 
  private:
-  std::string describe_bad_number(std::span<const Scalar> sum) const;
-
   const Layout* layout_;
 };
 

@@ -117,6 +117,12 @@ class LocalSgd final : public SynchronousStrategy {
     return outcome;
   }
 
+  // Where they have just met.
+  ReplicatedState replicated() override {
+    if (!equal_) return {};
+    return {&comm_, tensors_of(layout_, replicas_.front().weights.span())};
+  }
+
   std::string late_bad_number() override {
     settle();
     if (!any_stopped_) return {};

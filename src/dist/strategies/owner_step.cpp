@@ -12,6 +12,7 @@ class OwnerStep final : public SynchronousStrategy {
   explicit OwnerStep(const StrategyContext& context)
       : comm_(context.comm),
         plan_(context.plan),
+        layout_(context.layout),
         reducer_(make_reducer(comm_, plan_, context.options, Delivery::kToOwners)),
         weights_(context.layout.size),
         update_(context.layout, context.optimizer, context.rules, plan_.owned(comm_.rank()),
@@ -42,6 +43,9 @@ class OwnerStep final : public SynchronousStrategy {
   void progress() override { reducer_->progress(); }
   void finish_exchange() override { gradient_ = reducer_->finish(); }
 
+  // Optimizer state is with the owners only.
+  ReplicatedState replicated() override { return {&comm_, tensors_of(layout_, weights_.span())}; }
+
   StepOutcome update(const UpdateRequest& request) override {
     const std::span<Scalar> gradient = part(gradient_, {0, weights_.size()});
     const bool good = update_.good(gradient, request.samples);
@@ -69,6 +73,7 @@ class OwnerStep final : public SynchronousStrategy {
 
   Communicator& comm_;
   const Plan& plan_;
+  const Layout& layout_;
   std::unique_ptr<Reducer> reducer_;
   AlignedBuffer<Scalar> weights_;
   ParameterUpdate update_;

@@ -1,5 +1,9 @@
 #include "whole_step.h"
 
+#include <fmt/format.h>
+
+#include <cmath>
+
 namespace lockstep {
 
 StepOutcome take_whole_step(ParameterUpdate& update, std::span<Scalar> weights, std::span<Scalar> sum,
@@ -10,6 +14,15 @@ StepOutcome take_whole_step(ParameterUpdate& update, std::span<Scalar> weights, 
   outcome.applied = all_finite(std::span(&loss, 1)) && update.good(gradient, request.samples);
   if (outcome.applied) update.step(weights, gradient, request);
   return outcome;
+}
+
+std::string describe_bad_sum(const Layout& layout, std::span<const Scalar> sum) {
+  if (!std::isfinite(sum[static_cast<std::size_t>(layout.size)])) return "the loss is not finite";
+  for (auto param = layout.params.rbegin(); param != layout.params.rend(); ++param) {
+    if (all_within(part(sum, param->range), kMostGradient)) continue;
+    return fmt::format("the gradient of {} is not finite or beyond 1e18", param->name);
+  }
+  return "the gradient is not finite";
 }
 
 }  // namespace lockstep

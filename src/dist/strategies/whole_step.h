@@ -1,6 +1,8 @@
 // The step of a rank that has the sum of all gradients, and takes the step on all weights.
 #pragma once
 
+#include <string>
+
 #include "lockstep/dist/strategy.h"
 
 namespace lockstep {
@@ -9,5 +11,9 @@ namespace lockstep {
 /// gradient is not finite.
 StepOutcome take_whole_step(ParameterUpdate& update, std::span<Scalar> weights, std::span<Scalar> sum,
                             const UpdateRequest& request);
+
+/// *Local.* Of a sum that no step could be taken with: the loss first, then the gradients as they come on the
+/// way back.
+std::string describe_bad_sum(const Layout& layout, std::span<const Scalar> sum);
 
 }  // namespace lockstep

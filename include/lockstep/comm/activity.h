@@ -1,0 +1,58 @@
+// What a rank says about itself while it works, for whoever watches it. A few words in memory that others
+// read at any moment: one thread writes, with relaxed stores and without reading a clock.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "lockstep/base/types.h"
+
+namespace lockstep {
+
+enum class Phase : int {
+  kStart,
+  kLoading,   ///< reading the data sets
+  kData,      ///< waiting for the loader
+  kCompute,   ///< forward and backward
+  kExchange,  ///< of gradients
+  kOptimizer,
+  kEvaluation,
+  kCheckpoint
+};
+
+inline constexpr std::array<std::string_view, 8> kPhaseNames{
+    "start", "loading", "data", "forward and backward", "exchange", "optimizer", "evaluation", "checkpoint"};
+
+/// The calls of a communicator that wait for other ranks.
+enum class Call : int {
+  kNone,
+  kBarrier,
+  kBroadcast,
+  kAllReduce,
+  kAllGather,
+  kSplit,
+  kWindow,
+  kFence,
+  kWait,
+  kIdle
+};
+
+inline constexpr std::array<std::string_view, 10> kCallNames{
+    "", "barrier", "broadcast", "all_reduce_sum", "all_gather", "split", "window", "fence", "wait", "idle"};
+
+/// Lives in memory that the ranks of a node share.
+struct Activity {
+  std::atomic<std::uint64_t> marks = 0;  ///< rises whenever the rank gets on
+  std::atomic<Phase> phase = Phase::kStart;
+  std::atomic<Index> step = -1;
+  std::atomic<Index> first_sample = 0;  ///< of the step
+  std::atomic<Index> end_sample = 0;
+  std::atomic<Index> bucket = -1;  ///< the last that was handed to the exchange; -1: none in this step
+  std::atomic<Call> call = Call::kNone;
+  std::atomic<Index> call_number = 0;   ///< of the call among the waiting calls on that communicator
+  std::atomic<Index> communicator = 0;  ///< 0: all ranks; else as they were made
+};
+
+}  // namespace lockstep

@@ -1,0 +1,18 @@
+// Where another thread of this process is: it is interrupted by a real-time signal and writes its own stack
+// down. Only with glibc; elsewhere there is none to be had.
+#pragma once
+
+#include <pthread.h>
+
+#include <string>
+
+namespace lockstep {
+
+/// Before the first stack_of(): what may not be done for the first time in a signal handler.
+void prepare_stacks();
+
+/// *Blocking*, for at most a second. One function a line, from the innermost on; "" if the thread does not
+/// answer.
+std::string stack_of(pthread_t thread);
+
+}  // namespace lockstep

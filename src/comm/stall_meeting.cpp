@@ -1,0 +1,148 @@
+#include "stall_meeting.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <limits.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <set>
+#include <thread>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/timer.h"
+#include "lockstep/comm/agree.h"
+
+namespace lockstep {
+namespace {
+
+std::string host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+// "" where it cannot be read: it may be about to be written, or gone.
+std::string text_of(const std::filesystem::path& file) {
+  try {
+    return read_file(file);
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+// By the letter behind the name in /proc/PID/stat, which may itself hold brackets.
+std::string process_state(int pid) {
+  const std::string text = text_of(fmt::format("/proc/{}/stat", pid));
+  const std::size_t at = text.rfind(')');
+  if (at == std::string::npos || at + 2 >= text.size()) return "gone";
+  const char state = text[at + 2];
+  if (state == 'T' || state == 't') return "stopped";
+  return state == 'Z' || state == 'X' ? "gone" : "";
+}
+
+}  // namespace
+
+RankStatus status_of(const NodeBoard::Slot& slot, bool answered) {
+  const Activity& activity = slot.activity;
+  RankStatus status{.rank = slot.rank, .host = host_name(), .pid = slot.pid};
+  status.known = true;
+  status.answered = answered;
+  if (!answered) status.process = process_state(status.pid);
+  status.phase = activity.phase;
+  status.step = activity.step;
+  status.first_sample = activity.first_sample;
+  status.end_sample = activity.end_sample;
+  status.bucket = activity.bucket;
+  status.call = activity.call;
+  status.call_number = activity.call_number;
+  status.communicator = activity.communicator;
+  status.stuck = slot.stuck;
+  if (answered) status.stack = slot.stack.data();
+  return status;
+}
+
+StallMeeting::StallMeeting(Communicator& comm, Communicator& node) : node_(comm.rank()) {
+  Index lowest = comm.rank();
+  node.broadcast(as_buffer(std::span(&lowest, 1)), 0);
+  node_ = static_cast<int>(lowest);
+  const std::vector<std::string> all =
+      gather_texts(comm, fmt::format("{} {} {}", lowest, ::getpid(), host_name()));
+  std::set<int> nodes;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const std::string& text = all[rank];
+    const std::size_t first = text.find(' ');
+    const std::size_t second = text.find(' ', first + 1);
+    nodes.insert(std::stoi(text));
+    ranks_.push_back({.rank = static_cast<int>(rank),
+                      .host = text.substr(second + 1),
+                      .pid = std::stoi(text.substr(first + 1))});
+  }
+  nodes_.assign(nodes.begin(), nodes.end());
+}
+
+std::filesystem::path StallMeeting::told_by(int node) const {
+  return directory_ / fmt::format("node-{}.json", node);
+}
+
+void StallMeeting::meet_in(const std::filesystem::path& run_directory) {
+  directory_ = run_directory / "stall";
+  knows_directory_ = true;
+}
+
+bool StallMeeting::is_first() {
+  if (alone()) return true;
+  std::error_code ignored;
+  std::filesystem::create_directory(directory_, ignored);
+  const int file = ::open(request().c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+  if (file < 0) return errno != EEXIST;  // where nothing can be written, who knows of it tells
+  ::close(file);
+  return true;
+}
+
+std::vector<RankStatus> StallMeeting::gather(std::vector<RankStatus> own, double seconds) {
+  std::vector<RankStatus> all = ranks_;
+  const auto take = [&all](const std::vector<RankStatus>& some) {
+    for (const RankStatus& status : some) {
+      if (0 <= status.rank && status.rank < std::ssize(all))
+        all[static_cast<std::size_t>(status.rank)] = status;
+    }
+  };
+  take(own);
+  std::set<int> missing(nodes_.begin(), nodes_.end());
+  missing.erase(node_);
+  const Stopwatch waiting;
+  while (!alone() && !missing.empty() && waiting.seconds() < seconds) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::erase_if(missing, [&](int node) {
+      const std::vector<RankStatus> told = statuses_from_json(text_of(told_by(node)));
+      take(told);
+      return !told.empty();
+    });
+  }
+  return all;
+}
+
+void StallMeeting::answer_if_asked(const std::function<std::vector<RankStatus>()>& own) {
+  if (alone()) return;
+  std::error_code ignored;
+  const bool asked = std::filesystem::exists(request(), ignored);
+  if (asked && !has_answered_ && !std::filesystem::exists(told_by(node_), ignored)) {
+    try {
+      write_file_atomically(told_by(node_), to_json(own()));
+    } catch (const Error&) {
+      // The report says that this host does not answer.
+    }
+  }
+  has_answered_ = asked;
+}
+
+void StallMeeting::forget() {
+  std::error_code ignored;
+  if (!alone()) std::filesystem::remove_all(directory_, ignored);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,48 @@
+// Where the watchers of several nodes meet when there is a stall: files in the run directory. On one node
+// nothing is written.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lockstep/comm/communicator.h"
+#include "lockstep/comm/stall_report.h"
+#include "node_board.h"
+
+namespace lockstep {
+
+/// One rank of a node, as its node sees it now.
+RankStatus status_of(const NodeBoard::Slot& slot, bool answered);
+
+class StallMeeting {
+ public:
+  /// *Collective* over `comm`; `node`: the ranks of this node.
+  StallMeeting(Communicator& comm, Communicator& node);
+
+  void meet_in(const std::filesystem::path& run_directory);
+  /// Whether this node is the first to find the stall, and so the one that reports.
+  bool is_first();
+  /// All ranks: those of this node, and those of the nodes that tell of theirs within `seconds`.
+  std::vector<RankStatus> gather(std::vector<RankStatus> own, double seconds);
+  /// Tells the other nodes of this one, once for each request.
+  void answer_if_asked(const std::function<std::vector<RankStatus>()>& own);
+  /// The stall is over.
+  void forget();
+
+ private:
+  bool alone() const { return !knows_directory_ || nodes_.size() == 1; }
+  std::filesystem::path request() const { return directory_ / "request"; }
+  std::filesystem::path told_by(int node) const;
+
+  std::vector<RankStatus> ranks_;  // all, as far as it is known from the start: host and pid
+  std::vector<int> nodes_;         // the lowest rank of each
+  int node_ = 0;                   // this one
+  bool has_answered_ = false;
+  std::filesystem::path directory_;
+  std::atomic<bool> knows_directory_ = false;
+};
+
+}  // namespace lockstep

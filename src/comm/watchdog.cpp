@@ -1,0 +1,218 @@
+#include "lockstep/comm/watchdog.h"
+
+#include <fmt/format.h>
+#include <limits.h>
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/timer.h"
+#include "lockstep/comm/agree.h"
+#include "node_board.h"
+#include "stack_of_thread.h"
+#include "stall_meeting.h"
+#include "watched_communicator.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kLongestInterval = 1;  // seconds between two looks
+constexpr double kShortestInterval = 0.01;
+constexpr double kMeeting = 5;  // seconds that the other nodes have to tell of their ranks
+constexpr std::chrono::milliseconds kAnswerWait{1500};  // a stack takes a second at most
+
+double interval_for(const CommOptions& options) {
+  if (options.stall_seconds == 0) return kLongestInterval;
+  return std::clamp(options.stall_seconds / 10, kShortestInterval, kLongestInterval);
+}
+
+}  // namespace
+
+double automatic_stall_seconds(double longest_step) {
+  constexpr double kLeast = 60;
+  constexpr double kSteps = 20;
+  return std::max(kLeast, kSteps * longest_step);
+}
+
+class Watchdog::Watcher {
+ public:
+  Watcher(Communicator& comm, const CommOptions& options, Index ranks_per_node, End end)
+      : options_(options),
+        interval_(interval_for(options)),
+        end_(std::move(end)),
+        rank_(comm.rank()),
+        node_(comm.split_by_node(ranks_per_node)),
+        board_(*node_, rank_),
+        meeting_(comm, *node_),
+        marks_(board_.mine().activity),
+        watched_(comm, marks_),
+        main_thread_(::pthread_self()) {
+    if (!end_) end_ = [] { std::_Exit(kExitStalled); };
+    prepare_stacks();
+    if (comm.size() > 1) thread_ = std::jthread([this] { watch(); });
+  }
+
+  ~Watcher() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_one();
+  }
+
+  Communicator& comm() { return watched_; }
+  void meet_in(const std::filesystem::path& run_directory) {
+    meeting_.meet_in(run_directory);
+    if (rank_ == 0) meeting_.forget();  // what an earlier run has left there
+  }
+
+ private:
+  void watch() {
+    std::unique_lock lock(mutex_);
+    Stopwatch since_look;
+    while (!wake_.wait_for(lock, std::chrono::duration<double>(interval_), [this] { return stopping_; })) {
+      look(std::min(since_look.lap(), 2 * interval_));  // more was not spent looking: the job was suspended
+    }
+  }
+
+  double limit() const {
+    return options_.stall_seconds > 0 ? options_.stall_seconds : automatic_stall_seconds(longest_step_);
+  }
+
+  void look(double passed) {
+    const Activity& activity = board_.mine().activity;
+    follow(activity, passed);
+    answer();
+    if (board_.head().ended) end_();
+    if (stuck_ > limit() / 2) meeting_.answer_if_asked([this] { return ask_node(); });
+    if (activity.call == Call::kNone) return;
+    // Rank 0 has a log file: the others let it be the first.
+    if (!told_ && stuck_ > limit() + (rank_ == 0 ? 0 : 2 * interval_)) tell();
+    if (options_.abort_seconds > 0) end_if_in_vain();
+  }
+
+  void follow(const Activity& activity, double passed) {
+    step_seconds_ += passed;
+    if (const Index step = activity.step; step != step_) {
+      if (step_ >= 0) longest_step_ = std::max(longest_step_, step_seconds_);
+      step_ = step;
+      step_seconds_ = 0;
+    }
+    const std::uint64_t marks = activity.marks;
+    stuck_ += passed;
+    if (marks != seen_) {
+      if (told_) go_on();
+      seen_ = marks;
+      stuck_ = 0;
+    }
+    board_.mine().stuck = stuck_;
+  }
+
+  // With the stack of the main thread, cut to what there is room for.
+  void answer() {
+    const Index asked = board_.head().asked;
+    NodeBoard::Slot& mine = board_.mine();
+    if (mine.answered == asked) return;
+    const std::string stack = stack_of(main_thread_);
+    const std::size_t length = std::min(stack.size(), mine.stack.size() - 1);
+    *std::copy_n(stack.begin(), length, mine.stack.begin()) = '\0';
+    mine.answered = asked;
+  }
+
+  // What is known of the ranks of this node; waits for their answers.
+  std::vector<RankStatus> ask_node() {
+    const Index question = ++board_.head().asked;
+    answer();
+    const auto answered = [question](const NodeBoard::Slot& slot) { return slot.answered >= question; };
+    const Stopwatch waiting;
+    const double longest = 2 * interval_ + std::chrono::duration<double>(kAnswerWait).count();
+    while (waiting.seconds() < longest && !std::ranges::all_of(board_.slots(), answered)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    std::vector<RankStatus> ranks;
+    for (const NodeBoard::Slot& slot : board_.slots()) ranks.push_back(status_of(slot, answered(slot)));
+    return ranks;
+  }
+
+  void tell() {
+    told_ = true;
+    int nobody = -1;
+    if (!board_.head().speaker.compare_exchange_strong(nobody, rank_)) return;
+    reports_ = meeting_.is_first();
+    if (!reports_) return;
+    const std::vector<RankStatus> ranks = meeting_.gather(ask_node(), kMeeting);
+    const std::string end = options_.abort_seconds > 0
+                                ? fmt::format(
+                                      "\n  the job ends in {:.0f} s with exit code {} unless they come "
+                                      "(comm.abort_seconds)",
+                                      options_.abort_seconds, kExitStalled)
+                                : "";
+    spdlog::warn("{}{}", describe_stall(ranks, stuck_), end);
+  }
+
+  void go_on() {
+    told_ = false;
+    int mine = rank_;
+    board_.head().speaker.compare_exchange_strong(mine, -1);
+    if (!std::exchange(reports_, false)) return;
+    meeting_.forget();
+    spdlog::warn("stall: the ranks go on after {:.1f} s", stuck_);
+  }
+
+  // Who has told of it says so; the others are late enough for it to be the first.
+  void end_if_in_vain() {
+    constexpr double kCourtesy = kMeeting + 3;
+    if (stuck_ < limit() + options_.abort_seconds + (reports_ ? 0 : kCourtesy)) return;
+    if (!told_) return;
+    spdlog::error("stall: nobody has come for {:.1f} s, and the job ends", stuck_);
+    board_.head().ended = true;
+    end_();
+  }
+
+  CommOptions options_;
+  double interval_;
+  End end_;
+  int rank_;
+  std::unique_ptr<Communicator> node_;
+  NodeBoard board_;
+  StallMeeting meeting_;
+  Marks marks_;
+  WatchedCommunicator watched_;
+  pthread_t main_thread_;
+
+  // Of the watcher alone.
+  std::uint64_t seen_ = 0;
+  double stuck_ = 0;  // seconds since `seen_` was new
+  Index step_ = -1;
+  double step_seconds_ = 0;
+  double longest_step_ = 0;
+  bool told_ = false;     // this stall is known
+  bool reports_ = false;  // and this rank tells of it
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::jthread thread_;
+};
+
+Watchdog::Watchdog(Communicator& comm, const CommOptions& options, Index ranks_per_node, End end)
+    : watcher_(std::make_unique<Watcher>(comm, options, ranks_per_node, std::move(end))) {}
+Watchdog::~Watchdog() = default;
+
+Communicator& Watchdog::comm() {
+  return watcher_->comm();
+}
+
+void Watchdog::meet_in(const std::filesystem::path& run_directory) {
+  watcher_->meet_in(run_directory);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,124 @@
+#include "lockstep/train/replica_check.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/hash.h"
+#include "lockstep/comm/agree.h"
+
+namespace lockstep {
+namespace {
+
+Index hash_of(std::span<const Scalar> values) {
+  return std::bit_cast<Index>(hash_bytes(std::as_bytes(values)));
+}
+
+// Of each part in turn.
+std::vector<Index> hashes_of(const ReplicatedState& state) {
+  std::vector<Index> hashes;
+  for (const NamedSpan& part : state.parts) hashes.push_back(hash_of(part.values));
+  return hashes;
+}
+
+// One number of each rank.
+std::vector<Index> gathered(Communicator& comm, Index mine) {
+  std::vector<Index> all(static_cast<std::size_t>(comm.size()));
+  comm.all_gather(as_buffer(std::span<const Index>(&mine, 1)), as_buffer(std::span(all)));
+  return all;
+}
+
+// The lowest rank of those that agree with most others.
+int majority(const std::vector<Index>& hashes) {
+  const auto supporters = [&](Index hash) { return std::ranges::count(hashes, hash); };
+  return static_cast<int>(std::ranges::max_element(hashes, {}, supporters) - hashes.begin());
+}
+
+}  // namespace
+
+void ReplicaCheck::after_step(Index steps_done) {
+  due_ = due_ || (options_.verify_every > 0 && steps_done % options_.verify_every == 0);
+  if (!due_) return;
+  const ReplicatedState state = strategy_.replicated();
+  if (state.among == nullptr) return;
+  due_ = false;
+  const std::string mine = compare(state, steps_done);
+  std::string found = mine;
+  if (state.among->size() < comm_.size()) {  // others may have found what is not seen here
+    const std::vector<Index> lengths = gathered(comm_, std::ssize(mine));
+    const auto first = std::ranges::find_if(lengths, [](Index length) { return length > 0; });
+    found =
+        first == lengths.end() ? "" : broadcast_text(comm_, mine, static_cast<int>(first - lengths.begin()));
+  }
+  if (found.empty()) return;
+  if (options_.on_desync == OnDesync::kStop) {
+    throw AgreedError(found +
+                          ". A bit was flipped by faulty memory, or it is a bug; look at the host, or go "
+                          "on with --comm.on_desync rebroadcast",
+                      kExitComm);
+  }
+  strategy_.changed_replicated();
+  ++repairs_;
+  if (comm_.rank() == 0) spdlog::warn("{}; all have got the state of the majority", found);
+}
+
+// *Collective* over the ranks that are to be equal; the same on all of them. "" if they are. Makes them
+// equal, if that is asked for.
+std::string ReplicaCheck::compare(const ReplicatedState& state, Index steps_done) {
+  std::vector<Index> own = hashes_of(state);
+  own.push_back(steps_done);
+  const Index whole = std::bit_cast<Index>(hash_bytes(std::as_bytes(std::span<const Index>(own))));
+  const std::vector<Index> all = gathered(*state.among, whole);
+  if (std::ranges::adjacent_find(all, std::not_equal_to<>()) == all.end()) return "";
+  const int reference = majority(all);
+  const std::string text = fmt::format("step {}: {}", steps_done, describe(state, all, reference));
+  if (options_.on_desync == OnDesync::kRebroadcast) {
+    for (const NamedSpan& part : state.parts) state.among->broadcast(as_buffer(part.values), reference);
+  }
+  return text;
+}
+
+std::string ReplicaCheck::describe(const ReplicatedState& state, const std::vector<Index>& hashes,
+                                   int reference) {
+  const std::vector<Index> ranks = gathered(*state.among, comm_.rank());
+  std::vector<Index> agree;
+  std::vector<Index> differ;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    (hashes[i] == hashes[static_cast<std::size_t>(reference)] ? agree : differ).push_back(ranks[i]);
+  }
+  std::string where = "the number of steps differs";
+  for (const NamedSpan& part : state.parts) {
+    const std::vector<Index> of_part = gathered(*state.among, hash_of(part.values));
+    if (std::ranges::adjacent_find(of_part, std::not_equal_to<>()) == of_part.end()) continue;
+    where = fmt::format("{} differs by up to {:.3g}", part.name, largest_difference(state, part, reference));
+    break;
+  }
+  return fmt::format("ranks that must hold the same do not: {}, rank{} {} against rank{} {}", where,
+                     differ.size() == 1 ? "" : "s", fmt::join(differ, ", "), agree.size() == 1 ? "" : "s",
+                     fmt::join(agree, ", "));
+}
+
+double ReplicaCheck::largest_difference(const ReplicatedState& state, const NamedSpan& part, int reference) {
+  AlignedBuffer<Scalar> right(std::ssize(part.values));
+  std::ranges::copy(part.values, right.data());
+  state.among->broadcast(as_buffer(right.span()), reference);
+  double largest = 0;
+  for (std::size_t i = 0; i < part.values.size(); ++i) {
+    const double difference =
+        std::abs(static_cast<double>(part.values[i]) - static_cast<double>(right.span()[i]));
+    largest =
+        std::max(largest, std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference);
+  }
+  std::vector<double> all(static_cast<std::size_t>(state.among->size()));
+  state.among->all_gather(as_buffer(std::span<const double>(&largest, 1)), as_buffer(std::span(all)));
+  return *std::ranges::max_element(all);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,106 @@
+// Steps whose loss is not finite and that are left out: as if they had never been, on any number of ranks.
+#include <gtest/gtest.h>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/comm/thread_ranks.h"
+#include "support/tiny_run.h"
+
+namespace lockstep {
+namespace {
+
+Config with_bad_steps(const std::string& strategy) {
+  Config config = test::tiny_config();
+  config.distribute.strategy = strategy;
+  config.optimizer.optimizer = "adam";
+  config.model.layers = "dense(9) batch_norm relu dense(3)";
+  config.model.batch_norm = "averaged";
+  config.train.epochs = 0;
+  config.train.steps = 9;
+  config.train.on_nan = OnNan::kSkip;
+  config.debug.nan_replica = 5;
+  config.debug.nan_step = 3;
+  config.debug.nan_steps = 2;
+  return config;
+}
+
+test::TinyResult train(int ranks, const Config& config) {
+  test::TinyResult result;
+  run_thread_ranks(ranks, [&](Communicator& comm) {
+    test::TinyResult mine = test::train_tiny(comm, config);
+    if (comm.rank() == 0) result = std::move(mine);
+  });
+  return result;
+}
+
+TEST(BadSteps, GiveTheSameBitsOnAnyNumberOfRanksAndUnderEveryStrategy) {
+  const test::TinyResult alone = train(1, with_bad_steps("allreduce"));
+  EXPECT_EQ(alone.training.skipped_steps, 2);
+  EXPECT_EQ(alone.training.progress.steps, 9);
+  EXPECT_EQ(alone.losses.size(), 7u);
+  for (const std::string strategy : {"allreduce", "zero1", "central_storage", "parameter_server"}) {
+    for (const int ranks : {2, 3, 4}) {
+      SCOPED_TRACE(strategy + " on " + std::to_string(ranks));
+      Config config = with_bad_steps(strategy);
+      const test::TinyResult together = train(ranks, config);
+      EXPECT_EQ(together.weights, alone.weights);
+      EXPECT_EQ(together.state, alone.state);
+      EXPECT_EQ(together.training.skipped_steps, 2);
+      config.debug.ranks_per_node = 1;
+      EXPECT_EQ(train(ranks, config).weights, alone.weights);
+    }
+  }
+}
+
+TEST(BadSteps, LeaveWeightsStateAndMomentsAsTheyWere) {
+  Config config = with_bad_steps("allreduce");
+  config.debug.nan_step = 7;  // the last two
+  const test::TinyResult skipped = train(2, config);
+  config.debug.nan_replica = -1;
+  config.train.steps = 7;
+  const test::TinyResult shorter = train(2, config);
+  EXPECT_EQ(skipped.weights, shorter.weights);
+  EXPECT_EQ(skipped.state, shorter.state);
+}
+
+// A first step that is left out does not spoil the bias corrections of adam: they count steps taken.
+TEST(BadSteps, AreNotCountedByTheOptimizer) {
+  Config config = with_bad_steps("allreduce");
+  config.model.layers = "dense(3)";
+  config.debug.nan_step = 0;
+  config.debug.nan_steps = 1;
+  config.train.steps = 2;
+  config.schedule.lr = 0.01;
+  const test::TinyResult second = train(1, config);
+  config.debug.nan_replica = -1;
+  config.train.steps = 1;
+  config.schedule.lr = 1e-12;  // the weights that both start from
+  const test::TinyResult start = train(1, config);
+  double longest = 0;
+  for (std::size_t i = 0; i < start.weights.size(); ++i) {
+    longest = std::max<double>(longest, std::abs(second.weights[i] - start.weights[i]));
+  }
+  EXPECT_NEAR(longest, 0.01, 1e-4);  // the first step of adam is one learning rate long
+}
+
+TEST(BadSteps, EndTheRunBeyondTheirLimit) {
+  for (const auto& [on_nan, limit, message] :
+       {std::tuple{OnNan::kStop, 10, "after 3 good steps. "},
+        std::tuple{OnNan::kSkip, 1, "after 3 good steps (1 were left out, which is train.skip_limit). "}}) {
+    Config config = with_bad_steps("allreduce");
+    config.train.on_nan = on_nan;
+    config.train.skip_limit = limit;
+    try {
+      train(2, config);
+      ADD_FAILURE() << "went on";
+    } catch (const AgreedError& error) {
+      EXPECT_EQ(error.exit_code(), kExitTraining);
+      EXPECT_NE(std::string(error.what()).find("replica 5: the loss itself is not finite"), std::string::npos)
+          << error.what();
+      EXPECT_NE(std::string(error.what()).find(message), std::string::npos) << error.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

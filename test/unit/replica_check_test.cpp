@@ -1,0 +1,98 @@
+// Replicas that should be equal and are not: found, told with the tensor and the ranks, or made equal again.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/comm/thread_ranks.h"
+#include "support/tiny_run.h"
+
+namespace lockstep {
+namespace {
+
+struct Case {
+  std::string strategy;
+  Index ranks_per_node = 0;
+  Index flip_step = 3;  // that ends with all replicas equal
+};
+
+void PrintTo(const Case& test, std::ostream* out) {
+  *out << test.strategy;
+}
+
+Config flipped(const Case& test, Index rank) {
+  Config config = test::tiny_config();
+  config.distribute.strategy = test.strategy;
+  config.distribute.average_every = 2;
+  config.debug.ranks_per_node = test.ranks_per_node;
+  config.comm.verify_every = 2;
+  config.debug.flip_rank = rank;
+  config.debug.flip_step = test.flip_step;
+  return config;
+}
+
+test::TinyResult train(int ranks, const Config& config) {
+  test::TinyResult result;
+  run_thread_ranks(ranks, [&](Communicator& comm) {
+    test::TinyResult mine = test::train_tiny(comm, config);
+    if (comm.rank() == 0) result = std::move(mine);
+  });
+  return result;
+}
+
+std::string error_of(int ranks, const Config& config) {
+  try {
+    train(ranks, config);
+  } catch (const AgreedError& error) {
+    EXPECT_EQ(error.exit_code(), kExitComm);
+    return error.what();
+  }
+  return "";
+}
+
+class ReplicasThatDiffer : public testing::TestWithParam<Case> {};
+
+TEST_P(ReplicasThatDiffer, AreNamedWithTheTensorAndTheRanks) {
+  const std::string error = error_of(3, flipped(GetParam(), 1));
+  EXPECT_TRUE(error.starts_with("step 4: ranks that must hold the same do not: 4.bias differs by up to "))
+      << error;
+  EXPECT_NE(error.find(", rank 1 against ranks 0, 2. "), std::string::npos) << error;
+}
+
+TEST_P(ReplicasThatDiffer, AreMadeEqualAgainIfThatIsAskedFor) {
+  Config config = flipped(GetParam(), 0);  // the lowest rank: it is not that which is right
+  config.comm.on_desync = OnDesync::kRebroadcast;
+  const test::TinyResult repaired = train(3, config);
+  EXPECT_EQ(repaired.training.repairs, 1);
+  config.debug.flip_rank = -1;
+  const test::TinyResult clean = train(3, config);
+  EXPECT_EQ(clean.training.repairs, 0);
+  EXPECT_EQ(repaired.weights, clean.weights);
+}
+
+TEST_P(ReplicasThatDiffer, AreNotLookedAtWithoutLeave) {
+  Config config = flipped(GetParam(), 1);
+  config.comm.verify_every = 0;
+  EXPECT_EQ(error_of(3, config), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, ReplicasThatDiffer,
+                         testing::Values(Case{"allreduce"}, Case{"zero1"}, Case{"central_storage", 1},
+                                         Case{"parameter_server"}, Case{"local_sgd"}),
+                         [](const auto& test) { return test.param.strategy; });
+
+// Every strategy that promises identical replicas is held to it while it trains.
+TEST(ReplicaCheck, FindsNothingWhereNothingIsWrong) {
+  for (const StrategyEntry& entry : strategy_catalog()) {
+    SCOPED_TRACE(entry.name);
+    for (const Index ranks_per_node : {0, 2}) {
+      Config config = flipped({entry.name, ranks_per_node}, -1);
+      config.comm.verify_every = 1;
+      EXPECT_EQ(error_of(4, config), "");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
