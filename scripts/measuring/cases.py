@@ -61,7 +61,7 @@ def spread(values):
 
 
 class Bench:
-    """Runs both sides, pinned to cores, one thread a rank."""
+    """Runs both sides, pinned to cores, as many to a rank as it has threads."""
 
     def __init__(self, directory, pairs):
         self.directory = directory
@@ -74,8 +74,8 @@ class Bench:
             raise SystemExit(f"error: {' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
         return done.stdout
 
-    def launch(self, ranks):
-        return ["mpirun", "--bind-to", "core", "-np", ranks]
+    def launch(self, ranks, threads=1):
+        return ["mpirun", "--map-by", f"slot:PE={threads}", "--bind-to", "core", "-np", ranks]
 
     def config(self, ranks, model, batch):
         return {"model.layers": MODELS[model], "distribute.strategy": "auto", "distribute.reduction": "native", "train.replicas": ranks, "train.per_replica_batch": batch}
@@ -88,7 +88,9 @@ class Bench:
         run = self.fresh_run()
         all_flags = self.config(ranks, model, batch) | {"run.dir": run, "run.progress": "none", "eval.every_epochs": 1e6}
         all_flags |= length if isinstance(length, dict) else {"train.epochs": length}
-        self.call([*self.launch(ranks), runs.TRAINER, "--config", runs.CONFIG, *runs.as_arguments(all_flags | (flags or {}))])
+        all_flags |= flags or {}
+        launch = self.launch(ranks, all_flags.get("train.threads", 1))
+        self.call([*launch, runs.TRAINER, "--config", runs.CONFIG, *runs.as_arguments(all_flags)])
         return json.loads((run / "summary.json").read_text())["samples_per_second"]
 
     def peer(self, ranks, model, batch, epochs):
@@ -148,6 +150,13 @@ def bncnn(bench):
     yield bench.compare("sync to local", 0.9, sync, local)
 
 
+def threads(bench):
+    """Two replicas of one rank, on a core each."""
+    for model, epochs in (("mlp", 5), ("wide", 0.5), ("cnn", 0.4)):
+        of = lambda count: lambda: bench.train(1, model, 64, epochs, {"train.replicas": 2, "train.threads": count})  # noqa: B023, E731
+        yield bench.compare(f"{model}, 1 rank: 2 threads to 1, batch 64 a replica", 1.85, of(2), of(1))
+
+
 def update(bench):
     """Exchange and optimizer step, without anything else."""
     found = {}
@@ -190,4 +199,4 @@ def startup(bench):
     yield Figure("seconds from mpirun to the end of one step and a test", statistics.median(seconds[1:]), 1, spread(seconds[1:]), True)
 
 
-CASES = {"mlp": mlp, "wide": wide, "cnn": cnn, "bncnn": bncnn, "update": update, "ordered": ordered, "bf16": bf16, "startup": startup}
+CASES = {"mlp": mlp, "wide": wide, "cnn": cnn, "bncnn": bncnn, "threads": threads, "update": update, "ordered": ordered, "bf16": bf16, "startup": startup}

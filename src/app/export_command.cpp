@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <filesystem>
+
 #include "commands.h"
 #include "experiment.h"
 #include "lockstep/base/catalog.h"
@@ -29,6 +31,11 @@ int export_command(const CommandLine& line) {
                with_commas(trained.model->stored_layout().count()),
                trained.model->stored_layout().params.size(), line.output, exporter.name,
                human_bytes(static_cast<double>(file_bytes(line.output))));
+  if (std::filesystem::exists(directory.schema())) {
+    const std::string schema = line.output + ".schema.json";
+    write_file_atomically(schema, read_file(directory.schema()));
+    spdlog::info("what makes its features of the columns of a table: {}", schema);
+  }
   return 0;
 }
 

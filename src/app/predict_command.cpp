@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <optional>
+
 #include "commands.h"
 #include "data_notes.h"
 #include "guards.h"
@@ -59,6 +62,39 @@ std::unique_ptr<PredictionFile> make_file(const CommandLine& line, const Inferen
              .columns = prediction_columns(inference.loss->targets(), outputs)});
 }
 
+// A line of the file for each record of the input: those that were skipped keep theirs.
+class LineByLine {
+ public:
+  LineByLine(PredictionFile& file, std::span<const Index> skipped) : file_(file), skipped_(skipped) {}
+
+  void append(const ConstMatrix& rows) {
+    Index begin = 0;
+    while (begin < rows.rows()) {
+      pass_skipped();
+      const Index room = skipped_.empty() ? rows.rows() : skipped_.front() - next_;
+      const Index count = std::min(room, rows.rows() - begin);
+      file_.append(ConstMatrix(rows.data() + begin * rows.cols(), count, rows.cols()));
+      next_ += count;
+      begin += count;
+    }
+  }
+  void finish() {
+    pass_skipped();
+    file_.finish();
+  }
+
+ private:
+  void pass_skipped() {
+    for (; !skipped_.empty() && skipped_.front() == next_; skipped_ = skipped_.subspan(1), ++next_) {
+      file_.append_unknown();
+    }
+  }
+
+  PredictionFile& file_;
+  std::span<const Index> skipped_;  // those still to come
+  Index next_ = 0;                  // line
+};
+
 }  // namespace
 
 int predict_command(Communicator& comm, const CommandLine& line) {
@@ -93,11 +129,13 @@ int predict_command(Communicator& comm, const CommandLine& line) {
                         *source);
   std::unique_ptr<PredictionFile> file;  // on rank 0
   agree(comm, [&] {
-    if (comm.rank() == 0) file = make_file(line, inference, input.rows);
+    if (comm.rank() == 0) file = make_file(line, inference, input.rows + std::ssize(source->skipped()));
   });
-  prediction.run(inference.trained.values(), [&](const ConstMatrix& rows) { file->append(rows); });
+  std::optional<LineByLine> lines;
+  if (file) lines.emplace(*file, source->skipped());
+  prediction.run(inference.trained.values(), [&](const ConstMatrix& rows) { lines->append(rows); });
   agree(comm, [&] {
-    if (file) file->finish();
+    if (lines) lines->finish();
   });
   spdlog::info("predicted {} rows of {} in {}: {}", with_commas(input.rows), line.input,
                human_seconds(watch.seconds()), line.output);

@@ -51,6 +51,7 @@ Run::Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan)
                            .layout = experiment.model->layout(),
                            .optimizer = *experiment.optimizer,
                            .rules = experiment.update_rules(),
+                           .team = team_,
                            .gradient_arenas =
                                arenas_needed(plan.dist, comm.rank(), local_sums(experiment.config.distribute),
                                              !experiment.model->meetings(plan.dist.replicas).empty()),

@@ -129,9 +129,14 @@ void report_result(const RunDirectory& directory, const TrainingResult& result) 
       with_commas(static_cast<Index>(result.samples_per_second)), 100 * time.data, 100 * time.compute,
       100 * time.communication, hidden, 100 * time.waiting);
   if (result.workers) report_workers(*result.workers, result.progress);
+  std::string also;
+  for (const std::filesystem::path& file :
+       {directory.checkpoints(), directory.schema(), directory.rejects()}) {
+    if (std::filesystem::exists(file)) also += ", " + file.filename().string();
+  }
   spdlog::info(
-      "written: {} with config.toml, plan.txt, log.txt, metrics.jsonl, summary.json, model.safetensors",
-      directory.root.string());
+      "written: {} with config.toml, plan.txt, log.txt, metrics.jsonl, summary.json, model.safetensors{}",
+      directory.root.string(), also);
 }
 
 }  // namespace lockstep

@@ -28,5 +28,6 @@ class ByteStream::Input {
 std::unique_ptr<ByteStream::Input> open_plain(const std::string& path);
 std::unique_ptr<ByteStream::Input> open_gzip(const std::string& path);
 std::unique_ptr<ByteStream::Input> open_array(const ArrayPath& path);
+std::unique_ptr<ByteStream::Input> open_hdf5(const ArrayPath& path);
 
 }  // namespace lockstep

@@ -13,17 +13,19 @@ namespace lockstep {
 namespace {
 
 std::unique_ptr<ByteStream::Input> open_input(const ArrayPath& path, Packing packing) {
-  if (!path.array.empty()) return open_array(path);
+  if (!path.array.empty()) return path.file.ends_with(".npz") ? open_array(path) : open_hdf5(path);
   return packing == Packing::kNone ? open_plain(path.file) : open_gzip(path.file);
 }
 
 }  // namespace
 
 ArrayPath split_array_path(const std::string& path) {
-  constexpr std::string_view kArchive = ".npz:";
-  const std::size_t end = path.find(kArchive);
-  if (end == std::string::npos) return {path, ""};
-  return {path.substr(0, end + kArchive.size() - 1), path.substr(end + kArchive.size())};
+  for (const std::string_view archive : {".npz:", ".h5:", ".hdf5:"}) {
+    const std::size_t end = path.find(archive);
+    if (end == std::string::npos) continue;
+    return {path.substr(0, end + archive.size() - 1), path.substr(end + archive.size())};
+  }
+  return {path, ""};
 }
 
 ByteStream::ByteStream(const std::string& path, Packing packing) : path_(path) {

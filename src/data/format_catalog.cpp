@@ -58,6 +58,7 @@ std::string known_extensions() {
 FormatEntry cifar10_format();
 FormatEntry cifar100_format();
 FormatEntry csv_format();
+FormatEntry hdf5_format();
 FormatEntry idx_format();
 FormatEntry libsvm_format();
 FormatEntry numpy_format();
@@ -65,9 +66,9 @@ FormatEntry raw_format();
 FormatEntry synthetic_format();
 
 std::span<const FormatEntry> format_catalog() {
-  static const std::vector<FormatEntry> catalog = {csv_format(),   libsvm_format(),   idx_format(),
-                                                   numpy_format(), cifar10_format(),  cifar100_format(),
-                                                   raw_format(),   synthetic_format()};
+  static const std::vector<FormatEntry> catalog = {csv_format(),      libsvm_format(), idx_format(),
+                                                   numpy_format(),    hdf5_format(),   cifar10_format(),
+                                                   cifar100_format(), raw_format(),    synthetic_format()};
   return catalog;
 }
 

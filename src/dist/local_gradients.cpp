@@ -124,15 +124,23 @@ void LocalGradients::plan_combination() {
   partial_.sums = {combined_pieces_.front()};
 }
 
-const PartialGrads& LocalGradients::combine(Range range) {
-  if (!combination_planned_) {
-    plan_combination();
-    combination_planned_ = true;
-  }
+void LocalGradients::merge(Range range) const {
   std::vector<std::span<Scalar>> slices;
   slices.reserve(combined_pieces_.size());
   for (const std::span<Scalar> piece : combined_pieces_) slices.push_back(part(piece, range));
   apply_merges(merges_, slices);
+}
+
+const PartialGrads& LocalGradients::combine(Range range, ThreadTeam* team) {
+  if (!combination_planned_) {
+    plan_combination();
+    combination_planned_ = true;
+  }
+  if (team != nullptr && !merges_.empty()) {
+    team->run_parts(range, [this](Range mine) { merge(mine); });
+  } else {
+    merge(range);
+  }
   return partial_;
 }
 

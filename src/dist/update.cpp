@@ -4,13 +4,18 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <numeric>
+#include <ranges>
 
 #include "lockstep/math/kernels.h"
 
 namespace lockstep {
 namespace {
+
+// With less for each, to call them takes longer than what they do.
+constexpr Index kLeastForThread = 16 * kSquareBlock;
 
 double sum_of(std::span<const double> blocks) {
   return std::accumulate(blocks.begin(), blocks.end(), 0.0);
@@ -19,15 +24,56 @@ double sum_of(std::span<const double> blocks) {
 }  // namespace
 
 ParameterUpdate::ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules,
-                                 std::span<const Range> owned, ShareSums share)
-    : layout_(layout), optimizer_(optimizer), rules_(rules), share_(std::move(share)), grid_(layout) {
+                                 std::span<const Range> owned, ShareSums share, ThreadTeam* team)
+    : layout_(layout),
+      optimizer_(optimizer),
+      rules_(rules),
+      share_(std::move(share)),
+      grid_(layout),
+      team_(team) {
+  std::vector<Piece> whole;
   for (const Range range : owned) {
     for (std::size_t param = 0; param < layout.params.size(); ++param) {
       const Range mine = intersect(range, layout.params[param].range);
       if (mine.empty()) continue;
-      pieces_.push_back({param, mine, {slot_size_, slot_size_ + mine.size()}, grid_.inside(mine).begin});
+      whole.push_back({param, mine, {slot_size_, slot_size_ + mine.size()}, grid_.inside(mine).begin});
       slot_size_ = round_up(slot_size_ + mine.size(), kAlignment);
     }
+  }
+  const Index most = team == nullptr ? 1 : team->size();
+  const Index threads = std::clamp<Index>(slot_size_ / kLeastForThread, 1, most);
+  pieces_.resize(static_cast<std::size_t>(threads));
+  for (const Piece& piece : whole) divide(piece, threads);
+}
+
+// By where its slots are, in whole blocks.
+void ParameterUpdate::divide(const Piece& piece, Index threads) {
+  const auto border = [&](Index thread) {
+    const Index place = slot_size_ * thread / threads - piece.slots.begin;
+    return std::clamp<Index>(round_up(place, kSquareBlock), 0, piece.range.size());
+  };
+  for (Index thread = 0; thread < threads; ++thread) {
+    const Range mine{thread == 0 ? 0 : border(thread),
+                     thread + 1 == threads ? piece.range.size() : border(thread + 1)};
+    if (mine.empty()) continue;
+    pieces_[static_cast<std::size_t>(thread)].push_back(
+        {.param = piece.param,
+         .range = {piece.range.begin + mine.begin, piece.range.begin + mine.end},
+         .slots = {piece.slots.begin + mine.begin, piece.slots.begin + mine.end},
+         .first_block = piece.first_block + mine.begin / kSquareBlock});
+  }
+}
+
+// Each thread takes its own, in order.
+void ParameterUpdate::for_each_piece(const std::function<void(const Piece&)>& work) const {
+  const auto take = [&](int thread) {
+    const auto mine = static_cast<std::size_t>(thread);
+    if (mine < pieces_.size()) std::ranges::for_each(pieces_[mine], work);
+  };
+  if (pieces_.size() > 1) {
+    team_->run(take);
+  } else {
+    take(0);
   }
 }
 
@@ -43,7 +89,7 @@ std::span<AlignedBuffer<Scalar>> ParameterUpdate::slots() {
 void ParameterUpdate::add_saved(SavedState& state, Range written, const std::string& prefix) {
   make_slots();
   for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
-    for (const Piece& piece : pieces_) {
+    for (const Piece& piece : pieces_ | std::views::join) {
       state.push_back({.array = fmt::format("{}optimizer.{}", prefix, slot),
                        .size = layout_.size,
                        .range = piece.range,
@@ -55,7 +101,7 @@ void ParameterUpdate::add_saved(SavedState& state, Range written, const std::str
 
 std::vector<NamedSpan> ParameterUpdate::named_parts(std::span<Scalar> weights) {
   std::vector<NamedSpan> parts;
-  for (const Piece& piece : pieces_) {
+  for (const Piece& piece : pieces_ | std::views::join) {
     const std::string& name = layout_.params[piece.param].name;
     parts.push_back({name, part(weights, piece.range)});
     for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
@@ -72,31 +118,33 @@ std::vector<NamedSpan> tensors_of(const Layout& layout, std::span<Scalar> weight
   return tensors;
 }
 
-ParameterUpdate::ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules)
-    : ParameterUpdate(layout, optimizer, rules, std::vector<Range>{{0, layout.size}},
-                      [](std::span<double>) {}) {}
+ParameterUpdate::ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules,
+                                 ThreadTeam* team)
+    : ParameterUpdate(
+          layout, optimizer, rules, std::vector<Range>{{0, layout.size}}, [](std::span<double>) {}, team) {}
 
 bool ParameterUpdate::good(std::span<const Scalar> gradient_sum, Index samples) const {
   const Scalar most = kMostGradient * static_cast<Scalar>(samples);
-  return std::ranges::all_of(
-      pieces_, [&](const Piece& piece) { return all_within(part(gradient_sum, piece.range), most); });
+  std::atomic<bool> good = true;
+  for_each_piece([&](const Piece& piece) {
+    if (!all_within(part(gradient_sum, piece.range), most)) good = false;
+  });
+  return good;
 }
 
 void ParameterUpdate::step(std::span<Scalar> weights, std::span<Scalar> gradient_sum,
                            const UpdateRequest& request, const MakeSum& make_sum) {
   make_slots();
   const bool all_first = make_sum && rules_.clip_norm > 0;
-  for (const Piece& piece : pieces_) {
-    if (all_first) make_sum(piece.range);
-  }
+  if (all_first) for_each_piece([&](const Piece& piece) { make_sum(piece.range); });
   const auto scale = static_cast<Scalar>(factor(gradient_sum, request.samples));
   static const MakeSum kNothing;
   const Pass pass{weights, gradient_sum, scale, all_first ? kNothing : make_sum};
-  for (const Piece& piece : pieces_) {
+  for_each_piece([&](const Piece& piece) {
     const bool decays = layout_.params[piece.param].decays;
     step(piece, pass,
          {.step = request.step, .lr = request.lr, .weight_decay = decays ? rules_.weight_decay : 0.0});
-  }
+  });
   if (optimizer_.uses_trust_ratio()) move_by_trust_ratio(weights, gradient_sum, request.lr);
 }
 
@@ -122,7 +170,7 @@ void ParameterUpdate::step(const Piece& piece, const Pass& pass, const StepInfo&
 
 void ParameterUpdate::make_means(std::span<Scalar> gradient_sum, Index samples) {
   const auto scale = static_cast<Scalar>(factor(gradient_sum, samples));
-  for (const Piece& piece : pieces_) as_array(part(gradient_sum, piece.range)) *= scale;
+  for_each_piece([&](const Piece& piece) { as_array(part(gradient_sum, piece.range)) *= scale; });
 }
 
 // From a sum to its mean, clipped as by torch.nn.utils.clip_grad_norm_.
@@ -136,11 +184,11 @@ double ParameterUpdate::factor(std::span<const Scalar> gradient_sum, Index sampl
 }
 
 void ParameterUpdate::add_squares(std::span<const Scalar> arena, std::span<double> blocks) const {
-  for (const Piece& piece : pieces_) {
+  for_each_piece([&](const Piece& piece) {
     const Index count = (piece.range.size() + kSquareBlock - 1) / kSquareBlock;
     sum_squares_of_blocks(part(arena, piece.range),
                           part(blocks, {piece.first_block, piece.first_block + count}));
-  }
+  });
 }
 
 // You et al. 2019, algorithm 2, with the identity for phi; a zero norm leaves the step as it is.
@@ -152,14 +200,14 @@ void ParameterUpdate::move_by_trust_ratio(std::span<Scalar> weights, std::span<c
   add_squares(weights, part(all, {0, count}));
   add_squares(direction, part(all, {count, 2 * count}));
   share_(all);
-  for (const Piece& piece : pieces_) {
+  for_each_piece([&](const Piece& piece) {
     const Range blocks = grid_.of_param(piece.param);
     const double weight_norm = std::sqrt(sum_of(part(all, blocks)));
     const double direction_norm = std::sqrt(sum_of(part(all, {count + blocks.begin, count + blocks.end})));
     const double ratio = weight_norm > 0 && direction_norm > 0 ? weight_norm / direction_norm : 1.0;
     as_array(part(weights, piece.range)) -=
         static_cast<Scalar>(lr * ratio) * as_array(part(direction, piece.range));
-  }
+  });
 }
 
 }  // namespace lockstep

@@ -13,7 +13,7 @@ GradientStep::GradientStep(const GradientStepContext& context)
       meetings_(context.model.meetings(context.plan.replicas)),
       gradients_(context.sums, context.plan, context.comm.rank(), together(),
                  [this] { return context_.strategy.gradient_arena(context_.plan.gradient_size); }),
-      sender_(context.comm, context.plan, context.strategy, gradients_, context.progress),
+      sender_(context.comm, context.plan, context.strategy, gradients_, context.team, context.progress),
       tallies_(static_cast<std::size_t>(hosted_.size())) {
   const Index replicas = context.plan.replicas;
   for (Index i = 0; i < nodes_; ++i) {

@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -141,7 +144,8 @@ TEST_F(Table, BadRecordsEndTheRunOrAreSkippedAndListed) {
     const std::string run = fmt::format("run{}", ranks);
     const ProcessResult skipped = train(ranks, run, "--data.on_bad_record skip");
     ASSERT_EQ(skipped.exit_code, 0) << skipped.errors;
-    expect_parts(skipped.output, {"3 of 3,003 records are bad", "rows "});
+    expect_parts(skipped.output,
+                 {"3 of 3,003 records are bad", "rows ", "model.safetensors, schema.json, rejects.txt"});
     EXPECT_EQ(read_file(directory_ / (run + "/model.safetensors")),
               read_file(directory_ / "run1/model.safetensors"));
   }
@@ -153,6 +157,53 @@ TEST_F(Table, BadRecordsEndTheRunOrAreSkippedAndListed) {
   const ProcessResult many = train(2, "many", "--data.on_bad_record skip --data.max_bad_share 0.0005");
   EXPECT_EQ(many.exit_code, kExitData);
   expect_parts(many.errors, {"3 of 3,003 records are bad", "data.max_bad_share", "line 1,502"});
+}
+
+TEST_F(Table, APredictionStandsInTheLineOfItsRecord) {
+  config(fmt::format("[data]\ntrain = \"{}\"\nlabel = \"income\"\nchunk_kib = 1\n", train_));
+  ASSERT_EQ(train(2, "run").exit_code, 0);
+  const std::string good = people(700, 5);
+  std::vector<std::string> records;
+  for (std::size_t begin = 0; begin < good.size(); begin = records.back().size() + begin) {
+    records.push_back(good.substr(begin, good.find('\n', begin) + 1 - begin));
+  }
+  std::string clean = header_;
+  std::string dirty = header_;
+  const auto bad = [](std::size_t i) { return i < 2 || i == 300 || i + 1 == 700; };
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (!bad(i)) clean += records[i];
+    dirty += bad(i) ? "30,school\n" : records[i];
+  }
+  const auto predict = [&](int ranks, const std::string& input, const std::string& output) {
+    const ProcessResult result =
+        run_trainer(ranks, fmt::format("predict --model {0}/run --input {1} --output {0}/{2} "
+                                       "--data.on_bad_record skip --data.max_bad_share 0.1",
+                                       directory_.path().string(), input, output));
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return read_file(directory_ / output);
+  };
+  std::istringstream kept(predict(1, write("clean.csv", clean), "clean_p.csv"));
+  std::string line;
+  std::getline(kept, line);
+  std::string expected = line + "\n";
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (!bad(i)) std::getline(kept, line);
+    expected += fmt::format("{}{}\n", i, bad(i) ? ",," : line.substr(line.find(',')));
+  }
+  for (const int ranks : {1, 3}) {
+    EXPECT_EQ(predict(ranks, write("dirty.csv", dirty), "dirty_p.csv") == expected, true) << ranks;
+  }
+  const std::string array = predict(2, directory_ / "dirty.csv", "dirty_p.npy");
+  ASSERT_EQ(array.size(), 128 + 700 * sizeof(float));
+  for (std::size_t i = 0; i < 700; ++i) {
+    float value = 0;
+    std::memcpy(&value, array.data() + 128 + i * sizeof value, sizeof value);
+    EXPECT_EQ(std::isnan(value), bad(i)) << i;
+  }
+  const ProcessResult exported = run_trainer(
+      fmt::format("export --model {0}/run --format npz --output {0}/m.npz", directory_.path().string()));
+  EXPECT_EQ(exported.exit_code, 0) << exported.errors;
+  EXPECT_EQ(read_file(directory_ / "m.npz.schema.json"), read_file(directory_ / "run/schema.json"));
 }
 
 TEST_F(Table, RecordsMayBeLongerThanWhatIsReadAtOnce) {

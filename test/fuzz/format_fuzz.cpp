@@ -1,6 +1,9 @@
 // One file of the format FUZZ_FORMAT, opened as training data where labels are in it, else as an input, and
-// read to its end. It must end in records or in an error for the user.
+// read to its end. It must end in records or in an error for the user. What starts as an archive does is one
+// of numpy, with an array x; of raw records the first line is the layout.
+#include <algorithm>
 #include <cstdint>
+#include <string_view>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/data/format.h"
@@ -12,11 +15,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   DataOptions options;
   options.format = FUZZ_FORMAT;
   const FormatEntry& format = choose_format(options);
-  options.train = fuzz::scratch_file(std::as_bytes(std::span(data, size)), format.extensions.front());
+  std::string_view content(reinterpret_cast<const char*>(data), size);
+  std::string ending = format.extensions.empty() ? ".bin" : format.extensions.front();
+  std::string array;
+  if (options.format == "numpy" && content.starts_with("PK")) {
+    ending = ".npz";
+    array = ":x";
+  } else if (options.format == "raw") {
+    const std::size_t line_end = std::min(content.find('\n'), size);
+    options.raw_layout = content.substr(0, line_end);
+    content.remove_prefix(std::min(line_end + 1, size));
+  }
+  options.train = fuzz::scratch_file(std::as_bytes(std::span(content)), ending) + array;
   options.table.on_bad_record = OnBadRecord::kSkip;
   options.table.max_bad_share = 1;
   try {
-    const bool labels_inside = options.format == "libsvm";
+    const bool labels_inside = options.format == "libsvm" || options.format == "raw";
     const auto source = labels_inside ? format.open({.options = options, .colleagues = alone()})
                                       : format.open_input({options, options.train, alone()});
     fuzz::read_all(*source);

@@ -124,7 +124,8 @@ class Driven {
                            .plan = plan_,
                            .layout = layout_,
                            .optimizer = *optimizer_,
-                           .rules = {}});
+                           .rules = {},
+                           .team = team_});
     strategy_.reset(dynamic_cast<SynchronousStrategy*>(made.release()));
     if (comm.rank() == 0) std::ranges::fill(strategy_->weights(0), Scalar{1});
     for (Index i = 0; i < hosted_.size(); ++i) {
@@ -169,6 +170,7 @@ class Driven {
   Plan plan_;
   Range hosted_;
   std::unique_ptr<Optimizer> optimizer_;
+  ThreadTeam team_{1};
   std::unique_ptr<SynchronousStrategy> strategy_;
   std::vector<std::span<Scalar>> arenas_;
 };

@@ -83,6 +83,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                  .layout = model.layout(),
                  .optimizer = *optimizer,
                  .rules = {config.optimizer.weight_decay, config.optimizer.clip_norm},
+                 .team = team,
                  .gradient_arenas = arenas_needed(plan.dist, comm.rank(), local_sums(config.distribute),
                                                   !model.meetings(plan.dist.replicas).empty()),
                  .ranks_per_node = config.debug.ranks_per_node,

@@ -66,6 +66,20 @@ TEST(ThreadTeam, ExceptionOfTheCallerWaitsForTheOthers) {
   EXPECT_TRUE(other_done);
 }
 
+TEST(ThreadTeam, PartsAreAlignedAndCoverARangeOnce) {
+  ThreadTeam team(3);
+  for (const Range range : {Range{16, 16}, Range{16, 20}, Range{32, 1000}}) {
+    std::vector<std::atomic<int>> visits(1000);
+    team.run_parts(range, [&](Range mine) {
+      EXPECT_EQ((mine.begin - range.begin) % kAlignment, 0);
+      for (Index i = mine.begin; i < mine.end; ++i) ++visits[static_cast<std::size_t>(i)];
+    });
+    for (Index i = 0; i < 1000; ++i) {
+      EXPECT_EQ(visits[static_cast<std::size_t>(i)], range.contains(i) ? 1 : 0);
+    }
+  }
+}
+
 TEST(ThreadTeam, IsReusableAfterAnException) {
   ThreadTeam team(3);
   EXPECT_THROW(team.run([](int) { throw std::logic_error("all"); }), std::logic_error);

@@ -84,6 +84,40 @@ TEST(Update, LambStepsByTheNormOfEachTensor) {
   for (const Scalar bias : run.of(1, run.weights)) EXPECT_NEAR(bias, -0.1, 1e-6);
 }
 
+// Two tensors that a team divides, and one that is too small for that, with norms over all of them.
+std::vector<Scalar> weights_of_team(const std::string& optimizer_name, int threads) {
+  Layout layout;
+  append(layout, {.name = "0.weight", .shape = {{40'003}}, .range = {}});
+  append(layout, {.name = "1.weight", .shape = {{7}}, .range = {}});
+  append(layout, {.name = "2.weight", .shape = {{90'000}}, .range = {}});
+  OptimizerOptions options{.momentum = 0.9};
+  options.optimizer = optimizer_name;
+  const auto optimizer = find_entry(optimizer_catalog(), "optimizer", optimizer_name).make(options);
+  ThreadTeam team(threads);
+  ParameterUpdate update(layout, *optimizer, {.weight_decay = 0.01, .clip_norm = 0.5}, &team);
+  AlignedBuffer<Scalar> weights(layout.size);
+  AlignedBuffer<Scalar> gradient(layout.size);
+  for (Index step = 1; step <= 3; ++step) {
+    for (std::size_t i = 0; i < gradient.span().size(); ++i) {
+      gradient.data()[i] = static_cast<Scalar>(i % 97) / Scalar{7} - static_cast<Scalar>(step);
+    }
+    EXPECT_TRUE(update.good(gradient.span(), 4));
+    update.step(weights.span(), gradient.span(), {.step = step, .samples = 4, .lr = 0.1});
+  }
+  gradient.data()[layout.params[2].range.end - 1] = std::numeric_limits<Scalar>::quiet_NaN();
+  EXPECT_FALSE(update.good(gradient.span(), 4));
+  return {weights.span().begin(), weights.span().end()};
+}
+
+TEST(Update, TeamsOfAnySizeGiveTheSameBits) {
+  for (const std::string optimizer : {"sgd", "adam", "lamb"}) {
+    const std::vector<Scalar> alone = weights_of_team(optimizer, 1);
+    for (const int threads : {2, 3, 7}) {
+      EXPECT_TRUE(weights_of_team(optimizer, threads) == alone) << optimizer << ", threads " << threads;
+    }
+  }
+}
+
 TEST(Update, RefusesBadGradientsAndLeavesTheWeightsAlone) {
   for (const Scalar bad : {std::numeric_limits<Scalar>::quiet_NaN(), std::numeric_limits<Scalar>::infinity(),
                            -std::numeric_limits<Scalar>::infinity(), Scalar{3e18F}}) {

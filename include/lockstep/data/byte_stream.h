@@ -1,5 +1,5 @@
-// The bytes of a file, or of an array in an .npz archive, from any place on; what is compressed (gzip, or
-// deflate in an archive) is unpacked on the way.
+// The bytes of a file, or of an array in an .npz archive or an HDF5 file, from any place on; what is
+// compressed is unpacked on the way.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,8 @@
 
 namespace lockstep {
 
-/// "data.npz:x" names the array x of an archive; any other path names a file. `array` is empty for a file.
+/// "data.npz:x" names the array x of an archive, "data.h5:x" that of an HDF5 file; any other path names a
+/// file. `array` is empty for a file.
 struct ArrayPath {
   std::string file;
   std::string array;

@@ -10,7 +10,7 @@ namespace lockstep {
 /// The files that `text` names, in order: a file; a directory, whose files those are that end as one of
 /// `extensions` (all, if none does), but for names that start with '.' or '_'; a pattern of the shell
 /// ("part-*.bin", "data_batch_{1,2}.bin"); or several of these with commas between them. What a directory or
-/// a pattern gives is sorted by name. ":x" after an .npz archive stays at the end of each. A file with such a
+/// a pattern gives is sorted by name. ":x" after an archive stays at the end of each. A file with such a
 /// name is always taken as itself. Errors: DataError that names `key`, the config key or flag that `text` is
 /// from, if there is no such file.
 std::vector<std::string> list_files(const std::string& text, std::span<const std::string> extensions,

@@ -52,6 +52,9 @@ class RecordSource {
   virtual std::vector<std::string> notes() const { return {}; }
   /// Records that were left out because they are bad, a hundred at most: where, what was found and expected.
   virtual std::vector<std::string> rejects() const { return {}; }
+  /// Where all of them stood: their numbers, as if they had been counted with the others from 0 on;
+  /// ascending.
+  virtual std::span<const Index> skipped() const { return {}; }
 
   /// A reader of records whose targets obey the rule. Errors: DataError.
   virtual std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const = 0;

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "lockstep/base/thread_team.h"
 #include "lockstep/dist/plan.h"
 #include "lockstep/math/fixed_tree.h"
 #include "lockstep/math/kernels.h"
@@ -53,8 +54,8 @@ class LocalGradients {
   GradientTarget begin_replica(Index thread, Index replica);
   /// Finishes the local sums of a range of the arena and gives all of them (only `range` and those asked for
   /// before are final). Main thread, once all threads are done with that range; ranges of a step must not
-  /// overlap.
-  const PartialGrads& combine(Range range);
+  /// overlap. `team` (may be null): threads at rest that share the work.
+  const PartialGrads& combine(Range range, ThreadTeam* team);
 
  private:
   struct Piece {
@@ -70,6 +71,7 @@ class LocalGradients {
   std::size_t arena_for(Lane& lane);
   void merge_lane(Lane& lane);
   void plan_combination();
+  void merge(Range range) const;
 
   LocalSums sums_;
   Index replicas_;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/thread_team.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/dist/costs.h"
 #include "lockstep/dist/exchange_time.h"
@@ -29,6 +30,7 @@ struct StrategyContext {
   const Layout& layout;
   const Optimizer& optimizer;
   UpdateRules rules;
+  ThreadTeam& team;
   Index gradient_arenas = 1;             ///< that this rank takes, at most
   Index ranks_per_node = 0;              ///< nodes are taken for so small; 0: as they are
   double server_mbit = 0;                ///< servers pretend a link of so many Mbit/s; 0: none
@@ -77,6 +79,8 @@ class Strategy {
   virtual void bucket_ready(const Bucket& bucket, const PartialGrads& partial) = 0;
   /// *Local.* Called between layers: lets the exchange make progress.
   virtual void progress() = 0;
+  /// *Local.* Whether buckets travel while backward goes on.
+  virtual bool overlaps() const { return true; }
 
  protected:
   /// *Local, any thread.* One more arena where `exchange` wants it.
@@ -98,8 +102,7 @@ class SynchronousStrategy : public Strategy {
   virtual StepOutcome update(const UpdateRequest& request) = 0;
   /// *Local.* Whether the gradients of the step under way travel; else no rank waits for another in it.
   virtual bool gradients_travel() const { return true; }
-  /// *Local.* Whether buckets travel while backward goes on.
-  virtual bool overlaps() const { return gradients_travel(); }
+  bool overlaps() const override { return gradients_travel(); }
   /// *Collective, between two steps.* The first bad number that a replica met alone: "step 7: replica 3: the
   /// loss is not finite"; "" if there is none.
   virtual std::string late_bad_number() { return {}; }

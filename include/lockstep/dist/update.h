@@ -1,5 +1,6 @@
 // From summed gradients to new weights: divide once by the samples, clip, and let the optimizer step, tensor
-// by tensor, on the ranges of the arena that this rank owns.
+// by tensor, on the ranges of the arena that this rank owns. The threads of a team take a part of these each;
+// numbers do not depend on how many they are.
 #pragma once
 
 #include <functional>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/thread_team.h"
 #include "lockstep/dist/blocks.h"
 #include "lockstep/dist/saved_state.h"
 #include "lockstep/nn/params.h"
@@ -45,18 +47,20 @@ struct UpdateRules {
 /// are exact. For an owner of everything it does nothing.
 using ShareSums = std::function<void(std::span<double>)>;
 
-/// Makes a range of the gradient sum, just before it is read: in pieces that stay in the cache meanwhile.
+/// Makes a range of the gradient sum, just before it is read: in pieces that stay in the cache meanwhile. Any
+/// thread of the team calls it.
 using MakeSum = std::function<void(Range)>;
 
 class ParameterUpdate {
  public:
   /// `owned`: ranges of the arena, in order, each ending where a block begins (see BlockGrid) or a tensor
   /// ends. Owns the optimizer's slots for them, from the first step() or slots() on. References must outlive
-  /// it.
+  /// it. `team` (may be null: the caller works alone) is at rest whenever a method is called.
   ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules,
-                  std::span<const Range> owned, ShareSums share);
+                  std::span<const Range> owned, ShareSums share, ThreadTeam* team = nullptr);
   /// For an owner of everything.
-  ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules);
+  ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules,
+                  ThreadTeam* team = nullptr);
 
   /// *Local.* Whether the means of the sums in the owned ranges are all good numbers.
   bool good(std::span<const Scalar> gradient_sum, Index samples) const;
@@ -77,7 +81,7 @@ class ParameterUpdate {
   std::vector<NamedSpan> named_parts(std::span<Scalar> weights);
 
  private:
-  // The part of one tensor that is owned here.
+  // The part of one tensor that is owned here and falls to one thread.
   struct Piece {
     std::size_t param = 0;
     Range range;  // in the arena
@@ -85,6 +89,8 @@ class ParameterUpdate {
     Index first_block = 0;
   };
 
+  void divide(const Piece& piece, Index threads);
+  void for_each_piece(const std::function<void(const Piece&)>& work) const;
   double factor(std::span<const Scalar> gradient_sum, Index samples);
   // What a step does to all of its parts.
   struct Pass {
@@ -104,7 +110,8 @@ class ParameterUpdate {
   UpdateRules rules_;
   ShareSums share_;
   BlockGrid grid_;
-  std::vector<Piece> pieces_;
+  ThreadTeam* team_;
+  std::vector<std::vector<Piece>> pieces_;  // by thread
   Index slot_size_ = 0;
   std::vector<AlignedBuffer<Scalar>> slots_;  // empty before the first step
   std::vector<double> squares_;  // by block; of weights, then of directions, where both are needed

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "lockstep/base/thread_team.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/comm/progress_thread.h"
 #include "lockstep/dist/local_gradients.h"
@@ -31,7 +32,7 @@ class BucketSender {
  public:
   /// `progress` (may be null) runs while backward goes on and a bucket is under way.
   BucketSender(Communicator& comm, const Plan& plan, Strategy& strategy, LocalGradients& gradients,
-               ProgressThread* progress);
+               ThreadTeam& team, ProgressThread* progress);
 
   /// *Collective*, main thread.
   void begin_step(Measured measured);
@@ -50,15 +51,18 @@ class BucketSender {
 
  private:
   void wait_for_all();
-  void send_from(Index complete);
+  bool nothing_to_hide() const;
+  void send_from(Index complete, ThreadTeam* team);
 
   Communicator& comm_;
   const Plan& plan_;
   Strategy& strategy_;
   LocalGradients& gradients_;
+  ThreadTeam& team_;
   ProgressThread* progress_thread_;
   std::vector<std::atomic<Index>> final_from_;  // by thread: a place of the arena
   std::size_t sent_ = 0;
+  bool early_ = true;  // buckets leave during backward
   Measured measured_ = Measured::kNothing;
   ExchangeTime time_;
 };

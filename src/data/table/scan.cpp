@@ -29,7 +29,7 @@ class Share {
     const TextChunk& chunk = request_.table.text.chunks[number];
     sums_.assign(request_.wants.size(), {});
     Index good = 0;
-    Index bad = 0;
+    std::vector<Index> bad_places;  // in the chunk
     reader.for_each_record(
         chunk,
         [&](std::span<const Cell> cells) {
@@ -43,11 +43,12 @@ class Share {
                 fmt::format("{}; correct the file, or skip such records with data.on_bad_record = \"skip\"",
                             description));
           }
-          ++bad;
+          bad_places.push_back(good + std::ssize(bad_places));
           if (rejects_.size() < kMostRejects) rejects_.push_back(description);
         });
     chunks_.put(good);
-    chunks_.put(bad);
+    chunks_.put(std::ssize(bad_places));
+    for (const Index place : bad_places) chunks_.put(place);
     for (const Sums& sums : sums_) {
       chunks_.put(sums.missing);
       chunks_.put(sums.texts);
@@ -115,9 +116,12 @@ class Share {
 
 void merge_chunks(Scan& scan, std::span<const std::byte> message) {
   for (MessageReader reader(message); !reader.done();) {
+    const Index before = scan.good + scan.bad;
     scan.chunk_rows.push_back(reader.take<Index>());
     scan.good += scan.chunk_rows.back();
-    scan.bad += reader.take<Index>();
+    const auto bad = reader.take<Index>();
+    for (Index i = 0; i < bad; ++i) scan.bad_places.push_back(before + reader.take<Index>());
+    scan.bad += bad;
     for (ColumnSummary& column : scan.columns) {
       column.missing += reader.take<Index>();
       column.texts += reader.take<Index>();

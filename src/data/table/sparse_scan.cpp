@@ -32,7 +32,7 @@ class Share {
                 fmt::format("{}; correct the file, or skip such records with data.on_bad_record = \"skip\"",
                             description));
           }
-          ++found_.bad;
+          found_.bad_places.push_back(found_.good + found_.bad++);
           if (found_.rejects.size() < kMostRejects) found_.rejects.push_back(description);
         });
     found_.chunk_rows.push_back(found_.good - before);
@@ -45,6 +45,7 @@ class Share {
       message.put(number);
     }
     for (const Index rows : found_.chunk_rows) message.put(rows);
+    for (const Index place : found_.bad_places) message.put(place);
     message.put(found_.too_many_labels);
     message.put(found_.labels.size());
     for (const double label : found_.labels) message.put(label);
@@ -70,12 +71,15 @@ class Share {
 
 void merge(SparseScan& scan, std::span<const std::byte> bytes) {
   MessageReader message(bytes);
+  const Index before = scan.good + scan.bad;
   scan.good += message.take<Index>();
-  scan.bad += message.take<Index>();
+  const auto bad = message.take<Index>();
+  scan.bad += bad;
   scan.smallest = std::min(scan.smallest, message.take<Index>());
   scan.largest = std::max(scan.largest, message.take<Index>());
   scan.most_values = std::max(scan.most_values, message.take<Index>());
   for (auto left = message.take<Index>(); left > 0; --left) scan.chunk_rows.push_back(message.take<Index>());
+  for (Index i = 0; i < bad; ++i) scan.bad_places.push_back(before + message.take<Index>());
   scan.too_many_labels |= message.take<bool>();
   for (auto left = message.take<std::size_t>(); left > 0; --left) scan.labels.insert(message.take<double>());
   scan.too_many_labels |= scan.labels.size() > kMostLabels;

@@ -193,6 +193,7 @@ SparseSource::SparseSource(const TableRequest& request) {
         fmt::format("{}: features that the training data does not have are left out", request.name));
   }
   rejects_ = scan.rejects;
+  skipped_ = scan.bad_places;
   note_bad_records(request.name, scan.good, scan.bad, notes_);
 }
 

@@ -146,6 +146,7 @@ TableSource::TableSource(const TableRequest& request) : table_(open_text(request
            .record_bytes = encoder_->record_bytes(),
            .source_bytes = table_.text.source_bytes()};
   rejects_ = scan.rejects;
+  skipped_ = scan.bad_places;
   note_bad_records(request.name, scan.good, scan.bad, notes_);
 }
 

@@ -110,17 +110,18 @@ const PartialGrads& NodeGradients::collect() {
 }
 
 void NodeGradients::add(Range range) {
-  pieces_.clear();
-  for (const std::span<Scalar> arena : arenas_) pieces_.push_back(part(arena, range));
-  apply_merges(merges_, pieces_);
+  std::vector<std::span<Scalar>> pieces;
+  pieces.reserve(arenas_.size());
+  for (const std::span<Scalar> arena : arenas_) pieces.push_back(part(arena, range));
+  apply_merges(merges_, pieces);
 }
 
 Scalar NodeGradients::sum_at(Index place) {
   scalars_.clear();
   for (const std::span<Scalar> arena : arenas_) scalars_.push_back(arena[static_cast<std::size_t>(place)]);
-  pieces_.clear();
-  for (Scalar& scalar : scalars_) pieces_.emplace_back(&scalar, 1);
-  apply_merges(merges_, pieces_);
+  std::vector<std::span<Scalar>> pieces;
+  for (Scalar& scalar : scalars_) pieces.emplace_back(&scalar, 1);
+  apply_merges(merges_, pieces);
   return scalars_[first_sum_];
 }
 

@@ -56,7 +56,7 @@ class NodeGradients {
   const PartialGrads& collect();
   /// *Local*, after collect(). Whether all ranks of the node said so.
   bool all_good() const { return all_good_; }
-  /// *Local*, after collect(). Adds the partial sums of the node's ranks in a range.
+  /// *Local, any thread*, after collect(). Adds the partial sums of the node's ranks in a range.
   void add(Range range);
   /// *Local*, after collect(). What add() would give at one place, which it leaves as it is.
   Scalar sum_at(Index place);
@@ -101,7 +101,6 @@ class NodeGradients {
   std::vector<std::vector<Range>>
       nodes_of_;                           // by rank of the node: the nodes of the tree that it contributes
   std::vector<std::span<Scalar>> arenas_;  // partial sums of the node's ranks, in order
-  std::vector<std::span<Scalar>> pieces_;  // of a range of them
   std::vector<Merge> merges_;
   PartialGrads sums_;
   std::size_t first_sum_ = 0;    // which of arenas_ is the first of sums_

@@ -17,7 +17,7 @@ class Allreduce final : public SynchronousStrategy {
                                 .ranks_per_node = context.ranks_per_node},
                                context.options)),
         weights_(context.layout.size),
-        update_(context.layout, context.optimizer, context.rules) {}
+        update_(context.layout, context.optimizer, context.rules, &context.team) {}
 
   std::span<Scalar> weights(Index) override { return weights_.span(); }
   std::span<const Scalar> settle() override { return weights_.span(); }

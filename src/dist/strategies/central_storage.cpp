@@ -3,6 +3,7 @@
 // and takes the optimizer step on it, in place. Between nodes a slice is added among those who own it; on one
 // node the sum and the step are one pass through memory, which each rank's word that its own gradients are
 // good numbers allows.
+#include <atomic>
 #include <cmath>
 #include <numeric>
 
@@ -43,8 +44,11 @@ class CentralStorage final : public SynchronousStrategy {
         weights_(gradients_.weights()),
         across_reducer_(
             make_reducer(gradients_.across(), gradients_.layout().across, context.options, Delivery::kToAll)),
-        update_(context.layout, context.optimizer, context.rules, owned_weights(),
-                [this](std::span<double> sums) { gradients_.node().all_reduce_sum(as_buffer(sums)); }) {}
+        update_(
+            context.layout, context.optimizer, context.rules, owned_weights(),
+            [this](std::span<double> sums) { gradients_.node().all_reduce_sum(as_buffer(sums)); },
+            &context.team),
+        team_(context.team) {}
 
   std::span<Scalar> weights(Index) override { return weights_; }
   std::span<const Scalar> settle() override { return weights_; }
@@ -70,12 +74,15 @@ class CentralStorage final : public SynchronousStrategy {
     most_ = static_cast<Scalar>(kMostGradient * all / static_cast<double>(samples.size()));
   }
 
-  // While what backward wrote is in the cache. The limit is a replica's even share of the step's.
   void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {
     partial_ = &partial;
     if (!one_node()) return;
     const Range weights = intersect(bucket.range, {0, plan_.loss_place});
-    for (const std::span<Scalar> sum : partial.sums) good_ &= all_within(part(sum, weights), most_);
+    if (team_.size() > 1) {  // they are at rest: see overlaps()
+      team_.run_parts(weights, [this](Range range) { check(range); });
+    } else {
+      check(weights);
+    }
   }
   void progress() override {}
   bool overlaps() const override { return false; }
@@ -106,6 +113,13 @@ class CentralStorage final : public SynchronousStrategy {
   void changed_replicated() override { gradients_.fence(); }
 
  private:
+  // While what backward wrote is in the cache. The limit is a replica's even share of the step's.
+  void check(Range range) {
+    for (const std::span<Scalar> sum : partial_->sums) {
+      if (!all_within(part(sum, range), most_)) good_ = false;
+    }
+  }
+
   bool one_node() { return gradients_.node().size() == comm_.size(); }
 
   // All ranks find the same in the node's memory.
@@ -151,8 +165,9 @@ class CentralStorage final : public SynchronousStrategy {
   ParameterUpdate update_;
   const PartialGrads* partial_ = nullptr;
   std::span<Scalar> gradient_;
-  bool good_ = true;  // this rank's own gradients
-  Scalar most_ = 0;   // that a good one may be
+  std::atomic<bool> good_ = true;  // this rank's own gradients
+  Scalar most_ = 0;                // that a good one may be
+  ThreadTeam& team_;
 };
 
 std::vector<RankCosts> costs(const CostQuestion& question) {

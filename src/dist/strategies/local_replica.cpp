@@ -10,8 +10,8 @@
 namespace lockstep {
 
 LocalReplica::LocalReplica(Index replica, const Layout& layout, const Optimizer& optimizer,
-                           const UpdateRules& rules)
-    : number(replica), weights(layout.size), update(layout, optimizer, rules), layout_(&layout) {}
+                           const UpdateRules& rules, ThreadTeam& team)
+    : number(replica), weights(layout.size), update(layout, optimizer, rules, &team), layout_(&layout) {}
 
 void LocalReplica::step(std::span<Scalar> sum, const UpdateRequest& request) {
   if (take_whole_step(update, weights.span(), sum, request).applied) return;

@@ -11,7 +11,8 @@ namespace lockstep {
 
 struct LocalReplica {
   /// References must outlive it.
-  LocalReplica(Index replica, const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules);
+  LocalReplica(Index replica, const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules,
+               ThreadTeam& team);
 
   bool stopped() const { return bad_step > 0; }
   /// A step with the sum of its gradients and, behind them, of its losses; or it stops.

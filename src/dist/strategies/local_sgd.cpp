@@ -43,7 +43,7 @@ class LocalSgd final : public SynchronousStrategy {
                                     options_)),
         samples_alone_(static_cast<std::size_t>(plan_.replicas), 0) {
     for (Index number = hosted_.begin; number < hosted_.end; ++number) {
-      replicas_.emplace_back(number, layout_, context.optimizer, context.rules);
+      replicas_.emplace_back(number, layout_, context.optimizer, context.rules, context.team);
       arenas_.push_back(arena_for(*reducer_, plan_.gradient_size));
     }
     if (BlockMomentum::wanted(options_)) block_.emplace(options_, layout_.size);

@@ -15,8 +15,9 @@ class OwnerStep final : public SynchronousStrategy {
         layout_(context.layout),
         reducer_(make_reducer(comm_, plan_, context.options, Delivery::kToOwners)),
         weights_(context.layout.size),
-        update_(context.layout, context.optimizer, context.rules, plan_.owned(comm_.rank()),
-                [this](std::span<double> sums) { comm_.all_reduce_sum(as_buffer(sums)); }) {
+        update_(
+            context.layout, context.optimizer, context.rules, plan_.owned(comm_.rank()),
+            [this](std::span<double> sums) { comm_.all_reduce_sum(as_buffer(sums)); }, &context.team) {
     const Range first = plan_.slices.front()[static_cast<std::size_t>(comm_.rank())];
     owns_loss_ = first.contains(plan_.loss_place);
     for (const std::vector<Range>& bucket : plan_.slices) {

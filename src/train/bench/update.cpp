@@ -28,12 +28,14 @@ UpdateRate measure_update(Communicator& comm, const DistOptions& options, Index 
   const Layout layout = one_tensor(weights);
   const Plan plan = make_plan(options, layout, {.world = comm.size(), .replicas = comm.size()});
   const std::unique_ptr<Optimizer> optimizer = momentum();
+  ThreadTeam team(1);
   const std::unique_ptr<Strategy> made = entry.make({.comm = comm,
                                                      .options = options,
                                                      .plan = plan,
                                                      .layout = layout,
                                                      .optimizer = *optimizer,
-                                                     .rules = {}});
+                                                     .rules = {},
+                                                     .team = team});
   auto& strategy = dynamic_cast<SynchronousStrategy&>(*made);
   const std::span<Scalar> arena = strategy.gradient_arena(plan.gradient_size);
   const PartialGrads partial{.nodes = {plan.hosted[static_cast<std::size_t>(comm.rank())]}, .sums = {arena}};

@@ -1,5 +1,6 @@
 // Text, one line for each row: its number from 0 on, the label (or one label for each output), then the
-// values in the shortest form that is read as the same bits.
+// values in the shortest form that is read as the same bits. An unknown row has empty cells behind its
+// number.
 #include <fmt/format.h>
 
 #include <string>
@@ -30,6 +31,10 @@ class CsvPredictions final : public PredictionFile {
       text += '\n';
     }
     file_.write(text);
+  }
+
+  void append_unknown() override {
+    file_.write(fmt::format("{}{}\n", row_++, std::string(static_cast<std::size_t>(columns_.size()), ',')));
   }
 
   void finish() override { file_.commit(); }

@@ -1,6 +1,9 @@
-// A float array of rows x outputs for numpy.load; the label of a row is its largest element.
+// A float array of rows x outputs for numpy.load; the label of a row is its largest element. An unknown row
+// is NaN.
 #include <cassert>
+#include <limits>
 #include <string_view>
+#include <vector>
 
 #include "../npy_header.h"
 #include "entries.h"
@@ -23,6 +26,13 @@ class NpyPredictions final : public PredictionFile {
       file_.write({reinterpret_cast<const char*>(values),
                    static_cast<std::size_t>(columns_.values) * sizeof(Scalar)});
     }
+  }
+
+  void append_unknown() override {
+    --rows_left_;
+    const std::vector<Scalar> values(static_cast<std::size_t>(columns_.values),
+                                     std::numeric_limits<Scalar>::quiet_NaN());
+    file_.write({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Scalar)});
   }
 
   void finish() override {

@@ -55,6 +55,7 @@ struct Scan {
   std::vector<Index> chunk_rows;  ///< good records of each chunk
   Index good = 0;
   Index bad = 0;
+  std::vector<Index> bad_places;     ///< their numbers among all records, from 0 on
   std::vector<std::string> rejects;  ///< the first hundred bad ones: file, line, column, found, expected
   std::vector<ColumnSummary> columns;
 

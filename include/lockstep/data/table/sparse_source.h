@@ -53,6 +53,7 @@ class SparseSource final : public RecordSource {
   std::string schema() const override { return to_json(schema_); }
   std::vector<std::string> notes() const override { return notes_; }
   std::vector<std::string> rejects() const override { return rejects_; }
+  std::span<const Index> skipped() const override { return skipped_; }
 
  private:
   TextFiles text_;
@@ -62,6 +63,7 @@ class SparseSource final : public RecordSource {
   DatasetInfo info_;
   std::vector<std::string> notes_;
   std::vector<std::string> rejects_;
+  std::vector<Index> skipped_;
 };
 
 }  // namespace lockstep

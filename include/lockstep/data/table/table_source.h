@@ -53,6 +53,7 @@ class TableSource final : public RecordSource {
   std::string schema() const override { return to_json(schema_); }
   std::vector<std::string> notes() const override { return notes_; }
   std::vector<std::string> rejects() const override { return rejects_; }
+  std::span<const Index> skipped() const override { return skipped_; }
 
  private:
   Scan learn(const TableRequest& request);
@@ -66,6 +67,7 @@ class TableSource final : public RecordSource {
   DatasetInfo info_;
   std::vector<std::string> notes_;
   std::vector<std::string> rejects_;
+  std::vector<Index> skipped_;
 };
 
 }  // namespace lockstep

@@ -1,0 +1,216 @@
+// Reads through the HDF5 C library, 1.10 or later. One thread at a time: builds of the library differ in what
+// they allow.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <hdf5.h>
+
+#include <array>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include "../byte_inputs.h"
+#include "../hdf5_dataset.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep {
+namespace {
+
+std::mutex& library_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+// While it lives the library keeps its errors to itself.
+class LibraryLock {
+ public:
+  LibraryLock() : lock_(library_mutex()) { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+
+ private:
+  std::lock_guard<std::mutex> lock_;
+};
+
+// The innermost of the library's last errors.
+std::string last_error() {
+  std::string text;
+  const auto take = [](unsigned place, const H5E_error2_t* error, void* to) -> herr_t {
+    if (place == 0 && error->desc != nullptr) *static_cast<std::string*>(to) = error->desc;
+    return 0;
+  };
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take, &text);
+  return text.empty() ? "no reason given" : text;
+}
+
+class Handle {
+ public:
+  using Close = herr_t (*)(hid_t);
+  Handle() = default;
+  Handle(hid_t id, Close close) : id_(id), close_(close) {}
+  Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, H5I_INVALID_HID)), close_(other.close_) {}
+  Handle& operator=(Handle&& other) noexcept {
+    std::swap(id_, other.id_);
+    std::swap(close_, other.close_);
+    return *this;
+  }
+  ~Handle() {
+    if (id_ >= 0) close_(id_);
+  }
+  hid_t id() const { return id_; }
+  bool valid() const { return id_ >= 0; }
+
+ private:
+  hid_t id_ = H5I_INVALID_HID;
+  Close close_ = nullptr;
+};
+
+Handle open_file(const std::string& path) {
+  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+#if H5_VERSION_GE(1, 10, 7)
+  H5Pset_file_locking(access.id(), false, true);  // many parallel file systems have no locks
+#endif
+  Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose);
+  if (!file.valid()) throw DataError(fmt::format("cannot read '{}' as HDF5: {}", path, last_error()));
+  return file;
+}
+
+std::string datasets_in(hid_t file) {
+  std::vector<std::string> names;
+  const auto take = [](hid_t, const char* name, const auto* info, void* to) -> herr_t {
+    if (info->type == H5O_TYPE_DATASET) static_cast<std::vector<std::string>*>(to)->emplace_back(name);
+    return 0;
+  };
+  H5Ovisit1(file, H5_INDEX_NAME, H5_ITER_INC, take, &names);
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+}
+
+struct NumberType {
+  std::string_view element;
+  hid_t memory;
+};
+
+// Numbers of other sizes, as 16-bit floats, become the next larger ones.
+NumberType number_type(hid_t type) {
+  const std::size_t bytes = H5Tget_size(type);
+  const auto smallest = [bytes](std::span<const NumberType> by_size, std::size_t size) {
+    for (const NumberType& each : by_size) {
+      if (bytes <= size) return each;
+      size *= 2;
+    }
+    return NumberType{"", H5I_INVALID_HID};
+  };
+  switch (H5Tget_class(type)) {
+    case H5T_FLOAT:
+      return smallest(std::array<NumberType, 2>{{{"f32", H5T_IEEE_F32LE}, {"f64", H5T_IEEE_F64LE}}}, 4);
+    case H5T_INTEGER:
+      if (H5Tget_sign(type) == H5T_SGN_NONE) {
+        return smallest(std::array<NumberType, 4>{{{"u8", H5T_STD_U8LE},
+                                                   {"u16", H5T_STD_U16LE},
+                                                   {"u32", H5T_STD_U32LE},
+                                                   {"u64", H5T_STD_U64LE}}},
+                        1);
+      }
+      return smallest(
+          std::array<NumberType, 4>{
+              {{"i8", H5T_STD_I8LE}, {"i16", H5T_STD_I16LE}, {"i32", H5T_STD_I32LE}, {"i64", H5T_STD_I64LE}}},
+          1);
+    case H5T_ENUM:  // as h5py writes booleans
+      if (bytes == 1 && H5Tget_nmembers(type) == 2) return {"bool", type};
+      break;
+    default:
+      break;
+  }
+  return {"", H5I_INVALID_HID};
+}
+
+std::vector<Index> sizes_of(hid_t space) {
+  std::array<hsize_t, H5S_MAX_RANK> sizes{};
+  const int rank = H5Sget_simple_extent_dims(space, sizes.data(), nullptr);
+  std::vector<Index> result;
+  for (int i = 0; i < rank; ++i) {
+    constexpr auto kMost = static_cast<hsize_t>(std::numeric_limits<Index>::max());
+    result.push_back(static_cast<Index>(std::min(sizes[static_cast<std::size_t>(i)], kMost)));
+  }
+  return result;
+}
+
+// What is stated must be there: what was never written reads as zeros, however much it is.
+void check_stored(const std::string& name, hid_t dataset, std::span<const Index> sizes, Index element_bytes) {
+  const Handle properties(H5Dget_create_plist(dataset), H5Pclose);
+  const bool filtered = H5Pget_nfilters(properties.id()) > 0;
+  const auto stored = static_cast<Index>(H5Dget_storage_size(dataset));
+  Index most = 0;
+  bool overflows = __builtin_mul_overflow(stored, filtered ? kMostUnpacked : 1, &most);
+  Index wanted = element_bytes;
+  for (const Index size : sizes) overflows |= __builtin_mul_overflow(wanted, size, &wanted);
+  if (!overflows && wanted <= most) return;
+  throw DataError(
+      fmt::format("'{}' is damaged or was never filled: it states {} numbers of {} bytes, but {} bytes are "
+                  "stored",
+                  name, fmt::join(sizes, "x"), element_bytes, with_commas(stored)));
+}
+
+}  // namespace
+
+struct Hdf5Dataset::Library {
+  Handle file;
+  Handle dataset;
+  Handle type;  // of the file
+  hid_t memory = H5I_INVALID_HID;
+};
+
+Hdf5Dataset::Hdf5Dataset(const ArrayPath& path) : library_(std::make_unique<Library>()) {
+  const LibraryLock lock;
+  const std::string name = path.file + ":" + path.array;
+  Library& here = *library_;
+  here.file = open_file(path.file);
+  here.dataset = Handle(H5Dopen2(here.file.id(), path.array.c_str(), H5P_DEFAULT), H5Dclose);
+  if (!here.dataset.valid()) {
+    throw DataError(fmt::format("'{}' has no data set '{}', it has {}", path.file, path.array,
+                                datasets_in(here.file.id())));
+  }
+  here.type = Handle(H5Dget_type(here.dataset.id()), H5Tclose);
+  const NumberType type = number_type(here.type.id());
+  if (type.element.empty()) {
+    throw DataError(fmt::format(
+        "'{}' does not hold numbers, expected integers or floats of at most 8 bytes, or booleans", name));
+  }
+  here.memory = type.memory;
+  element_ = find_element(type.element, ByteOrder::kLittle);
+  const Handle space(H5Dget_space(here.dataset.id()), H5Sclose);
+  sizes_ = sizes_of(space.id());
+  if (sizes_.empty())
+    throw DataError(fmt::format("'{}' holds a single number or none, expected an array", name));
+  check_stored(name, here.dataset.id(), sizes_, static_cast<Index>(H5Tget_size(here.type.id())));
+  row_bytes_ = element_->bytes;
+  for (std::size_t i = 1; i < sizes_.size(); ++i) row_bytes_ *= sizes_[i];
+}
+
+Hdf5Dataset::~Hdf5Dataset() {
+  const LibraryLock lock;
+  library_.reset();
+}
+
+bool Hdf5Dataset::read(Range rows, std::byte* to) {
+  const LibraryLock lock;
+  std::array<hsize_t, H5S_MAX_RANK> start{};
+  std::array<hsize_t, H5S_MAX_RANK> count{};
+  for (std::size_t i = 0; i < sizes_.size(); ++i) count[i] = static_cast<hsize_t>(sizes_[i]);
+  start[0] = static_cast<hsize_t>(rows.begin);
+  count[0] = static_cast<hsize_t>(rows.size());
+  const Handle in_file(H5Dget_space(library_->dataset.id()), H5Sclose);
+  const Handle in_memory(H5Screate_simple(static_cast<int>(sizes_.size()), count.data(), nullptr), H5Sclose);
+  const bool done =
+      H5Sselect_hyperslab(in_file.id(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr) >= 0 &&
+      H5Dread(library_->dataset.id(), library_->memory, in_memory.id(), in_file.id(), H5P_DEFAULT, to) >= 0;
+  if (!done) reason_ = last_error();
+  return done;
+}
+
+std::string Hdf5Dataset::list(const std::string& file) {
+  const LibraryLock lock;
+  return datasets_in(open_file(file).id());
+}
+
+}  // namespace lockstep
