@@ -141,6 +141,11 @@ Beginning find_beginning(Communicator& comm, const Config& config) {
   const bool automatic = config.run.resume == kAuto;
   if (automatic && exists) {
     beginning.is_new = false;
+    agree(comm, [&] {
+      std::error_code ignored;
+      const bool is_run = std::filesystem::exists(beginning.directory.config(), ignored);
+      if (comm.rank() == 0 && is_run) beginning.lock = RunLock(beginning.directory);
+    });
     beginning.complete = found[1] != 0;
     beginning.checkpoint =
         newest_whole(comm, CheckpointDirectory(checkpoints_of(config, beginning.directory)));
@@ -235,6 +240,7 @@ void prepare(Beginning& beginning) {
   } else if (!beginning.checkpoint) {
     reuse_run_directory(beginning.directory.root);
   }
+  if (!beginning.lock.held()) beginning.lock = RunLock(beginning.directory);
   std::error_code ignored;
   std::filesystem::remove(beginning.directory.stop(), ignored);  // of an earlier wish
   for (std::filesystem::directory_iterator entry(beginning.directory.root, ignored), end;

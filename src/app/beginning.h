@@ -19,6 +19,7 @@ struct Beginning {
   std::unique_ptr<CheckpointReader> checkpoint = {};  ///< null: from the first step
   std::optional<Config> config = {};                  ///< of the run that went on before
   std::string schema = {};                            ///< of the checkpoint; "" if its data have none
+  RunLock lock = {};                                  ///< rank 0's
 
   /// Of metrics.jsonl, what stays.
   Index metrics_bytes() const { return is_new || !checkpoint ? 0 : checkpoint->header().metrics_bytes; }

@@ -162,6 +162,7 @@ RunPlan Experiment::plan(Index world, Index ranks_per_node) const {
                         .evaluation_rows = evaluation_rows,
                         .evaluation_batch = config.eval.batch,
                         .evaluation_rankings = metrics->needs().rankings,
+                        .saves = config.checkpoint.every != "never",
                         .world = world,
                         .ranks_per_node = ranks_per_node});
 }

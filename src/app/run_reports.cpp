@@ -131,7 +131,7 @@ void report_result(const RunDirectory& directory, const TrainingResult& result) 
   if (result.workers) report_workers(*result.workers, result.progress);
   std::string also;
   for (const std::filesystem::path& file :
-       {directory.checkpoints(), directory.schema(), directory.rejects()}) {
+       {directory.schema(), directory.rejects(), directory.checkpoints()}) {
     if (std::filesystem::exists(file)) also += ", " + file.filename().string();
   }
   spdlog::info(

@@ -82,8 +82,6 @@ struct Watch {
     saving.best.emplace(best, experiment.config.eval.metrics, has_accuracy);
   }
 
-  bool saves() const { return every.training || every.seconds; }
-
   Interval every;
   RunControl control;
   CheckpointWriter writer;
@@ -102,7 +100,7 @@ std::map<std::string, std::string> versions() {
 int report_stop(Communicator& comm, const RunDirectory& directory, const TrainingResult& result,
                 const Watch& watch) {
   if (comm.rank() != 0) return kExitStopped;
-  const bool saved = watch.saves() && watch.writer.last_failure().empty();
+  const bool saved = watch.writer.last_failure().empty();
   spdlog::info("stopped after {} steps by {}; {}", with_commas(result.progress.steps), result.stopped,
                saved ? "the same command goes on from there"
                      : "there is no checkpoint of this step: the same command goes on from the one before");
@@ -208,10 +206,8 @@ int train_command(Communicator& world, const CommandLine& line) {
   };
   TrainingResult result;
   try {
-    result = run->train({.observer = *observer,
-                         .control = &watch->control,
-                         .saving = watch->saves() ? &watch->saving : nullptr,
-                         .go_on = go_on});
+    result = run->train(
+        {.observer = *observer, .control = &watch->control, .saving = &watch->saving, .go_on = go_on});
   } catch (const AgreedError&) {
     save();  // the weights of the last good step
     throw;

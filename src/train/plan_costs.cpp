@@ -105,6 +105,12 @@ void plan_costs(const RunPlanRequest& request, RunPlan& plan) {
   const Index slots = plan.parameters * kScalarBytes * request.optimizer_slots;
   const Index models = strategy.weights_per_replica ? plan.sampling.replicas : 1;
   plan.checkpoint_bytes = models * (plan.model_file_bytes + slots);
+  if (!request.saves) return;
+  // The first rank copies the model too.
+  const Index owners = plan.dist.servers > 0 ? plan.dist.servers : plan.dist.world;
+  const Index share = (plan.checkpoint_bytes - plan.model_file_bytes) / owners;
+  plan.memory.checkpoint = plan.model_file_bytes + (plan.dist.servers > 0 ? 0 : share);
+  if (plan.dist.servers > 0) plan.server_memory.checkpoint = share;
 }
 
 }  // namespace lockstep

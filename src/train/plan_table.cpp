@@ -81,6 +81,7 @@ const std::vector<Row>& rows() {
       {"  activations", [](const RunPlan& p) { return bytes(p.memory.activations); }},
       {"  training data", [](const RunPlan& p) { return bytes(p.memory.data); }},
       {"  evaluation", [](const RunPlan& p) { return bytes(p.memory.evaluation); }},
+      {"  copy for checkpoints", [](const RunPlan& p) { return bytes(p.memory.checkpoint); }},
       {"memory per server", [](const RunPlan& p) { return bytes(p.server_memory.total()); }, true},
       {"  optimizer state", [](const RunPlan& p) { return bytes(p.server_memory.optimizer); }, true},
       {"model file", [](const RunPlan& p) { return bytes(p.model_file_bytes); }},

@@ -1,6 +1,12 @@
 #include "lockstep/train/run_directory.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 
 #include "lockstep/base/errors.h"
 
@@ -14,6 +20,24 @@ bool RunDirectory::exists() const {
 bool RunDirectory::complete() const {
   std::error_code ignored;
   return std::filesystem::exists(summary(), ignored) && std::filesystem::exists(model(), ignored);
+}
+
+// Of NFS too, from version 4 on.
+RunLock::RunLock(const RunDirectory& directory)
+    : descriptor_(::open(directory.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+  if (descriptor_ < 0) {
+    throw DataError(fmt::format("cannot open '{}': {}", directory.lock().string(), std::strerror(errno)));
+  }
+  if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  ::close(descriptor_);
+  throw ConfigError(fmt::format(
+      "another trainer works in run.dir '{}' (it holds '{}'): wait until it has ended, or name another "
+      "directory",
+      directory.root.string(), directory.lock().string()));
+}
+
+RunLock::~RunLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 RunDirectory create_run_directory(const std::filesystem::path& root) {
@@ -42,7 +66,7 @@ RunDirectory reuse_run_directory(const std::filesystem::path& root) {
     const std::filesystem::path& path = entry->path();
     const bool ours = path == run.config() || path == run.plan() || path == run.log() ||
                       path == run.metrics() || path == run.schema() || path == run.rejects() ||
-                      path == run.checkpoints() ||
+                      path == run.checkpoints() || path == run.lock() || path.filename() == "stall" ||
                       path.filename().string().find(".partial-") != std::string::npos;
     if (ours) continue;
     throw ConfigError(fmt::format(

@@ -37,7 +37,7 @@ TrainingResult Trainer::run() {
     pace_->advance(next_stop(done));
     const Index before = done;
     done = pace_->progress().steps;
-    if (done > before && (stops() || done == steps || checkpoint_due(done))) save();
+    if (done > before && (stops() || checkpoint_due(done))) save();
     evaluates = done < steps && evaluation_due(done);
   }
   if (done == steps && !stops()) {
@@ -103,6 +103,7 @@ bool Trainer::evaluation_due(Index steps_done) const {
 bool Trainer::checkpoint_due(Index steps_done) const {
   if (context_.saving == nullptr) return false;
   if (context_.control != nullptr && context_.control->checkpoint_due()) return true;
+  if (steps_done == context_.plan.steps && context_.saving->every.ever()) return true;
   return context_.saving->every.is_due(context_.plan.before(steps_done - 1),
                                        context_.plan.before(steps_done));
 }

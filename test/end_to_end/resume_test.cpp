@@ -128,6 +128,21 @@ TEST_F(Resume, StopsBeforeItsTimeIsOver) {
   EXPECT_NE(stopped.output.find("the time limit"), std::string::npos) << stopped.output;
 }
 
+// Also where checkpoints are not made otherwise; and meanwhile nobody else works in its directory.
+TEST_F(Resume, AStopIsAlwaysSavedAndTheDirectoryIsOneTrainersAtATime) {
+  const std::string run = experiment_.fresh_run();
+  const std::string never = " --checkpoint.every never";
+  const ProcessResult stopped = run_and_do(2, arguments(run, kSlow + never),
+                                           wait_for(run + "/metrics.jsonl") + "; " + mpiexec_words() + " " +
+                                               rank_words(1, arguments(run, kSlow + never)) +
+                                               "; echo second: $?; touch " + run + "/stop");
+  EXPECT_EQ(stopped.exit_code, kExitStopped) << stopped.errors << stopped.output;
+  EXPECT_NE(stopped.output.find("second: 2"), std::string::npos) << stopped.output;
+  EXPECT_NE(stopped.errors.find("another trainer works in"), std::string::npos) << stopped.errors;
+  const ProcessResult rest = ok(1, run, "--train.epochs 40" + never);
+  EXPECT_NE(rest.output.find("goes on from"), std::string::npos) << rest.output;
+}
+
 TEST_F(Resume, WorkersThatStepAloneStopToo) {
   const std::string run = experiment_.fresh_run();
   const std::string flags =

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string_view>
+#include <utility>
 
 namespace lockstep {
 
@@ -21,10 +22,29 @@ struct RunDirectory {
   std::filesystem::path model() const { return root / "model.safetensors"; }
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
   std::filesystem::path stop() const { return root / "stop"; }
+  std::filesystem::path lock() const { return root / "lock"; }
 
   bool exists() const;
   /// Whether a run went to its end here.
   bool complete() const;
+};
+
+/// The right to work in a run directory, as long as it is held; it ends with the process, however that ends.
+class RunLock {
+ public:
+  RunLock() = default;
+  /// Errors: ConfigError if another process has it; DataError.
+  explicit RunLock(const RunDirectory& directory);
+  ~RunLock();
+  RunLock(RunLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  RunLock& operator=(RunLock&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  bool held() const { return descriptor_ >= 0; }
+
+ private:
+  int descriptor_ = -1;
 };
 
 /// Creates a fresh run directory (and those above it). Errors: ConfigError if it exists and is not empty: a

@@ -33,6 +33,7 @@ struct RunPlanRequest {
   Index evaluation_rows = 0;  ///< of the validation and the test set together
   Index evaluation_batch = 1;
   Index evaluation_rankings = 0;  ///< of the metrics: each keeps a score of each row
+  bool saves = false;             ///< makes checkpoints
   Index world = 1;
   Index ranks_per_node = 0;  ///< 0: all on one
 };
@@ -45,7 +46,10 @@ struct MemoryPlan {
   Index activations = 0;
   Index data = 0;        ///< records and prepared batches
   Index evaluation = 0;  ///< records, activations and scores
-  Index total() const { return weights + optimizer + gradients + activations + data + evaluation; }
+  Index checkpoint = 0;  ///< the copy that is written while training goes on
+  Index total() const {
+    return weights + optimizer + gradients + activations + data + evaluation + checkpoint;
+  }
 };
 
 struct RunPlan {

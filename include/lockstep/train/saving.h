@@ -14,7 +14,7 @@ namespace lockstep {
 
 struct Saving {
   CheckpointWriter& writer;
-  Interval every;
+  Interval every;     ///< beside a stop, which is always saved
   bool wait = false;  ///< for a checkpoint that is still being written when the next is due
   std::optional<BestMeasure> best = {};           ///< says which checkpoint is the best
   CheckpointHeader header = {};                   ///< what is the same in all checkpoints of the run

@@ -14,6 +14,7 @@ struct Interval {
   std::optional<Duration> training;
   std::optional<double> seconds;
 
+  bool ever() const { return training || seconds; }
   /// Whether a border of the interval lies in a step that leads from `before` to `after`. Never by the clock.
   bool is_due(const Progress& before, const Progress& after) const;
 };
