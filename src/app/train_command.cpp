@@ -22,6 +22,7 @@
 #include "lockstep/train/model_table.h"
 #include "lockstep/train/rank_colleagues.h"
 #include "precision.h"
+#include "rank_places.h"
 #include "run.h"
 #include "run_output.h"
 #include "run_reports.h"
@@ -114,7 +115,8 @@ int report_stop(Communicator& comm, const RunDirectory& directory, const Trainin
 
 int train_command(Communicator& comm, const CommandLine& line) {
   note_stop_signals();
-  const Index hosts = count_hosts(comm);
+  const RankPlaces places = find_places(comm);
+  const Index hosts = places.hosts;
   LoadedConfig loaded = load_config_together(comm, line, {.ranks = comm.size(), .hosts = hosts});
   const Index pretended = loaded.config.debug.ranks_per_node;
   const Index ranks_per_node = pretended > 0 ? pretended : (comm.size() + hosts - 1) / hosts;
@@ -151,13 +153,14 @@ int train_command(Communicator& comm, const CommandLine& line) {
     if (comm.rank() != 0) return;
     prepare(beginning);
     fill_directory(beginning.directory, experiment, plan, watch->saving.texts);
+    write_file_atomically(beginning.directory.ranks(), places.table);
     auto made = std::make_unique<RunOutput>(beginning.directory, experiment.config.run.progress, plan,
                                             beginning.metrics_bytes());
     output = made.get();
     observer = std::move(made);
   });
   tell_notes(experiment.sources());
-  announce(comm, experiment.config, plan, hosts);
+  announce(comm, experiment.config, plan, places);
   const bool helped = loaded.config.distribute.progress_thread && comm.size() > 1;
   warn_of_few_cores(comm, plan.dist.threads + (helped ? 1 : 0));
   if (comm.rank() == 0 && loaded.config.distribute.reduction == Reduction::kOrdered &&
