@@ -12,6 +12,7 @@
 #include "lockstep/dist/strategy.h"
 #include "lockstep/train/rank_colleagues.h"
 #include "precision.h"
+#include "rank_places.h"
 #include "run.h"
 #include "startup.h"
 
@@ -124,7 +125,7 @@ double stepped_share(const BenchReport& report, const Experiment& experiment, co
 }  // namespace
 
 int bench_command(Communicator& comm, const CommandLine& line) {
-  const Index hosts = count_hosts(comm);
+  const Index hosts = find_places(comm).hosts;
   const LoadedConfig loaded = load_config_together(comm, line, {.ranks = comm.size(), .hosts = hosts});
   agree(comm, [&] { refuse_missing_precision(loaded.config); });
   refuse_differences(comm, loaded.config);

@@ -4,14 +4,10 @@
 #include <fmt/ranges.h>
 #include <sched.h>
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <climits>
 #include <cstdlib>
 #include <map>
-#include <set>
 
 #include "lockstep/base/file.h"
 #include "lockstep/base/hash.h"
@@ -105,13 +101,6 @@ void warn_of_few_cores(Communicator& comm, Index threads) {
       "--bind-to core (Open MPI), mpiexec -n {} -bind-to core:{} (MPICH), or srun --cpus-per-task={}",
       fewest - all.begin(), threads, *fewest, *fewest == 1 ? "" : "s", comm.size(), threads, comm.size(),
       threads, threads);
-}
-
-Index count_hosts(Communicator& comm) {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  const std::vector<std::string> names = gather_texts(comm, name.data());
-  return static_cast<Index>(std::set<std::string>(names.begin(), names.end()).size());
 }
 
 }  // namespace lockstep

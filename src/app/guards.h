@@ -29,7 +29,4 @@ void refuse_different_data(Communicator& comm, std::span<const RecordSource* con
 /// *Collective.* Warns, with the corrected command line, if a rank has more threads than cores to run on.
 void warn_of_few_cores(Communicator& comm, Index threads);
 
-/// *Collective.* Number of distinct hosts.
-Index count_hosts(Communicator& comm);
-
 }  // namespace lockstep

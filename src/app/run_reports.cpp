@@ -56,11 +56,11 @@ std::string describe_mishaps(const TrainingResult& result) {
 
 }  // namespace
 
-void announce(Communicator& comm, const Config& config, const RunPlan& plan, Index hosts) {
-  spdlog::info("{} rank{} on {} host{}, {} replica{}, {} thread{}, precision {}", comm.size(),
-               comm.size() == 1 ? "" : "s", hosts, hosts == 1 ? "" : "s", plan.sampling.replicas,
-               plan.sampling.replicas == 1 ? "" : "s", plan.dist.threads, plan.dist.threads == 1 ? "" : "s",
-               describe_precision(config));
+void announce(Communicator& comm, const Config& config, const RunPlan& plan, const RankPlaces& places) {
+  spdlog::info("{} rank{} on {} host{}, {} replica{}, {} thread{}, precision {}; {}", comm.size(),
+               comm.size() == 1 ? "" : "s", places.hosts, places.hosts == 1 ? "" : "s",
+               plan.sampling.replicas, plan.sampling.replicas == 1 ? "" : "s", plan.dist.threads,
+               plan.dist.threads == 1 ? "" : "s", describe_precision(config), places.summary);
   std::string table = plan_table(std::span(&plan, 1));
   table.pop_back();  // the log ends the line itself
   spdlog::info("plan:\n{}", table);
@@ -135,7 +135,8 @@ void report_result(const RunDirectory& directory, const TrainingResult& result) 
     if (std::filesystem::exists(file)) also += ", " + file.filename().string();
   }
   spdlog::info(
-      "written: {} with config.toml, plan.txt, log.txt, metrics.jsonl, summary.json, model.safetensors{}",
+      "written: {} with config.toml, plan.txt, ranks.txt, log.txt, metrics.jsonl, summary.json, "
+      "model.safetensors{}",
       directory.root.string(), also);
 }
 

@@ -8,11 +8,12 @@
 #include "lockstep/data/records.h"
 #include "lockstep/train/run_directory.h"
 #include "lockstep/train/trainer.h"
+#include "rank_places.h"
 
 namespace lockstep {
 
-/// Who takes part, and the plan.
-void announce(Communicator& comm, const Config& config, const RunPlan& plan, Index hosts);
+/// Who takes part and where, and the plan.
+void announce(Communicator& comm, const Config& config, const RunPlan& plan, const RankPlaces& places);
 
 /// *Collective.* One line for each rank: what it holds.
 void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train);

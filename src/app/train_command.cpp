@@ -23,6 +23,7 @@
 #include "lockstep/train/model_table.h"
 #include "lockstep/train/rank_colleagues.h"
 #include "precision.h"
+#include "rank_places.h"
 #include "run.h"
 #include "run_output.h"
 #include "run_reports.h"
@@ -113,7 +114,8 @@ int report_stop(Communicator& comm, const RunDirectory& directory, const Trainin
 
 int train_command(Communicator& world, const CommandLine& line) {
   note_stop_signals();
-  const Index hosts = count_hosts(world);
+  const RankPlaces places = find_places(world);
+  const Index hosts = places.hosts;
   LoadedConfig loaded = load_config_together(world, line, {.ranks = world.size(), .hosts = hosts});
   Watchdog watchdog(world, loaded.config.comm, loaded.config.debug.ranks_per_node);
   Communicator& comm = watchdog.comm();
@@ -153,6 +155,7 @@ int train_command(Communicator& world, const CommandLine& line) {
     if (comm.rank() != 0) return;
     prepare(beginning);
     fill_directory(beginning.directory, experiment, plan, watch->saving.texts);
+    write_file_atomically(beginning.directory.ranks(), places.table);
     auto made = std::make_unique<RunOutput>(beginning.directory, experiment.config.run.progress, plan,
                                             beginning.metrics_bytes());
     output = made.get();
@@ -160,7 +163,7 @@ int train_command(Communicator& world, const CommandLine& line) {
   });
   watchdog.meet_in(loaded.config.run.dir);
   tell_notes(experiment.sources());
-  announce(comm, experiment.config, plan, hosts);
+  announce(comm, experiment.config, plan, places);
   const bool helped = loaded.config.distribute.progress_thread && comm.size() > 1;
   warn_of_few_cores(comm, plan.dist.threads + (helped ? 1 : 0));
   if (comm.rank() == 0 && loaded.config.distribute.reduction == Reduction::kOrdered &&

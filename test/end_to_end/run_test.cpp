@@ -34,7 +34,7 @@ TEST(Run, LeavesItsRecordsBehind) {
       run_trainer(2, fmt::format("--config {} --run.dir {} --run.log_every 5 --run.progress plain",
                                  experiment.config(), run));
   ASSERT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_TRUE(result.output.starts_with("2 ranks on 1 host, 8 replicas, 1 thread, precision fp32\n"))
+  EXPECT_TRUE(result.output.starts_with("2 ranks on 1 host, 8 replicas, 1 thread, precision fp32; "))
       << result.output;
   for (const char* part : {"rank 0 loaded 103 rows", "rank 1 loaded 100 rows", "steps per epoch",
                            "done: test loss", "samples/s", "waiting", "written: "}) {
@@ -71,6 +71,20 @@ TEST(Run, LeavesItsRecordsBehind) {
   EXPECT_EQ(summary.at("evaluation").at("loss"), last.at("loss"));
   EXPECT_TRUE(has(read_file(run + "/plan.txt"), "steps per epoch"));
   EXPECT_TRUE(has(read_file(run + "/log.txt"), "done: test loss"));
+}
+
+TEST(Run, SaysWhereItsRanksAre) {
+  const SmallExperiment experiment;
+  const std::string run = experiment.fresh_run();
+  const ProcessResult result =
+      run_command("export SLURM_JOB_ID=123 SLURM_JOB_NODELIST='n[1-2]' SLURM_RESTART_COUNT=4; taskset -c 0 " +
+                  trainer_path() + fmt::format(" --config {} --run.dir {}", experiment.config(), run));
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const std::string first = result.output.substr(0, result.output.find('\n'));
+  EXPECT_TRUE(has(first, "; 1 core a rank; Slurm job 123 on n[1-2], start 5")) << first;
+  const std::string ranks = read_file(run + "/ranks.txt");
+  EXPECT_TRUE(ranks.starts_with("Slurm job 123 on n[1-2], start 5\nrank 0: host ")) << ranks;
+  EXPECT_TRUE(ranks.ends_with(", cores 0\n")) << ranks;
 }
 
 TEST(Run, TheModelCanBeEvaluatedAgainOnAnotherNumberOfRanks) {

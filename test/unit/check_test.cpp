@@ -119,9 +119,9 @@ TEST(CheckConfig, RefusesKeysThatInitAndScalingLeaveIdle) {
 }
 
 TEST(KeysWithoutEffect, AreThoseThatNoChosenEntryReads) {
-  const std::set<std::string> idle{"model.init_std",           "model.outputs", "train.lr_reference_batch",
-                                   "train.init_partial",       "train.beta1",   "train.beta2",
-                                   "distribute.block_nesterov"};
+  const std::set<std::string> idle{
+      "model.init_std", "model.outputs", "train.lr_reference_batch",  "train.init_partial",
+      "train.beta1",    "train.beta2",   "distribute.block_nesterov", "train.skip_limit"};
   EXPECT_EQ(keys_without_effect({}, choices("sgd")), idle);
   // A key that two catalogs know has an effect if either of the chosen entries reads it.
   const std::vector<Choice> two{{"a.x", "one", {"a.shared"}, {"a.shared"}}, {"a.y", "two", {}, {"a.shared"}}};

@@ -1,6 +1,6 @@
-// The directory that a run leaves behind: config.toml, plan.txt, log.txt, metrics.jsonl, summary.json and
-// model.safetensors, and its checkpoints; for tables also schema.json, and rejects.txt if bad records were
-// skipped.
+// The directory that a run leaves behind: config.toml, plan.txt, ranks.txt, log.txt, metrics.jsonl,
+// summary.json and model.safetensors, and its checkpoints; for tables also schema.json, and rejects.txt if
+// bad records were skipped.
 #pragma once
 
 #include <filesystem>
@@ -14,6 +14,7 @@ struct RunDirectory {
 
   std::filesystem::path config() const { return root / "config.toml"; }
   std::filesystem::path plan() const { return root / "plan.txt"; }
+  std::filesystem::path ranks() const { return root / "ranks.txt"; }
   std::filesystem::path log() const { return root / "log.txt"; }
   std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
   std::filesystem::path summary() const { return root / "summary.json"; }

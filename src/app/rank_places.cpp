@@ -1,0 +1,88 @@
+#include "rank_places.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstdlib>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/comm/agree.h"
+
+namespace lockstep {
+namespace {
+
+std::string environment(const char* name) {
+  const char* const text = std::getenv(name);
+  return text == nullptr ? "" : text;
+}
+
+// "Slurm job 123 on n[1-2], start 2"; "" outside of one.
+std::string describe_job() {
+  const std::string id = environment("SLURM_JOB_ID");
+  if (id.empty()) return "";
+  std::string job = "Slurm job " + id;
+  const std::string array = environment("SLURM_ARRAY_JOB_ID");
+  if (!array.empty()) job += fmt::format(" ({}_{})", array, environment("SLURM_ARRAY_TASK_ID"));
+  const std::string nodes = environment("SLURM_JOB_NODELIST");
+  if (!nodes.empty()) job += " on " + nodes;
+  return fmt::format("{}, start {}", job,
+                     std::strtoll(environment("SLURM_RESTART_COUNT").c_str(), nullptr, 10) + 1);
+}
+
+std::string host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+// As taskset writes them: "0-3,8".
+std::string list_cores(const cpu_set_t& cores) {
+  std::string list;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &cores)) continue;
+    const int first = core;
+    while (core + 1 < CPU_SETSIZE && CPU_ISSET(core + 1, &cores)) ++core;
+    list += fmt::format("{}{}", list.empty() ? "" : ",", first);
+    if (core > first) list += fmt::format("-{}", core);
+  }
+  return list;
+}
+
+std::string describe_binding(std::span<const Index> cores, bool all_free) {
+  if (all_free) return "ranks are not bound to cores";
+  const auto [fewest, most] = std::ranges::minmax(cores);
+  if (fewest == most) return fmt::format("{} core{} a rank", most, most == 1 ? "" : "s");
+  return fmt::format("{} to {} cores a rank", fewest, most);
+}
+
+}  // namespace
+
+RankPlaces find_places(Communicator& comm) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  const bool known = sched_getaffinity(0, sizeof mask, &mask) == 0;
+  const Index own = known ? CPU_COUNT(&mask) : ::sysconf(_SC_NPROCESSORS_ONLN);
+  std::vector<Index> cores(static_cast<std::size_t>(comm.size()));
+  comm.all_gather(as_buffer(std::span<const Index>(&own, 1)), as_buffer(std::span(cores)));
+  Index bound = own < ::sysconf(_SC_NPROCESSORS_ONLN) ? 1 : 0;
+  comm.all_reduce_sum(as_buffer(std::span(&bound, 1)));
+
+  const std::vector<std::string> hosts = gather_texts(comm, host_name());
+  const std::vector<std::string> lists = gather_texts(comm, known ? list_cores(mask) : "unknown");
+  const std::string job = describe_job();
+  RankPlaces places{.hosts = std::ssize(std::set<std::string>(hosts.begin(), hosts.end())),
+                    .summary = describe_binding(cores, bound == 0) + (job.empty() ? "" : "; " + job),
+                    .table = job.empty() ? "" : job + "\n"};
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+    places.table += fmt::format("rank {}: host {}, cores {}\n", rank, hosts[rank], lists[rank]);
+  }
+  return places;
+}
+
+}  // namespace lockstep

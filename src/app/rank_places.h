@@ -1,0 +1,19 @@
+// Where the ranks run: the batch job, the hosts, and the cores that each of them may use.
+#pragma once
+
+#include <string>
+
+#include "lockstep/comm/communicator.h"
+
+namespace lockstep {
+
+struct RankPlaces {
+  Index hosts = 0;      ///< distinct ones
+  std::string summary;  ///< of job and binding, for a line of the log
+  std::string table;    ///< job, then a line for each rank: host and cores
+};
+
+/// *Collective.*
+RankPlaces find_places(Communicator& comm);
+
+}  // namespace lockstep
