@@ -110,6 +110,15 @@ std::vector<pid_t> RunningJob::rank_pids() const {
   return ranks;
 }
 
+bool RunningJob::all_ranks_gone() const {
+  return std::ranges::all_of(rank_pids(), [](pid_t pid) { return pid == 0; });
+}
+
+void RunningJob::kill_launcher() {
+  ::kill(launcher_, SIGKILL);
+  wait(1);
+}
+
 std::vector<pid_t> RunningJob::started_ranks() const {
   std::vector<pid_t> pids;
   wait_until(10, [&] {

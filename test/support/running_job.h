@@ -23,6 +23,9 @@ class RunningJob {
 
   /// Processes of the ranks that there are now, by rank; 0 for one that has not started or has ended.
   std::vector<pid_t> rank_pids() const;
+  bool all_ranks_gone() const;
+  /// For one that hangs.
+  void kill_launcher();
   /// Waits until all ranks are there, for at most ten seconds.
   std::vector<pid_t> started_ranks() const;
   /// Whether `text` gets into standard output or errors, within so many seconds.
