@@ -56,7 +56,7 @@ class CheckedWindow final : public SharedWindow {
 void CheckedCommunicator::compare(Index call, Index count, DataType type) {
   const std::array<Index, kFields> mine{call, count, static_cast<Index>(type)};
   std::vector<Index> all(kFields * static_cast<std::size_t>(size()));
-  inner_.all_gather(as_buffer(std::span(mine)), as_buffer(std::span(all)));
+  inner().all_gather(as_buffer(std::span(mine)), as_buffer(std::span(all)));
   for (std::size_t peer = 0; peer < static_cast<std::size_t>(size()); ++peer) {
     const std::span<const Index> theirs = std::span<const Index>(all).subspan(peer * kFields, kFields);
     if (std::ranges::equal(theirs, mine)) continue;
@@ -68,52 +68,47 @@ void CheckedCommunicator::compare(Index call, Index count, DataType type) {
 
 void CheckedCommunicator::barrier() {
   compare(kBarrier, 0, DataType::kByte);
-  inner_.barrier();
+  inner().barrier();
 }
 
 void CheckedCommunicator::broadcast(Buffer buffer, int root) {
   compare(kBroadcast, buffer.count, buffer.type);
-  inner_.broadcast(buffer, root);
+  inner().broadcast(buffer, root);
 }
 
 void CheckedCommunicator::all_reduce_sum(Buffer buffer) {
   compare(kAllReduce, buffer.count, buffer.type);
-  inner_.all_reduce_sum(buffer);
+  inner().all_reduce_sum(buffer);
 }
 
 std::unique_ptr<Request> CheckedCommunicator::start_all_reduce_sum(Buffer buffer) {
   compare(kStartAllReduce, buffer.count, buffer.type);
-  return inner_.start_all_reduce_sum(buffer);
+  return inner().start_all_reduce_sum(buffer);
 }
 
 void CheckedCommunicator::all_gather(ConstBuffer mine, Buffer all) {
   compare(kAllGather, mine.count, mine.type);
-  inner_.all_gather(mine, all);
+  inner().all_gather(mine, all);
 }
 
 std::unique_ptr<Request> CheckedCommunicator::start_all_gather(Buffer whole, std::span<const Range> parts) {
   compare(kStartAllGather, whole.count, whole.type);
-  return inner_.start_all_gather(whole, parts);
-}
-
-std::unique_ptr<Request> CheckedCommunicator::start_exchange(int channel, std::span<const Send> sends,
-                                                             std::span<const Receive> receives) {
-  return inner_.start_exchange(channel, sends, receives);
+  return inner().start_all_gather(whole, parts);
 }
 
 std::unique_ptr<Communicator> CheckedCommunicator::split(Index color, Index order) {
   compare(kSplit, 0, DataType::kByte);
-  return std::make_unique<CheckedCommunicator>(inner_.split(color, order));
+  return std::make_unique<CheckedCommunicator>(inner().split(color, order));
 }
 
 std::unique_ptr<Communicator> CheckedCommunicator::split_by_node(Index ranks_per_node) {
   compare(kSplitByNode, ranks_per_node, DataType::kByte);
-  return std::make_unique<CheckedCommunicator>(inner_.split_by_node(ranks_per_node));
+  return std::make_unique<CheckedCommunicator>(inner().split_by_node(ranks_per_node));
 }
 
 std::unique_ptr<SharedWindow> CheckedCommunicator::shared_window(Index bytes) {
   compare(kSharedWindow, 0, DataType::kByte);
-  return std::make_unique<CheckedWindow>(inner_.shared_window(bytes),
+  return std::make_unique<CheckedWindow>(inner().shared_window(bytes),
                                          [this] { compare(kFence, 0, DataType::kByte); });
 }
 

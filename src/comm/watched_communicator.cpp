@@ -112,57 +112,57 @@ auto WatchedCommunicator::waiting(Call call, const Work& work) {
 }
 
 void WatchedCommunicator::barrier() {
-  waiting(Call::kBarrier, [&] { inner_.barrier(); });
+  waiting(Call::kBarrier, [&] { inner().barrier(); });
 }
 
 void WatchedCommunicator::broadcast(Buffer buffer, int root) {
-  waiting(Call::kBroadcast, [&] { inner_.broadcast(buffer, root); });
+  waiting(Call::kBroadcast, [&] { inner().broadcast(buffer, root); });
 }
 
 void WatchedCommunicator::all_reduce_sum(Buffer buffer) {
-  waiting(Call::kAllReduce, [&] { inner_.all_reduce_sum(buffer); });
+  waiting(Call::kAllReduce, [&] { inner().all_reduce_sum(buffer); });
 }
 
 void WatchedCommunicator::all_gather(ConstBuffer mine, Buffer all) {
-  waiting(Call::kAllGather, [&] { inner_.all_gather(mine, all); });
+  waiting(Call::kAllGather, [&] { inner().all_gather(mine, all); });
 }
 
 std::unique_ptr<Request> WatchedCommunicator::start_all_reduce_sum(Buffer buffer) {
-  return std::make_unique<WatchedRequest>(inner_.start_all_reduce_sum(buffer), marks_, ++calls_, number_);
+  return std::make_unique<WatchedRequest>(inner().start_all_reduce_sum(buffer), marks_, ++calls_, number_);
 }
 
 std::unique_ptr<Request> WatchedCommunicator::start_all_gather(Buffer whole, std::span<const Range> parts) {
-  return std::make_unique<WatchedRequest>(inner_.start_all_gather(whole, parts), marks_, ++calls_, number_);
+  return std::make_unique<WatchedRequest>(inner().start_all_gather(whole, parts), marks_, ++calls_, number_);
 }
 
 // Pairs exchange at different moments: the number would tell nothing.
 std::unique_ptr<Request> WatchedCommunicator::start_exchange(int channel, std::span<const Send> sends,
                                                              std::span<const Receive> receives) {
-  return std::make_unique<WatchedRequest>(inner_.start_exchange(channel, sends, receives), marks_, 0,
+  return std::make_unique<WatchedRequest>(inner().start_exchange(channel, sends, receives), marks_, 0,
                                           number_);
 }
 
 std::unique_ptr<Communicator> WatchedCommunicator::split(Index color, Index order) {
   return waiting(Call::kSplit, [&]() -> std::unique_ptr<Communicator> {
-    return std::make_unique<WatchedCommunicator>(inner_.split(color, order), marks_);
+    return std::make_unique<WatchedCommunicator>(inner().split(color, order), marks_);
   });
 }
 
 std::unique_ptr<Communicator> WatchedCommunicator::split_by_node(Index ranks_per_node) {
   return waiting(Call::kSplit, [&]() -> std::unique_ptr<Communicator> {
-    return std::make_unique<WatchedCommunicator>(inner_.split_by_node(ranks_per_node), marks_);
+    return std::make_unique<WatchedCommunicator>(inner().split_by_node(ranks_per_node), marks_);
   });
 }
 
 std::unique_ptr<SharedWindow> WatchedCommunicator::shared_window(Index bytes) {
   return waiting(Call::kWindow, [&]() -> std::unique_ptr<SharedWindow> {
-    return std::make_unique<WatchedWindow>(inner_.shared_window(bytes), marks_, number_);
+    return std::make_unique<WatchedWindow>(inner().shared_window(bytes), marks_, number_);
   });
 }
 
 void WatchedCommunicator::idle() {
   marks_.idle(number_);
-  inner_.idle();
+  inner().idle();
 }
 
 }  // namespace lockstep

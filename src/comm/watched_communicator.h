@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "lockstep/comm/communicator.h"
+#include "lockstep/comm/forwarding_communicator.h"
 
 namespace lockstep {
 
@@ -32,16 +32,14 @@ class Marks {
   Index communicators_ = 0;
 };
 
-class WatchedCommunicator final : public Communicator {
+class WatchedCommunicator final : public ForwardingCommunicator {
  public:
   /// Both outlive it.
   WatchedCommunicator(Communicator& inner, Marks& marks)
-      : inner_(inner), marks_(marks), number_(marks.next_communicator()) {}
+      : ForwardingCommunicator(inner), marks_(marks), number_(marks.next_communicator()) {}
   WatchedCommunicator(std::unique_ptr<Communicator> inner, Marks& marks)
-      : owned_(std::move(inner)), inner_(*owned_), marks_(marks), number_(marks.next_communicator()) {}
+      : ForwardingCommunicator(std::move(inner)), marks_(marks), number_(marks.next_communicator()) {}
 
-  int rank() const override { return inner_.rank(); }
-  int size() const override { return inner_.size(); }
   void barrier() override;
   void broadcast(Buffer buffer, int root) override;
   void all_reduce_sum(Buffer buffer) override;
@@ -54,18 +52,14 @@ class WatchedCommunicator final : public Communicator {
   std::unique_ptr<Communicator> split_by_node(Index ranks_per_node) override;
   std::unique_ptr<SharedWindow> shared_window(Index bytes) override;
   void idle() override;
-  bool takes_threads() const override { return inner_.takes_threads(); }
   void note_phase(Phase phase, Index bucket = -1) override { marks_.note_phase(phase, bucket); }
   void note_step(Index step, Range samples) override { marks_.note_step(step, samples); }
-  void abort(int exit_code) override { inner_.abort(exit_code); }
 
  private:
   /// Runs `work`, which waits for other ranks.
   template <class Work>
   auto waiting(Call call, const Work& work);
 
-  std::unique_ptr<Communicator> owned_;  // of a part; the whole belongs to who made it
-  Communicator& inner_;
   Marks& marks_;
   Index number_;
   Index calls_ = 0;

@@ -20,39 +20,37 @@ void FaultyCommunicator::count_call() {
 }
 
 std::unique_ptr<Communicator> FaultyCommunicator::part(std::unique_ptr<Communicator> inner) {
-  Communicator& known = *inner;
-  return std::unique_ptr<Communicator>(
-      new FaultyCommunicator(std::move(inner), known, fault_, count_, rank_));
+  return std::unique_ptr<Communicator>(new FaultyCommunicator(std::move(inner), fault_, count_, rank_));
 }
 
 void FaultyCommunicator::barrier() {
   count_call();
-  inner_.barrier();
+  inner().barrier();
 }
 
 void FaultyCommunicator::broadcast(Buffer buffer, int root) {
   count_call();
-  inner_.broadcast(buffer, root);
+  inner().broadcast(buffer, root);
 }
 
 void FaultyCommunicator::all_reduce_sum(Buffer buffer) {
   count_call();
-  inner_.all_reduce_sum(buffer);
+  inner().all_reduce_sum(buffer);
 }
 
 std::unique_ptr<Request> FaultyCommunicator::start_all_reduce_sum(Buffer buffer) {
   count_call();
-  return inner_.start_all_reduce_sum(buffer);
+  return inner().start_all_reduce_sum(buffer);
 }
 
 void FaultyCommunicator::all_gather(ConstBuffer mine, Buffer all) {
   count_call();
-  inner_.all_gather(mine, all);
+  inner().all_gather(mine, all);
 }
 
 std::unique_ptr<Request> FaultyCommunicator::start_all_gather(Buffer whole, std::span<const Range> parts) {
   count_call();
-  return inner_.start_all_gather(whole, parts);
+  return inner().start_all_gather(whole, parts);
 }
 
 std::unique_ptr<Request> FaultyCommunicator::start_exchange(int channel, std::span<const Send> sends,
@@ -60,22 +58,22 @@ std::unique_ptr<Request> FaultyCommunicator::start_exchange(int channel, std::sp
   count_call();
   const bool dropped =
       fault_.kind == Fault::Kind::kDrop && fault_.rank == rank_ && fault_.call == count_.exchanges++;
-  return inner_.start_exchange(channel, dropped ? std::span<const Send>() : sends, receives);
+  return inner().start_exchange(channel, dropped ? std::span<const Send>() : sends, receives);
 }
 
 std::unique_ptr<Communicator> FaultyCommunicator::split(Index color, Index order) {
   count_call();
-  return part(inner_.split(color, order));
+  return part(inner().split(color, order));
 }
 
 std::unique_ptr<Communicator> FaultyCommunicator::split_by_node(Index ranks_per_node) {
   count_call();
-  return part(inner_.split_by_node(ranks_per_node));
+  return part(inner().split_by_node(ranks_per_node));
 }
 
 std::unique_ptr<SharedWindow> FaultyCommunicator::shared_window(Index bytes) {
   count_call();
-  return inner_.shared_window(bytes);
+  return inner().shared_window(bytes);
 }
 
 }  // namespace lockstep::test

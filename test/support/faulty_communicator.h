@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "lockstep/comm/communicator.h"
+#include "lockstep/comm/forwarding_communicator.h"
 
 namespace lockstep::test {
 
@@ -24,14 +24,12 @@ struct CallCount {
   Index exchanges = 0;
 };
 
-class FaultyCommunicator final : public Communicator {
+class FaultyCommunicator final : public ForwardingCommunicator {
  public:
   /// References outlive it. `rank` of the fault is that in the first of these communicators.
   FaultyCommunicator(Communicator& inner, const Fault& fault, CallCount& count)
-      : FaultyCommunicator(nullptr, inner, fault, count, inner.rank()) {}
+      : ForwardingCommunicator(inner), fault_(fault), count_(count), rank_(inner.rank()) {}
 
-  int rank() const override { return inner_.rank(); }
-  int size() const override { return inner_.size(); }
   void barrier() override;
   void broadcast(Buffer buffer, int root) override;
   void all_reduce_sum(Buffer buffer) override;
@@ -43,19 +41,14 @@ class FaultyCommunicator final : public Communicator {
   std::unique_ptr<Communicator> split(Index color, Index order) override;
   std::unique_ptr<Communicator> split_by_node(Index ranks_per_node) override;
   std::unique_ptr<SharedWindow> shared_window(Index bytes) override;
-  void idle() override { inner_.idle(); }
-  bool takes_threads() const override { return inner_.takes_threads(); }
-  void abort(int exit_code) override { inner_.abort(exit_code); }
 
  private:
-  FaultyCommunicator(std::unique_ptr<Communicator> owned, Communicator& inner, const Fault& fault,
-                     CallCount& count, int rank)
-      : owned_(std::move(owned)), inner_(inner), fault_(fault), count_(count), rank_(rank) {}
+  // Around a part, of the rank with that number in the whole.
+  FaultyCommunicator(std::unique_ptr<Communicator> inner, const Fault& fault, CallCount& count, int rank)
+      : ForwardingCommunicator(std::move(inner)), fault_(fault), count_(count), rank_(rank) {}
   std::unique_ptr<Communicator> part(std::unique_ptr<Communicator> inner);
   void count_call();
 
-  std::unique_ptr<Communicator> owned_;  // of a part
-  Communicator& inner_;
   const Fault& fault_;
   CallCount& count_;
   int rank_;
