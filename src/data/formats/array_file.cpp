@@ -60,6 +60,22 @@ DenseField field_of(const ArrayFile& file) {
   return {.file = file.records, .count = file.elements_per_record, .element = file.element};
 }
 
+// Errors: DataError if their shapes do not fit.
+std::unique_ptr<RecordSource> open_pair(const FilePair& files, const std::string& noun,
+                                        const OpenArray& open) {
+  const ArrayFile features = open(files.records, files.records_key);
+  check_features(features, files, noun);
+  DenseFields fields;
+  fields.features = field_of(features);
+  fields.shape.dims.assign(features.sizes.begin() + 1, features.sizes.end());
+  if (!files.labels.empty()) {
+    const ArrayFile labels = open(files.labels, files.labels_key);
+    check_labels(labels, features, files, noun);
+    fields.targets = field_of(labels);
+  }
+  return std::make_unique<DenseSource>(std::move(fields));
+}
+
 }  // namespace
 
 ArrayFile open_array_file(const std::string& path, const ReadArrayHeader& read_header) {
@@ -74,19 +90,21 @@ ArrayFile open_array_file(const std::string& path, const ReadArrayHeader& read_h
   return file;
 }
 
-std::unique_ptr<RecordSource> open_array_pair(const FilePair& files, const std::string& noun,
-                                              const OpenArray& open) {
-  const ArrayFile features = open(files.records, files.records_key);
-  check_features(features, files, noun);
-  DenseFields fields;
-  fields.features = field_of(features);
-  fields.shape.dims.assign(features.sizes.begin() + 1, features.sizes.end());
-  if (!files.labels.empty()) {
-    const ArrayFile labels = open(files.labels, files.labels_key);
-    check_labels(labels, features, files, noun);
-    fields.targets = field_of(labels);
-  }
-  return std::make_unique<DenseSource>(std::move(fields));
+FormatEntry array_format(std::string name, std::string help, const std::vector<std::string>& extensions,
+                         const std::string& noun, const OpenArray& open) {
+  const OpenPair pair = [noun, open](const FilePair& files) { return open_pair(files, noun, open); };
+  return {
+      .name = std::move(name),
+      .help = std::move(help),
+      .extensions = extensions,
+      .options = {"data.train", "data.train_labels", "data.validation_share", "data.validation",
+                  "data.validation_labels", "data.test", "data.test_labels"},
+      .open =
+          [extensions, pair](const OpenRequest& request) {
+            return open_files(request, Labels::kInFilesOfTheirOwn, extensions, pair);
+          },
+      .open_input = [extensions, pair](
+                        const InputRequest& request) { return open_input_files(request, extensions, pair); }};
 }
 
 }  // namespace lockstep

@@ -30,9 +30,9 @@ ArrayFile open_array_file(const std::string& path, const ReadArrayHeader& read_h
 /// Opens an array that the config key (or flag) names.
 using OpenArray = std::function<ArrayFile(const std::string& path, const std::string& key)>;
 
-/// A data set of an array of features and, if there is one, an array of labels. `noun`: what an array is to
-/// users of the format, "file". Errors: DataError if their shapes do not fit.
-std::unique_ptr<RecordSource> open_array_pair(const FilePair& files, const std::string& noun,
-                                              const OpenArray& open);
+/// A format of data sets that are an array of features and, if there is one, an array of labels. `noun`: what
+/// an array is to its users, "file".
+FormatEntry array_format(std::string name, std::string help, const std::vector<std::string>& extensions,
+                         const std::string& noun, const OpenArray& open);
 
 }  // namespace lockstep

@@ -3,13 +3,10 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/data/open_files.h"
 #include "numpy_file.h"
 
 namespace lockstep {
 namespace {
-
-const std::vector<std::string> kExtensions = {".npy", ".npz", ".npy.gz"};
 
 ArrayFile open_array(const std::string& path, const std::string& key) {
   if (path.ends_with(".npz")) {
@@ -21,27 +18,14 @@ ArrayFile open_array(const std::string& path, const std::string& key) {
   return open_numpy_file(path);
 }
 
-std::unique_ptr<RecordSource> open_pair(const FilePair& files) {
-  return open_array_pair(files, "array", open_array);
-}
-
 }  // namespace
 
 FormatEntry numpy_format() {
-  return {
-      .name = "numpy",
-      .help =
-          "arrays of numpy, one with features (bytes are scaled to 0..1), one with labels: .npy files, or "
-          "arrays of an .npz archive, named as in \"data.npz:x_train\"",
-      .extensions = kExtensions,
-      .options = {"data.train", "data.train_labels", "data.validation_share", "data.validation",
-                  "data.validation_labels", "data.test", "data.test_labels"},
-      .open =
-          [](const OpenRequest& request) {
-            return open_files(request, Labels::kInFilesOfTheirOwn, kExtensions, open_pair);
-          },
-      .open_input =
-          [](const InputRequest& request) { return open_input_files(request, kExtensions, open_pair); }};
+  return array_format(
+      "numpy",
+      "arrays of numpy, one with features (bytes are scaled to 0..1), one with labels: .npy files, or "
+      "arrays of an .npz archive, named as in \"data.npz:x_train\"",
+      {".npy", ".npz", ".npy.gz"}, "array", open_array);
 }
 
 }  // namespace lockstep
