@@ -12,6 +12,13 @@
 
 namespace lockstep {
 
+void sync_directory(const std::filesystem::path& directory) {
+  const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ::fsync(descriptor);
+  ::close(descriptor);
+}
+
 AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path), temporary_(path) {
   temporary_ += fmt::format(".partial-{}", ::getpid());
   descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -37,12 +44,7 @@ void AtomicFile::commit() {
   if (::close(std::exchange(descriptor_, -1)) != 0) fail("close");
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename a finished file to");
   committed_ = true;
-  // The rename itself survives a crash only once the directory is synced.
-  const std::filesystem::path directory = path_.has_parent_path() ? path_.parent_path() : ".";
-  const int parent = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (parent < 0) return;
-  ::fsync(parent);
-  ::close(parent);
+  sync_directory(path_.has_parent_path() ? path_.parent_path() : ".");
 }
 
 void AtomicFile::fail(const char* doing) const {

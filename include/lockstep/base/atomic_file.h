@@ -6,6 +6,10 @@
 
 namespace lockstep {
 
+/// What was renamed or removed in a directory survives a crash only once it is synced. As far as the file
+/// system can: no errors.
+void sync_directory(const std::filesystem::path& directory);
+
 class AtomicFile {
  public:
   /// Opens a temporary name beside `path`. Errors, of every call: DataError with the path and the system's

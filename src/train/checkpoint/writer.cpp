@@ -1,9 +1,7 @@
 #include "lockstep/train/checkpoint/writer.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -24,14 +22,6 @@ std::string state_file(int rank) {
 }
 std::string parts_file(int rank) {
   return fmt::format("state-{:05}.json", rank);
-}
-
-// A rename survives a crash only once the directory is synced.
-void sync_directory(const std::filesystem::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  ::fsync(descriptor);
-  ::close(descriptor);
 }
 
 }  // namespace
