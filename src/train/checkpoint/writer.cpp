@@ -40,15 +40,20 @@ CheckpointWriter::State CheckpointWriter::state() const {
   return State::kBusy;
 }
 
-// Ends what can be ended: all threads if one has failed, else those that are over.
-void CheckpointWriter::settle(const std::vector<Index>& states) {
+// *Collective.* Ends what can be ended: all threads if one has failed, else those that are over. How it
+// stands on the rank that is furthest behind.
+CheckpointWriter::State CheckpointWriter::settle() {
+  std::vector<Index> states(static_cast<std::size_t>(comm_.size()));
+  const auto mine = static_cast<Index>(state());
+  comm_.all_gather(as_buffer(std::span<const Index>(&mine, 1)), as_buffer(std::span(states)));
   const auto failed = std::ranges::find(states, static_cast<Index>(State::kFailed));
   if (failed != states.end()) give_up_ = true;
   if (thread_.joinable() && (over_ || give_up_)) thread_.join();
-  if (failed == states.end()) return;
+  if (failed == states.end()) return static_cast<State>(std::ranges::max(states));
   const auto rank = static_cast<int>(failed - states.begin());
   warn(fmt::format("rank {}: {}", rank, broadcast_text(comm_, failure_, rank)));
   failure_.clear();
+  return State::kFailed;
 }
 
 void CheckpointWriter::warn(const std::string& failure) {
@@ -62,12 +67,7 @@ void CheckpointWriter::warn(const std::string& failure) {
 
 void CheckpointWriter::start(const CheckpointContent& content) {
   const Stopwatch pause;
-  std::vector<Index> states(static_cast<std::size_t>(comm_.size()));
-  const auto mine = static_cast<Index>(state());
-  comm_.all_gather(as_buffer(std::span<const Index>(&mine, 1)), as_buffer(std::span(states)));
-  settle(states);
-  const bool failed = std::ranges::count(states, static_cast<Index>(State::kFailed)) > 0;
-  if (!failed && std::ranges::count(states, static_cast<Index>(State::kBusy)) > 0) {
+  if (settle() == State::kBusy) {
     if (comm_.rank() == 0) {
       spdlog::warn(
           "no checkpoint of step {}: that of step {} is still being written; write fewer with "
@@ -207,11 +207,7 @@ void CheckpointWriter::finish() {
   while (comm_.rank() != 0 ? !over_ : !written_) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  std::vector<Index> states(static_cast<std::size_t>(comm_.size()));
-  const auto mine = static_cast<Index>(state());
-  comm_.all_gather(as_buffer(std::span<const Index>(&mine, 1)), as_buffer(std::span(states)));
-  settle(states);
-  if (std::ranges::count(states, static_cast<Index>(State::kFailed)) > 0) return;
+  if (settle() == State::kFailed) return;
   if (thread_.joinable()) thread_.join();
   const std::string failure = broadcast_text(comm_, failure_);  // of rank 0, in its last part
   failure_.clear();

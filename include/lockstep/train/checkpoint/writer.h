@@ -60,7 +60,7 @@ class CheckpointWriter {
   enum class State { kIdle, kBusy, kFailed };
 
   State state() const;
-  void settle(const std::vector<Index>& states);
+  State settle();
   void stage(const CheckpointContent& content);
   void write();
   void write_parts(const std::filesystem::path& directory);
