@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <ranges>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
@@ -27,7 +28,7 @@ TrainingResult Trainer::run() {
   const Index steps = context_.plan.steps;
   Index done = pace_->progress().steps;
   // Where the last checkpoint was made before an evaluation that was due.
-  bool evaluates = done > 0 && done < steps && evaluation_due(done);
+  bool evaluates = done > 0 && done < steps && evaluation_due(done - 1, done);
   while (!stops()) {
     if (evaluates) {
       recompute_moments();
@@ -37,8 +38,8 @@ TrainingResult Trainer::run() {
     pace_->advance(next_stop(done));
     const Index before = done;
     done = pace_->progress().steps;
-    if (done > before && (stops() || checkpoint_due(done))) save();
-    evaluates = done < steps && evaluation_due(done);
+    if (done > before && (stops() || checkpoint_due(done - 1, done))) save();
+    evaluates = done < steps && evaluation_due(done - 1, done);
   }
   if (done == steps && !stops()) {
     recompute_moments();
@@ -92,28 +93,29 @@ SavedState Trainer::saved_state() {
   return state;
 }
 
-bool Trainer::evaluation_due(Index steps_done) const {
+bool Trainer::evaluation_due(Index before, Index steps_done) const {
   if (context_.validation == nullptr && context_.test == nullptr) return false;
-  const auto due = [&](Index steps) {
+  const auto evaluations = [&](Index steps) {
     return std::floor(context_.plan.before(steps).epochs / context_.evaluate_every + 1e-9);
   };
-  return due(steps_done) > due(steps_done - 1);
+  return evaluations(steps_done) > evaluations(before);
 }
 
-bool Trainer::checkpoint_due(Index steps_done) const {
+bool Trainer::checkpoint_due(Index before, Index steps_done) const {
   if (context_.saving == nullptr) return false;
   if (context_.control != nullptr && context_.control->checkpoint_due()) return true;
   if (steps_done == context_.plan.steps && context_.saving->every.ever()) return true;
-  return context_.saving->every.is_due(context_.plan.before(steps_done - 1),
-                                       context_.plan.before(steps_done));
+  return context_.saving->every.is_due(context_.plan.before(before), context_.plan.before(steps_done));
 }
 
-// The next number of steps after which there is an evaluation or a checkpoint.
+// The next number of steps after which there is an evaluation or a checkpoint: once one is due, it stays so.
 Index Trainer::next_stop(Index steps_done) const {
-  const Index steps = context_.plan.steps;
-  Index stop = steps_done + 1;
-  while (stop < steps && !evaluation_due(stop) && !checkpoint_due(stop)) ++stop;
-  return stop;
+  const auto later = std::views::iota(steps_done + 1, context_.plan.steps);
+  const auto nothing_due = [&](Index stop) {
+    return !evaluation_due(steps_done, stop) && !checkpoint_due(steps_done, stop);
+  };
+  const auto stop = std::ranges::partition_point(later, nothing_due);
+  return steps_done + 1 + static_cast<Index>(stop - later.begin());
 }
 
 void Trainer::save() {

@@ -34,8 +34,9 @@ class Trainer {
  private:
   void begin();
   SavedState saved_state();
-  bool evaluation_due(Index steps_done) const;
-  bool checkpoint_due(Index steps_done) const;
+  // In a step after `before`, up to the one that ends with `steps_done`.
+  bool evaluation_due(Index before, Index steps_done) const;
+  bool checkpoint_due(Index before, Index steps_done) const;
   Index next_stop(Index steps_done) const;
   bool stops() const { return context_.control != nullptr && context_.control->stops(); }
   void save();
