@@ -8,12 +8,12 @@
 #include <array>
 
 #include "catalogs.h"
+#include "data_notes.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/dist/asynchronous.h"
-#include "lockstep/train/checkpoint/directory.h"
 
 namespace lockstep {
 namespace {
@@ -102,11 +102,6 @@ std::unique_ptr<CheckpointReader> newest_whole(Communicator& comm, const Checkpo
       kExitData);
 }
 
-std::filesystem::path checkpoints_of(const Config& config, const RunDirectory& directory) {
-  return config.checkpoint.dir.empty() ? directory.checkpoints()
-                                       : std::filesystem::path(config.checkpoint.dir);
-}
-
 // A checkpoint, or a run with some.
 std::unique_ptr<CheckpointReader> named_checkpoint(Communicator& comm, const std::string& name) {
   bool is_checkpoint = false;
@@ -132,6 +127,11 @@ std::unique_ptr<CheckpointReader> named_checkpoint(Communicator& comm, const std
 
 }  // namespace
 
+CheckpointDirectory checkpoint_directory(const Config& config, const RunDirectory& directory) {
+  return CheckpointDirectory(config.checkpoint.dir.empty() ? directory.checkpoints()
+                                                           : std::filesystem::path(config.checkpoint.dir));
+}
+
 Beginning find_beginning(Communicator& comm, const Config& config) {
   Beginning beginning{.directory = {config.run.dir}};
   std::array<Index, 2> found{};
@@ -147,8 +147,7 @@ Beginning find_beginning(Communicator& comm, const Config& config) {
       if (comm.rank() == 0 && is_run) beginning.lock = RunLock(beginning.directory);
     });
     beginning.complete = found[1] != 0;
-    beginning.checkpoint =
-        newest_whole(comm, CheckpointDirectory(checkpoints_of(config, beginning.directory)));
+    beginning.checkpoint = newest_whole(comm, checkpoint_directory(config, beginning.directory));
   } else if (!automatic && config.run.resume != kNever) {
     beginning.checkpoint = named_checkpoint(comm, config.run.resume);
   }
@@ -170,10 +169,6 @@ void adopt_choices(LoadedConfig& loaded, const Beginning& beginning) {
   loaded.config.train.replicas = beginning.config->train.replicas;
 }
 
-std::string describe_training_data(const RecordSource& train) {
-  return fmt::format("{} rows in {} bytes", train.info().rows, train.info().source_bytes);
-}
-
 void refuse_changes(const Config& config, const RecordSource& train, const Beginning& beginning) {
   if (!beginning.config) return;
   Config now = config;
@@ -191,7 +186,7 @@ void refuse_changes(const Config& config, const RecordSource& train, const Begin
     if (may || new_options[i].text() == old_options[i].text()) continue;
     changes.push_back(fmt::format("{} was {}, is {}", key, old_options[i].text(), new_options[i].text()));
   }
-  const std::string data = describe_training_data(train);
+  const std::string data = describe_size(train);
   const std::string data_before = beginning.checkpoint ? beginning.checkpoint->header().data : data;
   if (data != data_before && !is_allowed("data.train")) {
     changes.push_back(fmt::format("data.train had {}, has {}", data_before, data));

@@ -7,6 +7,7 @@
 
 #include "experiment.h"
 #include "lockstep/comm/communicator.h"
+#include "lockstep/train/checkpoint/directory.h"
 #include "lockstep/train/checkpoint/reader.h"
 #include "lockstep/train/run_directory.h"
 
@@ -25,15 +26,15 @@ struct Beginning {
   Index metrics_bytes() const { return is_new || !checkpoint ? 0 : checkpoint->header().metrics_bytes; }
 };
 
+/// Where the checkpoints of a run are.
+CheckpointDirectory checkpoint_directory(const Config& config, const RunDirectory& directory);
+
 /// *Collective.* Finds where the run of this config begins: looks for the newest whole checkpoint, says what
 /// is wrong with newer ones and puts those aside. Errors: AgreedError, also if all checkpoints are damaged.
 Beginning find_beginning(Communicator& comm, const Config& config);
 
 /// What the config leaves open, the checkpoint's run has decided.
 void adopt_choices(LoadedConfig& loaded, const Beginning& beginning);
-
-/// Describes the training data: equal for equal data, wherever they are.
-std::string describe_training_data(const RecordSource& train);
 
 /// Errors: ConfigError with a list of the keys that differ from the checkpoint's run and would make another
 /// experiment of it, but for those in run.resume_allow.

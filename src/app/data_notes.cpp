@@ -1,5 +1,6 @@
 #include "data_notes.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <filesystem>
@@ -8,6 +9,10 @@
 #include "lockstep/comm/agree.h"
 
 namespace lockstep {
+
+std::string describe_size(const RecordSource& source) {
+  return fmt::format("{} rows in {} bytes", source.info().rows, source.info().source_bytes);
+}
 
 void tell_notes(std::span<const RecordSource* const> sources) {
   for (const RecordSource* source : sources) {

@@ -10,6 +10,9 @@
 
 namespace lockstep {
 
+/// "60000 rows in 47040016 bytes": equal for equal data, wherever they are.
+std::string describe_size(const RecordSource& source);
+
 /// Logs the notes of all sources.
 void tell_notes(std::span<const RecordSource* const> sources);
 

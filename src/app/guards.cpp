@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "data_notes.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/comm/agree.h"
@@ -42,8 +43,7 @@ void refuse_if_different(Communicator& comm, const std::string& what, const std:
 std::string describe_sizes(std::span<const RecordSource* const> sources) {
   std::string text;
   for (const RecordSource* source : sources) {
-    text += fmt::format("{}{} has {} rows in {} bytes", text.empty() ? "" : ", ", source->info().name,
-                        source->info().rows, source->info().source_bytes);
+    text += fmt::format("{}{} has {}", text.empty() ? "" : ", ", source->info().name, describe_size(*source));
   }
   return text;
 }

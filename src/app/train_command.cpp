@@ -71,10 +71,7 @@ struct Watch {
         control(comm, {.stop_file = beginning.directory.stop(),
                        .checkpoint_seconds = every.seconds,
                        .seconds_left = seconds_left(experiment.config.run)}),
-        writer(comm,
-               CheckpointDirectory(experiment.config.checkpoint.dir.empty()
-                                       ? beginning.directory.checkpoints()
-                                       : std::filesystem::path(experiment.config.checkpoint.dir)),
+        writer(comm, checkpoint_directory(experiment.config, beginning.directory),
                experiment.config.checkpoint.keep),
         saving{.writer = writer, .every = every, .wait = experiment.config.checkpoint.wait} {
     const std::string& best = experiment.config.checkpoint.best;
@@ -194,7 +191,7 @@ int train_command(Communicator& world, const CommandLine& line) {
                           .ranks = comm.size(),
                           .strategy = experiment.config.distribute.strategy,
                           .algorithm = run->algorithm(),
-                          .data = describe_training_data(*experiment.train),
+                          .data = describe_size(*experiment.train),
                           .versions = versions()};
 
   const auto save = [&] {
