@@ -129,11 +129,7 @@ TEST(Checkpoint, OnOtherRanksWithAnotherStrategyAndOtherThreads) {
     Config config = saving_config(directory.path().string(), "7 steps");
     config.optimizer.optimizer = "adam";
     choose(config, from);
-    TinyResult whole;
-    run_thread_ranks(from.has_servers ? 4 : 3, [&](Communicator& comm) {
-      const TinyResult result = train_tiny(comm, config);
-      if (comm.rank() == 0) whole = result;
-    });
+    const TinyResult whole = test::train_tiny_on(from.has_servers ? 4 : 3, config);
     config.checkpoint.dir = "";
     config.run.resume = step_in(directory.path().string(), 7);
     for (const int ranks : {1, 2, 4, 8}) {
@@ -161,11 +157,7 @@ TEST(Checkpoint, LocalStepsGoOnOnOtherRanks) {
     config.distribute.average_every = 3;
     config.distribute.local_after = "3 steps";
     config.distribute.block_momentum = 0.5;
-    TinyResult whole;
-    run_thread_ranks(2, [&](Communicator& comm) {
-      const TinyResult result = train_tiny(comm, config);
-      if (comm.rank() == 0) whole = result;
-    });
+    const TinyResult whole = test::train_tiny_on(2, config);
     config.checkpoint.dir = "";
     config.run.resume = step_in(directory.path().string(), step);
     for (const int ranks : {1, 3, 8}) {

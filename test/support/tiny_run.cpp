@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/comm/thread_ranks.h"
@@ -160,10 +161,17 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
   return result;
 }
 
+TinyResult train_tiny_on(int ranks, const Config& config, const MakeSampler& sampler) {
+  TinyResult first;
+  run_thread_ranks(ranks, [&](Communicator& comm) {
+    TinyResult mine = train_tiny(comm, config, sampler);
+    if (comm.rank() == 0) first = std::move(mine);
+  });
+  return first;
+}
+
 TinyResult train_tiny_alone(const Config& config, const MakeSampler& sampler) {
-  TinyResult result;
-  run_thread_ranks(1, [&](Communicator& comm) { result = train_tiny(comm, config, sampler); });
-  return result;
+  return train_tiny_on(1, config, sampler);
 }
 
 }  // namespace lockstep::test

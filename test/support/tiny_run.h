@@ -31,7 +31,10 @@ using MakeSampler = std::function<std::unique_ptr<Sampler>(const SamplingOptions
 /// names if it names one.
 TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSampler& sampler = make_sampler);
 
-/// The same on one rank of this process.
+/// The same on so many ranks as threads: what rank 0 gets.
+TinyResult train_tiny_on(int ranks, const Config& config, const MakeSampler& sampler = make_sampler);
+
+/// On one of them.
 TinyResult train_tiny_alone(const Config& config, const MakeSampler& sampler = make_sampler);
 
 }  // namespace lockstep::test

@@ -24,17 +24,8 @@ Config with_bad_steps(const std::string& strategy) {
   return config;
 }
 
-test::TinyResult train(int ranks, const Config& config) {
-  test::TinyResult result;
-  run_thread_ranks(ranks, [&](Communicator& comm) {
-    test::TinyResult mine = test::train_tiny(comm, config);
-    if (comm.rank() == 0) result = std::move(mine);
-  });
-  return result;
-}
-
 TEST(BadSteps, GiveTheSameBitsOnAnyNumberOfRanksAndUnderEveryStrategy) {
-  const test::TinyResult alone = train(1, with_bad_steps("allreduce"));
+  const test::TinyResult alone = test::train_tiny_on(1, with_bad_steps("allreduce"));
   EXPECT_EQ(alone.training.skipped_steps, 2);
   EXPECT_EQ(alone.training.progress.steps, 9);
   EXPECT_EQ(alone.losses.size(), 7u);
@@ -42,12 +33,12 @@ TEST(BadSteps, GiveTheSameBitsOnAnyNumberOfRanksAndUnderEveryStrategy) {
     for (const int ranks : {2, 3, 4}) {
       SCOPED_TRACE(strategy + " on " + std::to_string(ranks));
       Config config = with_bad_steps(strategy);
-      const test::TinyResult together = train(ranks, config);
+      const test::TinyResult together = test::train_tiny_on(ranks, config);
       EXPECT_EQ(together.weights, alone.weights);
       EXPECT_EQ(together.state, alone.state);
       EXPECT_EQ(together.training.skipped_steps, 2);
       config.debug.ranks_per_node = 1;
-      EXPECT_EQ(train(ranks, config).weights, alone.weights);
+      EXPECT_EQ(test::train_tiny_on(ranks, config).weights, alone.weights);
     }
   }
 }
@@ -55,10 +46,10 @@ TEST(BadSteps, GiveTheSameBitsOnAnyNumberOfRanksAndUnderEveryStrategy) {
 TEST(BadSteps, LeaveWeightsStateAndMomentsAsTheyWere) {
   Config config = with_bad_steps("allreduce");
   config.debug.nan_step = 7;  // the last two
-  const test::TinyResult skipped = train(2, config);
+  const test::TinyResult skipped = test::train_tiny_on(2, config);
   config.debug.nan_replica = -1;
   config.train.steps = 7;
-  const test::TinyResult shorter = train(2, config);
+  const test::TinyResult shorter = test::train_tiny_on(2, config);
   EXPECT_EQ(skipped.weights, shorter.weights);
   EXPECT_EQ(skipped.state, shorter.state);
 }
@@ -71,11 +62,11 @@ TEST(BadSteps, AreNotCountedByTheOptimizer) {
   config.debug.nan_steps = 1;
   config.train.steps = 2;
   config.schedule.lr = 0.01;
-  const test::TinyResult second = train(1, config);
+  const test::TinyResult second = test::train_tiny_on(1, config);
   config.debug.nan_replica = -1;
   config.train.steps = 1;
   config.schedule.lr = 1e-12;  // the weights that both start from
-  const test::TinyResult start = train(1, config);
+  const test::TinyResult start = test::train_tiny_on(1, config);
   double longest = 0;
   for (std::size_t i = 0; i < start.weights.size(); ++i) {
     longest = std::max<double>(longest, std::abs(second.weights[i] - start.weights[i]));
@@ -91,7 +82,7 @@ TEST(BadSteps, EndTheRunBeyondTheirLimit) {
     config.train.on_nan = on_nan;
     config.train.skip_limit = limit;
     try {
-      train(2, config);
+      test::train_tiny_on(2, config);
       ADD_FAILURE() << "went on";
     } catch (const AgreedError& error) {
       EXPECT_EQ(error.exit_code(), kExitTraining);

@@ -32,18 +32,9 @@ Config flipped(const Case& test, Index rank) {
   return config;
 }
 
-test::TinyResult train(int ranks, const Config& config) {
-  test::TinyResult result;
-  run_thread_ranks(ranks, [&](Communicator& comm) {
-    test::TinyResult mine = test::train_tiny(comm, config);
-    if (comm.rank() == 0) result = std::move(mine);
-  });
-  return result;
-}
-
 std::string error_of(int ranks, const Config& config) {
   try {
-    train(ranks, config);
+    test::train_tiny_on(ranks, config);
   } catch (const AgreedError& error) {
     EXPECT_EQ(error.exit_code(), kExitComm);
     return error.what();
@@ -63,10 +54,10 @@ TEST_P(ReplicasThatDiffer, AreNamedWithTheTensorAndTheRanks) {
 TEST_P(ReplicasThatDiffer, AreMadeEqualAgainIfThatIsAskedFor) {
   Config config = flipped(GetParam(), 0);  // the lowest rank: it is not that which is right
   config.comm.on_desync = OnDesync::kRebroadcast;
-  const test::TinyResult repaired = train(3, config);
+  const test::TinyResult repaired = test::train_tiny_on(3, config);
   EXPECT_EQ(repaired.training.repairs, 1);
   config.debug.flip_rank = -1;
-  const test::TinyResult clean = train(3, config);
+  const test::TinyResult clean = test::train_tiny_on(3, config);
   EXPECT_EQ(clean.training.repairs, 0);
   EXPECT_EQ(repaired.weights, clean.weights);
 }
