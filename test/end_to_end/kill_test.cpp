@@ -43,15 +43,15 @@ TEST_P(AKilledRank, EndsTheJobAndLeavesNothingBehind) {
     std::this_thread::sleep_for(std::chrono::duration<double>(life));
     ASSERT_EQ(::kill(pid, SIGKILL), 0) << job.errors();
     const int exit_code = job.wait(kMostSeconds);
-    // Open MPI 4.1's launcher can hang for ever after a death within MPI_Init, when all ranks are gone (in
-    // PMIx_server_finalize): that is not ours to mend.
+    // Open MPI 4.1's launcher can hang for ever after a death within MPI_Init (in PMIx_server_finalize): that is
+    // not ours to mend. It must be the last that is left, or the last to keep others.
     const bool before_first_line = job.output().empty();
-    if (exit_code == -1 && before_first_line && job.all_ranks_gone()) {
+    if (exit_code == -1 && before_first_line) {
       job.kill_launcher();
-      continue;
+    } else {
+      EXPECT_NE(exit_code, -1) << "still there: " << job.output() << job.errors();
+      EXPECT_NE(exit_code, 0);
     }
-    EXPECT_NE(exit_code, -1) << "still there";
-    EXPECT_NE(exit_code, 0);
     EXPECT_EQ(job.processes_left(), 0);
     EXPECT_TRUE(job.memory_left().empty()) << testing::PrintToString(job.memory_left());
   }

@@ -110,10 +110,6 @@ std::vector<pid_t> RunningJob::rank_pids() const {
   return ranks;
 }
 
-bool RunningJob::all_ranks_gone() const {
-  return std::ranges::all_of(rank_pids(), [](pid_t pid) { return pid == 0; });
-}
-
 void RunningJob::kill_launcher() {
   ::kill(launcher_, SIGKILL);
   wait(1);

@@ -23,8 +23,7 @@ class RunningJob {
 
   /// Processes of the ranks that there are now, by rank; 0 for one that has not started or has ended.
   std::vector<pid_t> rank_pids() const;
-  bool all_ranks_gone() const;
-  /// For one that hangs.
+  /// For one that hangs: what it started must end with it.
   void kill_launcher();
   /// Waits until all ranks are there, for at most ten seconds.
   std::vector<pid_t> started_ranks() const;
