@@ -49,14 +49,16 @@ def address(host):
 
 
 class Hosts:
-    """`count` hosts, while it is entered; `rate` shapes what each of them sends. One set at a time: what an earlier one that was killed left behind is removed."""
+    """`count` hosts, while it is entered; `rate` shapes what each of them sends, `retries` is net.ipv4.tcp_retries2: how often they send again what nobody
+    takes. One set at a time: what an earlier one that was killed left behind is removed."""
 
     MOST = 8
 
-    def __init__(self, directory, count, rate=None):
+    def __init__(self, directory, count, rate=None, retries=None):
         self.directory = pathlib.Path(directory)
         self.count = count
         self.rate = rate
+        self.retries = retries
 
     def __enter__(self):
         self.lock = LOCK.open("w")
@@ -99,6 +101,8 @@ class Hosts:
         call("ip", "-n", own, "address", "add", f"{address(host)}/24", "dev", own)
         call("ip", "-n", own, "link", "set", "lo", "up")
         call("ip", "-n", own, "link", "set", own, "up")
+        if self.retries:
+            call("ip", "netns", "exec", own, "sh", "-c", f"echo {self.retries} >/proc/sys/net/ipv4/tcp_retries2")
         if self.rate:
             call("tc", "-n", own, "qdisc", "add", "dev", own, "root", "tbf", "rate", self.rate, "burst", "256kb", "latency", "20ms")
 
