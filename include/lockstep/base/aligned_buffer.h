@@ -2,15 +2,16 @@
 #pragma once
 
 #include <cstdlib>
-#include <cstring>
 #include <memory>
-#include <new>
 #include <span>
 #include <type_traits>
 
 #include "lockstep/base/types.h"
 
 namespace lockstep {
+
+/// Zeroed memory to be freed by std::free. Errors: std::bad_alloc.
+void* allocate_zeroed(Index bytes);
 
 template <class T>
 class AlignedBuffer {
@@ -20,10 +21,7 @@ class AlignedBuffer {
   AlignedBuffer() = default;
   explicit AlignedBuffer(Index size) : size_(size) {
     if (size == 0) return;
-    const Index bytes = round_up(size * Index{sizeof(T)}, kAlignmentBytes);
-    data_.reset(static_cast<T*>(std::aligned_alloc(kAlignmentBytes, static_cast<std::size_t>(bytes))));
-    if (!data_) throw std::bad_alloc();
-    std::memset(static_cast<void*>(data_.get()), 0, static_cast<std::size_t>(bytes));
+    data_.reset(static_cast<T*>(allocate_zeroed(size * Index{sizeof(T)})));
   }
 
   Index size() const { return size_; }
