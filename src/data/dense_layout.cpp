@@ -6,9 +6,11 @@
 namespace lockstep {
 namespace {
 
-// A division, as a product that is faster.
+// A division, as products with the two halves of 1 / 255, that with the upper one exact. That is faster, and
+// the same number.
 constexpr Scalar as_share_of_255(std::uint8_t value) {
-  return static_cast<Scalar>(value * (1 / 255.0));
+  const auto exact = static_cast<Scalar>(value);
+  return exact * 0x1.01p-8F + exact * 0x1.010102p-24F;
 }
 
 consteval bool equals_division() {
