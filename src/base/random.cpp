@@ -2,6 +2,7 @@
 
 #include <Random123/philox.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <numbers>
@@ -77,23 +78,47 @@ KeyedPermutation::KeyedPermutation(Index size, const StreamKey& key) : size_(siz
   for (std::uint64_t& round_key : round_keys_) round_key = stream.bits64();
 }
 
-std::uint64_t KeyedPermutation::round_value(int round, std::uint64_t half) const {
-  return mix(half ^ round_keys_[static_cast<std::size_t>(round)]) & half_mask_;
+Index KeyedPermutation::operator()(Index i) const {
+  apply({&i, 1});
+  return i;
 }
 
-Index KeyedPermutation::operator()(Index i) const {
-  auto x = static_cast<std::uint64_t>(i);
-  do {
-    std::uint64_t left = x >> half_bits_;
-    std::uint64_t right = x & half_mask_;
-    for (int round = 0; round < kRounds; ++round) {
-      const std::uint64_t next = left ^ round_value(round, right);
-      left = right;
-      right = next;
+// All positions of a block take a round together, which compilers turn into vectors; those that are inside
+// leave after each walk through the network.
+void KeyedPermutation::apply(std::span<Index> positions) const {
+  constexpr std::size_t kBlock = 64;
+  std::array<std::uint64_t, kBlock> left;
+  std::array<std::uint64_t, kBlock> right;
+  std::array<Index*, kBlock> place;
+  while (!positions.empty()) {
+    std::size_t count = std::min(positions.size(), kBlock);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto x = static_cast<std::uint64_t>(positions[i]);
+      left[i] = x >> half_bits_;
+      right[i] = x & half_mask_;
+      place[i] = &positions[i];
     }
-    x = left << half_bits_ | right;
-  } while (x >= static_cast<std::uint64_t>(size_));
-  return static_cast<Index>(x);
+    positions = positions.subspan(count);
+    while (count > 0) {
+      for (const std::uint64_t key : round_keys_) {
+        for (std::size_t i = 0; i < count; ++i) {
+          const std::uint64_t next = left[i] ^ (mix(right[i] ^ key) & half_mask_);
+          left[i] = right[i];
+          right[i] = next;
+        }
+      }
+      std::size_t outside = 0;
+      for (std::size_t i = 0; i < count; ++i) {
+        const auto x = static_cast<Index>(left[i] << half_bits_ | right[i]);
+        *place[i] = x;
+        left[outside] = left[i];
+        right[outside] = right[i];
+        place[outside] = place[i];
+        outside += x >= size_ ? 1 : 0;
+      }
+      count = outside;
+    }
+  }
 }
 
 Index KeyedPermutation::inverse(Index image) const {
@@ -102,7 +127,8 @@ Index KeyedPermutation::inverse(Index image) const {
     std::uint64_t left = x >> half_bits_;
     std::uint64_t right = x & half_mask_;
     for (int round = kRounds - 1; round >= 0; --round) {
-      const std::uint64_t previous = right ^ round_value(round, left);
+      const std::uint64_t key = round_keys_[static_cast<std::size_t>(round)];
+      const std::uint64_t previous = right ^ (mix(left ^ key) & half_mask_);
       right = left;
       left = previous;
     }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "lockstep/base/errors.h"
@@ -78,10 +79,10 @@ class MemorySampler final : public DealingSampler {
                                   .a = static_cast<std::uint64_t>(epoch),
                                   .b = static_cast<std::uint64_t>(replica)});
     const Range numbers = dealing().numbers(step, replica);
-    out.clear();
-    for (Index number = numbers.begin; number < numbers.end; ++number) {
-      out.push_back(own_shard ? shards.record(replica, order(number)) : order(number));
-    }
+    out.resize(static_cast<std::size_t>(numbers.size()));
+    std::iota(out.begin(), out.end(), numbers.begin);
+    order.apply(out);
+    if (own_shard) shards.to_records(replica, out);
   }
 
  private:
@@ -182,11 +183,12 @@ Index ShardMap::size(Index replica) const {
   return dealt(order_.size(), replicas_, replica);
 }
 
-Index ShardMap::record(Index replica, Index k) const {
-  if (shard_order_ == ShardOrder::kContiguous)
-    return split_evenly(order_.size(), replicas_, replica).begin + k;
-  const Index place = replica + k * replicas_;
-  return shard_order_ == ShardOrder::kShuffled ? order_(place) : place;
+void ShardMap::to_records(Index replica, std::span<Index> numbers) const {
+  const Index first = split_evenly(order_.size(), replicas_, replica).begin;
+  for (Index& k : numbers) {
+    k = shard_order_ == ShardOrder::kContiguous ? first + k : replica + k * replicas_;
+  }
+  if (shard_order_ == ShardOrder::kShuffled) order_.apply(numbers);
 }
 
 RecordNeeds records_for(const Sampler& sampler, std::vector<Range> hosted, Index rank) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <vector>
 
@@ -124,9 +125,13 @@ TEST(RandomStream, NeighboursAreNotCorrelated) {
 void expect_bijection(Index size, const StreamKey& key) {
   const KeyedPermutation permutation(size, key);
   EXPECT_EQ(permutation.size(), size);
+  std::vector<Index> images(static_cast<std::size_t>(size));
+  std::iota(images.begin(), images.end(), Index{0});
+  permutation.apply(images);
   std::vector<bool> seen(static_cast<std::size_t>(size));
   for (Index i = 0; i < size; ++i) {
-    const Index image = permutation(i);
+    const Index image = images[static_cast<std::size_t>(i)];
+    ASSERT_EQ(permutation(i), image) << "size " << size;
     ASSERT_TRUE(image >= 0 && image < size) << "size " << size << ": " << i << " goes to " << image;
     ASSERT_FALSE(seen[static_cast<std::size_t>(image)]) << "size " << size << ": two go to " << image;
     seen[static_cast<std::size_t>(image)] = true;

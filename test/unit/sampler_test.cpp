@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <random>
 #include <set>
 
@@ -184,6 +185,13 @@ TEST(Sampler, AShardDoesNotChangeWithTheEpoch) {
   EXPECT_EQ(first, second);
 }
 
+std::vector<Index> shard(const ShardMap& map, Index replica) {
+  std::vector<Index> records(static_cast<std::size_t>(map.size(replica)));
+  std::iota(records.begin(), records.end(), Index{0});
+  map.to_records(replica, records);
+  return records;
+}
+
 TEST(ShardMap, SizesAndInverse) {
   for (const ShardOrder order : {ShardOrder::kShuffled, ShardOrder::kContiguous, ShardOrder::kStrided}) {
     for (const Index rows : {1, 7, 64, 1000}) {
@@ -192,8 +200,7 @@ TEST(ShardMap, SizesAndInverse) {
         Index total = 0;
         for (Index replica = 0; replica < replicas; ++replica) {
           EXPECT_LE(map.size(0) - map.size(replica), 1);
-          for (Index k = 0; k < map.size(replica); ++k)
-            EXPECT_EQ(map.replica_of(map.record(replica, k)), replica);
+          for (const Index record : shard(map, replica)) EXPECT_EQ(map.replica_of(record), replica);
           total += map.size(replica);
         }
         EXPECT_EQ(total, rows);
@@ -204,11 +211,11 @@ TEST(ShardMap, SizesAndInverse) {
 
 TEST(ShardMap, RunsAndStridesAreWhatTheySay) {
   const ShardMap runs({.rows = 10, .replicas = 3, .shard_order = ShardOrder::kContiguous}, 0);
-  EXPECT_EQ(runs.record(1, 0), 4);
-  EXPECT_EQ(runs.record(2, 2), 9);
+  EXPECT_EQ(shard(runs, 1).front(), 4);
+  EXPECT_EQ(shard(runs, 2).back(), 9);
   const ShardMap strides({.rows = 10, .replicas = 3, .shard_order = ShardOrder::kStrided}, 0);
-  EXPECT_EQ(strides.record(1, 0), 1);
-  EXPECT_EQ(strides.record(1, 2), 7);
+  EXPECT_EQ(shard(strides, 1).front(), 1);
+  EXPECT_EQ(shard(strides, 1).back(), 7);
 }
 
 TEST(Sampler, DealtAnewAShardChangesWithTheEpochAndEveryoneNeedsAll) {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "lockstep/base/types.h"
@@ -69,13 +70,13 @@ class KeyedPermutation {
   Index size() const { return size_; }
   /// Where position `i` goes. Requires 0 <= i < size.
   Index operator()(Index i) const;
+  /// Puts where it goes in the place of each position; many at a time take a tenth of the time each.
+  void apply(std::span<Index> positions) const;
   /// The position that goes to `image`: inverse(p(i)) == i.
   Index inverse(Index image) const;
 
  private:
   static constexpr int kRounds = 6;
-
-  std::uint64_t round_value(int round, std::uint64_t half) const;
 
   Index size_;
   unsigned half_bits_ = 1;

@@ -12,6 +12,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "lockstep/base/random.h"
@@ -83,8 +84,8 @@ class ShardMap {
   Index replica_of(Index record) const;
   /// Number of records of a replica; differs by at most one between replicas.
   Index size(Index replica) const;
-  /// Record `k` of the replica's shard, 0 <= k < size(replica).
-  Index record(Index replica, Index k) const;
+  /// Puts record `k` of the replica's shard in the place of each k, 0 <= k < size(replica).
+  void to_records(Index replica, std::span<Index> numbers) const;
 
  private:
   Index replicas_;
