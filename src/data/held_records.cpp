@@ -23,13 +23,14 @@ std::span<std::byte> HeldRecords::place(Index id) {
   return part(packed_, {begin, begin + record_bytes_});
 }
 
-// In blocks, so that their addresses need no memory.
+// In blocks, so that their addresses need no memory. Records come in random order: each is asked for ahead.
 void HeldRecords::gather(std::span<const Index> ids, Matrix& x, Matrix& targets) const {
   std::array<const std::byte*, 256> records{};
   for (std::size_t begin = 0; begin < ids.size(); begin += records.size()) {
     const std::span<const Index> block = ids.subspan(begin, std::min(records.size(), ids.size() - begin));
     for (std::size_t i = 0; i < block.size(); ++i) {
       records[i] = packed_.data() + ids_.place(block[i]) * record_bytes_;
+      __builtin_prefetch(records[i]);
     }
     const auto row = static_cast<Index>(begin);
     const auto rows = static_cast<Index>(block.size());

@@ -47,8 +47,9 @@ const StepBatch& Loader::next() {
   filled_one_.wait(lock, [this] { return filled_end_ > taken_end_ || failure_; });
   if (filled_end_ == taken_end_) std::rethrow_exception(failure_);
   const StepBatch& batch = slot(taken_end_++);
+  const bool half_empty = filled_end_ - taken_end_ <= options_.prefetch / 2;
   lock.unlock();
-  took_one_.notify_one();
+  if (half_empty) took_one_.notify_one();  // to wake a thread takes longer than to fill a small step
   return batch;
 }
 
