@@ -7,11 +7,11 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
 
 namespace lockstep {
 namespace {
@@ -49,19 +49,19 @@ std::string make_header(const Layout& layout, const Shape& input) {
 StoredTensor read_entry(const std::filesystem::path& path, const std::string& name, const Json& entry,
                         Range data) {
   StoredTensor tensor;
-  std::vector<std::uint64_t> offsets;
+  std::vector<Index> offsets;
   try {
     tensor.type = entry.at("dtype").get<std::string>();
-    tensor.shape.dims = entry.at("shape").get<std::vector<Index>>();
-    offsets = entry.at("data_offsets").get<std::vector<std::uint64_t>>();
-  } catch (const Json::exception& error) {
+    tensor.shape.dims = whole_numbers(entry.at("shape"));
+    offsets = whole_numbers(entry.at("data_offsets"));
+  } catch (const std::exception& error) {
     fail(path, fmt::format("tensor '{}': {}", name, error.what()));
   }
-  const auto size = static_cast<std::uint64_t>(data.size());
-  if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > size) {
-    fail(path, fmt::format("tensor '{}' claims the bytes [{}] of {}", name, fmt::join(offsets, ", "), size));
+  if (offsets.size() != 2 || offsets[0] < 0 || offsets[0] > offsets[1] || offsets[1] > data.size()) {
+    fail(path,
+         fmt::format("tensor '{}' claims the bytes [{}] of {}", name, fmt::join(offsets, ", "), data.size()));
   }
-  tensor.bytes = {data.begin + static_cast<Index>(offsets[0]), data.begin + static_cast<Index>(offsets[1])};
+  tensor.bytes = {data.begin + offsets[0], data.begin + offsets[1]};
   return tensor;
 }
 

@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/json.h"
 #include "lockstep/data/table/schema.h"
 
 namespace lockstep {
@@ -82,18 +82,18 @@ TableColumn parse_column(const Json& json) {
   column.kind = ColumnKind::kIgnored;
   if (use == "ignore") return column;
   column.kind = value_of(kKinds, json.at("kind"));
-  column.missing = json.at("missing_count").get<Index>();
+  column.missing = whole_number(json.at("missing_count"));
   if (column.kind == ColumnKind::kNumeric) {
     column.scale = value_of(kScales, json.at("scale"));
     if (json.at("missing") != "mean") column.fill = json.at("missing").get<double>();
-    column.numbers = {.count = json.at("count").get<Index>(),
+    column.numbers = {.count = whole_number(json.at("count")),
                       .mean = json.at("mean").get<double>(),
                       .squares = json.at("squares").get<double>(),
                       .min = json.at("min").get<double>(),
                       .max = json.at("max").get<double>()};
   } else {
     column.encoding = value_of(kEncodings, json.at("encode"));
-    if (column.encoding == Encoding::kHash) column.buckets = json.at("buckets").get<Index>();
+    if (column.encoding == Encoding::kHash) column.buckets = whole_number(json.at("buckets"));
     column.values = json.at("values").get<std::vector<std::string>>();
     if (column.encoding == Encoding::kHash && (column.buckets < 1 || column.buckets > kMostWidth)) {
       throw DataError(fmt::format("column '{}' has {} buckets", column.name, column.buckets));

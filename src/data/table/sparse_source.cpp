@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/sparse_scan.h"
 
@@ -114,8 +114,8 @@ SparseSchema parse_sparse_schema(const std::string& text) {
   try {
     const Json json = Json::parse(text);
     if (json.at("version") != 1 || json.at("format") != "libsvm") throw DataError("it is of another format");
-    return {.features = json.at("features").get<Index>(),
-            .first_index = json.at("first_index").get<Index>(),
+    return {.features = whole_number(json.at("features")),
+            .first_index = whole_number(json.at("first_index")),
             .classes = json.at("classes").get<std::vector<double>>()};
   } catch (const std::exception& error) {
     throw DataError(fmt::format("the schema of the model is not that of libsvm files: {}", error.what()));

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/hash.h"
+#include "lockstep/base/json.h"
 
 namespace lockstep {
 namespace {
@@ -82,7 +82,7 @@ void check_name(const std::string& name) {
 CheckpointFile parse_file(const std::string& name, const Json& json) {
   check_name(name);
   CheckpointFile file;
-  file.bytes = json.at("bytes").get<Index>();
+  file.bytes = whole_number(json.at("bytes"));
   for (const Json& checksum : json.at("xxh3_of_each_4_mib")) {
     file.checksums.push_back(from_hex(checksum.get<std::string>()));
   }
@@ -96,14 +96,14 @@ CheckpointFile parse_file(const std::string& name, const Json& json) {
 
 CheckpointArray parse_array(const std::string& name, const Json& json, const CheckpointParts& parts) {
   CheckpointArray array{.type = type_of(json.at("type").get<std::string>()),
-                        .size = json.at("size").get<Index>(),
+                        .size = whole_number(json.at("size")),
                         .blocks = {}};
   const Index element = size_of(array.type);
   Index end = 0;
   for (const Json& entry : json.at("blocks")) {
-    const CheckpointBlock block{.range = {entry.at("begin").get<Index>(), entry.at("end").get<Index>()},
+    const CheckpointBlock block{.range = {whole_number(entry.at("begin")), whole_number(entry.at("end"))},
                                 .file = entry.at("file").get<std::string>(),
-                                .offset = entry.at("offset").get<Index>()};
+                                .offset = whole_number(entry.at("offset"))};
     const auto file = parts.files.find(block.file);
     const bool in_order =
         block.range.begin >= end && block.range.end > block.range.begin && block.range.end <= array.size;
@@ -145,12 +145,12 @@ Json header_json(const CheckpointHeader& header) {
 }
 
 CheckpointHeader parse_header(const Json& json) {
-  CheckpointHeader header{.progress = {.steps = json.at("step").get<Index>(),
-                                       .samples = json.at("samples_seen").get<Index>(),
+  CheckpointHeader header{.progress = {.steps = whole_number(json.at("step")),
+                                       .samples = whole_number(json.at("samples_seen")),
                                        .epochs = json.at("epoch").get<double>()},
-                          .metrics_bytes = json.at("metrics_bytes").get<Index>(),
+                          .metrics_bytes = whole_number(json.at("metrics_bytes")),
                           .seconds = json.at("seconds").get<double>(),
-                          .ranks = json.at("ranks").get<Index>(),
+                          .ranks = whole_number(json.at("ranks")),
                           .strategy = json.at("strategy").get<std::string>(),
                           .algorithm = json.at("algorithm").get<std::string>(),
                           .data = json.at("data").get<std::string>(),
@@ -206,7 +206,7 @@ CheckpointManifest parse_manifest(const std::string& text, const std::string& na
     if (from_hex(json.at("xxh3").get<std::string>()) != hash_text(content.dump())) {
       throw DataError("it does not have the checksum that it states");
     }
-    const int format = content.at("format").get<int>();
+    const Index format = whole_number(content.at("format"));
     if (format != kFormat) {
       throw DataError(fmt::format("it has format {}, this program reads format {}", format, kFormat));
     }
