@@ -10,6 +10,7 @@
 #include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/named_thread.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/train/model_file.h"
@@ -133,6 +134,7 @@ void CheckpointWriter::stage(const CheckpointContent& content) {
 
 // The thread.
 void CheckpointWriter::write() {
+  const NamedThread name("checkpoint");
   try {
     const std::filesystem::path directory = directory_.partial(header_.progress.steps);
     write_parts(directory);
