@@ -202,8 +202,12 @@ TEST_F(CheckpointFiles, ADirectoryListsWhatIsFinished) {
   EXPECT_EQ(checkpoints.steps(), (std::vector<Index>{100, 3}));
   checkpoints.set_aside(100);
   EXPECT_EQ(checkpoints.steps(), (std::vector<Index>{3}));
+  const std::filesystem::path of_best = path() / "checkpoints" / "best.partial-17";
+  write_file_atomically(of_best, "step-");
   checkpoints.remove_partial();
   EXPECT_FALSE(std::filesystem::exists(checkpoints.partial(200)));
+  EXPECT_FALSE(std::filesystem::exists(of_best));
+  EXPECT_EQ(checkpoints.best(), 3);
 }
 
 TEST(CheckpointInterval, IsDueWhereABorderIsCrossed) {

@@ -88,8 +88,10 @@ void CheckpointDirectory::remove_old(Index keep) const {
 }
 
 void CheckpointDirectory::remove_partial() const {
+  const std::string of_best = std::string(kBest) + kPartial;
   for (const std::string& name : names_in(root_)) {
-    if (name.starts_with(kPrefix) && name.ends_with(kPartial)) remove_checkpoint(root_ / name);
+    const bool of_step = name.starts_with(kPrefix) && name.ends_with(kPartial);
+    if (of_step || name.starts_with(of_best)) remove_checkpoint(root_ / name);
   }
 }
 
