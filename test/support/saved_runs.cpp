@@ -30,6 +30,11 @@ std::vector<Index> finished_checkpoints(const std::string& run) {
   return steps;
 }
 
+Index newest_checkpoint(const std::string& run) {
+  const std::vector<Index> finished = finished_checkpoints(run);
+  return finished.empty() ? -1 : finished.back();
+}
+
 std::vector<std::string> unfinished_names(const std::string& run) {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(run)) {

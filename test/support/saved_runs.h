@@ -17,8 +17,9 @@ std::string saving_arguments(const SmallExperiment& experiment, const std::strin
 
 /// "RUN/checkpoints/step-000000006".
 std::string checkpoint_of(const std::string& run, Index step);
-/// Steps of the finished checkpoints of a run, in order.
+/// Steps of the finished checkpoints of a run, in order; and the last of them, -1 if there is none.
 std::vector<Index> finished_checkpoints(const std::string& run);
+Index newest_checkpoint(const std::string& run);
 /// Files and directories that bear a name for unfinished ones.
 std::vector<std::string> unfinished_names(const std::string& run);
 
