@@ -1,10 +1,12 @@
 // Files that cannot be written, of a run and of its checkpoints: training goes on where it can, what is wrong
 // is said with path and reason, and the exit code does not say that all is well.
 // LOCKSTEP_EVERY_CALL in the environment: at every file call, else at some.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -179,8 +181,11 @@ TEST_F(FileFaultRuns, ACheckpointDirectoryThatIsTakenAway) {
     const std::string run = experiment_.fresh_run();
     RunningJob job(2, saving_arguments(experiment_, run, slow));
     ASSERT_TRUE(job.says("checkpoint of step 3:", 20)) << job.errors();
-    std::filesystem::rename(run + "/checkpoints", run + "-checkpoints");
-    if (replaced) std::ofstream(run + "/checkpoints") << "no directory any more";
+    const std::string away = run + "-checkpoints";
+    if (replaced) std::ofstream(away) << "no directory";
+    const unsigned flags =
+        replaced ? RENAME_EXCHANGE : 0;  // at once, so that nobody makes it again meanwhile
+    ASSERT_EQ(::renameat2(AT_FDCWD, (run + "/checkpoints").c_str(), AT_FDCWD, away.c_str(), flags), 0);
     EXPECT_EQ(job.wait(30), replaced ? kExitData : 0) << job.errors();
     if (replaced) {
       const std::string error =
@@ -192,7 +197,6 @@ TEST_F(FileFaultRuns, ACheckpointDirectoryThatIsTakenAway) {
       EXPECT_EQ(newest_checkpoint(run), 36);
     }
     EXPECT_TRUE(std::filesystem::exists(run + "/model.safetensors"));
-    std::filesystem::remove_all(run + "-checkpoints");
   }
 }
 

@@ -73,6 +73,17 @@ TEST_F(ReadFaults, DataThatCannotBeReadOnOneRankIsOneErrorWithItsReason) {
   }
 }
 
+// Between the look at its header and the reading of its records.
+TEST_F(ReadFaults, AFileThatVanishesIsOneErrorWithItsReason) {
+  const FileFaults faults(
+      {.in = large_.images, .effect = "ENOENT", .calls = "open", .from = 2, .count = kForever, .rank = 1});
+  const ProcessResult result = run_trainer(2, large_arguments(experiment_.fresh_run(), ""), faults);
+  EXPECT_EQ(result.exit_code, kExitData) << result.errors;
+  EXPECT_NE(result.errors.find("error: rank 1: cannot open '" + large_.images + "': No such file"),
+            std::string::npos)
+      << result.errors;
+}
+
 // By all ranks, at about the same time.
 TEST_F(ReadFaults, AFileThatShrinksInMidRunEndsTheRun) {
   RunningJob job(2, large_arguments(experiment_.fresh_run(),

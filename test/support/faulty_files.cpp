@@ -243,11 +243,6 @@ ssize_t pread(int file, void* to, std::size_t count, off_t offset) {
   return read_some(file, count, [&](std::size_t number) { return REAL(pread)(file, to, number, offset); });
 }
 
-std::size_t fread(void* items, std::size_t size, std::size_t count, FILE* file) {
-  const std::string_view effect = effect_on("read", path_of(::fileno(file)));
-  return fails(effect) || effect == "end" ? 0 : REAL(fread)(items, size, count, file);
-}
-
 int fsync(int file) {
   return fails("sync", path_of(file)) ? -1 : REAL(fsync)(file);
 }

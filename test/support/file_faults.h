@@ -18,7 +18,7 @@ namespace lockstep::test {
 /// written or read, as is legal. "flip": a bit of what is written is another. "end": there is nothing more to
 /// be read. "hang": the call never comes back.
 struct FileFault {
-  std::string in;           ///< counts calls for files whose path begins with this
+  std::string in;           ///< counts calls for files whose absolute path begins with this
   std::string effect = {};  ///< of each call from `from` on, with commas; the last for all that follow
   std::string calls = {};   ///< kinds, with commas; only these are counted; empty: all
   int from = 1;             ///< the first call that goes wrong
