@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -232,7 +233,9 @@ ssize_t writev(int file, const struct iovec* parts, int count) {
 }
 
 std::size_t fwrite(const void* items, std::size_t size, std::size_t count, FILE* file) {
-  return fails("write", path_of(::fileno(file))) ? 0 : REAL(fwrite)(items, size, count, file);
+  const std::string_view effect = effect_on("write", path_of(::fileno(file)));
+  if (effect == "die") ::kill(::getpid(), SIGKILL);
+  return fails(effect) ? 0 : REAL(fwrite)(items, size, count, file);
 }
 
 ssize_t read(int file, void* to, std::size_t count) {
