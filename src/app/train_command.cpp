@@ -97,11 +97,15 @@ std::map<std::string, std::string> versions() {
 
 int report_stop(Communicator& comm, const RunDirectory& directory, const TrainingResult& result,
                 const Watch& watch) {
+  if (const std::string& failure = watch.writer.last_failure(); !failure.empty()) {
+    throw AgreedError(fmt::format("stopped after {} steps by {}, but not saved: {}; the same command goes on "
+                                  "from the checkpoint before, if there is one",
+                                  with_commas(result.progress.steps), result.stopped, failure),
+                      kExitData);
+  }
   if (comm.rank() != 0) return kExitStopped;
-  const bool saved = watch.writer.last_failure().empty();
-  spdlog::info("stopped after {} steps by {}; {}", with_commas(result.progress.steps), result.stopped,
-               saved ? "the same command goes on from there"
-                     : "there is no checkpoint of this step: the same command goes on from the one before");
+  spdlog::info("stopped after {} steps by {}; the same command goes on from there",
+               with_commas(result.progress.steps), result.stopped);
   std::error_code ignored;
   std::filesystem::remove(directory.stop(), ignored);
   return kExitStopped;

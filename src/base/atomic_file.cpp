@@ -11,18 +11,27 @@
 #include "lockstep/base/errors.h"
 
 namespace lockstep {
+namespace {
+
+[[noreturn]] void fail(const char* doing, const std::filesystem::path& path, int error = errno) {
+  throw DataError(fmt::format("cannot {} '{}': {}", doing, path.string(), std::strerror(error)));
+}
+
+}  // namespace
 
 void sync_directory(const std::filesystem::path& directory) {
   const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  ::fsync(descriptor);
+  if (descriptor < 0 && errno == EACCES) return;
+  if (descriptor < 0) fail("sync", directory);
+  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
   ::close(descriptor);
+  if (error != 0 && error != EINVAL && error != ENOTSUP) fail("sync", directory, error);
 }
 
 AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path), temporary_(path) {
   temporary_ += fmt::format(".partial-{}", ::getpid());
   descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) fail("create");
+  if (descriptor_ < 0) fail("create", path_);
 }
 
 AtomicFile::~AtomicFile() {
@@ -34,21 +43,17 @@ void AtomicFile::write(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail("write");
+    if (written < 0) fail("write", path_);
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
 }
 
 void AtomicFile::commit() {
-  if (::fsync(descriptor_) != 0) fail("sync");
-  if (::close(std::exchange(descriptor_, -1)) != 0) fail("close");
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename a finished file to");
+  if (::fsync(descriptor_) != 0) fail("sync", path_);
+  if (::close(std::exchange(descriptor_, -1)) != 0) fail("close", path_);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename a finished file to", path_);
   committed_ = true;
   sync_directory(path_.has_parent_path() ? path_.parent_path() : ".");
-}
-
-void AtomicFile::fail(const char* doing) const {
-  throw DataError(fmt::format("cannot {} '{}': {}", doing, path_.string(), std::strerror(errno)));
 }
 
 }  // namespace lockstep

@@ -6,13 +6,14 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 
 #include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 
 namespace lockstep {
 namespace {
+
+constexpr std::size_t kBlockBytes = std::size_t{1} << 16;
 
 [[noreturn]] void fail(const char* doing, const std::filesystem::path& path) {
   throw DataError(fmt::format("cannot {} '{}': {}", doing, path.string(), std::strerror(errno)));
@@ -28,7 +29,12 @@ std::string read_file(const std::filesystem::path& path) {
   errno = 0;
   std::ifstream in(path, std::ios::binary);
   if (!in) fail("open", path);
-  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  // Unlike iterators over the buffer, which throws, read() makes a state of the stream of what goes wrong.
+  std::string text;
+  std::array<char, kBlockBytes> block;
+  while (in.read(block.data(), block.size()) || in.gcount() > 0) {
+    text.append(block.data(), static_cast<std::size_t>(in.gcount()));
+  }
   if (in.bad()) fail("read", path);
   return text;
 }

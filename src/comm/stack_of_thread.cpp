@@ -16,11 +16,15 @@
 #include <string_view>
 #include <thread>
 
+#include "lockstep/base/named_thread.h"
+
 namespace lockstep {
 namespace {
 
 constexpr int kMostFrames = 48;
-constexpr int kOwnFrames = 2;  // the handler and the return from the signal
+constexpr int kOwnFrames = 2;    // the handler and the return from the signal
+constexpr int kMostLooks = 100;  // for answers, of all threads together
+constexpr std::chrono::milliseconds kLookEvery{10};
 
 std::array<void*, kMostFrames> frames;
 std::atomic<int> frame_count = -1;  // -1: nobody has answered
@@ -60,25 +64,12 @@ std::string readable(std::string_view symbol) {
   return fmt::format("{} ({})", demangled(name).substr(0, kLongest), file);
 }
 
-}  // namespace
-
-void prepare_stacks() {
-  ::backtrace(frames.data(), kMostFrames);  // loads the unwinder
-  struct sigaction action {};
-  action.sa_handler = write_stack_down;
-  action.sa_flags = SA_RESTART;
-  sigemptyset(&action.sa_mask);
-  ::sigaction(stack_signal(), &action, nullptr);
-}
-
-std::string stack_of(pthread_t thread) {
-  const std::lock_guard lock(one_at_a_time);
+// `looks`: how often one may still look for an answer.
+std::string stack_of(pthread_t thread, int& looks) {
   frame_count = -1;
   wanted = true;
   if (::pthread_kill(thread, stack_signal()) != 0) return "";
-  for (int look = 0; look < 100 && frame_count < 0; ++look) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
+  for (; looks > 0 && frame_count < 0; --looks) std::this_thread::sleep_for(kLookEvery);
   wanted = false;
   const int count = frame_count;
   if (count <= kOwnFrames) return "";
@@ -90,11 +81,34 @@ std::string stack_of(pthread_t thread) {
   return text;
 }
 
+}  // namespace
+
+void prepare_stacks() {
+  ::backtrace(frames.data(), kMostFrames);  // loads the unwinder
+  struct sigaction action {};
+  action.sa_handler = write_stack_down;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  ::sigaction(stack_signal(), &action, nullptr);
+}
+
+std::string stacks_of(pthread_t thread) {
+  const std::lock_guard lock(one_at_a_time);
+  int looks = kMostLooks;
+  std::string text = stack_of(thread, looks);
+  for_each_named_thread([&](const std::string& name, pthread_t other) {
+    if (looks == 0) return;
+    const std::string stack = stack_of(other, looks);
+    text += fmt::format("thread '{}'{}\n{}", name, stack.empty() ? " does not answer" : ":", stack);
+  });
+  return text;
+}
+
 }  // namespace lockstep
 #else
 namespace lockstep {
 void prepare_stacks() {}
-std::string stack_of(pthread_t) {
+std::string stacks_of(pthread_t) {
   return "";
 }
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// Where another thread of this process is: it is interrupted by a real-time signal and writes its own stack
+// Where other threads of this process are: each is interrupted by a real-time signal and writes its own stack
 // down. Only with glibc; elsewhere there is none to be had.
 #pragma once
 
@@ -12,7 +12,8 @@ namespace lockstep {
 void prepare_stacks();
 
 /// *Blocking*, for at most a second. One function a line, from the innermost on; "" if the thread does not
-/// answer.
-std::string stack_of(pthread_t thread);
+/// answer. Behind it, the same of all threads that have a name (NamedThread): what `thread` waits for may be
+/// one of them.
+std::string stacks_of(pthread_t thread);
 
 }  // namespace lockstep

@@ -27,7 +27,7 @@ namespace {
 constexpr double kLongestInterval = 1;  // seconds between two looks
 constexpr double kShortestInterval = 0.01;
 constexpr double kMeeting = 5;  // seconds that the other nodes have to tell of their ranks
-constexpr std::chrono::milliseconds kAnswerWait{1500};  // a stack takes a second at most
+constexpr std::chrono::milliseconds kAnswerWait{1500};  // stacks take a second at most
 
 double interval_for(const CommOptions& options) {
   if (options.stall_seconds == 0) return kLongestInterval;
@@ -116,12 +116,12 @@ class Watchdog::Watcher {
     board_.mine().stuck = stuck_;
   }
 
-  // With the stack of the main thread, cut to what there is room for.
+  // With the stacks of the main thread and of those that work for it, cut to what there is room for.
   void answer() {
     const Index asked = board_.head().asked;
     NodeBoard::Slot& mine = board_.mine();
     if (mine.answered == asked) return;
-    const std::string stack = stack_of(main_thread_);
+    const std::string stack = stacks_of(main_thread_);
     const std::size_t length = std::min(stack.size(), mine.stack.size() - 1);
     *std::copy_n(stack.begin(), length, mine.stack.begin()) = '\0';
     mine.answered = asked;

@@ -3,6 +3,8 @@
 #include <cassert>
 #include <stdexcept>
 
+#include "lockstep/base/named_thread.h"
+
 namespace lockstep {
 
 Loader::Loader(const Records& records, const DatasetInfo& info, const Sampler& sampler,
@@ -55,6 +57,7 @@ const StepBatch& Loader::next() {
 
 // The thread: at most `prefetch` steps ahead of those taken, so the step that is being read stays whole.
 void Loader::fill_ahead() {
+  const NamedThread name("loader");
   for (Index step = options_.steps.begin; step < options_.steps.end; ++step) {
     {
       std::unique_lock lock(mutex_);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lockstep/base/named_thread.h"
+
 namespace lockstep {
 namespace {
 
@@ -129,6 +131,7 @@ void StreamedRecords::protect_windows() const {
 
 // The thread.
 void StreamedRecords::read_ahead() {
+  const NamedThread name("reader");
   std::deque<Index> strays;
   std::unique_lock lock(mutex_);
   while (true) {

@@ -1,7 +1,9 @@
 #include "lockstep/report/metrics_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -9,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
 
 namespace lockstep {
 namespace {
@@ -78,27 +81,45 @@ Json evaluation_json(const EvalMetrics& metrics) {
 
 }  // namespace
 
-MetricsFile::MetricsFile(const std::filesystem::path& path, Index keep) : path_(path) {
-  std::error_code missing;
-  const auto there = static_cast<Index>(std::filesystem::file_size(path, missing));
-  if (!missing && there > keep) std::filesystem::resize_file(path, static_cast<std::uintmax_t>(keep));
-  out_.open(path, std::ios::app);
-  if (!out_) throw DataError(fmt::format("cannot create '{}': {}", path.string(), std::strerror(errno)));
-  bytes_ = missing ? 0 : std::min(there, keep);
+MetricsFile::MetricsFile(const std::filesystem::path& path, Index keep)
+    : path_(path), descriptor_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
+  if (descriptor_ < 0) {
+    throw DataError(fmt::format("cannot create '{}': {}", path.string(), std::strerror(errno)));
+  }
+  bytes_ = std::min(keep, static_cast<Index>(file_bytes(path)));
+  if (::ftruncate(descriptor_, bytes_) == 0) return;
+  const std::string reason = std::strerror(errno);
+  ::close(descriptor_);
+  throw DataError(fmt::format("cannot cut '{}' to {} bytes: {}", path.string(), bytes_, reason));
+}
+
+MetricsFile::~MetricsFile() {
+  ::close(descriptor_);
 }
 
 void MetricsFile::write(const std::string& line) {
-  out_ << line << '\n' << std::flush;
-  if (out_) {
+  if (append(line + '\n')) {
     bytes_ += std::ssize(line) + 1;
     return;
   }
-  out_.clear();
+  const std::string reason = std::strerror(errno);
+  // What is left of this line would spoil the next one.
+  const bool cut = ::ftruncate(descriptor_, bytes_) == 0;
   if (!failed_) {
-    spdlog::warn("cannot write '{}': {}; training goes on without these lines", path_.string(),
-                 std::strerror(errno));
+    spdlog::warn("cannot write '{}': {}; training goes on without these lines{}", path_.string(), reason,
+                 cut ? "" : ", and with what is left of one");
   }
   failed_ = true;
+}
+
+bool MetricsFile::append(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
 }
 
 void MetricsFile::on_train_metrics(const TrainMetrics& metrics) {

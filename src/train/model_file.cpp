@@ -83,15 +83,20 @@ std::string misfit(const ParamInfo& param, const StoredTensor& tensor) {
 
 }  // namespace
 
-void save_model(const std::filesystem::path& path, const ParamStore& store, const Shape& input) {
+ModelBytes::ModelBytes(const ParamStore& store, const Shape& input) {
   const std::string header = make_header(*store.layout, input);
   const std::uint64_t length = header.size();
-  std::vector<std::string_view> parts{{reinterpret_cast<const char*>(&length), sizeof length}, header};
+  head_.assign(reinterpret_cast<const char*>(&length), sizeof length);
+  head_ += header;
+  parts_.emplace_back(head_);
   for (const ParamInfo& param : store.layout->params) {
     const std::span<const Scalar> values = part(store.values, param.range);
-    parts.emplace_back(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+    parts_.emplace_back(reinterpret_cast<const char*>(values.data()), values.size_bytes());
   }
-  write_file_atomically(path, parts);
+}
+
+void save_model(const std::filesystem::path& path, const ParamStore& store, const Shape& input) {
+  write_file_atomically(path, ModelBytes(store, input).parts());
 }
 
 ModelFile::ModelFile(const std::filesystem::path& path) : path_(path), content_(read_file(path)) {

@@ -11,6 +11,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "support/saved_runs.h"
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
 
@@ -25,14 +26,6 @@ class Resume : public testing::Test {
         "--config {} --run.dir {} --distribute.reduction ordered --train.momentum 0.9 --run.log_every 3 "
         "--checkpoint.every '5 steps' --checkpoint.wait true {}",
         experiment_.config(), run, flags);
-  }
-
-  std::string model_of(const std::string& run) const { return read_file(run + "/model.safetensors"); }
-
-  // metrics.jsonl without what time decides.
-  std::string metrics_of(const std::string& run) const {
-    static const std::regex kTimes("\"(samples_per_second|seconds)\":[^,}]*|\"time\":\\{[^}]*\\}");
-    return std::regex_replace(read_file(run + "/metrics.jsonl"), kTimes, "");
   }
 
   ProcessResult ok(int ranks, const std::string& run, const std::string& flags = "") {

@@ -65,14 +65,14 @@ bool wait_until(double seconds, const std::function<bool()>& ready) {
 
 }  // namespace
 
-RunningJob::RunningJob(int ranks, const std::string& arguments)
+RunningJob::RunningJob(int ranks, const std::string& arguments, const std::string& before)
     : ranks_(ranks),
       mark_(fmt::format("LOCKSTEP_TEST_JOB={}-{}", ::getpid(),
                         std::filesystem::path(directory_ / "").string())),
       memory_before_(shared_memory()) {
   const std::string command =
-      fmt::format("{} exec {} {} >{} 2>{} </dev/null", mark_, mpiexec_words(), rank_words(ranks, arguments),
-                  directory_ / "output", directory_ / "errors");
+      fmt::format("{} exec {} {} >{} 2>{} </dev/null", mark_, mpiexec_words(),
+                  rank_words(ranks, arguments, before), directory_ / "output", directory_ / "errors");
   launcher_ = ::fork();
   if (launcher_ == 0) {
     ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);

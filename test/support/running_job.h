@@ -15,7 +15,8 @@ namespace lockstep::test {
 
 class RunningJob {
  public:
-  RunningJob(int ranks, const std::string& arguments);
+  /// `before`: see rank_words().
+  RunningJob(int ranks, const std::string& arguments, const std::string& before = "");
   /// Ends it where it has not ended.
   ~RunningJob();
   RunningJob(const RunningJob&) = delete;

@@ -29,8 +29,8 @@ std::string mpiexec_words() {
   return LOCKSTEP_MPIEXEC;
 }
 
-std::string rank_words(int ranks, const std::string& arguments) {
-  return "-n " + std::to_string(ranks) + " " + trainer_path() + " " + arguments;
+std::string rank_words(int ranks, const std::string& arguments, const std::string& before) {
+  return "-n " + std::to_string(ranks) + " " + before + " " + trainer_path() + " " + arguments;
 }
 
 ProcessResult run_trainer(const std::string& arguments) {

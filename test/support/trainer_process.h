@@ -21,8 +21,9 @@ ProcessResult run_trainer(const std::string& arguments);
 ProcessResult run_trainer(int ranks, const std::string& arguments);
 
 /// The words that start the trainer on `ranks` ranks; several may be joined with ':' after the first.
+/// `before`: what is to start it, if it does not start by itself.
 std::string mpiexec_words();
-std::string rank_words(int ranks, const std::string& arguments);
+std::string rank_words(int ranks, const std::string& arguments, const std::string& before = "");
 
 /// Path of the executable.
 std::string trainer_path();

@@ -2,6 +2,7 @@
 // touched.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -98,6 +99,30 @@ TEST_F(CheckpointFiles, APartIsFilledFromAnyBlocks) {
   EXPECT_NE(problem_of([&] { reader.fill({part}); }).find("expected 11"), std::string::npos);
 }
 
+// In pieces that end where they like, as large as two blocks of checksums and a bit.
+TEST_F(CheckpointFiles, AFileIsDescribedBeforeItIsWrittenAsItIsAfterwards) {
+  std::string bytes(static_cast<std::size_t>(2 * kCheckedBytes + 5), 'a');
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * i >> 7);
+  const std::string_view all = bytes;
+  write_file_atomically(path() / "large", all);
+  for (const std::size_t cut : {std::size_t{0}, std::size_t{9}, std::size_t{kCheckedBytes}, all.size()}) {
+    const std::array pieces{all.substr(0, cut), std::string_view(), all.substr(cut)};
+    EXPECT_EQ(describe_parts(pieces), describe_file(path() / "large")) << cut;
+  }
+  EXPECT_EQ(describe_parts({}), CheckpointFile{});
+}
+
+TEST_F(CheckpointFiles, TheListOfARankIsReadAsItWasWrittenOrNotAtAll) {
+  const std::string text = to_json(manifest_.parts);
+  EXPECT_EQ(to_json(parse_parts(text, "state-00000.json")), text);
+  std::string changed = text;
+  const std::size_t offset = changed.find("\"offset\": 0");
+  ASSERT_NE(offset, std::string::npos) << text;
+  changed.replace(offset, 11, "\"offset\": 4");  // as good as the right one, as far as one can see
+  EXPECT_NE(problem_of([&] { parse_parts(changed, "state-00000.json"); }).find("does not have the checksum"),
+            std::string::npos);
+}
+
 TEST_F(CheckpointFiles, AllRanksTogetherVerifyAllFiles) {
   std::ofstream(path() / "state-00001.bin", std::ios::binary | std::ios::in | std::ios::out).put('x');
   const CheckpointReader reader(path());
@@ -177,8 +202,12 @@ TEST_F(CheckpointFiles, ADirectoryListsWhatIsFinished) {
   EXPECT_EQ(checkpoints.steps(), (std::vector<Index>{100, 3}));
   checkpoints.set_aside(100);
   EXPECT_EQ(checkpoints.steps(), (std::vector<Index>{3}));
+  const std::filesystem::path of_best = path() / "checkpoints" / "best.partial-17";
+  write_file_atomically(of_best, "step-");
   checkpoints.remove_partial();
   EXPECT_FALSE(std::filesystem::exists(checkpoints.partial(200)));
+  EXPECT_FALSE(std::filesystem::exists(of_best));
+  EXPECT_EQ(checkpoints.best(), 3);
 }
 
 TEST(CheckpointInterval, IsDueWhereABorderIsCrossed) {

@@ -57,6 +57,12 @@ TEST_F(File, ReplacesTheWholeFileAndNotItsBytes) {
   EXPECT_EQ(read_file(path("old")), "old");
 }
 
+// The memory of this process cannot be read from its first byte on.
+TEST_F(File, OneThatOpensAndCannotBeReadIsAnErrorWithPathAndReason) {
+  EXPECT_EQ(error_of([] { read_file("/proc/self/mem"); }),
+            "cannot read '/proc/self/mem': Input/output error");
+}
+
 TEST_F(File, MissingIsAnErrorWithPathAndReason) {
   const std::string expected = "cannot open '" + path("none").string() + "': No such file or directory";
   EXPECT_EQ(error_of([&] { read_file(path("none")); }), expected);

@@ -7,7 +7,7 @@
 namespace lockstep {
 
 /// What was renamed or removed in a directory survives a crash only once it is synced. As far as the file
-/// system can: no errors.
+/// system can, and the directory may be read. Errors: DataError with the path and the system's reason.
 void sync_directory(const std::filesystem::path& directory);
 
 class AtomicFile {
@@ -21,12 +21,10 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(std::string_view bytes);
-  /// Syncs the file and gives it its name. Nothing may be written afterwards.
+  /// Syncs the file, gives it its name, and syncs the directory. Nothing may be written afterwards.
   void commit();
 
  private:
-  [[noreturn]] void fail(const char* doing) const;
-
   std::filesystem::path path_;
   std::filesystem::path temporary_;
   int descriptor_ = -1;

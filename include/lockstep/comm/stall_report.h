@@ -26,7 +26,7 @@ struct RankStatus {
   Index call_number = 0;
   Index communicator = 0;
   double stuck = 0;        ///< seconds since it last got on
-  std::string stack = {};  ///< one function a line
+  std::string stack = {};  ///< one function a line; of the main thread, then of others under their names
 
   bool waits() const { return known && answered && call != Call::kNone; }
 };

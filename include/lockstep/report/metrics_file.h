@@ -1,9 +1,10 @@
-// metrics.jsonl: one JSON object a line, written as it happens. README documents the fields.
+// metrics.jsonl: one JSON object a line, written as it happens, whole or not at all. README documents the
+// fields.
 #pragma once
 
 #include <filesystem>
-#include <fstream>
 #include <string>
+#include <string_view>
 
 #include "lockstep/train/observer.h"
 
@@ -13,6 +14,9 @@ class MetricsFile final : public Observer {
  public:
   /// Goes on behind the first `keep` bytes of what is there. Errors: DataError if the file cannot be created.
   explicit MetricsFile(const std::filesystem::path& path, Index keep = 0);
+  ~MetricsFile() override;
+  MetricsFile(const MetricsFile&) = delete;
+  MetricsFile& operator=(const MetricsFile&) = delete;
 
   void on_step(const Progress&, double) override {}
   void on_train_metrics(const TrainMetrics& metrics) override;
@@ -24,9 +28,10 @@ class MetricsFile final : public Observer {
 
  private:
   void write(const std::string& line);
+  bool append(std::string_view bytes);
 
   std::filesystem::path path_;
-  std::ofstream out_;
+  int descriptor_ = -1;
   Index bytes_ = 0;
   bool failed_ = false;
 };

@@ -5,7 +5,9 @@
 
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lockstep/math/shape.h"
@@ -13,9 +15,24 @@
 
 namespace lockstep {
 
-/// Writes all tensors, in order of the arena, as F32, and the shape of one sample of the model's input, so
-/// that the model can be built again without its data. The same weights give the same bytes.
-/// Errors: DataError.
+/// What a model file is to hold: all tensors, in order of the arena, as F32, and the shape of one sample of
+/// the model's input, so that the model can be built again without its data. The same weights give the same
+/// bytes. Refers to the weights.
+class ModelBytes {
+ public:
+  ModelBytes(const ParamStore& store, const Shape& input);
+  ModelBytes(const ModelBytes&) = delete;
+  ModelBytes& operator=(const ModelBytes&) = delete;
+
+  /// To be written one after the other.
+  std::span<const std::string_view> parts() const { return parts_; }
+
+ private:
+  std::string head_;
+  std::vector<std::string_view> parts_;
+};
+
+/// Writes such a file. Errors: DataError.
 void save_model(const std::filesystem::path& path, const ParamStore& store, const Shape& input);
 
 /// One tensor as a file describes it.

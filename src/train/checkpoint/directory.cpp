@@ -88,8 +88,10 @@ void CheckpointDirectory::remove_old(Index keep) const {
 }
 
 void CheckpointDirectory::remove_partial() const {
+  const std::string of_best = std::string(kBest) + kPartial;
   for (const std::string& name : names_in(root_)) {
-    if (name.starts_with(kPrefix) && name.ends_with(kPartial)) remove_checkpoint(root_ / name);
+    const bool of_step = name.starts_with(kPrefix) && name.ends_with(kPartial);
+    if (of_step || name.starts_with(of_best)) remove_checkpoint(root_ / name);
   }
 }
 
@@ -114,6 +116,26 @@ CheckpointFile describe_file(const std::filesystem::path& path) {
   if (in.bad() || !in.is_open()) {
     throw DataError(fmt::format("cannot read '{}': {}", path.string(), std::strerror(errno)));
   }
+  return file;
+}
+
+CheckpointFile describe_parts(std::span<const std::string_view> parts) {
+  CheckpointFile file;
+  std::string block;
+  const auto close = [&] {
+    if (!block.empty()) file.checksums.push_back(hash_text(block));
+    block.clear();
+  };
+  for (std::string_view part : parts) {
+    file.bytes += std::ssize(part);
+    while (!part.empty()) {
+      const std::string_view taken = part.substr(0, static_cast<std::size_t>(kCheckedBytes) - block.size());
+      block += taken;
+      part.remove_prefix(taken.size());
+      if (std::ssize(block) == kCheckedBytes) close();
+    }
+  }
+  close();
   return file;
 }
 

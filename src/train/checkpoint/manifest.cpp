@@ -17,6 +17,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
+constexpr const char* kChecksumKey = "xxh3";
+constexpr const char* kManifestKey = "checkpoint";
+constexpr const char* kPartsKey = "parts";
 
 constexpr std::array kTypes{
     std::pair{DataType::kByte, "byte"},
@@ -49,6 +52,19 @@ std::uint64_t from_hex(const std::string& text) {
   }
   if (used == 0 || used != text.size()) throw DataError(fmt::format("'{}' is no checksum", text));
   return number;
+}
+
+// With a checksum of the content as it is written without any space.
+std::string sealed(const char* key, const Json& content) {
+  return Json{{kChecksumKey, hex(hash_text(content.dump()))}, {key, content}}.dump(1) + "\n";
+}
+
+const Json& unsealed(const char* key, const Json& json) {
+  const Json& content = json.at(key);
+  if (from_hex(json.at(kChecksumKey).get<std::string>()) != hash_text(content.dump())) {
+    throw DataError("it does not have the checksum that it states");
+  }
+  return content;
 }
 
 Json parts_json(const CheckpointParts& parts) {
@@ -185,27 +201,23 @@ void CheckpointParts::add(const CheckpointParts& other) {
 }
 
 std::string to_json(const CheckpointParts& parts) {
-  return parts_json(parts).dump(1);
+  return sealed(kPartsKey, parts_json(parts));
 }
 
-// The checksum is that of the content as it is written without any space.
 std::string to_json(const CheckpointManifest& manifest) {
   Json content{{"format", kFormat}};
   content.update(header_json(manifest.header));
   content.update(parts_json(manifest.parts));
-  return Json{{"xxh3", hex(hash_text(content.dump()))}, {"checkpoint", content}}.dump(1) + "\n";
+  return sealed(kManifestKey, content);
 }
 
 CheckpointParts parse_parts(const std::string& text, const std::string& name) {
-  return parse(text, name, [](const Json& json) { return parse_parts(json); });
+  return parse(text, name, [](const Json& json) { return parse_parts(unsealed(kPartsKey, json)); });
 }
 
 CheckpointManifest parse_manifest(const std::string& text, const std::string& name) {
   return parse(text, name, [](const Json& json) {
-    const Json& content = json.at("checkpoint");
-    if (from_hex(json.at("xxh3").get<std::string>()) != hash_text(content.dump())) {
-      throw DataError("it does not have the checksum that it states");
-    }
+    const Json& content = unsealed(kManifestKey, json);
     const Index format = whole_number(content.at("format"));
     if (format != kFormat) {
       throw DataError(fmt::format("it has format {}, this program reads format {}", format, kFormat));

@@ -10,6 +10,7 @@
 #include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/named_thread.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/train/model_file.h"
@@ -133,6 +134,7 @@ void CheckpointWriter::stage(const CheckpointContent& content) {
 
 // The thread.
 void CheckpointWriter::write() {
+  const NamedThread name("checkpoint");
   try {
     const std::filesystem::path directory = directory_.partial(header_.progress.steps);
     write_parts(directory);
@@ -147,19 +149,21 @@ void CheckpointWriter::write() {
 }
 
 void CheckpointWriter::write_parts(const std::filesystem::path& directory) {
-  const auto add = [&](const std::string& name) { parts_.files[name] = describe_file(directory / name); };
+  // Described by what it is to be: a disk that keeps other bits is found out when they are read.
+  const auto write = [&](const std::string& name, std::span<const std::string_view> pieces) {
+    write_file_atomically(directory / name, pieces);
+    parts_.files[name] = describe_parts(pieces);
+  };
   if (bytes_.size() > 0) {
-    const std::string name = state_file(comm_.rank());
-    write_file_atomically(directory / name, {reinterpret_cast<const char*>(bytes_.data()),
-                                             static_cast<std::size_t>(bytes_.size())});
-    add(name);
+    const std::string_view state{reinterpret_cast<const char*>(bytes_.data()),
+                                 static_cast<std::size_t>(bytes_.size())};
+    write(state_file(comm_.rank()), std::span(&state, 1));
   }
   if (comm_.rank() == 0) {
-    save_model(directory / kCheckpointModel, {.layout = layout_, .values = stored_.span()}, input_);
-    add(kCheckpointModel);
+    write(kCheckpointModel, ModelBytes({.layout = layout_, .values = stored_.span()}, input_).parts());
     for (const auto& [name, text] : texts_) {
-      write_file_atomically(directory / name, text);
-      add(name);
+      const std::string_view whole = text;
+      write(name, std::span(&whole, 1));
     }
   }
   write_file_atomically(directory / parts_file(comm_.rank()), to_json(parts_));

@@ -4,7 +4,9 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lockstep/base/types.h"
@@ -44,5 +46,7 @@ class CheckpointDirectory {
 
 /// Size and checksums of a file as it is on disk. Errors: DataError.
 CheckpointFile describe_file(const std::filesystem::path& path);
+/// The same of a file as it is to be: its parts, one after the other.
+CheckpointFile describe_parts(std::span<const std::string_view> parts);
 
 }  // namespace lockstep

@@ -1,0 +1,270 @@
+// Files that cannot be written, of a run and of its checkpoints: training goes on where it can, what is wrong
+// is said with path and reason, and the exit code does not say that all is well.
+// LOCKSTEP_EVERY_CALL in the environment: at every file call, else at some.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/train/checkpoint/reader.h"
+#include "support/file_faults.h"
+#include "support/running_job.h"
+#include "support/saved_runs.h"
+
+namespace lockstep::test {
+namespace {
+
+// The line of `text` that begins with `beginning`.
+std::string line_of(const std::string& text, const std::string& beginning) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(beginning)) return line;
+  }
+  return "";
+}
+
+const SmallExperiment& the_experiment() {
+  static const SmallExperiment experiment;
+  return experiment;
+}
+
+// A run that nothing befell.
+const std::string& whole_run() {
+  static const std::string run = [] {
+    const std::string whole = the_experiment().fresh_run();
+    EXPECT_EQ(run_trainer(1, saving_arguments(the_experiment(), whole)).exit_code, 0);
+    return whole;
+  }();
+  return run;
+}
+
+class FileFaultRuns : public testing::Test {
+ protected:
+  ProcessResult run_with(const FileFaults& faults, const std::string& run, const std::string& flags = "") {
+    const ProcessResult result = run_trainer(2, saving_arguments(experiment_, run, flags), faults);
+    EXPECT_GT(faults.hits(), 0) << "nothing went wrong";
+    return result;
+  }
+
+  const SmallExperiment& experiment_ = the_experiment();
+  const std::string& whole_ = whole_run();
+};
+
+struct WriteFault {
+  const char* calls;
+  const char* effect;
+  const char* reason;
+  int rank;
+};
+
+TEST_F(FileFaultRuns, ACheckpointThatFailsIsToldAndThoseAfterItAreWritten) {
+  for (const WriteFault& fault : {WriteFault{"write", "half,ENOSPC", "No space left on device", 0},
+                                  {"write", "EDQUOT", "Disk quota exceeded", 1},
+                                  {"sync", "EIO", "Input/output error", 1},
+                                  {"rename", "EIO", "Input/output error", 0},
+                                  {"mkdir", "EDQUOT", "Disk quota exceeded", 0},
+                                  {"create", "EROFS", "Read-only file system", kEveryRank}}) {
+    SCOPED_TRACE(fmt::format("{} {}", fault.calls, fault.effect));
+    const std::string run = experiment_.fresh_run();
+    const std::string attempt = checkpoint_of(run, 6);
+    const FileFaults faults(
+        {.in = attempt, .effect = fault.effect, .calls = fault.calls, .count = kForever, .rank = fault.rank});
+    const ProcessResult result = run_with(faults, run);
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    EXPECT_EQ(count_of(result.errors, "warning: no checkpoint of step"), 1) << result.errors;
+    const std::string warning =
+        line_of(result.errors,
+                fmt::format("warning: no checkpoint of step 6: rank {}: cannot ", std::max(fault.rank, 0)));
+    EXPECT_NE(warning.find(attempt), std::string::npos) << result.errors;
+    EXPECT_NE(warning.find(fault.reason), std::string::npos) << result.errors;
+    EXPECT_EQ(newest_checkpoint(run), 9);
+    EXPECT_TRUE(unfinished_names(run).empty()) << testing::PrintToString(unfinished_names(run));
+    EXPECT_TRUE(model_of(run) == model_of(whole_));
+  }
+}
+
+TEST_F(FileFaultRuns, WhereNoMoreCheckpointsCanBeWrittenTheLastGoodOneStays) {
+  const std::string counted = experiment_.fresh_run();
+  const FileFaults none({.in = checkpoint_of(counted, 3)});
+  EXPECT_EQ(run_trainer(2, saving_arguments(experiment_, counted), none).exit_code, 0);
+  const std::vector<FileCall> first = none.calls(1);
+  const auto writes = static_cast<int>(std::ranges::count(first, "write", &FileCall::kind));
+  const std::string run = experiment_.fresh_run();
+  const FileFaults full({.in = run + "/checkpoints/",
+                         .effect = "EDQUOT",
+                         .calls = "write",
+                         .from = writes + 1,
+                         .count = kForever,
+                         .rank = 1});
+  const ProcessResult result = run_with(full, run);
+  EXPECT_EQ(result.exit_code, kExitData) << result.errors;
+  for (const int step : {5, 6, 9}) {
+    const std::string warning =
+        line_of(result.errors, fmt::format("warning: no checkpoint of step {}: rank 1: cannot ", step));
+    EXPECT_NE(warning.find("Disk quota exceeded"), std::string::npos) << result.errors;
+  }
+  const std::string error =
+      line_of(result.errors, "error: rank 0: training is complete, but its last checkpoint ");
+  EXPECT_NE(error.find("Disk quota exceeded"), std::string::npos) << result.errors;
+  EXPECT_EQ(finished_checkpoints(run), std::vector<Index>{3});
+  EXPECT_TRUE(model_of(run) == model_of(whole_));
+
+  // What starts from it ends as a run that went through.
+  const std::string rest = experiment_.fresh_run();
+  const ProcessResult usable =
+      run_trainer(1, saving_arguments(experiment_, rest, "--run.resume " + checkpoint_of(run, 3)));
+  EXPECT_EQ(usable.exit_code, 0) << usable.errors;
+  EXPECT_TRUE(model_of(rest) == model_of(whole_));
+}
+
+// Whoever starts it again must know that there is no newer checkpoint to go on from.
+TEST_F(FileFaultRuns, AStopThatCannotBeSavedIsAnError) {
+  const std::string run = experiment_.fresh_run();
+  const FileFaults faults(
+      {.in = run + "/checkpoints/step-", .effect = "ENOSPC", .calls = "write", .count = kForever});
+  const ProcessResult result =
+      run_with(faults, run, "--train.epochs 100000 --checkpoint.every never --run.time_limit '3.2 seconds'");
+  EXPECT_EQ(result.exit_code, kExitData) << result.errors;
+  const std::string error = line_of(result.errors, "error: stopped after ");
+  EXPECT_NE(error.find("No space left on device"), std::string::npos) << result.errors;
+}
+
+// What was renamed may be lost with the machine if its directory cannot be synced.
+TEST_F(FileFaultRuns, ADirectoryThatCannotBeSyncedIsTold) {
+  const std::string run = experiment_.fresh_run();
+  const FileFaults faults({.in = run + "/checkpoints", .effect = "EIO", .calls = "open", .count = kForever});
+  const ProcessResult result = run_with(faults, run);
+  EXPECT_EQ(result.exit_code, kExitData) << result.errors;
+  const std::string warning =
+      line_of(result.errors, "warning: no checkpoint of step 3: rank 0: cannot sync ");
+  EXPECT_NE(warning.find("step-000000003.partial': Input/output error"), std::string::npos) << result.errors;
+}
+
+// A call that fails once never costs more than the checkpoint that it belongs to.
+TEST_F(FileFaultRuns, AnyCallThatFailsOnceLeavesAWholeCheckpoint) {
+  const bool every = std::getenv("LOCKSTEP_EVERY_CALL") != nullptr;
+  for (const int rank : {0, 1}) {
+    for (int call = 1, hits = 1; hits > 0; call += every ? 1 : rank == 0 ? 127 : 41) {
+      const std::string run = experiment_.fresh_run();
+      const FileFaults faults({.in = run + "/checkpoints", .effect = "EIO", .from = call, .rank = rank});
+      const ProcessResult result = run_trainer(2, saving_arguments(experiment_, run), faults);
+      hits = faults.hits();
+      SCOPED_TRACE(fmt::format("rank {}, call {}:\n{}", rank, call, result.errors));
+      EXPECT_TRUE(result.exit_code == 0 || result.exit_code == kExitData) << result.exit_code;
+      EXPECT_EQ(result.exit_code != 0, count_of(result.errors, "error: ") == 1);
+      EXPECT_EQ(count_of(result.errors, "Input/output error") > 0, count_of(result.errors, "warning: ") > 0);
+      for (const FileCall& failed : faults.calls(rank)) {
+        if (failed.effect.empty() ||
+            std::string("write create sync rename mkdir").find(failed.kind) == std::string::npos)
+          continue;
+        EXPECT_EQ(count_of(result.errors, "warning: "), 1) << failed.kind << ' ' << failed.path;
+      }
+      EXPECT_TRUE(model_of(run) == model_of(whole_));
+      EXPECT_NO_THROW(CheckpointReader(checkpoint_of(run, newest_checkpoint(run))).verify(1, 0));
+      ASSERT_FALSE(HasFailure());
+    }
+  }
+}
+
+TEST_F(FileFaultRuns, ACheckpointDirectoryThatIsTakenAway) {
+  const std::string slow = "--train.epochs 4 --debug.delay_rank 0 --debug.delay_ms 20";
+  for (const bool replaced : {true, false}) {
+    const std::string run = experiment_.fresh_run();
+    RunningJob job(2, saving_arguments(experiment_, run, slow));
+    ASSERT_TRUE(job.says("checkpoint of step 3:", 20)) << job.errors();
+    const std::string away = run + "-checkpoints";
+    if (replaced) std::ofstream(away) << "no directory";
+    const unsigned flags =
+        replaced ? RENAME_EXCHANGE : 0;  // at once, so that nobody makes it again meanwhile
+    ASSERT_EQ(::renameat2(AT_FDCWD, (run + "/checkpoints").c_str(), AT_FDCWD, away.c_str(), flags), 0);
+    EXPECT_EQ(job.wait(30), replaced ? kExitData : 0) << job.errors();
+    if (replaced) {
+      const std::string error =
+          line_of(job.errors(), "error: rank 0: training is complete, but its last checkpoint ");
+      EXPECT_NE(error.find(run + "/checkpoints"), std::string::npos) << job.errors();
+      EXPECT_NE(error.find("ot a directory"), std::string::npos) << job.errors();
+      EXPECT_GE(count_of(job.errors(), "warning: no checkpoint of step"), 8) << job.errors();
+    } else {
+      EXPECT_EQ(newest_checkpoint(run), 36);
+    }
+    EXPECT_TRUE(std::filesystem::exists(run + "/model.safetensors"));
+  }
+}
+
+TEST_F(FileFaultRuns, AFileOfTheRunDirectoryThatCannotBeWrittenIsOneErrorWithItsReason) {
+  struct Case {
+    const char* file;
+    WriteFault fault;
+  };
+  for (const auto& [file, fault] :
+       {Case{"", {"mkdir", "EROFS", "Read-only file system", 0}},
+        {"/log.txt", {"create", "EIO", "Input/output error", 0}},
+        {"/config.toml", {"write", "half,ENOSPC", "No space left on device", 0}},
+        {"/metrics.jsonl", {"create", "EDQUOT", "Disk quota exceeded", 0}},
+        {"/summary.json", {"rename", "EIO", "Input/output error", 0}},
+        {"/model.safetensors", {"write", "ENOSPC", "No space left on device", 0}}}) {
+    const std::string run = experiment_.fresh_run();
+    SCOPED_TRACE(run + file);
+    const ProcessResult result = run_with(
+        FileFaults({.in = run + file, .effect = fault.effect, .calls = fault.calls, .count = kForever}), run);
+    EXPECT_EQ(result.exit_code, kExitData) << result.errors;
+    EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
+    const std::string error = line_of(result.errors, "error: rank 0: ");
+    EXPECT_NE(error.find(run + file), std::string::npos) << result.errors;
+    EXPECT_NE(error.find(fault.reason), std::string::npos) << result.errors;
+  }
+}
+
+// Half of a line, then nothing, then all is well again; and a run that goes on finds the end of a line.
+TEST_F(FileFaultRuns, MetricsAreWholeLinesWhateverIsLost) {
+  const std::string run = experiment_.fresh_run();
+  const FileFaults full_for_a_while(
+      {.in = run + "/metrics.jsonl", .effect = "half,ENOSPC", .calls = "write", .from = 2, .count = 2});
+  const ProcessResult result = run_with(full_for_a_while, run);
+  EXPECT_EQ(result.exit_code, kExitData) << result.errors;
+  EXPECT_EQ(count_of(result.errors, "metrics.jsonl': No space left on device"), 1) << result.errors;
+  const std::string metrics = read_file(run + "/metrics.jsonl");
+  EXPECT_EQ(count_of(metrics, "\n"), count_of(metrics_of(whole_), "\n") - 1) << metrics;
+  std::istringstream lines(metrics);
+  for (std::string line; std::getline(lines, line);) EXPECT_TRUE(nlohmann::json::accept(line)) << line;
+  const CheckpointReader last(checkpoint_of(run, 9));
+  const Index bytes = last.header().metrics_bytes;
+  ASSERT_LE(bytes, std::ssize(metrics));
+  EXPECT_EQ(metrics[static_cast<std::size_t>(bytes) - 1], '\n') << bytes << " of\n" << metrics;
+}
+
+TEST_F(FileFaultRuns, LinesOfMetricsThatAreLostAreToldOnceAndAtTheEnd) {
+  const std::string lost = experiment_.fresh_run();
+  const ProcessResult result = run_with(
+      FileFaults(
+          {.in = lost + "/metrics.jsonl", .effect = "EIO", .calls = "write", .from = 2, .count = kForever}),
+      lost);
+  EXPECT_EQ(result.exit_code, kExitData) << result.errors;
+  EXPECT_EQ(count_of(result.errors, "metrics.jsonl': Input/output error"), 1) << result.errors;
+  EXPECT_NE(result.errors.find("lines of metrics.jsonl were lost"), std::string::npos) << result.errors;
+  EXPECT_TRUE(model_of(lost) == model_of(whole_));
+}
+
+TEST_F(FileFaultRuns, ALogThatCannotBeWrittenIsToldAndTheRunGoesOn) {
+  const std::string run = experiment_.fresh_run();
+  const ProcessResult result = run_with(
+      FileFaults(
+          {.in = run + "/log.txt", .effect = "ENOSPC", .calls = "write", .from = 4, .count = kForever}),
+      run);
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_NE(result.errors.find(run + "/log.txt: No space left on device"), std::string::npos)
+      << result.errors;
+  EXPECT_TRUE(model_of(run) == model_of(whole_));
+}
+
+}  // namespace
+}  // namespace lockstep::test
