@@ -158,6 +158,7 @@ RunPlan Experiment::plan(Index world, Index ranks_per_node) const {
                         .record_bytes = train->info().record_bytes,
                         .streamed = streamed,
                         .target_columns = train->info().target_columns,
+                        .weighted = train->info().weighted,
                         .optimizer_slots = optimizer->slots(),
                         .evaluation_rows = evaluation_rows,
                         .evaluation_batch = config.eval.batch,

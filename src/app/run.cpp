@@ -149,6 +149,7 @@ TrainingResult Run::train(const TrainingHandles& handles) {
                    .audit = config.data.audit,
                    .accumulate = config.train.accumulate,
                    .target_columns = experiment_.train->info().target_columns,
+                   .weighted = experiment_.train->info().weighted,
                    .log_every = config.run.log_every,
                    .evaluate_every = config.eval.every_epochs,
                    .calibration_steps = config.eval.precise_bn,

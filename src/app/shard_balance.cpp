@@ -38,9 +38,9 @@ Counts count_classes(const Experiment& experiment, const Sampler& sampler, Index
                 std::vector<double>(static_cast<std::size_t>(experiment.model->output().size())));
   std::vector<std::byte> packed;
   std::vector<Scalar> features(static_cast<std::size_t>(info.features.size()));
-  Scalar target = 0;
+  std::vector<Scalar> labels(static_cast<std::size_t>(info.label_columns()));
   Matrix x(features.data(), 1, info.features.size());
-  Matrix targets(&target, 1, 1);
+  Matrix targets(labels.data(), 1, info.label_columns());
   for (const Index chunk : chosen_chunks(source)) {
     const Range ids = source.chunks()[static_cast<std::size_t>(chunk)].records;
     packed.resize(static_cast<std::size_t>(ids.size() * info.record_bytes));
@@ -49,7 +49,7 @@ Counts count_classes(const Experiment& experiment, const Sampler& sampler, Index
       const std::byte* record = packed.data() + (id - ids.begin) * info.record_bytes;
       source.unpack({&id, 1}, {&record, 1}, x, targets);
       const auto replica = static_cast<std::size_t>(sampler.replicas_of(id).begin);
-      counts[replica][static_cast<std::size_t>(target)] += 1;
+      counts[replica][static_cast<std::size_t>(labels.front())] += 1;
     }
   }
   return counts;

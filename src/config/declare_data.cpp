@@ -7,6 +7,13 @@ void declare_table(OptionList& list, TableOptions& table) {
   Option& label = list.option("data.label", table.label, "Columns of a table to learn; usually one");
   label.alias = "label";
   label.if_not_given = "required by tables";
+  Option& weight = list.option(
+      "data.weight", table.weight,
+      "Column of a table with the weights of its records, which are 0 or more: the loss, its gradient and "
+      "the "
+      "metrics count a record so many times; batch norm and the statistics of columns do not look at it");
+  weight.alias = "weight";
+  weight.if_not_given = "each record counts once";
   list.option("data.numeric", table.numeric, "Columns of numbers").if_not_given =
       "inferred from all training data";
   list.option("data.categorical", table.categorical, "Columns of categories").if_not_given =

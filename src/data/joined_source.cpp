@@ -61,7 +61,7 @@ class JoinedSource final : public RecordSource {
   void add(std::size_t part) {
     const RecordSource& source = *parts_[part];
     const DatasetInfo& added = source.info();
-    if (added.features != info_.features || added.target_columns != info_.target_columns ||
+    if (added.features != info_.features || added.label_columns() != info_.label_columns() ||
         added.record_bytes != info_.record_bytes) {
       throw DataError(fmt::format(
           "records of '{}' have {} features and {} targets in {} bytes, those of '{}' have {} and {} in {}: "

@@ -24,7 +24,8 @@ Loader::Loader(const Records& records, const DatasetInfo& info, const Sampler& s
     for (Index replica = options.replicas.begin; replica < options.replicas.end; ++replica) {
       batch.replicas.push_back({.rows = 0,
                                 .features = AlignedBuffer<Scalar>(room * info.features.size()),
-                                .targets = AlignedBuffer<Scalar>(room * info.target_columns),
+                                .targets = AlignedBuffer<Scalar>(room * info.label_columns()),
+                                .weights = AlignedBuffer<Scalar>(info.weighted ? room : 0),
                                 .ids = {}});
     }
   }
@@ -92,8 +93,9 @@ void Loader::fill(Index step) {
     sampler_.ids(step, replica, ids_);
     samples.rows = static_cast<Index>(ids_.size());
     Matrix x(samples.features.data(), samples.rows, info_.features.size());
-    Matrix targets(samples.targets.data(), samples.rows, info_.target_columns);
+    Matrix targets(samples.targets.data(), samples.rows, info_.label_columns());
     records_.gather(ids_, x, targets);
+    if (info_.weighted) take_weights(targets, samples.weights.span());
     samples.ids = {};
     samples.ids.add(ids_);
     if (options_.augmenter != nullptr) {

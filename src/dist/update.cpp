@@ -6,11 +6,13 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <ranges>
 #include <utility>
 
 #include "lockstep/math/kernels.h"
+#include "lockstep/math/sample_weights.h"
 
 namespace lockstep {
 namespace {
@@ -29,6 +31,11 @@ double sum_of(std::span<const double> blocks) {
 }
 
 }  // namespace
+
+Scalar most_sum(double weight) {
+  constexpr double kLargest = std::numeric_limits<Scalar>::max();
+  return static_cast<Scalar>(std::min(double{kMostGradient} * weight, kLargest));
+}
 
 ParameterUpdate::ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules,
                                  std::span<const Range> owned, ShareSums share, ThreadTeam* team)
@@ -130,8 +137,8 @@ ParameterUpdate::ParameterUpdate(const Layout& layout, const Optimizer& optimize
     : ParameterUpdate(
           layout, optimizer, rules, std::vector<Range>{{0, layout.size}}, [](std::span<double>) {}, team) {}
 
-bool ParameterUpdate::good(std::span<const Scalar> gradient_sum, Index samples) const {
-  const Scalar most = kMostGradient * static_cast<Scalar>(samples);
+bool ParameterUpdate::good(std::span<const Scalar> gradient_sum, double weight) const {
+  const Scalar most = most_sum(weight);
   std::atomic<bool> good = true;
   for_each_piece([&](const Piece& piece) {
     if (!all_within(part(gradient_sum, piece.range), most)) good = false;
@@ -144,7 +151,7 @@ void ParameterUpdate::step(std::span<Scalar> weights, std::span<Scalar> gradient
   make_slots();
   const bool all_first = make_sum && rules_.clip_norm > 0;
   if (all_first) for_each_piece([&](const Piece& piece) { make_sum(piece.range); });
-  const auto scale = static_cast<Scalar>(factor(gradient_sum, request.samples));
+  const auto scale = static_cast<Scalar>(factor(gradient_sum, request.weight));
   static const MakeSum kNothing;
   const Pass pass{weights, gradient_sum, scale, all_first ? kNothing : make_sum};
   for_each_piece([&](const Piece& piece) {
@@ -186,14 +193,14 @@ void ParameterUpdate::step(const Piece& piece, const Pass& pass, const StepInfo&
   }
 }
 
-void ParameterUpdate::make_means(std::span<Scalar> gradient_sum, Index samples) {
-  const auto scale = static_cast<Scalar>(factor(gradient_sum, samples));
+void ParameterUpdate::make_means(std::span<Scalar> gradient_sum, double weight) {
+  const auto scale = static_cast<Scalar>(factor(gradient_sum, weight));
   for_each_piece([&](const Piece& piece) { as_array(part(gradient_sum, piece.range)) *= scale; });
 }
 
 // From a sum to its mean, clipped as by torch.nn.utils.clip_grad_norm_.
-double ParameterUpdate::factor(std::span<const Scalar> gradient_sum, Index samples) {
-  const double mean = 1 / static_cast<double>(samples);
+double ParameterUpdate::factor(std::span<const Scalar> gradient_sum, double weight) {
+  const double mean = mean_of(1, weight);
   if (rules_.clip_norm <= 0) return mean;
   squares_.assign(static_cast<std::size_t>(grid_.count()), 0.0);
   add_squares(gradient_sum, squares_);

@@ -97,6 +97,8 @@ SavedState AsynchronousPace::saved_state() {
   state.push_back(saved_by_first(rank, "seconds", std::span(&seconds_, 1)));
   state.push_back(saved_by_first(rank, "logged.seconds", std::span(&logged_seconds_, 1)));
   state.push_back(saved_by_first(rank, "logged.samples", std::span(&logged_.samples, 1)));
+  state.push_back(saved_by_first(rank, "logged.weight", std::span(&logged_.weight, 1)));
+  state.back().optional = true;  // only runs with weights look at it
   state.push_back(saved_by_first(rank, "logged.loss", std::span(&logged_.loss, 1)));
   state.push_back(saved_by_first(rank, "logged.correct", std::span(&logged_.correct, 1)));
   return state;
@@ -155,17 +157,20 @@ bool AsynchronousPace::take_step(const Assignment& assignment, double asking) {
   gradients_.run(batch, Measured::kNothing);
   Tally tally;
   for (const Tally& replica : gradients_.tallies()) tally.add(replica);
+  Index samples = 0;
+  for (const ReplicaBatch& replica : batch.replicas) samples += replica.rows;
 
   const Stopwatch pushing;
   comm.note_phase(Phase::kExchange);
   const std::vector<double> moments = context_.states.sums();
   const bool good = strategy_.push({.step = assignment.step,
-                                    .samples = static_cast<Index>(tally.samples),
+                                    .samples = samples,
+                                    .weight = tally.weight,
                                     .loss = tally.loss,
                                     .correct = tally.correct,
                                     .lr = context_.schedule.lr(context_.plan.before(assignment.step)),
                                     .moments = moments});
-  const double loss = tally.loss / tally.samples;
+  const double loss = mean_of(tally.loss, tally.weight);
   if (!good) failure_ = {assignment.step, loss, gradients_.find_bad_number(batch)};
   const StepTime time{.data = data_seconds,
                       .forward = gradients_.forward_seconds(),
@@ -202,9 +207,10 @@ void AsynchronousPace::log_metrics(const Totals& totals, double seconds) {
   TrainMetrics metrics;
   metrics.progress = context_.plan.before(totals.steps);
   metrics.progress.samples = totals.samples;
-  metrics.loss = (totals.loss - logged_.loss) / samples;
+  const double weight = context_.weighted ? totals.weight - logged_.weight : samples;
+  metrics.loss = mean_of(totals.loss - logged_.loss, weight);
   if (context_.loss.targets() != TargetKind::kValue) {
-    metrics.accuracy = (totals.correct - logged_.correct) / samples;
+    metrics.accuracy = mean_of(totals.correct - logged_.correct, weight);
   }
   metrics.lr = context_.schedule.lr(context_.plan.before(totals.steps - 1));
   metrics.samples_per_second = samples / std::max(seconds - logged_seconds_, 1e-9);

@@ -56,7 +56,7 @@ BadNumber GradientStep::check_values(const Workspace& workspace, const Replica& 
 
 // On the way back the last layer comes first.
 BadNumber GradientStep::check_gradient(const Replica& replica) const {
-  const Scalar limit = kMostGradient * static_cast<Scalar>(tallies_[local(replica)].samples);
+  const Scalar limit = most_sum(tallies_[local(replica)].weight);
   const std::vector<ParamInfo>& params = context_.model.layout().params;
   for (std::size_t i = params.size(); i-- > 0;) {
     if (all_within(part(std::span<const Scalar>(replica.target.arena), params[i].range), limit)) continue;

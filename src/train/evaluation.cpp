@@ -1,9 +1,13 @@
 #include "lockstep/train/evaluation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 
+#include "lockstep/base/errors.h"
 #include "lockstep/base/timer.h"
+#include "lockstep/comm/agree.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/dist/ordered_sums.h"
 #include "lockstep/nn/rounded_weights.h"
@@ -12,8 +16,9 @@
 namespace lockstep {
 namespace {
 
-// Sums of a block: samples, loss, correct, among the top k; then those of the metrics.
-constexpr Index kColumns = 4;
+// Sums of a block: samples, their weights and, times these, loss, correct, among the top k; then those of the
+// metrics.
+enum Column : std::size_t { kSamples, kWeight, kLoss, kCorrect, kTopK, kColumns };
 
 // Blocks that a thread takes before it is asked whether the evaluation is to go on.
 constexpr Index kRoundBlocks = 8;
@@ -32,11 +37,11 @@ void append(std::vector<Scalar>& all, std::vector<Scalar>& more) {
 
 }  // namespace
 
-Evaluation::Lane::Lane(const EvaluationContext& context, Index rows, Index columns)
+Evaluation::Lane::Lane(const EvaluationContext& context, Index rows, const DatasetInfo& info)
     : workspace(context.model, rows, false),
       features(rows * context.model.input().size()),
-      targets(rows * columns),
-      counts(static_cast<std::size_t>(context.metrics.needs().counts)),
+      labels(rows * info.label_columns()),
+      weights(info.weighted ? rows : 0),
       scores(static_cast<std::size_t>(context.metrics.needs().rankings)) {
   if (context.loss.targets() == TargetKind::kClass) {
     const Index classes = context.model.output().size();
@@ -60,14 +65,14 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
       colleagues);
   colleagues.agree([&] {
     for (int thread = 0; thread < context.team.size(); ++thread) {
-      lanes_.emplace_back(context, rows_, info_.target_columns);
+      lanes_.emplace_back(context, rows_, info_);
     }
   });
   block_sums_.resize(static_cast<std::size_t>(local_blocks_.size() * columns()));
 }
 
 Index Evaluation::columns() const {
-  return kColumns + context_.metrics.needs().sums;
+  return Index{kColumns} + context_.metrics.needs().sums;
 }
 
 std::optional<EvalMetrics> Evaluation::run(const ModelValues& values,
@@ -78,7 +83,6 @@ std::optional<EvalMetrics> Evaluation::run(const ModelValues& values,
   operands.rounded = rounded.round(values.weights, context_.team);
   for (Lane& lane : lanes_) {
     std::ranges::fill(lane.confusion, 0);
-    std::ranges::fill(lane.counts, 0);
     std::ranges::fill(lane.scores, Scores{});
   }
   // As many rounds on all ranks.
@@ -105,26 +109,32 @@ void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block) {
   lane.ids.resize(static_cast<std::size_t>(rows));
   for (Index row = 0; row < rows; ++row) lane.ids[static_cast<std::size_t>(row)] = begin + row;
   Matrix x(lane.features.data(), rows, context_.model.input().size());
-  Matrix targets(lane.targets.data(), rows, info_.target_columns);
-  records_->gather(lane.ids, x, targets);
+  Matrix labels(lane.labels.data(), rows, info_.label_columns());
+  records_->gather(lane.ids, x, labels);
+  SampleWeights weights;
+  if (info_.weighted) {
+    take_weights(labels, lane.weights.span());
+    weights.values = part(lane.weights.span(), {0, rows});
+  }
   context_.normaliser.apply(x);
 
-  const ConstMatrix right(targets.data(), targets.rows(), targets.cols());
+  const ConstMatrix right(lane.labels.data(), rows, info_.target_columns);
   const ConstMatrix outputs =
       lane.workspace.forward({.values = values, .x = ConstMatrix(x.data(), x.rows(), x.cols()), .batch = {}});
   double* sums = block_sums_.data() + (block - local_blocks_.begin) * columns();
-  sums[0] = static_cast<double>(rows);
-  sums[1] = context_.loss.evaluate(outputs, right, nullptr);
-  sums[2] = count_correct(context_.loss.targets(), outputs, right);
-  sums[3] = 0;
+  sums[kSamples] = static_cast<double>(rows);
+  sums[kWeight] = weights.sum(rows);
+  sums[kLoss] = evaluate_weighted(context_.loss, outputs, right, weights, nullptr);
+  sums[kCorrect] = count_correct(context_.loss.targets(), outputs, right, weights);
+  sums[kTopK] = 0;
   if (context_.loss.targets() == TargetKind::kClass) {
-    sums[3] = count_in_top_k(outputs, right, context_.options.top_k);
+    sums[kTopK] = count_in_top_k(outputs, right, weights, context_.options.top_k);
     count_confusion(lane, outputs, right);
   }
   const std::span<double> metric_sums(sums + kColumns, sums + columns());
   std::ranges::fill(metric_sums, 0.0);
-  context_.metrics.collect(outputs, right,
-                           {.sums = metric_sums, .counts = lane.counts, .scores = lane.scores});
+  context_.metrics.collect({.outputs = outputs, .targets = right, .weights = weights},
+                           {.sums = metric_sums, .scores = lane.scores});
 }
 
 void Evaluation::count_confusion(Lane& lane, const ConstMatrix& outputs, const ConstMatrix& targets) const {
@@ -139,16 +149,23 @@ EvalMetrics Evaluation::combine() {
   const std::vector<double> sums =
       ordered_sums(context_.comm, block_sums_, local_blocks_, blocks_, columns());
   const TargetKind kind = context_.loss.targets();
+  if (sums[kWeight] == 0) {
+    throw AgreedError(
+        fmt::format("'{}' ({} set): all weights of its {} samples are 0, so there is nothing to "
+                    "measure: give it samples that weigh something (data.weight)",
+                    info_.name, to_string(split_), info_.rows),
+        kExitData);
+  }
   EvalMetrics metrics;
   metrics.split = split_;
-  metrics.samples = static_cast<Index>(sums[0]);
-  metrics.loss = sums[1] / sums[0];
-  if (kind != TargetKind::kValue) metrics.accuracy = sums[2] / sums[0];
+  metrics.samples = static_cast<Index>(sums[kSamples]);
+  metrics.loss = sums[kLoss] / sums[kWeight];
+  if (kind != TargetKind::kValue) metrics.accuracy = sums[kCorrect] / sums[kWeight];
   metrics.others = combine_metrics(sums);
   if (kind == TargetKind::kClass) {
     metrics.classes = context_.model.output().size();
     metrics.top_k = context_.options.top_k;
-    if (metrics.top_k < metrics.classes) metrics.top_k_accuracy = sums[3] / sums[0];
+    if (metrics.top_k < metrics.classes) metrics.top_k_accuracy = sums[kTopK] / sums[kWeight];
     if (lanes_.front().confusion.empty()) return metrics;
     metrics.confusion.assign(lanes_.front().confusion.size(), 0);
     for (const Lane& lane : lanes_) {
@@ -160,23 +177,23 @@ EvalMetrics Evaluation::combine() {
 }
 
 std::vector<MetricValue> Evaluation::combine_metrics(std::span<const double> sums) {
-  std::vector<Index>& counts = lanes_.front().counts;
   std::vector<Scores>& scores = lanes_.front().scores;
   for (Lane& lane : std::span(lanes_).subspan(1)) {
-    std::ranges::transform(counts, lane.counts, counts.begin(), std::plus<>());
     for (std::size_t i = 0; i < scores.size(); ++i) {
       append(scores[i].positives, lane.scores[i].positives);
       append(scores[i].negatives, lane.scores[i].negatives);
+      append(scores[i].positive_weights, lane.scores[i].positive_weights);
+      append(scores[i].negative_weights, lane.scores[i].negative_weights);
     }
   }
-  if (!counts.empty()) context_.comm.all_reduce_sum(as_buffer(std::span(counts)));
   std::vector<RankedPairs> rankings;
   for (Scores& each : scores) {
-    rankings.push_back(rank_pairs(context_.comm, each));
+    rankings.push_back(info_.weighted ? rank_weighted_pairs(context_.comm, each)
+                                      : rank_pairs(context_.comm, each));
     each = {};  // not kept until the next evaluation
   }
   return context_.metrics.values(
-      {.samples = sums[0], .sums = sums.subspan(kColumns), .counts = counts, .rankings = rankings});
+      {.weight = sums[kWeight], .sums = sums.subspan(kColumns), .rankings = rankings});
 }
 
 }  // namespace lockstep

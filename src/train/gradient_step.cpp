@@ -128,12 +128,13 @@ void GradientStep::evaluate_loss(Workspace& workspace, const Replica& replica) {
                             columns);
   const ConstMatrix outputs = workspace.outputs();
   Matrix gradient = workspace.output_gradient();
-  Tally tally{.samples = static_cast<double>(replica.rows.size())};
-  tally.loss = context_.loss.evaluate(outputs, targets, &gradient);
+  const SampleWeights weights = replica.batch->weights_of(replica.rows);
+  Tally tally{.weight = weights.sum(replica.rows.size())};
+  tally.loss = evaluate_weighted(context_.loss, outputs, targets, weights, &gradient);
   if (replica.number == context_.bad_replica && context_.bad_steps.contains(step_)) {
     tally.loss = std::numeric_limits<double>::quiet_NaN();
   }
-  tally.correct = count_correct(context_.loss.targets(), outputs, targets);
+  tally.correct = count_correct(context_.loss.targets(), outputs, targets, weights);
   tallies_[local(replica)].add(tally);
   // Before backward: the loss leaves with the first bucket.
   Scalar& loss_sum = replica.target.arena[static_cast<std::size_t>(context_.plan.loss_place)];

@@ -58,18 +58,14 @@ void MetricSet::add(const MetricEntry& entry, TargetKind targets, Index outputs)
   const Member& added = members_.emplace_back(entry.name, entry.make(targets, outputs), needs_);
   const MetricNeeds more = added.metric->needs();
   needs_.sums += more.sums;
-  needs_.counts += more.counts;
   needs_.rankings += more.rankings;
 }
 
-void MetricSet::collect(const ConstMatrix& outputs, const ConstMatrix& targets,
-                        const MetricParts& parts) const {
+void MetricSet::collect(const MetricRows& rows, const MetricParts& parts) const {
   for (const Member& member : members_) {
     const MetricNeeds needs = member.metric->needs();
-    member.metric->collect(outputs, targets,
-                           {.sums = piece(parts.sums, member.first.sums, needs.sums),
-                            .counts = piece(parts.counts, member.first.counts, needs.counts),
-                            .scores = piece(parts.scores, member.first.rankings, needs.rankings)});
+    member.metric->collect(rows, {.sums = piece(parts.sums, member.first.sums, needs.sums),
+                                  .scores = piece(parts.scores, member.first.rankings, needs.rankings)});
   }
 }
 
@@ -78,9 +74,8 @@ std::vector<MetricValue> MetricSet::values(const MetricTotals& totals) const {
   for (const Member& member : members_) {
     const MetricNeeds needs = member.metric->needs();
     const std::optional<double> value =
-        member.metric->value({.samples = totals.samples,
+        member.metric->value({.weight = totals.weight,
                               .sums = piece(totals.sums, member.first.sums, needs.sums),
-                              .counts = piece(totals.counts, member.first.counts, needs.counts),
                               .rankings = piece(totals.rankings, member.first.rankings, needs.rankings)});
     values.push_back({member.name, value});
   }

@@ -35,14 +35,22 @@ Index rounded_bytes(const RunPlanRequest& request) {
                                                        : 0;
 }
 
+// Prepared: features, targets and weight.
+Index sample_bytes_of(const RunPlanRequest& request) {
+  return (request.model.input().size() + request.target_columns + (request.weighted ? 1 : 0)) * kScalarBytes;
+}
+
 MemoryPlan memory_of(const RunPlanRequest& request, const RunPlan& plan, const RankCosts& costs) {
   MemoryPlan memory{.weights = costs.weights, .optimizer = costs.optimizer, .gradients = costs.gradients};
   if (request.evaluation_rows == 0) return memory;
-  const Index sample_bytes = (request.model.input().size() + request.target_columns) * kScalarBytes;
+  const Index sample_bytes = sample_bytes_of(request);
   const Index blocks = (request.evaluation_rows + request.evaluation_batch - 1) / request.evaluation_batch;
   const Index batch_rows = std::min(request.evaluation_batch, request.evaluation_rows);
-  const Index record_bytes = request.record_bytes + request.evaluation_rankings * kScalarBytes;
-  memory.evaluation = rounded_bytes(request) +
+  const Index score_bytes = request.weighted ? 2 * kScalarBytes : kScalarBytes;
+  const Index record_bytes = request.record_bytes + request.evaluation_rankings * score_bytes;
+  // With weights the first rank gets the scores of all.
+  const bool collects = request.weighted && request.evaluation_rankings > 0;
+  memory.evaluation = rounded_bytes(request) + (collects ? request.evaluation_rows * score_bytes : 0) +
                       (blocks + plan.dist.world - 1) / plan.dist.world * batch_rows * record_bytes +
                       plan.dist.threads * batch_rows * (request.model.activation_bytes() / 2 + sample_bytes);
   return memory;
@@ -71,7 +79,7 @@ void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_w
   const Index batch = (plan.sampling.global_batch + plan.sampling.replicas - 1) / plan.sampling.replicas;
   const Index micro = (batch + request.train.accumulate - 1) / request.train.accumulate;
   const bool together = !request.model.meetings(plan.sampling.replicas).empty();
-  const Index sample_bytes = (request.model.input().size() + request.target_columns) * kScalarBytes;
+  const Index sample_bytes = sample_bytes_of(request);
   const Index arenas = own_weights ? hosted : 1;
   memory.weights += request.model.state_layout().size * kScalarBytes * (hosted + 1);
   memory.weights += rounded_bytes(request) * arenas;

@@ -115,15 +115,16 @@ std::string update_sentence(const RunPlan& plan) {
   const Index replicas = plan.sampling.replicas;
   const std::string together = fmt::format(
       "is one update of the weights with the sum of the gradients of {} samples over {} replica{}, divided "
-      "by "
-      "{}",
-      batch, replicas, replicas == 1 ? "" : "s", batch);
+      "by {}",
+      batch, replicas, replicas == 1 ? "" : "s",
+      plan.weighted ? "the sum of the weights of these samples" : fmt::format("{}", batch));
   if (plan.average_every == 0 || plan.dist.local_from >= plan.steps)
     return fmt::format("Each step {}.", together);
   const std::string alone = fmt::format(
-      "is an update that each of the {} replicas makes to weights of its own, with the mean gradient of its "
+      "is an update that each of the {} replicas makes to weights of its own, with the {}mean gradient of "
+      "its "
       "own samples ({} samples in all); after every {} of them the weights of all replicas are averaged",
-      replicas, batch, with_commas(plan.average_every));
+      replicas, plan.weighted ? "weighted " : "", batch, with_commas(plan.average_every));
   if (plan.dist.local_from == 0) return fmt::format("Each step {}.", alone);
   return fmt::format("Each of the first {} steps {}.\nEach later step {}.", with_commas(plan.dist.local_from),
                      together, alone);

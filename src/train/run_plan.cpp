@@ -165,6 +165,7 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   check_sampling(plan.sampling);
   plan.epoch = plan_epoch(plan.sampling);
   plan.strategy = request.distribute.strategy;
+  plan.weighted = request.weighted;
   plan.alone = steps_alone(request.distribute);
   if (plan.alone && request.distribute.mode == ServerMode::kBounded) {
     plan.most_ahead = request.distribute.staleness;

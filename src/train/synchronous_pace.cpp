@@ -7,6 +7,7 @@
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/dist/ordered_sums.h"
+#include "lockstep/math/fixed_tree.h"
 #include "lockstep/train/gradient_step.h"
 #include "lockstep/train/pace.h"
 #include "lockstep/train/replica_check.h"
@@ -41,6 +42,8 @@ class SynchronousPace final : public Pace {
         gradients_(gradient_context(context)),
         check_(context.comm, strategy, context.ranks),
         samples_(static_cast<std::size_t>(context.plan.sampling.replicas)),
+        weights_(context.weighted ? samples_.size() : 0),
+        replica_weights_(gradients_.tallies().size()),
         tallies_(gradients_.tallies().size()),
         epoch_ids_(tallies_.size()) {}
 
@@ -77,6 +80,7 @@ class SynchronousPace final : public Pace {
     return context_.plan.dist.hosted[static_cast<std::size_t>(context_.comm.rank())].begin;
   }
   Measured measured(Index step) const;
+  double weigh(const StepBatch& batch, Index step);
   void run_step(Index step);
   void leave_out(const StepBatch& batch, Index step, double loss);
   void log_metrics(Index steps_done);
@@ -92,9 +96,11 @@ class SynchronousPace final : public Pace {
   StepClock run_clock_;
   Index steps_done_ = 0;
   Index skipped_ = 0;
-  std::vector<Index> samples_;     // of each replica in this step
-  std::vector<Tally> tallies_;     // of each local replica since the last log line
-  std::vector<IdSums> epoch_ids_;  // of the samples of each local replica since the epoch began
+  std::vector<Index> samples_;           // of each replica in this step
+  std::vector<double> weights_;          // sum of those of the samples of each replica; empty: they have none
+  std::vector<double> replica_weights_;  // see UpdateRequest
+  std::vector<Tally> tallies_;           // of each local replica since the last log line
+  std::vector<IdSums> epoch_ids_;        // of the samples of each local replica since the epoch began
   double train_seconds_ = 0;
   double logged_seconds_ = 0;
   double logged_samples_ = 0;
@@ -115,7 +121,7 @@ SavedState SynchronousPace::saved_state() {
                      .memory = as_buffer(std::span(first, static_cast<std::size_t>(range.size()))),
                      .written = range});
   };
-  add("logged.tallies", tallies_.empty() ? nullptr : &tallies_.front().samples, Tally::kColumns);
+  add("logged.tallies", tallies_.empty() ? nullptr : &tallies_.front().weight, Tally::kColumns);
   add("audit", epoch_ids_.empty() ? nullptr : epoch_ids_.front().numbers.data(), IdSums::kNumbers);
   state.push_back(saved_by_first(rank, "skipped", std::span(&skipped_, 1)));
   state.push_back(saved_by_first(rank, "seconds", std::span(&train_seconds_, 1)));
@@ -131,6 +137,22 @@ Measured SynchronousPace::measured(Index step) const {
   return tells ? due : Measured::kNothing;
 }
 
+// As UpdateRequest::weight. *Collective* where samples have weights and gradients travel: no rank knows those
+// of the others. Added along the tree, so that it is the same on any number of ranks.
+double SynchronousPace::weigh(const StepBatch& batch, Index step) {
+  for (std::size_t i = 0; i < replica_weights_.size(); ++i) {
+    const ReplicaBatch& replica = batch.replicas[i];
+    replica_weights_[i] = replica.weights_of({0, replica.rows}).sum(replica.rows);
+  }
+  if (!context_.weighted) return static_cast<double>(context_.sampler.step_samples(step));
+  if (!strategy_.gradients_travel()) return tree_sum(replica_weights_);
+  std::ranges::copy(replica_weights_, weights_.begin() + first_hosted());
+  context_.comm.note_phase(Phase::kExchange);
+  context_.comm.start_all_gather(as_buffer(std::span(weights_)), context_.plan.dist.hosted)->wait();
+  context_.comm.note_phase(Phase::kCompute);
+  return tree_sum(weights_);
+}
+
 void SynchronousPace::run_step(Index step) {
   Stopwatch whole;
   Communicator& comm = context_.comm;
@@ -144,9 +166,13 @@ void SynchronousPace::run_step(Index step) {
   for (std::size_t replica = 0; replica < samples_.size(); ++replica) {
     samples_[replica] = context_.sampler.count(step, static_cast<Index>(replica));
   }
-  strategy_.begin_step(samples_);
+  const Stopwatch weighing;
+  const double weight = weigh(batch, step);
+  const double weighing_seconds = weighing.seconds();
+  strategy_.begin_step(samples_, weight);
   gradients_.run(batch, measured(step));
   ExchangeTime exchange = gradients_.exchange_time();
+  exchange.exchange += weighing_seconds;
   const Stopwatch finishing;
   comm.note_phase(Phase::kExchange);
   strategy_.finish_exchange();
@@ -155,8 +181,9 @@ void SynchronousPace::run_step(Index step) {
   const Stopwatch updating;
   comm.note_phase(Phase::kOptimizer);
   const StepOutcome outcome = strategy_.update({.step = step + 1 - skipped_,
-                                                .samples = context_.sampler.step_samples(step),
-                                                .lr = context_.schedule.lr(context_.plan.before(step))});
+                                                .weight = weight,
+                                                .lr = context_.schedule.lr(context_.plan.before(step)),
+                                                .replica_weights = replica_weights_});
   const double optimizer = updating.seconds() - outcome.exchange_seconds;
   exchange.exchange += outcome.exchange_seconds;
   if (outcome.applied) {
@@ -204,12 +231,12 @@ void SynchronousPace::leave_out(const StepBatch& batch, Index step, double loss)
 
 void SynchronousPace::log_metrics(Index steps_done) {
   std::vector<double> rows;
-  for (const Tally& tally : tallies_) rows.insert(rows.end(), {tally.samples, tally.loss, tally.correct});
+  for (const Tally& tally : tallies_) rows.insert(rows.end(), {tally.weight, tally.loss, tally.correct});
   const std::vector<double> sums = ordered_sums(
       context_.comm, rows, context_.plan.dist.hosted[static_cast<std::size_t>(context_.comm.rank())],
       context_.plan.sampling.replicas, Tally::kColumns);
   std::ranges::fill(tallies_, Tally{});
-  if (sums[0] == 0) return;  // all steps since the last line were left out
+  if (sums[0] == 0) return;  // all steps since the last line were left out, or no sample weighs anything
 
   TrainMetrics metrics;
   metrics.progress = context_.plan.before(steps_done);

@@ -1,5 +1,5 @@
-// What every loss promises: the gradient is the derivative of the sum, a batch is the sum of its parts, and
-// what is not a number stays visible.
+// What every loss promises, with and without weights: the gradient is the derivative of the sum, a batch is
+// the sum of its parts, and what is not a number stays visible.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,6 +7,7 @@
 #include <random>
 #include <utility>
 
+#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/nn/loss.h"
 #include "support/seed.h"
 
@@ -19,6 +20,7 @@ struct Batch {
   Index target_columns;
   std::vector<Scalar> outputs;
   std::vector<Scalar> targets;
+  std::vector<Scalar> weights = {};  // empty: none
 
   ConstMatrix outputs_of(Range range) const { return rows_of(outputs, columns, range); }
   ConstMatrix targets_of(Range range) const { return rows_of(targets, target_columns, range); }
@@ -30,7 +32,7 @@ struct Batch {
 
 Batch random_batch(std::mt19937_64& rng, TargetKind kind, Index rows, Index columns) {
   const Index target_columns = kind == TargetKind::kClass ? 1 : columns;
-  Batch batch{rows, columns, target_columns, {}, {}};
+  Batch batch{rows, columns, target_columns, {}, {}, {}};
   std::normal_distribution<Scalar> normal(0, 2);
   std::uniform_int_distribution<Index> class_of(0, columns - 1);
   std::uniform_real_distribution<Scalar> fraction(0, 1);
@@ -51,7 +53,9 @@ struct Evaluation {
 Evaluation evaluate(const Loss& loss, const Batch& batch, Range rows) {
   Evaluation result{0, std::vector<Scalar>(static_cast<std::size_t>(rows.size() * batch.columns), 99)};
   Matrix gradient = as_matrix(std::span(result.gradient), rows.size(), batch.columns);
-  result.value = loss.evaluate(batch.outputs_of(rows), batch.targets_of(rows), &gradient);
+  SampleWeights weights;
+  if (!batch.weights.empty()) weights.values = part(std::span<const Scalar>(batch.weights), rows);
+  result.value = evaluate_weighted(loss, batch.outputs_of(rows), batch.targets_of(rows), weights, &gradient);
   return result;
 }
 
@@ -78,6 +82,7 @@ TEST(LossCatalog, TheGradientIsTheDerivative) {
   for (const Variant& variant : variants()) {
     for (const Index columns : {1, 3, 19}) {
       Batch batch = random_batch(rng, variant.loss->targets(), 4, columns);
+      batch.weights = {1, 0.5, 0, 2};
       const Evaluation whole = evaluate(*variant.loss, batch, {0, batch.rows});
       for (std::size_t i = 0; i < batch.outputs.size(); ++i) {
         const Scalar middle = batch.outputs[i];
@@ -110,6 +115,34 @@ TEST(LossCatalog, ABatchIsTheSumOfItsParts) {
       joined.insert(joined.end(), second.gradient.begin(), second.gradient.end());
       EXPECT_NEAR(whole.value, first.value + second.value, 1e-6 * std::abs(whole.value)) << variant.name;
       EXPECT_EQ(whole.gradient, joined) << variant.name << ": a row's gradient depends on its neighbours";
+    }
+  }
+}
+
+TEST(LossCatalog, AWeightCountsARowSoManyTimesAndOneChangesNoBit) {
+  std::mt19937_64 rng(test::seed());
+  for (const Variant& variant : variants()) {
+    for (const Index columns : {1, 10}) {
+      Batch batch = random_batch(rng, variant.loss->targets(), 9, columns);
+      const Evaluation plain = evaluate(*variant.loss, batch, {0, 9});
+      batch.weights.assign(9, 1);
+      const Evaluation ones = evaluate(*variant.loss, batch, {0, 9});
+      EXPECT_EQ(ones.value, plain.value) << variant.name;
+      EXPECT_EQ(ones.gradient, plain.gradient) << variant.name;
+      batch.weights = {1, 1, 0, 1, 1, 3, 1, 1, 1};
+      const Evaluation some = evaluate(*variant.loss, batch, {0, 9});
+      const double zero = evaluate(*variant.loss, batch, {2, 3}).value;
+      EXPECT_EQ(zero, 0) << variant.name;
+      batch.weights = {};
+      const double removed = evaluate(*variant.loss, batch, {2, 3}).value;
+      const double tripled = evaluate(*variant.loss, batch, {5, 6}).value;
+      EXPECT_NEAR(some.value, plain.value - removed + 2 * tripled, 1e-9 * std::abs(plain.value))
+          << variant.name;
+      for (std::size_t i = 0; i < plain.gradient.size(); ++i) {
+        const auto row = static_cast<Index>(i) / columns;
+        const Scalar times = row == 2 ? 0 : row == 5 ? 3 : 1;
+        EXPECT_EQ(some.gradient[i], times * plain.gradient[i]) << variant.name << ", row " << row;
+      }
     }
   }
 }

@@ -45,10 +45,12 @@ void check_chunks(const std::string& path, std::string_view text, const ChunkCut
   require(found == split(text, cut.quotes));
 }
 
-void check_table(const std::string& path, TableOptions options) {
+// `weighted`: the first column has the weights of the records.
+void check_table(const std::string& path, TableOptions options, bool weighted) {
   const TableInspection inspection = inspect_table(path, options);
   require(!to_text(inspection).empty() && !to_json(inspection).empty());
   options.label = {inspection.table.names.back()};
+  if (weighted) options.weight = inspection.table.names.front();
   const auto request = [&](const std::string& schema) {
     return TableRequest{
         .paths = {path}, .name = path, .options = options, .schema = schema, .colleagues = alone()};
@@ -79,7 +81,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const bool packed = text.starts_with("\x1f\x8b");
     if (!packed) fuzz::check_chunks(path, text, {.bytes = 4 + data[1] % 64, .quotes = options.quotes});
-    fuzz::check_table(path, options);
+    fuzz::check_table(path, options, (data[1] & 64) != 0);
   } catch (const Error&) {
     // What a user is told is a fine end.
   }

@@ -15,7 +15,7 @@ inline void read_all(const RecordSource& source) {
   if (features > kMostBytes || info.record_bytes == 0) return;
   const auto reader = source.reader({});
   std::vector<Scalar> x(static_cast<std::size_t>(features));
-  std::vector<Scalar> targets(static_cast<std::size_t>(std::max<Index>(info.target_columns, 1)));
+  std::vector<Scalar> targets(static_cast<std::size_t>(std::max<Index>(info.label_columns(), 1)));
   for (Index chunk = 0; chunk < static_cast<Index>(source.chunks().size()); ++chunk) {
     const Range records = source.chunks()[static_cast<std::size_t>(chunk)].records;
     if (records.size() > kMostBytes / info.record_bytes) return;
@@ -24,7 +24,7 @@ inline void read_all(const RecordSource& source) {
     for (Index id = records.begin; id < records.end; ++id) {
       const std::byte* record = packed.data() + (id - records.begin) * info.record_bytes;
       Matrix row(x.data(), 1, features);
-      Matrix target(targets.data(), 1, info.target_columns);
+      Matrix target(targets.data(), 1, info.label_columns());
       source.unpack({&id, 1}, {&record, 1}, row, target);
     }
   }

@@ -138,7 +138,7 @@ class Driven {
   StepOutcome step(Index step, std::optional<Index> bad = {}) {
     std::vector<Index> samples;
     for (Index r = 0; r < kReplicas; ++r) samples.push_back(samples_of(step, r));
-    strategy_->begin_step(samples);
+    strategy_->begin_step(samples, 0);
     PartialGrads partial;
     for (Index r = hosted_.begin; r < hosted_.end; ++r) {
       const auto count = static_cast<Scalar>(samples_of(step, r));
@@ -155,8 +155,11 @@ class Driven {
     }
     for (const Bucket& bucket : plan_.buckets) strategy_->bucket_ready(bucket, partial);
     strategy_->finish_exchange();
-    const Index all = std::accumulate(samples.begin(), samples.end(), Index{0});
-    return strategy_->update({.step = step + 1, .samples = all, .lr = kLr});
+    const std::vector<double> weights(samples.begin() + hosted_.begin, samples.begin() + hosted_.end);
+    return strategy_->update({.step = step + 1,
+                              .weight = std::accumulate(samples.begin(), samples.end(), 0.0),
+                              .lr = kLr,
+                              .replica_weights = weights});
   }
 
   SynchronousStrategy& strategy() { return *strategy_; }

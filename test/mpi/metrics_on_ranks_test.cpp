@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "lockstep/comm/thread_ranks.h"
 #include "lockstep/dist/rank_pairs.h"
 #include "support/ranks.h"
 #include "support/seed.h"
@@ -16,13 +17,16 @@ namespace {
 struct Labelled {
   Scalar score;
   bool positive;
+  Scalar weight;
 };
 
 std::vector<Labelled> random_scores(std::size_t count) {
   std::mt19937_64 random(test::seed());
   std::vector<Labelled> all(count);
   for (Labelled& each : all) {
-    each = {.score = static_cast<Scalar>(random() % 16), .positive = random() % 3 == 0};  // many are equal
+    each = {.score = static_cast<Scalar>(random() % 16),  // many are equal
+            .positive = random() % 3 == 0,
+            .weight = static_cast<Scalar>(random() % 1000) / Scalar{300}};
   }
   return all;
 }
@@ -50,9 +54,45 @@ TEST(RankPairs, ComparesEachPositiveWithEachNegativeOfAnyRank) {
         (all[i].positive ? mine.positives : mine.negatives).push_back(all[i].score);
       }
       const RankedPairs ranked = rank_pairs(comm, mine);
-      EXPECT_EQ(ranked.positives, std::ranges::count(all, true, &Labelled::positive));
-      EXPECT_EQ(ranked.negatives, std::ranges::count(all, false, &Labelled::positive));
-      EXPECT_EQ(ranked.twice_above, twice_above(all));
+      EXPECT_EQ(static_cast<Index>(ranked.positives), std::ranges::count(all, true, &Labelled::positive));
+      EXPECT_EQ(static_cast<Index>(ranked.negatives), std::ranges::count(all, false, &Labelled::positive));
+      EXPECT_EQ(static_cast<Index>(ranked.twice_above), twice_above(all));
+    });
+  }
+}
+
+TEST(RankPairs, WithWeightsHaveTheSameBitsWhoeverHoldsThem) {
+  for (const std::size_t count : {0U, 1U, 2U, 300U}) {
+    const std::vector<Labelled> all = random_scores(count);
+    double positives = 0;
+    double negatives = 0;
+    double twice = 0;
+    for (const Labelled& a : all) {
+      (a.positive ? positives : negatives) += double{a.weight};
+      for (const Labelled& b : all) {
+        if (!a.positive || b.positive) continue;
+        twice += double{a.weight} * double{b.weight} * (a.score > b.score ? 2 : a.score == b.score ? 1 : 0);
+      }
+    }
+    const auto rank = [&](Communicator& comm) {
+      Scores mine;
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        if (static_cast<int>(i * 7 % 11) % comm.size() != comm.rank()) continue;
+        (all[i].positive ? mine.positives : mine.negatives).push_back(all[i].score);
+        (all[i].positive ? mine.positive_weights : mine.negative_weights).push_back(all[i].weight);
+      }
+      return rank_weighted_pairs(comm, mine);
+    };
+    RankedPairs alone;
+    run_thread_ranks(1, [&](Communicator& comm) { alone = rank(comm); });
+    EXPECT_NEAR(alone.positives, positives, 1e-12 * positives);
+    EXPECT_NEAR(alone.negatives, negatives, 1e-12 * negatives);
+    EXPECT_NEAR(alone.twice_above, twice, 1e-12 * twice);
+    test::on_ranks([&](Communicator& comm) {
+      const RankedPairs ranked = rank(comm);
+      EXPECT_EQ(ranked.positives, alone.positives);
+      EXPECT_EQ(ranked.negatives, alone.negatives);
+      EXPECT_EQ(ranked.twice_above, alone.twice_above);
     });
   }
 }
@@ -62,6 +102,7 @@ struct Case {
   std::string layers;
   Index classes;
   std::vector<std::string> metrics;
+  std::string weights = "";
 };
 
 TEST(Metrics, HaveTheSameBitsOnAnyNumberOfRanks) {
@@ -69,7 +110,14 @@ TEST(Metrics, HaveTheSameBitsOnAnyNumberOfRanks) {
       {"softmax_cross_entropy", "dense(9) relu dense(3)", 3, {"auc", "log_loss", "precision", "recall"}},
       {"softmax_cross_entropy", "dense(9) relu dense(2)", 2, {}},
       {"binary_cross_entropy", "dense(9) relu dense(1)", 2, {}},
-      {"mean_squared_error", "dense(9) relu dense(1)", 0, {}}};
+      {"mean_squared_error", "dense(9) relu dense(1)", 0, {}},
+      {"softmax_cross_entropy",
+       "dense(9) relu dense(3)",
+       3,
+       {"auc", "log_loss", "precision", "recall"},
+       "some"},
+      {"binary_cross_entropy", "dense(9) relu dense(1)", 2, {}, "some"},
+      {"mean_squared_error", "dense(9) relu dense(1)", 0, {}, "some"}};
   for (const Case& each : cases) {
     SCOPED_TRACE(each.loss + " " + each.layers);
     Config config = test::tiny_config();
@@ -79,6 +127,7 @@ TEST(Metrics, HaveTheSameBitsOnAnyNumberOfRanks) {
     config.loss.loss = each.loss;
     config.model.layers = each.layers;
     config.data.synthetic.classes = each.classes;
+    config.data.table.weight = each.weights;
     config.eval.metrics = each.metrics;
     const EvalMetrics alone = *test::train_tiny_alone(config).training.last_evaluation;
     EXPECT_FALSE(alone.others.empty());

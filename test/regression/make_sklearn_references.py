@@ -25,13 +25,18 @@ def softmax(x):
     return e / e.sum(axis=1, keepdims=True)
 
 
-def binary(truth, scores, probabilities, guesses):
+def make_weights():
+    """Multiples of 1/8, some of them 0."""
+    return np.round(random.gamma(1.5, 1, ROWS) * 8) / 8
+
+
+def binary(truth, scores, probabilities, guesses, weights=None):
     """Of one question."""
     return {
-        "auc": metrics.roc_auc_score(truth, scores),
-        "log_loss": metrics.log_loss(truth, probabilities),
-        "precision": metrics.precision_score(truth, guesses, zero_division=0),
-        "recall": metrics.recall_score(truth, guesses, zero_division=0),
+        "auc": metrics.roc_auc_score(truth, scores, sample_weight=weights),
+        "log_loss": metrics.log_loss(truth, probabilities, sample_weight=weights),
+        "precision": metrics.precision_score(truth, guesses, zero_division=0, sample_weight=weights),
+        "recall": metrics.recall_score(truth, guesses, zero_division=0, sample_weight=weights),
     }
 
 
@@ -39,57 +44,67 @@ def mean(columns):
     return {name: float(np.mean([column[name] for column in columns])) for name in columns[0]}
 
 
-def binary_case(outputs):
+def case(kind, x, t, values, weights, accuracy=None):
+    """Accuracy is no metric of the catalog: it is told where there are weights."""
+    told = {"targets_are": kind, "outputs": x, "targets": t, "values": values}
+    if weights is not None:
+        told["weights"] = weights
+    if accuracy is not None and weights is not None:
+        told["accuracy"] = float(accuracy)
+    return told
+
+
+def binary_case(outputs, weights=None):
     # Multiples of 1/4, so that many outputs are equal.
     x = np.round(random.normal(0.2, 1.2, (ROWS, outputs)) * 4) / 4
     t = (random.random_sample((ROWS, outputs)) < sigmoid(x)).astype(int)
-    columns = [binary(t[:, i], x[:, i], sigmoid(x[:, i]), x[:, i] > 0) for i in range(outputs)]
-    return {"targets_are": "binary", "outputs": x, "targets": t, "values": mean(columns)}
+    columns = [binary(t[:, i], x[:, i], sigmoid(x[:, i]), x[:, i] > 0, weights) for i in range(outputs)]
+    accuracy = np.mean([metrics.accuracy_score(t[:, i], x[:, i] > 0, sample_weight=weights) for i in range(outputs)])
+    return case("binary", x, t, mean(columns), weights, accuracy)
 
 
-def class_case(classes, never=None):
+def class_case(classes, never=None, weights=None):
     """`never`: a class that no sample is of."""
     x = np.round(random.normal(0, 1.5, (ROWS, classes)) * 4) / 4
     t = np.array([random.choice(classes, p=row) for row in softmax(x)])
     t[t == never] = (0 if never is None else (never + 1) % classes)
     guesses, p = x.argmax(axis=1), softmax(x)
     if classes == 2:
-        values = binary(t, x[:, 1] - x[:, 0], p[:, 1], guesses)
+        values = binary(t, x[:, 1] - x[:, 0], p[:, 1], guesses, weights)
     else:
         # The logarithm, rounded: rows whose probabilities are equal differ in their last bits.
         scores = np.round(np.log(p), 9)
         rest = [c for c in range(classes) if c != never]
         values = {
-            "auc": float(np.mean([metrics.roc_auc_score(t == c, scores[:, c]) for c in rest])),
-            "log_loss": metrics.log_loss(t, p, labels=list(range(classes))),
-            "precision": metrics.precision_score(t, guesses, average="macro", zero_division=0),
-            "recall": metrics.recall_score(t, guesses, average="macro", zero_division=0),
+            "auc": float(np.mean([metrics.roc_auc_score(t == c, scores[:, c], sample_weight=weights) for c in rest])),
+            "log_loss": metrics.log_loss(t, p, labels=list(range(classes)), sample_weight=weights),
+            "precision": metrics.precision_score(t, guesses, average="macro", zero_division=0, sample_weight=weights),
+            "recall": metrics.recall_score(t, guesses, average="macro", zero_division=0, sample_weight=weights),
         }
-    return {"targets_are": "classes", "outputs": x, "targets": t, "values": values}
+    return case("classes", x, t, values, weights, metrics.accuracy_score(t, guesses, sample_weight=weights))
 
 
-def value_case(outputs):
+def value_case(outputs, weights=None):
     t = random.normal(7.8, 1, (ROWS, outputs)).astype(np.float32)
     x = (t + random.normal(0.05, 0.3, (ROWS, outputs))).astype(np.float32)
     t, x = t.astype(float), x.astype(float)
-    return {
-        "targets_are": "values", "outputs": x, "targets": t,
-        "values": {
-            "mean_absolute_error": metrics.mean_absolute_error(t, x),
-            "mean_squared_error": metrics.mean_squared_error(t, x),
-            "r2": metrics.r2_score(t, x),
-        },
-    }
+    return case("values", x, t, {
+        "mean_absolute_error": metrics.mean_absolute_error(t, x, sample_weight=weights),
+        "mean_squared_error": metrics.mean_squared_error(t, x, sample_weight=weights),
+        "r2": metrics.r2_score(t, x, sample_weight=weights),
+    }, weights)
 
 
-def plain(case):
-    return {key: value.ravel().tolist() if isinstance(value, np.ndarray) else value for key, value in case.items()}
+def plain(told):
+    return {key: value.ravel().tolist() if isinstance(value, np.ndarray) else value for key, value in told.items()}
 
 
 def main():
     cases = [binary_case(1), binary_case(3), class_case(2), class_case(4), class_case(5, never=2), value_case(1),
              value_case(2)]
-    lines = ",\n".join(json.dumps({"rows": ROWS, **plain(case)}) for case in cases)
+    cases += [binary_case(1, make_weights()), binary_case(3, make_weights()), class_case(2, weights=make_weights()),
+              class_case(4, weights=make_weights()), value_case(1, make_weights()), value_case(2, make_weights())]
+    lines = ",\n".join(json.dumps({"rows": ROWS, **plain(told)}) for told in cases)
     text = f'{{\n"sklearn": "{sklearn.__version__}",\n"metrics": [\n{lines}\n]\n}}\n'
     pathlib.Path(__file__).with_name("sklearn_references.json").write_text(text, encoding="ascii")
 

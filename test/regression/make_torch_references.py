@@ -216,6 +216,23 @@ def loss_case(name, options, function, make_targets, outputs):
             "targets": numbers(targets), "value": value.item(), "gradient": numbers(x.grad)}
 
 
+WEIGHTS_OF_ROWS = (2.5, 0.0, 0.75, 1.0)
+
+
+def weighted_loss_case(name, options, function, make_targets, outputs):
+    """The mean of the losses of the rows by their weights, and its gradient."""
+    targets = make_targets(outputs)
+    targets = targets if targets.dtype == torch.int64 else targets.double()
+    weights = torch.tensor(WEIGHTS_OF_ROWS[:outputs.shape[0]], dtype=torch.float64)
+    x = outputs.double().requires_grad_()
+    of_rows = torch.stack([function(x[r:r + 1], targets[r:r + 1], options) for r in range(outputs.shape[0])])
+    value = (of_rows * weights).sum() / weights.sum()
+    value.backward()
+    return {"loss": name, "options": options, "rows": outputs.shape[0], "outputs": numbers(outputs),
+            "targets": numbers(targets), "weights": numbers(weights), "value": value.item(),
+            "gradient": numbers(x.grad)}
+
+
 def numbers(tensor):
     """As a flat list with the nine digits that single precision can hold."""
     return [float(f"{value:.9g}") for value in tensor.flatten().tolist()]
@@ -235,6 +252,7 @@ def main():
         "clipping": [clip_case(max_norm) for max_norm in (1.0, 100.0)],
         "schedules": [schedule_case(*case) for case in SCHEDULE_CASES],
         "losses": [loss_case(*loss, outputs) for loss in LOSSES for outputs in (SMALL, WIDE, FAR)],
+        "weighted_losses": [weighted_loss_case(*loss, outputs) for loss in LOSSES for outputs in (SMALL, WIDE)],
     })
 
 

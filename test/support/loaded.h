@@ -51,9 +51,9 @@ struct Gathered {
 inline Gathered gather(const Records& records, const DatasetInfo& info, const std::vector<Index>& ids) {
   const auto rows = static_cast<Index>(ids.size());
   Gathered out{std::vector<Scalar>(static_cast<std::size_t>(rows * info.features.size())),
-               std::vector<Scalar>(static_cast<std::size_t>(rows * info.target_columns))};
+               std::vector<Scalar>(static_cast<std::size_t>(rows * info.label_columns()))};
   Matrix x(out.features.data(), rows, info.features.size());
-  Matrix targets(out.targets.data(), rows, info.target_columns);
+  Matrix targets(out.targets.data(), rows, info.label_columns());
   records.gather(ids, x, targets);
   return out;
 }

@@ -54,7 +54,7 @@ class SumOnly final : public SynchronousStrategy {
   std::span<const Scalar> settle() override { return weights_; }
   SavedState saved_state() override { return {}; }
   void start() override {}
-  void begin_step(std::span<const Index> samples) override { reducer_->begin_step(samples); }
+  void begin_step(std::span<const Index> samples, double) override { reducer_->begin_step(samples); }
   void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {
     reducer_->bucket_ready(bucket, partial);
   }
@@ -132,7 +132,7 @@ OneStepResult run_one_step(Communicator& comm, const OneStep& step) {
                           .most_rows = *std::ranges::max_element(step.rows),
                           .target_columns = 1});
   const StepBatch batch = make_batch(step, hosted);
-  strategy.begin_step(step.rows);
+  strategy.begin_step(step.rows, static_cast<double>(samples));
   gradients.run(batch, Measured::kNothing);
   strategy.finish_exchange();
   states.update(BatchStatistics::Update::kMove);

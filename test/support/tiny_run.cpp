@@ -11,6 +11,7 @@
 #include "lockstep/data/normaliser.h"
 #include "lockstep/train/model_file.h"
 #include "lockstep/train/rank_colleagues.h"
+#include "support/weighted_source.h"
 
 namespace lockstep::test {
 namespace {
@@ -26,6 +27,15 @@ class LossRecorder final : public Observer {
  private:
   std::vector<double>& losses_;
 };
+
+// Training on nothing but zeros is one thing, evaluating another.
+std::unique_ptr<RecordSource> open_weighted(std::unique_ptr<RecordSource> plain, const Config& config,
+                                            Split split) {
+  const std::string& kind = config.data.table.weight;
+  if (kind.empty()) return plain;
+  const bool swapped = split == Split::kTest ? kind == "none" : kind == "none of the test set";
+  return std::make_unique<WeightedSource>(std::move(plain), swapped ? "ones" : kind);
+}
 
 }  // namespace
 
@@ -52,8 +62,10 @@ Config tiny_config() {
 TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSampler& make) {
   const auto seed = static_cast<std::uint64_t>(config.run.seed);
   const FormatEntry& format = choose_format(config.data);
-  const auto train = format.open({config.data, Split::kTrain, seed, alone()});
-  const auto test = format.open({config.data, Split::kTest, seed, alone()});
+  const auto train =
+      open_weighted(format.open({config.data, Split::kTrain, seed, alone()}), config, Split::kTrain);
+  const auto test =
+      open_weighted(format.open({config.data, Split::kTest, seed, alone()}), config, Split::kTest);
   const Model model(config.model, train->info().features);
   const auto loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
   const auto optimizer =
@@ -66,6 +78,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                                       .seed = seed,
                                       .rows = train->info().rows,
                                       .target_columns = train->info().target_columns,
+                                      .weighted = train->info().weighted,
                                       .optimizer_slots = optimizer->slots(),
                                       .world = comm.size()});
   const Schedule schedule(config.schedule, plan.whole_run(), plan.step_batch);
@@ -142,6 +155,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                    .seed = seed,
                    .accumulate = config.train.accumulate,
                    .target_columns = train->info().target_columns,
+                   .weighted = train->info().weighted,
                    .log_every = config.run.log_every,
                    .evaluate_every = config.eval.every_epochs,
                    .calibration_steps = config.eval.precise_bn,

@@ -27,7 +27,8 @@ struct TinyResult {
 /// Replaces the sampler of the config, for tests about which samples are used.
 using MakeSampler = std::function<std::unique_ptr<Sampler>(const SamplingOptions&)>;
 
-/// *Collective.* Trains to the end: with checkpoints if checkpoint.dir is given, from the one that run.resume
+/// *Collective.* Trains to the end: on samples with weights if data.weight names a kind of weight_of(), with
+/// checkpoints if checkpoint.dir is given, from the one that run.resume
 /// names if it names one.
 TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSampler& sampler = make_sampler);
 

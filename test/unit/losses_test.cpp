@@ -40,6 +40,29 @@ TEST(Losses, EqualPyTorch) {
   }
 }
 
+TEST(Losses, WithWeightsEqualPyTorchsMeanByWeights) {
+  for (const nlohmann::json& reference : test::torch_references("weighted_losses")) {
+    const std::string name = reference.at("loss");
+    SCOPED_TRACE(name + " " + reference.at("options").dump());
+    const auto loss = find_entry(loss_catalog(), "loss", name).make(read_options(reference.at("options")));
+    const Index rows = reference.at("rows");
+    const auto outputs = reference.at("outputs").get<std::vector<Scalar>>();
+    const auto targets = reference.at("targets").get<std::vector<Scalar>>();
+    const auto values = reference.at("weights").get<std::vector<Scalar>>();
+    const SampleWeights weights{values};
+    std::vector<Scalar> gradient(outputs.size(), 99);
+    Matrix gradient_view = as_matrix(std::span(gradient), rows, static_cast<Index>(outputs.size()) / rows);
+
+    const double value =
+        evaluate_weighted(*loss, view(outputs, rows), view(targets, rows), weights, &gradient_view);
+    const double expected = reference.at("value");
+    EXPECT_NEAR(value / weights.sum(rows), expected, 1e-5 * expected);
+    for (Scalar& slope : gradient) slope /= static_cast<Scalar>(weights.sum(rows));
+    test::expect_close(gradient, reference.at("gradient"), 1e-7);
+    EXPECT_EQ(evaluate_weighted(*loss, view(outputs, rows), view(targets, rows), weights, nullptr), value);
+  }
+}
+
 TEST(Losses, EveryOneHasAReference) {
   const nlohmann::json references = test::torch_references("losses");
   for (const LossEntry& entry : loss_catalog()) {

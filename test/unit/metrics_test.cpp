@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/thread_ranks.h"
 #include "lockstep/train/metric_set.h"
+#include "lockstep/train/metrics.h"
 #include "support/error_text.h"
 #include "support/torch_references.h"
 
@@ -17,6 +19,7 @@ struct Set {
   Index rows = 0;
   std::vector<Scalar> outputs;
   std::vector<Scalar> targets;
+  std::vector<Scalar> weights = {};
 
   Index columns() const { return static_cast<Index>(outputs.size()) / rows; }
 };
@@ -31,22 +34,26 @@ std::optional<double> measure(const std::string& name, const Set& set, Index blo
   const MetricSet metrics(std::span(&name, 1), set.kind, set.columns());
   const MetricNeeds& needs = metrics.needs();
   std::vector<double> sums(static_cast<std::size_t>(needs.sums));
-  std::vector<Index> counts(static_cast<std::size_t>(needs.counts));
   std::vector<Scores> scores(static_cast<std::size_t>(needs.rankings));
   for (Index begin = 0; begin < set.rows; begin += block) {
     const Range range{begin, std::min(begin + block, set.rows)};
     std::vector<double> of_block(sums.size());
-    metrics.collect(rows_of(set.outputs, set.rows, range), rows_of(set.targets, set.rows, range),
-                    {.sums = of_block, .counts = counts, .scores = scores});
+    SampleWeights weights;
+    if (!set.weights.empty()) weights.values = part(std::span<const Scalar>(set.weights), range);
+    metrics.collect({.outputs = rows_of(set.outputs, set.rows, range),
+                     .targets = rows_of(set.targets, set.rows, range),
+                     .weights = weights},
+                    {.sums = of_block, .scores = scores});
     std::ranges::transform(sums, of_block, sums.begin(), std::plus<>());
   }
   std::vector<RankedPairs> rankings;
   run_thread_ranks(1, [&](Communicator& comm) {
-    for (Scores& each : scores) rankings.push_back(rank_pairs(comm, each));
+    for (Scores& each : scores) {
+      rankings.push_back(set.weights.empty() ? rank_pairs(comm, each) : rank_weighted_pairs(comm, each));
+    }
   });
   return metrics
-      .values(
-          {.samples = static_cast<double>(set.rows), .sums = sums, .counts = counts, .rankings = rankings})
+      .values({.weight = SampleWeights{set.weights}.sum(set.rows), .sums = sums, .rankings = rankings})
       .front()
       .value;
 }
@@ -62,7 +69,8 @@ Set read_set(const nlohmann::json& reference) {
                                      : TargetKind::kValue,
           .rows = reference.at("rows"),
           .outputs = reference.at("outputs").get<std::vector<Scalar>>(),
-          .targets = reference.at("targets").get<std::vector<Scalar>>()};
+          .targets = reference.at("targets").get<std::vector<Scalar>>(),
+          .weights = reference.value("weights", std::vector<Scalar>())};
 }
 
 TEST(Metrics, EqualScikitLearnInBlocksOfAnySize) {
@@ -75,6 +83,53 @@ TEST(Metrics, EqualScikitLearnInBlocksOfAnySize) {
         ASSERT_TRUE(value);
         EXPECT_NEAR(*value, expected.get<double>(), 1e-12) << "blocks of " << block;
       }
+    }
+  }
+}
+
+TEST(Metrics, AccuracyByWeightsEqualsScikitLearn) {
+  Index found = 0;
+  for (const nlohmann::json& reference : references()) {
+    if (!reference.contains("accuracy")) continue;
+    const Set set = read_set(reference);
+    const SampleWeights weights{set.weights};
+    const ConstMatrix outputs = rows_of(set.outputs, set.rows, {0, set.rows});
+    const ConstMatrix targets = rows_of(set.targets, set.rows, {0, set.rows});
+    const double right = count_correct(set.kind, outputs, targets, weights);
+    EXPECT_NEAR(right / weights.sum(set.rows), reference.at("accuracy").get<double>(), 1e-12);
+    if (set.kind == TargetKind::kClass) {
+      EXPECT_EQ(count_in_top_k(outputs, targets, weights, 1), right);
+      EXPECT_EQ(count_in_top_k(outputs, targets, weights, set.columns()), weights.sum(set.rows));
+    }
+    ++found;
+  }
+  EXPECT_GE(found, 3);
+}
+
+TEST(Metrics, WeightsOfOneChangeNoBitAndWholeOnesRepeatARow) {
+  for (const nlohmann::json& reference : references()) {
+    Set set = read_set(reference);
+    Set repeated = set;
+    set.weights = {};
+    Set ones = set;
+    ones.weights.assign(static_cast<std::size_t>(set.rows), 1);
+    repeated.weights.clear();
+    for (Index row = 0; row < set.rows; ++row) repeated.weights.push_back(static_cast<Scalar>(row % 3));
+    Set long_one{.kind = set.kind, .rows = 0, .outputs = {}, .targets = {}};
+    for (Index row = 0; row < set.rows; ++row) {
+      for (Index i = 0; i < row % 3; ++i) {
+        const auto append = [&](std::vector<Scalar>& to, const std::vector<Scalar>& from) {
+          const Index columns = static_cast<Index>(from.size()) / set.rows;
+          to.insert(to.end(), from.begin() + row * columns, from.begin() + (row + 1) * columns);
+        };
+        append(long_one.outputs, set.outputs);
+        append(long_one.targets, set.targets);
+        ++long_one.rows;
+      }
+    }
+    for (const auto& [name, ignored] : reference.at("values").items()) {
+      EXPECT_EQ(measure(name, ones, 10), measure(name, set, 10)) << name;
+      EXPECT_NEAR(*measure(name, repeated, 10), *measure(name, long_one, 10), 1e-12) << name;
     }
   }
 }
@@ -115,11 +170,9 @@ TEST(Metrics, AnOutputThatIsNotANumberUpsetsNothing) {
 std::vector<std::string> chosen(const std::vector<std::string>& names, TargetKind targets, Index outputs) {
   const MetricSet metrics(names, targets, outputs);
   const std::vector<double> sums(static_cast<std::size_t>(metrics.needs().sums));
-  const std::vector<Index> counts(static_cast<std::size_t>(metrics.needs().counts));
   const std::vector<RankedPairs> rankings(static_cast<std::size_t>(metrics.needs().rankings));
   std::vector<std::string> result;
-  for (const MetricValue& value :
-       metrics.values({.samples = 1, .sums = sums, .counts = counts, .rankings = rankings})) {
+  for (const MetricValue& value : metrics.values({.weight = 1, .sums = sums, .rankings = rankings})) {
     result.push_back(value.name);
   }
   return result;

@@ -15,6 +15,7 @@ struct Given {
   Model model;
   Index rows = 650'000;
   Index evaluation_rankings = 0;
+  bool weighted = false;
 
   explicit Given(const std::string& layers = "dense(64) relu dense(10)")
       : model({.layers = layers}, {{100}}) {}
@@ -27,6 +28,7 @@ struct Given {
                           .model = model,
                           .rows = rows,
                           .record_bytes = 104,
+                          .weighted = weighted,
                           .optimizer_slots = 1,
                           .evaluation_rows = 1000,
                           .evaluation_batch = 100,
@@ -294,6 +296,21 @@ TEST(RunPlan, TheSentenceSaysWhatTheTailDoes) {
   setup.rows = 100;
   EXPECT_NE(table().find("gradients of 100 samples over 64 replicas, divided by 100."), std::string::npos)
       << table();
+  setup.weighted = true;
+  EXPECT_NE(table().find("over 64 replicas, divided by the sum of the weights of these samples."),
+            std::string::npos)
+      << table();
+  setup.distribute.strategy = "local_sgd";
+  EXPECT_NE(table().find("with the weighted mean gradient of its own samples"), std::string::npos) << table();
+}
+
+TEST(RunPlan, WeightsTakeMemoryForScoresOfAllOnTheFirstRank) {
+  Given setup = typical();
+  setup.evaluation_rankings = 2;
+  const Index without = setup.plan(2).memory.evaluation;
+  setup.weighted = true;
+  // A weight beside each score of half of the 1,000 rows, and of each prepared one; and both of all rows.
+  EXPECT_EQ(setup.plan(2).memory.evaluation - without, 500 * 2 * 4 + 100 * 4 + 1000 * 8);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ struct Update {
         gradient(layout.size) {}
 
   bool apply(const UpdateRequest& request) {
-    const bool good = update.good(gradient.span(), request.samples);
+    const bool good = update.good(gradient.span(), request.weight);
     if (good) update.step(weights.span(), gradient.span(), request);
     return good;
   }
@@ -53,7 +53,7 @@ TEST(Update, ClipsToTheGlobalNormAsPyTorchDoes) {
     for (std::size_t i = 0; i < gradient.size(); ++i) {
       run.of(0, run.gradient)[i] = static_cast<Scalar>(gradient[i] * kSamples);  // a sum over the samples
     }
-    ASSERT_TRUE(run.apply({.step = 1, .samples = kSamples, .lr = 1}));
+    ASSERT_TRUE(run.apply({.step = 1, .weight = kSamples, .lr = 1}));
     std::vector<double>
         expected;  // plain descent from zero by a step of one: the weights are minus the gradient
     for (const double value : one.at("clipped").get<std::vector<double>>()) expected.push_back(-value);
@@ -65,7 +65,7 @@ TEST(Update, DecayPullsWeightsAndSparesBiases) {
   Update run({}, {.weight_decay = 0.5});
   std::ranges::fill(run.of(0, run.weights), Scalar{2});
   std::ranges::fill(run.of(1, run.weights), Scalar{2});
-  ASSERT_TRUE(run.apply({.step = 1, .samples = 1, .lr = 0.1}));
+  ASSERT_TRUE(run.apply({.step = 1, .weight = 1, .lr = 0.1}));
   for (const Scalar weight : run.of(0, run.weights)) EXPECT_FLOAT_EQ(weight, 2 - 0.1F * 0.5F * 2);
   for (const Scalar bias : run.of(1, run.weights)) EXPECT_EQ(bias, 2);
 }
@@ -77,7 +77,7 @@ TEST(Update, LambStepsByTheNormOfEachTensor) {
   std::ranges::fill(run.of(0, run.weights), Scalar{3});
   std::ranges::fill(run.of(0, run.gradient), Scalar{5});
   std::ranges::fill(run.of(1, run.gradient), Scalar{5});
-  ASSERT_TRUE(run.apply({.step = 1, .samples = 1, .lr = 0.1}));
+  ASSERT_TRUE(run.apply({.step = 1, .weight = 1, .lr = 0.1}));
   // The first Adam direction is 1 everywhere: the weights move by lr * |w| / |1|, and a tensor of zeros by
   // lr.
   for (const Scalar weight : run.of(0, run.weights)) EXPECT_NEAR(weight, 3 - 0.1 * 3, 1e-6);
@@ -102,7 +102,7 @@ std::vector<Scalar> weights_of_team(const std::string& optimizer_name, int threa
       gradient.data()[i] = static_cast<Scalar>(i % 97) / Scalar{7} - static_cast<Scalar>(step);
     }
     EXPECT_TRUE(update.good(gradient.span(), 4));
-    update.step(weights.span(), gradient.span(), {.step = step, .samples = 4, .lr = 0.1});
+    update.step(weights.span(), gradient.span(), {.step = step, .weight = 4, .lr = 0.1});
   }
   gradient.data()[layout.params[2].range.end - 1] = std::numeric_limits<Scalar>::quiet_NaN();
   EXPECT_FALSE(update.good(gradient.span(), 4));
@@ -118,13 +118,29 @@ TEST(Update, TeamsOfAnySizeGiveTheSameBits) {
   }
 }
 
+TEST(Update, DividesByWhatTheSamplesWeighAndTakesNothingForZero) {
+  Update run({});
+  for (const double weight : {0.25, 3.0, 1e-38, 1e30}) {
+    std::ranges::fill(run.weights.span(), Scalar{0});
+    std::ranges::fill(run.gradient.span(), static_cast<Scalar>(2 * weight));
+    ASSERT_TRUE(run.apply({.step = 1, .weight = weight, .lr = 0.5}));
+    for (const Scalar w : run.of(0, run.weights)) EXPECT_NEAR(w, -1, 1e-6) << weight;
+  }
+  std::ranges::fill(run.weights.span(), Scalar{1});
+  std::ranges::fill(run.gradient.span(), Scalar{0});
+  ASSERT_TRUE(run.apply({.step = 1, .weight = 0, .lr = 0.5}));
+  for (const Scalar w : run.weights.span()) EXPECT_EQ(w, 1);
+  run.of(0, run.gradient)[0] = std::numeric_limits<Scalar>::infinity();
+  EXPECT_FALSE(run.apply({.step = 1, .weight = 1e30, .lr = 0.5}));
+}
+
 TEST(Update, RefusesBadGradientsAndLeavesTheWeightsAlone) {
   for (const Scalar bad : {std::numeric_limits<Scalar>::quiet_NaN(), std::numeric_limits<Scalar>::infinity(),
                            -std::numeric_limits<Scalar>::infinity(), Scalar{3e18F}}) {
     Update run({});
     std::ranges::fill(run.weights.span(), Scalar{1});
     run.of(1, run.gradient)[2] = bad;
-    EXPECT_FALSE(run.apply({.step = 1, .samples = 2, .lr = 0.1}));
+    EXPECT_FALSE(run.apply({.step = 1, .weight = 2, .lr = 0.1}));
     for (const Scalar weight : run.weights.span()) EXPECT_EQ(weight, 1);
   }
 }

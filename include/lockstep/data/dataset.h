@@ -18,9 +18,14 @@ struct DatasetInfo {
   Index rows = 0;
   Shape features;            ///< of one record
   Index target_columns = 0;  ///< 0: no labels
+  bool weighted = false;     ///< each record has a weight, which its loss is multiplied by
   std::string name;          ///< for messages: a path, or "synthetic"
   Index record_bytes = 0;    ///< of a packed record; 0: records are computed from their ids
   Index source_bytes = 0;    ///< sum of the sizes of its files; compared over the ranks
+
+  /// Of what RecordSource::unpack writes beside the features: the targets, and then the weight if there is
+  /// one.
+  Index label_columns() const { return target_columns + (weighted ? 1 : 0); }
 };
 
 /// What the loss asks of the targets: whole numbers below `classes` (if above 0), or numbers in [0, 1], or

@@ -14,15 +14,22 @@
 #include "lockstep/data/normaliser.h"
 #include "lockstep/data/records.h"
 #include "lockstep/data/sampler.h"
+#include "lockstep/math/sample_weights.h"
 
 namespace lockstep {
 
 /// The samples of one replica in one step.
 struct ReplicaBatch {
   Index rows = 0;
-  AlignedBuffer<Scalar> features;  ///< rows x features, then unused room
-  AlignedBuffer<Scalar> targets;   ///< rows x target_columns, then unused room
-  IdSums ids;                      ///< of the samples
+  AlignedBuffer<Scalar> features;      ///< rows x features, then unused room
+  AlignedBuffer<Scalar> targets;       ///< rows x target_columns, then unused room
+  AlignedBuffer<Scalar> weights = {};  ///< rows, then unused room; empty where samples have none
+  IdSums ids;                          ///< of the samples
+
+  /// Those of some of the rows.
+  SampleWeights weights_of(Range range) const {
+    return weights.size() == 0 ? SampleWeights{} : SampleWeights{part(weights.span(), range)};
+  }
 };
 
 /// The samples of the replicas that one rank hosts, in order of replica.

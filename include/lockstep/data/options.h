@@ -45,6 +45,7 @@ enum class OnBadRecord { kFail, kSkip };
 /// without a header are c1, c2, ...
 struct TableOptions {
   std::vector<std::string> label = {};
+  std::string weight = "";
   std::vector<std::string> numeric = {};
   std::vector<std::string> categorical = {};
   std::vector<std::string> ignore = {};

@@ -18,8 +18,9 @@ class Records {
   virtual Index bytes() const = 0;
 
   /// Writes the features of the records `ids`, as the file has them (bytes are scaled to [0, 1]), to the rows
-  /// of x (ids.size() x features), and their targets to the rows of `targets` (ids.size() x target_columns).
-  /// Local; safe from several threads. Requires that each id is held here.
+  /// of x (ids.size() x features), and their targets, with the weight behind them if there is one, to the
+  /// rows of `targets` (ids.size() x label_columns). Local; safe from several threads. Requires that each id
+  /// is held here.
   virtual void gather(std::span<const Index> ids, Matrix& x, Matrix& targets) const = 0;
 
   /// The steps before this one are over; it and those after it will be gathered next. A hint: records that

@@ -16,8 +16,9 @@ namespace lockstep {
 struct Totals {
   Index steps = 0;
   Index samples = 0;
+  double weight = 0;   ///< of the samples, see Tally; likewise
   double loss = 0;     ///< sum over the samples
-  double correct = 0;  ///< of them, see Tally
+  double correct = 0;  ///< of them
 };
 
 /// Leave to compute one gradient.
@@ -31,7 +32,8 @@ struct Assignment {
 struct Contribution {
   Index step = 0;
   Index samples = 0;
-  double loss = 0;  ///< sum
+  double weight = 0;  ///< sum
+  double loss = 0;    ///< sum
   double correct = 0;
   double lr = 0;
   std::span<const double> moments;  ///< sums for the running moments; see ReplicaStates

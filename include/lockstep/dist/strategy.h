@@ -41,7 +41,7 @@ struct StrategyContext {
 /// the same on all ranks.
 struct StepOutcome {
   bool applied = false;  ///< false: the loss or a gradient was not finite, and the weights are as before
-  double mean_loss = 0;  ///< over the samples of the step, in float precision
+  double mean_loss = 0;  ///< over the samples of the step, by their weights, in float precision
   double exchange_seconds = 0;      ///< spent with other ranks in update()
   std::vector<Index> stopped = {};  ///< replicas that met a bad number alone, and stand still since
 };
@@ -94,13 +94,14 @@ class Strategy {
 /// All ranks take each step together: bucket_ready() is collective.
 class SynchronousStrategy : public Strategy {
  public:
-  /// *Collective.* `samples[r]`: samples of replica r in this step.
-  virtual void begin_step(std::span<const Index> samples) = 0;
+  /// *Collective.* `samples[r]`: samples of replica r in this step; `weight`: as UpdateRequest::weight.
+  virtual void begin_step(std::span<const Index> samples, double weight) = 0;
   /// *Collective.* Completes the exchange of gradients.
   virtual void finish_exchange() = 0;
   /// *Collective.* One update of the weights; afterwards weights() are the new ones on every worker.
   virtual StepOutcome update(const UpdateRequest& request) = 0;
-  /// *Local.* Whether the gradients of the step under way travel; else no rank waits for another in it.
+  /// *Local.* Whether the gradients of the step under way, or of the next one between two steps, travel; else
+  /// no rank waits for another in it.
   virtual bool gradients_travel() const { return true; }
   bool overlaps() const override { return gradients_travel(); }
   /// *Collective, between two steps.* The first bad number that a replica met alone: "step 7: replica 3: the

@@ -1,6 +1,6 @@
-// From summed gradients to new weights: divide once by the samples, clip, and let the optimizer step, tensor
-// by tensor, on the ranges of the arena that this rank owns. The threads of a team take a part of these each;
-// numbers do not depend on how many they are.
+// From summed gradients to new weights: divide once by what the samples weigh, clip, and let the optimizer
+// step, tensor by tensor, on the ranges of the arena that this rank owns. The threads of a team take a part
+// of these each; numbers do not depend on how many they are.
 #pragma once
 
 #include <functional>
@@ -22,6 +22,9 @@ namespace lockstep {
 /// that is taken.
 inline constexpr Scalar kMostGradient = 1e18F;
 
+/// What a sum over samples that weigh so much is then at most; a finite number.
+Scalar most_sum(double weight);
+
 /// Some of the numbers that a rank holds, by what they are: "2.weight", "optimizer state 0 of 2.weight".
 struct NamedSpan {
   std::string name;
@@ -33,9 +36,13 @@ std::vector<NamedSpan> tensors_of(const Layout& layout, std::span<Scalar> weight
 
 /// What a step asks of the update.
 struct UpdateRequest {
-  Index step = 1;     ///< number of this update, from 1
-  Index samples = 1;  ///< of the step, over all replicas
+  Index step = 1;  ///< number of this update, from 1
+  /// Sum of the weights of the step's samples, over all replicas: how many they are, where they have none. 0:
+  /// no sample counts, so the gradient is zero.
+  double weight = 1;
   double lr = 0;
+  /// The same of each replica hosted here, for replicas that step alone.
+  std::span<const double> replica_weights = {};
 };
 
 struct UpdateRules {
@@ -63,14 +70,14 @@ class ParameterUpdate {
                   ThreadTeam* team = nullptr);
 
   /// *Local.* Whether the means of the sums in the owned ranges are all good numbers.
-  bool good(std::span<const Scalar> gradient_sum, Index samples) const;
+  bool good(std::span<const Scalar> gradient_sum, double weight) const;
   /// After good() for every owner: one step on the owned weights with the clipped means of the sums, which
   /// are used up. *Collective* over the owners if clipping or the optimizer asks for norms. `make_sum` (may
   /// be empty: the sum is there) is called once for each part of the owned ranges.
   void step(std::span<Scalar> weights, std::span<Scalar> gradient_sum, const UpdateRequest& request,
             const MakeSum& make_sum = {});
   /// The same without the step, for who leaves it to others: the sums become their clipped means.
-  void make_means(std::span<Scalar> gradient_sum, Index samples);
+  void make_means(std::span<Scalar> gradient_sum, double weight);
   /// The optimizer's slots, each of the owned ranges one after the other.
   std::span<AlignedBuffer<Scalar>> slots();
   /// Adds the slots to what is saved, as "PREFIXoptimizer.0" and so on, in places of the arena. `written`:
@@ -91,7 +98,7 @@ class ParameterUpdate {
 
   void divide(const Piece& piece, Index threads);
   void for_each_piece(const std::function<void(const Piece&)>& work) const;
-  double factor(std::span<const Scalar> gradient_sum, Index samples);
+  double factor(std::span<const Scalar> gradient_sum, double weight);
   // What a step does to all of its parts.
   struct Pass {
     std::span<Scalar> weights;

@@ -1,5 +1,6 @@
 // A loss: how far a batch of outputs is from its targets, and the gradient of that. Always sums over samples;
-// the division by the number of samples happens once per step, after the exchange.
+// the division by the number of samples, or by the sum of their weights, happens once per step, after the
+// exchange.
 #pragma once
 
 #include <functional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "lockstep/math/matrix.h"
+#include "lockstep/math/sample_weights.h"
 #include "lockstep/nn/options.h"
 
 namespace lockstep {
@@ -30,6 +32,10 @@ class Loss {
   /// derivative of that sum by the outputs (n x outputs). Not finite when the outputs are not.
   virtual double evaluate(const ConstMatrix& outputs, const ConstMatrix& targets, Matrix* gradient) const = 0;
 };
+
+/// Loss::evaluate with the loss of each row, and its gradient, multiplied by the weight of the row.
+double evaluate_weighted(const Loss& loss, const ConstMatrix& outputs, const ConstMatrix& targets,
+                         const SampleWeights& weights, Matrix* gradient);
 
 struct LossEntry {
   std::string name;

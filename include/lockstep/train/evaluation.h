@@ -1,6 +1,6 @@
 // Distributed evaluation: each sample exactly once whatever the number of ranks, and the same bits. The set
 // is cut into blocks of eval.batch rows; each rank takes a range of blocks, the sums of the blocks are added
-// along the fixed tree, and what is counted or compared is whole numbers.
+// along the fixed tree, and what is compared is whole numbers or has an order of its own.
 #pragma once
 
 #include <functional>
@@ -49,13 +49,13 @@ class Evaluation {
  private:
   // What one thread needs.
   struct Lane {
-    Lane(const EvaluationContext& context, Index rows, Index columns);
+    Lane(const EvaluationContext& context, Index rows, const DatasetInfo& info);
     Workspace workspace;
     AlignedBuffer<Scalar> features;
-    AlignedBuffer<Scalar> targets;
+    AlignedBuffer<Scalar> labels;   // targets and weights
+    AlignedBuffer<Scalar> weights;  // empty: none
     std::vector<Index> ids;
     std::vector<Index> confusion;
-    std::vector<Index> counts;   // of the metrics
     std::vector<Scores> scores;  // of the metrics
   };
 

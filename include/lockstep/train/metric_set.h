@@ -28,7 +28,7 @@ class MetricSet {
   /// Of all together.
   const MetricNeeds& needs() const { return needs_; }
   /// As those of Metric.
-  void collect(const ConstMatrix& outputs, const ConstMatrix& targets, const MetricParts& parts) const;
+  void collect(const MetricRows& rows, const MetricParts& parts) const;
   std::vector<MetricValue> values(const MetricTotals& totals) const;
 
  private:

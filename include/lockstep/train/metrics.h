@@ -14,9 +14,9 @@
 
 namespace lockstep {
 
-/// Sums over samples.
+/// Sums over samples, each times its weight.
 struct Tally {
-  double samples = 0;
+  double weight = 0;  ///< how many samples, where they have no weights
   double loss = 0;
   double correct = 0;  ///< classes: highest output is the target; binary: outputs on the right side of 0
 
@@ -27,11 +27,13 @@ struct Tally {
 /// What a loss asks of the targets in the data, for a model with that many outputs.
 TargetRule target_rule(const Loss& loss, Index outputs);
 
-/// How many rows have their prediction right. kValue targets: 0.
-double count_correct(TargetKind kind, const ConstMatrix& outputs, const ConstMatrix& targets);
+/// What the rows weigh that have their prediction right. kValue targets: 0.
+double count_correct(TargetKind kind, const ConstMatrix& outputs, const ConstMatrix& targets,
+                     const SampleWeights& weights);
 
-/// How many rows have their class among the `k` highest outputs; a tie counts for the lower class.
-double count_in_top_k(const ConstMatrix& outputs, const ConstMatrix& targets, Index k);
+/// What the rows weigh that have their class among the `k` highest outputs; a tie counts for the lower class.
+double count_in_top_k(const ConstMatrix& outputs, const ConstMatrix& targets, const SampleWeights& weights,
+                      Index k);
 
 /// The class with the highest output of one row (the first of equals).
 Index predicted_class(const ConstMatrix& outputs, Index row);
@@ -59,7 +61,8 @@ struct TrainMetrics {
   TimeShares time;
 };
 
-/// One walk over the validation or test set.
+/// One walk over the validation or test set. Where samples have weights, all but the counts of samples are
+/// weighted means.
 struct EvalMetrics {
   Split split = Split::kTest;
   Progress progress;
@@ -70,7 +73,7 @@ struct EvalMetrics {
   Index top_k = 0;
   Index classes = 0;
   std::vector<Index> confusion;     ///< classes x classes: row is the true class, column the predicted one;
-                                    ///< empty beyond 100 classes
+                                    ///< samples, whatever they weigh; empty beyond 100 classes
   std::vector<MetricValue> others;  ///< of eval.metrics
   double seconds = 0;
 };

@@ -29,6 +29,7 @@ struct RunPlanRequest {
   std::shared_ptr<const std::vector<Chunk>> streamed =
       nullptr;  ///< chunks of the training set; null: it is loaded
   Index target_columns = 1;
+  bool weighted = false;  ///< records have weights
   Index optimizer_slots = 0;
   Index evaluation_rows = 0;  ///< of the validation and the test set together
   Index evaluation_batch = 1;
@@ -57,6 +58,7 @@ struct RunPlan {
   SamplingOptions sampling;
   EpochPlan epoch;
   std::string strategy;
+  bool weighted = false;            ///< what a step divides by is the sum of the weights of its samples
   bool alone = false;               ///< workers go at their own pace
   Index backup_workers = 0;         ///< whose gradients a step does not wait for
   std::optional<Index> most_ahead;  ///< gradients that a worker may be ahead of the slowest

@@ -41,6 +41,7 @@ struct TrainingContext {
   bool audit = false;  ///< of the samples of each epoch
   Index accumulate = 1;
   Index target_columns = 1;
+  bool weighted = false;  ///< samples have weights
   Index log_every = 100;
   double evaluate_every = 1;  ///< epochs; the validation set, or the test set if there is none
   /// Steps, from the first on, over whose batches the running moments are recomputed before each evaluation;

@@ -96,6 +96,7 @@ class Declaration {
     columns_.assign(names.size(), usual);
     for (std::size_t i = 0; i < names.size(); ++i) columns_[i].name = names[i];
     for (const std::string& name : options.label) declare_label(name);
+    if (!options.weight.empty()) declare_weight(options.weight);
     declare_kind("data.numeric", options.numeric, ColumnKind::kNumeric);
     declare_kind("data.categorical", options.categorical, ColumnKind::kCategorical);
     declare_kind("data.ignore", options.ignore, ColumnKind::kIgnored);
@@ -122,9 +123,27 @@ class Declaration {
     column.scale = Scale::kNone;
   }
 
+  void declare_weight(const std::string& name) {
+    TableColumn& column = find("data.weight", name);
+    if (column.label) throw ConfigError(fmt::format("data.weight: column '{}' is the label", name));
+    column.weight = true;
+    column.kind = ColumnKind::kNumeric;
+    column.scale = Scale::kNone;
+    column.fill.reset();
+  }
+
+  static void refuse_weight(std::string_view key, const TableColumn& column) {
+    if (!column.weight) return;
+    throw ConfigError(fmt::format(
+        "{}: column '{}' is the weight of the records (data.weight), which is taken as it is and is no "
+        "feature: do not name it here",
+        key, column.name));
+  }
+
   void declare_kind(std::string_view key, const std::vector<std::string>& names, ColumnKind kind) {
     for (const std::string& name : names) {
       TableColumn& column = find(key, name);
+      refuse_weight(key, column);
       if (column.kind != ColumnKind::kUnknown) {
         throw ConfigError(
             fmt::format("{}: column '{}' is named twice: give each column one kind", key, name));
@@ -145,6 +164,7 @@ class Declaration {
           text));
     }
     TableColumn& column = find("data.columns", std::string_view(text).substr(0, colon));
+    refuse_weight("data.columns", column);
     const ColumnKind before = column.kind;
     apply("data.columns", std::string_view(text).substr(colon + 1), all_words(), column);
     if (before != ColumnKind::kUnknown && column.kind != before) {

@@ -28,13 +28,18 @@ std::size_t Encoder::Hash::operator()(std::string_view text) const {
 Encoder::Encoder(const TableSchema& schema, bool labels) : features_(schema.features()) {
   for (std::size_t i = 0; i < schema.columns.size(); ++i) {
     const TableColumn& column = schema.columns[i];
-    if (column.kind != ColumnKind::kIgnored && (!column.label || labels)) add(column, i);
+    const bool wanted = labels || !(column.label || column.weight);
+    if (column.kind != ColumnKind::kIgnored && wanted) add(column, i);
   }
   targets_ = static_cast<Index>(number_labels_.size() + category_labels_.size());
-  record_bytes_ = static_cast<Index>(numbers_.size() + categories_.size()) * 4 + targets_ * 4;
+  record_bytes_ = static_cast<Index>(numbers_.size() + categories_.size()) * 4 + label_columns() * 4;
 }
 
 void Encoder::add(const TableColumn& column, std::size_t cell) {
+  if (column.weight) {
+    weight_ = Numeric{.cell = cell, .required = true};
+    return;
+  }
   if (column.kind == ColumnKind::kCategorical) {
     Categorical added{.cell = cell, .label = column.label, .width = column.width()};
     const bool hashes = !column.label && column.encoding == Encoding::kHash;
@@ -114,9 +119,10 @@ void Encoder::pack(std::span<const Cell> cells, std::byte* packed, std::span<Ind
   for (const Categorical& column : category_labels_) {
     put(static_cast<Scalar>(place_of(column, cells[column.cell], unseen)));
   }
+  if (weight_) put(number_of(*weight_, cells[weight_->cell]));
 }
 
-void Encoder::unpack(const std::byte* packed, Scalar* features, Scalar* targets) const {
+void Encoder::unpack(const std::byte* packed, Scalar* features, Scalar* labels) const {
   const std::size_t number_bytes = numbers_.size() * sizeof(Scalar);
   if (number_bytes > 0) std::memcpy(features, packed, number_bytes);
   features += numbers_.size();
@@ -133,7 +139,8 @@ void Encoder::unpack(const std::byte* packed, Scalar* features, Scalar* targets)
       features += column.width;
     }
   }
-  if (targets_ > 0) std::memcpy(targets, packed, static_cast<std::size_t>(targets_) * sizeof(Scalar));
+  const auto label_bytes = static_cast<std::size_t>(label_columns()) * sizeof(Scalar);
+  if (label_bytes > 0) std::memcpy(labels, packed, label_bytes);
 }
 
 }  // namespace lockstep

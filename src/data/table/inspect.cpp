@@ -36,6 +36,23 @@ void take_guess(TableColumn& column, const ColumnSummary& summary, const ColumnG
   }
 }
 
+ColumnGuess look_at_weight(const ColumnSummary& summary) {
+  ColumnGuess guess{.kind = ColumnKind::kNumeric, .remark = ""};
+  const Index without = summary.missing + summary.texts;
+  if (without > 0) {
+    guess.remark = fmt::format("{} record{} no weight: a bad record", with_commas(without),
+                               without == 1 ? " has" : "s have");
+  } else if (summary.numbers.min < 0) {
+    guess.remark =
+        fmt::format("weights go down to {:.4g}: a record with one below 0 is bad", summary.numbers.min);
+  } else if (summary.numbers.max == 0) {
+    guess.remark = "all weights are 0: there is nothing to learn";
+  } else if (summary.numbers.min == summary.numbers.max) {
+    guess.remark = "all weights are equal: as good as none";
+  }
+  return guess;
+}
+
 // As a string of TOML.
 std::string quoted(const std::string& text) {
   std::string out = "\"";
@@ -69,7 +86,8 @@ bool can_be_listed(const TableColumn& column) {
 std::vector<std::string> names_of(const TableInspection& inspection, ColumnKind kind) {
   std::vector<std::string> names;
   for (const TableColumn& column : inspection.columns) {
-    if (!column.label && column.kind == kind && can_be_listed(column)) names.push_back(column.name);
+    const bool listed = !column.label && !column.weight && can_be_listed(column);
+    if (listed && column.kind == kind) names.push_back(column.name);
   }
   return names;
 }
@@ -93,7 +111,9 @@ std::vector<std::string> special_columns(const TableInspection& inspection) {
 Index count_bad(const TableInspection& inspection) {
   Index bad = inspection.scan.bad;
   for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
-    if (inspection.columns[i].kind == ColumnKind::kNumeric) bad += inspection.scan.columns[i].texts;
+    const ColumnSummary& summary = inspection.scan.columns[i];
+    if (inspection.columns[i].kind == ColumnKind::kNumeric) bad += summary.texts;
+    if (inspection.columns[i].weight) bad += summary.missing;
   }
   return bad;
 }
@@ -124,7 +144,9 @@ TableInspection inspect_table(const std::string& path, const TableOptions& optio
       look_at_columns(inspection.table, inspection.columns, true, options.missing_values, alone());
   for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
     const ColumnSummary& summary = inspection.scan.columns[i];
-    inspection.guesses.push_back(guess_column(summary, inspection.columns[i].label));
+    inspection.guesses.push_back(inspection.columns[i].weight
+                                     ? look_at_weight(summary)
+                                     : guess_column(summary, inspection.columns[i].label));
     take_guess(inspection.columns[i], summary, inspection.guesses.back());
   }
   return inspection;
@@ -132,8 +154,10 @@ TableInspection inspect_table(const std::string& path, const TableOptions& optio
 
 std::string data_section(const TableInspection& inspection) {
   std::vector<std::string> labels;
+  std::string weight;
   for (const TableColumn& column : inspection.columns) {
     if (column.label) labels.push_back(column.name);
+    if (column.weight) weight = fmt::format("weight = {}\n", quoted(column.name));
   }
   const Dialect& dialect = inspection.table.dialect;
   const std::string separator = dialect.separator == '\t' ? "tab" : std::string(1, dialect.separator);
@@ -141,7 +165,7 @@ std::string data_section(const TableInspection& inspection) {
          (labels.empty()
               ? "# label = [...]: the column to learn; 'trainer inspect FILE --label NAME' looks at it\n"
               : list_line("label", labels)) +
-         list_line("numeric", names_of(inspection, ColumnKind::kNumeric)) +
+         weight + list_line("numeric", names_of(inspection, ColumnKind::kNumeric)) +
          list_line("categorical", names_of(inspection, ColumnKind::kCategorical)) +
          list_line("ignore", names_of(inspection, ColumnKind::kIgnored)) +
          list_line("columns", special_columns(inspection)) +

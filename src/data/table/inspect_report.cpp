@@ -15,6 +15,7 @@ using Json = nlohmann::ordered_json;
 
 std::string kind_of(const TableColumn& column) {
   if (column.label) return column.kind == ColumnKind::kCategorical ? "label, classes" : "label, numeric";
+  if (column.weight) return "weight";
   switch (column.kind) {
     case ColumnKind::kNumeric:
       return "numeric";

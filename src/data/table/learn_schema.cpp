@@ -130,7 +130,7 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
 namespace {
 
 // The column of the table for each of the schema, the number of columns for none. Where names cannot tell,
-// the place does; a table to predict from may come without its labels.
+// the place does; a table to predict from may come without its labels and weights.
 std::vector<std::size_t> find_columns(const TableText& table, const TableSchema& schema, bool labels) {
   std::vector<std::size_t> found;
   if (table.header) {
@@ -141,18 +141,25 @@ std::vector<std::size_t> find_columns(const TableText& table, const TableSchema&
     return found;
   }
   const std::size_t all = schema.columns.size();
-  const std::size_t without = all - static_cast<std::size_t>(schema.labels());
+  const auto is_known = [](const TableColumn& column) { return column.label || column.weight; };
+  const std::size_t without = all - static_cast<std::size_t>(std::ranges::count_if(schema.columns, is_known));
   const std::size_t names = table.names.size();
   if (names != all && (labels || names != without)) {
-    throw DataError(fmt::format("'{}' has {} columns and no header, expected {}{}",
-                                table.text.files.front().path, names, all,
-                                labels ? "" : fmt::format(" (or {} without labels)", without)));
+    throw DataError(fmt::format(
+        "'{}' has {} columns and no header, expected {}{}", table.text.files.front().path, names, all,
+        labels ? ""
+               : fmt::format(" (or {} without labels{})", without, schema.weighted() ? " and weights" : "")));
   }
   std::size_t next = 0;
   for (const TableColumn& column : schema.columns) {
-    found.push_back(column.label && names != all ? names : next++);
+    found.push_back(is_known(column) && names != all ? names : next++);
   }
   return found;
+}
+
+Reading reading_of(const TableColumn& column) {
+  if (column.weight) return Reading::kWeight;
+  return column.kind == ColumnKind::kNumeric ? Reading::kNumber : Reading::kText;
 }
 
 }  // namespace
@@ -162,18 +169,19 @@ std::vector<RowColumn> match_columns(const TableText& table, const TableSchema& 
   const std::vector<std::size_t> places = find_columns(table, schema, labels);
   for (std::size_t i = 0; i < places.size(); ++i) {
     const TableColumn& column = schema.columns[i];
-    if (column.kind == ColumnKind::kIgnored || (column.label && !labels)) continue;
+    if (column.kind == ColumnKind::kIgnored || ((column.label || column.weight) && !labels)) continue;
     if (places[i] == table.names.size()) {
       const std::string nearest = nearest_name(column.name, table.names);
       throw DataError(fmt::format("'{}' has no column '{}', {}{}; its columns: {}",
                                   table.text.files.front().path, column.name,
-                                  column.label ? "the label" : "which the model takes",
+                                  column.label    ? "the label"
+                                  : column.weight ? "the weights of its records (data.weight)"
+                                                  : "which the model takes",
                                   nearest.empty() ? "" : fmt::format(" (did '{}' mean that?)", nearest),
                                   fmt::join(table.names, ", ")));
     }
-    matched[places[i]] = {.reading = column.kind == ColumnKind::kNumeric ? Reading::kNumber : Reading::kText,
-                          .cell = static_cast<Index>(i),
-                          .required = column.label};
+    matched[places[i]] = {
+        .reading = reading_of(column), .cell = static_cast<Index>(i), .required = column.label};
   }
   return matched;
 }

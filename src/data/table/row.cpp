@@ -50,6 +50,19 @@ void RowParser::read_number(Cell& cell, const RowColumn& column) {
   cell.is_number = false;
 }
 
+void RowParser::read_weight(Cell& cell) {
+  const Index place = cursor_.column();
+  const std::string_view text = cursor_.take_text();
+  const auto number = parse_number(text);
+  if (!number || *number < 0) throw BadRecord{place, show(text), "a weight, which is a number of 0 or more"};
+  check_size(*number, place);
+  constexpr double kLeast = std::numeric_limits<Scalar>::min();
+  if (*number > 0 && *number < kLeast) {  // a step may divide by it
+    throw BadRecord{place, show(text), "a weight of 0, or one that single precision can hold"};
+  }
+  cell = {.is_number = true, .number = *number};
+}
+
 void RowParser::read_text(Cell& cell, const RowColumn& column) {
   const Index place = cursor_.column();
   cell.text = cursor_.take_text();
@@ -76,6 +89,9 @@ std::span<const Cell> RowParser::parse(std::string_view record) {
         break;
       case Reading::kNumber:
         read_number(cell, column);
+        break;
+      case Reading::kWeight:
+        read_weight(cell);
         break;
       case Reading::kText:
       case Reading::kEither:

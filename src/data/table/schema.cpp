@@ -77,6 +77,10 @@ Index TableSchema::labels() const {
   return std::ranges::count_if(columns, [](const TableColumn& column) { return column.label; });
 }
 
+bool TableSchema::weighted() const {
+  return std::ranges::any_of(columns, &TableColumn::weight);
+}
+
 std::vector<std::string> TableSchema::describe() const {
   std::vector<std::string> lines;
   const auto text = [](const TableColumn& column) {
@@ -93,6 +97,10 @@ std::vector<std::string> TableSchema::describe() const {
   }
   for (const TableColumn& column : columns) {
     if (column.label) lines.push_back(fmt::format("{:>11}  {}: {}", "label", column.name, text(column)));
+    if (column.weight) {
+      lines.push_back(fmt::format("{:>11}  {}: from {:.4g} to {:.4g}, mean {:.4g}", "weight", column.name,
+                                  column.numbers.min, column.numbers.max, column.numbers.mean));
+    }
   }
   return lines;
 }

@@ -1,7 +1,8 @@
 // A schema as JSON:
 //
 //   {"version": 1, "missing_values": [text, ...], "columns": [column, ...]}
-//   column: {"name", "use": "feature" | "label" | "ignore", "kind": "numeric", "scale", "missing", "count",
+//   column: {"name", "use": "feature" | "label" | "weight" | "ignore", "kind": "numeric", "scale", "missing",
+//   "count",
 //            "missing_count", "mean", "deviation", "min", "max"}
 //        or {..., "kind": "categorical", "encode": "onehot" | "index" | "hash", "buckets", "values": [text]}
 #include <fmt/format.h>
@@ -55,7 +56,7 @@ Json column_json(const TableColumn& column) {
     json["use"] = "ignore";
     return json;
   }
-  json["use"] = column.label ? "label" : "feature";
+  json["use"] = column.label ? "label" : column.weight ? "weight" : "feature";
   json["kind"] = name_of(kKinds, column.kind);
   if (column.kind == ColumnKind::kNumeric) {
     json["scale"] = name_of(kScales, column.scale);
@@ -79,6 +80,7 @@ TableColumn parse_column(const Json& json) {
   TableColumn column{.name = json.at("name").get<std::string>()};
   const auto use = json.at("use").get<std::string>();
   column.label = use == "label";
+  column.weight = use == "weight";
   column.kind = ColumnKind::kIgnored;
   if (use == "ignore") return column;
   column.kind = value_of(kKinds, json.at("kind"));

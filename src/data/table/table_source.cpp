@@ -56,9 +56,9 @@ class TableChunkReader final : public ChunkReader {
 
  private:
   void check_targets(const std::byte* packed) const {
-    const Index targets = parts_.encoder.targets();
-    const std::byte* from = packed + parts_.encoder.record_bytes() - targets * Index{sizeof(Scalar)};
-    for (Index i = 0; i < targets; ++i, from += sizeof(Scalar)) {
+    const std::byte* from =
+        packed + parts_.encoder.record_bytes() - parts_.encoder.label_columns() * Index{sizeof(Scalar)};
+    for (Index i = 0; i < parts_.encoder.targets(); ++i, from += sizeof(Scalar)) {
       Scalar target = 0;
       std::memcpy(&target, from, sizeof target);
       if (!rule_.allows(target)) refuse(i, target);
@@ -138,10 +138,12 @@ void note_bad_records(const std::string& name, Index good, Index bad, std::vecto
 
 TableSource::TableSource(const TableRequest& request) : table_(open_text(request)) {
   const Scan scan = request.schema.empty() ? learn(request) : check(request);
+  request.colleagues.agree([&] { check_weights(scan); });
   chunks_ = chunks_of(table_.text, scan.chunk_rows);
   info_ = {.rows = scan.good,
            .features = {{encoder_->features()}},
            .target_columns = encoder_->targets(),
+           .weighted = encoder_->weighted(),
            .name = request.name,
            .record_bytes = encoder_->record_bytes(),
            .source_bytes = table_.text.source_bytes()};
@@ -194,12 +196,31 @@ Scan TableSource::check(const TableRequest& request) {
         fmt::format("{}, column '{}': {} of {} records have a category that the training data does not have",
                     request.name, schema_.columns[i].name, with_commas(sums[i]), with_commas(scan.good)));
   }
+  if (encoder_->weighted()) {
+    const NumberStats& weights = weights_in(scan);
+    notes_.push_back(fmt::format("{}: records weigh from {:.4g} to {:.4g}, mean {:.4g}", request.name,
+                                 weights.min, weights.max, weights.mean));
+  }
   colleagues.agree([&] {
     if (scan.good > 0) return;
     throw DataError(
         fmt::format("'{}' holds no records{}", request.name, table_.header ? ", only a header" : ""));
   });
   return scan;
+}
+
+const NumberStats& TableSource::weights_in(const Scan& scan) const {
+  const auto column = std::ranges::find_if(schema_.columns, &TableColumn::weight);
+  return scan.columns[static_cast<std::size_t>(column - schema_.columns.begin())].numbers;
+}
+
+void TableSource::check_weights(const Scan& scan) const {
+  if (!encoder_->weighted() || weights_in(scan).max > 0) return;
+  const auto column = std::ranges::find_if(schema_.columns, &TableColumn::weight);
+  throw DataError(fmt::format(
+      "'{}', column '{}': the weights of all {} records are 0, so nothing counts: is it the column "
+      "that data.weight should name?",
+      table_.text.files.front().path, column->name, with_commas(weights_in(scan).count)));
 }
 
 std::unique_ptr<ChunkReader> TableSource::reader(const TargetRule& rule) const {

@@ -85,6 +85,7 @@ void Link::push(const Contribution& contribution, std::span<const Scalar> gradie
                       .step = contribution.step,
                       .version = versions_[server],
                       .samples = contribution.samples,
+                      .weight = contribution.weight,
                       .loss = contribution.loss,
                       .correct = contribution.correct,
                       .lr = contribution.lr,

@@ -32,6 +32,7 @@ struct Note {
   Index step = 0;
   Index version = 0;  // of the weights that the gradient was computed from
   Index samples = 0;
+  double weight = 0;
   double loss = 0;
   double correct = 0;
   double lr = 0;

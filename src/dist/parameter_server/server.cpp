@@ -98,6 +98,8 @@ void Server::add_saved(SavedState& state) {
   update_.add_saved(state, slice());
   if (!first()) return;
   state.push_back(saved_by_first(0, "totals.samples", std::span(&totals_.samples, 1)));
+  state.push_back(saved_by_first(0, "totals.weight", std::span(&totals_.weight, 1)));
+  state.back().optional = true;  // only runs with weights look at it
   state.push_back(saved_by_first(0, "totals.loss", std::span(&totals_.loss, 1)));
   state.push_back(saved_by_first(0, "totals.correct", std::span(&totals_.correct, 1)));
 }
@@ -189,7 +191,7 @@ void Server::take_push(std::size_t worker) {
 void Server::add_to_step(std::size_t worker) {
   const Note& note = arrivals_.note(worker);
   if (note.step == version_) {
-    collector_->add(worker, note.samples, note.lr);
+    collector_->add(worker, note.weight, note.lr);
     step_together();
   } else if (first()) {
     ledger_.count_drop(worker, note.samples);
@@ -255,6 +257,7 @@ void Server::count(std::size_t worker) {
   Pushed& pushed = pushed_[worker];
   ledger_.count_step(worker, pushed.note.samples);
   totals_.samples += pushed.note.samples;
+  totals_.weight += pushed.note.weight;
   totals_.loss += pushed.note.loss;
   totals_.correct += pushed.note.correct;
   if (!pushed.moments.empty()) hooks_->take_moments(pushed.moments);

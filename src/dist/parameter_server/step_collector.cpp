@@ -7,18 +7,18 @@
 namespace lockstep {
 
 StepCollector::StepCollector(Index workers, Index needed, Index size)
-    : needed_(needed), samples_(static_cast<std::size_t>(workers), 0) {
+    : needed_(needed), weights_(static_cast<std::size_t>(workers)) {
   for (Index worker = 0; worker < workers; ++worker) gradients_.emplace_back(size);
 }
 
-void StepCollector::add(std::size_t worker, Index samples, double lr) {
-  samples_[worker] = samples;
+void StepCollector::add(std::size_t worker, double weight, double lr) {
+  weights_[worker] = weight;
   lr_ = lr;
 }
 
 std::optional<std::vector<Index>> StepCollector::decide() const {
   std::vector<Index> present;
-  for (const Index samples : samples_) present.push_back(samples > 0 ? 1 : 0);
+  for (const std::optional<double>& weight : weights_) present.push_back(weight ? 1 : 0);
   if (std::ranges::count(present, 1) < needed_) return std::nullopt;
   return present;
 }
@@ -26,20 +26,21 @@ std::optional<std::vector<Index>> StepCollector::decide() const {
 bool StepCollector::complete() const {
   if (members_.empty()) return false;
   for (std::size_t worker = 0; worker < members_.size(); ++worker) {
-    if (members_[worker] != 0 && samples_[worker] == 0) return false;
+    if (members_[worker] != 0 && !weights_[worker]) return false;
   }
   return true;
 }
 
 UpdateRequest StepCollector::take(std::span<Scalar> sum) {
-  UpdateRequest request{.samples = 0, .lr = lr_};
+  UpdateRequest request{.weight = 0, .lr = lr_};
   as_array(sum).setZero();
   for (std::size_t worker = 0; worker < members_.size(); ++worker) {
     if (members_[worker] == 0) continue;
-    request.samples += samples_[worker];
-    as_array(sum) += static_cast<Scalar>(samples_[worker]) * as_array(gradients_[worker].span());
+    const double weight = weights_[worker].value();
+    request.weight += weight;
+    as_array(sum) += static_cast<Scalar>(weight) * as_array(gradients_[worker].span());
   }
-  std::ranges::fill(samples_, 0);
+  std::ranges::fill(weights_, std::nullopt);
   members_.clear();
   return request;
 }

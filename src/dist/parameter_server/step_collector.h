@@ -19,7 +19,7 @@ class StepCollector {
   /// Where the next gradient of a worker is to be received.
   std::span<Scalar> room(std::size_t worker) { return gradients_[worker].span(); }
   /// A gradient for the step under way is there.
-  void add(std::size_t worker, Index samples, double lr);
+  void add(std::size_t worker, double weight, double lr);
   /// Whose gradients make the step: those that are there, if they are enough. For the first server.
   std::optional<std::vector<Index>> decide() const;
   /// What the first server has decided: for each worker 1 or 0.
@@ -28,13 +28,13 @@ class StepCollector {
   bool complete() const;
   /// Whether a worker's gradient is in the step. After set_members().
   bool takes(std::size_t worker) const { return members_[worker] != 0; }
-  /// Their sum, with all samples; the others' are forgotten. `sum` is of `size`.
+  /// Their sum, with all their weight; the others' are forgotten. `sum` is of `size`.
   UpdateRequest take(std::span<Scalar> sum);
 
  private:
   Index needed_;
   std::vector<AlignedBuffer<Scalar>> gradients_;  // means, by worker
-  std::vector<Index> samples_;                    // by worker; 0: not there
+  std::vector<std::optional<double>> weights_;    // by worker, of its samples; none: not there
   std::vector<Index> members_;                    // empty: not decided
   double lr_ = 0;
 };

@@ -7,7 +7,8 @@
 namespace lockstep {
 
 /// *Collective.* The step is to be applied if every rank's sums are `good` and the loss is finite. `loss`:
-/// the sum of the losses from the one rank that tells it, 0 from the others.
-StepOutcome agree_on_sums(Communicator& comm, bool good, double loss, Index samples);
+/// the sum of the losses from the one rank that tells it, 0 from the others. `weight`: as
+/// UpdateRequest::weight.
+StepOutcome agree_on_sums(Communicator& comm, bool good, double loss, double weight);
 
 }  // namespace lockstep

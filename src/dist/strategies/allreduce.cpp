@@ -31,7 +31,7 @@ class Allreduce final : public SynchronousStrategy {
     return state;
   }
 
-  void begin_step(std::span<const Index> samples) override { reducer_->begin_step(samples); }
+  void begin_step(std::span<const Index> samples, double) override { reducer_->begin_step(samples); }
   void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {
     reducer_->bucket_ready(bucket, partial);
   }

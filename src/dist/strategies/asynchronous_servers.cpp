@@ -81,11 +81,11 @@ class AsynchronousServers final : public AsynchronousStrategy {
 
   bool push(const Contribution& contribution) override {
     const std::span<Scalar> gradient = part(partial_->sums.front(), {0, weights_.size()});
-    if (!std::isfinite(contribution.loss) || !update_.good(gradient, contribution.samples)) {
+    if (!std::isfinite(contribution.loss) || !update_.good(gradient, contribution.weight)) {
       link_->report_bad();
       return false;
     }
-    update_.make_means(gradient, contribution.samples);
+    update_.make_means(gradient, contribution.weight);
     link_->push(contribution, gradient);
     ledger_.count_computed(static_cast<std::size_t>(comm_->rank()));
     return true;

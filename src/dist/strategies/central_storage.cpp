@@ -5,7 +5,6 @@
 // good numbers allows.
 #include <atomic>
 #include <cmath>
-#include <numeric>
 
 #include "../node/node_gradients.h"
 #include "agree_on_sums.h"
@@ -14,6 +13,7 @@
 #include "lockstep/dist/blocks.h"
 #include "lockstep/dist/reducer.h"
 #include "lockstep/math/kernels.h"
+#include "lockstep/math/sample_weights.h"
 
 namespace lockstep {
 namespace {
@@ -66,12 +66,11 @@ class CentralStorage final : public SynchronousStrategy {
     return state;
   }
 
-  void begin_step(std::span<const Index> samples) override {
+  void begin_step(std::span<const Index> samples, double weight) override {
     across_reducer_->begin_step(samples);
     gradients_.begin_step(samples);
     good_ = true;
-    const double all = std::accumulate(samples.begin(), samples.end(), 0.0);
-    most_ = static_cast<Scalar>(kMostGradient * all / static_cast<double>(samples.size()));
+    most_ = most_sum(weight / static_cast<double>(samples.size()));
   }
 
   void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {
@@ -126,7 +125,7 @@ class CentralStorage final : public SynchronousStrategy {
   StepOutcome update_node(const UpdateRequest& request) {
     const auto loss = static_cast<double>(gradients_.sum_at(plan_.loss_place));
     StepOutcome outcome{.applied = gradients_.all_good() && std::isfinite(loss),
-                        .mean_loss = loss / static_cast<double>(request.samples)};
+                        .mean_loss = mean_of(loss, request.weight)};
     if (!outcome.applied) return outcome;
     update_.step(weights_, gradient_, request, [this](Range range) { gradients_.add(range); });
     finish_step(outcome);
@@ -134,11 +133,11 @@ class CentralStorage final : public SynchronousStrategy {
   }
 
   StepOutcome update_between_nodes(const UpdateRequest& request) {
-    const bool good = slice_.empty() || update_.good(gradient_, request.samples);
+    const bool good = slice_.empty() || update_.good(gradient_, request.weight);
     const bool tells_loss = gradients_.across().rank() == 0 && slice_.contains(plan_.loss_place);
     const double loss =
         tells_loss ? static_cast<double>(gradient_[static_cast<std::size_t>(plan_.loss_place)]) : 0.0;
-    StepOutcome outcome = agree_on_sums(comm_, good, loss, request.samples);
+    StepOutcome outcome = agree_on_sums(comm_, good, loss, request.weight);
     if (!outcome.applied) return outcome;
     update_.step(weights_, gradient_, request);
     finish_step(outcome);

@@ -82,10 +82,9 @@ class LocalSgd final : public SynchronousStrategy {
     return settled_;
   }
 
-  void begin_step(std::span<const Index> samples) override {
-    samples_.assign(samples.begin(), samples.end());
+  void begin_step(std::span<const Index> samples, double) override {
     settled_ = {};
-    alone_ = steps_done_ >= plan_.local_from;
+    alone_ = !gradients_travel();
     for (std::size_t replica = 0; alone_ && replica < samples.size(); ++replica) {
       samples_alone_[replica] += samples[replica];
     }
@@ -100,7 +99,7 @@ class LocalSgd final : public SynchronousStrategy {
   void progress() override {
     if (!alone_) reducer_->progress();
   }
-  bool gradients_travel() const override { return !alone_; }
+  bool gradients_travel() const override { return steps_done_ < plan_.local_from; }
   void finish_exchange() override {
     if (!alone_) gradient_ = reducer_->finish();
   }
@@ -160,16 +159,16 @@ class LocalSgd final : public SynchronousStrategy {
   StepOutcome step_alone(const UpdateRequest& request) {
     StepOutcome outcome{.applied = true, .mean_loss = 0, .exchange_seconds = 0, .stopped = {}};
     double loss = 0;
-    Index samples = 0;
+    double weight = 0;
     for (std::size_t i = 0; i < partial_->nodes.size(); ++i) {
       LocalReplica& replica = local(partial_->nodes[i].begin);
       UpdateRequest own = request;
-      own.samples = samples_[static_cast<std::size_t>(replica.number)];
+      own.weight = request.replica_weights[static_cast<std::size_t>(replica.number - hosted_.begin)];
       loss += static_cast<double>(partial_->sums[i][static_cast<std::size_t>(plan_.loss_place)]);
-      samples += own.samples;
+      weight += own.weight;
       if (!replica.stopped()) replica.step(partial_->sums[i], own);
     }
-    if (samples > 0) mean_loss_ = loss / static_cast<double>(samples);
+    if (weight > 0) mean_loss_ = loss / weight;
     outcome.mean_loss = mean_loss_;
     for (const LocalReplica& replica : replicas_) {
       if (replica.stopped()) outcome.stopped.push_back(replica.number);
@@ -243,7 +242,6 @@ class LocalSgd final : public SynchronousStrategy {
   std::atomic<std::size_t> arenas_taken_ = 0;
   std::optional<BlockMomentum> block_;
   std::vector<Index> samples_alone_;  // by replica, since the last average
-  std::vector<Index> samples_;        // by replica, in this step
   Index steps_done_ = 0;
   bool alone_ = false;        // in this step
   bool equal_ = true;         // the weights of the first are those of all

@@ -37,7 +37,7 @@ class OwnerStep final : public SynchronousStrategy {
     return state;
   }
 
-  void begin_step(std::span<const Index> samples) override { reducer_->begin_step(samples); }
+  void begin_step(std::span<const Index> samples, double) override { reducer_->begin_step(samples); }
   void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {
     reducer_->bucket_ready(bucket, partial);
   }
@@ -49,10 +49,10 @@ class OwnerStep final : public SynchronousStrategy {
 
   StepOutcome update(const UpdateRequest& request) override {
     const std::span<Scalar> gradient = part(gradient_, {0, weights_.size()});
-    const bool good = update_.good(gradient, request.samples);
+    const bool good = update_.good(gradient, request.weight);
     const double loss =
         owns_loss_ ? static_cast<double>(gradient_[static_cast<std::size_t>(plan_.loss_place)]) : 0.0;
-    StepOutcome outcome = agree_on_sums(comm_, good, loss, request.samples);
+    StepOutcome outcome = agree_on_sums(comm_, good, loss, request.weight);
     if (!outcome.applied) return outcome;
     update_.step(weights_.span(), gradient, request);
     const Stopwatch gathering;

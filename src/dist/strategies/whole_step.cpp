@@ -4,14 +4,16 @@
 
 #include <cmath>
 
+#include "lockstep/math/sample_weights.h"
+
 namespace lockstep {
 
 StepOutcome take_whole_step(ParameterUpdate& update, std::span<Scalar> weights, std::span<Scalar> sum,
                             const UpdateRequest& request) {
   const Scalar loss = sum[weights.size()];  // behind the gradients of the weights
-  StepOutcome outcome{.mean_loss = static_cast<double>(loss) / static_cast<double>(request.samples)};
+  StepOutcome outcome{.mean_loss = mean_of(static_cast<double>(loss), request.weight)};
   const std::span<Scalar> gradient = sum.first(weights.size());
-  outcome.applied = all_finite(std::span(&loss, 1)) && update.good(gradient, request.samples);
+  outcome.applied = all_finite(std::span(&loss, 1)) && update.good(gradient, request.weight);
   if (outcome.applied) update.step(weights, gradient, request);
   return outcome;
 }

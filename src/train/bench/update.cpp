@@ -45,10 +45,10 @@ UpdateRate measure_update(Communicator& comm, const DistOptions& options, Index 
   const double seconds = median_seconds(
       comm,
       [&] {
-        strategy.begin_step(samples);
+        strategy.begin_step(samples, static_cast<double>(comm.size()));
         for (const Bucket& bucket : plan.buckets) strategy.bucket_ready(bucket, partial);
         strategy.finish_exchange();
-        strategy.update({.step = ++step, .samples = comm.size(), .lr = kLr});
+        strategy.update({.step = ++step, .weight = static_cast<double>(comm.size()), .lr = kLr});
       },
       kBudget);
   return {.name = entry.name, .weights = weights, .seconds = seconds};

@@ -10,12 +10,14 @@ class Auc final : public Metric {
 
   MetricNeeds needs() const override { return {.rankings = questions_.size()}; }
 
-  void collect(const ConstMatrix& outputs, const ConstMatrix& targets,
-               const MetricParts& parts) const override {
-    for (Index row = 0; row < outputs.rows(); ++row) {
-      questions_.visit_scores(outputs, targets, row, [&](Index question, bool truth, Scalar score) {
+  void collect(const MetricRows& rows, const MetricParts& parts) const override {
+    for (Index row = 0; row < rows.outputs.rows(); ++row) {
+      questions_.visit_scores(rows, row, [&](Index question, bool truth, Scalar score) {
         Scores& scores = parts.scores[static_cast<std::size_t>(question)];
         (truth ? scores.positives : scores.negatives).push_back(score);
+        if (!rows.weights.given()) return;
+        const Scalar weight = rows.weights.values[static_cast<std::size_t>(row)];
+        (truth ? scores.positive_weights : scores.negative_weights).push_back(weight);
       });
     }
   }
@@ -24,8 +26,7 @@ class Auc final : public Metric {
     return mean_over(questions_.size(), [&](Index question) -> std::optional<double> {
       const RankedPairs& ranked = totals.rankings[static_cast<std::size_t>(question)];
       if (ranked.positives == 0 || ranked.negatives == 0) return std::nullopt;
-      const double pairs = static_cast<double>(ranked.positives) * static_cast<double>(ranked.negatives);
-      return static_cast<double>(ranked.twice_above) / (2 * pairs);
+      return ranked.twice_above / (2 * (ranked.positives * ranked.negatives));
     });
   }
 
@@ -40,7 +41,8 @@ MetricEntry auc_entry() {
           .help =
               "Area under the ROC curve: the share of all pairs of a positive and a negative sample in which "
               "the positive has the higher output, half of those with equal ones counted (Mann & Whitney "
-              "1947); exact, for 4 bytes a sample. Several classes or outputs: the mean over each against "
+              "1947); exact, for 4 bytes a sample (with weights 8, and all on one rank). Several classes or "
+              "outputs: the mean over each against "
               "the rest",
           .targets = {TargetKind::kClass, TargetKind::kBinary},
           .make = [](TargetKind targets, Index outputs) {

@@ -10,16 +10,16 @@ class LogLoss final : public Metric {
 
   MetricNeeds needs() const override { return {.sums = 1}; }
 
-  void collect(const ConstMatrix& outputs, const ConstMatrix& targets,
-               const MetricParts& parts) const override {
-    for (Index row = 0; row < outputs.rows(); ++row) {
-      parts.sums[0] += targets_ == TargetKind::kClass ? of_class(outputs, targets, row)
-                                                      : of_outputs(outputs, targets, row);
+  void collect(const MetricRows& rows, const MetricParts& parts) const override {
+    for (Index row = 0; row < rows.outputs.rows(); ++row) {
+      parts.sums[0] +=
+          rows.weights[row] * (targets_ == TargetKind::kClass ? of_class(rows.outputs, rows.targets, row)
+                                                              : of_outputs(rows.outputs, rows.targets, row));
     }
   }
 
   std::optional<double> value(const MetricTotals& totals) const override {
-    return totals.sums[0] / totals.samples;
+    return totals.sums[0] / totals.weight;
   }
 
  private:

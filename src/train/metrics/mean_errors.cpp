@@ -11,17 +11,19 @@ class MeanError final : public Metric {
  public:
   MetricNeeds needs() const override { return {.sums = 1}; }
 
-  void collect(const ConstMatrix& outputs, const ConstMatrix& targets,
-               const MetricParts& parts) const override {
+  void collect(const MetricRows& rows, const MetricParts& parts) const override {
     double sum = 0;
-    for (Index i = 0; i < outputs.size(); ++i) {
-      sum += Penalty{}(static_cast<double>(outputs.data()[i]) - static_cast<double>(targets.data()[i]));
+    for (Index row = 0; row < rows.outputs.rows(); ++row) {
+      for (Index i = 0; i < rows.outputs.cols(); ++i) {
+        const auto output = static_cast<double>(rows.outputs(row, i));
+        sum += rows.weights[row] * Penalty{}(output - static_cast<double>(rows.targets(row, i)));
+      }
     }
-    parts.sums[0] += sum / static_cast<double>(outputs.cols());
+    parts.sums[0] += sum / static_cast<double>(rows.outputs.cols());
   }
 
   std::optional<double> value(const MetricTotals& totals) const override {
-    return totals.sums[0] / totals.samples;
+    return totals.sums[0] / totals.weight;
   }
 };
 

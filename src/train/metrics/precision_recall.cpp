@@ -4,7 +4,7 @@
 namespace lockstep {
 namespace {
 
-// Of one question: how many samples it is true of, how many the model says so of, and how many both.
+// Of one question: what the samples weigh that it is true of, that the model says so of, and both.
 enum Column : std::size_t { kTrue, kSaid, kBoth, kColumns };
 
 // kBoth divided by kSaid is precision, by kTrue recall; 0 where the divisor is 0. A question that is neither
@@ -13,26 +13,25 @@ class ShareOfHits final : public Metric {
  public:
   ShareOfHits(const Questions& questions, Column divisor) : questions_(questions), divisor_(divisor) {}
 
-  MetricNeeds needs() const override { return {.counts = questions_.size() * Index{kColumns}}; }
+  MetricNeeds needs() const override { return {.sums = questions_.size() * Index{kColumns}}; }
 
-  void collect(const ConstMatrix& outputs, const ConstMatrix& targets,
-               const MetricParts& parts) const override {
-    for (Index row = 0; row < outputs.rows(); ++row) {
-      questions_.visit_answers(outputs, targets, row, [&](Index question, bool truth, bool guess) {
-        Index* counts = parts.counts.data() + question * Index{kColumns};
-        counts[kTrue] += truth ? 1 : 0;
-        counts[kSaid] += guess ? 1 : 0;
-        counts[kBoth] += truth && guess ? 1 : 0;
+  void collect(const MetricRows& rows, const MetricParts& parts) const override {
+    for (Index row = 0; row < rows.outputs.rows(); ++row) {
+      const double weight = rows.weights[row];
+      questions_.visit_answers(rows, row, [&](Index question, bool truth, bool guess) {
+        double* sums = parts.sums.data() + question * Index{kColumns};
+        sums[kTrue] += truth ? weight : 0;
+        sums[kSaid] += guess ? weight : 0;
+        sums[kBoth] += truth && guess ? weight : 0;
       });
     }
   }
 
   std::optional<double> value(const MetricTotals& totals) const override {
     return mean_over(questions_.size(), [&](Index question) -> std::optional<double> {
-      const Index* counts = totals.counts.data() + question * Index{kColumns};
-      if (counts[kTrue] == 0 && counts[kSaid] == 0) return std::nullopt;
-      if (counts[divisor_] == 0) return 0;
-      return static_cast<double>(counts[kBoth]) / static_cast<double>(counts[divisor_]);
+      const double* sums = totals.sums.data() + question * Index{kColumns};
+      if (sums[kTrue] == 0 && sums[kSaid] == 0) return std::nullopt;
+      return sums[divisor_] == 0 ? 0 : sums[kBoth] / sums[divisor_];
     });
   }
 

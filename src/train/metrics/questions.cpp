@@ -13,18 +13,19 @@ bool Questions::truth(const ConstMatrix& targets, Index row, Index question) con
   return static_cast<Index>(targets(row, 0)) == (outputs_ == 2 ? 1 : question);
 }
 
-void Questions::visit_answers(const ConstMatrix& outputs, const ConstMatrix& targets, Index row,
+void Questions::visit_answers(const MetricRows& rows, Index row,
                               const std::function<void(Index, bool, bool)>& visit) const {
-  const Index guess = targets_ == TargetKind::kClass ? predicted_class(outputs, row) : 0;
+  const Index guess = targets_ == TargetKind::kClass ? predicted_class(rows.outputs, row) : 0;
   for (Index question = 0; question < size(); ++question) {
-    const bool says_so = targets_ == TargetKind::kBinary ? outputs(row, question) > 0
+    const bool says_so = targets_ == TargetKind::kBinary ? rows.outputs(row, question) > 0
                                                          : guess == (outputs_ == 2 ? 1 : question);
-    visit(question, truth(targets, row, question), says_so);
+    visit(question, truth(rows.targets, row, question), says_so);
   }
 }
 
-void Questions::visit_scores(const ConstMatrix& outputs, const ConstMatrix& targets, Index row,
+void Questions::visit_scores(const MetricRows& rows, Index row,
                              const std::function<void(Index, bool, Scalar)>& visit) const {
+  const ConstMatrix& outputs = rows.outputs;
   const bool many = targets_ == TargetKind::kClass && outputs_ != 2;
   const double log_sum = many ? log_sum_exp(outputs, row) : 0;
   for (Index question = 0; question < size(); ++question) {
@@ -33,7 +34,7 @@ void Questions::visit_scores(const ConstMatrix& outputs, const ConstMatrix& targ
     if (targets_ == TargetKind::kClass && !many) score = outputs(row, 1) - outputs(row, 0);
     // The loss tells that something went wrong; here it must only not upset the sorting.
     if (std::isnan(score)) score = -std::numeric_limits<Scalar>::infinity();
-    visit(question, truth(targets, row, question), score);
+    visit(question, truth(rows.targets, row, question), score);
   }
 }
 

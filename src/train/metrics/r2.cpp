@@ -16,16 +16,16 @@ class R2 final : public Metric {
 
   MetricNeeds needs() const override { return {.sums = outputs_ * Index{kColumns}}; }
 
-  void collect(const ConstMatrix& outputs, const ConstMatrix& targets,
-               const MetricParts& parts) const override {
-    for (Index row = 0; row < outputs.rows(); ++row) {
+  void collect(const MetricRows& rows, const MetricParts& parts) const override {
+    for (Index row = 0; row < rows.outputs.rows(); ++row) {
+      const double weight = rows.weights[row];
       for (Index i = 0; i < outputs_; ++i) {
         double* sums = parts.sums.data() + i * Index{kColumns};
-        const auto target = static_cast<double>(targets(row, i));
-        const double error = static_cast<double>(outputs(row, i)) - target;
-        sums[kTarget] += target;
-        sums[kSquare] += target * target;
-        sums[kError] += error * error;
+        const auto target = static_cast<double>(rows.targets(row, i));
+        const double error = static_cast<double>(rows.outputs(row, i)) - target;
+        sums[kTarget] += weight * target;
+        sums[kSquare] += weight * (target * target);
+        sums[kError] += weight * (error * error);
       }
     }
   }
@@ -34,7 +34,7 @@ class R2 final : public Metric {
     double sum = 0;
     for (Index i = 0; i < outputs_; ++i) {
       const double* sums = totals.sums.data() + i * Index{kColumns};
-      const double spread = sums[kSquare] - sums[kTarget] * sums[kTarget] / totals.samples;
+      const double spread = sums[kSquare] - sums[kTarget] * sums[kTarget] / totals.weight;
       if (spread <= kLeastVariance * sums[kSquare]) return std::nullopt;
       sum += 1 - sums[kError] / spread;
     }

@@ -1,9 +1,10 @@
 // Records of a table as numbers, by a schema. A packed record holds a float for each numeric feature column,
-// a 32-bit number for each categorical one, then a float for each label.
+// a 32-bit number for each categorical one, then a float for each label, then one for the weight.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,18 +18,21 @@ namespace lockstep {
 
 class Encoder {
  public:
-  /// `labels`: with targets. The schema must outlive it.
+  /// `labels`: with targets, and the weight if the schema has one. The schema must outlive it.
   Encoder(const TableSchema& schema, bool labels);
 
   Index record_bytes() const { return record_bytes_; }
   Index features() const { return features_; }
   Index targets() const { return targets_; }
+  bool weighted() const { return weight_.has_value(); }
+  /// The targets and the weight.
+  Index label_columns() const { return targets_ + (weighted() ? 1 : 0); }
 
   /// Packs the cells, one for each column of the schema. unseen[column] grows where a category was not in
   /// the training data. Errors: BadRecord, with the number of the cell.
   void pack(std::span<const Cell> cells, std::byte* packed, std::span<Index> unseen) const;
-  /// The features and targets of a packed record.
-  void unpack(const std::byte* packed, Scalar* features, Scalar* targets) const;
+  /// The features of a packed record, and its label_columns().
+  void unpack(const std::byte* packed, Scalar* features, Scalar* labels) const;
 
  private:
   struct Numeric {
@@ -60,6 +64,7 @@ class Encoder {
   std::vector<Categorical> categories_;
   std::vector<Numeric> number_labels_;
   std::vector<Categorical> category_labels_;
+  std::optional<Numeric> weight_;
   Index features_ = 0;
   Index targets_ = 0;
   Index record_bytes_ = 0;

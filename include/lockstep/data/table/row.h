@@ -14,6 +14,7 @@ namespace lockstep {
 enum class Reading {
   kSkip,    ///< nothing
   kNumber,  ///< a number; other texts make the record bad
+  kWeight,  ///< a number of 0 or more; all else makes the record bad, a missing value too
   kText,
   kEither,  ///< the text, and the number if it is one
 };
@@ -43,6 +44,7 @@ class RowParser {
 
  private:
   void read_number(Cell& cell, const RowColumn& column);
+  void read_weight(Cell& cell);
   void read_text(Cell& cell, const RowColumn& column);
   bool is_missing(std::string_view text) const;
 

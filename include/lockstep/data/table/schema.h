@@ -35,6 +35,7 @@ struct TableColumn {
   std::string name;
   ColumnKind kind = ColumnKind::kUnknown;
   bool label = false;
+  bool weight = false;  ///< of the record; a number as it is, neither label nor feature
 
   // Numeric. Statistics are those of l(x) with Scale::kLog.
   Scale scale = Scale::kStandard;
@@ -48,7 +49,7 @@ struct TableColumn {
 
   Index missing = 0;  ///< records of the training data without a value
 
-  bool is_feature() const { return !label && kind != ColumnKind::kIgnored; }
+  bool is_feature() const { return !label && !weight && kind != ColumnKind::kIgnored; }
   /// Features that it becomes.
   Index width() const;
 };
@@ -66,7 +67,8 @@ struct TableSchema {
   std::vector<FeatureRange> layout() const;
   Index features() const;
   Index labels() const;
-  /// One line for each feature column and label, for people.
+  bool weighted() const;
+  /// One line for each feature column, label and weight, for people.
   std::vector<std::string> describe() const;
 };
 

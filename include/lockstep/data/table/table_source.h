@@ -21,7 +21,7 @@ struct TableRequest {
   std::string name;  ///< of the data set, for messages
   const TableOptions& options;
   std::string schema;  ///< JSON to read by; "": it is learnt from this table
-  bool labels = true;  ///< false: the labels are left out, and may be missing
+  bool labels = true;  ///< false: labels and weights are left out, and may be missing
   Holding held = {};   ///< records that nothing is learnt from
   Colleagues& colleagues;
 };
@@ -58,6 +58,8 @@ class TableSource final : public RecordSource {
  private:
   Scan learn(const TableRequest& request);
   Scan check(const TableRequest& request);
+  const NumberStats& weights_in(const Scan& scan) const;  // where there are some
+  void check_weights(const Scan& scan) const;
 
   TableText table_;
   TableSchema schema_;

@@ -1,0 +1,32 @@
+// How much each sample of a batch counts: its loss, and all that is measured of it, is multiplied by its
+// weight.
+#pragma once
+
+#include <span>
+
+#include "lockstep/base/types.h"
+#include "lockstep/math/matrix.h"
+
+namespace lockstep {
+
+struct SampleWeights {
+  std::span<const Scalar> values = {};  ///< row by row, each finite and not negative; empty: each weighs 1
+
+  bool given() const { return !values.empty(); }
+  double operator[](Index row) const {
+    return given() ? static_cast<double>(values[static_cast<std::size_t>(row)]) : 1.0;
+  }
+  /// Of so many rows, added in order.
+  double sum(Index rows) const;
+};
+
+/// What is divided by a sum of weights; 0 where nothing weighs anything: there is nothing to learn from it.
+inline double mean_of(double sum, double weight) {
+  return weight > 0 ? sum / weight : 0;
+}
+
+/// Takes the last column of `labels` out into `weights`; the columns before it, the targets, are packed at
+/// its start, one column narrower.
+void take_weights(Matrix& labels, std::span<Scalar> weights);
+
+}  // namespace lockstep
