@@ -43,8 +43,8 @@ TEST_P(AKilledRank, EndsTheJobAndLeavesNothingBehind) {
     std::this_thread::sleep_for(std::chrono::duration<double>(life));
     ASSERT_EQ(::kill(pid, SIGKILL), 0) << job.errors();
     const int exit_code = job.wait(kMostSeconds);
-    // Open MPI 4.1's launcher can hang for ever after a death within MPI_Init (in PMIx_server_finalize): that is
-    // not ours to mend. It must be the last that is left, or the last to keep others.
+    // Open MPI 4.1's launcher can hang for ever after a death within MPI_Init (in PMIx_server_finalize): that
+    // is not ours to mend. It must be the last that is left, or the last to keep others.
     const bool before_first_line = job.output().empty();
     if (exit_code == -1 && before_first_line) {
       job.kill_launcher();
