@@ -79,7 +79,9 @@ std::string find_damage(Communicator& comm, const std::filesystem::path& path,
 // *Collective.* The newest whole one; nothing if there is none at all.
 std::unique_ptr<CheckpointReader> newest_whole(Communicator& comm, const CheckpointDirectory& directory) {
   std::vector<Index> steps;
-  if (comm.rank() == 0) steps = directory.steps();
+  agree(comm, [&] {
+    if (comm.rank() == 0) steps = directory.steps();
+  });
   Index count = std::ssize(steps);
   comm.broadcast(as_buffer(std::span(&count, 1)), 0);
   steps.resize(static_cast<std::size_t>(count));

@@ -148,6 +148,19 @@ TEST_F(DamagedCheckpoints, OneThatCannotBeReadIsPassedOver) {
   }
 }
 
+// Never a fresh start in silence.
+TEST_F(DamagedCheckpoints, ADirectoryThatCannotBeReadIsAnError) {
+  const std::string run = experiment_.fresh_run();
+  ASSERT_EQ(run_trainer(2, saving_arguments(experiment_, run, "--checkpoint.keep 3")).exit_code, 0);
+  const FileFaults faults(
+      {.in = run + "/checkpoints", .effect = "EIO", .calls = "open", .count = kForever, .rank = 0});
+  const ProcessResult result = run_trainer(2, saving_arguments(experiment_, run, kLonger), faults);
+  EXPECT_EQ(result.exit_code, kExitData) << result.errors << result.output;
+  EXPECT_NE(result.errors.find("cannot read '" + run + "/checkpoints': Input/output error"),
+            std::string::npos)
+      << result.errors;
+}
+
 // A disk that lies: whatever was written, other bits are there.
 TEST_F(DamagedCheckpoints, BitsThatTurnedOnTheirWayToTheDiskAreFound) {
   for (const auto& [file, rank, from] :

@@ -31,9 +31,9 @@ std::optional<Index> step_of(const std::string& name) {
   return step;
 }
 
-std::vector<std::string> names_in(const std::filesystem::path& root) {
+// As far as they can be read; `error` says whether that was all.
+std::vector<std::string> names_in(const std::filesystem::path& root, std::error_code& error) {
   std::vector<std::string> names;
-  std::error_code error;
   for (std::filesystem::directory_iterator entry(root, error), end; !error && entry != end;
        entry.increment(error)) {
     names.push_back(entry->path().filename().string());
@@ -60,8 +60,12 @@ std::filesystem::path CheckpointDirectory::partial(Index step) const {
 
 std::vector<Index> CheckpointDirectory::steps() const {
   std::vector<Index> steps;
-  for (const std::string& name : names_in(root_)) {
+  std::error_code error;
+  for (const std::string& name : names_in(root_, error)) {
     if (const std::optional<Index> step = step_of(name)) steps.push_back(*step);
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw DataError(fmt::format("cannot read '{}': {}", root_.string(), error.message()));
   }
   std::ranges::sort(steps, std::greater<>());
   return steps;
@@ -89,7 +93,8 @@ void CheckpointDirectory::remove_old(Index keep) const {
 
 void CheckpointDirectory::remove_partial() const {
   const std::string of_best = std::string(kBest) + kPartial;
-  for (const std::string& name : names_in(root_)) {
+  std::error_code ignored;
+  for (const std::string& name : names_in(root_, ignored)) {
     const bool of_step = name.starts_with(kPrefix) && name.ends_with(kPartial);
     if (of_step || name.starts_with(of_best)) remove_checkpoint(root_ / name);
   }

@@ -184,15 +184,17 @@ bool CheckpointWriter::wait_for_parts(const std::filesystem::path& directory) co
 void CheckpointWriter::commit(const std::filesystem::path& directory) {
   CheckpointManifest manifest{.header = header_, .parts = {}};
   Index bytes = 0;
+  std::error_code error;
   for (int rank = 0; rank < comm_.size(); ++rank) {
     const std::filesystem::path list = directory / parts_file(rank);
     manifest.parts.add(parse_parts(read_file(list), list.string()));
-    std::filesystem::remove(list);
+    std::filesystem::remove(list, error);  // one that stays does no harm
   }
   for (const auto& [name, file] : manifest.parts.files) bytes += file.bytes;
   write_file_atomically(directory / kManifestName, to_json(manifest));
   const Index step = header_.progress.steps;
-  std::filesystem::rename(directory, directory_.finished(step));
+  std::filesystem::rename(directory, directory_.finished(step), error);
+  if (error) throw DataError(fmt::format("cannot rename '{}': {}", directory.string(), error.message()));
   sync_directory(directory_.root());
   {
     const std::lock_guard lock(best_mutex_);

@@ -26,7 +26,8 @@ class CheckpointDirectory {
   std::filesystem::path finished(Index step) const;
   std::filesystem::path partial(Index step) const;
 
-  /// Steps with a finished checkpoint, the newest first; none if there is no directory.
+  /// Steps with a finished checkpoint, the newest first; none if there is no directory. Errors: DataError if
+  /// it cannot be read.
   std::vector<Index> steps() const;
   /// The step of the best so far.
   std::optional<Index> best() const;
