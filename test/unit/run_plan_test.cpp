@@ -3,49 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/errors.h"
+#include "support/planned_run.h"
 
 namespace lockstep {
 namespace {
 
-struct Given {
-  TrainOptions train;
-  DataOptions data;
-  DistOptions distribute;
-  ScheduleOptions schedule;
-  Model model;
-  Index rows = 650'000;
-  Index evaluation_rankings = 0;
-  bool weighted = false;
-
-  explicit Given(const std::string& layers = "dense(64) relu dense(10)")
-      : model({.layers = layers}, {{100}}) {}
-
-  RunPlan plan(Index world, Index ranks_per_node = 0) const {
-    return make_run_plan({.train = train,
-                          .data = data,
-                          .distribute = distribute,
-                          .schedule = schedule,
-                          .model = model,
-                          .rows = rows,
-                          .record_bytes = 104,
-                          .weighted = weighted,
-                          .optimizer_slots = 1,
-                          .evaluation_rows = 1000,
-                          .evaluation_batch = 100,
-                          .evaluation_rankings = evaluation_rankings,
-                          .world = world,
-                          .ranks_per_node = ranks_per_node});
-  }
-};
-
-Given typical(const std::string& layers = "dense(64) relu dense(10)") {
-  Given setup(layers);
-  setup.train.epochs = 2;
-  setup.train.global_batch = 128;
-  setup.train.replicas = 64;
-  setup.distribute.algorithm = "mpi";
-  return setup;
-}
+using test::Given;
+using test::typical;
 
 TEST(RunPlan, TheNumberOfRanksChangesNeitherStepsNorSchedule) {
   Given setup = typical();

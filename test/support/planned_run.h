@@ -1,0 +1,50 @@
+// What a plan of a run is made from: a model of 100 features, and a data set that is not there.
+#pragma once
+
+#include <string>
+
+#include "lockstep/train/run_plan.h"
+
+namespace lockstep::test {
+
+struct Given {
+  TrainOptions train;
+  DataOptions data;
+  DistOptions distribute;
+  ScheduleOptions schedule;
+  Model model;
+  Index rows = 650'000;
+  Index evaluation_rankings = 0;
+  bool weighted = false;
+
+  explicit Given(const std::string& layers = "dense(64) relu dense(10)")
+      : model({.layers = layers}, {{100}}) {}
+
+  RunPlan plan(Index world, Index ranks_per_node = 0) const {
+    return make_run_plan({.train = train,
+                          .data = data,
+                          .distribute = distribute,
+                          .schedule = schedule,
+                          .model = model,
+                          .rows = rows,
+                          .record_bytes = 104,
+                          .weighted = weighted,
+                          .optimizer_slots = 1,
+                          .evaluation_rows = 1000,
+                          .evaluation_batch = 100,
+                          .evaluation_rankings = evaluation_rankings,
+                          .world = world,
+                          .ranks_per_node = ranks_per_node});
+  }
+};
+
+inline Given typical(const std::string& layers = "dense(64) relu dense(10)") {
+  Given setup(layers);
+  setup.train.epochs = 2;
+  setup.train.global_batch = 128;
+  setup.train.replicas = 64;
+  setup.distribute.algorithm = "mpi";
+  return setup;
+}
+
+}  // namespace lockstep::test
