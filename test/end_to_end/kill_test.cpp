@@ -51,6 +51,8 @@ TEST_P(AKilledRank, EndsTheJobAndLeavesNothingBehind) {
     } else {
       EXPECT_NE(exit_code, -1) << "still there: " << job.output() << job.errors();
       EXPECT_NE(exit_code, 0);
+      const std::string dead = fmt::format("process rank {} ", victim);  // as the launcher calls it
+      EXPECT_TRUE(before_first_line || job.errors().find(dead) != std::string::npos) << job.errors();
     }
     EXPECT_EQ(job.processes_left(), 0);
     EXPECT_TRUE(job.memory_left().empty()) << testing::PrintToString(job.memory_left());
