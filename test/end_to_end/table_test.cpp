@@ -247,6 +247,17 @@ TEST_F(Table, WhatCannotBeATableIsRefusedOnce) {
                {"UTF-16"});
 }
 
+TEST_F(Table, FilesOfAnotherHeaderAreRefused) {
+  write("part-1.csv", header_ + people(50, 1));
+  write("part-2.csv", "education,age,hours,income\n" + people(50, 2));
+  config(fmt::format("[data]\ntrain = \"{}\"\nlabel = \"income\"\n", directory_ / "part-*.csv"));
+  const ProcessResult refused = train(2, "run");
+  EXPECT_EQ(refused.exit_code, kExitData);
+  EXPECT_EQ(count_of(refused.errors, "error: "), 1) << refused.errors;
+  expect_parts(refused.errors, {"part-2.csv' has another header than '", "part-1.csv'",
+                                "found 'education,age,hours,income', expected the same 4 columns"});
+}
+
 TEST_F(Table, SparseFilesTrainToo) {
   std::string text;
   RandomStream random({.seed = 5, .purpose = Purpose::kSynthetic});

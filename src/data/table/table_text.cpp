@@ -150,7 +150,7 @@ void TableReader::check_header(std::string_view record, const TextChunk& chunk) 
     // Not the header of the first file, which could be split.
   }
   throw DataError(fmt::format(
-      "'{}' has another header than '{}': found '{}', expected the same {} columns in the same order",
+      "'{}' has another header than '{}': found {}, expected the same {} columns in the same order",
       table_.text.files[chunk.file].path, table_.text.files.front().path, show(record), table_.names.size()));
 }
 
