@@ -10,6 +10,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 
@@ -98,7 +99,7 @@ MetricsFile::~MetricsFile() {
 }
 
 void MetricsFile::write(const std::string& line) {
-  if (append(line + '\n')) {
+  if (write_all(descriptor_, line + '\n')) {
     bytes_ += std::ssize(line) + 1;
     return;
   }
@@ -110,16 +111,6 @@ void MetricsFile::write(const std::string& line) {
                  cut ? "" : ", and with what is left of one");
   }
   failed_ = true;
-}
-
-bool MetricsFile::append(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
 }
 
 void MetricsFile::on_train_metrics(const TrainMetrics& metrics) {

@@ -10,6 +10,9 @@ namespace lockstep {
 /// system can, and the directory may be read. Errors: DataError with the path and the system's reason.
 void sync_directory(const std::filesystem::path& directory);
 
+/// Writes all of it to an open file, however many calls that takes. False, with errno, where it cannot.
+bool write_all(int descriptor, std::string_view bytes);
+
 class AtomicFile {
  public:
   /// Opens a temporary name beside `path`. Errors, of every call: DataError with the path and the system's

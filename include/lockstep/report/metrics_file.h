@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <string>
-#include <string_view>
 
 #include "lockstep/train/observer.h"
 
@@ -28,7 +27,6 @@ class MetricsFile final : public Observer {
 
  private:
   void write(const std::string& line);
-  bool append(std::string_view bytes);
 
   std::filesystem::path path_;
   int descriptor_ = -1;
