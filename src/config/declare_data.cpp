@@ -10,8 +10,8 @@ void declare_table(OptionList& list, TableOptions& table) {
   Option& weight = list.option(
       "data.weight", table.weight,
       "Column of a table with the weights of its records, which are 0 or more: the loss, its gradient and "
-      "the "
-      "metrics count a record so many times; batch norm and the statistics of columns do not look at it");
+      "the metrics count a record so many times; batch norm and the statistics of columns do not look at "
+      "it");
   weight.alias = "weight";
   weight.if_not_given = "each record counts once";
   list.option("data.numeric", table.numeric, "Columns of numbers").if_not_given =

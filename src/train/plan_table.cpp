@@ -103,8 +103,7 @@ std::string own_pace_sentence(const RunPlan& plan) {
   }
   return fmt::format(
       "Each step is one update of the weights with the first {} of {} workers' gradients, {} of {} samples; "
-      "what "
-      "comes later is dropped.",
+      "what comes later is dropped.",
       workers - plan.backup_workers, workers, plan.step_batch, plan.sampling.global_batch);
 }
 
@@ -122,8 +121,7 @@ std::string update_sentence(const RunPlan& plan) {
     return fmt::format("Each step {}.", together);
   const std::string alone = fmt::format(
       "is an update that each of the {} replicas makes to weights of its own, with the {}mean gradient of "
-      "its "
-      "own samples ({} samples in all); after every {} of them the weights of all replicas are averaged",
+      "its own samples ({} samples in all); after every {} of them the weights of all replicas are averaged",
       replicas, plan.weighted ? "weighted " : "", batch, with_commas(plan.average_every));
   if (plan.dist.local_from == 0) return fmt::format("Each step {}.", alone);
   return fmt::format("Each of the first {} steps {}.\nEach later step {}.", with_commas(plan.dist.local_from),
