@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
@@ -21,45 +24,60 @@ ConstMatrix view(const std::vector<Scalar>& values, Index rows) {
   return as_matrix(std::span(values), rows, static_cast<Index>(values.size()) / rows);
 }
 
+// What a reference gives a loss, and room for the gradient.
+struct Given {
+  explicit Given(const nlohmann::json& reference)
+      : loss(find_entry(loss_catalog(), "loss", reference.at("loss").get<std::string>())
+                 .make(read_options(reference.at("options")))),
+        rows(reference.at("rows")),
+        outputs(reference.at("outputs").get<std::vector<Scalar>>()),
+        targets(reference.at("targets").get<std::vector<Scalar>>()),
+        gradient(outputs.size(), 99),
+        slopes(as_matrix(std::span(gradient), rows, static_cast<Index>(outputs.size()) / rows)) {}
+
+  std::unique_ptr<Loss> loss;
+  Index rows;
+  std::vector<Scalar> outputs;
+  std::vector<Scalar> targets;
+  std::vector<Scalar> gradient;
+  Matrix slopes;  // the gradient
+};
+
+std::string name_of(const nlohmann::json& reference) {
+  return reference.at("loss").get<std::string>() + " " + reference.at("options").dump();
+}
+
 TEST(Losses, EqualPyTorch) {
   for (const nlohmann::json& reference : test::torch_references("losses")) {
-    const std::string name = reference.at("loss");
-    SCOPED_TRACE(name + " " + reference.at("options").dump());
-    const auto loss = find_entry(loss_catalog(), "loss", name).make(read_options(reference.at("options")));
-    const Index rows = reference.at("rows");
-    const auto outputs = reference.at("outputs").get<std::vector<Scalar>>();
-    const auto targets = reference.at("targets").get<std::vector<Scalar>>();
-    std::vector<Scalar> gradient(outputs.size(), 99);
-    Matrix gradient_view = as_matrix(std::span(gradient), rows, static_cast<Index>(outputs.size()) / rows);
+    SCOPED_TRACE(name_of(reference));
+    Given given(reference);
+    const ConstMatrix outputs = view(given.outputs, given.rows);
+    const ConstMatrix targets = view(given.targets, given.rows);
 
-    const double value = loss->evaluate(view(outputs, rows), view(targets, rows), &gradient_view);
+    const double value = given.loss->evaluate(outputs, targets, &given.slopes);
     const double expected = reference.at("value");
     EXPECT_NEAR(value, expected, 1e-5 * expected);
-    test::expect_close(gradient, reference.at("gradient"), 1e-7);
-    EXPECT_EQ(loss->evaluate(view(outputs, rows), view(targets, rows), nullptr), value);
+    test::expect_close(given.gradient, reference.at("gradient"), 1e-7);
+    EXPECT_EQ(given.loss->evaluate(outputs, targets, nullptr), value);
   }
 }
 
 TEST(Losses, WithWeightsEqualPyTorchsMeanByWeights) {
   for (const nlohmann::json& reference : test::torch_references("weighted_losses")) {
-    const std::string name = reference.at("loss");
-    SCOPED_TRACE(name + " " + reference.at("options").dump());
-    const auto loss = find_entry(loss_catalog(), "loss", name).make(read_options(reference.at("options")));
-    const Index rows = reference.at("rows");
-    const auto outputs = reference.at("outputs").get<std::vector<Scalar>>();
-    const auto targets = reference.at("targets").get<std::vector<Scalar>>();
+    SCOPED_TRACE(name_of(reference));
+    Given given(reference);
+    const ConstMatrix outputs = view(given.outputs, given.rows);
+    const ConstMatrix targets = view(given.targets, given.rows);
     const auto values = reference.at("weights").get<std::vector<Scalar>>();
     const SampleWeights weights{values};
-    std::vector<Scalar> gradient(outputs.size(), 99);
-    Matrix gradient_view = as_matrix(std::span(gradient), rows, static_cast<Index>(outputs.size()) / rows);
 
-    const double value =
-        evaluate_weighted(*loss, view(outputs, rows), view(targets, rows), weights, &gradient_view);
+    const double value = evaluate_weighted(*given.loss, outputs, targets, weights, &given.slopes);
     const double expected = reference.at("value");
-    EXPECT_NEAR(value / weights.sum(rows), expected, 1e-5 * expected);
-    for (Scalar& slope : gradient) slope /= static_cast<Scalar>(weights.sum(rows));
-    test::expect_close(gradient, reference.at("gradient"), 1e-7);
-    EXPECT_EQ(evaluate_weighted(*loss, view(outputs, rows), view(targets, rows), weights, nullptr), value);
+    const double weight = weights.sum(given.rows);
+    EXPECT_NEAR(value / weight, expected, 1e-5 * expected);
+    for (Scalar& slope : given.gradient) slope /= static_cast<Scalar>(weight);
+    test::expect_close(given.gradient, reference.at("gradient"), 1e-7);
+    EXPECT_EQ(evaluate_weighted(*given.loss, outputs, targets, weights, nullptr), value);
   }
 }
 
