@@ -1,6 +1,7 @@
 // Parameter servers whose workers step alone: what is counted, and what is promised.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -33,7 +34,7 @@ TEST(Asynchronous, EveryGradientIsCountedOnceWhoeverIsSlow) {
     for (const DataMode mode : {DataMode::kShard, DataMode::kFull}) {
       config.data.mode = mode;
       config.debug.delay_rank = workers - 1;
-      config.debug.delay_ms = 2;
+      config.debug.delay_ms = 5;
       const TinyResult result = train_tiny(comm, config);
       const WorkersReport& report = *result.training.workers;
       ASSERT_EQ(std::ssize(report.workers), workers);
@@ -70,6 +71,10 @@ TEST(Asynchronous, BackupWorkersAreNotWaitedFor) {
   });
 }
 
+const WorkerRecord& fastest(const WorkersReport& report) {
+  return *std::ranges::max_element(report.workers, {}, &WorkerRecord::most_ahead);
+}
+
 // While a worker computes, another one can push at most what takes it from as far behind as the bound allows
 // to as far ahead, and one more.
 TEST(Asynchronous, BoundedNeverExceedsItsBound) {
@@ -80,14 +85,14 @@ TEST(Asynchronous, BoundedNeverExceedsItsBound) {
       Config config = config_for(comm, 1, ServerMode::kBounded);
       config.distribute.staleness = bound;
       config.debug.delay_rank = 0;
-      config.debug.delay_ms = 2;
+      config.debug.delay_ms = 5;
       const WorkersReport report = *train_tiny(comm, config).training.workers;
       const Index others = comm.size() - 2;
       for (const WorkerRecord& worker : report.workers) {
         EXPECT_LE(worker.most_ahead, bound);
         EXPECT_LE(std::ssize(worker.staleness) - 1, others * (2 * bound + 1));
       }
-      EXPECT_EQ(report.workers.back().most_ahead, bound);  // the others run into it
+      EXPECT_EQ(fastest(report).most_ahead, bound);  // the others run into it
     }
   });
 }
@@ -98,9 +103,10 @@ TEST(Asynchronous, WithoutABoundTheSlowWorkerFallsBehind) {
     Config config = config_for(comm, 1, ServerMode::kAsync);
     config.debug.delay_rank = 0;
     config.debug.delay_ms = 50;
+    config.train.epochs = 12;
     const WorkersReport report = *train_tiny(comm, config).training.workers;
-    EXPECT_GT(report.workers.back().most_ahead, 4);
-    EXPECT_LT(report.workers.front().samples, report.workers.back().samples);
+    EXPECT_GT(fastest(report).most_ahead, 4);
+    EXPECT_LT(report.workers.front().samples, fastest(report).samples);
     EXPECT_GT(report.mean_staleness(), 0);
   });
 }
