@@ -37,7 +37,8 @@ TrainingResult train_steps(Communicator& comm, Experiment& experiment, Index ste
   run.initialise_weights();
   run.load();
   SilentObserver nobody;
-  return run.train({.observer = nobody});
+  RunControl control(comm, {});
+  return run.train({.observer = nobody, .control = control});
 }
 
 // Of one sample: what training computes, as counted for the nodes.

@@ -19,7 +19,7 @@ namespace lockstep {
 /// What a training works with beside the run.
 struct TrainingHandles {
   Observer& observer;
-  RunControl* control = nullptr;
+  RunControl& control;
   Saving* saving = nullptr;
   const CheckpointReader* go_on = nullptr;
 };

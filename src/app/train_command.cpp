@@ -211,7 +211,7 @@ int train_command(Communicator& world, const CommandLine& line) {
   TrainingResult result;
   try {
     result = run->train(
-        {.observer = *observer, .control = &watch->control, .saving = &watch->saving, .go_on = go_on});
+        {.observer = *observer, .control = watch->control, .saving = &watch->saving, .go_on = go_on});
   } catch (const AgreedError&) {
     save();  // the weights of the last good step
     throw;

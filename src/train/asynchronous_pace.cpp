@@ -116,14 +116,13 @@ void AsynchronousPace::begin() {
 void AsynchronousPace::advance(Index until) {
   stretch_.lap();
   if (serves()) {
-    strategy_.serve(
-        until,
-        {.take_moments =
-             [this](std::span<const double> sums) {
-               context_.states.move_settled(sums, BatchStatistics::Update::kMove);
-             },
-         .before_step = [this](Index step) { force_faults(context_.debug, context_.comm, step); },
-         .ends_early = [this] { return context_.control != nullptr && context_.control->has_wish(); }});
+    strategy_.serve(until,
+                    {.take_moments =
+                         [this](std::span<const double> sums) {
+                           context_.states.move_settled(sums, BatchStatistics::Update::kMove);
+                         },
+                     .before_step = [this](Index step) { force_faults(context_.debug, context_.comm, step); },
+                     .ends_early = [this] { return context_.control.has_wish(); }});
   } else {
     work();
   }
@@ -134,7 +133,7 @@ void AsynchronousPace::advance(Index until) {
 
 void AsynchronousPace::work() {
   Stopwatch asking;
-  const auto leaves = [this] { return context_.control != nullptr && context_.control->has_wish(); };
+  const auto leaves = [this] { return context_.control.has_wish(); };
   while (const std::optional<Assignment> assignment = strategy_.next(leaves())) {
     log(*assignment);
     if (!take_step(*assignment, asking.seconds())) break;
@@ -233,7 +232,7 @@ void AsynchronousPace::finish_stretch() {
     context_.comm.broadcast(as_buffer(std::span(&loss, 1)), static_cast<int>(first - failures.begin()));
     stop_on_bad_number(context_.comm, mine ? failure_->found : BadNumber{}, report_->totals.steps, loss);
   }
-  if (context_.control != nullptr) context_.control->agree();
+  context_.control.agree();
   if (context_.comm.rank() != 0) return;
   if (report_->totals.steps == context_.plan.steps) {
     log_metrics(report_->totals, seconds_);

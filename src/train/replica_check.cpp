@@ -21,11 +21,20 @@ Index hash_of(std::span<const Scalar> values) {
   return std::bit_cast<Index>(hash_bytes(std::as_bytes(values)));
 }
 
-// Of each part in turn.
-std::vector<Index> hashes_of(const ReplicatedState& state) {
-  std::vector<Index> hashes;
-  for (const NamedSpan& part : state.parts) hashes.push_back(hash_of(part.values));
-  return hashes;
+std::uint64_t hash_of(const ReplicatedState& state, Index steps_done) {
+  std::vector<Index> parts{steps_done};
+  for (const NamedSpan& part : state.parts) parts.push_back(hash_of(part.values));
+  return hash_bytes(std::as_bytes(std::span<const Index>(parts)));
+}
+
+// Of the hash of a rank in the sum over a group of ranks: those of the group add up to 0, so that equal
+// hashes do too (modulo 2^64), and others do only by chance.
+std::uint64_t factor(int rank, int ranks) {
+  const auto of = [](int other) { return hash_bytes(std::as_bytes(std::span<const int>(&other, 1))) | 1U; };
+  if (rank + 1 < ranks) return of(rank);
+  std::uint64_t rest = 0;
+  for (int other = 0; other < rank; ++other) rest -= of(other);
+  return rest;
 }
 
 // One number of each rank.
@@ -43,12 +52,18 @@ int majority(const std::vector<Index>& hashes) {
 
 }  // namespace
 
-void ReplicaCheck::after_step(Index steps_done) {
+std::optional<std::uint64_t> ReplicaCheck::term(Index steps_done) {
   due_ = due_ || (options_.verify_every > 0 && steps_done % options_.verify_every == 0);
-  if (!due_) return;
+  if (!due_ || comm_.size() == 1) return std::nullopt;
   const ReplicatedState state = strategy_.replicated();
-  if (state.among == nullptr) return;
+  if (state.among == nullptr) return std::nullopt;
   due_ = false;
+  if (state.among->size() == 1) return 0;
+  return factor(state.among->rank(), state.among->size()) * hash_of(state, steps_done);
+}
+
+void ReplicaCheck::tell(Index steps_done) {
+  const ReplicatedState state = strategy_.replicated();
   const std::string mine = compare(state, steps_done);
   std::string found = mine;
   if (state.among->size() < comm_.size()) {  // others may have found what is not seen here
@@ -72,10 +87,7 @@ void ReplicaCheck::after_step(Index steps_done) {
 // *Collective* over the ranks that are to be equal; the same on all of them. "" if they are. Makes them
 // equal, if that is asked for.
 std::string ReplicaCheck::compare(const ReplicatedState& state, Index steps_done) {
-  std::vector<Index> own = hashes_of(state);
-  own.push_back(steps_done);
-  const Index whole = std::bit_cast<Index>(hash_bytes(std::as_bytes(std::span<const Index>(own))));
-  const std::vector<Index> all = gathered(*state.among, whole);
+  const std::vector<Index> all = gathered(*state.among, std::bit_cast<Index>(hash_of(state, steps_done)));
   if (std::ranges::adjacent_find(all, std::not_equal_to<>()) == all.end()) return "";
   const int reference = majority(all);
   const std::string text = fmt::format("step {}: {}", steps_done, describe(state, all, reference));

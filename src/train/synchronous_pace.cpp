@@ -56,7 +56,10 @@ class SynchronousPace final : public Pace {
       run_step(steps_done_++);
       const bool last = steps_done_ == context_.plan.steps;
       if (last || steps_done_ % context_.log_every == 0) log_metrics(steps_done_);
-      if (context_.control != nullptr && context_.control->look()) break;
+      const std::optional<std::uint64_t> term = check_.term(steps_done_);
+      const bool leaves = context_.control.look(term);
+      if (term && !context_.control.terms_cancel()) check_.tell(steps_done_);
+      if (leaves) break;
     }
     stop_on_late_bad_number();
   }
@@ -200,7 +203,6 @@ void SynchronousPace::run_step(Index step) {
     const Index place = context_.model.layout().params.back().range.begin;
     flip_bit(context_.debug, comm, strategy_.weights(first_hosted())[static_cast<std::size_t>(place)]);
   }
-  check_.after_step(step + 1);
 
   for (std::size_t i = 0; i < epoch_ids_.size(); ++i) epoch_ids_[i].add(batch.replicas[i].ids);
   const Index epoch_steps = context_.plan.epoch.steps;

@@ -63,7 +63,7 @@ TrainingResult Trainer::run() {
           .workers = pace_->workers(),
           .skipped_steps = pace_->skipped_steps(),
           .repairs = pace_->repairs(),
-          .stopped = stops() ? context_.control->stop_reason() : ""};
+          .stopped = context_.control.stop_reason()};
 }
 
 void Trainer::begin() {
@@ -103,7 +103,7 @@ bool Trainer::evaluation_due(Index before, Index steps_done) const {
 
 bool Trainer::checkpoint_due(Index before, Index steps_done) const {
   if (context_.saving == nullptr) return false;
-  if (context_.control != nullptr && context_.control->checkpoint_due()) return true;
+  if (context_.control.checkpoint_due()) return true;
   if (steps_done == context_.plan.steps && context_.saving->every.ever()) return true;
   return context_.saving->every.is_due(context_.plan.before(before), context_.plan.before(steps_done));
 }
@@ -119,7 +119,7 @@ Index Trainer::next_stop(Index steps_done) const {
 }
 
 void Trainer::save() {
-  if (context_.control != nullptr) context_.control->checkpoint_taken();
+  context_.control.checkpoint_taken();
   if (context_.saving == nullptr) return;
   context_.comm.note_phase(Phase::kCheckpoint);
   Saving& saving = *context_.saving;
@@ -137,16 +137,15 @@ void Trainer::save() {
                        .layout = &context_.model.stored_layout(),
                        .input = context_.model.input(),
                        .texts = saving.texts});
-  if (context_.control != nullptr) context_.control->expect_checkpoint_seconds(saving.writer.last_seconds());
+  context_.control.expect_checkpoint_seconds(saving.writer.last_seconds());
 }
 
 // The best so far is kept, and made if its step has no checkpoint.
 void Trainer::evaluate(Evaluation* evaluation) {
   context_.comm.note_phase(Phase::kEvaluation);
-  const auto interrupted = [this] { return context_.control->look() && stops(); };
+  const auto interrupted = [this] { return context_.control.look() && stops(); };
   const std::optional<EvalMetrics> metrics =
-      evaluation->run({context_.strategy.settle(), context_.states.settle()},
-                      context_.control != nullptr ? interrupted : std::function<bool()>());
+      evaluation->run({context_.strategy.settle(), context_.states.settle()}, interrupted);
   if (!metrics) return;
   last_evaluation_ = metrics;
   last_evaluation_->progress = pace_->progress();

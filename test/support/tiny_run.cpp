@@ -138,6 +138,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
       .writer = writer, .every = parse_interval("checkpoint.every", config.checkpoint.every), .wait = true};
   TinyResult result;
   LossRecorder recorder(result.losses);
+  RunControl control(comm, {});
   Trainer trainer({.comm = comm,
                    .plan = plan,
                    .model = model,
@@ -150,6 +151,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                    .validation = nullptr,
                    .test = &evaluation,
                    .observer = recorder,
+                   .control = control,
                    .progress = progress.get(),
                    .sums = local_sums(config.distribute),
                    .seed = seed,

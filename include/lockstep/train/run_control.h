@@ -1,7 +1,9 @@
 // What may come from outside while a run goes on: the wish that it stops, or that the clock says it is time
-// for a checkpoint. It can reach any rank at any moment; here the ranks agree on it, between two steps.
+// for a checkpoint. It can reach any rank at any moment; here the ranks agree on it, between two steps. What
+// else they have to tell each other now and then travels with it.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -23,10 +25,13 @@ class RunControl {
   RunControl(Communicator& comm, const RunControlOptions& options);
 
   /// *Collective.* Between two steps, or parts of an evaluation: now and then (about ten times a second) lets
-  /// the ranks agree. True if they have agreed to stop, or that a checkpoint is due.
-  bool look();
+  /// the ranks agree. True if they have agreed to stop, or that a checkpoint is due. With a term they agree
+  /// at once, and the terms of all ranks are added up.
+  bool look(std::optional<std::uint64_t> term = {});
   /// *Collective.* The same at once.
-  bool agree();
+  bool agree(std::uint64_t term = 0);
+  /// Whether the terms of the last agreement add up to 0 (modulo 2^64); the same on all ranks.
+  bool terms_cancel() const { return terms_cancel_; }
 
   /// *Local.* Whether this rank alone knows already of a wish that agree() will bring up, as it was a tenth
   /// of a second ago.
@@ -58,6 +63,7 @@ class RunControl {
   double checkpoint_cost_ = 0;
   std::string reason_;
   bool checkpoint_due_ = false;
+  bool terms_cancel_ = true;
 };
 
 }  // namespace lockstep

@@ -38,7 +38,7 @@ class Trainer {
   bool evaluation_due(Index before, Index steps_done) const;
   bool checkpoint_due(Index before, Index steps_done) const;
   Index next_stop(Index steps_done) const;
-  bool stops() const { return context_.control != nullptr && context_.control->stops(); }
+  bool stops() const { return context_.control.stops(); }
   void save();
   void recompute_moments();
   void evaluate(Evaluation* evaluation);

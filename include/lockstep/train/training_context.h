@@ -34,6 +34,7 @@ struct TrainingContext {
   Evaluation* validation;
   Evaluation* test;
   Observer& observer;
+  RunControl& control;
   ProgressThread* progress = nullptr;  ///< of ranks that take each step together; may be null
 
   LocalSums sums = LocalSums::kOneSum;
@@ -49,7 +50,6 @@ struct TrainingContext {
   Index calibration_steps = 0;
   /// Makes a loader of these steps.
   std::function<std::unique_ptr<Loader>(Range steps)> loader = {};
-  RunControl* control = nullptr;            ///< null: nothing comes in between
   Saving* saving = nullptr;                 ///< null: nothing is saved
   const CheckpointReader* go_on = nullptr;  ///< null: from the first step
   OnNan on_nan = OnNan::kStop;

@@ -20,6 +20,10 @@ void BlockMomentum::add_saved(SavedState& state, int rank) {
   state.push_back(saved_by_first(rank, "block.velocity", velocity_.span()));
 }
 
+std::vector<NamedSpan> BlockMomentum::named_parts() {
+  return {{"what the block started from", last_.span()}, {"block momentum", velocity_.span()}};
+}
+
 // With Nesterov's momentum a block starts where the velocity would lead if nothing were learned in it: both
 // forms of the paper as changes of what blocks start from.
 void BlockMomentum::apply(std::span<Scalar> average) {

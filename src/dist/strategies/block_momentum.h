@@ -5,10 +5,12 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/dist/options.h"
 #include "lockstep/dist/saved_state.h"
+#include "lockstep/dist/update.h"
 
 namespace lockstep {
 
@@ -25,6 +27,8 @@ class BlockMomentum {
   void start(std::span<const Scalar> weights);
   /// What it keeps from block to block; rank 0 saves it.
   void add_saved(SavedState& state, int rank);
+  /// The same, for comparisons of ranks.
+  std::vector<NamedSpan> named_parts();
   /// Makes of the average at the end of a block the weights that the next one starts from.
   void apply(std::span<Scalar> average);
 

@@ -119,7 +119,9 @@ class LocalSgd final : public SynchronousStrategy {
   // Where they have just met.
   ReplicatedState replicated() override {
     if (!equal_) return {};
-    return {&comm_, tensors_of(layout_, replicas_.front().weights.span())};
+    ReplicatedState state{&comm_, tensors_of(layout_, replicas_.front().weights.span())};
+    if (block_) std::ranges::copy(block_->named_parts(), std::back_inserter(state.parts));
+    return state;
   }
 
   std::string late_bad_number() override {

@@ -1,0 +1,63 @@
+// What ranks agree on between two steps, and the terms that travel with it.
+#include "lockstep/train/run_control.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+
+#include "lockstep/comm/thread_ranks.h"
+#include "support/temporary_directory.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kRanks = 3;
+
+bool cancel(const std::array<std::uint64_t, kRanks>& terms) {
+  bool found = false;
+  run_thread_ranks(kRanks, [&](Communicator& comm) {
+    RunControl control(comm, {});
+    EXPECT_FALSE(control.look(terms[static_cast<std::size_t>(comm.rank())]));
+    if (comm.rank() == 0) found = control.terms_cancel();
+  });
+  return found;
+}
+
+TEST(RunControl, AddsTheTermsOfAllRanks) {
+  const std::uint64_t high = std::uint64_t{1} << 63U;
+  EXPECT_TRUE(cancel({0, 0, 0}));
+  EXPECT_TRUE(cancel({5, 7, std::uint64_t{0} - 12}));
+  EXPECT_TRUE(cancel({high, high, 0}));
+  EXPECT_TRUE(cancel({0xffffffff, 1, std::uint64_t{0} - (std::uint64_t{1} << 32U)}));
+  EXPECT_FALSE(cancel({5, 7, std::uint64_t{0} - 13}));
+  EXPECT_FALSE(cancel({high, 0, 0}));
+  EXPECT_FALSE(cancel({0, 0, std::uint64_t{1} << 32U}));
+}
+
+// Without terms they say nothing of those of an earlier agreement.
+TEST(RunControl, ForgetsTheTermsAtTheNextAgreement) {
+  run_thread_ranks(kRanks, [](Communicator& comm) {
+    RunControl control(comm, {});
+    control.look(1);
+    EXPECT_FALSE(control.terms_cancel());
+    control.agree();
+    EXPECT_TRUE(control.terms_cancel());
+  });
+}
+
+TEST(RunControl, TellsEveryRankOfAWishAtOnceWhereTermsTravel) {
+  const test::TemporaryDirectory directory;
+  const std::filesystem::path file = directory.path() / "stop";
+  std::ofstream(file) << "";
+  run_thread_ranks(kRanks, [&](Communicator& comm) {
+    RunControl control(comm, {.stop_file = file});
+    EXPECT_TRUE(control.look(0));
+    EXPECT_TRUE(control.stops());
+    EXPECT_NE(control.stop_reason().find("the file"), std::string::npos);
+  });
+}
+
+}  // namespace
+}  // namespace lockstep
