@@ -38,6 +38,14 @@ bool write_all(int descriptor, std::string_view bytes) {
   return true;
 }
 
+void write_part(const std::filesystem::path& path, std::int64_t offset, std::string_view bytes) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor < 0) fail("create", path);
+  const bool written = ::lseek(descriptor, offset, SEEK_SET) >= 0 && write_all(descriptor, bytes);
+  const int error = written && ::fsync(descriptor) == 0 ? 0 : errno;
+  if (::close(descriptor) != 0 || error != 0) fail("write", path, error != 0 ? error : errno);
+}
+
 AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path), temporary_(path) {
   temporary_ += fmt::format(".partial-{}", ::getpid());
   descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

@@ -83,20 +83,43 @@ std::string misfit(const ParamInfo& param, const StoredTensor& tensor) {
 
 }  // namespace
 
-ModelBytes::ModelBytes(const ParamStore& store, const Shape& input) {
-  const std::string header = make_header(*store.layout, input);
+ModelBytes::ModelBytes(const Layout& layout, const ModelValues& values, const Shape& input) {
+  const std::string header = make_header(layout, input);
   const std::uint64_t length = header.size();
   head_.assign(reinterpret_cast<const char*>(&length), sizeof length);
   head_ += header;
   parts_.emplace_back(head_);
-  for (const ParamInfo& param : store.layout->params) {
-    const std::span<const Scalar> values = part(store.values, param.range);
-    parts_.emplace_back(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+  const Index weights = std::ssize(values.weights);
+  for (const ParamInfo& param : layout.params) {
+    const Range range = param.range;
+    const std::span<const Scalar> tensor =
+        range.begin < weights ? part(values.weights, range)
+                              : part(values.state, {range.begin - weights, range.end - weights});
+    parts_.emplace_back(reinterpret_cast<const char*>(tensor.data()), tensor.size_bytes());
+  }
+}
+
+Index ModelBytes::size() const {
+  Index size = 0;
+  for (const std::string_view part : parts_) size += std::ssize(part);
+  return size;
+}
+
+void ModelBytes::copy(Range bytes, std::byte* to) const {
+  Index begin = 0;
+  for (const std::string_view part : parts_) {
+    const Range common = intersect(bytes, {begin, begin + std::ssize(part)});
+    if (!common.empty()) {
+      std::memcpy(to, part.data() + (common.begin - begin), static_cast<std::size_t>(common.size()));
+      to += common.size();
+    }
+    begin += std::ssize(part);
   }
 }
 
 void save_model(const std::filesystem::path& path, const ParamStore& store, const Shape& input) {
-  write_file_atomically(path, ModelBytes(store, input).parts());
+  write_file_atomically(path,
+                        ModelBytes(*store.layout, {.weights = store.values, .state = {}}, input).parts());
 }
 
 ModelFile::ModelFile(const std::filesystem::path& path) : path_(path), content_(read_file(path)) {

@@ -11,6 +11,7 @@
 #include "lockstep/data/memory.h"
 #include "lockstep/data/streamed_records.h"
 #include "lockstep/dist/strategy.h"
+#include "lockstep/train/checkpoint/manifest.h"
 
 namespace lockstep {
 namespace {
@@ -114,11 +115,13 @@ void plan_costs(const RunPlanRequest& request, RunPlan& plan) {
   const Index models = strategy.weights_per_replica ? plan.sampling.replicas : 1;
   plan.checkpoint_bytes = models * (plan.model_file_bytes + slots);
   if (!request.saves) return;
-  // The first rank copies the model too.
+  // All ranks copy the model file, in whole blocks, and those that own something else their share of that.
   const Index owners = plan.dist.servers > 0 ? plan.dist.servers : plan.dist.world;
-  const Index share = (plan.checkpoint_bytes - plan.model_file_bytes) / owners;
-  plan.memory.checkpoint = plan.model_file_bytes + (plan.dist.servers > 0 ? 0 : share);
-  if (plan.dist.servers > 0) plan.server_memory.checkpoint = share;
+  const Index state = (plan.checkpoint_bytes - plan.model_file_bytes) / owners;
+  const Index model = std::min(plan.model_file_bytes,
+                               round_up(plan.model_file_bytes / plan.dist.world + 1, kCheckedBytes));
+  plan.memory.checkpoint = model + (plan.dist.servers > 0 ? 0 : state);
+  if (plan.dist.servers > 0) plan.server_memory.checkpoint = model + state;
 }
 
 }  // namespace lockstep

@@ -11,6 +11,7 @@
 #include "lockstep/comm/thread_ranks.h"
 #include "lockstep/dist/strategy.h"
 #include "lockstep/train/checkpoint/directory.h"
+#include "lockstep/train/checkpoint/reader.h"
 #include "support/asynchronous_cases.h"
 #include "support/ranks.h"
 #include "support/temporary_directory.h"
@@ -211,6 +212,33 @@ TEST(Checkpoint, WorkersThatStepAloneGoOnWithTheirCounts) {
     EXPECT_EQ(read_file(end / kCheckpointModel),
               read_file(std::filesystem::path(config.run.resume) / kCheckpointModel));
   });
+}
+
+// Of three blocks, so that of two and three ranks each has a share, and of four not.
+TEST(Checkpoint, RanksShareTheModelFile) {
+  if (test::under_mpi()) GTEST_SKIP() << "the number of ranks is given";
+  Config config = saving_config("", "2 steps");
+  config.model.layers = "dense(1500) batch_norm relu dense(1500) relu dense(3)";
+  config.train.epochs = 0;
+  config.train.steps = 2;
+  config.train.replicas = 4;
+  std::string right;
+  for (const int ranks : {1, 2, 3, 4}) {
+    SCOPED_TRACE(ranks);
+    const test::TemporaryDirectory directory;
+    config.checkpoint.dir = directory.path().string();
+    config.run.resume = "auto";
+    const TinyResult whole = test::train_tiny_on(ranks, config);
+    EXPECT_EQ(whole.save_failure, "");
+    const std::filesystem::path checkpoint = step_in(config.checkpoint.dir, 2);
+    const std::string model = read_file(checkpoint / kCheckpointModel);
+    EXPECT_EQ((std::ssize(model) + kCheckedBytes - 1) / kCheckedBytes, 3);
+    if (ranks == 1) right = model;
+    EXPECT_TRUE(model == right);
+    EXPECT_NO_THROW(CheckpointReader(checkpoint).verify(1, 0));
+    config.run.resume = checkpoint.string();
+    EXPECT_TRUE(test::train_tiny_on(ranks, config).weights == whole.weights);
+  }
 }
 
 TEST(Checkpoint, KeepsTheNewestOnes) {

@@ -2,7 +2,6 @@
 // touched.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -99,17 +98,22 @@ TEST_F(CheckpointFiles, APartIsFilledFromAnyBlocks) {
   EXPECT_NE(problem_of([&] { reader.fill({part}); }).find("expected 11"), std::string::npos);
 }
 
-// In pieces that end where they like, as large as two blocks of checksums and a bit.
+// Also in parts of several writers.
 TEST_F(CheckpointFiles, AFileIsDescribedBeforeItIsWrittenAsItIsAfterwards) {
   std::string bytes(static_cast<std::size_t>(2 * kCheckedBytes + 5), 'a');
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * i >> 7);
-  const std::string_view all = bytes;
-  write_file_atomically(path() / "large", all);
-  for (const std::size_t cut : {std::size_t{0}, std::size_t{9}, std::size_t{kCheckedBytes}, all.size()}) {
-    const std::array pieces{all.substr(0, cut), std::string_view(), all.substr(cut)};
-    EXPECT_EQ(describe_parts(pieces), describe_file(path() / "large")) << cut;
+  write_file_atomically(path() / "large", bytes);
+  const CheckpointFile whole = describe_file(path() / "large");
+  const std::span<const std::byte> all = std::as_bytes(std::span(bytes));
+  EXPECT_EQ(describe_bytes(all), whole);
+  for (const Index cut : {Index{0}, kCheckedBytes, 2 * kCheckedBytes, std::ssize(all)}) {
+    CheckpointParts parts;
+    for (const auto& piece :
+         {all.first(static_cast<std::size_t>(cut)), all.subspan(static_cast<std::size_t>(cut))}) {
+      parts.add({.files = {{"large", describe_bytes(piece)}}, .arrays = {}});
+    }
+    EXPECT_EQ(parts.files.at("large"), whole) << cut;
   }
-  EXPECT_EQ(describe_parts({}), CheckpointFile{});
 }
 
 TEST_F(CheckpointFiles, TheListOfARankIsReadAsItWasWrittenOrNotAtAll) {

@@ -1,6 +1,8 @@
-// A file that is written piece by piece, and that a reader sees whole or not at all.
+// Files that are written piece by piece: ones that a reader sees whole or not at all, and ones of several
+// writers.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string_view>
 
@@ -12,6 +14,10 @@ void sync_directory(const std::filesystem::path& directory);
 
 /// Writes all of it to an open file, however many calls that takes. False, with errno, where it cannot.
 bool write_all(int descriptor, std::string_view bytes);
+
+/// Writes from byte `offset` of a file on, which is made if there is none, and syncs it. Several processes
+/// may write one file, each its part. Errors: DataError with the path and the system's reason.
+void write_part(const std::filesystem::path& path, std::int64_t offset, std::string_view bytes);
 
 class AtomicFile {
  public:

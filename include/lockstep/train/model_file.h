@@ -3,6 +3,7 @@
 // numpy. Format: https://github.com/huggingface/safetensors
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <map>
 #include <span>
@@ -11,21 +12,25 @@
 #include <vector>
 
 #include "lockstep/math/shape.h"
-#include "lockstep/nn/params.h"
+#include "lockstep/nn/model.h"
 
 namespace lockstep {
 
 /// What a model file is to hold: all tensors, in order of the arena, as F32, and the shape of one sample of
 /// the model's input, so that the model can be built again without its data. The same weights give the same
-/// bytes. Refers to the weights.
+/// bytes. Refers to the values.
 class ModelBytes {
  public:
-  ModelBytes(const ParamStore& store, const Shape& input);
+  /// `layout`: of the weights and, behind them, the running moments.
+  ModelBytes(const Layout& layout, const ModelValues& values, const Shape& input);
   ModelBytes(const ModelBytes&) = delete;
   ModelBytes& operator=(const ModelBytes&) = delete;
 
   /// To be written one after the other.
   std::span<const std::string_view> parts() const { return parts_; }
+  Index size() const;
+  /// Some of them.
+  void copy(Range bytes, std::byte* to) const;
 
  private:
   std::string head_;

@@ -124,23 +124,13 @@ CheckpointFile describe_file(const std::filesystem::path& path) {
   return file;
 }
 
-CheckpointFile describe_parts(std::span<const std::string_view> parts) {
-  CheckpointFile file;
-  std::string block;
-  const auto close = [&] {
-    if (!block.empty()) file.checksums.push_back(hash_text(block));
-    block.clear();
-  };
-  for (std::string_view part : parts) {
-    file.bytes += std::ssize(part);
-    while (!part.empty()) {
-      const std::string_view taken = part.substr(0, static_cast<std::size_t>(kCheckedBytes) - block.size());
-      block += taken;
-      part.remove_prefix(taken.size());
-      if (std::ssize(block) == kCheckedBytes) close();
-    }
+CheckpointFile describe_bytes(std::span<const std::byte> bytes) {
+  CheckpointFile file{.bytes = std::ssize(bytes), .checksums = {}};
+  while (!bytes.empty()) {
+    const std::size_t taken = std::min(bytes.size(), static_cast<std::size_t>(kCheckedBytes));
+    file.checksums.push_back(hash_bytes(bytes.first(taken)));
+    bytes = bytes.subspan(taken);
   }
-  close();
   return file;
 }
 

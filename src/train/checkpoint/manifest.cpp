@@ -191,7 +191,11 @@ auto parse(const std::string& text, const std::string& name, const Work& work) {
 }  // namespace
 
 void CheckpointParts::add(const CheckpointParts& other) {
-  files.insert(other.files.begin(), other.files.end());
+  for (const auto& [name, part] : other.files) {
+    CheckpointFile& file = files[name];
+    file.bytes += part.bytes;
+    file.checksums.insert(file.checksums.end(), part.checksums.begin(), part.checksums.end());
+  }
   for (const auto& [name, array] : other.arrays) {
     CheckpointArray& whole =
         arrays.try_emplace(name, CheckpointArray{array.type, array.size, {}}).first->second;

@@ -13,7 +13,6 @@
 #include "lockstep/base/named_thread.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/train/model_file.h"
 
 namespace lockstep {
 namespace {
@@ -23,6 +22,10 @@ std::string state_file(int rank) {
 }
 std::string parts_file(int rank) {
   return fmt::format("state-{:05}.json", rank);
+}
+
+std::string_view text_of(const AlignedBuffer<std::byte>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), static_cast<std::size_t>(bytes.size())};
 }
 
 }  // namespace
@@ -124,12 +127,18 @@ void CheckpointWriter::stage(const CheckpointContent& content) {
     std::memcpy(bytes_.data() + place, from + (part->written.begin - part->range.begin) * element,
                 static_cast<std::size_t>(part->written.size() * element));
   }
-  if (comm_.rank() != 0) return;
-  if (stored_.size() == 0) stored_ = AlignedBuffer<Scalar>(content.layout->size);
-  std::ranges::copy(content.stored.state, std::ranges::copy(content.stored.weights, stored_.data()).out);
-  layout_ = content.layout;
-  input_ = content.input;
-  texts_ = content.texts;
+  stage_model(ModelBytes(*content.layout, content.stored, content.input));
+  if (comm_.rank() == 0) texts_ = content.texts;
+}
+
+// Shares end where checksums do.
+void CheckpointWriter::stage_model(const ModelBytes& model) {
+  const Index blocks = (model.size() + kCheckedBytes - 1) / kCheckedBytes;
+  const Range share = split_evenly(blocks, comm_.size(), comm_.rank());
+  model_ = {share.begin * kCheckedBytes, std::min(share.end * kCheckedBytes, model.size())};
+  if (share.empty()) model_ = {};
+  if (model_bytes_.size() != model_.size()) model_bytes_ = AlignedBuffer<std::byte>(model_.size());
+  model.copy(model_, model_bytes_.data());
 }
 
 // The thread.
@@ -150,22 +159,14 @@ void CheckpointWriter::write() {
 
 void CheckpointWriter::write_parts(const std::filesystem::path& directory) {
   // Described by what it is to be: a disk that keeps other bits is found out when they are read.
-  const auto write = [&](const std::string& name, std::span<const std::string_view> pieces) {
-    write_file_atomically(directory / name, pieces);
-    parts_.files[name] = describe_parts(pieces);
+  const auto write = [&](const std::string& name, Index offset, std::string_view bytes) {
+    if (bytes.empty()) return;
+    write_part(directory / name, offset, bytes);
+    parts_.files[name] = describe_bytes(std::as_bytes(std::span(bytes)));
   };
-  if (bytes_.size() > 0) {
-    const std::string_view state{reinterpret_cast<const char*>(bytes_.data()),
-                                 static_cast<std::size_t>(bytes_.size())};
-    write(state_file(comm_.rank()), std::span(&state, 1));
-  }
-  if (comm_.rank() == 0) {
-    write(kCheckpointModel, ModelBytes({.layout = layout_, .values = stored_.span()}, input_).parts());
-    for (const auto& [name, text] : texts_) {
-      const std::string_view whole = text;
-      write(name, std::span(&whole, 1));
-    }
-  }
+  write(state_file(comm_.rank()), 0, text_of(bytes_));
+  write(kCheckpointModel, model_.begin, text_of(model_bytes_));
+  for (const auto& [name, text] : texts_) write(name, 0, text);
   write_file_atomically(directory / parts_file(comm_.rank()), to_json(parts_));
 }
 

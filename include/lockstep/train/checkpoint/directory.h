@@ -47,7 +47,7 @@ class CheckpointDirectory {
 
 /// Size and checksums of a file as it is on disk. Errors: DataError.
 CheckpointFile describe_file(const std::filesystem::path& path);
-/// The same of a file as it is to be: its parts, one after the other.
-CheckpointFile describe_parts(std::span<const std::string_view> parts);
+/// The same of a file as it is to be, or of a part of it that begins where a checksum does.
+CheckpointFile describe_bytes(std::span<const std::byte> bytes);
 
 }  // namespace lockstep

@@ -35,11 +35,13 @@ struct CheckpointArray {
   std::vector<CheckpointBlock> blocks;  ///< in order, none over another
 };
 
-/// Files and arrays, by name: of one writer, or of all.
+/// Files and arrays, by name: of one writer, or of all. A file may have several writers: each has a part of
+/// it, which begins where a checksum does.
 struct CheckpointParts {
   std::map<std::string, CheckpointFile> files;
   std::map<std::string, CheckpointArray> arrays;
 
+  /// Those of the next writer: its part of a file follows those of the writers before.
   void add(const CheckpointParts& other);
 };
 

@@ -1,7 +1,7 @@
-// Writes checkpoints beside training. Each rank copies what it saves and goes on; a thread of its own writes
-// the copy to a file, and rank 0's, once all ranks' files are there, the manifest, and gives the checkpoint
-// its name. Ranks tell each other by files, since only main threads may talk to other ranks, and main
-// threads have better things to do.
+// Writes checkpoints beside training. Each rank copies what it saves, its own state and its share of the
+// model file, and goes on; a thread of its own writes the copy, and rank 0's, once all ranks have written,
+// the manifest, and gives the checkpoint its name. Ranks tell each other by files, since only main threads
+// may talk to other ranks, and main threads have better things to do.
 #pragma once
 
 #include <atomic>
@@ -17,6 +17,7 @@
 #include "lockstep/dist/saved_state.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/train/checkpoint/directory.h"
+#include "lockstep/train/model_file.h"
 
 namespace lockstep {
 
@@ -63,6 +64,7 @@ class CheckpointWriter {
   State settle();
   void stage(const CheckpointContent& content);
   void write();
+  void stage_model(const ModelBytes& model);
   void write_parts(const std::filesystem::path& directory);
   void commit(const std::filesystem::path& directory);
   bool wait_for_parts(const std::filesystem::path& directory) const;
@@ -79,9 +81,8 @@ class CheckpointWriter {
   CheckpointHeader header_;
   CheckpointParts parts_;
   AlignedBuffer<std::byte> bytes_;
-  AlignedBuffer<Scalar> stored_;
-  const Layout* layout_ = nullptr;
-  Shape input_;
+  Range model_;  // bytes of the model file
+  AlignedBuffer<std::byte> model_bytes_;
   std::map<std::string, std::string> texts_;
   double pause_ = 0;  // seconds that training stood still for it
   Stopwatch watch_;
