@@ -100,6 +100,7 @@ TEST_F(Hdf5, SaysWhatIsWrong) {
     file.add("y", H5T_STD_I32LE, H5T_NATIVE_INT, {3}, kLabels.data());
     file.add("single", H5T_STD_I32LE, H5T_NATIVE_INT, {}, kLabels.data());
     file.add("huge", H5T_STD_I32LE, H5T_NATIVE_INT, {1'000'000'000'000, 9}, nullptr, {.rows = 1000});
+    file.add("wide", H5T_STD_I32LE, H5T_NATIVE_INT, {0, Index{1} << 61, 2}, nullptr);
     file.add("text", H5T_C_S1, H5T_C_S1, {3}, "abc");
     file.add("empty", H5T_STD_I32LE, H5T_NATIVE_INT, {0, 2}, nullptr);
   }
@@ -107,10 +108,11 @@ TEST_F(Hdf5, SaysWhatIsWrong) {
     name(features, "y");
     expect_parts(error(), parts);
   };
-  expect("z", {path, "no data set 'z'", "empty, huge, single, text, x, y"});
+  expect("z", {path, "no data set 'z'", "empty, huge, single, text, wide, x, y"});
   expect("x:y", {path, "no data set 'x:y'"});
   expect("single", {path, "single number"});
   expect("huge", {path, "1000000000000x9", "0 bytes are stored"});
+  expect("wide", {path, "0x2305843009213693952x2", "0 bytes are stored"});
   expect("text", {path, "does not hold numbers"});
   expect("empty", {path, "no data"});
   expect("y", {path, "1 dimension", "data.train"});

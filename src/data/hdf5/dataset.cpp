@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 #include <hdf5.h>
 
+#include <algorithm>
 #include <array>
+#include <limits>
 #include <mutex>
 #include <string_view>
 #include <utility>
@@ -17,6 +19,8 @@
 
 namespace lockstep {
 namespace {
+
+constexpr Index kMostElementBytes = 8;  // of a number, in the file and in memory
 
 std::mutex& library_mutex() {
   static std::mutex mutex;
@@ -135,16 +139,27 @@ std::vector<Index> sizes_of(hid_t space) {
   return result;
 }
 
+// Whether any product of the sizes can be computed, also where one of them is 0.
+bool countable(std::span<const Index> sizes, Index element_bytes) {
+  bool overflows = false;
+  for (const Index size : sizes) {
+    overflows |= __builtin_mul_overflow(element_bytes, std::max<Index>(size, 1), &element_bytes);
+  }
+  return !overflows;
+}
+
 // What is stated must be there: what was never written reads as zeros, however much it is.
 void check_stored(const std::string& name, hid_t dataset, std::span<const Index> sizes, Index element_bytes) {
   const Handle properties(H5Dget_create_plist(dataset), H5Pclose);
   const bool filtered = H5Pget_nfilters(properties.id()) > 0;
   const auto stored = static_cast<Index>(H5Dget_storage_size(dataset));
   Index most = 0;
-  bool overflows = __builtin_mul_overflow(stored, filtered ? kMostUnpacked : 1, &most);
-  Index wanted = element_bytes;
-  for (const Index size : sizes) overflows |= __builtin_mul_overflow(wanted, size, &wanted);
-  if (!overflows && wanted <= most) return;
+  const bool limited = !__builtin_mul_overflow(stored, filtered ? kMostUnpacked : 1, &most);
+  if (limited && countable(sizes, kMostElementBytes)) {
+    Index wanted = element_bytes;
+    for (const Index size : sizes) wanted *= size;
+    if (wanted <= most) return;
+  }
   throw DataError(
       fmt::format("'{}' is damaged or was never filled: it states {} numbers of {} bytes, but {} bytes are "
                   "stored",
