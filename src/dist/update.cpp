@@ -150,7 +150,8 @@ void ParameterUpdate::step(std::span<Scalar> weights, std::span<Scalar> gradient
                            const UpdateRequest& request, const MakeSum& make_sum) {
   make_slots();
   const bool all_first = make_sum && rules_.clip_norm > 0;
-  if (all_first) for_each_piece([&](const Piece& piece) { make_sum(piece.range); });
+  if (all_first)
+    for_each_piece([&](const Piece& piece) { make_sum(piece.range, part(gradient_sum, piece.range)); });
   const auto scale = static_cast<Scalar>(factor(gradient_sum, request.weight));
   static const MakeSum kNothing;
   const Pass pass{weights, gradient_sum, scale, all_first ? kNothing : make_sum};
@@ -179,13 +180,16 @@ void ParameterUpdate::step(const Piece& piece, const Pass& pass, const StepInfo&
     }
     return found;
   };
+  const bool passing = pass.make_sum && !optimizer_.uses_trust_ratio();  // nobody reads the means again
+  alignas(kAlignmentBytes) std::array<Scalar, kPart> room;
   Part next = part_at(0);
   for (Index begin = 0; begin < piece.range.size(); begin += kPart) {
     const Part here = std::exchange(next, part_at(std::min(begin + kPart, piece.range.size())));
     prefetch_to_write(next.weights);
     for (const std::span<Scalar> slot : next.slots) prefetch_to_write(slot);
-    if (pass.make_sum) pass.make_sum(here.range);
-    const std::span<Scalar> mean = part(pass.gradient, here.range);
+    const std::span<Scalar> mean =
+        passing ? std::span(room).first(here.weights.size()) : part(pass.gradient, here.range);
+    if (pass.make_sum) pass.make_sum(here.range, mean);
     as_array(mean) *= pass.factor;
     optimizer_.update(
         {.weights = here.weights, .gradient = mean, .slots = std::span(here.slots).first(slots_.size())},

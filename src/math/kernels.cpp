@@ -60,6 +60,10 @@ void add(std::span<Scalar> sum, std::span<const Scalar> term) {
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += term[i];
 }
 
+void add(std::span<const Scalar> a, std::span<const Scalar> b, std::span<Scalar> sum) {
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = a[i] + b[i];
+}
+
 bool all_within(std::span<const Scalar> values, Scalar limit) {
   std::int32_t beyond = 0;  // as wide as a scalar, so that compilers use whole vectors
   for (const Scalar value : values) beyond |= std::abs(value) <= limit ? 0 : 1;

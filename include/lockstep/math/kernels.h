@@ -37,6 +37,7 @@ void sum_rows(const ConstMatrix& m, std::span<Scalar> sums, Write write);
 
 /// sum += term, element by element.
 void add(std::span<Scalar> sum, std::span<const Scalar> term);
+void add(std::span<const Scalar> a, std::span<const Scalar> b, std::span<Scalar> sum);
 /// Whether each value is finite.
 bool all_finite(std::span<const Scalar> values);
 /// Whether each value is a number of at most `limit`.

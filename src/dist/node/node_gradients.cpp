@@ -116,6 +116,23 @@ void NodeGradients::add(Range range) {
   apply_merges(merges_, pieces);
 }
 
+// Arenas whose lines other ranks have in their caches are not written to where that can be helped.
+void NodeGradients::sum(Range range, std::span<Scalar> to) {
+  const auto piece = [&](auto arena) { return part(arenas_[static_cast<std::size_t>(arena)], range); };
+  bool begun = false;
+  for (const Merge& merge : merges_) {
+    if (merge.target != static_cast<Index>(first_sum_)) {
+      lockstep::add(piece(merge.target), piece(merge.source));
+    } else if (begun) {
+      lockstep::add(to, piece(merge.source));
+    } else {
+      lockstep::add(piece(merge.target), piece(merge.source), to);
+      begun = true;
+    }
+  }
+  if (!begun) std::ranges::copy(piece(first_sum_), to.begin());
+}
+
 Scalar NodeGradients::sum_at(Index place) {
   scalars_.clear();
   for (const std::span<Scalar> arena : arenas_) scalars_.push_back(arena[static_cast<std::size_t>(place)]);

@@ -127,7 +127,8 @@ class CentralStorage final : public SynchronousStrategy {
     StepOutcome outcome{.applied = gradients_.all_good() && std::isfinite(loss),
                         .mean_loss = mean_of(loss, request.weight)};
     if (!outcome.applied) return outcome;
-    update_.step(weights_, gradient_, request, [this](Range range) { gradients_.add(range); });
+    update_.step(weights_, gradient_, request,
+                 [this](Range range, std::span<Scalar> to) { gradients_.sum(range, to); });
     finish_step(outcome);
     return outcome;
   }
