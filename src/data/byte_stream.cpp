@@ -51,8 +51,10 @@ Index ByteStream::most_bytes() const {
 Index ByteStream::read(std::span<std::byte> bytes) {
   const Index got = input_->read(bytes.data(), static_cast<Index>(bytes.size()));
   if (got < 0) {
-    throw DataError(fmt::format("'{}' is damaged after {} bytes of data: {}; fetch or make the file again",
-                                path_, with_commas(position_), input_->reason()));
+    throw DataError(fmt::format(
+        "cannot read on in '{}' after {} bytes of data: {}; if its disk is in order it is damaged: "
+        "fetch or make the file again",
+        path_, with_commas(position_), input_->reason()));
   }
   position_ += got;
   return got;

@@ -98,7 +98,9 @@ std::string own_pace_sentence(const RunPlan& plan) {
         plan.most_ahead ? fmt::format(", no worker more than {} ahead of the slowest", *plan.most_ahead) : "";
     return fmt::format(
         "Each step is one worker's gradient of {} samples, applied as it arrives{}: {} worker{} with {} "
-        "each in an epoch.",
+        "each in an epoch. Workers may end in the middle of one: then more samples are used than stated, by "
+        "less "
+        "than a batch for each worker.",
         plan.step_batch, bound, workers, workers == 1 ? "" : "s", with_commas(plan.epoch.steps));
   }
   return fmt::format(
