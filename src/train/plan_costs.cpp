@@ -118,8 +118,8 @@ void plan_costs(const RunPlanRequest& request, RunPlan& plan) {
   // All ranks copy the model file, in whole blocks, and those that own something else their share of that.
   const Index owners = plan.dist.servers > 0 ? plan.dist.servers : plan.dist.world;
   const Index state = (plan.checkpoint_bytes - plan.model_file_bytes) / owners;
-  const Index model = std::min(plan.model_file_bytes,
-                               round_up(plan.model_file_bytes / plan.dist.world + 1, kCheckedBytes));
+  const Index model =
+      std::min(plan.model_file_bytes, round_up(plan.model_file_bytes / plan.dist.world + 1, kCheckedBytes));
   plan.memory.checkpoint = model + (plan.dist.servers > 0 ? 0 : state);
   if (plan.dist.servers > 0) plan.server_memory.checkpoint = model + state;
 }

@@ -54,8 +54,8 @@ struct UpdateRules {
 /// are exact. For an owner of everything it does nothing.
 using ShareSums = std::function<void(std::span<double>)>;
 
-/// Writes a range of the gradient sum to memory, which may be that range of the arena, just before it is read:
-/// in pieces that stay in the cache meanwhile. Any thread of the team calls it.
+/// Writes a range of the gradient sum to memory, which may be that range of the arena, just before it is
+/// read: in pieces that stay in the cache meanwhile. Any thread of the team calls it.
 using MakeSum = std::function<void(Range, std::span<Scalar>)>;
 
 class ParameterUpdate {
