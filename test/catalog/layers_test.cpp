@@ -155,8 +155,9 @@ TEST(Layers, GradientsEqualFiniteDifferences) {
       for (Index i = param.range.begin; i < param.range.end; ++i) {
         const auto [above, below] = differences(fixture, i);
         const double tolerance = 1e-2 * std::max(1.0, std::abs(above));
-        // A step across the kink of a piecewise linear layer has no derivative to compare with.
-        if (std::abs(above - below) > 2 * tolerance) {
+        // A step across the kink of a piecewise linear layer has no derivative to compare with. What is left
+        // of one below this moves the middle of both by half of the tolerance at most.
+        if (std::abs(above - below) > tolerance) {
           ++kinks;
           continue;
         }

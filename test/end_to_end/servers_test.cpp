@@ -141,12 +141,14 @@ TEST_F(Servers, AStoppedWorkerOrServerEndsTheJobWithItsName) {
   }
 }
 
-// Whoever waits for the server is not to name it while it waits for the worker's gradient.
+// Whoever waits for the server is not to name it while it waits for the worker's gradient. The server gives
+// up after a quarter of the time limit, the other worker after half: in between the launcher has to end the
+// job.
 TEST_F(Servers, AWorkerStoppedWhileItsGradientTravelsIsNamed) {
   const std::string directory = experiment_.fresh_run();
   const std::string flags =
       "--train.steps 10000000 --eval.every_epochs 1000000 --run.log_every 1 --distribute.mode async "
-      "--distribute.timeout_seconds 3 --train.lr 1e-6 --model.layers 'dense(1500) relu dense(1500) relu "
+      "--distribute.timeout_seconds 12 --train.lr 1e-6 --model.layers 'dense(1500) relu dense(1500) relu "
       "dense(4)'";
   const End end = end_of(3, 1, "STOP", directory, arguments(directory, flags));
   EXPECT_EQ(end.result.exit_code, 4);
