@@ -24,11 +24,12 @@ Index arenas_needed(const Plan& plan, Index rank, LocalSums sums, bool interleav
 }
 
 LocalGradients::LocalGradients(LocalSums sums, const Plan& plan, Index rank, bool interleaved,
-                               TakeArena take_arena)
+                               std::span<const FactoredTensor> factored, TakeArena take_arena)
     : sums_(sums),
       replicas_(plan.replicas),
       local_(plan.hosted[static_cast<std::size_t>(rank)]),
       interleaved_(interleaved),
+      factored_(factored),
       take_arena_(std::move(take_arena)),
       lanes_(static_cast<std::size_t>(plan.threads)) {}
 
@@ -125,10 +126,12 @@ void LocalGradients::plan_combination() {
 }
 
 void LocalGradients::merge(Range range) const {
-  std::vector<std::span<Scalar>> slices;
-  slices.reserve(combined_pieces_.size());
-  for (const std::span<Scalar> piece : combined_pieces_) slices.push_back(part(piece, range));
-  apply_merges(merges_, slices);
+  std::vector<std::span<Scalar>> slices(combined_pieces_.size());
+  for_each_outside(factored_, range, [&](Range whole) {
+    std::ranges::transform(combined_pieces_, slices.begin(),
+                           [&](std::span<Scalar> piece) { return part(piece, whole); });
+    apply_merges(merges_, slices);
+  });
 }
 
 const PartialGrads& LocalGradients::combine(Range range, ThreadTeam* team) {

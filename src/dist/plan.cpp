@@ -58,6 +58,16 @@ std::vector<Range> slices_of(const BlockGrid& grid, Range range, const Plan& pla
   return slices;
 }
 
+// The order of a sum over samples is the kernel's, which no fixed tree allows.
+std::vector<FactoredTensor> worth_factoring(const DistOptions& options, const PlanRequest& request) {
+  std::vector<FactoredTensor> tensors = request.factored;
+  std::erase_if(tensors, [&](const FactoredTensor& tensor) {
+    const Index factors = request.replicas * request.most_rows * (tensor.out + tensor.in);
+    return options.reduction != Reduction::kNative || 4 * factors > tensor.range.size();
+  });
+  return tensors;
+}
+
 }  // namespace
 
 Range Plan::thread_replicas(Index rank, Index thread) const {
@@ -75,6 +85,16 @@ std::vector<Range> Plan::owned(Index rank) const {
   return ranges;
 }
 
+void for_each_outside(std::span<const FactoredTensor> tensors, Range range,
+                      const std::function<void(Range)>& work) {
+  for (const FactoredTensor& tensor : tensors) {
+    if (intersect(tensor.range, range).empty()) continue;
+    if (range.begin < tensor.range.begin) work({range.begin, tensor.range.begin});
+    range.begin = tensor.range.end;
+  }
+  if (!range.empty()) work(range);
+}
+
 Plan make_plan(const DistOptions& options, const Layout& layout, const PlanRequest& request) {
   check(request);
   Plan plan;
@@ -86,6 +106,8 @@ Plan make_plan(const DistOptions& options, const Layout& layout, const PlanReque
     plan.hosted.push_back(split_evenly(plan.replicas, plan.workers(), rank));
   }
   plan.hosted.resize(static_cast<std::size_t>(plan.world), {plan.replicas, plan.replicas});
+  plan.most_rows = request.most_rows;
+  plan.factored = worth_factoring(options, request);
   plan.loss_place = layout.size;
   plan.gradient_size = layout.size + kAlignment;
   const BlockGrid grid(layout);

@@ -19,11 +19,23 @@ namespace {
 
 // With less for each, to call them takes longer than what they do.
 constexpr Index kLeastForThread = 16 * kSquareBlock;
+// What of the weights is worked on at a time, while the next are fetched.
+constexpr Index kBlock = 512;
 
 // Asks for memory that is written soon. What other ranks have read would be fetched twice: as a copy when it
 // is read, and as the only one when it is written.
 void prefetch_to_write(std::span<const Scalar> memory) {
   for (std::size_t i = 0; i < memory.size(); i += kAlignment) __builtin_prefetch(memory.data() + i, 1);
+}
+
+// Of a range that is at hand as a whole where there is no source.
+template <class Work>
+void for_each_part(Range range, const SumSource* source, const Work& work) {
+  while (!range.empty()) {
+    const Index end = source == nullptr ? range.end : std::min(source->part_end(range.begin), range.end);
+    work(Range{range.begin, end});
+    range.begin = end;
+  }
 }
 
 double sum_of(std::span<const double> blocks) {
@@ -79,10 +91,11 @@ void ParameterUpdate::divide(const Piece& piece, Index threads) {
 }
 
 // Each thread takes its own, in order.
-void ParameterUpdate::for_each_piece(const std::function<void(const Piece&)>& work) const {
+void ParameterUpdate::for_each_piece(const std::function<void(int thread, const Piece&)>& work) const {
   const auto take = [&](int thread) {
     const auto mine = static_cast<std::size_t>(thread);
-    if (mine < pieces_.size()) std::ranges::for_each(pieces_[mine], work);
+    if (mine >= pieces_.size()) return;
+    for (const Piece& piece : pieces_[mine]) work(thread, piece);
   };
   if (pieces_.size() > 1) {
     team_->run(take);
@@ -140,66 +153,75 @@ ParameterUpdate::ParameterUpdate(const Layout& layout, const Optimizer& optimize
 bool ParameterUpdate::good(std::span<const Scalar> gradient_sum, double weight) const {
   const Scalar most = most_sum(weight);
   std::atomic<bool> good = true;
-  for_each_piece([&](const Piece& piece) {
+  for_each_piece([&](int, const Piece& piece) {
     if (!all_within(part(gradient_sum, piece.range), most)) good = false;
   });
   return good;
 }
 
 void ParameterUpdate::step(std::span<Scalar> weights, std::span<Scalar> gradient_sum,
-                           const UpdateRequest& request, const MakeSum& make_sum) {
+                           const UpdateRequest& request, SumSource* source) {
   make_slots();
-  const bool all_first = make_sum && rules_.clip_norm > 0;
-  if (all_first)
-    for_each_piece([&](const Piece& piece) { make_sum(piece.range, part(gradient_sum, piece.range)); });
-  const auto scale = static_cast<Scalar>(factor(gradient_sum, request.weight));
-  static const MakeSum kNothing;
-  const Pass pass{weights, gradient_sum, scale, all_first ? kNothing : make_sum};
-  for_each_piece([&](const Piece& piece) {
+  Pass pass{weights, gradient_sum, 1, source};
+  if (source != nullptr && rules_.clip_norm > 0) {  // the norm of all comes first
+    for_each_piece([&](int thread, const Piece& piece) {
+      for_each_part(piece.range, source, [&](Range range) { take_sum(thread, range, pass, Keep::kYes); });
+    });
+    pass.source = nullptr;
+  }
+  pass.factor = static_cast<Scalar>(factor(gradient_sum, request.weight));
+  for_each_piece([&](int thread, const Piece& piece) {
     const bool decays = layout_.params[piece.param].decays;
-    step(piece, pass,
+    step(thread, piece, pass,
          {.step = request.step, .lr = request.lr, .weight_decay = decays ? rules_.weight_decay : 0.0});
   });
   if (optimizer_.uses_trust_ratio()) move_by_trust_ratio(weights, gradient_sum, request.lr);
 }
 
-// In parts that stay in the cache between the sum, the division and the step.
-void ParameterUpdate::step(const Piece& piece, const Pass& pass, const StepInfo& info) {
-  constexpr Index kPart = 512;
-  struct Part {
-    Range range;
-    std::span<Scalar> weights = {};
-    std::array<std::span<Scalar>, kMostSlots> slots = {};
+std::span<Scalar> ParameterUpdate::take_sum(int thread, Range range, const Pass& pass, Keep keep) {
+  const std::span<Scalar> place = part(pass.gradient, range);
+  if (pass.source == nullptr) return place;
+  const std::span<Scalar> sum = pass.source->sum(thread, range);
+  if (keep == Keep::kNo) return sum;
+  std::ranges::copy(sum, place.begin());
+  return place;
+}
+
+void ParameterUpdate::step(int thread, const Piece& piece, const Pass& pass, const StepInfo& info) {
+  const Keep keep = optimizer_.uses_trust_ratio() ? Keep::kYes : Keep::kNo;  // who reads the means again
+  for_each_part(piece.range, pass.source, [&](Range range) {
+    step_part(piece, range, take_sum(thread, range, pass, keep), pass, info);
+  });
+}
+
+// In blocks that stay in the first cache between the division and the step.
+void ParameterUpdate::step_part(const Piece& piece, Range range, std::span<Scalar> mean, const Pass& pass,
+                                const StepInfo& info) {
+  const auto slot_of = [&](std::size_t slot, Range block) {
+    const Index shift = piece.slots.begin - piece.range.begin;
+    return part(slots_[slot].span(), {block.begin + shift, block.end + shift});
   };
-  const auto part_at = [&](Index begin) {
-    const Index end = std::min(begin + kPart, piece.range.size());
-    Part found{.range = {piece.range.begin + begin, piece.range.begin + end}};
-    found.weights = part(pass.weights, found.range);
+  for (Index begin = range.begin; begin < range.end; begin += kBlock) {
+    const Range block{begin, std::min(begin + kBlock, range.end)};
+    const Range next{block.end, std::min(block.end + kBlock, piece.range.end)};
+    std::array<std::span<Scalar>, kMostSlots> slots;
+    prefetch_to_write(part(pass.weights, next));
     for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
-      found.slots[slot] = part(slots_[slot].span(), {piece.slots.begin + begin, piece.slots.begin + end});
+      prefetch_to_write(slot_of(slot, next));
+      slots[slot] = slot_of(slot, block);
     }
-    return found;
-  };
-  const bool passing = pass.make_sum && !optimizer_.uses_trust_ratio();  // nobody reads the means again
-  alignas(kAlignmentBytes) std::array<Scalar, kPart> room;
-  Part next = part_at(0);
-  for (Index begin = 0; begin < piece.range.size(); begin += kPart) {
-    const Part here = std::exchange(next, part_at(std::min(begin + kPart, piece.range.size())));
-    prefetch_to_write(next.weights);
-    for (const std::span<Scalar> slot : next.slots) prefetch_to_write(slot);
-    const std::span<Scalar> mean =
-        passing ? std::span(room).first(here.weights.size()) : part(pass.gradient, here.range);
-    if (pass.make_sum) pass.make_sum(here.range, mean);
-    as_array(mean) *= pass.factor;
-    optimizer_.update(
-        {.weights = here.weights, .gradient = mean, .slots = std::span(here.slots).first(slots_.size())},
-        info);
+    const std::span<Scalar> gradient = part(mean, {block.begin - range.begin, block.end - range.begin});
+    as_array(gradient) *= pass.factor;
+    optimizer_.update({.weights = part(pass.weights, block),
+                       .gradient = gradient,
+                       .slots = std::span(slots).first(slots_.size())},
+                      info);
   }
 }
 
 void ParameterUpdate::make_means(std::span<Scalar> gradient_sum, double weight) {
   const auto scale = static_cast<Scalar>(factor(gradient_sum, weight));
-  for_each_piece([&](const Piece& piece) { as_array(part(gradient_sum, piece.range)) *= scale; });
+  for_each_piece([&](int, const Piece& piece) { as_array(part(gradient_sum, piece.range)) *= scale; });
 }
 
 // From a sum to its mean, clipped as by torch.nn.utils.clip_grad_norm_.
@@ -213,7 +235,7 @@ double ParameterUpdate::factor(std::span<const Scalar> gradient_sum, double weig
 }
 
 void ParameterUpdate::add_squares(std::span<const Scalar> arena, std::span<double> blocks) const {
-  for_each_piece([&](const Piece& piece) {
+  for_each_piece([&](int, const Piece& piece) {
     const Index count = (piece.range.size() + kSquareBlock - 1) / kSquareBlock;
     sum_squares_of_blocks(part(arena, piece.range),
                           part(blocks, {piece.first_block, piece.first_block + count}));
@@ -229,7 +251,7 @@ void ParameterUpdate::move_by_trust_ratio(std::span<Scalar> weights, std::span<c
   add_squares(weights, part(all, {0, count}));
   add_squares(direction, part(all, {count, 2 * count}));
   share_(all);
-  for_each_piece([&](const Piece& piece) {
+  for_each_piece([&](int, const Piece& piece) {
     const Range blocks = grid_.of_param(piece.param);
     const double weight_norm = std::sqrt(sum_of(part(all, blocks)));
     const double direction_norm = std::sqrt(sum_of(part(all, {count + blocks.begin, count + blocks.end})));

@@ -41,6 +41,20 @@ void fix_kernel_settings() {
   Eigen::setCpuCacheSizes(kL1Bytes, kL2Bytes, kL3Bytes);
 }
 
+// Square by square, so that the lines of both are used up while they are in the cache.
+void transpose(const ConstMatrix& from, Scalar* to, Index stride) {
+  constexpr Index kSide = 16;
+  for (Index row = 0; row < from.rows(); row += kSide) {
+    const Index rows_end = std::min(row + kSide, from.rows());
+    for (Index column = 0; column < from.cols(); column += kSide) {
+      const Index columns_end = std::min(column + kSide, from.cols());
+      for (Index c = column; c < columns_end; ++c) {
+        for (Index r = row; r < rows_end; ++r) to[c * stride + r] = from.data()[r * from.cols() + c];
+      }
+    }
+  }
+}
+
 void add_to_rows(std::span<const Scalar> bias, Matrix& y) {
   for (Index row = 0; row < y.rows(); ++row) {
     Scalar* out = y.data() + row * y.cols();

@@ -72,6 +72,17 @@ std::vector<Index> Model::meetings(Index replicas) const {
   return meet;
 }
 
+std::vector<FactoredTensor> Model::factored_tensors() const {
+  std::vector<FactoredTensor> tensors;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const ModelNode& node = nodes_[i];
+    const Range range = node.layer->factored_tensor();
+    if (range.empty() || node.shares) continue;
+    tensors.push_back({static_cast<Index>(i), range, node.out.size(), node.in.front().size()});
+  }
+  return tensors;
+}
+
 Index Model::training_flops() const {
   Index total = 0;
   for (const ModelNode& node : nodes_) total += 3 * node.layer->flops();

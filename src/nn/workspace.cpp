@@ -70,6 +70,7 @@ void Workspace::begin(const Pass& pass) {
   x_ = pass.x.data();
   values_ = pass.values;
   batch_ = pass.batch;
+  factors_ = pass.factors;
   measure_forward(0, {0, rows_});
 }
 
@@ -252,6 +253,7 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
        .dinputs = wanted_dinputs_,
        .gradient = gradient,
        .write = node.shares ? Write::kAdd : write,
+       .factors = factors_.empty() || factors_[at(number)].x == nullptr ? nullptr : &factors_[at(number)],
        .pause = pause});
   for (std::size_t j = 0; j < node.inputs.size(); ++j) {
     if (room.scratch[j].size() == 0) continue;

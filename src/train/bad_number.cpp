@@ -26,6 +26,7 @@ BadNumber GradientStep::find_bad_number(const StepBatch& batch) {
 BadNumber GradientStep::check_again(const Replica& in_step) {
   AlignedBuffer<Scalar> arena(context_.plan.gradient_size);
   Replica replica = in_step;
+  replica.rooms.clear();  // all gradients are to be seen
   Workspace& workspace = *workspaces_.front();
   const Index parts = std::min(context_.accumulate, replica.batch->rows);
   BadNumber first;

@@ -11,7 +11,7 @@ GradientStep::GradientStep(const GradientStepContext& context)
       hosted_(context.plan.hosted[static_cast<std::size_t>(context.comm.rank())]),
       nodes_(static_cast<Index>(context.model.nodes().size())),
       meetings_(context.model.meetings(context.plan.replicas)),
-      gradients_(context.sums, context.plan, context.comm.rank(), together(),
+      gradients_(context.sums, context.plan, context.comm.rank(), together(), context.strategy.factored(),
                  [this] { return context_.strategy.gradient_arena(context_.plan.gradient_size); }),
       sender_(context.comm, context.plan, context.strategy, gradients_, context.team, context.progress),
       tallies_(static_cast<std::size_t>(hosted_.size())) {
@@ -119,7 +119,21 @@ void GradientStep::start_pass(Workspace& workspace, const Replica& replica) cons
                              .seed = context_.seed,
                              .step = step_,
                              .replica = replica.number,
-                             .first_row = replica.rows.begin}});
+                             .first_row = replica.rows.begin},
+                   .factors = replica.rooms});
+}
+
+// A part of the replica's samples has a part of its rooms.
+void GradientStep::find_rooms(Replica& replica) const {
+  const std::span<const FactoredTensor> tensors = context_.strategy.factored();
+  if (tensors.empty()) return;
+  replica.rooms.assign(static_cast<std::size_t>(nodes_), {});
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    FactorRoom room = context_.strategy.factor_room(i, replica.number);
+    room.x += replica.rows.begin * tensors[i].in;
+    room.dy_t += replica.rows.begin;
+    replica.rooms[static_cast<std::size_t>(tensors[i].node)] = room;
+  }
 }
 
 void GradientStep::evaluate_loss(Workspace& workspace, const Replica& replica) {
@@ -152,6 +166,7 @@ void GradientStep::run_apart(Index thread, Replica& replica, bool last, bool bac
   for (Index i = 0; i < parts; ++i) {
     replica.rows = split_evenly(replica.batch->rows, parts, i);
     const Stopwatch forward;
+    if (backward) find_rooms(replica);
     start_pass(workspace, replica);
     workspace.forward({0, nodes_});
     add_own_sums(workspace, replica.number);
@@ -163,6 +178,7 @@ void GradientStep::run_apart(Index thread, Replica& replica, bool last, bool bac
     workspace.backward(replica.target.arena, replica.target.write, final);
     replica.target.write = Write::kAdd;
   }
+  if (backward) context_.strategy.factors_ready(replica.number);
 }
 
 void GradientStep::run_together(Index part, bool backward) {
@@ -171,18 +187,19 @@ void GradientStep::run_together(Index part, bool backward) {
   }
   const double meeting = sender_.time().exchange;
   const Stopwatch forward;
-  walk_forward();
+  walk_forward(backward);
   forward_seconds_ += forward.seconds() - (sender_.time().exchange - meeting);
   if (!backward) return;
   if (part == 0) start_targets();
   walk_back(part + 1 == context_.accumulate);
 }
 
-void GradientStep::walk_forward() {
+void GradientStep::walk_forward(bool backward) {
   for (std::size_t i = 0; i <= meetings_.size(); ++i) {
     const Range nodes{i == 0 ? 0 : meetings_[i - 1], i == meetings_.size() ? nodes_ : meetings_[i]};
     for_each_replica([&](Index thread, Replica& replica, bool) {
       Workspace& workspace = room(thread, replica);
+      if (i == 0 && backward) find_rooms(replica);
       if (i == 0) start_pass(workspace, replica);
       workspace.forward(nodes);
       if (i == meetings_.size()) add_own_sums(workspace, replica.number);
@@ -228,6 +245,7 @@ void GradientStep::walk_back(bool last_part) {
       GradientsFinal final;
       if (last_part && last) final = [&](Index from) { sender_.final_from(thread, from, first); };
       workspace.backward(nodes, replica.target.arena, replica.target.write, final);
+      if (i == 0 && last_part) context_.strategy.factors_ready(replica.number);
     });
     if (last_part) sender_.send_ready(first);
     if (i > 0) meet(i - 1, false);

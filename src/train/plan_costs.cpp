@@ -77,7 +77,7 @@ Index record_memory(const RunPlanRequest& request, const RunPlan& plan) {
 // The first rank hosts at least as many replicas as any other.
 void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_weights, MemoryPlan& memory) {
   const Index hosted = plan.dist.hosted.front().size();
-  const Index batch = (plan.sampling.global_batch + plan.sampling.replicas - 1) / plan.sampling.replicas;
+  const Index batch = plan.dist.most_rows;
   const Index micro = (batch + request.train.accumulate - 1) / request.train.accumulate;
   const bool together = !request.model.meetings(plan.sampling.replicas).empty();
   const Index sample_bytes = sample_bytes_of(request);

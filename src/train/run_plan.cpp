@@ -147,9 +147,13 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   const Index replicas = train.replicas > 0 ? train.replicas : workers * train.threads;
   refuse_combinations(request, servers, replicas);
   RunPlan plan;
-  plan.dist =
-      make_plan(request.distribute, request.model.layout(),
-                {.world = request.world, .servers = servers, .replicas = replicas, .threads = train.threads});
+  plan.dist = make_plan(request.distribute, request.model.layout(),
+                        {.world = request.world,
+                         .servers = servers,
+                         .replicas = replicas,
+                         .threads = train.threads,
+                         .most_rows = (global_batch(train, replicas) + replicas - 1) / replicas,
+                         .factored = request.model.factored_tensors()});
   plan.sampling = {.rows = request.rows,
                    .replicas = replicas,
                    .global_batch = global_batch(train, replicas),

@@ -69,8 +69,9 @@ struct Product {
 };
 
 std::vector<ProductShape> shapes(std::mt19937_64& rng) {
-  std::vector<ProductShape> all = {{1, 1, 1},   {1, 10, 784}, {64, 10, 128}, {64, 256, 784},
-                                   {3, 1, 100}, {64, 1, 1},   {0, 3, 4},     {17, 33, 65}};
+  std::vector<ProductShape> all = {{1, 1, 1},    {1, 10, 784}, {64, 10, 128}, {64, 256, 784},
+                                   {3, 1, 100},  {64, 1, 1},   {0, 3, 4},     {17, 33, 65},
+                                   {15, 40, 33}, {16, 40, 33}, {128, 40, 33}, {129, 40, 33}};
   std::uniform_int_distribution<Index> size(1, 90);
   for (int i = 0; i < 30; ++i) all.push_back({size(rng), size(rng), size(rng)});
   return all;
@@ -123,6 +124,42 @@ TEST(Products, BackwardWeightsReplaceOrAddDyTransposedTimesX) {
     p.w[0] = kNan;  // what was there before does not matter
     p.backward_weights(Write::kReplace);
     sums.expect_near(p.w.values());
+  });
+}
+
+TEST(Products, PackedMatrixMultipliesAnyNumberOfRowsAndTakesAnotherShape) {
+  PackedMatrix packed;
+  for_each_product([&](Product& p) {
+    const auto [rows, out, in] = p.shape;
+    if (rows == 0) return;
+    packed.pack(p.x.view());  // of all samples
+    Operand dy_t(out, rows);
+    transpose(p.y.view(), &dy_t[0], rows);
+    for (const Index first : {Index{0}, out / 2}) {
+      Operand product(out - first, in);
+      Matrix result = product.matrix();
+      packed.multiply({&dy_t[first * rows], out - first, rows}, result);
+      Sums sums(product.view().size());
+      p.for_each_term([&](Index row, Index o, Index i) {
+        if (o < first) return;
+        sums.add((o - first) * in + i, static_cast<double>(p.y[p.y_at(row, o)]) * p.x[p.x_at(row, i)]);
+      });
+      sums.expect_near(product.values());
+    }
+  });
+}
+
+TEST(Products, TransposedRowsStandAStrideApart) {
+  for_each_product([](Product& p) {
+    const Index stride = p.shape.rows + 3;
+    Operand turned(p.shape.out, stride);
+    transpose(p.y.view(), turned.matrix().data(), stride);
+    for (Index row = 0; row < p.shape.rows; ++row) {
+      for (Index out = 0; out < p.shape.out; ++out) {
+        ASSERT_EQ(turned[out * stride + row], p.y[p.y_at(row, out)]);
+      }
+    }
+    for (Index out = 0; out < p.shape.out; ++out) ASSERT_EQ(turned[out * stride + p.shape.rows], 0);
   });
 }
 

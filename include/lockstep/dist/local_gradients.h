@@ -45,7 +45,9 @@ class LocalGradients {
   /// `take_arena` gives memory for one more arena of gradients, which outlives this; any thread calls it.
   /// `interleaved`: the replicas of a thread go through the model together, so none of them is complete
   /// before the others; along the tree, each then keeps an arena of its own to the end.
-  LocalGradients(LocalSums sums, const Plan& plan, Index rank, bool interleaved, TakeArena take_arena);
+  /// `factored`: tensors whose gradients are left as factors, so that there is nothing of them to add.
+  LocalGradients(LocalSums sums, const Plan& plan, Index rank, bool interleaved,
+                 std::span<const FactoredTensor> factored, TakeArena take_arena);
 
   /// Forgets the last step. Main thread.
   void begin_step();
@@ -77,6 +79,7 @@ class LocalGradients {
   Index replicas_;
   Range local_;
   bool interleaved_;
+  std::span<const FactoredTensor> factored_;
   TakeArena take_arena_;
   std::vector<Lane> lanes_;
   bool combination_planned_ = false;

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "lockstep/dist/options.h"
+#include "lockstep/nn/factors.h"
 #include "lockstep/nn/params.h"
 
 namespace lockstep {
@@ -19,7 +22,9 @@ struct PlanRequest {
   Index world = 1;    ///< ranks
   Index servers = 0;  ///< of them: the last ones
   Index replicas = 1;
-  Index threads = 1;  ///< per worker
+  Index threads = 1;                          ///< per worker
+  Index most_rows = 1;                        ///< samples of a replica in a step, at most
+  std::vector<FactoredTensor> factored = {};  ///< of the model
 };
 
 /// Behind the gradients of the weights, the gradient arena carries the sum of the losses: it travels with the
@@ -34,6 +39,10 @@ struct Plan {
   std::vector<std::vector<Range>> slices;  ///< by bucket and rank: the range that the rank owns
   Index gradient_size = 0;                 ///< scalars in a gradient arena
   Index loss_place = 0;                    ///< where in it the loss is
+  Index most_rows = 1;                     ///< samples of a replica in a step, at most
+  /// Tensors whose gradients workers of one node do better to leave as factors, where the strategy can take
+  /// those: the samples of all replicas are less to read and write than the gradient.
+  std::vector<FactoredTensor> factored;
   Index local_from = 0;  ///< the first step (from 0) that replicas take alone, with strategies where they do
 
   Index workers() const { return world - servers; }
@@ -42,6 +51,10 @@ struct Plan {
   /// The replicas of `rank` that its thread `thread` runs.
   Range thread_replicas(Index rank, Index thread) const;
 };
+
+/// The parts of a range of the arena that belong to none of these tensors, in order.
+void for_each_outside(std::span<const FactoredTensor> tensors, Range range,
+                      const std::function<void(Range)>& work);
 
 /// Errors: ConfigError if a worker would have no replica, or more threads than replicas.
 Plan make_plan(const DistOptions& options, const Layout& layout, const PlanRequest& request);

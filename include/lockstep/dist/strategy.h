@@ -19,6 +19,7 @@
 #include "lockstep/dist/options.h"
 #include "lockstep/dist/plan.h"
 #include "lockstep/dist/update.h"
+#include "lockstep/nn/factors.h"
 
 namespace lockstep {
 
@@ -61,6 +62,14 @@ class Strategy {
   virtual std::span<Scalar> weights(Index replica) = 0;
   /// *Local, any thread.* Memory for one more arena of gradients, zeroed. It stays the strategy's.
   virtual std::span<Scalar> gradient_arena(Index size);
+  /// *Local.* Tensors of the plan whose gradients replicas leave as factors, in the step's factor_room();
+  /// what the arenas hold there is not read.
+  virtual std::span<const FactoredTensor> factored() const { return {}; }
+  /// *Local, any thread, in a step.* Where a replica hosted here leaves those of one of factored(), for its
+  /// samples of the step.
+  virtual FactorRoom factor_room(std::size_t /*tensor*/, Index /*replica*/) { return {}; }
+  /// *Local, any thread, in a step.* The factors of that replica are there.
+  virtual void factors_ready(Index /*replica*/) {}
   /// *Local.* What carries out the exchange, where there is a choice (Reducer::algorithm()); else "".
   virtual std::string algorithm() const { return {}; }
   /// *Collective.* Afterwards all replicas start from replica 0's weights.

@@ -54,9 +54,17 @@ struct UpdateRules {
 /// are exact. For an owner of everything it does nothing.
 using ShareSums = std::function<void(std::span<double>)>;
 
-/// Writes a range of the gradient sum to memory, which may be that range of the arena, just before it is
-/// read: in pieces that stay in the cache meanwhile. Any thread of the team calls it.
-using MakeSum = std::function<void(Range, std::span<Scalar>)>;
+/// Where the sum of the gradients comes from, part by part, each just before it is read.
+class SumSource {
+ public:
+  virtual ~SumSource() = default;
+  /// Where the part ends that begins at this place of the arena, or has it in its middle: as much as should
+  /// be summed at once, and stays in a cache.
+  virtual Index part_end(Index place) const = 0;
+  /// *Any thread of the team.* The sum in a range within a part, in memory of the source that is the caller's
+  /// until the thread's next call.
+  virtual std::span<Scalar> sum(int thread, Range range) = 0;
+};
 
 class ParameterUpdate {
  public:
@@ -72,10 +80,10 @@ class ParameterUpdate {
   /// *Local.* Whether the means of the sums in the owned ranges are all good numbers.
   bool good(std::span<const Scalar> gradient_sum, double weight) const;
   /// After good() for every owner: one step on the owned weights with the clipped means of the sums, which
-  /// are used up. *Collective* over the owners if clipping or the optimizer asks for norms. `make_sum` (may
-  /// be empty: the sum is there) is called once for each part of the owned ranges.
+  /// are used up. *Collective* over the owners if clipping or the optimizer asks for norms. `source` (null:
+  /// the sum is there) gives each part of the owned ranges once.
   void step(std::span<Scalar> weights, std::span<Scalar> gradient_sum, const UpdateRequest& request,
-            const MakeSum& make_sum = {});
+            SumSource* source = nullptr);
   /// The same without the step, for who leaves it to others: the sums become their clipped means.
   void make_means(std::span<Scalar> gradient_sum, double weight);
   /// The optimizer's slots, each of the owned ranges one after the other.
@@ -97,17 +105,22 @@ class ParameterUpdate {
   };
 
   void divide(const Piece& piece, Index threads);
-  void for_each_piece(const std::function<void(const Piece&)>& work) const;
+  void for_each_piece(const std::function<void(int thread, const Piece&)>& work) const;
   double factor(std::span<const Scalar> gradient_sum, double weight);
   // What a step does to all of its parts.
   struct Pass {
     std::span<Scalar> weights;
     std::span<Scalar> gradient;
     Scalar factor = 1;
-    const MakeSum& make_sum;
+    SumSource* source;  // null: the gradient is the sum
   };
+  // The sum in a range of the arena, moved there if it stays of use.
+  enum class Keep { kNo, kYes };
 
-  void step(const Piece& piece, const Pass& pass, const StepInfo& info);
+  void step(int thread, const Piece& piece, const Pass& pass, const StepInfo& info);
+  static std::span<Scalar> take_sum(int thread, Range range, const Pass& pass, Keep keep);
+  void step_part(const Piece& piece, Range range, std::span<Scalar> mean, const Pass& pass,
+                 const StepInfo& info);
   void add_squares(std::span<const Scalar> arena, std::span<double> blocks) const;
   void make_slots();
   void move_by_trust_ratio(std::span<Scalar> weights, std::span<const Scalar> direction, double lr);

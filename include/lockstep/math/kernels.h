@@ -3,6 +3,7 @@
 // of matrices and convolutions come from the back end that the build was configured with (LOCKSTEP_KERNELS).
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 
@@ -29,6 +30,28 @@ void multiply_backward_data(const ConstMatrix& dy, const ConstMatrix& w, Matrix&
 /// dw(out x in) (+)= dy(n x out)^T · x(n x in), these rows of it
 void multiply_backward_weights(const ConstMatrix& dy, const ConstMatrix& x, Range rows, Matrix& dw,
                                Write write);
+
+/// The right side of several products, laid out as the back end reads it fastest. For one thread: the one
+/// that calls pack().
+class PackedMatrix {
+ public:
+  PackedMatrix();
+  PackedMatrix(PackedMatrix&&) noexcept;
+  ~PackedMatrix();
+
+  /// Takes a copy of b(n x in), or only where it is: it stays as it is until the last product.
+  void pack(const ConstMatrix& b);
+  /// c(rows x in) = a(rows x n) · b
+  void multiply(const ConstMatrix& a, Matrix& c);
+
+ private:
+  struct Layouts;
+  std::unique_ptr<Layouts> layouts_;
+};
+
+/// to (columns x rows) = from (rows x columns) turned around; each row of `to` starts `stride` behind the one
+/// before.
+void transpose(const ConstMatrix& from, Scalar* to, Index stride);
 
 /// Adds `bias` (one per column) to each row of y.
 void add_to_rows(std::span<const Scalar> bias, Matrix& y);

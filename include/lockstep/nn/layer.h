@@ -18,6 +18,7 @@
 #include "lockstep/math/kernels.h"
 #include "lockstep/math/matrix.h"
 #include "lockstep/nn/batch_norm_mode.h"
+#include "lockstep/nn/factors.h"
 #include "lockstep/nn/params.h"
 
 namespace lockstep {
@@ -96,7 +97,9 @@ struct BackwardArgs {
   std::span<Matrix* const> dinputs;  ///< each n x in, to be written; null if nobody wants it (model input)
   std::span<Scalar> gradient;        ///< the whole arena; summed over the n samples
   Write write;                       ///< whether the gradient is overwritten or added to
-  const GradientsFinal& pause;       ///< for long work in pieces; it need not be called
+  const FactorRoom* factors;  ///< for a layer with a factored_tensor(): to be filled instead of that part of
+                              ///< the gradient; null: multiply
+  const GradientsFinal& pause;  ///< for long work in pieces; it need not be called
 
   const ConstMatrix& x() const { return inputs.front(); }
   Matrix* dx() const { return dinputs.front(); }
@@ -166,6 +169,9 @@ class Layer {
   virtual const BatchStatistics* statistics() const { return nullptr; }
   /// Floating-point operations of one sample going forward.
   virtual Index flops() const { return 0; }
+  /// The weights (out x in) whose gradient is dy^T x, so that backward can leave those two; empty if there
+  /// are none.
+  virtual Range factored_tensor() const { return {}; }
   /// The weights that it multiplies with in bf16; empty in fp32.
   virtual Range rounded_tensor() const { return {}; }
 };

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/nn/factors.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/options.h"
 #include "lockstep/nn/params.h"
@@ -54,6 +55,8 @@ class Model {
   bool owns_output(Index number) const { return owners_[static_cast<std::size_t>(number)] == number; }
   /// Nodes before which `replicas` replicas must meet to add statistics, in order.
   std::vector<Index> meetings(Index replicas) const;
+  /// Those that belong to one node alone, in order.
+  std::vector<FactoredTensor> factored_tensors() const;
   /// Floating-point operations of one sample, forward and backward (three times forward).
   Index training_flops() const;
   /// Bytes of activations and their gradients for one sample.

@@ -17,6 +17,7 @@ struct Pass {
   ModelValues values;
   ConstMatrix x;  ///< n x inputs
   BatchContext batch;
+  std::span<const FactorRoom> factors = {};  ///< by node, for some (x is null: none there); or empty
 };
 
 /// Sums over the batch of a node with statistics: this replica's, and those of all it is normalised with.
@@ -95,6 +96,7 @@ class Workspace {
   const Scalar* x_ = nullptr;
   ModelValues values_;
   BatchContext batch_;
+  std::span<const FactorRoom> factors_;
   Index final_from_ = 0;             // in the arena of gradients, on the way back
   Range own_;                        // there: of the node that runs
   std::vector<ConstMatrix> inputs_;  // of the node that runs

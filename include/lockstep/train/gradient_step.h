@@ -80,6 +80,7 @@ class GradientStep {
     const ReplicaBatch* batch = nullptr;
     Range rows = {};  // of the part under way
     GradientTarget target = {};
+    std::vector<FactorRoom> rooms = {};  // of the part under way, by node; empty: none
   };
   // What a thread does for one of its replicas; `last`: it has no further one with samples.
   using ReplicaWork = std::function<void(Index thread, Replica& replica, bool last)>;
@@ -94,12 +95,13 @@ class GradientStep {
   void walk(bool backward);
   void for_each_replica(const ReplicaWork& work);
   void start_pass(Workspace& workspace, const Replica& replica) const;
+  void find_rooms(Replica& replica) const;
   void evaluate_loss(Workspace& workspace, const Replica& replica);
   void add_own_sums(Workspace& workspace, Index replica);
 
   void run_apart(Index thread, Replica& replica, bool last, bool backward);
   void run_together(Index part, bool backward);
-  void walk_forward();
+  void walk_forward(bool backward);
   void walk_back(bool last_part);
   void start_targets();
   Index place_of(Index node) const;

@@ -17,6 +17,7 @@ NodeGradients::NodeGradients(const NodeContext& context)
       reduction_(context.reduction),
       arena_bytes_(round_up(plan_.gradient_size * Index{sizeof(Scalar)}, kAlignmentBytes)),
       weights_bytes_(context.keeps_weights ? arena_bytes_ : 0),
+      shared_size_(context.shared_size),
       node_(context.comm.split_by_node(context.ranks_per_node)),
       across_(context.comm.split(node_->rank(), context.comm.rank())),
       layout_(lay_out_node(context.comm, *node_, *across_, plan_, context.cut, context.user)) {

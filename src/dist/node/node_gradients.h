@@ -27,6 +27,7 @@ struct NodeContext {
   Index arenas = 1;            ///< that this rank takes, at most
   Index ranks_per_node = 0;    ///< nodes are taken for so small; 0: as they are
   bool keeps_weights = false;  ///< one copy of the weights for each node too
+  Index shared_size = 0;       ///< scalars more that all ranks of the node share
   std::string user = {};       ///< who it is for, in errors
 };
 
@@ -44,6 +45,8 @@ class NodeGradients {
 
   /// *Local.* The node's copy of the weights.
   std::span<Scalar> weights();
+  /// *Local.* Those, zeroed at first.
+  std::span<Scalar> shared() { return scalars(0, weights_bytes_, shared_size_); }
   /// *Local, any thread.* One more arena for partial sums.
   std::span<Scalar> arena();
 
@@ -85,7 +88,8 @@ class NodeGradients {
     alignas(kAlignmentBytes) Index done;
   };
 
-  Index header_place(int rank) const { return rank == 0 ? weights_bytes_ : 0; }
+  Index shared_bytes() const { return round_up(shared_size_ * Index{sizeof(Scalar)}, kAlignmentBytes); }
+  Index header_place(int rank) const { return rank == 0 ? weights_bytes_ + shared_bytes() : 0; }
   Index first_arena(int rank) const { return header_place(rank) + header_bytes(); }
   Header& header(int rank);
   std::span<Scalar> scalars(int rank, Index place, Index size);
@@ -94,6 +98,7 @@ class NodeGradients {
   Reduction reduction_;
   Index arena_bytes_;
   Index weights_bytes_;  // of the first rank's part
+  Index shared_size_;    // behind them
   std::unique_ptr<Communicator> node_;
   std::unique_ptr<Communicator> across_;
   NodeLayout layout_;

@@ -2,7 +2,8 @@
 // reads that copy and leaves its gradients in the same memory; each then adds its own slice over all replicas
 // and takes the optimizer step on it, in place. Between nodes a slice is added among those who own it; on one
 // node the sum and the step are one pass through memory, which each rank's word that its own gradients are
-// good numbers allows.
+// good numbers allows, and the gradients of large dense layers are never written: see NodeFactors.
+#include <array>
 #include <atomic>
 #include <cmath>
 
@@ -11,6 +12,7 @@
 #include "entries.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/dist/blocks.h"
+#include "lockstep/dist/node_factors.h"
 #include "lockstep/dist/reducer.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/math/sample_weights.h"
@@ -19,28 +21,69 @@ namespace lockstep {
 namespace {
 
 // One slice of the whole arena for each rank of a node: nothing travels before all is there, since memory is
-// faster than any overlap with it.
-NodeCut whole_arena(const StrategyContext& context) {
-  return {.buckets = {{.range = {0, context.plan.gradient_size}}},
-          .cut = [grid = BlockGrid(context.layout)](Range range, Index parts) {
+// faster than any overlap with it. Of a tensor that is left as factors each has its share, since to multiply
+// takes longer than to add.
+NodeCut cut_arena(const StrategyContext& context, bool one_node) {
+  const Range whole{0, context.plan.gradient_size};
+  std::vector<Bucket> buckets;
+  if (one_node) {
+    for (const FactoredTensor& tensor : context.plan.factored) buckets.push_back({.range = tensor.range});
+    for_each_outside(context.plan.factored, whole, [&](Range range) { buckets.push_back({.range = range}); });
+    std::ranges::sort(buckets, {}, [](const Bucket& bucket) { return bucket.range.begin; });
+  } else {
+    buckets.push_back({.range = whole});
+  }
+  return {.buckets = buckets, .cut = [grid = BlockGrid(context.layout)](Range range, Index parts) {
             return owner_slices(grid, range, parts);
           }};
 }
+
+// Adds the sums of a node's ranks, and multiplies its factors, as the step goes on.
+class NodeSum final : public SumSource {
+ public:
+  NodeSum(NodeGradients& gradients, NodeFactors& factors, int threads)
+      : gradients_(gradients), factors_(factors), blocks_(static_cast<std::size_t>(threads)) {}
+
+  Index part_end(Index place) const override {
+    return factors_.contains(place) ? factors_.part_end(place) : place + kBlock;
+  }
+
+  std::span<Scalar> sum(int thread, Range range) override {
+    if (factors_.contains(range.begin)) return factors_.product(thread, range);
+    const std::span<Scalar> to =
+        part(std::span<Scalar>(blocks_[static_cast<std::size_t>(thread)].values), {0, range.size()});
+    gradients_.sum(range, to);
+    return to;
+  }
+
+ private:
+  static constexpr Index kBlock = 512;
+  struct alignas(kAlignmentBytes) Block {
+    std::array<Scalar, kBlock> values;
+  };
+
+  NodeGradients& gradients_;
+  NodeFactors& factors_;
+  std::vector<Block> blocks_;  // by thread
+};
 
 class CentralStorage final : public SynchronousStrategy {
  public:
   explicit CentralStorage(const StrategyContext& context)
       : comm_(context.comm),
         plan_(context.plan),
+        one_node_(look_at_nodes(comm_, context.ranks_per_node).count == 1),
         gradients_({.comm = comm_,
                     .plan = plan_,
                     .reduction = context.options.reduction,
-                    .cut = whole_arena(context),
+                    .cut = cut_arena(context, one_node_),
                     .arenas = context.gradient_arenas,
                     .ranks_per_node = context.ranks_per_node,
                     .keeps_weights = true,
+                    .shared_size = one_node_ ? NodeFactors::shared_size(plan_) : 0,
                     .user = "strategy central_storage"}),
-        slice_(gradients_.layout().slices.front()),
+        factors_(plan_, gradients_.shared()),
+        sum_(gradients_, factors_, context.team.size()),
         weights_(gradients_.weights()),
         across_reducer_(
             make_reducer(gradients_.across(), gradients_.layout().across, context.options, Delivery::kToAll)),
@@ -61,21 +104,30 @@ class CentralStorage final : public SynchronousStrategy {
 
   SavedState saved_state() override {
     SavedState state;
-    update_.add_saved(state, gradients_.across().rank() == 0 ? slice_ : Range{});
+    update_.add_saved(state, gradients_.across().rank() == 0 ? Range{0, plan_.loss_place} : Range{});
     across_reducer_->add_saved(state);
     return state;
+  }
+
+  std::span<const FactoredTensor> factored() const override { return factors_.tensors(); }
+  FactorRoom factor_room(std::size_t tensor, Index replica) override {
+    return factors_.room(tensor, replica);
+  }
+  void factors_ready(Index replica) override {
+    if (!factors_.all_within(replica, most_)) good_ = false;
   }
 
   void begin_step(std::span<const Index> samples, double weight) override {
     across_reducer_->begin_step(samples);
     gradients_.begin_step(samples);
+    factors_.begin_step(samples);
     good_ = true;
     most_ = most_sum(weight / static_cast<double>(samples.size()));
   }
 
   void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {
     partial_ = &partial;
-    if (!one_node()) return;
+    if (!one_node_) return;
     const Range weights = intersect(bucket.range, {0, plan_.loss_place});
     if (team_.size() > 1) {  // they are at rest: see overlaps()
       team_.run_parts(weights, [this](Range range) { check(range); });
@@ -89,24 +141,24 @@ class CentralStorage final : public SynchronousStrategy {
   void finish_exchange() override {
     gradients_.leave_note(*partial_, good_);
     gradients_.fence();
-    if (one_node()) {
+    if (one_node_) {
       gradient_ = gradients_.collect().sums.front();
       return;
     }
-    if (slice_.empty()) return;
+    if (slice().empty()) return;
     const PartialGrads& node_sums = gradients_.collect();
-    gradients_.add(slice_);
+    gradients_.add(slice());
     across_reducer_->bucket_ready(gradients_.layout().across.buckets.front(), node_sums);
     gradient_ = across_reducer_->finish();
   }
 
   StepOutcome update(const UpdateRequest& request) override {
-    return one_node() ? update_node(request) : update_between_nodes(request);
+    return one_node_ ? update_node(request) : update_between_nodes(request);
   }
 
   // Of a node there is one copy; each slice of it is compared with those of the other nodes.
   ReplicatedState replicated() override {
-    if (one_node()) return {};
+    if (one_node_) return {};
     return {&gradients_.across(), update_.named_parts(weights_)};
   }
   void changed_replicated() override { gradients_.fence(); }
@@ -114,12 +166,12 @@ class CentralStorage final : public SynchronousStrategy {
  private:
   // While what backward wrote is in the cache. The limit is a replica's even share of the step's.
   void check(Range range) {
-    for (const std::span<Scalar> sum : partial_->sums) {
-      if (!all_within(part(sum, range), most_)) good_ = false;
-    }
+    for_each_outside(factors_.tensors(), range, [this](Range whole) {
+      for (const std::span<Scalar> sum : partial_->sums) {
+        if (!all_within(part(sum, whole), most_)) good_ = false;
+      }
+    });
   }
-
-  bool one_node() { return gradients_.node().size() == comm_.size(); }
 
   // All ranks find the same in the node's memory.
   StepOutcome update_node(const UpdateRequest& request) {
@@ -127,15 +179,14 @@ class CentralStorage final : public SynchronousStrategy {
     StepOutcome outcome{.applied = gradients_.all_good() && std::isfinite(loss),
                         .mean_loss = mean_of(loss, request.weight)};
     if (!outcome.applied) return outcome;
-    update_.step(weights_, gradient_, request,
-                 [this](Range range, std::span<Scalar> to) { gradients_.sum(range, to); });
+    update_.step(weights_, gradient_, request, &sum_);
     finish_step(outcome);
     return outcome;
   }
 
   StepOutcome update_between_nodes(const UpdateRequest& request) {
-    const bool good = slice_.empty() || update_.good(gradient_, request.weight);
-    const bool tells_loss = gradients_.across().rank() == 0 && slice_.contains(plan_.loss_place);
+    const bool good = slice().empty() || update_.good(gradient_, request.weight);
+    const bool tells_loss = gradients_.across().rank() == 0 && slice().contains(plan_.loss_place);
     const double loss =
         tells_loss ? static_cast<double>(gradient_[static_cast<std::size_t>(plan_.loss_place)]) : 0.0;
     StepOutcome outcome = agree_on_sums(comm_, good, loss, request.weight);
@@ -151,15 +202,24 @@ class CentralStorage final : public SynchronousStrategy {
     outcome.exchange_seconds += meeting.seconds();
   }
 
+  // The only one, where there are several nodes.
+  Range slice() const { return gradients_.layout().slices.front(); }
+
   std::vector<Range> owned_weights() const {
-    const Range mine = intersect(slice_, {0, plan_.loss_place});
-    return mine.empty() ? std::vector<Range>{} : std::vector{mine};
+    std::vector<Range> owned;
+    for (const Range slice : gradients_.layout().slices) {
+      const Range mine = intersect(slice, {0, plan_.loss_place});
+      if (!mine.empty()) owned.push_back(mine);
+    }
+    return owned;
   }
 
   Communicator& comm_;
   const Plan& plan_;
+  const bool one_node_;
   NodeGradients gradients_;
-  Range slice_;
+  NodeFactors factors_;
+  NodeSum sum_;
   std::span<Scalar> weights_;
   std::unique_ptr<Reducer> across_reducer_;
   ParameterUpdate update_;
@@ -170,6 +230,12 @@ class CentralStorage final : public SynchronousStrategy {
   ThreadTeam& team_;
 };
 
+// The first rank's part holds the factors of all. Arenas whose parts nobody touches are memory all the same.
+Index factor_bytes(const Plan& plan, Index rank) {
+  const Index shared = rank == 0 ? NodeFactors::shared_size(plan) : 0;
+  return (shared + plan.threads * NodeFactors::own_size(plan)) * Index{sizeof(Scalar)};
+}
+
 std::vector<RankCosts> costs(const CostQuestion& question) {
   const Plan& plan = question.plan;
   const Index on_node = ranks_on_node(question.ranks_per_node, plan.world);
@@ -179,7 +245,8 @@ std::vector<RankCosts> costs(const CostQuestion& question) {
     const Index node = rank / on_node;
     return RankCosts{.weights = rank % on_node == 0 ? question.weights_bytes() : 0,
                      .optimizer = question.slots * question.weights_bytes() / on_node,
-                     .gradients = question.gradient_bytes(rank) + exchange.held(node),
+                     .gradients = question.gradient_bytes(rank) + exchange.held(node) +
+                                  (on_node == plan.world ? factor_bytes(plan, rank) : 0),
                      .sent = static_cast<double>(exchange.sent(node))};
   });
 }

@@ -31,4 +31,22 @@ void multiply_backward_weights(const ConstMatrix& dy, const ConstMatrix& x, Rang
   }
 }
 
+struct PackedMatrix::Layouts {
+  const Scalar* data = nullptr;
+  Index rows = 0;
+  Index columns = 0;
+};
+
+PackedMatrix::PackedMatrix() : layouts_(std::make_unique<Layouts>()) {}
+PackedMatrix::PackedMatrix(PackedMatrix&&) noexcept = default;
+PackedMatrix::~PackedMatrix() = default;
+
+void PackedMatrix::pack(const ConstMatrix& b) {
+  *layouts_ = {b.data(), b.rows(), b.cols()};
+}
+
+void PackedMatrix::multiply(const ConstMatrix& a, Matrix& c) {
+  c.noalias() = a * ConstMatrix(layouts_->data, layouts_->rows, layouts_->columns);
+}
+
 }  // namespace lockstep

@@ -64,7 +64,11 @@ class Dense final : public Layer {
       backward_weights(args, dy, rounded_input(args.x()));
       backward_data(args, dy, as_matrix(part(args.rounded, weight_), units_, inputs_));
     } else {
-      backward_weights(args, args.dy, args.x());
+      if (args.factors != nullptr) {
+        leave_factors(*args.factors, args.dy, args.x());
+      } else {
+        backward_weights(args, args.dy, args.x());
+      }
       backward_data(args, args.dy, as_matrix(part(args.weights, weight_), units_, inputs_));
     }
   }
@@ -73,6 +77,7 @@ class Dense final : public Layer {
     return {.name = "dense", .attributes = {{"bias", has_bias_ ? 1 : 0}}, .tensors = tensors()};
   }
   Index flops() const override { return 2 * units_ * inputs_; }
+  Range factored_tensor() const override { return precision_ == Precision::kFp32 ? weight_ : Range{}; }
   Range rounded_tensor() const override { return precision_ == Precision::kBf16 ? weight_ : Range{}; }
 
  private:
@@ -81,6 +86,11 @@ class Dense final : public Layer {
   static Index rows_of_piece(Index flops_of_row) {
     constexpr Index kRowsOfBlock = 64;
     return round_up(std::max<Index>(kPieceFlops / flops_of_row, 1), kRowsOfBlock);
+  }
+
+  static void leave_factors(const FactorRoom& room, const ConstMatrix& dy, const ConstMatrix& x) {
+    Matrix(room.x, x.rows(), x.cols()) = x;
+    transpose(dy, room.dy_t, room.stride);
   }
 
   template <class Operand>

@@ -1,0 +1,24 @@
+// Gradients of weights as two factors, dy^T x: where few samples make a large one, those are less to write
+// and read than their product.
+#pragma once
+
+#include "lockstep/base/types.h"
+
+namespace lockstep {
+
+/// A tensor (out x in) of the arena whose gradient is the product of two factors, dy^T x.
+struct FactoredTensor {
+  Index node = 0;  ///< of the model
+  Range range;
+  Index out = 0;
+  Index in = 0;
+};
+
+/// Where a layer leaves x and dy instead of their product, for n samples.
+struct FactorRoom {
+  Scalar* x = nullptr;     ///< n x in
+  Scalar* dy_t = nullptr;  ///< out x n, the transpose of dy: each row starts `stride` behind the one before
+  Index stride = 0;
+};
+
+}  // namespace lockstep

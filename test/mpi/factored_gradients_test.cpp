@@ -1,0 +1,127 @@
+// Large dense gradients that travel as factors, in whole trainings: the numbers of a strategy that adds them
+// whole, but for the order of sums.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "lockstep/comm/agree.h"
+#include "lockstep/nn/model.h"
+#include "support/error_text.h"
+#include "support/ranks.h"
+#include "support/tiny_run.h"
+
+namespace lockstep {
+namespace {
+
+using test::tiny_config;
+using test::TinyResult;
+using test::train_tiny;
+using test::train_tiny_alone;
+
+// The second layer is large beside the sixteen samples of a step; the first and the last are not.
+Config factored_config() {
+  Config config = tiny_config();
+  config.distribute.strategy = "central_storage";
+  config.distribute.reduction = Reduction::kNative;
+  config.model.layers = "dense(130) relu dense(150) tanh dense(3)";
+  config.train.global_batch = 16;
+  config.train.replicas = 8;
+  return config;
+}
+
+// On any ranks, threads and parts.
+void expect_numbers_of_allreduce(const Config& config) {
+  Config whole = config;
+  whole.distribute.strategy = "allreduce";
+  const TinyResult expected = train_tiny_alone(whole);
+  test::on_ranks([&](Communicator& comm) {
+    Config here = config;
+    here.train.threads = comm.size() <= 4 ? 2 : 1;
+    const TinyResult found = train_tiny(comm, here);
+    ASSERT_EQ(found.weights.size(), expected.weights.size());
+    for (std::size_t i = 0; i < found.weights.size(); ++i) {
+      ASSERT_NEAR(found.weights[i], expected.weights[i], 1e-4) << i;
+    }
+  });
+}
+
+TEST(FactoredGradients, TheConfigHasOneTensorForThem) {
+  const Config config = factored_config();
+  const Model model(config.model, {{12}});
+  const Plan plan = make_plan(config.distribute, model.layout(),
+                              {.replicas = 8, .most_rows = 2, .factored = model.factored_tensors()});
+  ASSERT_EQ(plan.factored.size(), 1U);
+  EXPECT_EQ(plan.factored.front().in, 130);
+  EXPECT_EQ(plan.factored.front().out, 150);
+  DistOptions ordered = config.distribute;
+  ordered.reduction = Reduction::kOrdered;
+  EXPECT_TRUE(make_plan(ordered, model.layout(),
+                        {.replicas = 8, .most_rows = 2, .factored = model.factored_tensors()})
+                  .factored.empty());
+}
+
+TEST(FactoredGradients, GiveTheNumbersOfAllreduce) {
+  expect_numbers_of_allreduce(factored_config());
+}
+
+TEST(FactoredGradients, LeaveAShortLastBatchWithReplicasThatHaveNoSamples) {
+  Config config = factored_config();
+  config.data.synthetic.rows = 34;
+  expect_numbers_of_allreduce(config);
+}
+
+TEST(FactoredGradients, GoThroughTheModelInParts) {
+  Config config = factored_config();
+  config.train.accumulate = 2;
+  expect_numbers_of_allreduce(config);
+}
+
+TEST(FactoredGradients, AreClippedWithAllOthers) {
+  Config config = factored_config();
+  config.optimizer.clip_norm = 0.05;
+  expect_numbers_of_allreduce(config);
+}
+
+TEST(FactoredGradients, ServeOptimizersThatAskForNorms) {
+  Config config = factored_config();
+  config.optimizer.optimizer = "lamb";
+  expect_numbers_of_allreduce(config);
+}
+
+TEST(FactoredGradients, MeetReplicasThatNormaliseTogether) {
+  Config config = factored_config();
+  config.model.layers = "dense(130) batch_norm(mode=sync) relu dense(150) tanh dense(3)";
+  expect_numbers_of_allreduce(config);
+}
+
+TEST(FactoredGradients, AreLeftToOneNode) {
+  Config config = factored_config();
+  config.debug.ranks_per_node = 2;
+  expect_numbers_of_allreduce(config);
+}
+
+TEST(FactoredGradients, ABadOneLeavesTheStepOut) {
+  Config config = factored_config();
+  config.train.on_nan = OnNan::kSkip;
+  config.train.skip_limit = 3;
+  config.debug.nan_replica = 2;
+  config.debug.nan_step = 3;
+  config.debug.nan_steps = 2;
+  expect_numbers_of_allreduce(config);
+}
+
+// Weights of zero hide the large inputs from all else.
+TEST(FactoredGradients, ABadProductOfGoodFactorsStopsTheRun) {
+  Config config = factored_config();
+  config.data.synthetic.features = 300;
+  config.model.layers = "dense(130, init=zero) dense(3)";
+  train_tiny_alone(config);
+  config.data.std = {1e-20};
+  test::on_ranks([&](Communicator& comm) {
+    const std::string error = test::error_text<AgreedError>([&] { train_tiny(comm, config); });
+    EXPECT_NE(error.find("the gradient of 0.weight"), std::string::npos) << error;
+  });
+}
+
+}  // namespace
+}  // namespace lockstep
