@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sched.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "data_notes.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/hash.h"
+#include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/session.h"
 #include "lockstep/config/toml.h"
@@ -88,9 +88,7 @@ void refuse_different_data(Communicator& comm, std::span<const RecordSource* con
 }
 
 void warn_of_few_cores(Communicator& comm, Index threads) {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  const Index bound = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : threads;
+  const Index bound = cores_at_hand();
   std::vector<Index> all(static_cast<std::size_t>(comm.size()));
   comm.all_gather(as_buffer(std::span<const Index>(&bound, 1)), as_buffer(std::span(all)));
   const auto fewest = std::ranges::min_element(all);

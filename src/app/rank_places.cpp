@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
 
 namespace lockstep {
@@ -67,7 +68,7 @@ RankPlaces find_places(Communicator& comm) {
   cpu_set_t mask;
   CPU_ZERO(&mask);
   const bool known = sched_getaffinity(0, sizeof mask, &mask) == 0;
-  const Index own = known ? CPU_COUNT(&mask) : ::sysconf(_SC_NPROCESSORS_ONLN);
+  const Index own = cores_at_hand();
   std::vector<Index> cores(static_cast<std::size_t>(comm.size()));
   comm.all_gather(as_buffer(std::span<const Index>(&own, 1)), as_buffer(std::span(cores)));
   Index bound = own < ::sysconf(_SC_NPROCESSORS_ONLN) ? 1 : 0;

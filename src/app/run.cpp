@@ -121,11 +121,14 @@ AlignedBuffer<Scalar> Run::stored() {
   return stored;
 }
 
-std::unique_ptr<Loader> Run::make_loader(Range steps) const {
+std::unique_ptr<Loader> Run::make_loader(Range steps) {
+  const bool spare_core = cores_at_hand() > team_.size();
+  const Index ahead = steps_ahead(experiment_.config.data, spare_core, plan_.sampling.stream.has_value());
   return std::make_unique<Loader>(*records_, experiment_.train->info(), *sampler_, *experiment_.normaliser,
                                   LoaderOptions{.replicas = replicas(),
                                                 .steps = steps,
-                                                .prefetch = experiment_.config.data.prefetch,
+                                                .prefetch = ahead,
+                                                .team = &team_,
                                                 .augmenter = experiment_.augmenter.get()});
 }
 

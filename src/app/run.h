@@ -49,7 +49,7 @@ class Run {
 
  private:
   std::unique_ptr<Evaluation> load_evaluation(const RecordSource* source, Split split);
-  std::unique_ptr<Loader> make_loader(Range steps) const;
+  std::unique_ptr<Loader> make_loader(Range steps);
   Range replicas() const { return plan_.dist.hosted[static_cast<std::size_t>(comm_.rank())]; }
 
   Communicator& comm_;

@@ -1,6 +1,7 @@
 #include "lockstep/base/thread_team.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include "lockstep/base/timer.h"
 
@@ -8,14 +9,16 @@ namespace lockstep {
 namespace {
 
 constexpr double kSpinSeconds = 50e-6;
+constexpr int kLooks = 1000;
+
+}  // namespace
 
 int cores_at_hand() {
   cpu_set_t cores;
   CPU_ZERO(&cores);
-  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+  if (sched_getaffinity(0, sizeof cores, &cores) == 0) return CPU_COUNT(&cores);
+  return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
 }
-
-}  // namespace
 
 ThreadTeam::ThreadTeam(int threads)
     : spins_(threads <= cores_at_hand()), failures_(static_cast<std::size_t>(threads)) {
@@ -40,15 +43,18 @@ void ThreadTeam::run_one(int thread) {
   }
 }
 
-// Cores may be shared with other ranks or programs all the same: they get them in between.
+// Cores may be shared with other ranks or programs all the same: they get them in between. To yield takes
+// longer than to look.
 template <class Condition>
 bool ThreadTeam::spin_until(const Condition& condition) const {
   if (condition()) return true;
   if (!spins_) return false;
   const Stopwatch waiting;
   while (waiting.seconds() < kSpinSeconds) {
+    for (int look = 0; look < kLooks; ++look) {
+      if (condition()) return true;
+    }
     std::this_thread::yield();
-    if (condition()) return true;
   }
   return false;
 }

@@ -89,8 +89,11 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
               "Random changes of the training pictures, anew in each epoch, such as \"crop(4) flip "
               "cutout(8)\"; never in evaluation")
       .if_not_given = "none";
-  list.option("data.prefetch", data.prefetch, "Steps of samples prepared ahead, on a thread of their own",
-              between(1, 1000));
+  list.option("data.prefetch", data.prefetch,
+              "Steps of samples prepared ahead, on a thread of their own; 0: the threads that train prepare "
+              "each step's themselves",
+              between(0, 1000))
+      .if_not_given = "8, or 0 where no core is left for that thread and samples are in memory";
   list.option("data.memory", data.memory,
               "load: a rank holds the training samples that it needs; stream: it reads them as they are "
               "needed, in another order; auto: streams a training set larger than data.memory_limit");

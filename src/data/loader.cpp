@@ -7,6 +7,12 @@
 
 namespace lockstep {
 
+Index steps_ahead(const DataOptions& options, bool spare_core, bool streamed) {
+  constexpr Index kEnough = 8;
+  if (options.prefetch >= 0) return options.prefetch;
+  return spare_core || streamed ? kEnough : 0;
+}
+
 Loader::Loader(const Records& records, const DatasetInfo& info, const Sampler& sampler,
                const Normaliser& normaliser, const LoaderOptions& options)
     : records_(records),
@@ -18,7 +24,9 @@ Loader::Loader(const Records& records, const DatasetInfo& info, const Sampler& s
       taken_end_(options.steps.begin) {
   assert(options.prefetch >= 0);
   const Index room = sampler.largest_count();
-  ids_.reserve(static_cast<std::size_t>(room));
+  ids_.resize(
+      options.prefetch == 0 && options.team != nullptr ? static_cast<std::size_t>(options.team->size()) : 1);
+  for (std::vector<Index>& ids : ids_) ids.reserve(static_cast<std::size_t>(room));
   ring_.resize(static_cast<std::size_t>(options.prefetch + 1));
   for (StepBatch& batch : ring_) {
     for (Index replica = options.replicas.begin; replica < options.replicas.end; ++replica) {
@@ -43,8 +51,20 @@ Loader::~Loader() {
 const StepBatch& Loader::next() {
   if (taken_end_ == options_.steps.end) throw std::logic_error("the loader has no further step");
   if (options_.prefetch == 0) {
-    fill(taken_end_);
-    return slot(taken_end_++);
+    StepBatch& batch = begin(taken_end_);
+    const Index threads = std::ssize(ids_);
+    const auto fill_share = [&](int thread) {
+      const Range share = split_evenly(options_.replicas.size(), threads, thread);
+      const Index first = options_.replicas.begin;
+      fill(batch, {first + share.begin, first + share.end}, ids_[static_cast<std::size_t>(thread)]);
+    };
+    if (threads > 1) {
+      options_.team->run(fill_share);
+    } else {
+      fill_share(0);
+    }
+    ++taken_end_;
+    return batch;
   }
   std::unique_lock lock(mutex_);
   filled_one_.wait(lock, [this] { return filled_end_ > taken_end_ || failure_; });
@@ -67,7 +87,7 @@ void Loader::fill_ahead() {
     }
     std::exception_ptr failure;
     try {
-      fill(step);
+      fill(begin(step), options_.replicas, ids_.front());
     } catch (...) {
       failure = std::current_exception();
     }
@@ -84,22 +104,26 @@ void Loader::fill_ahead() {
   }
 }
 
-void Loader::fill(Index step) {
+StepBatch& Loader::begin(Index step) {
   StepBatch& batch = slot(step);
   batch.step = step;
   records_.expect(step);
-  for (Index replica = options_.replicas.begin; replica < options_.replicas.end; ++replica) {
+  return batch;
+}
+
+void Loader::fill(StepBatch& batch, Range replicas, std::vector<Index>& ids) const {
+  for (Index replica = replicas.begin; replica < replicas.end; ++replica) {
     ReplicaBatch& samples = batch.replicas[static_cast<std::size_t>(replica - options_.replicas.begin)];
-    sampler_.ids(step, replica, ids_);
-    samples.rows = static_cast<Index>(ids_.size());
+    sampler_.ids(batch.step, replica, ids);
+    samples.rows = static_cast<Index>(ids.size());
     Matrix x(samples.features.data(), samples.rows, info_.features.size());
     Matrix targets(samples.targets.data(), samples.rows, info_.label_columns());
-    records_.gather(ids_, x, targets);
+    records_.gather(ids, x, targets);
     if (info_.weighted) take_weights(targets, samples.weights.span());
     samples.ids = {};
-    samples.ids.add(ids_);
+    samples.ids.add(ids);
     if (options_.augmenter != nullptr) {
-      options_.augmenter->apply(x, {.ids = ids_, .walk = sampler_.walk(step, replica)}, normaliser_);
+      options_.augmenter->apply(x, {.ids = ids, .walk = sampler_.walk(batch.step, replica)}, normaliser_);
     } else {
       normaliser_.apply(x);
     }

@@ -134,15 +134,19 @@ void LocalGradients::merge(Range range) const {
   });
 }
 
-const PartialGrads& LocalGradients::combine(Range range, ThreadTeam* team) {
+const PartialGrads& LocalGradients::combine(Range range, ThreadTeam* team, const Look& look) {
   if (!combination_planned_) {
     plan_combination();
     combination_planned_ = true;
   }
-  if (team != nullptr && !merges_.empty()) {
-    team->run_parts(range, [this](Range mine) { merge(mine); });
+  const auto finish = [&](Range mine) {
+    merge(mine);
+    if (look) look(mine, partial_);
+  };
+  if (team != nullptr && team->size() > 1 && (look || !merges_.empty())) {
+    team->run_parts(range, finish);
   } else {
-    merge(range);
+    finish(range);
   }
   return partial_;
 }

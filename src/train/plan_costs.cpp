@@ -8,6 +8,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/loader.h"
 #include "lockstep/data/memory.h"
 #include "lockstep/data/streamed_records.h"
 #include "lockstep/dist/strategy.h"
@@ -85,7 +86,8 @@ void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_w
   memory.weights += request.model.state_layout().size * kScalarBytes * (hosted + 1);
   memory.weights += rounded_bytes(request) * arenas;
   memory.activations = (together ? hosted : plan.dist.threads) * micro * request.model.activation_bytes();
-  memory.data = record_memory(request, plan) + hosted * batch * sample_bytes * (request.data.prefetch + 1);
+  const Index ahead = steps_ahead(request.data, true, plan.sampling.stream.has_value());  // at most
+  memory.data = record_memory(request, plan) + hosted * batch * sample_bytes * (ahead + 1);
 }
 
 }  // namespace

@@ -117,9 +117,11 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
     if (replicas.contains(0)) std::ranges::copy(values.state, states.of(0).begin());
   }
   const auto make_loader = [&](Range steps) {
-    return std::make_unique<Loader>(
-        *records, train->info(), *sampler, normaliser,
-        LoaderOptions{.replicas = replicas, .steps = steps, .prefetch = config.data.prefetch});
+    return std::make_unique<Loader>(*records, train->info(), *sampler, normaliser,
+                                    LoaderOptions{.replicas = replicas,
+                                                  .steps = steps,
+                                                  .prefetch = steps_ahead(config.data, true, false),
+                                                  .team = &team});
   };
   const MetricSet metrics(config.eval.metrics, loss->targets(), model.output().size());
   Evaluation evaluation({.comm = comm,

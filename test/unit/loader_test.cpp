@@ -4,10 +4,14 @@
 
 #include <atomic>
 #include <chrono>
+#include <map>
+#include <mutex>
 #include <set>
 #include <stdexcept>
+#include <thread>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/thread_team.h"
 #include "lockstep/base/timer.h"
 #include "support/error_text.h"
 
@@ -25,6 +29,10 @@ class NumberedRecords : public Records {
   Index bytes() const override { return 0; }
   void gather(std::span<const Index> ids, Matrix& x, Matrix& targets) const override {
     if (gathers_++ == fail_at_) throw DataError("record 17 cannot be read");
+    {
+      const std::lock_guard lock(mutex_);
+      ++by_thread_[std::this_thread::get_id()];
+    }
     for (Index row = 0; row < static_cast<Index>(ids.size()); ++row) {
       const auto id = static_cast<Scalar>(ids[static_cast<std::size_t>(row)]);
       x(row, 0) = id;
@@ -33,10 +41,16 @@ class NumberedRecords : public Records {
     }
   }
   Index gathers() const { return gathers_; }
+  Index gathers_by(std::thread::id thread) const {
+    const std::lock_guard lock(mutex_);
+    return by_thread_[thread];
+  }
 
  private:
   Index fail_at_;
   mutable std::atomic<Index> gathers_ = 0;
+  mutable std::mutex mutex_;
+  mutable std::map<std::thread::id, Index> by_thread_;
 };
 
 struct Setting {
@@ -141,6 +155,37 @@ TEST(Loader, AnErrorComesOutWhereItsStepIsDue) {
     for (Index step = 0; step < 3; ++step) expect_step(loader.next(), *setting.sampler, step, {0, 2});
     EXPECT_EQ(error_text<DataError>([&] { loader.next(); }), "record 17 cannot be read");
   }
+}
+
+TEST(Loader, WithoutPrefetchATeamPreparesAndEachThreadItsReplicas) {
+  const Setting setting;
+  ThreadTeam team(3);
+  std::vector<std::thread::id> threads(3);
+  team.run([&](int thread) { threads[static_cast<std::size_t>(thread)] = std::this_thread::get_id(); });
+  Loader loader = setting.loader({.replicas = {0, 4}, .steps = {0, 30}, .prefetch = 0, .team = &team});
+  for (Index step = 0; step < 30; ++step) expect_step(loader.next(), *setting.sampler, step, {0, 4});
+  EXPECT_EQ(setting.records.gathers_by(threads[0]), 60) << "replicas 0 and 1";
+  EXPECT_EQ(setting.records.gathers_by(threads[1]), 30);
+  EXPECT_EQ(setting.records.gathers_by(threads[2]), 30);
+}
+
+TEST(Loader, AnErrorOfAnyThreadOfATeamComesOutWhereItsStepIsDue) {
+  const Setting setting(6);
+  ThreadTeam team(2);
+  Loader loader = setting.loader({.replicas = {0, 2}, .steps = {0, 20}, .prefetch = 0, .team = &team});
+  for (Index step = 0; step < 3; ++step) expect_step(loader.next(), *setting.sampler, step, {0, 2});
+  EXPECT_EQ(error_text<DataError>([&] { loader.next(); }), "record 17 cannot be read");
+}
+
+TEST(Loader, PreparesNothingAheadWhereThatWouldTakeACoreFromTraining) {
+  DataOptions options;
+  EXPECT_GT(steps_ahead(options, true, false), 0);
+  EXPECT_EQ(steps_ahead(options, false, false), 0);
+  EXPECT_GT(steps_ahead(options, false, true), 0) << "it waits for files";
+  options.prefetch = 3;
+  EXPECT_EQ(steps_ahead(options, false, false), 3);
+  options.prefetch = 0;
+  EXPECT_EQ(steps_ahead(options, true, true), 0);
 }
 
 TEST(Loader, StopsAtOnceInTheMiddle) {

@@ -15,6 +15,9 @@
 
 namespace lockstep {
 
+/// Cores that this process may use; all of the machine if the system does not tell which.
+int cores_at_hand();
+
 class ThreadTeam {
  public:
   explicit ThreadTeam(int threads);

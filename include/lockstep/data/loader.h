@@ -1,4 +1,5 @@
-// The loader turns the sampler's ids into matrices ahead of time, on its own thread. It never touches MPI.
+// The loader turns the sampler's ids into matrices: ahead of time, on its own thread, or where that would
+// take a core from those that train, each thread its replicas when a step begins. It never touches MPI.
 #pragma once
 
 #include <condition_variable>
@@ -8,10 +9,12 @@
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/thread_team.h"
 #include "lockstep/data/audit.h"
 #include "lockstep/data/augmenter.h"
 #include "lockstep/data/dataset.h"
 #include "lockstep/data/normaliser.h"
+#include "lockstep/data/options.h"
 #include "lockstep/data/records.h"
 #include "lockstep/data/sampler.h"
 #include "lockstep/math/sample_weights.h"
@@ -43,8 +46,13 @@ struct LoaderOptions {
   Range steps;         ///< to deliver, in order
   Index prefetch = 2;  ///< steps prepared ahead (0: next() prepares them itself); memory is allocated once,
                        ///< for prefetch + 1 steps
+  ThreadTeam* team = nullptr;  ///< at rest in next(), which shares its work with it; null: it works alone
   const Augmenter* augmenter = nullptr;  ///< null: the samples as they are, normalised
 };
+
+/// Steps prepared ahead with these options: as many as they say; if they do not, none where the thread for it
+/// would have no core of its own, unless it waits for files anyway.
+Index steps_ahead(const DataOptions& options, bool spare_core, bool streamed);
 
 class Loader {
  public:
@@ -61,7 +69,8 @@ class Loader {
 
  private:
   void fill_ahead();
-  void fill(Index step);
+  StepBatch& begin(Index step);
+  void fill(StepBatch& batch, Range replicas, std::vector<Index>& ids) const;
   StepBatch& slot(Index step) {
     return ring_[static_cast<std::size_t>(step % static_cast<Index>(ring_.size()))];
   }
@@ -71,8 +80,8 @@ class Loader {
   const Sampler& sampler_;
   const Normaliser& normaliser_;
   const LoaderOptions options_;
-  std::vector<StepBatch> ring_;  // step s lives in slot s mod (prefetch + 1)
-  std::vector<Index> ids_;       // of the replica that is being filled
+  std::vector<StepBatch> ring_;          // step s lives in slot s mod (prefetch + 1)
+  std::vector<std::vector<Index>> ids_;  // by thread, of the replica that it fills
 
   std::mutex mutex_;  // for what follows
   std::condition_variable filled_one_;

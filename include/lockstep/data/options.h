@@ -75,7 +75,7 @@ struct DataOptions {
   std::vector<double> mean = {0.0};
   std::vector<double> std = {1.0};
   std::string augment;
-  Index prefetch = 8;
+  Index prefetch = -1;  ///< -1: see steps_ahead()
   std::string raw_layout;
   double validation_share = 0;
   MemoryMode memory = MemoryMode::kAuto;

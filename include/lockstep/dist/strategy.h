@@ -84,6 +84,9 @@ class Strategy {
   /// is read to save a run, and filled to go on with one.
   virtual SavedState saved_state() = 0;
 
+  /// *Local, any thread.* The local sums in a part of a bucket are final, and in the cache of who calls; all
+  /// of it comes before the bucket.
+  virtual void look_at(Range /*part*/, const PartialGrads& /*partial*/) {}
   /// The local sums of a bucket are final; buckets come in the plan's order.
   virtual void bucket_ready(const Bucket& bucket, const PartialGrads& partial) = 0;
   /// *Local.* Called between layers: lets the exchange make progress.

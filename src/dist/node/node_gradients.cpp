@@ -118,20 +118,20 @@ void NodeGradients::add(Range range) {
 }
 
 // Arenas whose lines other ranks have in their caches are not written to where that can be helped.
-void NodeGradients::sum(Range range, std::span<Scalar> to) {
+std::span<Scalar> NodeGradients::sum(Range range, std::span<Scalar> room) {
   const auto piece = [&](auto arena) { return part(arenas_[static_cast<std::size_t>(arena)], range); };
   bool begun = false;
   for (const Merge& merge : merges_) {
     if (merge.target != static_cast<Index>(first_sum_)) {
       lockstep::add(piece(merge.target), piece(merge.source));
     } else if (begun) {
-      lockstep::add(to, piece(merge.source));
+      lockstep::add(room, piece(merge.source));
     } else {
-      lockstep::add(piece(merge.target), piece(merge.source), to);
+      lockstep::add(piece(merge.target), piece(merge.source), room);
       begun = true;
     }
   }
-  if (!begun) std::ranges::copy(piece(first_sum_), to.begin());
+  return begun ? room : piece(first_sum_);
 }
 
 Scalar NodeGradients::sum_at(Index place) {

@@ -61,8 +61,9 @@ class NodeGradients {
   bool all_good() const { return all_good_; }
   /// *Local, any thread*, after collect(). Adds the partial sums of the node's ranks in a range.
   void add(Range range);
-  /// *Local, any thread*, after collect(), where that gives one sum. The same sum, written to `to`.
-  void sum(Range range, std::span<Scalar> to);
+  /// *Local, any thread*, after collect(), where that gives one sum. The same sum, written to `room`, or
+  /// where it is already.
+  std::span<Scalar> sum(Range range, std::span<Scalar> room);
   /// *Local*, after collect(). What add() would give at one place, which it leaves as it is.
   Scalar sum_at(Index place);
   /// *Local.* Where `rank` of the node expects the sums: its first arena, which may hold one of its partial

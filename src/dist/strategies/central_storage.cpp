@@ -50,10 +50,8 @@ class NodeSum final : public SumSource {
 
   std::span<Scalar> sum(int thread, Range range) override {
     if (factors_.contains(range.begin)) return factors_.product(thread, range);
-    const std::span<Scalar> to =
-        part(std::span<Scalar>(blocks_[static_cast<std::size_t>(thread)].values), {0, range.size()});
-    gradients_.sum(range, to);
-    return to;
+    const std::span<Scalar> room(blocks_[static_cast<std::size_t>(thread)].values);
+    return gradients_.sum(range, part(room, {0, range.size()}));
   }
 
  private:
@@ -90,8 +88,7 @@ class CentralStorage final : public SynchronousStrategy {
         update_(
             context.layout, context.optimizer, context.rules, owned_weights(),
             [this](std::span<double> sums) { gradients_.node().all_reduce_sum(as_buffer(sums)); },
-            &context.team),
-        team_(context.team) {}
+            &context.team) {}
 
   std::span<Scalar> weights(Index) override { return weights_; }
   std::span<const Scalar> settle() override { return weights_; }
@@ -125,16 +122,16 @@ class CentralStorage final : public SynchronousStrategy {
     most_ = most_sum(weight / static_cast<double>(samples.size()));
   }
 
-  void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {
-    partial_ = &partial;
+  // The limit is a replica's even share of the step's.
+  void look_at(Range range, const PartialGrads& partial) override {
     if (!one_node_) return;
-    const Range weights = intersect(bucket.range, {0, plan_.loss_place});
-    if (team_.size() > 1) {  // they are at rest: see overlaps()
-      team_.run_parts(weights, [this](Range range) { check(range); });
-    } else {
-      check(weights);
-    }
+    for_each_outside(factors_.tensors(), intersect(range, {0, plan_.loss_place}), [&](Range whole) {
+      for (const std::span<Scalar> sum : partial.sums) {
+        if (!all_within(part(sum, whole), most_)) good_ = false;
+      }
+    });
   }
+  void bucket_ready(const Bucket&, const PartialGrads& partial) override { partial_ = &partial; }
   void progress() override {}
   bool overlaps() const override { return false; }
 
@@ -164,15 +161,6 @@ class CentralStorage final : public SynchronousStrategy {
   void changed_replicated() override { gradients_.fence(); }
 
  private:
-  // While what backward wrote is in the cache. The limit is a replica's even share of the step's.
-  void check(Range range) {
-    for_each_outside(factors_.tensors(), range, [this](Range whole) {
-      for (const std::span<Scalar> sum : partial_->sums) {
-        if (!all_within(part(sum, whole), most_)) good_ = false;
-      }
-    });
-  }
-
   // All ranks find the same in the node's memory.
   StepOutcome update_node(const UpdateRequest& request) {
     const auto loss = static_cast<double>(gradients_.sum_at(plan_.loss_place));
@@ -227,7 +215,6 @@ class CentralStorage final : public SynchronousStrategy {
   std::span<Scalar> gradient_;
   std::atomic<bool> good_ = true;  // this rank's own gradients
   Scalar most_ = 0;                // that a good one may be
-  ThreadTeam& team_;
 };
 
 // The first rank's part holds the factors of all. Arenas whose parts nobody touches are memory all the same.
