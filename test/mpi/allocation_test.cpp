@@ -144,7 +144,7 @@ TEST(Allocation, AWarmStepTakesNoMemoryThatGrowsWithTheModel) {
 
 TEST(Allocation, FactorsOfGradientsTakeNoMoreEither) {
   Config config = large_enough("central_storage", Reduction::kNative);
-  config.model.layers = "dense(128) batch_norm relu dense(300) relu dense(3)";
+  config.model.layers = "dense(128) relu dense(300) relu dense(3)";
   config.train.global_batch = 16;
   test::on_ranks([&](Communicator& comm) { expect_flat(comm, config); });
 }
