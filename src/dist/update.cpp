@@ -20,7 +20,7 @@ namespace {
 // With less for each, to call them takes longer than what they do.
 constexpr Index kLeastForThread = 16 * kSquareBlock;
 // What of the weights is worked on at a time, while the next are fetched.
-constexpr Index kBlock = 512;
+constexpr Index kBlock = 256;
 
 // Asks for memory that is written soon. What other ranks have read would be fetched twice: as a copy when it
 // is read, and as the only one when it is written.

@@ -55,7 +55,7 @@ class NodeSum final : public SumSource {
   }
 
  private:
-  static constexpr Index kBlock = 512;
+  static constexpr Index kBlock = 256;
   struct alignas(kAlignmentBytes) Block {
     std::array<Scalar, kBlock> values;
   };
