@@ -93,7 +93,8 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
               "Steps of samples prepared ahead, on a thread of their own; 0: the threads that train prepare "
               "each step's themselves",
               between(0, 1000))
-      .if_not_given = "8, or 0 where no core is left for that thread and samples are in memory";
+      .if_not_given =
+      "8, or 0 where a rank is bound to no more cores than it has threads and samples are in memory";
   list.option("data.memory", data.memory,
               "load: a rank holds the training samples that it needs; stream: it reads them as they are "
               "needed, in another order; auto: streams a training set larger than data.memory_limit");

@@ -141,9 +141,9 @@ const PartialGrads& LocalGradients::combine(Range range, ThreadTeam* team, const
   }
   const auto finish = [&](Range mine) {
     merge(mine);
-    if (look) look(mine, partial_);
+    look(mine, partial_);
   };
-  if (team != nullptr && team->size() > 1 && (look || !merges_.empty())) {
+  if (team != nullptr && team->size() > 1) {
     team->run_parts(range, finish);
   } else {
     finish(range);

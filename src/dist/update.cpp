@@ -182,7 +182,7 @@ std::span<Scalar> ParameterUpdate::take_sum(int thread, Range range, const Pass&
   const std::span<Scalar> place = part(pass.gradient, range);
   if (pass.source == nullptr) return place;
   const std::span<Scalar> sum = pass.source->sum(thread, range);
-  if (keep == Keep::kNo) return sum;
+  if (keep == Keep::kNo || sum.data() == place.data()) return sum;
   std::ranges::copy(sum, place.begin());
   return place;
 }

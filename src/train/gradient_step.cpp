@@ -245,12 +245,15 @@ void GradientStep::walk_back(bool last_part) {
       GradientsFinal final;
       if (last_part && last) final = [&](Index from) { sender_.final_from(thread, from, first); };
       workspace.backward(nodes, replica.target.arena, replica.target.write, final);
-      if (i == 0 && last_part) context_.strategy.factors_ready(replica.number);
     });
     if (last_part) sender_.send_ready(first);
     if (i > 0) meet(i - 1, false);
   }
-  for (Replica& replica : replicas_) replica.target.write = Write::kAdd;
+  for (Replica& replica : replicas_) {
+    replica.target.write = Write::kAdd;
+    // Also of those whose last part is empty.
+    if (last_part && replica.batch->rows > 0) context_.strategy.factors_ready(replica.number);
+  }
 }
 
 void GradientStep::meet(std::size_t meeting, bool forward) {

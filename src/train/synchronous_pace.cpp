@@ -187,7 +187,7 @@ void SynchronousPace::run_step(Index step) {
                                                 .weight = weight,
                                                 .lr = context_.schedule.lr(context_.plan.before(step)),
                                                 .replica_weights = replica_weights_});
-  const double optimizer = updating.seconds() - outcome.exchange_seconds;
+  const double optimizer = updating.seconds() - outcome.exchange_seconds - outcome.product_seconds;
   exchange.exchange += outcome.exchange_seconds;
   if (outcome.applied) {
     for (const Index replica : outcome.stopped) context_.states.forget(replica);

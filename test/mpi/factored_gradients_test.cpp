@@ -123,5 +123,20 @@ TEST(FactoredGradients, ABadProductOfGoodFactorsStopsTheRun) {
   });
 }
 
+// Two samples a replica, one in each part, of which the short last batch leaves the second part empty.
+TEST(FactoredGradients, ABadProductIsFoundWhereTheLastPartIsEmpty) {
+  Config config = factored_config();
+  config.data.synthetic.features = 300;
+  config.data.synthetic.rows = 8;
+  config.train.accumulate = 2;
+  config.model.layers = "dense(130, init=zero) batch_norm(mode=sync) dense(3)";
+  train_tiny_alone(config);
+  config.data.std = {1e-20};
+  test::on_ranks([&](Communicator& comm) {
+    const std::string error = test::error_text<AgreedError>([&] { train_tiny(comm, config); });
+    EXPECT_NE(error.find("training stops"), std::string::npos) << error;
+  });
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -59,9 +59,9 @@ class LocalGradients {
   GradientTarget begin_replica(Index thread, Index replica);
   /// Finishes the local sums of a range of the arena and gives all of them (only `range` and those asked for
   /// before are final). Main thread, once all threads are done with that range; ranges of a step must not
-  /// overlap. `team` (may be null): threads at rest that share the work. `look` (may be empty) is called for
+  /// overlap. `team` (may be null): threads at rest that share the work. `look` is called for
   /// each part of the range that is final, by the thread that has it in its cache.
-  const PartialGrads& combine(Range range, ThreadTeam* team, const Look& look = {});
+  const PartialGrads& combine(Range range, ThreadTeam* team, const Look& look);
 
  private:
   struct Piece {

@@ -42,6 +42,8 @@ class NodeFactors {
   /// *Local, a thread of the plan's.* The sum of the gradients of all replicas in a range within such a part,
   /// until the thread's next call.
   std::span<Scalar> product(int thread, Range range);
+  /// *Local.* Spent in product() by the first thread in the step.
+  double seconds() const { return lanes_.empty() ? 0 : lanes_.front().seconds; }
 
  private:
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
@@ -50,6 +52,7 @@ class NodeFactors {
     PackedMatrix x;
     std::size_t packed = kNone;  // the tensor whose x that is
     AlignedBuffer<Scalar> product;
+    double seconds = 0;  // in product(), in the step
   };
 
   std::size_t tensor_at(Index place) const;

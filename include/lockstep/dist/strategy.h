@@ -44,6 +44,7 @@ struct StepOutcome {
   bool applied = false;  ///< false: the loss or a gradient was not finite, and the weights are as before
   double mean_loss = 0;  ///< over the samples of the step, by their weights, in float precision
   double exchange_seconds = 0;      ///< spent with other ranks in update()
+  double product_seconds = 0;       ///< spent there on products of factors, which are part of backward
   std::vector<Index> stopped = {};  ///< replicas that met a bad number alone, and stand still since
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lockstep/base/timer.h"
+
 namespace lockstep {
 namespace {
 
@@ -45,7 +47,7 @@ Index NodeFactors::shared_size(const Plan& plan) {
 Index NodeFactors::own_size(const Plan& plan) {
   Index packed = 0;
   for (const FactoredTensor& tensor : plan.factored) packed += x_size(plan, tensor);
-  return packed + product_size(plan);
+  return 2 * packed + product_size(plan);  // a short last batch is packed in a layout of its own
 }
 
 NodeFactors::NodeFactors(const Plan& plan, std::span<Scalar> shared) {
@@ -67,7 +69,10 @@ NodeFactors::NodeFactors(const Plan& plan, std::span<Scalar> shared) {
 void NodeFactors::begin_step(std::span<const Index> samples) {
   begins_.assign(1, 0);
   for (const Index count : samples) begins_.push_back(begins_.back() + count);
-  for (Lane& lane : lanes_) lane.packed = kNone;
+  for (Lane& lane : lanes_) {
+    lane.packed = kNone;
+    lane.seconds = 0;
+  }
 }
 
 FactorRoom NodeFactors::room(std::size_t tensor, Index replica) {
@@ -124,6 +129,7 @@ Index NodeFactors::part_end(Index place) const {
 }
 
 std::span<Scalar> NodeFactors::product(int thread, Range range) {
+  const Stopwatch watch;
   Lane& lane = lanes_[static_cast<std::size_t>(thread)];
   const std::size_t number = tensor_at(range.begin);
   const FactoredTensor& tensor = tensors_[number];
@@ -137,6 +143,7 @@ std::span<Scalar> NodeFactors::product(int thread, Range range) {
     lane.packed = number;
     lane.x.multiply(dy_rows(number, rows), product);
   }
+  lane.seconds += watch.seconds();
   const Index first = within.begin - rows.begin * tensor.in;
   return part(lane.product.span(), {first, first + range.size()});
 }

@@ -168,6 +168,7 @@ class CentralStorage final : public SynchronousStrategy {
                         .mean_loss = mean_of(loss, request.weight)};
     if (!outcome.applied) return outcome;
     update_.step(weights_, gradient_, request, &sum_);
+    outcome.product_seconds = factors_.seconds();
     finish_step(outcome);
     return outcome;
   }

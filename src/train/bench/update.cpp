@@ -46,7 +46,10 @@ UpdateRate measure_update(Communicator& comm, const DistOptions& options, Index 
       comm,
       [&] {
         strategy.begin_step(samples, static_cast<double>(comm.size()));
-        for (const Bucket& bucket : plan.buckets) strategy.bucket_ready(bucket, partial);
+        for (const Bucket& bucket : plan.buckets) {
+          strategy.look_at(bucket.range, partial);
+          strategy.bucket_ready(bucket, partial);
+        }
         strategy.finish_exchange();
         strategy.update({.step = ++step, .weight = static_cast<double>(comm.size()), .lr = kLr});
       },
