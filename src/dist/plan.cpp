@@ -60,10 +60,12 @@ std::vector<Range> slices_of(const BlockGrid& grid, Range range, const Plan& pla
 
 // The order of a sum over samples is the kernel's, which no fixed tree allows.
 std::vector<FactoredTensor> worth_factoring(const DistOptions& options, const PlanRequest& request) {
+  constexpr Index kTimesSmaller =
+      4;  // than the gradient: the factors are written, looked at, read and packed
   std::vector<FactoredTensor> tensors = request.factored;
   std::erase_if(tensors, [&](const FactoredTensor& tensor) {
     const Index factors = request.replicas * request.most_rows * (tensor.out + tensor.in);
-    return options.reduction != Reduction::kNative || 4 * factors > tensor.range.size();
+    return options.reduction != Reduction::kNative || kTimesSmaller * factors > tensor.range.size();
   });
   return tensors;
 }

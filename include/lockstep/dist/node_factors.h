@@ -33,7 +33,7 @@ class NodeFactors {
   FactorRoom room(std::size_t tensor, Index replica);
   /// *Local, any thread.* Whether no part of the gradients that the factors of a replica stand for is NaN, or
   /// beyond `most`.
-  bool all_within(Index replica, Scalar most);
+  bool all_within(Index replica, Scalar most) const;
 
   /// Whether a place of the arena is in one of the tensors.
   bool contains(Index place) const { return tensor_at(place) < tensors_.size(); }

@@ -41,7 +41,7 @@ struct Plan {
   Index loss_place = 0;                    ///< where in it the loss is
   Index most_rows = 1;                     ///< samples of a replica in a step, at most
   /// Tensors whose gradients workers of one node do better to leave as factors, where the strategy can take
-  /// those: the samples of all replicas are less to read and write than the gradient.
+  /// those: the samples of all replicas are much less to read and write than the gradient.
   std::vector<FactoredTensor> factored;
   Index local_from = 0;  ///< the first step (from 0) that replicas take alone, with strategies where they do
 

@@ -91,7 +91,7 @@ ConstMatrix NodeFactors::dy_rows(std::size_t tensor, Range rows) const {
   return {dy_t_[tensor].data() + rows.begin * begins_.back(), rows.size(), begins_.back()};
 }
 
-bool NodeFactors::all_within(Index replica, Scalar most) {
+bool NodeFactors::all_within(Index replica, Scalar most) const {
   const auto number = static_cast<std::size_t>(replica);
   const Range samples{begins_[number], begins_[number + 1]};
   for (std::size_t tensor = 0; tensor < tensors_.size(); ++tensor) {
