@@ -19,8 +19,6 @@ namespace {
 
 // With less for each, to call them takes longer than what they do.
 constexpr Index kLeastForThread = 16 * kSquareBlock;
-// What of the weights is worked on at a time, while the next are fetched.
-constexpr Index kBlock = 256;
 
 // Asks for memory that is written soon. What other ranks have read would be fetched twice: as a copy when it
 // is read, and as the only one when it is written.
@@ -201,9 +199,9 @@ void ParameterUpdate::step_part(const Piece& piece, Range range, std::span<Scala
     const Index shift = piece.slots.begin - piece.range.begin;
     return part(slots_[slot].span(), {block.begin + shift, block.end + shift});
   };
-  for (Index begin = range.begin; begin < range.end; begin += kBlock) {
-    const Range block{begin, std::min(begin + kBlock, range.end)};
-    const Range next{block.end, std::min(block.end + kBlock, piece.range.end)};
+  for (Index begin = range.begin; begin < range.end; begin += kStepBlock) {
+    const Range block{begin, std::min(begin + kStepBlock, range.end)};
+    const Range next{block.end, std::min(block.end + kStepBlock, piece.range.end)};
     std::array<std::span<Scalar>, kMostSlots> slots;
     prefetch_to_write(part(pass.weights, next));
     for (std::size_t slot = 0; slot < slots_.size(); ++slot) {

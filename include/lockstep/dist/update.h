@@ -22,6 +22,10 @@ namespace lockstep {
 /// that is taken.
 inline constexpr Scalar kMostGradient = 1e18F;
 
+/// Weights that a step works on at a time, while the next are fetched: what a source of sums does best to add
+/// at once.
+inline constexpr Index kStepBlock = 256;
+
 /// What a sum over samples that weigh so much is then at most; a finite number.
 Scalar most_sum(double weight);
 

@@ -45,7 +45,7 @@ class NodeSum final : public SumSource {
       : gradients_(gradients), factors_(factors), blocks_(static_cast<std::size_t>(threads)) {}
 
   Index part_end(Index place) const override {
-    return factors_.contains(place) ? factors_.part_end(place) : place + kBlock;
+    return factors_.contains(place) ? factors_.part_end(place) : place + kStepBlock;
   }
 
   std::span<Scalar> sum(int thread, Range range) override {
@@ -55,9 +55,8 @@ class NodeSum final : public SumSource {
   }
 
  private:
-  static constexpr Index kBlock = 256;
   struct alignas(kAlignmentBytes) Block {
-    std::array<Scalar, kBlock> values;
+    std::array<Scalar, kStepBlock> values;
   };
 
   NodeGradients& gradients_;
