@@ -22,7 +22,8 @@ Layout one_tensor(Index weights) {
 
 }  // namespace
 
-// Gradients of zero stay what they are however often they are added and divided, and cost what others do.
+// Gradients of zero stay what they are however often they are added and divided, and cost what others do. A strategy
+// that looks at them while they are in the cache of who made them, look_at(), has done so.
 UpdateRate measure_update(Communicator& comm, const DistOptions& options, Index weights) {
   const StrategyEntry& entry = strategy_entry(options.strategy);
   const Layout layout = one_tensor(weights);
@@ -46,10 +47,7 @@ UpdateRate measure_update(Communicator& comm, const DistOptions& options, Index 
       comm,
       [&] {
         strategy.begin_step(samples, static_cast<double>(comm.size()));
-        for (const Bucket& bucket : plan.buckets) {
-          strategy.look_at(bucket.range, partial);
-          strategy.bucket_ready(bucket, partial);
-        }
+        for (const Bucket& bucket : plan.buckets) strategy.bucket_ready(bucket, partial);
         strategy.finish_exchange();
         strategy.update({.step = ++step, .weight = static_cast<double>(comm.size()), .lr = kLr});
       },
