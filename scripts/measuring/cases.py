@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+import shlex
 import statistics
 import subprocess
 import time
@@ -27,6 +28,7 @@ class Figure:
     ratio: float
     line: float
     detail: str
+    commands: list  # that made it, with what they need of the environment
     at_most: bool = False
 
     @property
@@ -36,7 +38,7 @@ class Figure:
     def __str__(self):
         bound = "at most" if self.at_most else "at least"
         verdict = "BELOW THE LINE" if self.below else "ok"
-        return f"{self.what}: {self.ratio:.3g} ({bound} {self.line:g}) {verdict}; {self.detail}"
+        return "\n    ".join([f"{self.what}: {self.ratio:.3g} ({bound} {self.line:g}) {verdict}; {self.detail}", *self.commands])
 
     def record(self):
         return dataclasses.asdict(self)
@@ -66,9 +68,12 @@ class Bench:
     def __init__(self, directory, pairs):
         self.directory = directory
         self.pairs = pairs
-        self.environment = runs.mpi_environment() | {"OMP_NUM_THREADS": "1", "OPENBLAS_CORETYPE": "SkylakeX"}
+        self.settings = {"OMP_NUM_THREADS": "1", "OPENBLAS_CORETYPE": "SkylakeX"}
+        self.environment = runs.mpi_environment() | self.settings
+        self.command = ""  # the last one
 
     def call(self, command):
+        self.command = shlex.join([*(f"{key}={value}" for key, value in self.settings.items()), *map(str, command)])
         done = subprocess.run([str(word) for word in command], cwd=runs.ROOT, env=self.environment, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise SystemExit(f"error: {' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
@@ -106,15 +111,15 @@ class Bench:
         self.call([*self.launch(ranks), runs.TRAINER, "bench", "--config", runs.CONFIG, "--json", report, *flags])
         return json.loads(report.read_text())
 
-    def pairs_of(self, ours, theirs):
+    def compare(self, what, line, ours, theirs):
         """Both in turn, after one uncounted run of each."""
-        ours(), theirs()
-        return zip(*[(ours(), theirs()) for _ in range(self.pairs)])
-
-    def compare(self, what, line, ours, theirs, at_most=False):
-        a, b = self.pairs_of(ours, theirs)
+        commands = []
+        for side in (ours, theirs):
+            side()
+            commands.append(self.command)
+        a, b = zip(*[(ours(), theirs()) for _ in range(self.pairs)])
         ratio = statistics.median(x / y for x, y in zip(a, b))
-        return Figure(what, ratio, line, f"{spread(a)} against {spread(b)} samples/s", at_most)
+        return Figure(what, ratio, line, f"{spread(a)} against {spread(b)} samples/s", commands)
 
 
 def mlp(bench):
@@ -134,7 +139,7 @@ def wide(bench):
         forward = [node for node in report["nodes"] if node["forward_flops"]]
         gemm = max(node["forward_flops"] / node["forward_seconds"] for node in forward)
         shares.append(report["step"]["flops"] / report["ranks"] / gemm)
-    yield Figure("batch 512, share of the measured GEMM rate", statistics.median(shares), 0.75, spread(shares))
+    yield Figure("batch 512, share of the measured GEMM rate", statistics.median(shares), 0.75, spread(shares), [bench.command])
 
 
 def cnn(bench):
@@ -169,7 +174,7 @@ def update(bench):
                 found.setdefault((rate["weights"], rate["name"]), []).append(plain / rate["seconds"])
     for (weights, name), ratios in found.items():
         if name == "central_storage":
-            yield Figure(f"{name}, {weights:,} weights, to MPI_Allreduce and a step", statistics.median(ratios), 4, spread(ratios))
+            yield Figure(f"{name}, {weights:,} weights, to MPI_Allreduce and a step", statistics.median(ratios), 4, spread(ratios), [bench.command])
 
 
 def ordered(bench):
@@ -196,7 +201,7 @@ def startup(bench):
         started = time.monotonic()
         bench.train(2, "mlp", 64, {"train.steps": 1})
         seconds.append(time.monotonic() - started)
-    yield Figure("seconds from mpirun to the end of one step and a test", statistics.median(seconds[1:]), 1, spread(seconds[1:]), True)
+    yield Figure("seconds from mpirun to the end of one step and a test", statistics.median(seconds[1:]), 1, spread(seconds[1:]), [bench.command], True)
 
 
 CASES = {"mlp": mlp, "wide": wide, "cnn": cnn, "bncnn": bncnn, "threads": threads, "update": update, "ordered": ordered, "bf16": bf16, "startup": startup}

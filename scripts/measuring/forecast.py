@@ -45,24 +45,28 @@ def predicted(bench, model, strategy, ranks, report):
 
 
 def rounds(bench, model):
-    """(predicted, measured) of each round by strategy and ranks: a round measures right after it has calibrated."""
+    """(predicted, measured, their commands) of each round by strategy and ranks: a round measures right after it has calibrated."""
     found = {(strategy, ranks): [] for strategy in STRATEGIES for ranks in RANKS}
     report = pathlib.Path(bench.directory / "bench.json")
     for _ in range(bench.pairs):
         bench.call([*launch(2), runs.TRAINER, "bench", *config_of(model), "--json", report])
         for strategy, ranks in found:
-            found[strategy, ranks].append((predicted(bench, model, strategy, ranks, report), measured(bench, model, strategy, ranks)))
+            foretold = predicted(bench, model, strategy, ranks, report)
+            commands = [bench.command]
+            took = measured(bench, model, strategy, ranks)
+            found[strategy, ranks].append((foretold, took, [*commands, bench.command]))
     return found
 
 
 def forecast(bench):
     rows = []
     for model in CONFIGS:
-        for (strategy, ranks), pairs in rounds(bench, model).items():
-            ratios = [p / m for p, m in pairs]
-            p, m = (statistics.median(values) for values in zip(*pairs))
+        for (strategy, ranks), found in rounds(bench, model).items():
+            *pairs, commands = zip(*found)
+            ratios = [p / m for p, m in zip(*pairs)]
+            p, m = (statistics.median(values) for values in pairs)
             ratio = statistics.median(ratios)
             rows.append([model, strategy, str(ranks), f"{1e3 * p:.2f} ms", f"{1e3 * m:.2f} ms", f"{ratio:.2f} ({min(ratios):.2f} to {max(ratios):.2f})"])
             what = f"{model}, {strategy}, {ranks} ranks: step predicted to measured, off by"
-            yield cases.Figure(what, abs(ratio - 1), LINE, f"{1e3 * p:.3g} ms to {1e3 * m:.3g} ms; {cases.spread(ratios)}", True)
+            yield cases.Figure(what, abs(ratio - 1), LINE, f"{1e3 * p:.3g} ms to {1e3 * m:.3g} ms; {cases.spread(ratios)}", commands[-1], True)
     print(text.table(["config", "strategy", "ranks", "predicted", "measured", "predicted to measured"], rows))
