@@ -142,8 +142,10 @@ std::string kernel_back_end() {
 
 void multiply_forward(const ConstMatrix& x, const ConstMatrix& w, Matrix& y) {
   if (x.rows() == 0) return;
-  constexpr Range kTurned{16, 129};  // rows of x with which that is faster
-  if (kTurned.contains(x.rows())) {
+  // Where turning all of w around takes longer than turning x and y.
+  constexpr Range kTurned{16, 129};
+  constexpr Index kTimesTheRows = 4;
+  if (kTurned.contains(x.rows()) && w.rows() > kTimesTheRows * x.rows()) {
     run_forward<TurnedForward>(x, w, y);
   } else {
     run_forward<PlainForward>(x, w, y);
