@@ -22,8 +22,8 @@ Layout one_tensor(Index weights) {
 
 }  // namespace
 
-// Gradients of zero stay what they are however often they are added and divided, and cost what others do. A strategy
-// that looks at them while they are in the cache of who made them, look_at(), has done so.
+// Gradients of zero stay what they are however often they are added and divided, and cost what others do. A
+// strategy that looks at them while they are in the cache of who made them, look_at(), has done so.
 UpdateRate measure_update(Communicator& comm, const DistOptions& options, Index weights) {
   const StrategyEntry& entry = strategy_entry(options.strategy);
   const Layout layout = one_tensor(weights);
