@@ -45,16 +45,16 @@ def predicted(bench, model, strategy, ranks, report):
 
 
 def rounds(bench, model):
-    """(predicted, measured, their commands) of each round by strategy and ranks: a round measures right after it has calibrated."""
+    """(predicted, measured, the commands) of each round by strategy and ranks: a round measures right after it has calibrated."""
     found = {(strategy, ranks): [] for strategy in STRATEGIES for ranks in RANKS}
     report = pathlib.Path(bench.directory / "bench.json")
     for _ in range(bench.pairs):
         bench.call([*launch(2), runs.TRAINER, "bench", *config_of(model), "--json", report])
+        calibrating = bench.command
         for strategy, ranks in found:
-            foretold = predicted(bench, model, strategy, ranks, report)
-            commands = [bench.command]
-            took = measured(bench, model, strategy, ranks)
-            found[strategy, ranks].append((foretold, took, [*commands, bench.command]))
+            foretold, foretelling = predicted(bench, model, strategy, ranks, report), bench.command
+            took, training = measured(bench, model, strategy, ranks), bench.command
+            found[strategy, ranks].append((foretold, took, [calibrating, foretelling, training]))
     return found
 
 
