@@ -24,17 +24,18 @@ Loader::Loader(const Records& records, const DatasetInfo& info, const Sampler& s
       taken_end_(options.steps.begin) {
   assert(options.prefetch >= 0);
   const Index room = sampler.largest_count();
-  ids_.resize(
-      options.prefetch == 0 && options.team != nullptr ? static_cast<std::size_t>(options.team->size()) : 1);
+  ids_.resize(static_cast<std::size_t>(options.replicas.size()));
   for (std::vector<Index>& ids : ids_) ids.reserve(static_cast<std::size_t>(room));
   ring_.resize(static_cast<std::size_t>(options.prefetch + 1));
   for (StepBatch& batch : ring_) {
-    for (Index replica = options.replicas.begin; replica < options.replicas.end; ++replica) {
-      batch.replicas.push_back({.rows = 0,
-                                .features = AlignedBuffer<Scalar>(room * info.features.size()),
-                                .targets = AlignedBuffer<Scalar>(room * info.label_columns()),
-                                .weights = AlignedBuffer<Scalar>(info.weighted ? room : 0),
-                                .ids = {}});
+    batch.replicas.resize(ids_.size());
+    for (Index i = 0; i < std::ssize(ids_); ++i) {
+      ReplicaBatch& samples = batch.replicas[static_cast<std::size_t>(i)];
+      samples.features = AlignedBuffer<Scalar>(room * info.features.size());
+      samples.targets = AlignedBuffer<Scalar>(room * info.label_columns());
+      samples.weights = AlignedBuffer<Scalar>(info.weighted ? room : 0);
+      if (options.prefetch > 0 || info.weighted) continue;
+      samples.prepare = [this, i] { fill(ring_.front(), i); };
     }
   }
   if (options.prefetch > 0) thread_ = std::jthread([this] { fill_ahead(); });
@@ -51,19 +52,8 @@ Loader::~Loader() {
 const StepBatch& Loader::next() {
   if (taken_end_ == options_.steps.end) throw std::logic_error("the loader has no further step");
   if (options_.prefetch == 0) {
-    StepBatch& batch = begin(taken_end_);
-    const Index threads = std::ssize(ids_);
-    const auto fill_share = [&](int thread) {
-      const Range share = split_evenly(options_.replicas.size(), threads, thread);
-      const Index first = options_.replicas.begin;
-      fill(batch, {first + share.begin, first + share.end}, ids_[static_cast<std::size_t>(thread)]);
-    };
-    if (threads > 1) {
-      options_.team->run(fill_share);
-    } else {
-      fill_share(0);
-    }
-    ++taken_end_;
+    StepBatch& batch = begin(taken_end_++);
+    if (info_.weighted) fill_together(batch);
     return batch;
   }
   std::unique_lock lock(mutex_);
@@ -87,7 +77,8 @@ void Loader::fill_ahead() {
     }
     std::exception_ptr failure;
     try {
-      fill(begin(step), options_.replicas, ids_.front());
+      StepBatch& batch = begin(step);
+      for (Index i = 0; i < std::ssize(ids_); ++i) fill(batch, i);
     } catch (...) {
       failure = std::current_exception();
     }
@@ -107,26 +98,40 @@ void Loader::fill_ahead() {
 StepBatch& Loader::begin(Index step) {
   StepBatch& batch = slot(step);
   batch.step = step;
+  for (Index i = 0; i < std::ssize(ids_); ++i) {
+    ReplicaBatch& samples = batch.replicas[static_cast<std::size_t>(i)];
+    samples.rows = sampler_.count(step, options_.replicas.begin + i);
+    samples.ids = {};
+  }
   records_.expect(step);
   return batch;
 }
 
-void Loader::fill(StepBatch& batch, Range replicas, std::vector<Index>& ids) const {
-  for (Index replica = replicas.begin; replica < replicas.end; ++replica) {
-    ReplicaBatch& samples = batch.replicas[static_cast<std::size_t>(replica - options_.replicas.begin)];
-    sampler_.ids(batch.step, replica, ids);
-    samples.rows = static_cast<Index>(ids.size());
-    Matrix x(samples.features.data(), samples.rows, info_.features.size());
-    Matrix targets(samples.targets.data(), samples.rows, info_.label_columns());
-    records_.gather(ids, x, targets);
-    if (info_.weighted) take_weights(targets, samples.weights.span());
-    samples.ids = {};
-    samples.ids.add(ids);
-    if (options_.augmenter != nullptr) {
-      options_.augmenter->apply(x, {.ids = ids, .walk = sampler_.walk(batch.step, replica)}, normaliser_);
-    } else {
-      normaliser_.apply(x);
-    }
+// Each thread those replicas that it trains.
+void Loader::fill_together(StepBatch& batch) {
+  const Index threads = options_.team == nullptr ? 1 : options_.team->size();
+  const auto fill_share = [&](int thread) {
+    const Range share = split_evenly(std::ssize(ids_), threads, thread);
+    for (Index i = share.begin; i < share.end; ++i) fill(batch, i);
+  };
+  if (threads == 1) return fill_share(0);
+  options_.team->run(fill_share);
+}
+
+void Loader::fill(StepBatch& batch, Index i) {
+  const Index replica = options_.replicas.begin + i;
+  ReplicaBatch& samples = batch.replicas[static_cast<std::size_t>(i)];
+  std::vector<Index>& ids = ids_[static_cast<std::size_t>(i)];
+  sampler_.ids(batch.step, replica, ids);
+  Matrix x(samples.features.data(), samples.rows, info_.features.size());
+  Matrix targets(samples.targets.data(), samples.rows, info_.label_columns());
+  records_.gather(ids, x, targets);
+  if (info_.weighted) take_weights(targets, samples.weights.span());
+  samples.ids.add(ids);
+  if (options_.augmenter != nullptr) {
+    options_.augmenter->apply(x, {.ids = ids, .walk = sampler_.walk(batch.step, replica)}, normaliser_);
+  } else {
+    normaliser_.apply(x);
   }
 }
 

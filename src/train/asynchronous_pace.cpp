@@ -171,7 +171,7 @@ bool AsynchronousPace::take_step(const Assignment& assignment, double asking) {
                                     .moments = moments});
   const double loss = mean_of(tally.loss, tally.weight);
   if (!good) failure_ = {assignment.step, loss, gradients_.find_bad_number(batch)};
-  const StepTime time{.data = data_seconds,
+  const StepTime time{.data = data_seconds + gradients_.data_seconds(),
                       .forward = gradients_.forward_seconds(),
                       .total = whole.seconds() + asking,
                       .exchange = {.exchange = asking + pushing.seconds(), .waiting = assignment.waited}};

@@ -42,6 +42,7 @@ void GradientStep::run(const StepBatch& batch, Measured measured) {
   context_.states.begin_step();
   sender_.begin_step(measured);
   std::ranges::fill(tallies_, Tally{});
+  data_seconds_ = 0;
   forward_seconds_ = 0;
   begin(batch);
   round_weights();
@@ -61,6 +62,7 @@ void GradientStep::begin(const StepBatch& batch) {
   for (Replica& replica : replicas_) {
     replica.weights = context_.strategy.weights(replica.number);
     replica.batch = &batch.replicas[local(replica)];
+    replica.prepared = replica.batch->prepare == nullptr;
     replica.rows = {0, replica.batch->rows};
   }
 }
@@ -108,6 +110,17 @@ void GradientStep::for_each_replica(const ReplicaWork& work) {
 
 Workspace& GradientStep::room(Index thread, const Replica& replica) {
   return *workspaces_[together() ? local(replica) : static_cast<std::size_t>(thread)];
+}
+
+void GradientStep::prepare(Index thread, Replica& replica) {
+  if (replica.prepared) return;
+  replica.prepared = true;
+  if (thread != 0) return replica.batch->prepare();
+  const Stopwatch watch;
+  context_.comm.note_phase(Phase::kData);
+  replica.batch->prepare();
+  context_.comm.note_phase(Phase::kCompute);
+  data_seconds_ += watch.seconds();
 }
 
 void GradientStep::start_pass(Workspace& workspace, const Replica& replica) const {
@@ -161,6 +174,7 @@ void GradientStep::add_own_sums(Workspace& workspace, Index replica) {
 
 void GradientStep::run_apart(Index thread, Replica& replica, bool last, bool backward) {
   Workspace& workspace = room(thread, replica);
+  prepare(thread, replica);
   if (backward) replica.target = gradients_.begin_replica(thread, replica.number);
   const Index parts = std::min(context_.accumulate, replica.batch->rows);
   for (Index i = 0; i < parts; ++i) {
@@ -185,10 +199,10 @@ void GradientStep::run_together(Index part, bool backward) {
   for (Replica& replica : replicas_) {
     replica.rows = split_evenly(replica.batch->rows, context_.accumulate, part);
   }
-  const double meeting = sender_.time().exchange;
+  const double other = sender_.time().exchange + data_seconds_;
   const Stopwatch forward;
   walk_forward(backward);
-  forward_seconds_ += forward.seconds() - (sender_.time().exchange - meeting);
+  forward_seconds_ += forward.seconds() - (sender_.time().exchange + data_seconds_ - other);
   if (!backward) return;
   if (part == 0) start_targets();
   walk_back(part + 1 == context_.accumulate);
@@ -199,6 +213,7 @@ void GradientStep::walk_forward(bool backward) {
     const Range nodes{i == 0 ? 0 : meetings_[i - 1], i == meetings_.size() ? nodes_ : meetings_[i]};
     for_each_replica([&](Index thread, Replica& replica, bool) {
       Workspace& workspace = room(thread, replica);
+      if (i == 0) prepare(thread, replica);
       if (i == 0 && backward) find_rooms(replica);
       if (i == 0) start_pass(workspace, replica);
       workspace.forward(nodes);

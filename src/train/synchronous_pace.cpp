@@ -209,7 +209,7 @@ void SynchronousPace::run_step(Index step) {
   if (context_.audit && (step + 1) % epoch_steps == 0) audit_epoch((step + 1) / epoch_steps);
   const double seconds = whole.seconds();
   train_seconds_ += seconds;
-  const StepTime time{.data = data_seconds,
+  const StepTime time{.data = data_seconds + gradients_.data_seconds(),
                       .forward = gradients_.forward_seconds(),
                       .optimizer = optimizer,
                       .total = seconds,

@@ -1,7 +1,10 @@
 #include "support/one_step.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
+#include <stdexcept>
+#include <utility>
 
 #include "lockstep/base/random.h"
 #include "lockstep/comm/thread_ranks.h"
@@ -69,6 +72,7 @@ class SumOnly final : public SynchronousStrategy {
   std::span<Scalar> sum_;
 };
 
+// Features are not there before they are prepared, and that is done once.
 StepBatch make_batch(const OneStep& step, Range hosted) {
   StepBatch batch{.step = 5, .replicas = {}};
   const Index width = step.input.size();
@@ -77,16 +81,21 @@ StepBatch make_batch(const OneStep& step, Range hosted) {
     const Index rows = step.rows[static_cast<std::size_t>(replica)];
     ReplicaBatch mine{.rows = rows,
                       .features = AlignedBuffer<Scalar>(rows * width),
-                      .targets = AlignedBuffer<Scalar>(rows),
-                      .ids = {}};
+                      .targets = AlignedBuffer<Scalar>(rows)};
+    std::vector<Scalar> features;
     for (Index row = 0; row < rows; ++row) {
       const auto given = step.samples.begin() + (first + row) * width;
       const std::vector<Scalar> x =
           step.samples.empty() ? sample(step.input, first + row) : std::vector<Scalar>(given, given + width);
-      std::ranges::copy(x, mine.features.data() + row * width);
+      features.insert(features.end(), x.begin(), x.end());
       mine.targets.data()[row] = static_cast<Scalar>(first + row);
     }
     first += rows;
+    std::ranges::fill(mine.features.span(), std::numeric_limits<Scalar>::quiet_NaN());
+    mine.prepare = [features = std::move(features), to = mine.features.data(), done = false]() mutable {
+      if (std::exchange(done, true)) throw std::logic_error("prepared twice in a step");
+      std::ranges::copy(features, to);
+    };
     batch.replicas.push_back(std::move(mine));
   }
   return batch;

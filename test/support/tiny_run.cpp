@@ -116,11 +116,12 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
     if (comm.rank() == 0) std::ranges::copy(values.weights, strategy->weights(0).begin());
     if (replicas.contains(0)) std::ranges::copy(values.state, states.of(0).begin());
   }
+  const bool spare_core = team.size() == 1;  // so that both ways to prepare samples are tested
   const auto make_loader = [&](Range steps) {
     return std::make_unique<Loader>(*records, train->info(), *sampler, normaliser,
                                     LoaderOptions{.replicas = replicas,
                                                   .steps = steps,
-                                                  .prefetch = steps_ahead(config.data, true, false),
+                                                  .prefetch = steps_ahead(config.data, spare_core, false),
                                                   .team = &team});
   };
   const MetricSet metrics(config.eval.metrics, loss->targets(), model.output().size());

@@ -11,6 +11,7 @@
 #include "lockstep/data/augmenter.h"
 #include "lockstep/data/loader.h"
 #include "support/error_text.h"
+#include "support/prepared.h"
 #include "support/seed.h"
 
 namespace lockstep {
@@ -202,7 +203,7 @@ Seen load(const Walks& walks) {
                    .prefetch = walks.prefetch,
                    .augmenter = augmenter.get()});
     for (Index step = 0; step < steps; ++step) {
-      const StepBatch& batch = loader.next();
+      const StepBatch& batch = prepared(loader.next());
       for (Index replica = replicas.begin; replica < replicas.end; ++replica) {
         const ReplicaBatch& samples = batch.replicas[static_cast<std::size_t>(replica - replicas.begin)];
         for (Index row = 0; row < samples.rows; ++row) {

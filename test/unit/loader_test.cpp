@@ -14,14 +14,15 @@
 #include "lockstep/base/thread_team.h"
 #include "lockstep/base/timer.h"
 #include "support/error_text.h"
+#include "support/prepared.h"
 
 namespace lockstep {
 namespace {
 
 using namespace test;
 
-// Record `id` has the features {id, id + 0.5} and the target -id. Remembers how many gathers were made, and
-// fails at one of them if told.
+// Record `id` has the features {id, id + 0.5}, the target -id and, if there are weights, id + 1. Remembers
+// how many gathers were made, and fails at one of them if told.
 class NumberedRecords : public Records {
  public:
   explicit NumberedRecords(Index fail_at = -1) : fail_at_(fail_at) {}
@@ -38,6 +39,7 @@ class NumberedRecords : public Records {
       x(row, 0) = id;
       x(row, 1) = id + 0.5F;
       targets(row, 0) = -id;
+      if (targets.cols() == 2) targets(row, 1) = id + 1;
     }
   }
   Index gathers() const { return gathers_; }
@@ -78,6 +80,9 @@ void expect_step(const StepBatch& batch, const Sampler& sampler, Index step, Ran
       EXPECT_EQ(samples.features.span()[2 * row], id);
       EXPECT_EQ(samples.features.span()[2 * row + 1], id + 0.5F);
       EXPECT_EQ(samples.targets.span()[row], -id);
+      if (samples.weights.size() > 0) {
+        EXPECT_EQ(samples.weights.span()[row], id + 1);
+      }
     }
   }
 }
@@ -89,7 +94,7 @@ TEST(Loader, DeliversWhatTheSamplerSaysInOrder) {
       for (const Range steps : {Range{0, 20}, Range{9, 13}, Range{5, 5}}) {
         Loader loader = setting.loader({.replicas = replicas, .steps = steps, .prefetch = prefetch});
         for (Index step = steps.begin; step < steps.end; ++step) {
-          expect_step(loader.next(), *setting.sampler, step, replicas);
+          expect_step(prepared(loader.next()), *setting.sampler, step, replicas);
         }
       }
     }
@@ -101,7 +106,7 @@ TEST(Loader, NormalisesTheFeaturesOnly) {
   const Normaliser normaliser({1.0}, {0.5}, 2);
   Loader loader(setting.records, setting.info, *setting.sampler, normaliser,
                 {.replicas = {0, 1}, .steps = {0, 1}, .prefetch = 1});
-  const ReplicaBatch& samples = loader.next().replicas[0];
+  const ReplicaBatch& samples = prepared(loader.next()).replicas[0];
   ASSERT_GT(samples.rows, 0);
   for (Index row = 0; row < samples.rows; ++row) {
     const Scalar id = -samples.targets.data()[row];
@@ -152,25 +157,52 @@ TEST(Loader, AnErrorComesOutWhereItsStepIsDue) {
   for (const Index prefetch : {0, 1, 4}) {
     const Setting setting(6);
     Loader loader = setting.loader({.replicas = {0, 2}, .steps = {0, 20}, .prefetch = prefetch});
-    for (Index step = 0; step < 3; ++step) expect_step(loader.next(), *setting.sampler, step, {0, 2});
-    EXPECT_EQ(error_text<DataError>([&] { loader.next(); }), "record 17 cannot be read");
+    for (Index step = 0; step < 3; ++step)
+      expect_step(prepared(loader.next()), *setting.sampler, step, {0, 2});
+    EXPECT_EQ(error_text<DataError>([&] { prepared(loader.next()); }), "record 17 cannot be read");
   }
 }
 
-TEST(Loader, WithoutPrefetchATeamPreparesAndEachThreadItsReplicas) {
+TEST(Loader, WithoutPrefetchEachReplicaIsLeftToWhoTrainsOnIt) {
   const Setting setting;
+  Loader loader = setting.loader({.replicas = {0, 4}, .steps = {0, 12}, .prefetch = 0});
+  for (Index step = 0; step < 12; ++step) {
+    const Index gathers = setting.records.gathers();
+    const StepBatch& batch = loader.next();
+    EXPECT_EQ(setting.records.gathers(), gathers);
+    for (Index replica = 0; replica < 4; ++replica) {
+      const ReplicaBatch& samples = batch.replicas[static_cast<std::size_t>(replica)];
+      EXPECT_EQ(samples.rows, setting.sampler->count(step, replica));
+      EXPECT_EQ(samples.ids.count(), 0) << "not those of the step before";
+    }
+    std::jthread([&] {
+      prepared(batch);
+      EXPECT_GT(setting.records.gathers_by(std::this_thread::get_id()), 0);
+    }).join();
+    expect_step(batch, *setting.sampler, step, {0, 4});
+  }
+}
+
+TEST(Loader, WithoutPrefetchATeamPreparesWeightedSamplesAndEachThreadItsReplicas) {
+  Setting setting;
+  setting.info.weighted = true;
   ThreadTeam team(3);
   std::vector<std::thread::id> threads(3);
   team.run([&](int thread) { threads[static_cast<std::size_t>(thread)] = std::this_thread::get_id(); });
   Loader loader = setting.loader({.replicas = {0, 4}, .steps = {0, 30}, .prefetch = 0, .team = &team});
-  for (Index step = 0; step < 30; ++step) expect_step(loader.next(), *setting.sampler, step, {0, 4});
+  for (Index step = 0; step < 30; ++step) {
+    const StepBatch& batch = loader.next();
+    for (const ReplicaBatch& samples : batch.replicas) EXPECT_FALSE(samples.prepare);
+    expect_step(batch, *setting.sampler, step, {0, 4});
+  }
   EXPECT_EQ(setting.records.gathers_by(threads[0]), 60) << "replicas 0 and 1";
   EXPECT_EQ(setting.records.gathers_by(threads[1]), 30);
   EXPECT_EQ(setting.records.gathers_by(threads[2]), 30);
 }
 
 TEST(Loader, AnErrorOfAnyThreadOfATeamComesOutWhereItsStepIsDue) {
-  const Setting setting(6);
+  Setting setting(6);
+  setting.info.weighted = true;
   ThreadTeam team(2);
   Loader loader = setting.loader({.replicas = {0, 2}, .steps = {0, 20}, .prefetch = 0, .team = &team});
   for (Index step = 0; step < 3; ++step) expect_step(loader.next(), *setting.sampler, step, {0, 2});

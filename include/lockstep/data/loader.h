@@ -1,9 +1,11 @@
 // The loader turns the sampler's ids into matrices: ahead of time, on its own thread, or where that would
-// take a core from those that train, each thread its replicas when a step begins. It never touches MPI.
+// take a core from those that train, on their threads, each replica's just before its forward. It never
+// touches MPI.
 #pragma once
 
 #include <condition_variable>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -24,10 +26,13 @@ namespace lockstep {
 /// The samples of one replica in one step.
 struct ReplicaBatch {
   Index rows = 0;
+  /// Whoever trains on them calls it first, once a step, from any thread; until then only `rows` is there.
+  /// Throws what the loader throws. Null: all is there. Not called for 0 rows.
+  std::function<void()> prepare = {};
   AlignedBuffer<Scalar> features;      ///< rows x features, then unused room
   AlignedBuffer<Scalar> targets;       ///< rows x target_columns, then unused room
   AlignedBuffer<Scalar> weights = {};  ///< rows, then unused room; empty where samples have none
-  IdSums ids;                          ///< of the samples
+  IdSums ids = {};                     ///< of the samples
 
   /// Those of some of the rows.
   SampleWeights weights_of(Range range) const {
@@ -44,9 +49,9 @@ struct StepBatch {
 struct LoaderOptions {
   Range replicas;      ///< hosted here
   Range steps;         ///< to deliver, in order
-  Index prefetch = 2;  ///< steps prepared ahead (0: next() prepares them itself); memory is allocated once,
-                       ///< for prefetch + 1 steps
-  ThreadTeam* team = nullptr;  ///< at rest in next(), which shares its work with it; null: it works alone
+  Index prefetch = 2;  ///< steps prepared ahead (0: none, see ReplicaBatch::prepare); memory is allocated
+                       ///< once, for prefetch + 1 steps
+  ThreadTeam* team = nullptr;  ///< at rest in next(), which shares what it does itself with it; null: alone
   const Augmenter* augmenter = nullptr;  ///< null: the samples as they are, normalised
 };
 
@@ -63,14 +68,16 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  /// The next step's samples; valid until the next call. *Blocking* until they are ready. An error on the
-  /// loader's thread is thrown here. Requires that steps are left.
+  /// The next step's samples; valid until the next call. *Blocking* until they are ready; without prefetch
+  /// they are left to ReplicaBatch::prepare, unless they have weights, which a step asks for before it
+  /// begins. An error on the loader's thread is thrown here. Requires that steps are left.
   const StepBatch& next();
 
  private:
   void fill_ahead();
   StepBatch& begin(Index step);
-  void fill(StepBatch& batch, Range replicas, std::vector<Index>& ids) const;
+  void fill_together(StepBatch& batch);
+  void fill(StepBatch& batch, Index i);  // of those replicas that are hosted here
   StepBatch& slot(Index step) {
     return ring_[static_cast<std::size_t>(step % static_cast<Index>(ring_.size()))];
   }
@@ -81,7 +88,7 @@ class Loader {
   const Normaliser& normaliser_;
   const LoaderOptions options_;
   std::vector<StepBatch> ring_;          // step s lives in slot s mod (prefetch + 1)
-  std::vector<std::vector<Index>> ids_;  // by thread, of the replica that it fills
+  std::vector<std::vector<Index>> ids_;  // by replica, of the step that is being prepared
 
   std::mutex mutex_;  // for what follows
   std::condition_variable filled_one_;

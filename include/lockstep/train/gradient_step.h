@@ -64,7 +64,8 @@ class GradientStep {
   /// The sums of each local replica in the last step, in order.
   std::span<const Tally> tallies() const { return tallies_; }
   const ExchangeTime& exchange_time() const { return sender_.time(); }
-  /// Of the main thread's replicas in the last step, without meetings.
+  /// Of the main thread's replicas in the last step: to prepare their samples, and forward without meetings.
+  double data_seconds() const { return data_seconds_; }
   double forward_seconds() const { return forward_seconds_; }
 
   /// *Local.* Why the last run() gave no finite loss or gradient, as far as replicas hosted here tell. The
@@ -78,6 +79,7 @@ class GradientStep {
     std::span<const Scalar> weights = {};
     std::span<const Bf16> rounded = {};
     const ReplicaBatch* batch = nullptr;
+    bool prepared = false;
     Range rows = {};  // of the part under way
     GradientTarget target = {};
     std::vector<FactorRoom> rooms = {};  // of the part under way, by node; empty: none
@@ -94,6 +96,7 @@ class GradientStep {
   void round_weights();
   void walk(bool backward);
   void for_each_replica(const ReplicaWork& work);
+  void prepare(Index thread, Replica& replica);
   void start_pass(Workspace& workspace, const Replica& replica) const;
   void find_rooms(Replica& replica) const;
   void evaluate_loss(Workspace& workspace, const Replica& replica);
@@ -124,6 +127,7 @@ class GradientStep {
   std::vector<Replica> replicas_;                       // local ones
   std::vector<RoundedWeights> rounded_;                 // by arena of weights among them
   std::vector<Tally> tallies_;                          // likewise
+  double data_seconds_ = 0;
   double forward_seconds_ = 0;
   std::vector<double> rows_;  // of a meeting
   Index step_ = 0;
