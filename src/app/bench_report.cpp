@@ -30,7 +30,7 @@ std::string micro(double seconds) {
 
 std::string machine_text(const BenchReport& report) {
   return fmt::format(
-      "machine: {} rank{} on {} host{}, all busy; limits of a rank\n"
+      "machine: {} rank{} on {} host{}, all busy; limits of a thread\n"
       "  fp32 multiply-adds  {:8.1f} GFLOP/s\n"
       "  copy in cache       {:8.1f} GB/s, read and written\n"
       "  copy in memory      {:8.1f} GB/s\n",
@@ -125,9 +125,9 @@ std::string step_text(const BenchReport& report) {
     text +=
         fmt::format("  {:<10} {:10.1f} us {:>6}\n", name, share * step.seconds * kMicro, percent(share, 1));
   }
-  const double limit = static_cast<double>(report.ranks) * report.machine.flops;
-  return text + fmt::format("  achieved {:.1f} GFLOP/s, {} of the limit of all ranks{}\n", step.flops / kGiga,
-                            percent(step.flops, limit), of_fp32(report));
+  const double limit = static_cast<double>(report.ranks * step.threads) * report.machine.flops;
+  return text + fmt::format("  achieved {:.1f} GFLOP/s, {} of the limit of all threads{}\n",
+                            step.flops / kGiga, percent(step.flops, limit), of_fp32(report));
 }
 
 }  // namespace

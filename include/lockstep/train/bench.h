@@ -13,7 +13,7 @@
 
 namespace lockstep {
 
-/// Of one rank while all are busy; means over the ranks.
+/// Of one thread of each rank while all ranks are busy; means over the ranks.
 struct MachineLimits {
   double flops = 0;  ///< fp32 multiply-adds that the core can start, counted as two each, per second
   double cache_bandwidth = 0;   ///< bytes per second read and written by a copy within the second-level cache
