@@ -12,6 +12,7 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TRAINER = ROOT / "build/release/trainer"
 CONFIG = ROOT / "configs/fashion_mlp_allreduce.toml"
+FASHION_MNIST_SAMPLES = 60_000  # of its training set
 DIVERGED = 5  # exit code: the loss or a gradient is not a finite number
 
 
