@@ -5,12 +5,18 @@
 namespace lockstep {
 namespace {
 
-// A quarter of the second-level cache of today's servers: what was fastest there. And as much of it for
-// weights as leaves room for samples.
-constexpr Index kBlockBytes = Index{1} << 19;
-constexpr Index kWeightBytes = kBlockBytes / 4;
+// A quarter of the second-level cache of today's servers: what was fastest there. Twice that on the way back,
+// where each block adds to the gradient of the weights. And as much of it for weights as leaves room for
+// samples.
+constexpr Index kForwardBytes = Index{1} << 19;
+constexpr Index kBackwardBytes = 2 * kForwardBytes;
+constexpr Index kWeightBytes = kForwardBytes / 4;
 
 enum class Place { kAnywhere, kFirst, kAlone };
+
+bool large_weights(const ModelNode& node) {
+  return node.params.size() * Index{sizeof(Scalar)} > kWeightBytes;
+}
 
 Index sample_bytes(const ModelNode& node) {
   Index scalars = node.out.size();
@@ -20,7 +26,7 @@ Index sample_bytes(const ModelNode& node) {
 
 // Pieces of the order of nodes, cut by place(node).
 template <class PlaceOf>
-std::vector<NodeRun> cut(const Model& model, const PlaceOf& place) {
+std::vector<NodeRun> cut(const Model& model, Index block_bytes, const PlaceOf& place) {
   std::vector<NodeRun> runs;
   bool open = false;
   Index bytes = 0;
@@ -34,7 +40,7 @@ std::vector<NodeRun> cut(const Model& model, const PlaceOf& place) {
     open = here != Place::kAlone;
     bytes = std::max(bytes, sample_bytes(node));
     runs.back().nodes.end = i + 1;
-    runs.back().rows = open ? std::max<Index>(kBlockBytes / bytes, 1) : 0;
+    runs.back().rows = open ? std::max<Index>(block_bytes / bytes, 1) : 0;
   }
   return runs;
 }
@@ -42,15 +48,15 @@ std::vector<NodeRun> cut(const Model& model, const PlaceOf& place) {
 }  // namespace
 
 std::vector<NodeRun> forward_runs(const Model& model) {
-  return cut(model, [](const ModelNode& node) {
-    if (node.shares || node.params.size() * Index{sizeof(Scalar)} > kWeightBytes) return Place::kAlone;
+  return cut(model, kForwardBytes, [](const ModelNode& node) {
+    if (node.shares || large_weights(node)) return Place::kAlone;
     return node.layer->statistics() != nullptr ? Place::kFirst : Place::kAnywhere;
   });
 }
 
 std::vector<NodeRun> backward_runs(const Model& model) {
-  return cut(model, [](const ModelNode& node) {
-    const bool alone = !node.params.empty() || node.shares || node.layer->statistics() != nullptr;
+  return cut(model, kBackwardBytes, [](const ModelNode& node) {
+    const bool alone = node.shares || large_weights(node) || node.layer->statistics() != nullptr;
     return alone ? Place::kAlone : Place::kAnywhere;
   });
 }

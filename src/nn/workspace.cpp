@@ -184,14 +184,15 @@ void Workspace::backward(Range nodes, std::span<Scalar> gradient, Write write, c
     if (here.empty()) continue;
     NodeSums& sums = sums_[at(here.begin)];
     if (!rooms_[at(here.begin)].meets) std::ranges::copy(sums.own_backward, sums.backward.begin());
-    own_ = model_.node(here.begin).params;
     in_blocks(run.rows, [&](Range rows) {
       for (Index i = here.end - 1; i >= here.begin; --i) {
-        if (!model_.node(i).layer->only_reshapes()) run_backward(i, rows, gradient, write, pause);
+        if (model_.node(i).layer->only_reshapes()) continue;
+        own_ = rows.end == rows_ ? model_.node(i).params : Range{};  // final with the last block
+        run_backward(i, rows, gradient, rows.begin == 0 ? write : Write::kAdd, pause);
+        if (!own_.empty()) pause(own_.begin);
       }
       measure_backward(here.begin - 1, rows);
     });
-    if (!own_.empty()) pause(own_.begin);
   }
 }
 
@@ -239,6 +240,8 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
   const ConstMatrix dy(memory.gradient.data() + begin, rows.size(), node.out.size());
   const NodeSums& sums = sums_[at(number)];
   const Index cached = node.layer->cache_size();
+  FactorRoom factors;
+  if (!factors_.empty()) factors = factors_[at(number)].from_row(rows.begin, node.in.front().size());
   node.layer->backward(
       {.inputs = inputs_,
        .y = y,
@@ -253,7 +256,7 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
        .dinputs = wanted_dinputs_,
        .gradient = gradient,
        .write = node.shares ? Write::kAdd : write,
-       .factors = factors_.empty() || factors_[at(number)].x == nullptr ? nullptr : &factors_[at(number)],
+       .factors = factors.x == nullptr ? nullptr : &factors,
        .pause = pause});
   for (std::size_t j = 0; j < node.inputs.size(); ++j) {
     if (room.scratch[j].size() == 0) continue;

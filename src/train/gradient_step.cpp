@@ -142,10 +142,9 @@ void GradientStep::find_rooms(Replica& replica) const {
   if (tensors.empty()) return;
   replica.rooms.assign(static_cast<std::size_t>(nodes_), {});
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    FactorRoom room = context_.strategy.factor_room(i, replica.number);
-    room.x += replica.rows.begin * tensors[i].in;
-    room.dy_t += replica.rows.begin;
-    replica.rooms[static_cast<std::size_t>(tensors[i].node)] = room;
+    const FactorRoom room = context_.strategy.factor_room(i, replica.number);
+    replica.rooms[static_cast<std::size_t>(tensors[i].node)] =
+        room.from_row(replica.rows.begin, tensors[i].in);
   }
 }
 

@@ -35,7 +35,8 @@ struct Fixture {
     return workspace.forward(
         {.values = {.weights = weights.span(), .state = state.span()},
          .x = ConstMatrix(x.data() + rows.begin * kPicture.size(), rows.size(), kPicture.size()),
-         .batch = {.training = true, .seed = 7, .step = 3, .first_row = rows.begin}});
+         .batch = {.training = true, .seed = 7, .step = 3, .first_row = rows.begin},
+         .factors = rooms});
   }
 
   void back(Range rows, Write write) {
@@ -58,6 +59,7 @@ struct Fixture {
   AlignedBuffer<Scalar> weights;
   AlignedBuffer<Scalar> state;
   AlignedBuffer<Scalar> gradient;
+  std::vector<FactorRoom> rooms = {};  // by node, for gradients as factors
 };
 
 TEST(RowBlocks, RunsEndBeforeStatisticsAndAroundLargeWeights) {
@@ -73,11 +75,13 @@ TEST(RowBlocks, RunsEndBeforeStatisticsAndAroundLargeWeights) {
   const std::vector<NodeRun> backward = backward_runs(fixture.model);
   ASSERT_EQ(backward.size(), 5U);
   EXPECT_EQ(backward[0].nodes, (Range{0, 1}));
-  EXPECT_EQ(backward[0].rows, 0);
+  EXPECT_EQ(backward[0].rows, 1);
   EXPECT_EQ(backward[1].nodes, (Range{1, 2}));
   EXPECT_EQ(backward[1].rows, 0);
   EXPECT_EQ(backward[2].nodes, (Range{2, 5}));
   EXPECT_EQ(backward[2].rows, 1);
+  EXPECT_EQ(backward[3].nodes, (Range{5, 6}));
+  EXPECT_EQ(backward[3].rows, 0);
 }
 
 TEST(RowBlocks, SamplesOfABlockAreThoseOfTheBatch) {
@@ -95,6 +99,30 @@ TEST(RowBlocks, SamplesOfABlockAreThoseOfTheBatch) {
   for (Index i = 0; i < whole.gradient.size(); ++i) {
     const double expected = parts.gradient.data()[i];
     EXPECT_NEAR(whole.gradient.data()[i], expected, 1e-3 * std::max(1.0, std::abs(expected))) << i;
+  }
+}
+
+TEST(RowBlocks, FactorsAreThoseOfAllSamples) {
+  Fixture fixture("conv2d(8, 3, padding=same) relu avgpool(32) flatten dense(150)");
+  constexpr Index kIn = 128;
+  constexpr Index kOut = 150;
+  ASSERT_EQ(backward_runs(fixture.model).back().rows, 1);
+  fixture.forward({0, kSamples});
+  fixture.back({0, kSamples}, Write::kReplace);
+  AlignedBuffer<Scalar> x(kSamples * kIn);
+  AlignedBuffer<Scalar> dy_t(kOut * kSamples);
+  Fixture factored("conv2d(8, 3, padding=same) relu avgpool(32) flatten dense(150)");
+  factored.rooms.resize(5);
+  factored.rooms[4] = {.x = x.data(), .dy_t = dy_t.data(), .stride = kSamples};
+  factored.forward({0, kSamples});
+  factored.back({0, kSamples}, Write::kReplace);
+  const Scalar* whole = fixture.gradient.data() + fixture.model.node(4).params.begin;
+  for (Index i = 0; i < kOut * kIn; ++i) {
+    double sum = 0;
+    for (Index row = 0; row < kSamples; ++row) {
+      sum += double{dy_t.data()[i / kIn * kSamples + row]} * double{x.data()[row * kIn + i % kIn]};
+    }
+    ASSERT_NEAR(whole[i], sum, 1e-4 * std::max(1.0, std::abs(sum))) << i;
   }
 }
 

@@ -19,6 +19,11 @@ struct FactorRoom {
   Scalar* x = nullptr;     ///< n x in
   Scalar* dy_t = nullptr;  ///< out x n, the transpose of dy: each row starts `stride` behind the one before
   Index stride = 0;
+
+  /// The room of the samples from this one on.
+  FactorRoom from_row(Index row, Index in) const {
+    return x == nullptr ? FactorRoom{} : FactorRoom{x + row * in, dy_t + row, stride};
+  }
 };
 
 }  // namespace lockstep

@@ -18,7 +18,8 @@ struct NodeRun {
 /// the sums of all samples; a node with large weights, which is better off with many samples, runs alone.
 std::vector<NodeRun> forward_runs(const Model& model);
 
-/// The same for the way back; a node with weights or statistics runs alone.
+/// The same for the way back, with more samples at a time; a node with large weights or statistics runs
+/// alone.
 std::vector<NodeRun> backward_runs(const Model& model);
 
 }  // namespace lockstep

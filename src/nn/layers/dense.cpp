@@ -12,8 +12,10 @@
 namespace lockstep {
 namespace {
 
-// Work between two pauses on the way back: about 10 ms of a fast core.
-constexpr Index kPieceFlops = Index{1} << 31;
+// Work between two pauses on the way back: about 10 ms of a fast core; twice that where each piece packs all
+// weights anew.
+constexpr Index kWeightsPieceFlops = Index{1} << 31;
+constexpr Index kDataPieceFlops = 2 * kWeightsPieceFlops;
 
 class Dense final : public Layer {
  public:
@@ -83,9 +85,9 @@ class Dense final : public Layer {
  private:
   // A product is cut into pieces of so many rows, each of whole blocks of kernels: how depends on the batch
   // of the replica alone, and so do the bits.
-  static Index rows_of_piece(Index flops_of_row) {
+  static Index rows_of_piece(Index flops, Index flops_of_row) {
     constexpr Index kRowsOfBlock = 64;
-    return round_up(std::max<Index>(kPieceFlops / flops_of_row, 1), kRowsOfBlock);
+    return round_up(std::max<Index>(flops / flops_of_row, 1), kRowsOfBlock);
   }
 
   static void leave_factors(const FactorRoom& room, const ConstMatrix& dy, const ConstMatrix& x) {
@@ -96,7 +98,8 @@ class Dense final : public Layer {
   template <class Operand>
   void backward_weights(const BackwardArgs& args, const Operand& dy, const Operand& x) const {
     Matrix dweight = as_matrix(part(args.gradient, weight_), units_, inputs_);
-    const Index rows = rows_of_piece(2 * inputs_ * std::max<Index>(args.dy.rows(), 1));
+    const Index flops_of_row = 2 * inputs_ * std::max<Index>(args.dy.rows(), 1);
+    const Index rows = rows_of_piece(kWeightsPieceFlops, flops_of_row);
     for (Index end = units_; end > 0; end = std::max<Index>(end - rows, 0)) {
       const Index begin = std::max<Index>(end - rows, 0);
       multiply_backward_weights(dy, x, {begin, end}, dweight, args.write);
@@ -108,7 +111,7 @@ class Dense final : public Layer {
   void backward_data(const BackwardArgs& args, const Operand& dy, const Operand& weight) const {
     if (args.dx() == nullptr) return;
     Matrix& dx = *args.dx();
-    const Index rows = rows_of_piece(flops());
+    const Index rows = rows_of_piece(kDataPieceFlops, flops());
     for (Index begin = 0; begin < dx.rows(); begin += rows) {
       const Range piece{begin, std::min(begin + rows, dx.rows())};
       Matrix dx_rows(dx.data() + begin * inputs_, piece.size(), inputs_);
