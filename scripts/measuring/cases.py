@@ -104,7 +104,7 @@ class Bench:
         return directory
 
     def train(self, ranks, model, batch, epochs, flags=None):
-        """Our samples/s after the first 20th of the steps, 5 at least: the peer does not count its first steps either, which make kernels and touch memory."""
+        """Our samples/s after the first 20th of the steps, 5 at least: they make kernels and touch memory. The peer leaves out five."""
         sizes = {"train.replicas": ranks, "train.per_replica_batch": batch} | (flags or {})
         steps = runs.FASHION_MNIST_SAMPLES * epochs / (sizes["train.replicas"] * sizes["train.per_replica_batch"])
         directory = self.run(ranks, model, batch, {"train.epochs": epochs, "run.log_every": max(5, int(steps / 20))} | (flags or {}))

@@ -11,11 +11,13 @@ namespace {
 constexpr Index kForwardBytes = Index{1} << 19;
 constexpr Index kBackwardBytes = 2 * kForwardBytes;
 constexpr Index kWeightBytes = kForwardBytes / 4;
+// Weights of a run: their gradients are final together, so about a bucket.
+constexpr Index kRunWeightBytes = Index{1} << 20;
 
 enum class Place { kAnywhere, kFirst, kAlone };
 
-bool large_weights(const ModelNode& node) {
-  return node.params.size() * Index{sizeof(Scalar)} > kWeightBytes;
+Index weight_bytes(const ModelNode& node) {
+  return node.params.size() * Index{sizeof(Scalar)};
 }
 
 Index sample_bytes(const ModelNode& node) {
@@ -30,15 +32,18 @@ std::vector<NodeRun> cut(const Model& model, Index block_bytes, const PlaceOf& p
   std::vector<NodeRun> runs;
   bool open = false;
   Index bytes = 0;
+  Index weights = 0;
   for (Index i = 0; i < std::ssize(model.nodes()); ++i) {
     const ModelNode& node = model.node(i);
     const Place here = place(node);
-    if (!open || here != Place::kAnywhere) {
+    if (!open || here != Place::kAnywhere || weights + weight_bytes(node) > kRunWeightBytes) {
       runs.push_back({.nodes = {i, i}});
       bytes = 0;
+      weights = 0;
     }
     open = here != Place::kAlone;
     bytes = std::max(bytes, sample_bytes(node));
+    weights += weight_bytes(node);
     runs.back().nodes.end = i + 1;
     runs.back().rows = open ? std::max<Index>(block_bytes / bytes, 1) : 0;
   }
@@ -49,14 +54,15 @@ std::vector<NodeRun> cut(const Model& model, Index block_bytes, const PlaceOf& p
 
 std::vector<NodeRun> forward_runs(const Model& model) {
   return cut(model, kForwardBytes, [](const ModelNode& node) {
-    if (node.shares || large_weights(node)) return Place::kAlone;
+    if (node.shares || weight_bytes(node) > kWeightBytes) return Place::kAlone;
     return node.layer->statistics() != nullptr ? Place::kFirst : Place::kAnywhere;
   });
 }
 
 std::vector<NodeRun> backward_runs(const Model& model) {
   return cut(model, kBackwardBytes, [](const ModelNode& node) {
-    const bool alone = node.shares || large_weights(node) || node.layer->statistics() != nullptr;
+    const bool alone =
+        node.shares || weight_bytes(node) > kWeightBytes || node.layer->statistics() != nullptr;
     return alone ? Place::kAlone : Place::kAnywhere;
   });
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "lockstep/nn/row_blocks.h"
 #include "lockstep/nn/workspace.h"
 
 namespace lockstep {
@@ -60,6 +61,8 @@ TEST(GradientsFinal, WhatIsFinalDoesNotChangeAnyMore) {
 TEST(GradientsFinal, BlocksOfSamplesAreFinalWithTheLast) {
   const Model model({.layers = "conv2d(8, 3, padding=same) relu conv2d(4, 3, padding=same) flatten dense(3)"},
                     {{64, 64}});
+  ASSERT_EQ(backward_runs(model).front().nodes, (Range{0, 4}));
+  ASSERT_LT(backward_runs(model).front().rows, 9);
   std::vector<Scalar> gradient;
   const std::vector<Said> said = walk_back(model, 9, gradient);
   expect_true(said, gradient);

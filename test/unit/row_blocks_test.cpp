@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/random.h"
 #include "lockstep/nn/workspace.h"
@@ -29,6 +34,7 @@ struct Fixture {
     for (Scalar& value : x.span()) value = random.normal();
     for (Scalar& value : factors.span()) value = random.normal();
     for (Scalar& value : weights.span()) value += Scalar{0.1F} * random.normal();
+    std::ranges::fill(gradient.span(), Scalar{-1});  // to be overwritten
   }
 
   ConstMatrix forward(Range rows) {
@@ -84,9 +90,11 @@ TEST(RowBlocks, RunsEndBeforeStatisticsAndAroundLargeWeights) {
   EXPECT_EQ(backward[3].rows, 0);
 }
 
-TEST(RowBlocks, SamplesOfABlockAreThoseOfTheBatch) {
-  Fixture whole("conv2d(8, 3, padding=same) relu maxpool(2) dropout(0.5) flatten dense(3)");
-  Fixture parts("conv2d(8, 3, padding=same) relu maxpool(2) dropout(0.5) flatten dense(3)");
+void expect_sums_of_samples(const std::string& layers) {
+  SCOPED_TRACE(layers);
+  Fixture whole(layers);
+  Fixture parts(layers);
+  ASSERT_LT(backward_runs(whole.model).front().rows, kSamples);
   const ConstMatrix y = whole.forward({0, kSamples});
   whole.back({0, kSamples}, Write::kReplace);
   for (Index row = 0; row < kSamples; ++row) {
@@ -100,6 +108,24 @@ TEST(RowBlocks, SamplesOfABlockAreThoseOfTheBatch) {
     const double expected = parts.gradient.data()[i];
     EXPECT_NEAR(whole.gradient.data()[i], expected, 1e-3 * std::max(1.0, std::abs(expected))) << i;
   }
+}
+
+TEST(RowBlocks, SamplesOfABlockAreThoseOfTheBatch) {
+  expect_sums_of_samples("conv2d(8, 3, padding=same) relu maxpool(2) dropout(0.5) flatten dense(3)");
+  expect_sums_of_samples(
+      "conv2d(8, 3, padding=same) residual(conv2d(8, 3, padding=same) relu) avgpool(32) flatten layer_norm "
+      "dense(3)");
+}
+
+// What lies behind in a run is final no earlier than what lies before it.
+TEST(RowBlocks, ARunHasTheWeightsOfABucketAtMost) {
+  std::string layers = "avgpool(32) flatten dense(128, bias=false)";
+  for (int i = 0; i < 19; ++i) layers += " dense(128, bias=false)";  // 64 KiB each; the first 8
+  const Model model({.layers = layers}, kPicture);
+  const std::vector<NodeRun> runs = backward_runs(model);
+  ASSERT_EQ(runs.size(), 2U);
+  EXPECT_EQ(runs[0].nodes, (Range{0, 18}));
+  EXPECT_EQ(runs[1].nodes, (Range{18, 22}));
 }
 
 TEST(RowBlocks, FactorsAreThoseOfAllSamples) {

@@ -14,7 +14,7 @@ namespace lockstep {
 enum class Phase : int {
   kStart,
   kLoading,   ///< reading the data sets
-  kData,      ///< waiting for the loader, or preparing samples in its place
+  kData,      ///< waiting for the loader, or its main thread prepares samples itself
   kCompute,   ///< forward and backward
   kExchange,  ///< of gradients
   kOptimizer,

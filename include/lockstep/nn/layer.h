@@ -78,8 +78,8 @@ struct ForwardArgs {
   const ConstMatrix& x() const { return inputs.front(); }
 };
 
-/// Called between two pieces of work on the way back, so that others can use the time: the gradients of the
-/// layer are final from the place `from` of the arena on.
+/// Called between two pieces of work on the way back, so that others can use the time: as far as these
+/// samples go, the gradients of the layer are final from the place `from` of the arena on.
 using GradientsFinal = std::function<void(Index from)>;
 
 /// The same n samples on their way back.

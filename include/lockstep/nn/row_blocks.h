@@ -8,18 +8,20 @@
 
 namespace lockstep {
 
-/// Neighbours in the order of nodes that treat each sample alone.
+/// Neighbours in the order of nodes that can take the samples of a batch in parts. Their weights are few
+/// enough for one bucket.
 struct NodeRun {
   Range nodes;
   Index rows = 0;  ///< samples at a time; 0: all at once
 };
 
 /// For the way forward: each node is in one run, in order. A node with statistics starts a run, for it needs
-/// the sums of all samples; a node with large weights, which is better off with many samples, runs alone.
+/// the sums of all samples; a node with large weights, which is better off with many samples, runs alone, and
+/// so does one that shares its weights.
 std::vector<NodeRun> forward_runs(const Model& model);
 
-/// The same for the way back, with more samples at a time; a node with large weights or statistics runs
-/// alone.
+/// The same for the way back, with more samples at a time. A node with statistics runs alone, too. Gradients
+/// of a run are final with its last samples.
 std::vector<NodeRun> backward_runs(const Model& model);
 
 }  // namespace lockstep

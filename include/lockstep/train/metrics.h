@@ -40,7 +40,7 @@ Index predicted_class(const ConstMatrix& outputs, Index row);
 
 /// Shares of a step's time, averaged over ranks; data, compute, communication and waiting are together 1.
 struct TimeShares {
-  double data = 0;           ///< waiting for the loader, or preparing samples in its place
+  double data = 0;           ///< waiting for the loader, or preparing samples on the main thread
   double compute = 0;        ///< forward, optimizer, and all the rest: backward with the loss and local sums
   double forward = 0;        ///< part of compute
   double optimizer = 0;      ///< part of compute

@@ -9,7 +9,7 @@ namespace lockstep {
 
 /// Seconds of one step.
 struct StepTime {
-  double data = 0;  ///< waiting for the loader, or preparing samples in its place
+  double data = 0;  ///< waiting for the loader, or preparing samples on the main thread
   double forward = 0;
   double optimizer = 0;
   double total = 0;  ///< of all
