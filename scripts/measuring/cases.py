@@ -105,9 +105,10 @@ class Bench:
 
     def train(self, ranks, model, batch, epochs, flags=None):
         """Our samples/s after the first 20th of the steps, 5 at least: they make kernels and touch memory. The peer leaves out five."""
-        sizes = {"train.replicas": ranks, "train.per_replica_batch": batch} | (flags or {})
-        steps = runs.FASHION_MNIST_SAMPLES * epochs / (sizes["train.replicas"] * sizes["train.per_replica_batch"])
-        directory = self.run(ranks, model, batch, {"train.epochs": epochs, "run.log_every": max(5, int(steps / 20))} | (flags or {}))
+        flags = {"train.epochs": epochs} | (flags or {})
+        config = self.config(ranks, model, batch) | flags
+        steps = runs.FASHION_MNIST_SAMPLES * epochs / (config["train.replicas"] * config["train.per_replica_batch"])
+        directory = self.run(ranks, model, batch, flags | {"run.log_every": max(5, int(steps / 20))})
         lines = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
         return rate_after_first([line for line in lines if line["kind"] == "train"])
 

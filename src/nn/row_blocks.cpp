@@ -26,16 +26,20 @@ Index sample_bytes(const ModelNode& node) {
   return scalars * Index{sizeof(Scalar)};
 }
 
-// Pieces of the order of nodes, cut by place(node).
-template <class PlaceOf>
-std::vector<NodeRun> cut(const Model& model, Index block_bytes, const PlaceOf& place) {
+Place place_of(const ModelNode& node, Place with_statistics) {
+  if (node.shares || weight_bytes(node) > kWeightBytes) return Place::kAlone;
+  return node.layer->statistics() != nullptr ? with_statistics : Place::kAnywhere;
+}
+
+// Pieces of the order of nodes.
+std::vector<NodeRun> cut(const Model& model, Index block_bytes, Place with_statistics) {
   std::vector<NodeRun> runs;
   bool open = false;
   Index bytes = 0;
   Index weights = 0;
   for (Index i = 0; i < std::ssize(model.nodes()); ++i) {
     const ModelNode& node = model.node(i);
-    const Place here = place(node);
+    const Place here = place_of(node, with_statistics);
     if (!open || here != Place::kAnywhere || weights + weight_bytes(node) > kRunWeightBytes) {
       runs.push_back({.nodes = {i, i}});
       bytes = 0;
@@ -53,18 +57,11 @@ std::vector<NodeRun> cut(const Model& model, Index block_bytes, const PlaceOf& p
 }  // namespace
 
 std::vector<NodeRun> forward_runs(const Model& model) {
-  return cut(model, kForwardBytes, [](const ModelNode& node) {
-    if (node.shares || weight_bytes(node) > kWeightBytes) return Place::kAlone;
-    return node.layer->statistics() != nullptr ? Place::kFirst : Place::kAnywhere;
-  });
+  return cut(model, kForwardBytes, Place::kFirst);
 }
 
 std::vector<NodeRun> backward_runs(const Model& model) {
-  return cut(model, kBackwardBytes, [](const ModelNode& node) {
-    const bool alone =
-        node.shares || weight_bytes(node) > kWeightBytes || node.layer->statistics() != nullptr;
-    return alone ? Place::kAlone : Place::kAnywhere;
-  });
+  return cut(model, kBackwardBytes, Place::kAlone);
 }
 
 }  // namespace lockstep

@@ -62,7 +62,6 @@ void GradientStep::begin(const StepBatch& batch) {
   for (Replica& replica : replicas_) {
     replica.weights = context_.strategy.weights(replica.number);
     replica.batch = &batch.replicas[local(replica)];
-    replica.prepared = replica.batch->prepare == nullptr;
     replica.rows = {0, replica.batch->rows};
   }
 }
@@ -112,9 +111,9 @@ Workspace& GradientStep::room(Index thread, const Replica& replica) {
   return *workspaces_[together() ? local(replica) : static_cast<std::size_t>(thread)];
 }
 
-void GradientStep::prepare(Index thread, Replica& replica) {
-  if (replica.prepared) return;
-  replica.prepared = true;
+// With the first of its parts.
+void GradientStep::prepare(Index thread, const Replica& replica) {
+  if (replica.rows.begin > 0 || replica.batch->prepare == nullptr) return;
   if (thread != 0) return replica.batch->prepare();
   const Stopwatch watch;
   context_.comm.note_phase(Phase::kData);

@@ -79,7 +79,6 @@ class GradientStep {
     std::span<const Scalar> weights = {};
     std::span<const Bf16> rounded = {};
     const ReplicaBatch* batch = nullptr;
-    bool prepared = false;
     Range rows = {};  // of the part under way
     GradientTarget target = {};
     std::vector<FactorRoom> rooms = {};  // of the part under way, by node; empty: none
@@ -96,7 +95,7 @@ class GradientStep {
   void round_weights();
   void walk(bool backward);
   void for_each_replica(const ReplicaWork& work);
-  void prepare(Index thread, Replica& replica);
+  void prepare(Index thread, const Replica& replica);
   void start_pass(Workspace& workspace, const Replica& replica) const;
   void find_rooms(Replica& replica) const;
   void evaluate_loss(Workspace& workspace, const Replica& replica);
