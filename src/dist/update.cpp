@@ -11,6 +11,7 @@
 #include <ranges>
 #include <utility>
 
+#include "lockstep/base/prefetch.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/math/sample_weights.h"
 
@@ -19,12 +20,6 @@ namespace {
 
 // With less for each, to call them takes longer than what they do.
 constexpr Index kLeastForThread = 16 * kSquareBlock;
-
-// Asks for memory that is written soon. What other ranks have read would be fetched twice: as a copy when it
-// is read, and as the only one when it is written.
-void prefetch_to_write(std::span<const Scalar> memory) {
-  for (std::size_t i = 0; i < memory.size(); i += kAlignment) __builtin_prefetch(memory.data() + i, 1);
-}
 
 // Of a range that is at hand as a whole where there is no source.
 template <class Work>
@@ -160,18 +155,21 @@ bool ParameterUpdate::good(std::span<const Scalar> gradient_sum, double weight) 
 void ParameterUpdate::step(std::span<Scalar> weights, std::span<Scalar> gradient_sum,
                            const UpdateRequest& request, SumSource* source) {
   make_slots();
-  Pass pass{weights, gradient_sum, 1, source};
+  Pass pass{weights, gradient_sum, source};
   if (source != nullptr && rules_.clip_norm > 0) {  // the norm of all comes first
     for_each_piece([&](int thread, const Piece& piece) {
       for_each_part(piece.range, source, [&](Range range) { take_sum(thread, range, pass, Keep::kYes); });
     });
     pass.source = nullptr;
   }
-  pass.factor = static_cast<Scalar>(factor(gradient_sum, request.weight));
+  const auto scale = static_cast<Scalar>(factor(gradient_sum, request.weight));
   for_each_piece([&](int thread, const Piece& piece) {
     const bool decays = layout_.params[piece.param].decays;
     step(thread, piece, pass,
-         {.step = request.step, .lr = request.lr, .weight_decay = decays ? rules_.weight_decay : 0.0});
+         {.step = request.step,
+          .lr = request.lr,
+          .weight_decay = decays ? rules_.weight_decay : 0.0,
+          .gradient_scale = scale});
   });
   if (optimizer_.uses_trust_ratio()) move_by_trust_ratio(weights, gradient_sum, request.lr);
 }
@@ -186,15 +184,15 @@ std::span<Scalar> ParameterUpdate::take_sum(int thread, Range range, const Pass&
 }
 
 void ParameterUpdate::step(int thread, const Piece& piece, const Pass& pass, const StepInfo& info) {
-  const Keep keep = optimizer_.uses_trust_ratio() ? Keep::kYes : Keep::kNo;  // who reads the means again
+  const Keep keep = optimizer_.uses_trust_ratio() ? Keep::kYes : Keep::kNo;  // who leaves the direction there
   for_each_part(piece.range, pass.source, [&](Range range) {
-    step_part(piece, range, take_sum(thread, range, pass, keep), pass, info);
+    step_part(piece, range, take_sum(thread, range, pass, keep), pass.weights, info);
   });
 }
 
-// In blocks that stay in the first cache between the division and the step.
-void ParameterUpdate::step_part(const Piece& piece, Range range, std::span<Scalar> mean, const Pass& pass,
-                                const StepInfo& info) {
+// In blocks, each of which asks for the memory of the next.
+void ParameterUpdate::step_part(const Piece& piece, Range range, std::span<Scalar> sum,
+                                std::span<Scalar> weights, const StepInfo& info) {
   const auto slot_of = [&](std::size_t slot, Range block) {
     const Index shift = piece.slots.begin - piece.range.begin;
     return part(slots_[slot].span(), {block.begin + shift, block.end + shift});
@@ -203,15 +201,13 @@ void ParameterUpdate::step_part(const Piece& piece, Range range, std::span<Scala
     const Range block{begin, std::min(begin + kStepBlock, range.end)};
     const Range next{block.end, std::min(block.end + kStepBlock, piece.range.end)};
     std::array<std::span<Scalar>, kMostSlots> slots;
-    prefetch_to_write(part(pass.weights, next));
+    prefetch_to_write(part(weights, next));
     for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
       prefetch_to_write(slot_of(slot, next));
       slots[slot] = slot_of(slot, block);
     }
-    const std::span<Scalar> gradient = part(mean, {block.begin - range.begin, block.end - range.begin});
-    as_array(gradient) *= pass.factor;
-    optimizer_.update({.weights = part(pass.weights, block),
-                       .gradient = gradient,
+    optimizer_.update({.weights = part(weights, block),
+                       .gradient = part(sum, {block.begin - range.begin, block.end - range.begin}),
                        .slots = std::span(slots).first(slots_.size())},
                       info);
   }

@@ -60,21 +60,22 @@ void bench_product(Index rows, Index out, Index in) {
   AlignedBuffer<Scalar> x_memory = random_values(rows * in);
   AlignedBuffer<Scalar> w_memory = random_values(out * in);
   AlignedBuffer<Scalar> y_memory = random_values(rows * out);
+  const AlignedBuffer<Scalar> bias = random_values(out);
   Matrix x = as_matrix(x_memory.span(), rows, in);
   Matrix w = as_matrix(w_memory.span(), out, in);
   Matrix y = as_matrix(y_memory.span(), rows, out);
   const ConstMatrix const_x(x.data(), rows, in);
   const ConstMatrix const_w(w.data(), out, in);
   const ConstMatrix const_y(y.data(), rows, out);
-  report(
-      fmt::format("product {}x{}x{}", rows, out, in), 2 * rows * out * in,
-      {[&] { multiply_forward(const_x, const_w, y); }, [&] { multiply_backward_data(const_y, const_w, x); },
-       [&] {
-         multiply_backward_weights(const_y, const_x, {0, w.rows()}, w, Write::kReplace);
-       },
-       [&] {
-         multiply_backward_weights(const_y, const_x, {0, w.rows()}, w, Write::kAdd);
-       }});
+  report(fmt::format("product {}x{}x{}", rows, out, in), 2 * rows * out * in,
+         {[&] { multiply_forward(const_x, const_w, bias.span(), y); },
+          [&] { multiply_backward_data(const_y, const_w, x); },
+          [&] {
+            multiply_backward_weights(const_y, const_x, {0, w.rows()}, w, Write::kReplace);
+          },
+          [&] {
+            multiply_backward_weights(const_y, const_x, {0, w.rows()}, w, Write::kAdd);
+          }});
 }
 
 void bench_convolution(Index rows, const ConvolutionShape& shape) {

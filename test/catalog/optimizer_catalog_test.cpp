@@ -72,6 +72,26 @@ TEST(OptimizerCatalog, SlicesHaveTheBitsOfTheWhole) {
   }
 }
 
+TEST(OptimizerCatalog, AScaleHasTheBitsOfAScaledGradient) {
+  std::mt19937_64 rng(test::seed());
+  constexpr std::size_t kSize = 301;
+  for (const Variant& variant : variants()) {
+    SCOPED_TRACE(variant.name);
+    test::OptimizerRun scaled(*variant.optimizer, random_values(rng, kSize));
+    test::OptimizerRun plain = scaled;
+    for (Index step = 1; step <= 3; ++step) {
+      StepInfo info = info_of(step);
+      scaled.gradient = plain.gradient = random_values(rng, kSize);
+      for (Scalar& g : plain.gradient) g *= 0.3F;
+      plain.step(info);
+      info.gradient_scale = 0.3F;
+      scaled.step(info);
+    }
+    EXPECT_EQ(scaled.weights, plain.weights);
+    EXPECT_EQ(scaled.slots, plain.slots);
+  }
+}
+
 TEST(OptimizerCatalog, WeightsAndSlotsAreEnoughToResume) {
   std::mt19937_64 rng(test::seed());
   constexpr std::size_t kSize = 333;

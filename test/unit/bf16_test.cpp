@@ -67,6 +67,7 @@ struct Product {
       : x(make(s.rows, s.in, rng)),
         w(make(s.out, s.in, rng)),
         dy(make(s.rows, s.out, rng)),
+        bias(1, s.out, rng),
         y(s.rows, s.out),
         dx(s.rows, s.in),
         dw(make(s.out, s.in, rng).wide) {}
@@ -75,7 +76,7 @@ struct Product {
     Matrix y_matrix = y.matrix();
     Matrix dx_matrix = dx.matrix();
     Matrix dw_matrix = dw.matrix();
-    multiply_forward(x.view(), w.view(), y_matrix);
+    multiply_forward(x.view(), w.view(), bias.values(), y_matrix);
     multiply_backward_data(dy.view(), w.view(), dx_matrix);
     const Index middle = dw_matrix.rows() / 2;  // in pieces, as layers do
     multiply_backward_weights(dy.view(), x.view(), {middle, dw_matrix.rows()}, dw_matrix, write);
@@ -86,7 +87,7 @@ struct Product {
     Matrix y_matrix = y.matrix();
     Matrix dx_matrix = dx.matrix();
     Matrix dw_matrix = dw.matrix();
-    multiply_forward(x.wide.view(), w.wide.view(), y_matrix);
+    multiply_forward(x.wide.view(), w.wide.view(), bias.values(), y_matrix);
     multiply_backward_data(dy.wide.view(), w.wide.view(), dx_matrix);
     multiply_backward_weights(dy.wide.view(), x.wide.view(), {0, dw_matrix.rows()}, dw_matrix, write);
   }
@@ -101,7 +102,7 @@ struct Product {
   }
 
   RoundedOperand x, w, dy;
-  Operand y, dx, dw;
+  Operand bias, y, dx, dw;
 };
 
 TEST_F(Bf16Kernels, ProductsOfWholeNumbersAreExact) {
@@ -110,7 +111,7 @@ TEST_F(Bf16Kernels, ProductsOfWholeNumbersAreExact) {
     for (const Write write : {Write::kReplace, Write::kAdd}) {
       SCOPED_TRACE(testing::Message() << s.rows << " x " << s.out << " x " << s.in);
       Product product(s, whole_numbers, rng);
-      Product reference = product;
+      Product reference = product;  // the bias, which is no whole number, comes after all sums
       product.run(write);
       reference.run_in_fp32(write);
       expect_equal(product.y, reference.y, "forward");
@@ -131,6 +132,7 @@ TEST_F(Bf16Kernels, SumsOfProductsAreInFp32) {
     Sums dw(s.out * s.in);
     for (Index row = 0; row < s.rows; ++row) {
       for (Index out = 0; out < s.out; ++out) {
+        y.add(row * s.out + out, p.bias[out]);
         for (Index in = 0; in < s.in; ++in) {
           const double left = p.x.wide[row * s.in + in];
           const double weight = p.w.wide[out * s.in + in];
@@ -177,7 +179,7 @@ TEST_F(Bf16Kernels, NanTimesZeroIsNotHidden) {
   const RoundedOperand zeros{Operand(7, 20)};
   Operand y(4, 7, rng);
   Matrix result = y.matrix();
-  multiply_forward(with_nan.view(), zeros.view(), result);
+  multiply_forward(with_nan.view(), zeros.view(), {}, result);
   for (Index i = 0; i < 28; ++i) EXPECT_EQ(std::isnan(y[i]), i / 7 == 2) << i;
 }
 

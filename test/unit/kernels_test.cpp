@@ -30,14 +30,14 @@ struct ProductShape {
   Index in;
 };
 
-// x(rows x in), w(out x in), y(rows x out), all random.
+// x(rows x in), w(out x in), y(rows x out), bias(out), all random.
 struct Product {
   Product(const ProductShape& s, std::mt19937_64& rng)
-      : shape(s), x(s.rows, s.in, rng), w(s.out, s.in, rng), y(s.rows, s.out, rng) {}
+      : shape(s), x(s.rows, s.in, rng), w(s.out, s.in, rng), y(s.rows, s.out, rng), bias(1, s.out, rng) {}
 
   void forward() {
     Matrix result = y.matrix();
-    multiply_forward(x.view(), w.view(), result);
+    multiply_forward(x.view(), w.view(), bias.values(), result);
   }
   void backward_data() {
     Matrix result = x.matrix();
@@ -66,6 +66,7 @@ struct Product {
   Operand x;
   Operand w;
   Operand y;
+  Operand bias;
 };
 
 std::vector<ProductShape> shapes(std::mt19937_64& rng) {
@@ -87,14 +88,26 @@ void for_each_product(const std::function<void(Product&)>& test) {
   }
 }
 
-TEST(Products, ForwardIsXTimesWTransposed) {
+TEST(Products, ForwardIsXTimesWTransposedAndABias) {
   for_each_product([](Product& p) {
     Sums sums(p.y.view().size());
+    for (Index i = 0; i < p.y.view().size(); ++i) sums.add(i, p.bias[i % p.shape.out]);
     p.for_each_term([&](Index row, Index out, Index in) {
       sums.add(p.y_at(row, out), static_cast<double>(p.x[p.x_at(row, in)]) * p.w[p.w_at(out, in)]);
     });
     p.forward();
     sums.expect_near(p.y.values());
+  });
+}
+
+TEST(Products, BiasIsAddedOnceTheSumIsThere) {
+  for_each_product([](Product& p) {
+    p.forward();
+    const Bits all = bits(p.y.values());
+    Matrix y = p.y.matrix();
+    multiply_forward(p.x.view(), p.w.view(), {}, y);
+    add_to_rows(p.bias.values(), y);
+    EXPECT_EQ(bits(p.y.values()), all);
   });
 }
 
@@ -201,7 +214,8 @@ TEST(Products, BitsDoNotDependOnTheAddress) {
     std::ranges::copy(p.x.values(), x.values().begin() + shift);
     std::ranges::copy(p.w.values(), w.values().begin() + shift);
     Matrix y = p.y.matrix();
-    multiply_forward({&x[shift], p.shape.rows, p.shape.in}, {&w[shift], p.shape.out, p.shape.in}, y);
+    multiply_forward({&x[shift], p.shape.rows, p.shape.in}, {&w[shift], p.shape.out, p.shape.in},
+                     p.bias.values(), y);
     EXPECT_EQ(bits(p.y.values()), first) << shift;
   }
 }

@@ -84,8 +84,8 @@ class ParameterUpdate {
   /// *Local.* Whether the means of the sums in the owned ranges are all good numbers.
   bool good(std::span<const Scalar> gradient_sum, double weight) const;
   /// After good() for every owner: one step on the owned weights with the clipped means of the sums, which
-  /// are used up. *Collective* over the owners if clipping or the optimizer asks for norms. `source` (null:
-  /// the sum is there) gives each part of the owned ranges once.
+  /// may be used up. *Collective* over the owners if clipping or the optimizer asks for norms. `source`
+  /// (null: the sum is there) gives each part of the owned ranges once.
   void step(std::span<Scalar> weights, std::span<Scalar> gradient_sum, const UpdateRequest& request,
             SumSource* source = nullptr);
   /// The same without the step, for who leaves it to others: the sums become their clipped means.
@@ -115,7 +115,6 @@ class ParameterUpdate {
   struct Pass {
     std::span<Scalar> weights;
     std::span<Scalar> gradient;
-    Scalar factor = 1;
     SumSource* source;  // null: the gradient is the sum
   };
   // The sum in a range of the arena, moved there if it stays of use.
@@ -123,7 +122,7 @@ class ParameterUpdate {
 
   void step(int thread, const Piece& piece, const Pass& pass, const StepInfo& info);
   static std::span<Scalar> take_sum(int thread, Range range, const Pass& pass, Keep keep);
-  void step_part(const Piece& piece, Range range, std::span<Scalar> mean, const Pass& pass,
+  void step_part(const Piece& piece, Range range, std::span<Scalar> sum, std::span<Scalar> weights,
                  const StepInfo& info);
   void add_squares(std::span<const Scalar> arena, std::span<double> blocks) const;
   void make_slots();

@@ -13,8 +13,8 @@ namespace lockstep {
 enum class Bf16Support { kNone, kEmulated, kNative };
 Bf16Support bf16_support();
 
-/// y(n x out) = x(n x in) · w(out x in)^T
-void multiply_forward(const Bf16Matrix& x, const Bf16Matrix& w, Matrix& y);
+/// y(n x out) = x(n x in) · w(out x in)^T + bias in each row; an empty bias is none.
+void multiply_forward(const Bf16Matrix& x, const Bf16Matrix& w, std::span<const Scalar> bias, Matrix& y);
 /// dx(n x in) = dy(n x out) · w(out x in)
 void multiply_backward_data(const Bf16Matrix& dy, const Bf16Matrix& w, Matrix& dx);
 /// dw(out x in) (+)= dy(n x out)^T · x(n x in), these rows of it

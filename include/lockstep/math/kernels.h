@@ -23,8 +23,8 @@ std::string kernel_back_end();
 /// Whether a kernel overwrites its result or adds to it.
 enum class Write { kReplace, kAdd };
 
-/// y(n x out) = x(n x in) · w(out x in)^T
-void multiply_forward(const ConstMatrix& x, const ConstMatrix& w, Matrix& y);
+/// y(n x out) = x(n x in) · w(out x in)^T + bias in each row; an empty bias is none.
+void multiply_forward(const ConstMatrix& x, const ConstMatrix& w, std::span<const Scalar> bias, Matrix& y);
 /// dx(n x in) = dy(n x out) · w(out x in)
 void multiply_backward_data(const ConstMatrix& dy, const ConstMatrix& w, Matrix& dx);
 /// dw(out x in) (+)= dy(n x out)^T · x(n x in), these rows of it

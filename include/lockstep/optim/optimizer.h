@@ -15,13 +15,14 @@
 namespace lockstep {
 
 struct StepInfo {
-  Index step = 1;           ///< number of this update, from 1 (Adam's t)
-  double lr = 0;            ///< learning rate of this step, all scaling and schedule included
-  double weight_decay = 0;  ///< 0 for tensors that do not decay
+  Index step = 1;             ///< number of this update, from 1 (Adam's t)
+  double lr = 0;              ///< learning rate of this step, all scaling and schedule included
+  double weight_decay = 0;    ///< 0 for tensors that do not decay
+  Scalar gradient_scale = 1;  ///< the gradient is this many times what the slice has of it
 };
 
-/// A range of one tensor: n weights, their gradient (already divided by the samples and clipped), and n
-/// scalars of each slot.
+/// A range of one tensor: n weights, their gradient but for its scale (which divides by the samples, and
+/// clips), and n scalars of each slot.
 struct ParamSlice {
   std::span<Scalar> weights;
   std::span<Scalar> gradient;
@@ -38,9 +39,10 @@ class Optimizer {
   /// Numbers of state per weight, zero at the start: sgd 0, momentum 1, adam 2; at most kMostSlots.
   virtual int slots() const = 0;
 
-  /// One step on a slice. With `uses_trust_ratio()` it leaves the weights alone and turns the gradient into
-  /// the direction of the step: the caller then subtracts lr * |weights| / |direction| * direction, norms per
-  /// tensor, the quotient 1 where either norm is 0.
+  /// One step on a slice, with the same bits as if the gradient were multiplied by its scale before. With
+  /// `uses_trust_ratio()` it leaves the weights alone and turns the gradient into the direction of the step:
+  /// the caller then subtracts lr * |weights| / |direction| * direction, norms per tensor, the quotient 1
+  /// where either norm is 0.
   virtual void update(const ParamSlice& slice, const StepInfo& info) const = 0;
 
   /// Layer-wise scaling (LAMB), which needs the norms of whole tensors.

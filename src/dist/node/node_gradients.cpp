@@ -7,6 +7,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/prefetch.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/dist/reducer.h"
 
@@ -120,6 +121,10 @@ void NodeGradients::add(Range range) {
 // Arenas whose lines other ranks have in their caches are not written to where that can be helped.
 std::span<Scalar> NodeGradients::sum(Range range, std::span<Scalar> room) {
   const auto piece = [&](auto arena) { return part(arenas_[static_cast<std::size_t>(arena)], range); };
+  for (const std::span<Scalar> arena : arenas_) {
+    const Range next{range.end, std::min(range.end + range.size(), plan_.gradient_size)};
+    prefetch_to_read(part(arena, next));
+  }
   bool begun = false;
   for (const Merge& merge : merges_) {
     if (merge.target != static_cast<Index>(first_sum_)) {

@@ -24,8 +24,8 @@ Bf16Support bf16_support() {
   return Bf16Support::kEmulated;
 }
 
-void multiply_forward(const Bf16Matrix& x, const Bf16Matrix& w, Matrix& y) {
-  multiply_forward(widened(x, ScratchUse::kWide), widened(w, ScratchUse::kOtherWide), y);
+void multiply_forward(const Bf16Matrix& x, const Bf16Matrix& w, std::span<const Scalar> bias, Matrix& y) {
+  multiply_forward(widened(x, ScratchUse::kWide), widened(w, ScratchUse::kOtherWide), bias, y);
 }
 
 void multiply_backward_data(const Bf16Matrix& dy, const Bf16Matrix& w, Matrix& dx) {

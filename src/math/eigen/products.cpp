@@ -12,8 +12,9 @@ std::string kernel_back_end() {
                      Eigen::SimdInstructionSetsInUse());
 }
 
-void multiply_forward(const ConstMatrix& x, const ConstMatrix& w, Matrix& y) {
+void multiply_forward(const ConstMatrix& x, const ConstMatrix& w, std::span<const Scalar> bias, Matrix& y) {
   y.noalias() = x * w.transpose();
+  if (!bias.empty()) add_to_rows(bias, y);
 }
 
 void multiply_backward_data(const ConstMatrix& dy, const ConstMatrix& w, Matrix& dx) {

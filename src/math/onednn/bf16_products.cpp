@@ -20,11 +20,12 @@ struct Storage {
   auto operator<=>(const Storage&) const = default;
 };
 
-/// c(rows x columns) (+)= a(rows x inner) · b(inner x columns)
+/// c(rows x columns) (+)= a(rows x inner) · b(inner x columns) + bias in each row
 struct ProductKey {
   Index rows, inner, columns;
   Storage a, b;
   Write write = Write::kReplace;
+  bool has_bias = false;
 
   auto operator<=>(const ProductKey&) const = default;
 };
@@ -39,21 +40,24 @@ class Product {
     const Desc a = operand(key.rows, key.inner, key.a);
     const Desc b = operand(key.inner, key.columns, key.b);
     const Desc c({key.rows, key.columns}, Type::f32, Dims{key.columns, 1});
+    const Desc bias = key.has_bias ? Desc({1, key.columns}, Type::f32, Dims{key.columns, 1}) : Desc();
     dnnl::primitive_attr attributes = exact_attributes();
     if (key.write == Write::kAdd) {
       dnnl::post_ops sum;
       sum.append_sum(1);
       attributes.set_post_ops(sum);
     }
-    matmul_ = dnnl::matmul({{a, b, c}, attributes, thread_engine().engine});
+    matmul_ = dnnl::matmul({{a, b, bias, c}, attributes, thread_engine().engine});
     arguments_ = {{DNNL_ARG_SRC, borrowed_memory(a)},
                   {DNNL_ARG_WEIGHTS, borrowed_memory(b)},
                   {DNNL_ARG_DST, borrowed_memory(c)}};
+    if (key.has_bias) arguments_.emplace(DNNL_ARG_BIAS, borrowed_memory(bias));
   }
 
-  void run(const Bf16* a, const Bf16* b, Scalar* c) {
+  void run(const Bf16* a, const Bf16* b, Scalar* c, std::span<const Scalar> bias = {}) {
     point_to(arguments_.at(DNNL_ARG_SRC), a);
     point_to(arguments_.at(DNNL_ARG_WEIGHTS), b);
+    if (!bias.empty()) point_to(arguments_.at(DNNL_ARG_BIAS), bias.data());
     point_to(arguments_.at(DNNL_ARG_DST), c);
     matmul_.execute(thread_engine().stream, arguments_);
   }
@@ -85,9 +89,10 @@ Bf16Support bf16_support() {
   }
 }
 
-void multiply_forward(const Bf16Matrix& x, const Bf16Matrix& w, Matrix& y) {
+void multiply_forward(const Bf16Matrix& x, const Bf16Matrix& w, std::span<const Scalar> bias, Matrix& y) {
   if (x.rows == 0) return;
-  cached({x.rows, x.columns, w.rows, {x.columns}, {w.columns, true}}).run(x.data, w.data, y.data());
+  cached({x.rows, x.columns, w.rows, {x.columns}, {w.columns, true}, Write::kReplace, !bias.empty()})
+      .run(x.data, w.data, y.data(), bias);
 }
 
 void multiply_backward_data(const Bf16Matrix& dy, const Bf16Matrix& w, Matrix& dx) {

@@ -3,7 +3,6 @@
 // still with a right side in its own layout, which pays where that is small or used several times.
 #include <fmt/format.h>
 
-#include <array>
 #include <map>
 #include <string_view>
 #include <unordered_map>
@@ -32,22 +31,26 @@ Desc any(Index rows, Index columns) {
   return {{rows, columns}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
 }
 
-dnnl::matmul::primitive_desc product_of(const Desc& a, const Desc& b, const Desc& c) {
-  return {{a, b, c}, exact_attributes(), thread_engine().engine};
+// Without a bias its description is empty.
+dnnl::matmul::primitive_desc product_of(const Desc& a, const Desc& b, const Desc& c, const Desc& bias = {}) {
+  return {{a, b, bias, c}, exact_attributes(), thread_engine().engine};
 }
 
-// c = a * b, with b where the caller says or in memory of its own.
+// c = a * b + bias
 class Product {
  public:
   explicit Product(const dnnl::matmul::primitive_desc& desc)
       : matmul_(desc),
         arguments_{{DNNL_ARG_SRC, borrowed_memory(desc.src_desc())},
                    {DNNL_ARG_WEIGHTS, borrowed_memory(desc.weights_desc())},
-                   {DNNL_ARG_DST, borrowed_memory(desc.dst_desc())}} {}
+                   {DNNL_ARG_DST, borrowed_memory(desc.dst_desc())}} {
+    if (!desc.bias_desc().is_zero()) arguments_.emplace(DNNL_ARG_BIAS, borrowed_memory(desc.bias_desc()));
+  }
 
-  void run(const Scalar* a, const void* b, Scalar* c) {
+  void run(const Scalar* a, const void* b, Scalar* c, std::span<const Scalar> bias = {}) {
     point_to(arguments_.at(DNNL_ARG_SRC), a);
     point_to(arguments_.at(DNNL_ARG_WEIGHTS), b);
+    if (!bias.empty()) point_to(arguments_.at(DNNL_ARG_BIAS), bias.data());
     point_to(arguments_.at(DNNL_ARG_DST), c);
     matmul_.execute(thread_engine().stream, arguments_);
   }
@@ -57,17 +60,22 @@ class Product {
   std::unordered_map<int, dnnl::memory> arguments_;
 };
 
-/// Rows of x, rows of w, columns of both.
-using ForwardKey = std::array<Index, 3>;
+struct ForwardKey {
+  Index rows, out, in;
+  bool has_bias;
+
+  auto operator<=>(const ForwardKey&) const = default;
+};
 
 // y = x w^T as it stands makes the primitive turn all of w around.
 class PlainForward {
  public:
   explicit PlainForward(const ForwardKey& key)
-      : product_(product_of(plain(key[0], key[2]), transposed(key[2], key[1]), plain(key[0], key[1]))) {}
+      : product_(product_of(plain(key.rows, key.in), transposed(key.in, key.out), plain(key.rows, key.out),
+                            key.has_bias ? plain(1, key.out) : Desc())) {}
 
-  void run(const ConstMatrix& x, const ConstMatrix& w, Matrix& y) {
-    product_.run(x.data(), w.data(), y.data());
+  void run(const ConstMatrix& x, const ConstMatrix& w, std::span<const Scalar> bias, Matrix& y) {
+    product_.run(x.data(), w.data(), y.data(), bias);
   }
 
  private:
@@ -78,17 +86,21 @@ class PlainForward {
 class TurnedForward {
  public:
   explicit TurnedForward(const ForwardKey& key)
-      : TurnedForward(key, product_of(plain(key[1], key[2]), any(key[2], key[0]), plain(key[1], key[0]))) {}
+      : TurnedForward(key,
+                      product_of(plain(key.out, key.in), any(key.in, key.rows), plain(key.out, key.rows))) {}
 
-  void run(const ConstMatrix& x, const ConstMatrix& w, Matrix& y) {
+  void run(const ConstMatrix& x, const ConstMatrix& w, std::span<const Scalar> bias, Matrix& y) {
     x_.load({x.data(), static_cast<std::size_t>(x.size())});
     product_.run(w.data(), x_.memory().get_data_handle(), y_transposed_.data());
     transpose(as_matrix(std::as_const(y_transposed_).span(), w.rows(), x.rows()), y.data(), y.cols());
+    if (!bias.empty()) add_to_rows(bias, y);
   }
 
  private:
   TurnedForward(const ForwardKey& key, const dnnl::matmul::primitive_desc& desc)
-      : product_(desc), x_(transposed(key[2], key[0]), desc.weights_desc()), y_transposed_(key[0] * key[1]) {}
+      : product_(desc),
+        x_(transposed(key.in, key.rows), desc.weights_desc()),
+        y_transposed_(key.rows * key.out) {}
 
   Product product_;
   ArrangedTensor x_;
@@ -96,11 +108,11 @@ class TurnedForward {
 };
 
 template <class Forward>
-void run_forward(const ConstMatrix& x, const ConstMatrix& w, Matrix& y) {
+void run_forward(const ConstMatrix& x, const ConstMatrix& w, std::span<const Scalar> bias, Matrix& y) {
   thread_engine();  // before the cache, which must go first when the thread ends
   thread_local std::map<ForwardKey, Forward> cache;
-  const ForwardKey key{x.rows(), w.rows(), x.cols()};
-  cache.try_emplace(key, key).first->second.run(x, w, y);
+  const ForwardKey key{x.rows(), w.rows(), x.cols(), !bias.empty()};
+  cache.try_emplace(key, key).first->second.run(x, w, bias, y);
 }
 
 std::string_view instruction_set() {
@@ -140,15 +152,15 @@ std::string kernel_back_end() {
 
 // oneDNN refuses operands without rows, so these products answer for them.
 
-void multiply_forward(const ConstMatrix& x, const ConstMatrix& w, Matrix& y) {
+void multiply_forward(const ConstMatrix& x, const ConstMatrix& w, std::span<const Scalar> bias, Matrix& y) {
   if (x.rows() == 0) return;
   // Where turning all of w around takes longer than turning x and y.
   constexpr Range kTurned{16, 129};
   constexpr Index kTimesTheRows = 4;
   if (kTurned.contains(x.rows()) && w.rows() > kTimesTheRows * x.rows()) {
-    run_forward<TurnedForward>(x, w, y);
+    run_forward<TurnedForward>(x, w, bias, y);
   } else {
-    run_forward<PlainForward>(x, w, y);
+    run_forward<PlainForward>(x, w, bias, y);
   }
 }
 

@@ -49,13 +49,13 @@ class Dense final : public Layer {
   }
 
   void forward(const ForwardArgs& args) const override {
+    const std::span<const Scalar> bias = part(args.weights, bias_);
     if (precision_ == Precision::kBf16) {
-      multiply_forward(rounded_input(args.x()), as_matrix(part(args.rounded, weight_), units_, inputs_),
+      multiply_forward(rounded_input(args.x()), as_matrix(part(args.rounded, weight_), units_, inputs_), bias,
                        args.y);
     } else {
-      multiply_forward(args.x(), as_matrix(part(args.weights, weight_), units_, inputs_), args.y);
+      multiply_forward(args.x(), as_matrix(part(args.weights, weight_), units_, inputs_), bias, args.y);
     }
-    if (has_bias_) add_to_rows(part(args.weights, bias_), args.y);
   }
 
   void backward(const BackwardArgs& args) const override {

@@ -15,13 +15,14 @@ class Adagrad final : public Optimizer {
     const auto epsilon = static_cast<Scalar>(options_.epsilon);
     const auto lr = static_cast<Scalar>(info.lr);
     const auto weight_decay = static_cast<Scalar>(info.weight_decay);
+    const Scalar scale = info.gradient_scale;
     Scalar* w = slice.weights.data();
     const Scalar* gradient = slice.gradient.data();
     Scalar* squares = slice.slots[0].data();
     const std::size_t n = slice.weights.size();
     for (std::size_t i = 0; i < n; ++i) {
       const Scalar weight = w[i];
-      const Scalar g = gradient[i] + weight_decay * weight;
+      const Scalar g = scale * gradient[i] + weight_decay * weight;
       const Scalar sum = squares[i] + g * g;
       squares[i] = sum;
       w[i] = weight - lr * (g / (std::sqrt(sum) + epsilon));

@@ -14,6 +14,7 @@ class Adam final : public Optimizer {
     const AdamCoefficients c(options_, info.step);
     const auto lr = static_cast<Scalar>(info.lr);
     const auto weight_decay = static_cast<Scalar>(info.weight_decay);
+    const Scalar scale = info.gradient_scale;
     Scalar* w = slice.weights.data();
     const Scalar* g = slice.gradient.data();
     Scalar* mean = slice.slots[0].data();
@@ -21,7 +22,7 @@ class Adam final : public Optimizer {
     const std::size_t n = slice.weights.size();
     for (std::size_t i = 0; i < n; ++i) {
       const Scalar weight = w[i];
-      w[i] = weight - lr * adam_ratio(c, g[i] + weight_decay * weight, mean[i], square[i]);
+      w[i] = weight - lr * adam_ratio(c, scale * g[i] + weight_decay * weight, mean[i], square[i]);
     }
   }
 

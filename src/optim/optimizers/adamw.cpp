@@ -13,6 +13,7 @@ class AdamW final : public Optimizer {
   void update(const ParamSlice& slice, const StepInfo& info) const override {
     const AdamCoefficients c(options_, info.step);
     const auto lr = static_cast<Scalar>(info.lr);
+    const Scalar scale = info.gradient_scale;
     const auto kept = static_cast<Scalar>(1 - info.lr * info.weight_decay);
     Scalar* w = slice.weights.data();
     const Scalar* g = slice.gradient.data();
@@ -21,7 +22,7 @@ class AdamW final : public Optimizer {
     const std::size_t n = slice.weights.size();
     for (std::size_t i = 0; i < n; ++i) {
       const Scalar weight = w[i];
-      w[i] = kept * weight - lr * adam_ratio(c, g[i], mean[i], square[i]);
+      w[i] = kept * weight - lr * adam_ratio(c, scale * g[i], mean[i], square[i]);
     }
   }
 

@@ -14,13 +14,14 @@ class Lamb final : public Optimizer {
   void update(const ParamSlice& slice, const StepInfo& info) const override {
     const AdamCoefficients c(options_, info.step);
     const auto weight_decay = static_cast<Scalar>(info.weight_decay);
+    const Scalar scale = info.gradient_scale;
     const Scalar* w = slice.weights.data();
     Scalar* g = slice.gradient.data();
     Scalar* mean = slice.slots[0].data();
     Scalar* square = slice.slots[1].data();
     const std::size_t n = slice.weights.size();
     for (std::size_t i = 0; i < n; ++i) {
-      g[i] = adam_ratio(c, g[i], mean[i], square[i]) + weight_decay * w[i];
+      g[i] = adam_ratio(c, scale * g[i], mean[i], square[i]) + weight_decay * w[i];
     }
   }
 

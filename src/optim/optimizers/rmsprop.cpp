@@ -35,13 +35,14 @@ class RmsProp final : public Optimizer {
     const auto rest = static_cast<Scalar>(1 - options_.rho);
     const auto epsilon = static_cast<Scalar>(options_.epsilon);
     const auto weight_decay = static_cast<Scalar>(info.weight_decay);
+    const Scalar scale = info.gradient_scale;
     const Scalar* w = slice.weights.data();
     const Scalar* gradient = slice.gradient.data();
     Scalar* square = slice.slots[0].data();
     const std::size_t n = slice.weights.size();
     for (std::size_t i = 0; i < n; ++i) {
       const Scalar weight = w[i];
-      const Scalar g = gradient[i] + weight_decay * weight;
+      const Scalar g = scale * gradient[i] + weight_decay * weight;
       const Scalar s = rho * square[i] + rest * (g * g);
       square[i] = s;
       apply(i, weight, g / (std::sqrt(s) + epsilon));

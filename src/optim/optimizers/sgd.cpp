@@ -46,12 +46,13 @@ class Sgd final : public Optimizer {
   template <class Apply>
   static void walk(const ParamSlice& slice, const StepInfo& info, const Apply& apply) {
     const auto weight_decay = static_cast<Scalar>(info.weight_decay);
+    const Scalar scale = info.gradient_scale;
     const Scalar* w = slice.weights.data();
     const Scalar* g = slice.gradient.data();
     const std::size_t n = slice.weights.size();
     for (std::size_t i = 0; i < n; ++i) {
       const Scalar weight = w[i];
-      apply(i, weight, g[i] + weight_decay * weight);
+      apply(i, weight, scale * g[i] + weight_decay * weight);
     }
   }
 
