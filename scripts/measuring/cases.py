@@ -63,6 +63,16 @@ def spread(values):
     return f"{statistics.median(values):,.4g} ({min(values):,.4g} to {max(values):,.4g})"
 
 
+def after_first(steps):
+    """How often a run of so many steps logs, so that what follows its first line leaves out the first 20th, 5 steps at least: they make kernels and touch memory."""
+    return {"run.log_every": max(5, int(steps / 20))}
+
+
+def train_lines(directory):
+    lines = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
+    return [line for line in lines if line["kind"] == "train"]
+
+
 def rate_after_first(lines):
     """Samples/s from the first of these lines of metrics to the last; a line tells the rate since the one before."""
     samples = [after["samples_seen"] - before["samples_seen"] for before, after in itertools.pairwise(lines)]
@@ -104,13 +114,11 @@ class Bench:
         return directory
 
     def train(self, ranks, model, batch, epochs, flags=None):
-        """Our samples/s after the first 20th of the steps, 5 at least: they make kernels and touch memory. The peer leaves out five."""
+        """Our samples/s, without the first steps: see after_first(). The peer leaves out five."""
         flags = {"train.epochs": epochs} | (flags or {})
         config = self.config(ranks, model, batch) | flags
         steps = runs.FASHION_MNIST_SAMPLES * epochs / (config["train.replicas"] * config["train.per_replica_batch"])
-        directory = self.run(ranks, model, batch, flags | {"run.log_every": max(5, int(steps / 20))})
-        lines = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
-        return rate_after_first([line for line in lines if line["kind"] == "train"])
+        return rate_after_first(train_lines(self.run(ranks, model, batch, flags | after_first(steps))))
 
     def peer(self, ranks, model, batch, epochs):
         """The peer's samples/s."""
