@@ -63,7 +63,7 @@ def spread(values):
     return f"{statistics.median(values):,.4g} ({min(values):,.4g} to {max(values):,.4g})"
 
 
-def after_first(steps):
+def leave_out_first(steps):
     """How often a run of so many steps logs, so that what follows its first line leaves out the first 20th, 5 steps at least: they make kernels and touch memory."""
     return {"run.log_every": max(5, int(steps / 20))}
 
@@ -114,11 +114,11 @@ class Bench:
         return directory
 
     def train(self, ranks, model, batch, epochs, flags=None):
-        """Our samples/s, without the first steps: see after_first(). The peer leaves out five."""
+        """Our samples/s, without the first steps: see leave_out_first(). The peer leaves out five."""
         flags = {"train.epochs": epochs} | (flags or {})
         config = self.config(ranks, model, batch) | flags
         steps = runs.FASHION_MNIST_SAMPLES * epochs / (config["train.replicas"] * config["train.per_replica_batch"])
-        return rate_after_first(train_lines(self.run(ranks, model, batch, flags | after_first(steps))))
+        return rate_after_first(train_lines(self.run(ranks, model, batch, flags | leave_out_first(steps))))
 
     def peer(self, ranks, model, batch, epochs):
         """The peer's samples/s."""

@@ -32,12 +32,12 @@ def measured(bench, model, strategy, ranks):
     steps = CONFIGS[model][2]
     run = bench.fresh_run()
     flags = {"distribute.strategy": strategy, "train.steps": steps, "run.dir": run, "run.progress": "none", "eval.every_epochs": 1e6}
-    flags |= cases.after_first(steps)
+    flags |= cases.leave_out_first(steps)
     bench.call([*launch(ranks), runs.TRAINER, *config_of(model), *runs.as_arguments(flags)])
     lines = cases.train_lines(run)
     first, last = lines[0], lines[-1]
-    samples = (last["samples_seen"] - first["samples_seen"]) / (last["step"] - first["step"])
-    return samples / cases.rate_after_first(lines)
+    samples_of_step = (last["samples_seen"] - first["samples_seen"]) / (last["step"] - first["step"])
+    return samples_of_step / cases.rate_after_first(lines)
 
 
 def predicted(bench, model, strategy, ranks, report):

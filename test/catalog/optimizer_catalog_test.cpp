@@ -1,5 +1,5 @@
-// What every optimizer promises: a step on slices has the bits of the step on the whole, and weights and
-// slots are all there is to a resume.
+// What every optimizer promises: a step on slices has the bits of the step on the whole, a scale those of a
+// scaled gradient, and weights and slots are all there is to a resume.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -67,7 +67,7 @@ struct Product {
       : x(make(s.rows, s.in, rng)),
         w(make(s.out, s.in, rng)),
         dy(make(s.rows, s.out, rng)),
-        bias(1, s.out, rng),
+        bias(make(1, s.out, rng).wide),
         y(s.rows, s.out),
         dx(s.rows, s.in),
         dw(make(s.out, s.in, rng).wide) {}
@@ -111,7 +111,7 @@ TEST_F(Bf16Kernels, ProductsOfWholeNumbersAreExact) {
     for (const Write write : {Write::kReplace, Write::kAdd}) {
       SCOPED_TRACE(testing::Message() << s.rows << " x " << s.out << " x " << s.in);
       Product product(s, whole_numbers, rng);
-      Product reference = product;  // the bias, which is no whole number, comes after all sums
+      Product reference = product;
       product.run(write);
       reference.run_in_fp32(write);
       expect_equal(product.y, reference.y, "forward");

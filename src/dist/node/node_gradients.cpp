@@ -118,20 +118,22 @@ void NodeGradients::add(Range range) {
   apply_merges(merges_, pieces);
 }
 
-// Arenas whose lines other ranks have in their caches are not written to where that can be helped.
+// Arenas whose lines other ranks have in their caches are not written to where that can be helped. What is
+// likely to be added next is asked for: the processor itself stops at the ends of these arenas' small pages.
 std::span<Scalar> NodeGradients::sum(Range range, std::span<Scalar> room) {
   const auto piece = [&](auto arena) { return part(arenas_[static_cast<std::size_t>(arena)], range); };
-  for (const std::span<Scalar> arena : arenas_) {
-    const Range next{range.end, std::min(range.end + range.size(), plan_.gradient_size)};
-    prefetch_to_read(part(arena, next));
-  }
+  const Range behind{range.end, std::min(range.end + range.size(), plan_.gradient_size)};
+  const auto next = [&](Index arena) { return part(arenas_[static_cast<std::size_t>(arena)], behind); };
   bool begun = false;
   for (const Merge& merge : merges_) {
+    prefetch_to_read(next(merge.source));
     if (merge.target != static_cast<Index>(first_sum_)) {
+      prefetch_to_write(next(merge.target));
       lockstep::add(piece(merge.target), piece(merge.source));
     } else if (begun) {
       lockstep::add(room, piece(merge.source));
     } else {
+      prefetch_to_read(next(merge.target));
       lockstep::add(piece(merge.target), piece(merge.source), room);
       begun = true;
     }

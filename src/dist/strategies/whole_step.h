@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-/// *Local.* `sum`: a gradient arena, summed over all replicas; it is used up. Not applied if the loss or the
-/// gradient is not finite.
+/// *Local.* `sum`: a gradient arena, summed over all replicas; it may be used up. Not applied if the loss or
+/// the gradient is not finite.
 StepOutcome take_whole_step(ParameterUpdate& update, std::span<Scalar> weights, std::span<Scalar> sum,
                             const UpdateRequest& request);
 

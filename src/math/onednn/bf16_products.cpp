@@ -1,6 +1,6 @@
 // Products of matrices in bf16 with oneDNN's matmul primitive, whose operands may be transposed by strides.
-#include <array>
 #include <map>
+#include <unordered_map>
 
 #include "lockstep/math/bf16_kernels.h"
 #include "thread_engine.h"

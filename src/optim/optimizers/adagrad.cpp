@@ -22,7 +22,8 @@ class Adagrad final : public Optimizer {
     const std::size_t n = slice.weights.size();
     for (std::size_t i = 0; i < n; ++i) {
       const Scalar weight = w[i];
-      const Scalar g = scale * gradient[i] + weight_decay * weight;
+      const Scalar mean = scale * gradient[i];
+      const Scalar g = mean + weight_decay * weight;
       const Scalar sum = squares[i] + g * g;
       squares[i] = sum;
       w[i] = weight - lr * (g / (std::sqrt(sum) + epsilon));

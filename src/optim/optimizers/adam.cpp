@@ -22,7 +22,8 @@ class Adam final : public Optimizer {
     const std::size_t n = slice.weights.size();
     for (std::size_t i = 0; i < n; ++i) {
       const Scalar weight = w[i];
-      w[i] = weight - lr * adam_ratio(c, scale * g[i] + weight_decay * weight, mean[i], square[i]);
+      const Scalar gradient = scale * g[i];
+      w[i] = weight - lr * adam_ratio(c, gradient + weight_decay * weight, mean[i], square[i]);
     }
   }
 

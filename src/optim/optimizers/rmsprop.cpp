@@ -42,7 +42,8 @@ class RmsProp final : public Optimizer {
     const std::size_t n = slice.weights.size();
     for (std::size_t i = 0; i < n; ++i) {
       const Scalar weight = w[i];
-      const Scalar g = scale * gradient[i] + weight_decay * weight;
+      const Scalar mean = scale * gradient[i];
+      const Scalar g = mean + weight_decay * weight;
       const Scalar s = rho * square[i] + rest * (g * g);
       square[i] = s;
       apply(i, weight, g / (std::sqrt(s) + epsilon));

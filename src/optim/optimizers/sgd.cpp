@@ -52,7 +52,8 @@ class Sgd final : public Optimizer {
     const std::size_t n = slice.weights.size();
     for (std::size_t i = 0; i < n; ++i) {
       const Scalar weight = w[i];
-      apply(i, weight, scale * g[i] + weight_decay * weight);
+      const Scalar mean = scale * g[i];
+      apply(i, weight, mean + weight_decay * weight);
     }
   }
 

@@ -1,6 +1,5 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/dist/strategy.h"
-#include "lockstep/math/matrix.h"
 #include "lockstep/train/bench.h"
 #include "timing.h"
 
@@ -22,7 +21,7 @@ Layout one_tensor(Index weights) {
 
 }  // namespace
 
-// Gradients of zero stay what they are however often they are added and divided, and cost what others do. A
+// Gradients of zero stay what they are however often they are added, and cost what others do. A
 // strategy that looks at them while they are in the cache of who made them, look_at(), has done so.
 UpdateRate measure_update(Communicator& comm, const DistOptions& options, Index weights) {
   const StrategyEntry& entry = strategy_entry(options.strategy);
@@ -62,15 +61,15 @@ UpdateRate measure_plain_update(Communicator& comm, Index weights) {
   AlignedBuffer<Scalar> gradient(layout.size);
   AlignedBuffer<Scalar> velocity(layout.size);
   const std::span<Scalar> slot = velocity.span();
+  const Scalar scale = 1 / static_cast<Scalar>(comm.size());
   Index step = 0;
   const double seconds = median_seconds(
       comm,
       [&] {
         comm.all_reduce_sum(as_buffer(gradient.span()));
-        as_array(gradient.span()) /= static_cast<Scalar>(comm.size());
         optimizer->update(
             {.weights = values.span(), .gradient = gradient.span(), .slots = std::span(&slot, 1)},
-            {.step = ++step, .lr = kLr});
+            {.step = ++step, .lr = kLr, .gradient_scale = scale});
       },
       kBudget);
   return {.name = "MPI_Allreduce, then the step", .weights = weights, .seconds = seconds};
