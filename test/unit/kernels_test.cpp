@@ -25,9 +25,7 @@ using test::Sums;
 constexpr Scalar kNan = std::numeric_limits<Scalar>::quiet_NaN();
 
 struct ProductShape {
-  Index rows;
-  Index out;
-  Index in;
+  Index rows, out, in;
 };
 
 // x(rows x in), w(out x in), y(rows x out), bias(out), all random.
