@@ -104,7 +104,7 @@ const PartialGrads& NodeGradients::collect() {
   const MergePlan merged = plan_merges(nodes, complete_nodes(plan_.replicas, layout_.replicas));
   merges_ = merged.merges;
   sums_.nodes = merged.nodes;
-  if (!merged.survivors.empty()) first_sum_ = static_cast<std::size_t>(merged.survivors.front());
+  if (!merged.survivors.empty()) first_sum_ = merged.survivors.front();
   for (const Index survivor : merged.survivors) {
     sums_.sums.push_back(arenas_[static_cast<std::size_t>(survivor)]);
   }
@@ -121,24 +121,25 @@ void NodeGradients::add(Range range) {
 // Arenas whose lines other ranks have in their caches are not written to where that can be helped. What is
 // likely to be added next is asked for: the processor itself stops at the ends of these arenas' small pages.
 std::span<Scalar> NodeGradients::sum(Range range, std::span<Scalar> room) {
-  const auto piece = [&](auto arena) { return part(arenas_[static_cast<std::size_t>(arena)], range); };
   const Range behind{range.end, std::min(range.end + range.size(), plan_.gradient_size)};
-  const auto next = [&](Index arena) { return part(arenas_[static_cast<std::size_t>(arena)], behind); };
+  const auto of = [&](Index arena, Range here) {
+    return part(arenas_[static_cast<std::size_t>(arena)], here);
+  };
   bool begun = false;
   for (const Merge& merge : merges_) {
-    prefetch_to_read(next(merge.source));
-    if (merge.target != static_cast<Index>(first_sum_)) {
-      prefetch_to_write(next(merge.target));
-      lockstep::add(piece(merge.target), piece(merge.source));
+    prefetch_to_read(of(merge.source, behind));
+    if (merge.target != first_sum_) {
+      prefetch_to_write(of(merge.target, behind));
+      lockstep::add(of(merge.target, range), of(merge.source, range));
     } else if (begun) {
-      lockstep::add(room, piece(merge.source));
+      lockstep::add(room, of(merge.source, range));
     } else {
-      prefetch_to_read(next(merge.target));
-      lockstep::add(piece(merge.target), piece(merge.source), room);
+      prefetch_to_read(of(merge.target, behind));
+      lockstep::add(of(merge.target, range), of(merge.source, range), room);
       begun = true;
     }
   }
-  return begun ? room : piece(first_sum_);
+  return begun ? room : of(first_sum_, range);
 }
 
 Scalar NodeGradients::sum_at(Index place) {
@@ -147,7 +148,7 @@ Scalar NodeGradients::sum_at(Index place) {
   std::vector<std::span<Scalar>> pieces;
   for (Scalar& scalar : scalars_) pieces.emplace_back(&scalar, 1);
   apply_merges(merges_, pieces);
-  return scalars_[first_sum_];
+  return scalars_[static_cast<std::size_t>(first_sum_)];
 }
 
 }  // namespace lockstep

@@ -111,7 +111,7 @@ class NodeGradients {
   std::vector<std::span<Scalar>> arenas_;  // partial sums of the node's ranks, in order
   std::vector<Merge> merges_;
   PartialGrads sums_;
-  std::size_t first_sum_ = 0;    // which of arenas_ is the first of sums_
+  Index first_sum_ = 0;          // which of arenas_ is the first of sums_
   std::vector<Scalar> scalars_;  // of one place
   bool all_good_ = true;
 };

@@ -82,17 +82,18 @@ class PlainForward {
   Product product_;
 };
 
-// y^T = w x^T, where x and y are turned around, which are small; it takes no bias.
+// y^T = w x^T, where x and y are turned around, which are small; the bias comes after it.
 class TurnedForward {
  public:
   explicit TurnedForward(const ForwardKey& key)
       : TurnedForward(key,
                       product_of(plain(key.out, key.in), any(key.in, key.rows), plain(key.out, key.rows))) {}
 
-  void run(const ConstMatrix& x, const ConstMatrix& w, std::span<const Scalar>, Matrix& y) {
+  void run(const ConstMatrix& x, const ConstMatrix& w, std::span<const Scalar> bias, Matrix& y) {
     x_.load({x.data(), static_cast<std::size_t>(x.size())});
     product_.run(w.data(), x_.memory().get_data_handle(), y_transposed_.data());
     transpose(as_matrix(std::as_const(y_transposed_).span(), w.rows(), x.rows()), y.data(), y.cols());
+    if (!bias.empty()) add_to_rows(bias, y);
   }
 
  private:
@@ -157,8 +158,7 @@ void multiply_forward(const ConstMatrix& x, const ConstMatrix& w, std::span<cons
   constexpr Range kTurned{16, 129};
   constexpr Index kTimesTheRows = 4;
   if (kTurned.contains(x.rows()) && w.rows() > kTimesTheRows * x.rows()) {
-    run_forward<TurnedForward>(x, w, {}, y);
-    if (!bias.empty()) add_to_rows(bias, y);
+    run_forward<TurnedForward>(x, w, bias, y);
   } else {
     run_forward<PlainForward>(x, w, bias, y);
   }
