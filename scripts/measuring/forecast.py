@@ -2,7 +2,6 @@
 
 import json
 import os
-import pathlib
 import statistics
 
 from . import cases, runs, text
@@ -19,7 +18,7 @@ LINE = 0.25
 def launch(ranks):
     if ranks <= len(os.sched_getaffinity(0)):
         return ["mpirun", "--bind-to", "core", "-np", ranks]
-    return ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", ranks]
+    return ["mpirun", "--oversubscribe", "--map-by", "core", "--bind-to", "core:overload-allowed", "-np", ranks]
 
 
 def config_of(model):
@@ -40,6 +39,13 @@ def measured(bench, model, strategy, ranks):
     return samples_of_step / cases.rate_after_first(lines)
 
 
+def calibrated(bench, model):
+    """What trainer bench says of two ranks, as a file."""
+    report = bench.fresh_run().with_suffix(".json")
+    bench.call([*launch(2), runs.TRAINER, "bench", *config_of(model), "--json", report])
+    return report
+
+
 def predicted(bench, model, strategy, ranks, report):
     """Seconds of a step with the config's global batch."""
     file = bench.directory / "plan.json"
@@ -49,16 +55,18 @@ def predicted(bench, model, strategy, ranks, report):
 
 
 def rounds(bench, model):
-    """(predicted, measured, the commands) of each round by strategy and ranks: a round measures right after it has calibrated."""
+    """(predicted, measured, the commands) of each round by strategy and ranks. Others change the machine's speed from minute to minute: what is predicted is the mean of two
+    calibrations, just before what is measured and just after it."""
     found = {(strategy, ranks): [] for strategy in STRATEGIES for ranks in RANKS}
-    report = pathlib.Path(bench.directory / "bench.json")
+    before = calibrated(bench, model)
     for _ in range(bench.pairs):
-        bench.call([*launch(2), runs.TRAINER, "bench", *config_of(model), "--json", report])
-        calibrating = bench.command
-        for strategy, ranks in found:
-            foretold, foretelling = predicted(bench, model, strategy, ranks, report), bench.command
-            took, training = measured(bench, model, strategy, ranks), bench.command
-            found[strategy, ranks].append((foretold, took, [calibrating, foretelling, training]))
+        for strategy in STRATEGIES:
+            took = [(measured(bench, model, strategy, ranks), bench.command) for ranks in RANKS]
+            after, calibrating = calibrated(bench, model), bench.command
+            for ranks, (seconds, training) in zip(RANKS, took):
+                foretold = statistics.mean(predicted(bench, model, strategy, ranks, report) for report in (before, after))
+                found[strategy, ranks].append((foretold, seconds, [calibrating, bench.command, training]))
+            before = after
     return found
 
 
