@@ -87,16 +87,16 @@ std::vector<PassRate> measure_passes(Communicator& comm, const Model& model, Ind
   return rates;
 }
 
-std::vector<ExchangeRate> measure_exchanges(Communicator& comm) {
+void measure_exchanges(Communicator& comm, BenchReport& report) {
   const std::unique_ptr<Communicator> node = comm.split_by_node(0);
-  std::vector<ExchangeRate> rates;
+  if (node->size() > 1) report.cache_line_seconds = measure_cache_line(*node);
   for (const Index bytes : kExchangeBytes) {
-    rates.push_back({.bytes = bytes, .seconds = measure_all_reduce(comm, bytes)});
+    ExchangeRate& rate = report.exchanges.emplace_back(
+        ExchangeRate{.bytes = bytes, .seconds = measure_all_reduce(comm, bytes)});
     if (node->size() == 1) continue;
-    rates.back().message_seconds = measure_message(*node, bytes);
-    rates.back().shared_seconds = measure_shared_sum(*node, bytes);
+    rate.message_seconds = measure_message(*node, bytes);
+    rate.shared_seconds = measure_shared_sum(*node, bytes);
   }
-  return rates;
 }
 
 std::vector<AlgorithmRate> measure_algorithms(Communicator& comm, const Experiment& experiment,
@@ -148,7 +148,7 @@ int bench_command(Communicator& comm, const CommandLine& line) {
   report.machine = measure_machine(comm);
   report.nodes = measure_nodes(comm, *experiment.model, report.rows);
   report.passes = measure_passes(comm, *experiment.model, report.rows);
-  report.exchanges = measure_exchanges(comm);
+  measure_exchanges(comm, report);
   report.algorithms = measure_algorithms(comm, experiment, plan.dist);
   report.updates = measure_updates(comm, experiment.config.distribute);
   report.step = measure_step(comm, experiment, flops_per_sample(report));

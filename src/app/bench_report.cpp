@@ -14,6 +14,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kGiga = 1e9;
 constexpr double kMicro = 1e6;
+constexpr double kNano = 1e9;
 
 std::string percent(double part, double whole) {
   return whole > 0 ? fmt::format("{:.0f} %", 100 * part / whole) : "";
@@ -29,7 +30,7 @@ std::string micro(double seconds) {
 }
 
 std::string machine_text(const BenchReport& report) {
-  return fmt::format(
+  std::string text = fmt::format(
       "machine: {} rank{} on {} host{}, all busy; limits of a thread\n"
       "  fp32 multiply-adds  {:8.1f} GFLOP/s\n"
       "  copy in cache       {:8.1f} GB/s, read and written\n"
@@ -37,6 +38,11 @@ std::string machine_text(const BenchReport& report) {
       report.ranks, report.ranks == 1 ? "" : "s", report.hosts, report.hosts == 1 ? "" : "s",
       report.machine.flops / kGiga, report.machine.cache_bandwidth / kGiga,
       report.machine.memory_bandwidth / kGiga);
+  if (report.cache_line_seconds > 0) {
+    text += fmt::format("  cache line          {:8.0f} ns to a neighbour on the host and back\n",
+                        report.cache_line_seconds * kNano);
+  }
+  return text;
 }
 
 std::string rate_text(Index flops, double seconds, double limit) {
@@ -147,7 +153,8 @@ std::string to_json(const BenchReport& report) {
             {"machine",
              {{"flops", report.machine.flops},
               {"cache_bandwidth", report.machine.cache_bandwidth},
-              {"memory_bandwidth", report.machine.memory_bandwidth}}},
+              {"memory_bandwidth", report.machine.memory_bandwidth},
+              {"cache_line_seconds", report.cache_line_seconds}}},
             {"nodes", Json::array()},
             {"passes", Json::array()},
             {"exchanges", Json::array()},

@@ -17,7 +17,7 @@ TEST(Bench, MeasuresMachineModelExchangeAndStep) {
   const ProcessResult result =
       run_trainer(2, fmt::format("bench --config {} --json {}", experiment.config(), file));
   ASSERT_EQ(result.exit_code, 0) << result.errors;
-  for (const std::string word : {"multiply-adds", "copy in memory", "layer 0", "MPI_Allreduce",
+  for (const std::string word : {"multiply-adds", "copy in memory", "cache line", "layer 0", "MPI_Allreduce",
                                  "central_storage", "training step", "waiting"}) {
     EXPECT_NE(result.output.find(word), std::string::npos) << word << " in:\n" << result.output;
   }
@@ -25,6 +25,8 @@ TEST(Bench, MeasuresMachineModelExchangeAndStep) {
   EXPECT_EQ(json["ranks"], 2);
   EXPECT_GT(json["machine"]["flops"], 1e9);
   EXPECT_GT(json["machine"]["memory_bandwidth"], 1e8);
+  EXPECT_GT(json["machine"]["cache_line_seconds"], 1e-9);
+  EXPECT_LT(json["machine"]["cache_line_seconds"], 1);
   for (const auto& node : json["nodes"]) {
     EXPECT_GT(node["forward_seconds"], 0) << node;
     EXPECT_LT(node["forward_flops"].get<double>() / node["forward_seconds"].get<double>(),

@@ -55,6 +55,9 @@ double measure_all_reduce(Communicator& comm, Index bytes);
 /// to its neighbour, and of the sum of so many bytes in their memory.
 double measure_message(Communicator& node, Index bytes);
 double measure_shared_sum(Communicator& node, Index bytes);
+/// *Collective*, likewise: seconds in which a cache line goes from a rank to its neighbour and back. Cores
+/// with a cache in common are quicker at it.
+double measure_cache_line(Communicator& node);
 
 /// One way to bring the sum of the gradients to every rank.
 struct AlgorithmRate {

@@ -1,5 +1,8 @@
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/dist/algorithm.h"
@@ -59,6 +62,28 @@ double measure_shared_sum(Communicator& node, Index bytes) {
     reducer->bucket_ready(plan.buckets.front(), partial);
     reducer->finish();
   });
+}
+
+// The two write to it in turn. Where they share a core, who waits has to leave it to the other.
+double measure_cache_line(Communicator& node) {
+  constexpr Index kTrips = 100;
+  constexpr int kLooks = 1000;
+  const std::unique_ptr<SharedWindow> window = node.shared_window(kAlignmentBytes);
+  const int peer = node.rank() ^ 1;
+  const int first = std::min(node.rank(), peer);
+  const std::atomic_ref turn(*reinterpret_cast<Index*>(window->part(first).data()));
+  Index own_turn = node.rank() - first;
+  const double seconds = median_seconds(node, [&] {
+    if (peer >= node.size()) return;
+    for (Index trip = 0; trip < kTrips; ++trip) {
+      for (int look = 1; turn.load(std::memory_order_acquire) != own_turn; ++look) {
+        if (look % kLooks == 0) std::this_thread::yield();
+      }
+      turn.store(own_turn + 1, std::memory_order_release);
+      own_turn += 2;
+    }
+  });
+  return seconds / kTrips;
 }
 
 Index count_cores() {
