@@ -191,7 +191,7 @@ def update(bench):
     for _ in range(bench.pairs):
         plain = None
         report = bench.machine(2, "mlp", 64)
-        lines.append(1e9 * report["machine"]["cache_line_seconds"])
+        lines.append(1e9 * report["cache_line_seconds"])
         for rate in report["updates"]:
             if rate["name"].startswith("MPI"):
                 plain = rate["seconds"]

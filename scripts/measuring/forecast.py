@@ -40,10 +40,10 @@ def measured(bench, model, strategy, ranks):
 
 
 def calibrated(bench, model):
-    """What trainer bench says of two ranks, as a file."""
+    """What trainer bench says of two ranks, as a file, and the command."""
     report = bench.fresh_run().with_suffix(".json")
     bench.call([*launch(2), runs.TRAINER, "bench", *config_of(model), "--json", report])
-    return report
+    return report, bench.command
 
 
 def predicted(bench, model, strategy, ranks, report):
@@ -56,17 +56,17 @@ def predicted(bench, model, strategy, ranks, report):
 
 def rounds(bench, model):
     """(predicted, measured, the commands) of each round by strategy and ranks. Others change the machine's speed from minute to minute: what is predicted is the mean of two
-    calibrations, just before what is measured and just after it."""
+    calibrations, before the runs on 2 and on 4 ranks and after them."""
     found = {(strategy, ranks): [] for strategy in STRATEGIES for ranks in RANKS}
-    before = calibrated(bench, model)
+    before, calibrating = calibrated(bench, model)
     for _ in range(bench.pairs):
         for strategy in STRATEGIES:
             took = [(measured(bench, model, strategy, ranks), bench.command) for ranks in RANKS]
-            after, calibrating = calibrated(bench, model), bench.command
+            after, again = calibrated(bench, model)
             for ranks, (seconds, training) in zip(RANKS, took):
                 foretold = statistics.mean(predicted(bench, model, strategy, ranks, report) for report in (before, after))
-                found[strategy, ranks].append((foretold, seconds, [calibrating, bench.command, training]))
-            before = after
+                found[strategy, ranks].append((foretold, seconds, [calibrating, training, again, bench.command]))
+            before, calibrating = after, again
     return found
 
 

@@ -30,7 +30,7 @@ std::string micro(double seconds) {
 }
 
 std::string machine_text(const BenchReport& report) {
-  std::string text = fmt::format(
+  return fmt::format(
       "machine: {} rank{} on {} host{}, all busy; limits of a thread\n"
       "  fp32 multiply-adds  {:8.1f} GFLOP/s\n"
       "  copy in cache       {:8.1f} GB/s, read and written\n"
@@ -38,11 +38,6 @@ std::string machine_text(const BenchReport& report) {
       report.ranks, report.ranks == 1 ? "" : "s", report.hosts, report.hosts == 1 ? "" : "s",
       report.machine.flops / kGiga, report.machine.cache_bandwidth / kGiga,
       report.machine.memory_bandwidth / kGiga);
-  if (report.cache_line_seconds > 0) {
-    text += fmt::format("  cache line          {:8.0f} ns to a neighbour on the host and back\n",
-                        report.cache_line_seconds * kNano);
-  }
-  return text;
 }
 
 std::string rate_text(Index flops, double seconds, double limit) {
@@ -81,6 +76,10 @@ std::string exchanges_text(const BenchReport& report) {
                         static_cast<double>(exchange.bytes) / exchange.seconds / kGiga,
                         percent(copied, report.machine.memory_bandwidth), micro(exchange.message_seconds),
                         micro(exchange.shared_seconds));
+  }
+  if (report.cache_line_seconds > 0) {
+    text += fmt::format("  a cache line to a neighbour on the host and back takes {:.0f} ns\n",
+                        report.cache_line_seconds * kNano);
   }
   return text;
 }
@@ -153,8 +152,8 @@ std::string to_json(const BenchReport& report) {
             {"machine",
              {{"flops", report.machine.flops},
               {"cache_bandwidth", report.machine.cache_bandwidth},
-              {"memory_bandwidth", report.machine.memory_bandwidth},
-              {"cache_line_seconds", report.cache_line_seconds}}},
+              {"memory_bandwidth", report.machine.memory_bandwidth}}},
+            {"cache_line_seconds", report.cache_line_seconds},
             {"nodes", Json::array()},
             {"passes", Json::array()},
             {"exchanges", Json::array()},

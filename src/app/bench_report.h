@@ -45,7 +45,7 @@ struct BenchReport {
   Index rows = 0;         ///< of a replica's batch
   std::string precision;  ///< that the model multiplies in: "fp32", "bf16", "bf16, emulated"
   MachineLimits machine;
-  double cache_line_seconds = 0;  ///< to a neighbour on the host and back; 0: no two ranks share a host
+  double cache_line_seconds = 0;  ///< to a neighbour and back; 0: no two ranks share rank 0's host
   std::vector<NodeRate> nodes;
   std::vector<PassRate> passes;
   std::vector<ExchangeRate> exchanges;

@@ -70,6 +70,8 @@ struct ForwardKey {
 // y = x w^T as it stands makes the primitive turn all of w around.
 class PlainForward {
  public:
+  static constexpr bool kWithBias = true;
+
   explicit PlainForward(const ForwardKey& key)
       : product_(product_of(plain(key.rows, key.in), transposed(key.in, key.out), plain(key.rows, key.out),
                             key.has_bias ? plain(1, key.out) : Desc())) {}
@@ -85,6 +87,8 @@ class PlainForward {
 // y^T = w x^T, where x and y are turned around, which are small; the bias comes after it.
 class TurnedForward {
  public:
+  static constexpr bool kWithBias = false;
+
   explicit TurnedForward(const ForwardKey& key)
       : TurnedForward(key,
                       product_of(plain(key.out, key.in), any(key.in, key.rows), plain(key.out, key.rows))) {}
@@ -111,7 +115,7 @@ template <class Forward>
 void run_forward(const ConstMatrix& x, const ConstMatrix& w, std::span<const Scalar> bias, Matrix& y) {
   thread_engine();  // before the cache, which must go first when the thread ends
   thread_local std::map<ForwardKey, Forward> cache;
-  const ForwardKey key{x.rows(), w.rows(), x.cols(), !bias.empty()};
+  const ForwardKey key{x.rows(), w.rows(), x.cols(), Forward::kWithBias && !bias.empty()};
   cache.try_emplace(key, key).first->second.run(x, w, bias, y);
 }
 

@@ -76,8 +76,11 @@ double measure_cache_line(Communicator& node) {
   const double seconds = median_seconds(node, [&] {
     if (peer >= node.size()) return;
     for (Index trip = 0; trip < kTrips; ++trip) {
-      for (int look = 1; turn.load(std::memory_order_acquire) != own_turn; ++look) {
-        if (look % kLooks == 0) std::this_thread::yield();
+      const auto may_go = [&] { return turn.load(std::memory_order_acquire) == own_turn; };
+      while (!may_go()) {
+        int looks = 1;
+        while (looks < kLooks && !may_go()) ++looks;
+        if (looks == kLooks) std::this_thread::yield();
       }
       turn.store(own_turn + 1, std::memory_order_release);
       own_turn += 2;
