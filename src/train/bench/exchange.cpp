@@ -77,10 +77,8 @@ double measure_cache_line(Communicator& node) {
     if (peer >= node.size()) return;
     for (Index trip = 0; trip < kTrips; ++trip) {
       const auto may_go = [&] { return turn.load(std::memory_order_acquire) == own_turn; };
-      while (!may_go()) {
-        int looks = 1;
-        while (looks < kLooks && !may_go()) ++looks;
-        if (looks == kLooks) std::this_thread::yield();
+      for (int look = 1; !may_go(); look = look % kLooks + 1) {
+        if (look == kLooks) std::this_thread::yield();
       }
       turn.store(own_turn + 1, std::memory_order_release);
       own_turn += 2;
