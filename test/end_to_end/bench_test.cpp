@@ -34,8 +34,9 @@ TEST(Bench, MeasuresMachineModelExchangeAndStep) {
         << "faster than the limit: " << node;
   }
   EXPECT_GE(json["cores"], 1);
+  EXPECT_EQ(json["passes"].front()["rows"], 1);
   EXPECT_EQ(json["passes"].back()["rows"], json["rows"]);
-  EXPECT_LT(json["passes"].front()["seconds"], json["passes"].back()["seconds"]);
+  for (const auto& pass : json["passes"]) EXPECT_GT(pass["seconds"], 0) << pass;
   EXPECT_EQ(json["exchanges"].size(), 7);
   for (const auto& exchange : json["exchanges"]) {
     EXPECT_GT(exchange["message_seconds"], 0) << exchange;
