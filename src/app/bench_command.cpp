@@ -9,6 +9,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/file.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/dist/algorithm.h"
 #include "lockstep/dist/strategy.h"
 #include "lockstep/train/rank_colleagues.h"
 #include "precision.h"
@@ -63,15 +64,15 @@ StepRate measure_step(Communicator& comm, Experiment& experiment, double flops) 
 }
 
 // Each size with the strategies that can take a step alone, after the yardstick.
-std::vector<UpdateRate> measure_updates(Communicator& comm, const DistOptions& options) {
+std::vector<UpdateRate> measure_updates(Communicator& comm, const Config& config) {
   std::vector<UpdateRate> rates;
   for (const Index weights : kUpdateWeights) {
     rates.push_back(measure_plain_update(comm, weights));
     for (const StrategyEntry& entry : strategy_catalog()) {
       if (entry.has_servers || entry.weights_per_replica) continue;
-      DistOptions own = options;
+      DistOptions own = config.distribute;
       own.strategy = entry.name;
-      rates.push_back(measure_update(comm, own, weights));
+      rates.push_back(measure_update(comm, own, config.debug.ranks_per_node, weights));
     }
   }
   return rates;
@@ -113,14 +114,19 @@ std::vector<AlgorithmRate> measure_algorithms(Communicator& comm, const Experime
   return rates;
 }
 
-// The share of the weights that the strategy leaves to each rank's optimizer.
-double stepped_share(const BenchReport& report, const Experiment& experiment, const Plan& plan) {
+// What the strategy leaves to each rank: of the weights to step on, and of bytes to send.
+void divide_step(Communicator& comm, const Experiment& experiment, const Plan& plan, StepRate& step) {
   const DistOptions& options = experiment.config.distribute;
+  const Nodes nodes = look_at_nodes(comm, experiment.config.debug.ranks_per_node);
+  const Cluster cluster{.nodes = nodes.count, .ranks_per_node = nodes.largest};
+  const Index slots = experiment.optimizer->slots();
+  const CostQuestion costs{.options = options, .plan = plan, .slots = slots, .ranks_per_node = nodes.largest};
   const StrategyEntry& strategy = strategy_entry(options.strategy);
-  if (!strategy.time) return 1;
-  const Cluster hosts{.nodes = report.hosts, .ranks_per_node = report.ranks / report.hosts};
-  const CostQuestion costs{.options = options, .plan = plan, .ranks_per_node = hosts.ranks_per_node};
-  return strategy.time({.costs = costs, .cluster = hosts}).stepped;
+  step.stepped = strategy.time({.costs = costs, .cluster = cluster}).stepped;
+  if (!strategy.has_servers) {
+    step.optimizer_bytes = step.stepped * static_cast<double>((3 + 2 * slots) * costs.weights_bytes());
+  }
+  for (const RankCosts& rank : strategy.costs(costs)) step.sent_bytes = std::max(step.sent_bytes, rank.sent);
 }
 
 }  // namespace
@@ -150,13 +156,14 @@ int bench_command(Communicator& comm, const CommandLine& line) {
   report.passes = measure_passes(comm, *experiment.model, report.rows);
   measure_exchanges(comm, report);
   report.algorithms = measure_algorithms(comm, experiment, plan.dist);
-  report.updates = measure_updates(comm, experiment.config.distribute);
+  report.note_on_order = note_on_order(experiment.config.distribute);
+  report.updates = measure_updates(comm, experiment.config);
   report.step = measure_step(comm, experiment, flops_per_sample(report));
   report.step.workers = plan.dist.workers();
   report.step.replicas = plan.dist.replicas;
   report.step.threads = plan.dist.threads;
   report.step.accumulate = experiment.config.train.accumulate;
-  report.step.stepped = stepped_share(report, experiment, plan.dist);
+  divide_step(comm, experiment, plan.dist, report.step);
   agree(comm, [&] {
     if (comm.rank() != 0) return;
     fmt::print("{}", to_text(report));

@@ -62,20 +62,23 @@ std::string nodes_text(const BenchReport& report) {
 
 // A sum over N ranks sends and receives 2 (N - 1) / N of the bytes at least: through memory, each is read and
 // written.
+double seconds_of_sum(const BenchReport& report, Index bytes) {
+  const double share = 2 * static_cast<double>(report.ranks - 1) / static_cast<double>(report.ranks);
+  return 2 * share * static_cast<double>(bytes) / report.machine.memory_bandwidth;
+}
+
 std::string exchanges_text(const BenchReport& report) {
   if (report.ranks == 1) return "";
   std::string text =
       "\nexchange: MPI_Allreduce of floats (limit: 2 (N - 1) / N of the bytes copied in memory), a message "
       "to "
       "and from\na neighbour on the host, and a sum in memory that the ranks of a host share\n";
-  const double share = 2 * static_cast<double>(report.ranks - 1) / static_cast<double>(report.ranks);
   for (const ExchangeRate& exchange : report.exchanges) {
-    const double copied = 2 * share * static_cast<double>(exchange.bytes) / exchange.seconds;
     text += fmt::format("  {:>10} {:10.1f} us {:8.2f} GB/s {:>6} {:>13} {:>13}\n",
                         human_bytes(static_cast<double>(exchange.bytes)), exchange.seconds * kMicro,
                         static_cast<double>(exchange.bytes) / exchange.seconds / kGiga,
-                        percent(copied, report.machine.memory_bandwidth), micro(exchange.message_seconds),
-                        micro(exchange.shared_seconds));
+                        percent(seconds_of_sum(report, exchange.bytes), exchange.seconds),
+                        micro(exchange.message_seconds), micro(exchange.shared_seconds));
   }
   if (report.cache_line_seconds > 0) {
     text += fmt::format("  a cache line to a neighbour on the host and back takes {:.0f} ns\n",
@@ -86,53 +89,91 @@ std::string exchanges_text(const BenchReport& report) {
 
 std::string algorithms_text(const BenchReport& report) {
   if (report.algorithms.empty()) return "";
-  std::string text = "\nexchange of gradients by distribute.algorithm, in us\n            ";
+  std::string text = "\nexchange of gradients by distribute.algorithm, in us (limit as above)\n            ";
   Index bytes = report.algorithms.front().bytes;
   for (const AlgorithmRate& rate : report.algorithms) {
     if (rate.bytes == bytes) text += fmt::format(" {:>13}", rate.name);
   }
+  text += fmt::format(" {:>13}", "limit");
+  const auto end_line = [&] {
+    return bytes == 0 ? "" : fmt::format(" {:13.1f}", seconds_of_sum(report, bytes) * kMicro);
+  };
   bytes = 0;
   for (const AlgorithmRate& rate : report.algorithms) {
-    if (rate.bytes != bytes) text += fmt::format("\n  {:>10}", human_bytes(static_cast<double>(rate.bytes)));
+    if (rate.bytes != bytes) {
+      text += fmt::format("{}\n  {:>10}", end_line(), human_bytes(static_cast<double>(rate.bytes)));
+    }
     bytes = rate.bytes;
     text += fmt::format(" {:13.1f}", rate.seconds * kMicro);
   }
-  return text + "\n";
+  text += end_line() + "\n";
+  return report.note_on_order.empty() ? text : text + "  " + report.note_on_order + "\n";
 }
 
 std::string updates_text(const BenchReport& report) {
-  std::string text = "\nexchange and step of SGD with momentum\n";
+  std::string text =
+      "\nexchange and step of SGD with momentum (limit: a rank's share of gradients, weights and velocity "
+      "at the\nspeed of a copy in memory; what fits into caches can exceed it)\n";
   double yardstick = 0;
   Index weights = 0;
   for (const UpdateRate& update : report.updates) {
     if (update.weights != weights) yardstick = update.seconds;
     weights = update.weights;
-    text += fmt::format("  {:>12} weights  {:<30} {:10.1f} us  {:5.2f} times as fast\n",
-                        with_commas(update.weights), update.name, update.seconds * kMicro,
-                        yardstick / update.seconds);
+    const double rate = update.least_bytes(report.ranks) / update.seconds;
+    text += fmt::format("  {:>12} weights  {:<30} {:10.1f} us {:8.2f} GB/s {:>6}  {:5.2f} times as fast\n",
+                        with_commas(update.weights), update.name, update.seconds * kMicro, rate / kGiga,
+                        percent(rate, report.machine.memory_bandwidth), yardstick / update.seconds);
   }
   return text;
+}
+
+// Of a part of the step: what its ranks do in it, a second, beside what all their threads could.
+struct PartRate {
+  const char* name;
+  double share;
+  double done = 0;  // flops or bytes of all ranks in a step; 0: nothing is counted
+  double limit = 0;
+  const char* unit = "";
+};
+
+std::string part_text(const PartRate& part, double step_seconds) {
+  const double seconds = part.share * step_seconds;
+  std::string text =
+      fmt::format("  {:<10} {:10.1f} us {:>6}", part.name, seconds * kMicro, percent(part.share, 1));
+  if (part.done == 0 || seconds <= 0) return text + "\n";
+  const double rate = part.done / seconds;
+  return text + fmt::format(" {:10.1f} {:<7} {:>6}\n", rate / kGiga, part.unit, percent(rate, part.limit));
 }
 
 std::string step_text(const BenchReport& report) {
   const StepRate& step = report.step;
   const double backward = step.time.compute - step.time.forward - step.time.optimizer;
-  std::string text =
-      fmt::format("\ntraining step: {:.0f} samples in {:.1f} us, {} samples/s\n", step.samples,
-                  step.seconds * kMicro, with_commas(static_cast<Index>(step.samples_per_second)));
-  const std::pair<const char*, double> parts[] = {{"data", step.time.data},
-                                                  {"forward", step.time.forward},
-                                                  {"backward", backward},
-                                                  {"optimizer", step.time.optimizer},
-                                                  {"exchange", step.time.communication},
-                                                  {"waiting", step.time.waiting}};
-  for (const auto& [name, share] : parts) {
-    text +=
-        fmt::format("  {:<10} {:10.1f} us {:>6}\n", name, share * step.seconds * kMicro, percent(share, 1));
+  const auto threads = static_cast<double>(step.workers * step.threads);
+  const double flops = threads * report.machine.flops;
+  const double bytes = threads * report.machine.memory_bandwidth;
+  double forward_flops = 0;
+  double backward_flops = 0;
+  for (const NodeRate& node : report.nodes) {
+    const double batches = step.samples / static_cast<double>(report.rows);
+    forward_flops += batches * static_cast<double>(node.forward_flops);
+    backward_flops += batches * static_cast<double>(node.backward_flops);
   }
-  const double limit = static_cast<double>(report.ranks * step.threads) * report.machine.flops;
+  const auto ranks = static_cast<double>(step.workers);
+  // What is sent is copied: read and written.
+  const PartRate parts[] = {{"data", step.time.data},
+                            {"forward", step.time.forward, forward_flops, flops, "GFLOP/s"},
+                            {"backward", backward, backward_flops, flops, "GFLOP/s"},
+                            {"optimizer", step.time.optimizer, ranks * step.optimizer_bytes, bytes, "GB/s"},
+                            {"exchange", step.time.communication, 2 * ranks * step.sent_bytes, bytes, "GB/s"},
+                            {"waiting", step.time.waiting}};
+  std::string text = fmt::format(
+      "\ntraining step: {:.0f} samples in {:.1f} us, {} samples/s; limits of all threads: multiply-adds{}, "
+      "copies in memory\n(which what fits into caches can exceed); exchange: what backward does not hide\n",
+      step.samples, step.seconds * kMicro, with_commas(static_cast<Index>(step.samples_per_second)),
+      of_fp32(report));
+  for (const PartRate& part : parts) text += part_text(part, step.seconds);
   return text + fmt::format("  achieved {:.1f} GFLOP/s, {} of the limit of all threads{}\n",
-                            step.flops / kGiga, percent(step.flops, limit), of_fp32(report));
+                            step.flops / kGiga, percent(step.flops, flops), of_fp32(report));
 }
 
 }  // namespace
@@ -189,6 +230,8 @@ std::string to_json(const BenchReport& report) {
                   {"replicas", step.replicas},
                   {"threads", step.threads},
                   {"accumulate", step.accumulate},
+                  {"optimizer_bytes", step.optimizer_bytes},
+                  {"sent_bytes", step.sent_bytes},
                   {"stepped", step.stepped},
                   {"samples_per_second", step.samples_per_second},
                   {"flops", step.flops},

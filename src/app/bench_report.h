@@ -33,7 +33,9 @@ struct StepRate {
   Index replicas = 1;
   Index threads = 1;
   Index accumulate = 1;
-  double stepped = 1;  ///< share of the weights that each rank's optimizer steps on
+  double optimizer_bytes = 0;  ///< that each rank's optimizer reads and writes; 0: servers step
+  double sent_bytes = 0;       ///< that the rank sends that sends most
+  double stepped = 1;          ///< times all weights that each rank's optimizer steps on
   TimeShares time;
 };
 
@@ -50,6 +52,7 @@ struct BenchReport {
   std::vector<PassRate> passes;
   std::vector<ExchangeRate> exchanges;
   std::vector<AlgorithmRate> algorithms;  ///< by size, then by algorithm: the same ones for each size
+  std::string note_on_order;              ///< which algorithms the reduction rules out; ""
   std::vector<UpdateRate> updates;
   StepRate step;
 };

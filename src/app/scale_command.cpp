@@ -51,12 +51,11 @@ class Scale {
                     scaling);
   }
 
-  // Every strategy of which something can be foretold, with each algorithm that it takes on these nodes.
+  // Every strategy, with each algorithm that it takes on these nodes.
   std::vector<Way> ways() const {
     std::vector<Way> ways;
     const Nodes nodes{.count = report_.cluster.nodes, .largest = report_.cluster.ranks_per_node};
     for (const StrategyEntry& strategy : strategy_catalog()) {
-      if (!strategy.time) continue;
       DistOptions options = experiment_.config.distribute;
       options.strategy = strategy.name;
       options.mode = ServerMode::kSync;
@@ -140,7 +139,8 @@ int scale_command(const CommandLine& line) {
                      .calibration = read_bench_file(planned.bench, *experiment.model),
                      .bench = planned.bench,
                      .exchange = distribute.strategy,
-                     .gradient_bytes = experiment.model->layout().size * Index{sizeof(Scalar)}};
+                     .gradient_bytes = experiment.model->layout().size * Index{sizeof(Scalar)},
+                     .note_on_order = note_on_order(distribute)};
   if (uses_algorithm(distribute)) report.exchange += fmt::format(", algorithm {}", distribute.algorithm);
   const Scale scale(experiment, report);
   std::vector<ScaleSection> sections{scale.section(Scaling::kWeak)};

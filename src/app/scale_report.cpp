@@ -134,6 +134,7 @@ Json json_of(const ScaleSection& section) {
 
 std::string to_text(const ScaleReport& report) {
   std::string text = machines_text(report);
+  if (!report.note_on_order.empty()) text += report.note_on_order + "\n";
   for (const ScaleSection& section : report.sections) {
     text += scaling_text(section, report.calibration) + ways_text(section) +
             growth_text(section, report.exchange);

@@ -40,6 +40,7 @@ struct ScaleReport {
   std::string bench;     ///< file
   std::string exchange;  ///< of the config: "allreduce, auto"
   Index gradient_bytes = 0;
+  std::string note_on_order = {};  ///< which algorithms the reduction rules out; ""
   std::vector<ScaleSection> sections = {};
 };
 

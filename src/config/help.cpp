@@ -28,6 +28,11 @@ Usage
 Flags
   --config FILE   the config, in TOML; configs/ has examples
   --np LIST       numbers of ranks for plan (default 1)
+  --nodes N       nodes for plan, with --ranks-per-node N (default 1), --cores-per-node N (default: those of the
+                  machine that was measured), and of the network between nodes --latency TIME (500ns, 2us, 0.1ms)
+                  and --bandwidth RATE of a node (25Gbit, 100Mbit, 3GB)
+  --from FILE     what bench has measured, for plan --nodes
+  --json FILE     bench, plan --nodes, inspect: the same for machines
   --model RUN     directory of the run for eval, predict and export
   --init FILE     start from these weights (safetensors)
   --KEY VALUE     any option, such as --train.lr 0.1 or --data.mean 0.1,0.2: the last one wins over the file

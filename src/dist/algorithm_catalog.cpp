@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 
@@ -10,6 +11,13 @@
 #include "node/node_layout.h"
 
 namespace lockstep {
+namespace {
+
+bool breaks_order(const DistOptions& options, const AlgorithmEntry& entry) {
+  return options.reduction == Reduction::kOrdered && !entry.keeps_order;
+}
+
+}  // namespace
 
 std::span<const AlgorithmEntry> algorithm_catalog() {
   static const std::array kEntries{mpi_entry(), ring_entry(), rabenseifner_entry(), shared_entry(),
@@ -46,10 +54,20 @@ std::vector<const AlgorithmEntry*> possible_algorithms(const DistOptions& option
   std::vector<const AlgorithmEntry*> possible;
   for (const AlgorithmEntry& entry : algorithm_catalog()) {
     if (options.algorithm != kAutoAlgorithm && options.algorithm != entry.name) continue;
-    if (options.reduction == Reduction::kOrdered && !entry.keeps_order) continue;
+    if (breaks_order(options, entry)) continue;
     if (entry.refusal(nodes).empty()) possible.push_back(&entry);
   }
   return possible;
+}
+
+std::string note_on_order(const DistOptions& options) {
+  std::vector<std::string> names;
+  for (const AlgorithmEntry& entry : algorithm_catalog()) {
+    if (breaks_order(options, entry)) names.push_back(entry.name);
+  }
+  if (names.empty()) return "";
+  return fmt::format("with ordered reduction not: {}, which add in an order of their own",
+                     fmt::join(names, ", "));
 }
 
 std::vector<ExchangeSeconds> exchange_times(const TimeQuestion& question) {

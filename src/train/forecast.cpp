@@ -167,7 +167,6 @@ Forecast forecast(const ForecastRequest& request, Scaling scaling) {
                            .slots = request.optimizer_slots,
                            .ranks_per_node = cluster.ranks_per_node};
   const StrategyEntry& strategy = strategy_entry(options.strategy);
-  if (!strategy.time) throw ConfigError(fmt::format("nothing is foretold of {}", strategy.name));
   const StepExchange exchange = strategy.time({.costs = costs, .cluster = cluster});
 
   const StepSeconds step = scaled_step(request, scene, cluster.crowding, exchange.stepped);

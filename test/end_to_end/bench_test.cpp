@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "lockstep/base/file.h"
 #include "support/small_experiment.h"
@@ -14,11 +15,13 @@ namespace {
 TEST(Bench, MeasuresMachineModelExchangeAndStep) {
   const SmallExperiment experiment;
   const std::string file = experiment.fresh_run() + ".json";
-  const ProcessResult result =
-      run_trainer(2, fmt::format("bench --config {} --json {}", experiment.config(), file));
+  const ProcessResult result = run_trainer(
+      2,
+      fmt::format("bench --config {} --json {} --distribute.reduction ordered", experiment.config(), file));
   ASSERT_EQ(result.exit_code, 0) << result.errors;
-  for (const std::string word : {"multiply-adds", "copy in memory", "cache line", "layer 0", "MPI_Allreduce",
-                                 "central_storage", "training step", "waiting"}) {
+  for (const std::string word :
+       {"multiply-adds", "copy in memory", "cache line", "layer 0", "MPI_Allreduce", "central_storage",
+        "training step", "waiting", "GB/s", "with ordered reduction not: ring, rabenseifner"}) {
     EXPECT_NE(result.output.find(word), std::string::npos) << word << " in:\n" << result.output;
   }
   const auto json = nlohmann::json::parse(read_file(file));
@@ -43,7 +46,23 @@ TEST(Bench, MeasuresMachineModelExchangeAndStep) {
     EXPECT_GT(exchange["shared_seconds"], 0) << exchange;
   }
   EXPECT_LT(json["exchanges"].front()["seconds"], json["exchanges"].back()["seconds"]);
+  std::set<std::string> algorithms;
+  for (const auto& rate : json["algorithms"]) {
+    algorithms.insert(rate["name"]);
+    EXPECT_GT(rate["seconds"], 0) << rate;
+  }
+  EXPECT_EQ(algorithms, (std::set<std::string>{"mpi", "shared", "hierarchical"}));
+  std::set<std::string> updates;
+  for (const auto& rate : json["updates"]) {
+    updates.insert(rate["name"]);
+    EXPECT_GT(rate["seconds"], 0) << rate;
+  }
+  EXPECT_EQ(updates,
+            (std::set<std::string>{"MPI_Allreduce, then the step", "allreduce", "zero1", "central_storage"}));
   const auto& step = json["step"];
+  EXPECT_EQ(step["stepped"], 0.5) << "two ranks share what central_storage steps on";
+  EXPECT_GE(step["optimizer_bytes"], 0.5 * 3 * 4 * json["parameters"].get<double>());
+  EXPECT_EQ(step["sent_bytes"], 0) << "nothing in shared memory";
   double parts = 0;
   for (const char* part : {"data", "forward", "backward", "optimizer", "exchange", "waiting"}) {
     EXPECT_GE(step[part], 0) << part;
@@ -52,6 +71,21 @@ TEST(Bench, MeasuresMachineModelExchangeAndStep) {
   EXPECT_NEAR(parts, 1, 1e-6);
   EXPECT_NEAR(step["samples_per_second"].get<double>() * step["seconds"].get<double>(),
               step["samples"].get<double>(), 1e-6 * step["samples"].get<double>() + 1e-9);
+}
+
+TEST(Bench, PretendsNodesThroughout) {
+  const SmallExperiment experiment;
+  const std::string file = experiment.fresh_run() + ".json";
+  const ProcessResult result = run_trainer(
+      2, fmt::format("bench --config {} --json {} --distribute.reduction native --debug.ranks_per_node 1",
+                     experiment.config(), file));
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const auto json = nlohmann::json::parse(read_file(file));
+  std::set<std::string> algorithms;
+  for (const auto& rate : json["algorithms"]) algorithms.insert(rate["name"]);
+  EXPECT_EQ(algorithms, (std::set<std::string>{"mpi", "ring", "rabenseifner"}));
+  EXPECT_EQ(json["step"]["stepped"], 1);
+  EXPECT_GT(json["step"]["sent_bytes"], 0);
 }
 
 TEST(Bench, NeedsAConfig) {

@@ -71,13 +71,22 @@ TEST_F(Scale, ForetellsEveryStrategyAndAlgorithm) {
   ASSERT_EQ(result.exit_code, 0) << result.errors;
   for (const std::string words :
        {"64 nodes of 32 ranks; between nodes 2.0 us and 25 Gbit/s", "weak scaling", "allreduce", "mpi",
-        "ring", "rabenseifner", "hierarchical", "zero1", "central_storage", "parameter_server", "2,048",
-        "24,576", "at 2 nodes", "strong scaling", "2048 ranks but 8 replicas"}) {
+        "ring", "rabenseifner", "hierarchical", "zero1", "central_storage", "parameter_server", "local_sgd",
+        "2,048", "24,576", "at 2 nodes", "strong scaling", "2048 ranks but 8 replicas"}) {
     EXPECT_NE(result.output.find(words), std::string::npos) << words << " in:\n" << result.output;
   }
   EXPECT_EQ(result.output.find("shared  "), std::string::npos) << "64 nodes share no memory:\n"
                                                                << result.output;
   EXPECT_EQ(result.output.find("threads share each core"), std::string::npos) << result.output;
+}
+
+TEST_F(Scale, SaysWhichAlgorithmsOrderRulesOut) {
+  const ProcessResult result =
+      plan(write(report().dump()), fmt::format("{} --distribute.reduction ordered", kCluster));
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_NE(result.output.find("with ordered reduction not: ring, rabenseifner"), std::string::npos)
+      << result.output;
+  EXPECT_EQ(result.output.find("  ring "), std::string::npos) << result.output;
 }
 
 TEST_F(Scale, DividesTheGlobalBatchAsFarAsItGoes) {

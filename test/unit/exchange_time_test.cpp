@@ -69,7 +69,7 @@ std::vector<DistOptions> all_options() {
   std::vector<DistOptions> all;
   for (const StrategyEntry& strategy : strategy_catalog()) {
     for (const Reduction reduction : {Reduction::kNative, Reduction::kOrdered}) {
-      if (strategy.time) all.push_back({.strategy = strategy.name, .reduction = reduction});
+      all.push_back({.strategy = strategy.name, .reduction = reduction});
     }
   }
   return all;
@@ -227,6 +227,22 @@ TEST(ExchangeTime, CrowdedRanksTakeLongerInsideANode) {
     cluster.crowding = 2;
     EXPECT_NEAR(total(time_of(options, cluster)), 2 * alone, kNear) << options.strategy;
   }
+}
+
+TEST(ExchangeTime, AnAverageIsSharedByTheStepsBetween) {
+  const Cluster cluster = two_levels(2, 2);
+  const double whole = total(time_of({.strategy = "allreduce"}, cluster));
+  DistOptions options{.strategy = "local_sgd", .average_every = 8, .average_state = true};
+  EXPECT_NEAR(total(time_of(options, cluster)), whole / 8, kNear) << "of an optimizer without state";
+  EXPECT_EQ(time_of(options, cluster).stepped, 1);
+  Setting setting(options, cluster.ranks(), cluster.ranks_per_node);
+  setting.costs.slots = 2;
+  const auto& time = strategy_entry("local_sgd").time;
+  EXPECT_NEAR(total(time({.costs = setting.costs, .cluster = cluster})), 3 * whole / 8, kNear);
+  setting.options.average_state = false;
+  EXPECT_NEAR(total(time({.costs = setting.costs, .cluster = cluster})), whole / 8, kNear);
+  setting.plan.hosted.front().end += 2;
+  EXPECT_EQ(time({.costs = setting.costs, .cluster = cluster}).stepped, 3) << "each replica steps";
 }
 
 TEST(ExchangeTime, TheServersLinkIsShared) {

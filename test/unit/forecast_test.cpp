@@ -149,8 +149,6 @@ TEST_F(ForecastTest, RefusesWhatItCannotSay) {
   EXPECT_THROW(run(Scaling::kWeak), ConfigError) << "nothing was measured inside a node";
   cluster_.ranks_per_node = 1;
   EXPECT_GT(run(Scaling::kWeak).exchange, 0);
-  distribute_.strategy = "local_sgd";
-  EXPECT_THROW(run(Scaling::kWeak), ConfigError);
   distribute_ = {.strategy = "parameter_server", .servers = 2};
   EXPECT_THROW(run(Scaling::kWeak), ConfigError) << "no worker";
 }

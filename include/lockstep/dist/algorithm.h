@@ -89,6 +89,9 @@ AlgorithmCosts exchange_costs(const CostQuestion& question, Index rank);
 /// Those that give what the options ask for on these nodes, wherever uses_algorithm() holds.
 std::vector<const AlgorithmEntry*> possible_algorithms(const DistOptions& options, const Nodes& nodes);
 
+/// Those that the reduction of the options rules out, and why, in a sentence; "" if there are none.
+std::string note_on_order(const DistOptions& options);
+
 /// How long make_exchange() takes for each bucket of the plan, `auto` with the fastest for each. Errors:
 /// ConfigError if the algorithm cannot run on these nodes.
 std::vector<ExchangeSeconds> exchange_times(const TimeQuestion& question);

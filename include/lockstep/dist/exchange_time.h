@@ -34,7 +34,7 @@ struct StepExchange {
   std::vector<ExchangeSeconds> buckets =
       {};                      ///< of the plan, in order: each may leave while backward goes on
   ExchangeSeconds after = {};  ///< what begins when backward is over
-  double stepped = 1;          ///< share of the weights that a rank's optimizer steps on
+  double stepped = 1;          ///< times all weights that a rank's optimizer steps on
 };
 
 /// *Sums of so many bytes on every rank*, in place:

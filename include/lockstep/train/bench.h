@@ -41,10 +41,15 @@ struct UpdateRate {
   std::string name;
   Index weights = 0;
   double seconds = 0;
+  /// Bytes of memory that each of so many ranks reads and writes at least: its share of all gradients, of the
+  /// weights and of their velocity, these two there and back.
+  double least_bytes(Index ranks) const;
 };
 /// *Collective.* The exchange and the step of SGD with momentum on one tensor of so many weights, as the
-/// strategy of the options does it with nothing to hide behind.
-UpdateRate measure_update(Communicator& comm, const DistOptions& options, Index weights);
+/// strategy of the options does it with nothing to hide behind. With `ranks_per_node` > 0 nodes are taken for
+/// so small.
+UpdateRate measure_update(Communicator& comm, const DistOptions& options, Index ranks_per_node,
+                          Index weights);
 /// *Collective.* The yardstick: a blocking all-reduce of MPI, then each rank steps on all weights.
 UpdateRate measure_plain_update(Communicator& comm, Index weights);
 

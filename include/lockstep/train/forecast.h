@@ -37,7 +37,7 @@ struct Calibration {
   Index accumulate = 1;
   Index threads = 1;
   StepSeconds step = {};
-  double stepped = 1;      ///< share of the weights that each rank's optimizer stepped on
+  double stepped = 1;      ///< times all weights that each rank's optimizer stepped on
   TimeCurve pass = {};     ///< rows through the model and back
   TimeCurve message = {};  ///< see Cluster; empty where no two ranks shared a host
   TimeCurve shared = {};   ///< likewise

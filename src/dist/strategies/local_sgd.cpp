@@ -18,8 +18,8 @@
 
 #include "apart_reducer.h"
 #include "block_momentum.h"
-#include "entries.h"
 #include "local_replica.h"
+#include "local_sgd.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/math/kernels.h"
@@ -254,44 +254,10 @@ class LocalSgd final : public SynchronousStrategy {
   std::span<Scalar> settled_;  // empty: not known in this step
 };
 
-// Before local_from gradients are exchanged in each step, then weights now and then.
-std::vector<RankCosts> costs(const CostQuestion& question) {
-  const Plan& plan = question.plan;
-  const DistOptions& options = question.options;
-  const Index together = std::min(plan.local_from, question.steps);
-  const Index averages = (question.steps - together) / options.average_every;
-  const Index arenas = 1 + (options.average_state ? question.slots : 0);
-  const double exchanges =
-      static_cast<double>(together + averages * arenas) / static_cast<double>(question.steps);
-  return each_rank(question, [&](Index rank) {
-    const Index hosted = plan.hosted[static_cast<std::size_t>(rank)].size();
-    const AlgorithmCosts exchange = exchange_costs(question, rank);
-    const Index blocks = BlockMomentum::wanted(options) ? 2 : 0;
-    return RankCosts{.weights = (hosted + blocks) * question.weights_bytes(),
-                     .optimizer = hosted * question.slots * question.weights_bytes(),
-                     .gradients = question.gradient_bytes(rank) + exchange.held,
-                     .sent = exchanges * static_cast<double>(exchange.sent)};
-  });
-}
-
 }  // namespace
 
-StrategyEntry local_sgd_entry() {
-  return {
-      .name = "local_sgd",
-      .help =
-          "each replica takes its own steps with its own weights and optimizer state; every so many "
-          "steps the weights of all replicas are averaged",
-      .elsewhere =
-          "post-local SGD (PyTorch PostLocalSGDOptimizer), model averaging (CNTK BlockMomentumSGD), FedAvg",
-      .choose = "a slow network: messages only every average_every steps, for other numbers than allreduce",
-      .promises = {.same_bits_alone = true, .exact_resume = true},
-      .sums_to_all = true,
-      .weights_per_replica = true,
-      .options = {"distribute.average_every", "distribute.average_state", "distribute.local_after",
-                  "distribute.block_momentum", "distribute.block_lr"},
-      .costs = costs,
-      .make = [](const StrategyContext& context) { return std::make_unique<LocalSgd>(context); }};
+std::unique_ptr<SynchronousStrategy> make_local_sgd(const StrategyContext& context) {
+  return std::make_unique<LocalSgd>(context);
 }
 
 }  // namespace lockstep

@@ -21,9 +21,15 @@ Layout one_tensor(Index weights) {
 
 }  // namespace
 
+double UpdateRate::least_bytes(Index ranks) const {
+  const auto shared = static_cast<double>(ranks);
+  return static_cast<double>(weights * Index{sizeof(Scalar)}) * (shared + 4) / shared;
+}
+
 // Gradients of zero stay what they are however often they are added, and cost what others do. A
 // strategy that looks at them while they are in the cache of who made them, look_at(), has done so.
-UpdateRate measure_update(Communicator& comm, const DistOptions& options, Index weights) {
+UpdateRate measure_update(Communicator& comm, const DistOptions& options, Index ranks_per_node,
+                          Index weights) {
   const StrategyEntry& entry = strategy_entry(options.strategy);
   const Layout layout = one_tensor(weights);
   const Plan plan = make_plan(options, layout, {.world = comm.size(), .replicas = comm.size()});
@@ -35,7 +41,8 @@ UpdateRate measure_update(Communicator& comm, const DistOptions& options, Index 
                                                      .layout = layout,
                                                      .optimizer = *optimizer,
                                                      .rules = {},
-                                                     .team = team});
+                                                     .team = team,
+                                                     .ranks_per_node = ranks_per_node});
   auto& strategy = dynamic_cast<SynchronousStrategy&>(*made);
   const std::span<Scalar> arena = strategy.gradient_arena(plan.gradient_size);
   const PartialGrads partial{.nodes = {plan.hosted[static_cast<std::size_t>(comm.rank())]}, .sums = {arena}};
