@@ -8,12 +8,14 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <new>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "board.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/comm/agree.h"
 #include "thread_window.h"
 
 namespace lockstep {
@@ -197,8 +199,14 @@ class ThreadCommunicator final : public Communicator {
   std::unique_ptr<SharedWindow> shared_window(Index bytes) override {
     std::vector<Index> sizes(static_cast<std::size_t>(size()));
     all_gather(as_buffer(std::span<const Index>(&bytes, 1)), as_buffer(std::span(sizes)));
-    auto memory = board_->joint(next_collective_++, 0, size(),
-                                [&] { return std::make_shared<WindowMemory>(sizes.begin(), sizes.end()); });
+    auto memory = board_->joint(next_collective_++, 0, size(), [&]() -> std::shared_ptr<WindowMemory> {
+      try {
+        return std::make_shared<WindowMemory>(sizes.begin(), sizes.end());
+      } catch (const std::bad_alloc&) {
+        return nullptr;
+      }
+    });
+    if (memory == nullptr) throw AgreedError("there is no memory for what ranks share", kExitComm);
     return std::make_unique<ThreadWindow>(*this, std::move(memory));
   }
 

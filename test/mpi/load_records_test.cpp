@@ -50,6 +50,14 @@ TEST(LoadRecords, EveryChunkIsReadOnceAndEveryRecordComesToItsOwner) {
   });
 }
 
+TEST(LoadRecords, NothingIsSharedWhereTheMemoryIsNotToBeHad) {
+  on_ranks([](Communicator& comm) {
+    RankColleagues colleagues(comm);
+    EXPECT_EQ(colleagues.share_on_node(Index{1} << 50), nullptr);
+    EXPECT_EQ(colleagues.share_on_node(1000) != nullptr, comm.size() > 1);
+  });
+}
+
 TEST(LoadRecords, WhatEveryoneNeedsComesToEveryone) {
   on_ranks([](Communicator& comm) {
     RankColleagues colleagues(comm);
