@@ -70,7 +70,8 @@ struct Watch {
       : every(parse_interval("checkpoint.every", experiment.config.checkpoint.every)),
         control(comm, {.stop_file = beginning.directory.stop(),
                        .checkpoint_seconds = every.seconds,
-                       .seconds_left = seconds_left(experiment.config.run)}),
+                       .seconds_left = seconds_left(experiment.config.run),
+                       .last_checkpoint = [this] { return writer.last_seconds(); }}),
         writer(comm, checkpoint_directory(experiment.config, beginning.directory),
                experiment.config.checkpoint.keep),
         saving{.writer = writer, .every = every, .wait = experiment.config.checkpoint.wait} {

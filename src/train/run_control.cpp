@@ -72,7 +72,8 @@ std::string RunControl::wish() const {
   if (!options_.stop_file.empty() && std::filesystem::exists(options_.stop_file, ignored)) {
     return fmt::format("the file '{}'", options_.stop_file.string());
   }
-  const double reserve = kReserveSeconds + 2 * checkpoint_cost_;
+  const double checkpoint = options_.last_checkpoint ? options_.last_checkpoint() : 0;
+  const double reserve = kReserveSeconds + 2 * checkpoint;
   if (options_.seconds_left && since_start_.seconds() + reserve > *options_.seconds_left) {
     return fmt::format("the time limit ({:.0f} s are kept in reserve)", reserve);
   }

@@ -38,8 +38,9 @@ TrainingResult Trainer::run() {
     pace_->advance(next_stop(done));
     const Index before = done;
     done = pace_->progress().steps;
-    if (done > before && (stops() || checkpoint_due(done - 1, done))) save();
-    evaluates = done < steps && evaluation_due(done - 1, done);
+    // Workers that step alone may come back before any of them has stepped.
+    if (stops() || checkpoint_due(before, done)) save();
+    evaluates = done < steps && evaluation_due(before, done);
   }
   if (done == steps && !stops()) {
     recompute_moments();
@@ -137,7 +138,6 @@ void Trainer::save() {
                        .layout = &context_.model.stored_layout(),
                        .input = context_.model.input(),
                        .texts = saving.texts});
-  context_.control.expect_checkpoint_seconds(saving.writer.last_seconds());
 }
 
 // The best so far is kept, and made if its step has no checkpoint.

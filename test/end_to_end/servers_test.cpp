@@ -48,6 +48,19 @@ TEST_F(Servers, AnAsynchronousRunAccountsForEveryGradient) {
   EXPECT_EQ(test::count_of(read_file(directory + "/metrics.jsonl"), R"("kind":"workers")"), 2);
 }
 
+// An evaluation of a fifth of a second, sample by sample: a checkpoint becomes due in it, before any worker
+// has stepped again.
+TEST_F(Servers, ACheckpointThatBecomesDueInAnEvaluationDoesNotRepeatIt) {
+  const std::string directory = experiment_.fresh_run();
+  const ProcessResult result = run_trainer(
+      2, arguments(directory,
+                   "--distribute.mode async --train.replicas 1 --train.epochs 1 --eval.every_epochs 0.5 "
+                   "--eval.batch 1 --checkpoint.every \"0.1 seconds\" "
+                   "--model.layers \"dense(4096) relu dense(4096) relu dense(4)\""));
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(test::count_of(read_file(directory + "/metrics.jsonl"), R"("kind":"evaluation")"), 2);
+}
+
 TEST_F(Servers, ARecordedRunIsRepeatedByteForByte) {
   const std::string first = experiment_.fresh_run();
   const std::string options = "--distribute.servers 2 --distribute.mode bounded --distribute.staleness 2 ";

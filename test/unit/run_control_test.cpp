@@ -59,5 +59,16 @@ TEST(RunControl, TellsEveryRankOfAWishAtOnceWhereTermsTravel) {
   });
 }
 
+TEST(RunControl, KeepsTimeForTheCheckpointAsTheLastOneTook) {
+  run_thread_ranks(1, [](Communicator& comm) {
+    double last = 0;
+    RunControl control(comm, {.seconds_left = 30, .last_checkpoint = [&last] { return last; }});
+    EXPECT_FALSE(control.agree()) << "3 s are enough where none was made";
+    last = 20;
+    EXPECT_TRUE(control.agree());
+    EXPECT_EQ(control.stop_reason(), "the time limit (43 s are kept in reserve)");
+  });
+}
+
 }  // namespace
 }  // namespace lockstep

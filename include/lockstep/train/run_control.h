@@ -18,6 +18,8 @@ struct RunControlOptions {
   std::filesystem::path stop_file = {};  ///< whose existence is a wish to stop; empty: none. Rank 0 looks
   std::optional<double> checkpoint_seconds = {};  ///< between two checkpoints
   std::optional<double> seconds_left = {};        ///< until this program is ended by force
+  std::function<double()> last_checkpoint =
+      {};  ///< seconds that the last checkpoint took; null: there are none
 };
 
 class RunControl {
@@ -44,8 +46,6 @@ class RunControl {
 
   /// A checkpoint was begun. The next is due an interval later.
   void checkpoint_taken();
-  /// What has to be kept in reserve for the last checkpoint, if the time is limited.
-  void expect_checkpoint_seconds(double seconds) { checkpoint_cost_ = seconds; }
 
  private:
   std::string wish() const;
@@ -60,7 +60,6 @@ class RunControl {
   bool has_wish_ = false;
   Index looks_to_skip_ = 0;  // before the next agreement; the same on all ranks
   Index looks_skipped_ = 0;
-  double checkpoint_cost_ = 0;
   std::string reason_;
   bool checkpoint_due_ = false;
   bool terms_cancel_ = true;
