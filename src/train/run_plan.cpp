@@ -70,6 +70,25 @@ double peak_lr(const Schedule& schedule, const RunPlan& plan) {
   return peak;
 }
 
+// The fewest samples, if any, that one normalisation sees in a whole step: those of the last group, which may
+// be the smallest. Where replicas meet, all are cut into as many parts, and some parts may be empty.
+Index fewest_normalised(const RunPlanRequest& request, const SamplingOptions& sampling,
+                        const BatchNormMode& mode) {
+  const bool together = !request.model.meetings(sampling.replicas).empty();
+  const Range scope = mode.normalised_with(sampling.replicas - 1, sampling.replicas);
+  Index fewest = sampling.global_batch;
+  for (Index part = 0; part < request.train.accumulate; ++part) {
+    Index samples = 0;
+    for (Index replica = scope.begin; replica < scope.end; ++replica) {
+      const Index rows = split_evenly(sampling.global_batch, sampling.replicas, replica).size();
+      const Index parts = together ? request.train.accumulate : std::min(request.train.accumulate, rows);
+      if (part < parts) samples += split_evenly(rows, parts, part).size();
+    }
+    if (samples > 0) fewest = std::min(fewest, samples);
+  }
+  return fewest;
+}
+
 // Each mode with the samples that one normalisation sees. Errors: ConfigError where that is a single value,
 // which would always become zero, or where a group is larger than all replicas.
 std::string plan_batch_norm(const RunPlanRequest& request, const SamplingOptions& sampling) {
@@ -86,12 +105,11 @@ std::string plan_batch_norm(const RunPlanRequest& request, const SamplingOptions
     }
     const Index samples = part * mode.normalised_with(0, sampling.replicas).size();
     const std::optional<PictureShape> picture = as_picture(node.out);
-    if (samples * (picture ? picture->pixels() : 1) < 2) {
+    if (fewest_normalised(request, sampling, mode) * (picture ? picture->pixels() : 1) < 2) {
       throw ConfigError(fmt::format(
-          "{} would normalise single values, which always gives zero: with batch norm {} and {} sample{} for "
-          "each "
-          "replica at a time; raise the batch, lower train.replicas or train.accumulate, or choose sync",
-          node.title, to_string(mode), part, part == 1 ? "" : "s"));
+          "{} would normalise single values, which always gives zero: with batch norm {}, a sample "
+          "at a time; raise the batch, lower train.replicas or train.accumulate, or choose sync",
+          node.title, to_string(mode)));
     }
     const std::string text = fmt::format("{} ({} samples)", to_string(mode), with_commas(samples));
     if (std::ranges::find(modes, text) == modes.end()) modes.push_back(text);

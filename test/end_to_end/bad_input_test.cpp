@@ -90,6 +90,12 @@ TEST_F(BadInput, BatchNormThatCannotDoWhatIsAsked) {
   expect_flag_error(layers + "--model.batch_norm \"group(9)\"", {"group(9)", "only 8 replicas"});
   expect_flag_error(layers + "--train.accumulate 3",
                     {"layer 1 'batch_norm' would normalise single values", "local", "sync"});
+  const std::string single = "layer 1 'batch_norm' would normalise single values";
+  expect_flag_error(layers + "--model.batch_norm \"group(2)\" --train.replicas 3 --train.global_batch 3",
+                    {single});
+  expect_flag_error(
+      layers + "--model.batch_norm sync --train.replicas 2 --train.global_batch 3 --train.accumulate 2",
+      {single});
   expect_flag_error(layers + "--model.preset mlp", {"exactly one of model.layers, model.preset"});
 }
 
