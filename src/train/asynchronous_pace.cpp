@@ -230,7 +230,8 @@ void AsynchronousPace::finish_stretch() {
     const bool mine = *first == earliest;
     double loss = mine ? failure_->loss : 0;
     context_.comm.broadcast(as_buffer(std::span(&loss, 1)), static_cast<int>(first - failures.begin()));
-    stop_on_bad_number(context_.comm, mine ? failure_->found : BadNumber{}, report_->totals.steps, loss);
+    stop_on_bad_number(context_.comm, mine ? failure_->found : BadNumber{}, *first, loss,
+                       report_->totals.steps);
   }
   context_.control.agree();
   if (context_.comm.rank() != 0) return;

@@ -57,9 +57,9 @@ void flip_bit(const DebugOptions& debug, Communicator& comm, Scalar& weight) {
   comm.barrier();  // the others may share that memory
 }
 
-void stop_on_bad_number(Communicator& comm, const BadNumber& found, Index step, double loss, Index skipped) {
+void stop_on_bad_number(Communicator& comm, const BadNumber& found, Index step, double loss, Index good,
+                        Index skipped) {
   const std::string where = describe_bad_number(comm, found);
-  const Index good = step - skipped;
   const std::string before =
       skipped == 0 ? "" : fmt::format(" ({} were left out, which is train.skip_limit)", skipped);
   throw AgreedError(fmt::format("step {}: the loss is {:.6g} and training stops: {}. The weights are those "

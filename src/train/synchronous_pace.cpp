@@ -223,7 +223,7 @@ void SynchronousPace::leave_out(const StepBatch& batch, Index step, double loss)
   stop_on_late_bad_number();
   const BadNumber found = gradients_.find_bad_number(batch);
   if (context_.on_nan == OnNan::kStop || skipped_ == context_.skip_limit) {
-    stop_on_bad_number(context_.comm, found, step, loss, skipped_);
+    stop_on_bad_number(context_.comm, found, step, loss, step - skipped_, skipped_);
   }
   ++skipped_;
   const std::string where = describe_bad_number(context_.comm, found);

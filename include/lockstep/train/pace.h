@@ -60,9 +60,10 @@ std::string describe_bad_number(Communicator& comm, const BadNumber& found);
 /// *Collective.* Flips a bit of one of the weights on debug.flip_rank.
 void flip_bit(const DebugOptions& debug, Communicator& comm, Scalar& weight);
 /// *Collective.* `step`: the one in which, on some rank, the loss or a gradient was not finite; `found`: what
-/// this rank knows of it; `skipped`: steps left out before it. Throws the AgreedError (exit code 5).
+/// this rank knows of it; `good`: steps that the weights have taken; `skipped`: left out before. Throws the
+/// AgreedError (exit code 5).
 [[noreturn]] void stop_on_bad_number(Communicator& comm, const BadNumber& found, Index step, double loss,
-                                     Index skipped = 0);
+                                     Index good, Index skipped = 0);
 /// The same for what a replica met alone: SynchronousStrategy::late_bad_number(), in the same words on all
 /// ranks.
 [[noreturn]] void stop_on_late_bad_number(const std::string& found);

@@ -60,9 +60,9 @@ std::size_t Arrivals::next() {
   if (!options_.replay.empty()) check_recording(*found);
   requests_[*found].reset();
   if (!options_.record_to.empty()) recorded_.push_back({static_cast<Index>(*found), notes_[*found].kind});
-  if (!options_.replay.empty()) ++replay_place_;
   // Who is silent is found although others are not.
   if (++taken_ % kLookEvery == 0) check_silence();
+  if (!options_.replay.empty()) ++replay_place_;
   return *found;
 }
 

@@ -13,7 +13,7 @@ StepOutcome take_whole_step(ParameterUpdate& update, std::span<Scalar> weights, 
                             const UpdateRequest& request);
 
 /// *Local.* Of a sum that no step could be taken with: the loss first, then the gradients as they come on the
-/// way back.
-std::string describe_bad_sum(const Layout& layout, std::span<const Scalar> sum);
+/// way back. `weight`: of the request.
+std::string describe_bad_sum(const Layout& layout, std::span<const Scalar> sum, double weight);
 
 }  // namespace lockstep
