@@ -33,12 +33,12 @@ class Figure:
     at_most: bool = False
 
     @property
-    def below(self):
+    def missed(self):
         return self.ratio > self.line if self.at_most else self.ratio < self.line
 
     def __str__(self):
         bound = "at most" if self.at_most else "at least"
-        verdict = "BELOW THE LINE" if self.below else "ok"
+        verdict = "MISSES THE LINE" if self.missed else "ok"
         return "\n    ".join([f"{self.what}: {self.ratio:.3g} ({bound} {self.line:g}) {verdict}; {self.detail}", *self.commands])
 
     def record(self):
@@ -123,7 +123,7 @@ class Bench:
     def peer(self, ranks, model, batch, epochs):
         """The peer's samples/s."""
         command = ["/usr/bin/python3", PEER, model, batch, epochs]
-        text = self.call([*self.launch(ranks), *command] if ranks > 1 else command)
+        text = self.call([*self.launch(ranks), *command] if ranks > 1 else ["taskset", "-c", 0, *command])
         return float(re.search(r"samples_per_s=(\d+)", text).group(1))
 
     def machine(self, ranks, model, batch):

@@ -93,8 +93,8 @@ def strategy_cells(row, mode, results, sent):
         return [*cells, "", "", "diverged", "", "", sent, by_role(plan, "memory per")]
     stale = [result.staleness for result in ended if result.staleness]
     staleness = f"{text.mean([s[0] for s in stale]):.2f}; {text.mean([s[1] for s in stale]):.3g}" if stale else "0"
-    return [*cells, text.whole(text.mean_of(ended, lambda r: r.steps)), text.whole(text.mean_of(ended, lambda r: r.samples)),
-            text.accuracy(results), text.rounded(text.mean_of(ended, lambda r: r.rate)), staleness,
+    return [*cells, text.whole(text.mean([r.steps for r in ended])), text.whole(text.mean([r.samples for r in ended])),
+            text.accuracy(results), text.rounded(text.mean([r.rate for r in ended])), staleness,
             sent, by_role(plan, "memory per")]  # fmt: skip
 
 

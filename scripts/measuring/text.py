@@ -42,9 +42,3 @@ def mean_accuracy(results):
     """In percent, in words, for a sentence."""
     ended = [result.accuracy for result in results if not result.diverged]
     return f"{mean(ended):.2f} %" if ended else "nothing (all runs diverged)"
-
-
-def mean_of(results, value):
-    """Over the runs that reached the end; empty if none did."""
-    ended = [value(result) for result in results if not result.diverged]
-    return mean(ended) if ended else None

@@ -150,7 +150,7 @@ int bench_command(Communicator& comm, const CommandLine& line) {
   report.cores = count_cores();
   report.parameters = plan.parameters;
   report.precision = describe_precision(experiment.config);
-  report.rows = plan.sampling.global_batch / plan.sampling.replicas / experiment.config.train.accumulate;
+  report.rows = divide_up(plan.dist.most_rows, experiment.config.train.accumulate);
   report.machine = measure_machine(comm);
   report.nodes = measure_nodes(comm, *experiment.model, report.rows);
   report.passes = measure_passes(comm, *experiment.model, report.rows);

@@ -28,15 +28,23 @@ Usage
 Flags
   --config FILE   the config, in TOML; configs/ has examples
   --np LIST       numbers of ranks for plan (default 1)
-  --nodes N       nodes for plan, with --ranks-per-node N (default 1), --cores-per-node N (default: those of the
-                  machine that was measured), and of the network between nodes --latency TIME (500ns, 2us, 0.1ms)
-                  and --bandwidth RATE of a node (25Gbit, 100Mbit, 3GB)
-  --from FILE     what bench has measured, for plan --nodes
-  --json FILE     bench, plan --nodes, inspect: the same for machines
   --model RUN     directory of the run for eval, predict and export
   --init FILE     start from these weights (safetensors)
   --KEY VALUE     any option, such as --train.lr 0.1 or --data.mean 0.1,0.2: the last one wins over the file
   -h, --help      this page; --help-all (or trainer reference): every option; --version: the version
+)";
+
+// Of --help-all alone: the other page has to fit on a screen.
+constexpr std::string_view kFlagsOfPlan =
+    R"(
+Flags of plan --nodes, bench and inspect
+  --nodes N            nodes to foretell the time of a step on
+  --ranks-per-node N   of each (default 1)
+  --cores-per-node N   that its ranks share (default: those of the machine that bench ran on)
+  --latency TIME       of a message between nodes, such as 500ns, 2us or 0.1ms
+  --bandwidth RATE     of a node's link, each way, such as 25Gbit, 100Mbit or 3GB
+  --from FILE          what bench --json has measured
+  --json FILE          where to write the same for machines
 )";
 
 constexpr std::string_view kExitCodes =
@@ -127,7 +135,7 @@ std::string short_help(std::span<const Option> options) {
 }
 
 std::string full_help(std::span<const Option> options) {
-  std::string help = fmt::format("{}\n{}", kUsage, kExitCodes);
+  std::string help = fmt::format("{}{}\n{}", kUsage, kFlagsOfPlan, kExitCodes);
   for_each_section(options, [&help](std::string_view section, std::span<const Option> members) {
     help += fmt::format("\n[{}] {}\n{}", section, section_title(section), option_paragraphs(members));
   });

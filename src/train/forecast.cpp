@@ -17,10 +17,6 @@ double crowding_of(Index threads, Index cores) {
   return std::max(1.0, static_cast<double>(threads) / static_cast<double>(cores));
 }
 
-Index divide_up(Index whole, Index parts) {
-  return (whole + parts - 1) / parts;
-}
-
 // The whole of a request, on so many ranks.
 struct Scene {
   Index workers = 1;

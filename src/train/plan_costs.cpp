@@ -79,11 +79,11 @@ Index record_memory(const RunPlanRequest& request, const RunPlan& plan) {
 void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_weights, MemoryPlan& memory) {
   const Index hosted = plan.dist.hosted.front().size();
   const Index batch = plan.dist.most_rows;
-  const Index micro = (batch + request.train.accumulate - 1) / request.train.accumulate;
+  const Index micro = divide_up(batch, request.train.accumulate);
   const bool together = !request.model.meetings(plan.sampling.replicas).empty();
   const Index sample_bytes = sample_bytes_of(request);
   const Index arenas = own_weights ? hosted : 1;
-  memory.weights += request.model.state_layout().size * kScalarBytes * (hosted + 1);
+  memory.weights += request.model.state_layout().size * kScalarBytes * (hosted + 2);  // ReplicaStates
   memory.weights += rounded_bytes(request) * arenas;
   memory.activations = (together ? hosted : plan.dist.threads) * micro * request.model.activation_bytes();
   const Index ahead = steps_ahead(request.data, true, plan.sampling.stream.has_value());  // at most

@@ -153,6 +153,10 @@ TEST_F(Options, ShortHelpFitsAScreen) {
 
 TEST_F(Options, FullHelpAndReferenceHoldEveryOption) {
   const std::string help = full_help(options);
+  for (const std::string flag :
+       {"--nodes", "--ranks-per-node", "--cores-per-node", "--latency", "--bandwidth", "--from", "--json"}) {
+    EXPECT_NE(help.find("\n  " + flag + " "), std::string::npos) << flag;
+  }
   const std::string reference = reference_markdown(options);
   for (const Option& each : options) {
     EXPECT_NE(help.find("\n  --" + each.key + " "), std::string::npos) << each.key;

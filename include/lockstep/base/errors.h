@@ -45,10 +45,4 @@ class CommError : public Error {
   explicit CommError(const std::string& message) : Error(message, kExitComm) {}
 };
 
-/// Training cannot go on: the loss or a gradient is not a number.
-class TrainingError : public Error {
- public:
-  explicit TrainingError(const std::string& message) : Error(message, kExitTraining) {}
-};
-
 }  // namespace lockstep

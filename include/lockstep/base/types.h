@@ -40,4 +40,9 @@ Index part_of(Index total, Index parts, Index i);
 /// `value` rounded up to the next multiple of `unit`.
 Index round_up(Index value, Index unit);
 
+/// The larger of `parts` parts of a whole that are as even as they can be.
+constexpr Index divide_up(Index whole, Index parts) {
+  return (whole + parts - 1) / parts;
+}
+
 }  // namespace lockstep

@@ -1,6 +1,6 @@
 // How numbers travel: as they are, or in fewer bytes at the price of what a message loses. A property of the
-// messages, not of a strategy: every synchronous strategy sends its gradients through the wire of the config,
-// and weights as they are.
+// messages, not of a strategy: gradients go through the wire of the config wherever they travel, and weights
+// as they are.
 #pragma once
 
 #include <cstddef>

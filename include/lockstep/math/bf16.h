@@ -31,8 +31,6 @@ struct Bf16Matrix {
   const Bf16* data = nullptr;
   Index rows = 0;
   Index columns = 0;
-
-  std::span<const Bf16> span() const { return {data, static_cast<std::size_t>(rows * columns)}; }
 };
 
 inline Bf16Matrix as_matrix(std::span<const Bf16> values, Index rows, Index columns) {

@@ -13,7 +13,7 @@
 
 namespace lockstep {
 
-/// Of one thread of each rank while all ranks are busy; means over the ranks.
+/// Of one thread of each rank while all ranks are busy; the slowest rank's.
 struct MachineLimits {
   double flops = 0;  ///< fp32 multiply-adds that the core can start, counted as two each, per second
   double cache_bandwidth = 0;   ///< bytes per second read and written by a copy within the second-level cache
@@ -30,7 +30,7 @@ struct NodeRate {
   double forward_seconds = 0;
   double backward_seconds = 0;
 };
-/// *Collective*, though no rank waits for another within a figure. Batches of `rows` random samples.
+/// *Collective.* Batches of `rows` random samples.
 std::vector<NodeRate> measure_nodes(Communicator& comm, const Model& model, Index rows);
 
 /// *Collective*, likewise. Seconds of so many rows through the whole model and back.

@@ -43,9 +43,6 @@ class Evaluation {
   /// *Collective.* Nothing if `interrupted` says so, which is asked again and again, and is collective.
   std::optional<EvalMetrics> run(const ModelValues& values, const std::function<bool()>& interrupted);
 
-  Index local_rows() const { return records_->rows(); }
-  Index local_bytes() const { return records_->bytes(); }
-
  private:
   // What one thread needs.
   struct Lane {

@@ -125,7 +125,7 @@ class GradientStep {
   std::vector<std::unique_ptr<Workspace>> workspaces_;  // by thread, or by local replica if they meet
   std::vector<Replica> replicas_;                       // local ones
   std::vector<RoundedWeights> rounded_;                 // by arena of weights among them
-  std::vector<Tally> tallies_;                          // likewise
+  std::vector<Tally> tallies_;                          // by local replica
   double data_seconds_ = 0;
   double forward_seconds_ = 0;
   std::vector<double> rows_;  // of a meeting
