@@ -100,6 +100,20 @@ TEST_F(Resume, OneThatWasKilledGoesOnWithTheSameBytes) {
   EXPECT_EQ(metrics_of(run), metrics_of(whole));
 }
 
+// Native sums are made in the order of the algorithm, which stands in the checkpoint.
+TEST_F(Resume, TellsOfAnotherAlgorithm) {
+  for (const bool same : {false, true}) {
+    const std::string run = experiment_.fresh_run();
+    const std::string native =
+        "--distribute.reduction native --distribute.strategy allreduce --distribute.algorithm ";
+    run_trainer(
+        2, arguments(run, native + "ring --checkpoint.wait true --debug.fail_rank 1 --debug.fail_step 16"));
+    EXPECT_NE(read_file(newest(run) + "/manifest.json").find(R"("algorithm": "ring)"), std::string::npos);
+    const ProcessResult rest = ok(2, run, native + (same ? "ring" : "rabenseifner"));
+    EXPECT_EQ(rest.output.find("made in another order now") == std::string::npos, same) << rest.output;
+  }
+}
+
 // Of one rank only, and by a file.
 TEST_F(Resume, StopsWhenItIsAskedTo) {
   const std::string whole = experiment_.fresh_run();

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "lockstep/dist/strategy.h"
+#include "lockstep/math/bf16_kernels.h"
 #include "support/ranks.h"
 #include "support/tiny_run.h"
 
@@ -146,6 +147,14 @@ TEST(Allocation, FactorsOfGradientsTakeNoMoreEither) {
   Config config = large_enough("central_storage", Reduction::kNative);
   config.model.layers = "dense(128) relu dense(300) relu dense(3)";
   config.train.global_batch = 16;
+  test::on_ranks([&](Communicator& comm) { expect_flat(comm, config); });
+}
+
+TEST(Allocation, NorDoesRoundingToBf16) {
+  if (bf16_support() == Bf16Support::kNone) GTEST_SKIP() << kernel_back_end() << " has no bf16";
+  Config config = large_enough("central_storage", Reduction::kNative);
+  config.model.precision = Precision::kBf16;
+  config.eval.every_epochs = 1000;  // an evaluation takes room for its rounded weights
   test::on_ranks([&](Communicator& comm) { expect_flat(comm, config); });
 }
 
