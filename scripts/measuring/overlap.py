@@ -17,11 +17,14 @@ ONE_BUCKET = 1_000_000  # KiB: more than the gradient
 MODEL = {"model.layers": "dense(2048) relu dense(2048) relu dense(10)", "train.replicas": 2, "train.lr": 0.01,
          "train.schedule": "constant", "eval.every_epochs": 1e6}  # fmt: skip
 CASES = {
+    "auto": {"distribute.reduction": "native", "distribute.strategy": "allreduce"},
     "native": {"distribute.reduction": "native", "distribute.algorithm": "ring"},
     "helper": {"distribute.reduction": "native", "distribute.algorithm": "ring", "distribute.progress_thread": "true"},
     "ordered": {"distribute.reduction": "ordered"},
     "zero1": {"distribute.reduction": "native", "distribute.strategy": "zero1"},
 }
+# Half of what zero1 sends are new weights, after the step: there is nothing to hide them behind.
+NOT_HELD = {"zero1"}
 ALONE = {"distribute.reduction": "native", "distribute.strategy": "local_sgd", "distribute.average_every": 1_000_000}
 
 
@@ -93,7 +96,7 @@ def milliseconds(seconds):
 
 
 def measure(link, arguments):
-    """The least share, over the cases, that is hidden of what can be. Nothing leaves before backward has begun, so backward and exchange both bound that."""
+    """The least share, over the cases that are held to the line, that is hidden of what can be. Nothing leaves before backward has begun, so backward and exchange both bound that."""
     kinds = {"alone": ALONE}
     for case in arguments.cases:
         kinds |= {f"{case} without": CASES[case] | {"distribute.bucket_kib": ONE_BUCKET}, f"{case} with": CASES[case]}
@@ -108,8 +111,9 @@ def measure(link, arguments):
         hidden = without.step - overlapped.step
         cells = [without.exchange, without.step, overlapped.step, limit, hidden]
         print(f"| {case} | {' | '.join(milliseconds(cell) for cell in cells)} | {100 * hidden / limit:.0f} % |")
-        shares.append(hidden / limit)
-    return min(shares)
+        if case not in NOT_HELD:
+            shares.append(hidden / limit)
+    return min(shares, default=LINE)
 
 
 def compare_buckets(link, arguments):

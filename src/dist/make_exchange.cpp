@@ -19,12 +19,14 @@ const AlgorithmEntry& find_algorithm(const std::string& name) {
 }
 
 // Those that give what is asked on these nodes. Of those in node memory only the one of the rule: others
-// would do the same.
-std::vector<const AlgorithmEntry*> candidates(Reduction reduction, const Nodes& nodes) {
+// would do the same. Calibration times one bucket alone, and would not see what suffers from overlap.
+std::vector<const AlgorithmEntry*> candidates(const AlgorithmContext& context, const Nodes& nodes) {
+  const bool native = context.reduction == Reduction::kNative;
   const AlgorithmEntry& by_rule = algorithm_by_rule(nodes);
   std::vector<const AlgorithmEntry*> all;
   for (const AlgorithmEntry& entry : algorithm_catalog()) {
-    if (reduction == Reduction::kOrdered && !entry.keeps_order) continue;
+    if (!native && !entry.keeps_order) continue;
+    if (native && context.overlaps && entry.suffers_from_overlap) continue;
     if (entry.in_node_memory && &entry != &by_rule) continue;
     all.push_back(&entry);
   }
@@ -52,9 +54,8 @@ std::unique_ptr<Reducer> make_automatic(const AlgorithmContext& context, bool ca
                                         const Nodes& nodes) {
   std::string problem;
   try {
-    return make_bucketwise_reducer(context, calibrates
-                                                ? calibrate(context, candidates(context.reduction, nodes))
-                                                : all_buckets(context.plan, algorithm_by_rule(nodes)));
+    return make_bucketwise_reducer(context, calibrates ? calibrate(context, candidates(context, nodes))
+                                                       : all_buckets(context.plan, algorithm_by_rule(nodes)));
   } catch (const AgreedError& error) {
     problem = error.what();
   }

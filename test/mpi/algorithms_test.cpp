@@ -132,6 +132,16 @@ TEST(Algorithms, BucketsCanGoDifferentWays) {
   }
 }
 
+TEST(Algorithms, AutoDoesNotTakeWhatSuffersWhereBucketsOverlap) {
+  test::on_ranks([](Communicator& comm) {
+    if (comm.size() == 1) return;
+    const Case one{"", {.reduction = Reduction::kNative, .calibrate = true}, {0, 512, 2000, 3000}, 1, 1};
+    const std::string chosen = Exchanging(comm, one).reducer().algorithm();
+    EXPECT_NE(chosen, "");
+    EXPECT_EQ(chosen.find("mpi"), std::string::npos) << chosen;
+  });
+}
+
 TEST(Algorithms, AFailedRankReleasesThoseWhoWaitInSharedMemory) {
   if (test::under_mpi()) GTEST_SKIP() << "there the whole job ends";
   const auto run = [] {

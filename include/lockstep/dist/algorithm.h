@@ -48,6 +48,10 @@ struct AlgorithmEntry {
   std::string help;
   bool keeps_order = false;     ///< can add along the fixed tree: the same bits, whichever of these it is
   bool in_node_memory = false;  ///< gradients lie in memory that the ranks of a node share
+  /// Native buckets that overlap are one collective of the MPI library each, several under way at a time: on
+  /// its own it is as fast as the others, and slower than none where backward goes on
+  /// (scripts/measure-overlap).
+  bool suffers_from_overlap = false;
   /// Why it cannot run on these nodes, and what to do instead; "" if it can.
   std::function<std::string(const Nodes&)> refusal;
   /// *Collective.* Every rank gets the whole sum.

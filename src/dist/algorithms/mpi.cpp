@@ -9,6 +9,7 @@ AlgorithmEntry mpi_entry() {
               "MPI_Allreduce; with ordered reduction messages between all pairs, since MPI adds in an order "
               "of its own",
           .keeps_order = true,
+          .suffers_from_overlap = true,
           .refusal = [](const Nodes&) { return std::string(); },
           .make =
               [](const AlgorithmContext& context) {

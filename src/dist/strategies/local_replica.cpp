@@ -16,7 +16,8 @@ LocalReplica::LocalReplica(Index replica, const Layout& layout, const Optimizer&
 void LocalReplica::step(std::span<Scalar> sum, const UpdateRequest& request) {
   if (take_whole_step(update, weights.span(), sum, request).applied) return;
   bad_step = request.step;
-  bad_number = fmt::format("step {}: replica {}: {}", request.step, number, describe_bad_sum(*layout_, sum, request.weight));
+  bad_number = fmt::format("step {}: replica {}: {}", request.step, number,
+                           describe_bad_sum(*layout_, sum, request.weight));
 }
 
 void LocalReplica::add_saved(SavedState& state, bool without_weights) {
