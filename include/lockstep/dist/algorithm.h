@@ -48,9 +48,8 @@ struct AlgorithmEntry {
   std::string help;
   bool keeps_order = false;     ///< can add along the fixed tree: the same bits, whichever of these it is
   bool in_node_memory = false;  ///< gradients lie in memory that the ranks of a node share
-  /// Native buckets that overlap are one collective of the MPI library each, several under way at a time: on
-  /// its own it is as fast as the others, and slower than none where backward goes on
-  /// (scripts/measure-overlap).
+  /// Native buckets are a nonblocking collective of the MPI library each, several under way at a time: one
+  /// alone is as fast as others, but with backward going on they were slower than no overlap at all.
   bool suffers_from_overlap = false;
   /// Why it cannot run on these nodes, and what to do instead; "" if it can.
   std::function<std::string(const Nodes&)> refusal;

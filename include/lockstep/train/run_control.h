@@ -18,8 +18,7 @@ struct RunControlOptions {
   std::filesystem::path stop_file = {};  ///< whose existence is a wish to stop; empty: none. Rank 0 looks
   std::optional<double> checkpoint_seconds = {};  ///< between two checkpoints
   std::optional<double> seconds_left = {};        ///< until this program is ended by force
-  std::function<double()> last_checkpoint =
-      {};  ///< seconds that the last checkpoint took; null: there are none
+  std::function<double()> last_checkpoint = {};   ///< seconds that it took; null: there are none
 };
 
 class RunControl {
