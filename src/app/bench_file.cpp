@@ -91,24 +91,24 @@ Calibration read_bench_file(const std::filesystem::path& path, const Model& mode
   const double seconds = reader.number(step, "seconds");
   const auto part = [&](const char* key) { return seconds * reader.number(step, key); };
   const Index workers = reader.count(step, "workers");
-  Calibration calibration{.ranks = reader.count("ranks"),
-                          .hosts = reader.count("hosts"),
-                          .cores = reader.count("cores"),
-                          .parameters = reader.count("parameters"),
-                          .work = {.replicas = (reader.count(step, "replicas") + workers - 1) / workers,
-                                   .rows = reader.count("rows")},
-                          .accumulate = reader.count(step, "accumulate"),
-                          .threads = reader.count(step, "threads"),
-                          .step = {.data = part("data"),
-                                   .forward = part("forward"),
-                                   .backward = part("backward"),
-                                   .optimizer = part("optimizer"),
-                                   .waiting = part("waiting")},
-                          .stepped = reader.number(step, "stepped"),
-                          .pass = reader.curve("passes", "rows", "seconds"),
-                          .message = reader.curve("exchanges", "bytes", "message_seconds"),
-                          .shared = reader.curve("exchanges", "bytes", "shared_seconds"),
-                          .add_bandwidth = add_bandwidth(reader)};
+  Calibration calibration{
+      .ranks = reader.count("ranks"),
+      .hosts = reader.count("hosts"),
+      .cores = reader.count("cores"),
+      .parameters = reader.count("parameters"),
+      .work = {.replicas = divide_up(reader.count(step, "replicas"), workers), .rows = reader.count("rows")},
+      .accumulate = reader.count(step, "accumulate"),
+      .threads = reader.count(step, "threads"),
+      .step = {.data = part("data"),
+               .forward = part("forward"),
+               .backward = part("backward"),
+               .optimizer = part("optimizer"),
+               .waiting = part("waiting")},
+      .stepped = reader.number(step, "stepped"),
+      .pass = reader.curve("passes", "rows", "seconds"),
+      .message = reader.curve("exchanges", "bytes", "message_seconds"),
+      .shared = reader.curve("exchanges", "bytes", "shared_seconds"),
+      .add_bandwidth = add_bandwidth(reader)};
   if (calibration.pass.empty() || seconds == 0 || calibration.stepped == 0) {
     reader.fail("a step or a pass takes no time in it");
   }

@@ -24,7 +24,7 @@ using Counts = std::vector<std::vector<double>>;
 std::vector<Index> chosen_chunks(const RecordSource& source) {
   const auto chunks = static_cast<Index>(source.chunks().size());
   const Index bytes = source.info().rows * source.info().record_bytes;
-  const Index every = std::max<Index>(1, (bytes + kMostBytes - 1) / kMostBytes);
+  const Index every = std::max<Index>(1, divide_up(bytes, kMostBytes));
   std::vector<Index> chosen;
   for (Index chunk = 0; chunk < chunks; chunk += every) chosen.push_back(chunk);
   return chosen;

@@ -122,7 +122,7 @@ int train_command(Communicator& world, const CommandLine& line) {
   Watchdog watchdog(world, loaded.config.comm, loaded.config.debug.ranks_per_node);
   Communicator& comm = watchdog.comm();
   const Index pretended = loaded.config.debug.ranks_per_node;
-  const Index ranks_per_node = pretended > 0 ? pretended : (comm.size() + hosts - 1) / hosts;
+  const Index ranks_per_node = pretended > 0 ? pretended : divide_up(comm.size(), hosts);
   agree(comm, [&] {
     if (loaded.config.run.dir.empty()) {
       throw ConfigError(

@@ -148,7 +148,7 @@ EpochPlan plan_epoch(const SamplingOptions& options) {
   const Index batch = options.global_batch;
   EpochPlan plan;
   plan.positions = options.mode == DataMode::kFull ? options.rows * options.replicas : options.rows;
-  plan.steps = options.tail == Tail::kKeep ? (plan.positions + batch - 1) / batch : plan.positions / batch;
+  plan.steps = options.tail == Tail::kKeep ? divide_up(plan.positions, batch) : plan.positions / batch;
   plan.samples = std::min(plan.positions, plan.steps * batch);
   plan.last_batch = plan.samples - std::max<Index>(plan.steps - 1, 0) * batch;
   plan.times_each_seen = static_cast<double>(plan.samples) / static_cast<double>(options.rows);

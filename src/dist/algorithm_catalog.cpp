@@ -11,13 +11,6 @@
 #include "node/node_layout.h"
 
 namespace lockstep {
-namespace {
-
-bool breaks_order(const DistOptions& options, const AlgorithmEntry& entry) {
-  return options.reduction == Reduction::kOrdered && !entry.keeps_order;
-}
-
-}  // namespace
 
 std::span<const AlgorithmEntry> algorithm_catalog() {
   static const std::array kEntries{mpi_entry(), ring_entry(), rabenseifner_entry(), shared_entry(),
@@ -43,7 +36,7 @@ AlgorithmCosts exchange_costs(const CostQuestion& question, Index rank) {
     return {.held = exchange.held(rank), .sent = exchange.sent(rank)};
   }
   const Index on_node = ranks_on_node(question.ranks_per_node, plan.world);
-  const Nodes nodes{.count = (plan.world + on_node - 1) / on_node, .largest = on_node};
+  const Nodes nodes{.count = divide_up(plan.world, on_node), .largest = on_node};
   const AlgorithmEntry& entry = options.algorithm == kAutoAlgorithm
                                     ? algorithm_by_rule(nodes)
                                     : find_entry(algorithm_catalog(), "algorithm", options.algorithm);
@@ -54,7 +47,7 @@ std::vector<const AlgorithmEntry*> possible_algorithms(const DistOptions& option
   std::vector<const AlgorithmEntry*> possible;
   for (const AlgorithmEntry& entry : algorithm_catalog()) {
     if (options.algorithm != kAutoAlgorithm && options.algorithm != entry.name) continue;
-    if (breaks_order(options, entry)) continue;
+    if (!entry.allows(options.reduction)) continue;
     if (entry.refusal(nodes).empty()) possible.push_back(&entry);
   }
   return possible;
@@ -63,7 +56,7 @@ std::vector<const AlgorithmEntry*> possible_algorithms(const DistOptions& option
 std::string note_on_order(const DistOptions& options) {
   std::vector<std::string> names;
   for (const AlgorithmEntry& entry : algorithm_catalog()) {
-    if (breaks_order(options, entry)) names.push_back(entry.name);
+    if (!entry.allows(options.reduction)) names.push_back(entry.name);
   }
   if (names.empty()) return "";
   return fmt::format("with ordered reduction not: {}, which add in an order of their own",

@@ -25,7 +25,7 @@ std::vector<const AlgorithmEntry*> candidates(const AlgorithmContext& context, c
   const AlgorithmEntry& by_rule = algorithm_by_rule(nodes);
   std::vector<const AlgorithmEntry*> all;
   for (const AlgorithmEntry& entry : algorithm_catalog()) {
-    if (!native && !entry.keeps_order) continue;
+    if (!entry.allows(context.reduction)) continue;
     if (native && context.overlaps && entry.suffers_from_overlap) continue;
     if (entry.in_node_memory && &entry != &by_rule) continue;
     all.push_back(&entry);

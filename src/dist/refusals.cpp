@@ -72,9 +72,9 @@ std::span<const Refusal> refusals() {
               "they add in the order in which ranks pass numbers on, not along the fixed tree: use "
               "distribute.algorithm mpi, shared, hierarchical or auto, which all give the same bits",
               [](const Combination& c) {
-                return c.distribute.reduction == Reduction::kOrdered && uses_algorithm(c.distribute) &&
-                       c.distribute.algorithm != kAutoAlgorithm &&
-                       !find_entry(algorithm_catalog(), "algorithm", c.distribute.algorithm).keeps_order;
+                return uses_algorithm(c.distribute) && c.distribute.algorithm != kAutoAlgorithm &&
+                       !find_entry(algorithm_catalog(), "algorithm", c.distribute.algorithm)
+                            .allows(c.distribute.reduction);
               }},
       Refusal{"local_sgd with a lossy wire",
               "what travels are weights, of which a message must lose nothing: use distribute.wire fp32, and "

@@ -230,7 +230,7 @@ double ParameterUpdate::factor(std::span<const Scalar> gradient_sum, double weig
 
 void ParameterUpdate::add_squares(std::span<const Scalar> arena, std::span<double> blocks) const {
   for_each_piece([&](int, const Piece& piece) {
-    const Index count = (piece.range.size() + kSquareBlock - 1) / kSquareBlock;
+    const Index count = divide_up(piece.range.size(), kSquareBlock);
     sum_squares_of_blocks(part(arena, piece.range),
                           part(blocks, {piece.first_block, piece.first_block + count}));
   });

@@ -54,7 +54,7 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
       split_(split),
       info_(source.info()),
       rows_(block_rows(context.options, info_.rows)),
-      blocks_((info_.rows + rows_ - 1) / rows_),
+      blocks_(divide_up(info_.rows, rows_)),
       local_blocks_(split_evenly(blocks_, context.comm.size(), context.comm.rank())) {
   const Range rows{local_blocks_.begin * rows_, local_blocks_.end * rows_};
   const Index count = intersect(rows, {0, info_.rows}).size();

@@ -46,14 +46,14 @@ MemoryPlan memory_of(const RunPlanRequest& request, const RunPlan& plan, const R
   MemoryPlan memory{.weights = costs.weights, .optimizer = costs.optimizer, .gradients = costs.gradients};
   if (request.evaluation_rows == 0) return memory;
   const Index sample_bytes = sample_bytes_of(request);
-  const Index blocks = (request.evaluation_rows + request.evaluation_batch - 1) / request.evaluation_batch;
+  const Index blocks = divide_up(request.evaluation_rows, request.evaluation_batch);
   const Index batch_rows = std::min(request.evaluation_batch, request.evaluation_rows);
   const Index score_bytes = request.weighted ? 2 * kScalarBytes : kScalarBytes;
   const Index record_bytes = request.record_bytes + request.evaluation_rankings * score_bytes;
   // With weights the first rank gets the scores of all.
   const bool collects = request.weighted && request.evaluation_rankings > 0;
   memory.evaluation = rounded_bytes(request) + (collects ? request.evaluation_rows * score_bytes : 0) +
-                      (blocks + plan.dist.world - 1) / plan.dist.world * batch_rows * record_bytes +
+                      divide_up(blocks, plan.dist.world) * batch_rows * record_bytes +
                       plan.dist.threads * batch_rows * (request.model.activation_bytes() / 2 + sample_bytes);
   return memory;
 }

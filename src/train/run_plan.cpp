@@ -26,7 +26,7 @@ Index global_batch(const TrainOptions& train, Index replicas) {
 Index steps_for_samples(const RunPlan& plan, Index samples) {
   const Index whole = samples / plan.epoch_samples;
   const Index rest = samples % plan.epoch_samples;
-  return whole * plan.steps_per_epoch + (rest + plan.step_batch - 1) / plan.step_batch;
+  return whole * plan.steps_per_epoch + divide_up(rest, plan.step_batch);
 }
 
 Index run_steps(const TrainOptions& train, const RunPlan& plan) {
@@ -170,7 +170,7 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
                          .servers = servers,
                          .replicas = replicas,
                          .threads = train.threads,
-                         .most_rows = (global_batch(train, replicas) + replicas - 1) / replicas,
+                         .most_rows = divide_up(global_batch(train, replicas), replicas),
                          .factored = request.model.factored_tensors()});
   plan.sampling = {.rows = request.rows,
                    .replicas = replicas,

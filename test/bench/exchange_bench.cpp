@@ -68,7 +68,7 @@ void measure(Communicator& comm, Index count, Reduction reduction, Index ranks_p
   const Nodes nodes = look_at_nodes(comm, ranks_per_node);
   std::deque<Bench> benches;
   for (const AlgorithmEntry& entry : algorithm_catalog()) {
-    if (reduction == Reduction::kOrdered && !entry.keeps_order) continue;
+    if (!entry.allows(reduction)) continue;
     if (!entry.refusal(nodes).empty()) continue;
     benches.push_back({comm, entry});
     benches.back().start(count, reduction, ranks_per_node);

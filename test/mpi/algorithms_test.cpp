@@ -25,7 +25,7 @@ void walk(const std::function<void(const Case&)>& visit) {
   std::vector<DistOptions> all;
   for (const AlgorithmEntry& entry : algorithm_catalog()) {
     for (const Reduction reduction : {Reduction::kNative, Reduction::kOrdered}) {
-      if (reduction == Reduction::kOrdered && !entry.keeps_order) continue;
+      if (!entry.allows(reduction)) continue;
       all.push_back({.reduction = reduction, .algorithm = entry.name});
     }
   }
@@ -104,7 +104,7 @@ std::unique_ptr<Reducer> make_mixture(AlgorithmContext context, const DistOption
   const AlgorithmEntry& in_memory = algorithm_by_rule(look_at_nodes(context.comm, context.ranks_per_node));
   AlgorithmChoice all;
   for (const AlgorithmEntry& entry : algorithm_catalog()) {
-    if (options.reduction == Reduction::kOrdered && !entry.keeps_order) continue;
+    if (!entry.allows(options.reduction)) continue;
     if (!entry.in_node_memory || &entry == &in_memory) all.push_back(&entry);
   }
   AlgorithmChoice choice;

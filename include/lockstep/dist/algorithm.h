@@ -48,6 +48,8 @@ struct AlgorithmEntry {
   std::string help;
   bool keeps_order = false;     ///< can add along the fixed tree: the same bits, whichever of these it is
   bool in_node_memory = false;  ///< gradients lie in memory that the ranks of a node share
+  /// Whether it can give what the reduction promises.
+  bool allows(Reduction reduction) const { return reduction == Reduction::kNative || keeps_order; }
   /// Native buckets are a nonblocking collective of the MPI library each, several under way at a time: one
   /// alone is as fast as others, but with backward going on they were slower than no overlap at all.
   bool suffers_from_overlap = false;

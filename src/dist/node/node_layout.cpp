@@ -73,7 +73,7 @@ NodeLayout lay_out_node(Communicator& comm, Communicator& node, Communicator& ac
 
 Plan plan_across(const Plan& plan, Index on_node) {
   Plan across;
-  across.world = (plan.world + on_node - 1) / on_node;
+  across.world = divide_up(plan.world, on_node);
   across.replicas = plan.replicas;
   across.gradient_size = plan.gradient_size / on_node;
   across.loss_place = across.gradient_size;

@@ -9,7 +9,7 @@ namespace {
 
 // A stride that takes a picture of `from` to one of `to` pixels under a window of one pixel.
 Index stride_between(Index from, Index to) {
-  const Index stride = to == 0 ? 1 : (from + to - 1) / to;
+  const Index stride = to == 0 ? 1 : divide_up(from, to);
   return (from - 1) / stride + 1 == to ? stride : 0;
 }
 

@@ -133,7 +133,7 @@ void CheckpointWriter::stage(const CheckpointContent& content) {
 
 // Shares end where checksums do.
 void CheckpointWriter::stage_model(const ModelBytes& model) {
-  const Index blocks = (model.size() + kCheckedBytes - 1) / kCheckedBytes;
+  const Index blocks = divide_up(model.size(), kCheckedBytes);
   const Range share = split_evenly(blocks, comm_.size(), comm_.rank());
   model_ = {share.begin * kCheckedBytes, std::min(share.end * kCheckedBytes, model.size())};
   if (share.empty()) model_ = {};
