@@ -11,7 +11,7 @@ namespace lockstep {
 
 BadNumber GradientStep::find_bad_number(const StepBatch& batch) {
   begin(batch);
-  round_weights();
+  prepare_weights();
   BadNumber first;
   for (const Replica& replica : replicas_) {
     if (replica.rows.empty()) continue;

@@ -10,7 +10,7 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/dist/ordered_sums.h"
-#include "lockstep/nn/rounded_weights.h"
+#include "lockstep/nn/kernel_weights.h"
 #include "lockstep/train/rank_colleagues.h"
 
 namespace lockstep {
@@ -78,9 +78,8 @@ Index Evaluation::columns() const {
 std::optional<EvalMetrics> Evaluation::run(const ModelValues& values,
                                            const std::function<bool()>& interrupted) {
   const Stopwatch watch;
-  RoundedWeights rounded(context_.model);
-  ModelValues operands = values;
-  operands.rounded = rounded.round(values.weights, context_.team);
+  KernelWeights weights(context_.model);
+  const ModelValues operands = weights.prepare(values, context_.team);
   for (Lane& lane : lanes_) {
     std::ranges::fill(lane.confusion, 0);
     std::ranges::fill(lane.scores, Scores{});

@@ -45,38 +45,39 @@ void GradientStep::run(const StepBatch& batch, Measured measured) {
   data_seconds_ = 0;
   forward_seconds_ = 0;
   begin(batch);
-  round_weights();
+  prepare_weights();
   walk(true);
   sender_.end_step();
 }
 
 void GradientStep::measure(const StepBatch& batch, std::span<const Scalar> weights) {
   begin(batch);
-  for (Replica& replica : replicas_) replica.weights = weights;
-  round_weights();
+  for (Replica& replica : replicas_) replica.values.weights = weights;
+  prepare_weights();
   walk(false);
 }
 
 void GradientStep::begin(const StepBatch& batch) {
   step_ = batch.step;
   for (Replica& replica : replicas_) {
-    replica.weights = context_.strategy.weights(replica.number);
+    replica.values = {.weights = context_.strategy.weights(replica.number),
+                      .state = context_.states.of(replica.number)};
     replica.batch = &batch.replicas[local(replica)];
     replica.rows = {0, replica.batch->rows};
   }
 }
 
 // Replicas with the same weights are neighbours.
-void GradientStep::round_weights() {
-  if (context_.model.precision() == Precision::kFp32) return;
+void GradientStep::prepare_weights() {
   std::size_t arenas = 0;
   const Replica* last = nullptr;
   for (Replica& replica : replicas_) {
-    if (last != nullptr && last->weights.data() == replica.weights.data()) {
-      replica.rounded = last->rounded;
+    if (last != nullptr && last->values.weights.data() == replica.values.weights.data()) {
+      replica.values.rounded = last->values.rounded;
+      replica.values.version = last->values.version;
     } else {
-      if (arenas == rounded_.size()) rounded_.emplace_back(context_.model);
-      replica.rounded = rounded_[arenas++].round(replica.weights, context_.team);
+      if (arenas == weights_.size()) weights_.emplace_back(context_.model);
+      replica.values = weights_[arenas++].prepare(replica.values, context_.team);
     }
     last = &replica;
   }
@@ -125,7 +126,7 @@ void GradientStep::prepare(Index thread, const Replica& replica) {
 void GradientStep::start_pass(Workspace& workspace, const Replica& replica) const {
   const Index columns = context_.model.input().size();
   const Scalar* x = replica.batch->features.data() + replica.rows.begin * columns;
-  workspace.begin({.values = {replica.weights, context_.states.of(replica.number), replica.rounded},
+  workspace.begin({.values = replica.values,
                    .x = ConstMatrix(x, replica.rows.size(), columns),
                    .batch = {.training = true,
                              .seed = context_.seed,

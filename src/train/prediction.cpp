@@ -6,7 +6,7 @@
 
 #include "lockstep/data/load_records.h"
 #include "lockstep/math/elementary.h"
-#include "lockstep/nn/rounded_weights.h"
+#include "lockstep/nn/kernel_weights.h"
 #include "lockstep/train/metrics.h"
 #include "lockstep/train/rank_colleagues.h"
 
@@ -96,9 +96,8 @@ Range Prediction::share(Index round, Index rank) const {
 }
 
 void Prediction::run(const ModelValues& values, const Sink& sink) {
-  RoundedWeights rounded(context_.model);
-  ModelValues operands = values;
-  operands.rounded = rounded.round(values.weights, context_.team);
+  KernelWeights weights(context_.model);
+  const ModelValues operands = weights.prepare(values, context_.team);
   for (Index round = 0; share(round, 0).begin < rows_; ++round) {
     predict_share(operands, share(round, context_.comm.rank()));
     collect(round, sink);

@@ -95,8 +95,8 @@ void bench_convolution(Index rows, const ConvolutionShape& shape) {
                      shape.out_channels, shape.in_height, shape.in_width, shape.vertical.size,
                      shape.vertical.stride, shape.groups, shape.vertical.dilation),
          rows * shape.flops(),
-         {[&] { convolution_forward(shape, const_x, {.weights = w.span(), .bias = b.span()}, y); },
-          [&] { convolution_backward_data(shape, const_y, w.span(), x); },
+         {[&] { convolution_forward(shape, const_x, {.values = w.span()}, b.span(), y); },
+          [&] { convolution_backward_data(shape, const_y, {.values = w.span()}, x); },
           [&] { backward_weights(Write::kReplace); }, [&] { backward_weights(Write::kAdd); }});
 }
 

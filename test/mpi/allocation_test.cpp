@@ -9,7 +9,9 @@
 
 #include "lockstep/dist/strategy.h"
 #include "lockstep/math/bf16_kernels.h"
+#include "support/idx_files.h"
 #include "support/ranks.h"
+#include "support/temporary_directory.h"
 #include "support/tiny_run.h"
 
 namespace {
@@ -150,12 +152,33 @@ TEST(Allocation, FactorsOfGradientsTakeNoMoreEither) {
   test::on_ranks([&](Communicator& comm) { expect_flat(comm, config); });
 }
 
+// An evaluation takes room for its rounded weights, so these do not evaluate.
+Config in(Precision precision) {
+  Config config = large_enough("central_storage", Reduction::kNative);
+  config.model.precision = precision;
+  config.eval.every_epochs = 1000;
+  return config;
+}
+
 TEST(Allocation, NorDoesRoundingToBf16) {
   if (bf16_support() == Bf16Support::kNone) GTEST_SKIP() << kernel_back_end() << " has no bf16";
-  Config config = large_enough("central_storage", Reduction::kNative);
-  config.model.precision = Precision::kBf16;
-  config.eval.every_epochs = 1000;  // an evaluation takes room for its rounded weights
+  const Config config = in(Precision::kBf16);
   test::on_ranks([&](Communicator& comm) { expect_flat(comm, config); });
+}
+
+TEST(Allocation, NorDoConvolutions) {
+  const test::TemporaryDirectory directory;
+  const test::IdxPairOptions pictures{.rows = 500, .shape = {{10, 10}}, .classes = 3};
+  const test::IdxPair files = test::write_idx_pair(directory / "pictures", pictures);
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    if (precision == Precision::kBf16 && bf16_support() == Bf16Support::kNone) continue;
+    Config config = in(precision);
+    config.data.format = "idx";
+    config.data.train = config.data.test = files.images;
+    config.data.train_labels = config.data.test_labels = files.labels;
+    config.model.layers = "conv2d(16, 3) relu conv2d(32, 3) relu conv2d(32, 3) flatten dense(3)";
+    test::on_ranks([&](Communicator& comm) { expect_flat(comm, config); });
+  }
 }
 
 }  // namespace

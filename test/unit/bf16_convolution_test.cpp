@@ -55,19 +55,18 @@ struct Convolution {
   void run(Write write, bool biased) {
     Matrix y_matrix = y.matrix();
     Matrix dx_matrix = dx.matrix();
-    convolution_forward(shape, x.view(), weights.values, biased ? bias.values() : std::span<Scalar>(),
-                        y_matrix);
-    convolution_backward_data(shape, dy.view(), weights.values, dx_matrix);
+    convolution_forward(shape, x.view(), {.values = weights.values},
+                        biased ? bias.values() : std::span<Scalar>(), y_matrix);
+    convolution_backward_data(shape, dy.view(), {.values = weights.values}, dx_matrix);
     convolution_backward_weights(shape, x.view(), dy.view(), dweights.values(), write);
   }
 
   void run_in_fp32(Write write, bool biased) {
     Matrix y_matrix = y.matrix();
     Matrix dx_matrix = dx.matrix();
-    convolution_forward(
-        shape, x.wide.view(),
-        {.weights = weights.wide.values(), .bias = biased ? bias.values() : std::span<Scalar>()}, y_matrix);
-    convolution_backward_data(shape, dy.wide.view(), weights.wide.values(), dx_matrix);
+    convolution_forward(shape, x.wide.view(), {.values = weights.wide.values()},
+                        biased ? bias.values() : std::span<Scalar>(), y_matrix);
+    convolution_backward_data(shape, dy.wide.view(), {.values = weights.wide.values()}, dx_matrix);
     convolution_backward_weights(shape, x.wide.view(), dy.wide.view(),
                                  {.weights = dweights.values(), .bias = {}, .write = write});
   }

@@ -6,7 +6,7 @@
 
 #include "lockstep/base/random.h"
 #include "lockstep/math/bf16_kernels.h"
-#include "lockstep/nn/rounded_weights.h"
+#include "lockstep/nn/kernel_weights.h"
 #include "lockstep/nn/workspace.h"
 #include "support/seed.h"
 
@@ -52,10 +52,9 @@ Passed pass(const Example& example, Precision precision, int threads = 1) {
   if (example.text.starts_with("embedding")) {
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<Scalar>(i % 6);
   }
-  RoundedWeights rounded(model);
+  KernelWeights weights(model);
   ThreadTeam team(threads);
-  ModelValues values = stored_values(model, stored.span());
-  values.rounded = rounded.round(values.weights, team);
+  const ModelValues values = weights.prepare(stored_values(model, stored.span()), team);
   EXPECT_EQ(values.rounded.empty(), precision == Precision::kFp32);
   Workspace workspace(model, kRows, true);
   const ConstMatrix outputs = workspace.forward({.values = values,
@@ -106,21 +105,6 @@ TEST_F(Bf16Models, ThreadsShareTheRounding) {
     const Passed shared = pass(example, Precision::kBf16, 3);
     EXPECT_EQ(shared.outputs, alone.outputs);
     EXPECT_EQ(shared.gradient, alone.gradient);
-  }
-}
-
-TEST(RoundedWeights, AreThoseThatLayersMultiplyWith) {
-  const Model model({.layers = "embedding(6, 8) layer_norm dense(4)", .precision = Precision::kBf16}, {{1}});
-  AlignedBuffer<Scalar> weights(model.layout().size);
-  std::ranges::fill(weights.span(), Scalar{1});
-  RoundedWeights rounded(model);
-  ThreadTeam team(2);
-  const std::span<const Bf16> arena = rounded.round(weights.span(), team);
-  for (const ParamInfo& param : model.layout().params) {
-    const std::span<const Bf16> tensor = part(arena, param.range);
-    const bool multiplied = param.name == "2.weight";
-    EXPECT_TRUE(std::ranges::all_of(tensor, [&](Bf16 v) { return widen(v) == (multiplied ? 1 : 0); }))
-        << param.name;
   }
 }
 

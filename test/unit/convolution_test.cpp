@@ -47,11 +47,11 @@ struct Convolution {
 
   void forward() {
     Matrix result = y.matrix();
-    convolution_forward(shape, x.view(), {.weights = weights.values(), .bias = bias.values()}, result);
+    convolution_forward(shape, x.view(), {.values = weights.values()}, bias.values(), result);
   }
   void backward_data() {
     Matrix result = x.matrix();
-    convolution_backward_data(shape, y.view(), weights.values(), result);
+    convolution_backward_data(shape, y.view(), {.values = weights.values()}, result);
   }
   void backward_weights(Write write) {
     convolution_backward_weights(shape, x.view(), y.view(),
@@ -172,7 +172,7 @@ TEST(Convolution, ForwardSumsOverTheWindowAndAddsTheBias) {
     c.for_each_term(
         [&](Index x, Index w, Index y) { sums.add(y, static_cast<double>(c.x[x]) * c.weights[w]); });
     Matrix y = c.y.matrix();
-    convolution_forward(c.shape, c.x.view(), {.weights = c.weights.values(), .bias = {}}, y);
+    convolution_forward(c.shape, c.x.view(), {.values = c.weights.values()}, {}, y);
     sums.expect_near(c.y.values());
     for (Index i = 0; i < c.y.view().size(); ++i) sums.add(i, c.bias[i % c.shape.out_channels]);
     c.forward();

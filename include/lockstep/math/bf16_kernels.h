@@ -23,11 +23,11 @@ void multiply_backward_weights(const Bf16Matrix& dy, const Bf16Matrix& x, Range 
 
 /// y(n x out) = x(n x in) convolved with the weights, plus the bias (one per output channel, empty if there
 /// is none)
-void convolution_forward(const ConvolutionShape& shape, const Bf16Matrix& x, std::span<const Bf16> weights,
-                         std::span<const Scalar> bias, Matrix& y);
+void convolution_forward(const ConvolutionShape& shape, const Bf16Matrix& x,
+                         const ConvolutionWeights<Bf16>& w, std::span<const Scalar> bias, Matrix& y);
 /// dx(n x in) from dy(n x out)
 void convolution_backward_data(const ConvolutionShape& shape, const Bf16Matrix& dy,
-                               std::span<const Bf16> weights, Matrix& dx);
+                               const ConvolutionWeights<Bf16>& w, Matrix& dx);
 /// dweights (+)= the sum over the n samples. The gradient of the bias is a sum of dy alone: see sum_rows().
 void convolution_backward_weights(const ConvolutionShape& shape, const Bf16Matrix& x, const Bf16Matrix& dy,
                                   std::span<Scalar> dweights, Write write);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <compare>
+#include <cstdint>
 #include <span>
 
 #include "lockstep/base/types.h"
@@ -40,10 +41,14 @@ struct ConvolutionShape {
   Index flops() const { return 2 * out_size() * fan_in(); }
 };
 
-/// What the convolution multiplies with; `bias` (one per output channel) is empty if there is none.
+/// What the convolution multiplies with. A back end that wants another layout may keep it, in each thread,
+/// for the next calls with the same version at the same place: their values must be the same, too. Version 0
+/// says nothing of them.
+template <class Number>
 struct ConvolutionWeights {
-  std::span<const Scalar> weights;
-  std::span<const Scalar> bias;
+  std::span<const Number> values;
+  Index place = 0;
+  std::uint64_t version = 0;
 };
 
 /// Where the gradient goes; `bias` is empty if there is none.
@@ -53,12 +58,13 @@ struct ConvolutionGradient {
   Write write = Write::kReplace;
 };
 
-/// y(n x out) = x(n x in) convolved with the weights, plus the bias
-void convolution_forward(const ConvolutionShape& shape, const ConstMatrix& x, const ConvolutionWeights& w,
-                         Matrix& y);
+/// y(n x out) = x(n x in) convolved with the weights, plus the bias (one per output channel, empty if there
+/// is none)
+void convolution_forward(const ConvolutionShape& shape, const ConstMatrix& x,
+                         const ConvolutionWeights<Scalar>& w, std::span<const Scalar> bias, Matrix& y);
 /// dx(n x in) from dy(n x out)
 void convolution_backward_data(const ConvolutionShape& shape, const ConstMatrix& dy,
-                               std::span<const Scalar> weights, Matrix& dx);
+                               const ConvolutionWeights<Scalar>& w, Matrix& dx);
 /// gradient (+)= the sum over the n samples
 void convolution_backward_weights(const ConvolutionShape& shape, const ConstMatrix& x, const ConstMatrix& dy,
                                   const ConvolutionGradient& gradient);

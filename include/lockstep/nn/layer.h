@@ -69,6 +69,7 @@ struct ForwardArgs {
   std::span<const ConstMatrix> inputs;  ///< each n x in
   std::span<const Scalar> weights;      ///< the whole arena
   std::span<const Bf16> rounded;        ///< the same, where a layer has a rounded_tensor()
+  std::uint64_t version;                ///< of both, for kernels; 0: other calls can have other weights
   std::span<const Scalar> state;        ///< the whole arena
   std::span<const double> sums;         ///< of the batch, for a layer with statistics(); empty in evaluation
   std::span<Scalar> cache;              ///< n x cache_size(), kept for the way back
@@ -89,6 +90,7 @@ struct BackwardArgs {
   const ConstMatrix& dy;                ///< n x out
   std::span<const Scalar> weights;
   std::span<const Bf16> rounded;  ///< as in forward
+  std::uint64_t version;          ///< as in forward
   std::span<const Scalar> state;
   std::span<const double> sums;           ///< as in forward
   std::span<const double> own_back_sums;  ///< of this replica, for a layer with statistics()

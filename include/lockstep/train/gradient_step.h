@@ -18,8 +18,8 @@
 #include "lockstep/dist/local_gradients.h"
 #include "lockstep/dist/replica_states.h"
 #include "lockstep/dist/strategy.h"
+#include "lockstep/nn/kernel_weights.h"
 #include "lockstep/nn/loss.h"
-#include "lockstep/nn/rounded_weights.h"
 #include "lockstep/nn/workspace.h"
 #include "lockstep/train/bucket_sender.h"
 #include "lockstep/train/metrics.h"
@@ -76,8 +76,7 @@ class GradientStep {
   // One replica in the step under way.
   struct Replica {
     Index number = 0;
-    std::span<const Scalar> weights = {};
-    std::span<const Bf16> rounded = {};
+    ModelValues values = {};
     const ReplicaBatch* batch = nullptr;
     Range rows = {};  // of the part under way
     GradientTarget target = {};
@@ -92,7 +91,7 @@ class GradientStep {
   }
   Workspace& room(Index thread, const Replica& replica);
   void begin(const StepBatch& batch);
-  void round_weights();
+  void prepare_weights();
   void walk(bool backward);
   void for_each_replica(const ReplicaWork& work);
   void prepare(Index thread, const Replica& replica);
@@ -124,7 +123,7 @@ class GradientStep {
   BucketSender sender_;
   std::vector<std::unique_ptr<Workspace>> workspaces_;  // by thread, or by local replica if they meet
   std::vector<Replica> replicas_;                       // local ones
-  std::vector<RoundedWeights> rounded_;                 // by arena of weights among them
+  std::vector<KernelWeights> weights_;                  // by arena of weights among them
   std::vector<Tally> tallies_;                          // by local replica
   double data_seconds_ = 0;
   double forward_seconds_ = 0;

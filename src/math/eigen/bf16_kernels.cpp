@@ -38,15 +38,14 @@ void multiply_backward_weights(const Bf16Matrix& dy, const Bf16Matrix& x, Range 
                             write);
 }
 
-void convolution_forward(const ConvolutionShape& shape, const Bf16Matrix& x, std::span<const Bf16> weights,
-                         std::span<const Scalar> bias, Matrix& y) {
-  convolution_forward(shape, widened(x, ScratchUse::kOtherWide), {.weights = widened(weights), .bias = bias},
-                      y);
+void convolution_forward(const ConvolutionShape& shape, const Bf16Matrix& x,
+                         const ConvolutionWeights<Bf16>& w, std::span<const Scalar> bias, Matrix& y) {
+  convolution_forward(shape, widened(x, ScratchUse::kOtherWide), {.values = widened(w.values)}, bias, y);
 }
 
 void convolution_backward_data(const ConvolutionShape& shape, const Bf16Matrix& dy,
-                               std::span<const Bf16> weights, Matrix& dx) {
-  convolution_backward_data(shape, widened(dy, ScratchUse::kOtherWide), widened(weights), dx);
+                               const ConvolutionWeights<Bf16>& w, Matrix& dx) {
+  convolution_backward_data(shape, widened(dy, ScratchUse::kOtherWide), {.values = widened(w.values)}, dx);
 }
 
 void convolution_backward_weights(const ConvolutionShape& shape, const Bf16Matrix& x, const Bf16Matrix& dy,

@@ -78,24 +78,24 @@ Index pixels(const ConvolutionShape& shape, Index rows) {
 
 }  // namespace
 
-void convolution_forward(const ConvolutionShape& shape, const ConstMatrix& x, const ConvolutionWeights& w,
-                         Matrix& y) {
+void convolution_forward(const ConvolutionShape& shape, const ConstMatrix& x,
+                         const ConvolutionWeights<Scalar>& w, std::span<const Scalar> bias, Matrix& y) {
   if (is_depthwise(shape)) {
-    depthwise_forward(shape, x, w.weights, y);
+    depthwise_forward(shape, x, w.values, y);
   } else {
     PatchProduct product(shape);
-    product.load_weights(w.weights);
+    product.load_weights(w.values);
     product.for_each_block(x.rows(), [&](const PatchBlock& block) { product.forward(block, x, y); });
   }
   Matrix y_pixels(y.data(), pixels(shape, y.rows()), shape.out_channels);
-  add_to_rows(w.bias, y_pixels);
+  add_to_rows(bias, y_pixels);
 }
 
 void convolution_backward_data(const ConvolutionShape& shape, const ConstMatrix& dy,
-                               std::span<const Scalar> weights, Matrix& dx) {
-  if (is_depthwise(shape)) return depthwise_backward_data(shape, dy, weights, dx);
+                               const ConvolutionWeights<Scalar>& w, Matrix& dx) {
+  if (is_depthwise(shape)) return depthwise_backward_data(shape, dy, w.values, dx);
   PatchProduct product(shape);
-  product.load_weights(weights);
+  product.load_weights(w.values);
   dx.setZero();
   product.for_each_block(dy.rows(), [&](const PatchBlock& block) { product.backward_data(block, dy, dx); });
 }

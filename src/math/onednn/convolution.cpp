@@ -1,6 +1,6 @@
-// Convolution with oneDNN on channels-last activations. Primitives are kept per thread for each (shape,
-// rows), so a step after the first creates nothing; weights go through a copy in the blocked layout that the
-// primitive wants.
+// Convolution with oneDNN on channels-last activations, with operands in fp32 or bf16. Primitives are kept
+// per thread for each (shape, rows), so a step after the first creates nothing. Weights, and their gradient,
+// go through the blocked layout that the primitive wants.
 //
 // oneDNN could also apply relu in the same pass, but its relu turns NaN into 0.
 #include "lockstep/math/convolution.h"
@@ -10,7 +10,9 @@
 #include <optional>
 #include <unordered_map>
 
+#include "arranged_weights.h"
 #include "convolution_description.h"
+#include "lockstep/math/bf16_kernels.h"
 #include "thread_engine.h"
 
 namespace lockstep {
@@ -18,29 +20,32 @@ namespace {
 
 using Description = ConvolutionDescription;
 using Key = ConvolutionKey;
+using Type = dnnl::memory::data_type;
 
-dnnl::convolution_backward_data::primitive_desc backward_data_primitive(const Description& d) {
-  return {{kDirect, d.x, d.any_weights, d.y, d.strides, d.dilations, d.pads_before, d.pads_after},
-          exact_attributes(),
-          thread_engine().engine,
-          forward_primitive(d)};
+template <class Number>
+constexpr Type kType = Type::f32;
+template <>
+constexpr Type kType<Bf16> = Type::bf16;
+
+const Scalar* data(const ConstMatrix& m) {
+  return m.data();
+}
+const Bf16* data(const Bf16Matrix& m) {
+  return m.data;
 }
 
-dnnl::convolution_backward_weights::primitive_desc backward_weights_primitive(const Description& d) {
-  return {{kDirect, d.x, d.any_weights, d.bias, d.y, d.strides, d.dilations, d.pads_before, d.pads_after},
-          exact_attributes(),
-          thread_engine().engine,
-          forward_primitive(d)};
-}
-
+// y = x convolved with weights + bias; results are in fp32.
+template <class Number>
 class Forward {
  public:
-  explicit Forward(const Key& key) : Forward(Description(key)) {}
+  explicit Forward(const Key& key)
+      : Forward(Description(key, {.x = kType<Number>, .weights = kType<Number>, .y = Type::f32})) {}
 
-  void run(const ConstMatrix& x, const ConvolutionWeights& w, Matrix& y) {
-    weights_.load(w.weights);
-    point_to(arguments_.at(DNNL_ARG_SRC), x.data());
-    if (!w.bias.empty()) point_to(arguments_.at(DNNL_ARG_BIAS), w.bias.data());
+  template <class Operand>
+  void run(const Operand& x, const ConvolutionWeights<Number>& w, std::span<const Scalar> bias, Matrix& y) {
+    arguments_.at(DNNL_ARG_WEIGHTS) = weights_.of(w);
+    point_to(arguments_.at(DNNL_ARG_SRC), data(x));
+    if (!bias.empty()) point_to(arguments_.at(DNNL_ARG_BIAS), bias.data());
     point_to(arguments_.at(DNNL_ARG_DST), y.data());
     primitive_.execute(thread_engine().stream, arguments_);
   }
@@ -51,56 +56,81 @@ class Forward {
       : primitive_(primitive),
         weights_(d.weights, primitive.weights_desc()),
         arguments_{{DNNL_ARG_SRC, borrowed_memory(d.x)},
-                   {DNNL_ARG_WEIGHTS, weights_.memory()},
+                   {DNNL_ARG_WEIGHTS, {}},
                    {DNNL_ARG_DST, borrowed_memory(d.y)}} {
     if (!d.bias.is_zero()) arguments_.emplace(DNNL_ARG_BIAS, borrowed_memory(d.bias));
   }
 
   dnnl::convolution_forward primitive_;
-  ArrangedTensor weights_;
+  ArrangedWeights weights_;
   std::unordered_map<int, dnnl::memory> arguments_;
 };
 
+// What oneDNN asks for beside each backward primitive, of whose types no forward pass may be.
+template <class Number>
+dnnl::convolution_forward::primitive_desc forward_hint(const Key& key) {
+  return forward_primitive(
+      Description(key, {.x = kType<Number>, .weights = kType<Number>, .y = kType<Number>}));
+}
+
+template <class Number>
 class BackwardData {
  public:
-  explicit BackwardData(const Key& key) : BackwardData(Description(key)) {}
+  explicit BackwardData(const Key& key)
+      : BackwardData(key, Description(key, {.x = Type::f32, .weights = kType<Number>, .y = kType<Number>})) {}
 
-  void run(const ConstMatrix& dy, std::span<const Scalar> weights, Matrix& dx) {
-    weights_.load(weights);
-    point_to(arguments_.at(DNNL_ARG_DIFF_DST), dy.data());
+  template <class Operand>
+  void run(const Operand& dy, const ConvolutionWeights<Number>& w, Matrix& dx) {
+    arguments_.at(DNNL_ARG_WEIGHTS) = weights_.of(w);
+    point_to(arguments_.at(DNNL_ARG_DIFF_DST), data(dy));
     point_to(arguments_.at(DNNL_ARG_DIFF_SRC), dx.data());
     primitive_.execute(thread_engine().stream, arguments_);
   }
 
  private:
-  explicit BackwardData(const Description& d) : BackwardData(d, backward_data_primitive(d)) {}
-  BackwardData(const Description& d, const dnnl::convolution_backward_data::primitive_desc& primitive)
+  using Primitive = dnnl::convolution_backward_data::primitive_desc;
+
+  BackwardData(const Key& key, const Description& d)
+      : BackwardData(d, Primitive({kDirect, d.x, d.any_weights, d.y, d.strides, d.dilations, d.pads_before,
+                                   d.pads_after},
+                                  exact_attributes(), thread_engine().engine, forward_hint<Number>(key))) {}
+  BackwardData(const Description& d, const Primitive& primitive)
       : primitive_(primitive),
         weights_(d.weights, primitive.weights_desc()),
         arguments_{{DNNL_ARG_DIFF_DST, borrowed_memory(d.y)},
-                   {DNNL_ARG_WEIGHTS, weights_.memory()},
+                   {DNNL_ARG_WEIGHTS, {}},
                    {DNNL_ARG_DIFF_SRC, borrowed_memory(d.x)}} {}
 
   dnnl::convolution_backward_data primitive_;
-  ArrangedTensor weights_;
+  ArrangedWeights weights_;
   std::unordered_map<int, dnnl::memory> arguments_;
 };
 
+template <class Number>
 class BackwardWeights {
  public:
-  explicit BackwardWeights(const Key& key) : BackwardWeights(Description(key)) {}
+  explicit BackwardWeights(const Key& key)
+      : BackwardWeights(key,
+                        Description(key, {.x = kType<Number>, .weights = Type::f32, .y = kType<Number>})) {}
 
-  void run(const ConstMatrix& x, const ConstMatrix& dy, const ConvolutionGradient& gradient) {
-    point_to(arguments_.at(DNNL_ARG_SRC), x.data());
-    point_to(arguments_.at(DNNL_ARG_DIFF_DST), dy.data());
+  template <class Operand>
+  void run(const Operand& x, const Operand& dy, const ConvolutionGradient& gradient) {
+    point_to(arguments_.at(DNNL_ARG_SRC), data(x));
+    point_to(arguments_.at(DNNL_ARG_DIFF_DST), data(dy));
     primitive_.execute(thread_engine().stream, arguments_);
     weights_.store(gradient.weights, gradient.write);
     if (bias_) bias_->store(gradient.bias, gradient.write);
   }
 
  private:
-  explicit BackwardWeights(const Description& d) : BackwardWeights(d, backward_weights_primitive(d)) {}
-  BackwardWeights(const Description& d, const dnnl::convolution_backward_weights::primitive_desc& primitive)
+  using Primitive = dnnl::convolution_backward_weights::primitive_desc;
+
+  BackwardWeights(const Key& key, const Description& d)
+      : BackwardWeights(d, Primitive({kDirect, d.x, d.any_weights, d.bias, d.y, d.strides, d.dilations,
+                                      d.pads_before, d.pads_after},
+                                     exact_attributes(), thread_engine().engine, forward_hint<Number>(key))) {
+  }
+  BackwardWeights(const Description& d, const Primitive& primitive)
       : primitive_(primitive),
         weights_(d.weights, primitive.diff_weights_desc()),
         arguments_{{DNNL_ARG_SRC, borrowed_memory(d.x)},
@@ -124,29 +154,50 @@ Direction& cached(const Key& key) {
   return cache.try_emplace(key, key).first->second;
 }
 
+// oneDNN refuses operands without rows.
+template <class Number, class Operand>
+void backward_weights(const Key& key, const Operand& x, const Operand& dy,
+                      const ConvolutionGradient& gradient) {
+  if (key.rows > 0) return cached<BackwardWeights<Number>>(key).run(x, dy, gradient);
+  if (gradient.write == Write::kAdd) return;
+  std::ranges::fill(gradient.weights, Scalar{0});
+  std::ranges::fill(gradient.bias, Scalar{0});
+}
+
 }  // namespace
 
-void convolution_forward(const ConvolutionShape& shape, const ConstMatrix& x, const ConvolutionWeights& w,
-                         Matrix& y) {
+void convolution_forward(const ConvolutionShape& shape, const ConstMatrix& x,
+                         const ConvolutionWeights<Scalar>& w, std::span<const Scalar> bias, Matrix& y) {
   if (x.rows() == 0) return;
-  cached<Forward>({shape, x.rows(), !w.bias.empty()}).run(x, w, y);
+  cached<Forward<Scalar>>({shape, x.rows(), !bias.empty()}).run(x, w, bias, y);
 }
 
 void convolution_backward_data(const ConvolutionShape& shape, const ConstMatrix& dy,
-                               std::span<const Scalar> weights, Matrix& dx) {
+                               const ConvolutionWeights<Scalar>& w, Matrix& dx) {
   if (dy.rows() == 0) return;
-  cached<BackwardData>({shape, dy.rows(), false}).run(dy, weights, dx);
+  cached<BackwardData<Scalar>>({shape, dy.rows(), false}).run(dy, w, dx);
 }
 
 void convolution_backward_weights(const ConvolutionShape& shape, const ConstMatrix& x, const ConstMatrix& dy,
                                   const ConvolutionGradient& gradient) {
-  if (x.rows() == 0) {
-    if (gradient.write == Write::kAdd) return;
-    std::ranges::fill(gradient.weights, Scalar{0});
-    std::ranges::fill(gradient.bias, Scalar{0});
-    return;
-  }
-  cached<BackwardWeights>({shape, x.rows(), !gradient.bias.empty()}).run(x, dy, gradient);
+  backward_weights<Scalar>({shape, x.rows(), !gradient.bias.empty()}, x, dy, gradient);
+}
+
+void convolution_forward(const ConvolutionShape& shape, const Bf16Matrix& x,
+                         const ConvolutionWeights<Bf16>& w, std::span<const Scalar> bias, Matrix& y) {
+  if (x.rows == 0) return;
+  cached<Forward<Bf16>>({shape, x.rows, !bias.empty()}).run(x, w, bias, y);
+}
+
+void convolution_backward_data(const ConvolutionShape& shape, const Bf16Matrix& dy,
+                               const ConvolutionWeights<Bf16>& w, Matrix& dx) {
+  if (dy.rows == 0) return;
+  cached<BackwardData<Bf16>>({shape, dy.rows, false}).run(dy, w, dx);
+}
+
+void convolution_backward_weights(const ConvolutionShape& shape, const Bf16Matrix& x, const Bf16Matrix& dy,
+                                  std::span<Scalar> dweights, Write write) {
+  backward_weights<Bf16>({shape, x.rows, false}, x, dy, {.weights = dweights, .bias = {}, .write = write});
 }
 
 }  // namespace lockstep

@@ -43,11 +43,11 @@ class Conv2d final : public Layer {
 
   void forward(const ForwardArgs& args) const override {
     if (precision_ == Precision::kBf16) {
-      return convolution_forward(shape_, rounded_input(args.x()), part(args.rounded, weight_),
+      return convolution_forward(shape_, rounded_input(args.x()), operand(args.rounded, args.version),
                                  part(args.weights, bias_), args.y);
     }
-    convolution_forward(shape_, args.x(),
-                        {.weights = part(args.weights, weight_), .bias = part(args.weights, bias_)}, args.y);
+    convolution_forward(shape_, args.x(), operand(args.weights, args.version), part(args.weights, bias_),
+                        args.y);
   }
 
   void backward(const BackwardArgs& args) const override {
@@ -57,7 +57,7 @@ class Conv2d final : public Layer {
         {.weights = part(args.gradient, weight_), .bias = part(args.gradient, bias_), .write = args.write});
     args.pause(weight_.begin);
     if (args.dx() != nullptr) {
-      convolution_backward_data(shape_, args.dy, part(args.weights, weight_), *args.dx());
+      convolution_backward_data(shape_, args.dy, operand(args.weights, args.version), *args.dx());
     }
   }
 
@@ -76,6 +76,12 @@ class Conv2d final : public Layer {
   Range rounded_tensor() const override { return precision_ == Precision::kBf16 ? weight_ : Range{}; }
 
  private:
+  // Its weights in the arena.
+  template <class Number>
+  ConvolutionWeights<Number> operand(std::span<const Number> arena, std::uint64_t version) const {
+    return {.values = part(arena, weight_), .place = weight_.begin, .version = version};
+  }
+
   void backward_in_bf16(const BackwardArgs& args) const {
     const Bf16Matrix dy = rounded_output_gradient(args.dy);
     convolution_backward_weights(shape_, rounded_input(args.x()), dy, part(args.gradient, weight_),
@@ -84,7 +90,7 @@ class Conv2d final : public Layer {
     sum_rows(dy_pixels, part(args.gradient, bias_), args.write);
     args.pause(weight_.begin);
     if (args.dx() != nullptr) {
-      convolution_backward_data(shape_, dy, part(args.rounded, weight_), *args.dx());
+      convolution_backward_data(shape_, dy, operand(args.rounded, args.version), *args.dx());
     }
   }
 

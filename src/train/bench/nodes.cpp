@@ -1,5 +1,5 @@
 #include "lockstep/base/random.h"
-#include "lockstep/nn/rounded_weights.h"
+#include "lockstep/nn/kernel_weights.h"
 #include "lockstep/nn/workspace.h"
 #include "lockstep/train/bench.h"
 #include "timing.h"
@@ -24,14 +24,12 @@ class RandomBatch {
         stored_(model.stored_layout().size),
         x_(rows * model.input().size()),
         gradient_(model.layout().size),
-        rounded_(model),
+        weights_(model),
         workspace_(model, rows, true) {
     initialise({.layout = &model.stored_layout(), .values = stored_.span()}, 1, 0.01);
     fill(x_.span(), 1);
     ThreadTeam alone(1);
-    ModelValues values = stored_values(model, stored_.span());
-    values.rounded = rounded_.round(values.weights, alone);
-    workspace_.begin({.values = values,
+    workspace_.begin({.values = weights_.prepare(stored_values(model, stored_.span()), alone),
                       .x = ConstMatrix(x_.data(), rows, model.input().size()),
                       .batch = {.training = true, .seed = 1}});
     forward(nodes_);
@@ -49,7 +47,7 @@ class RandomBatch {
   AlignedBuffer<Scalar> stored_;
   AlignedBuffer<Scalar> x_;
   AlignedBuffer<Scalar> gradient_;
-  RoundedWeights rounded_;
+  KernelWeights weights_;
   Workspace workspace_;
 };
 

@@ -1,0 +1,36 @@
+// Weights in the layout that a convolution wants: re-laid once for all its calls with the same values.
+#pragma once
+
+#include <map>
+
+#include "lockstep/math/convolution.h"
+#include "thread_engine.h"
+
+namespace lockstep {
+
+class ArrangedWeights {
+ public:
+  ArrangedWeights(const dnnl::memory::desc& plain, const dnnl::memory::desc& arranged);
+
+  /// Valid until the next call for the same place.
+  template <class Number>
+  const dnnl::memory& of(const ConvolutionWeights<Number>& w) {
+    Copy& copy = copies_.try_emplace(w.place).first->second;
+    if (w.version == 0 || w.version != copy.version) fill(copy, w.values.data(), w.version);
+    return copy.memory;
+  }
+
+ private:
+  struct Copy {
+    dnnl::memory memory;
+    std::uint64_t version = 0;
+  };
+  void fill(Copy& copy, const void* values, std::uint64_t version);
+
+  dnnl::memory plain_;
+  dnnl::memory::desc arranged_;
+  dnnl::reorder load_;
+  std::map<Index, Copy> copies_;  // by place: layers of one shape take turns
+};
+
+}  // namespace lockstep

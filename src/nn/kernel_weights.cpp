@@ -1,0 +1,43 @@
+#include "lockstep/nn/kernel_weights.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+// Of this process, so that no two arenas have the same.
+std::uint64_t next_version() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
+
+}  // namespace
+
+KernelWeights::KernelWeights(const Model& model) {
+  for (const ModelNode& node : model.nodes()) {
+    const Range tensor = node.layer->rounded_tensor();
+    // Layers that share a weight name the same range.
+    if (tensor.empty() || std::ranges::find(rounded_tensors_, tensor) != rounded_tensors_.end()) continue;
+    rounded_tensors_.push_back(tensor);
+  }
+  if (!rounded_tensors_.empty()) rounded_ = AlignedBuffer<Bf16>(model.layout().size);
+}
+
+ModelValues KernelWeights::prepare(const ModelValues& values, ThreadTeam& team) {
+  ModelValues prepared = values;
+  prepared.version = next_version();
+  if (rounded_tensors_.empty()) return prepared;
+  team.run([&](int thread) {
+    for (const Range& tensor : rounded_tensors_) {
+      const Range mine = split_evenly(tensor.size(), team.size(), thread, kAlignment);
+      const Range place{tensor.begin + mine.begin, tensor.begin + mine.end};
+      round_to_bf16(part(values.weights, place), part(rounded_.span(), place));
+    }
+  });
+  prepared.rounded = std::as_const(rounded_).span();
+  return prepared;
+}
+
+}  // namespace lockstep
