@@ -53,6 +53,21 @@ std::vector<const AlgorithmEntry*> possible_algorithms(const DistOptions& option
   return possible;
 }
 
+std::vector<const AlgorithmEntry*> automatic_algorithms(const DistOptions& options, const Plan& plan,
+                                                        const Nodes& nodes) {
+  const AlgorithmEntry& by_rule = algorithm_by_rule(nodes);
+  if (!options.calibrate) return {&by_rule};
+  const bool native_overlap = options.reduction == Reduction::kNative && plan.overlaps();
+  std::vector<const AlgorithmEntry*> all;
+  for (const AlgorithmEntry& entry : algorithm_catalog()) {
+    if (!entry.allows(options.reduction)) continue;
+    if (native_overlap && entry.suffers_from_overlap) continue;
+    if (entry.in_node_memory && &entry != &by_rule) continue;
+    all.push_back(&entry);
+  }
+  return all;
+}
+
 std::string note_on_order(const DistOptions& options) {
   std::vector<std::string> names;
   for (const AlgorithmEntry& entry : algorithm_catalog()) {
@@ -69,7 +84,8 @@ std::vector<ExchangeSeconds> exchange_times(const TimeQuestion& question) {
   const Nodes nodes{.count = question.cluster.nodes, .largest = question.cluster.ranks_per_node};
   std::vector<const AlgorithmEntry*> possible;
   if (plan.world > 1 && uses_algorithm(options)) {
-    possible = possible_algorithms(options, nodes);
+    possible = options.algorithm == kAutoAlgorithm ? automatic_algorithms(options, plan, nodes)
+                                                   : possible_algorithms(options, nodes);
     if (possible.empty()) {
       const AlgorithmEntry& entry = find_entry(algorithm_catalog(), "algorithm", options.algorithm);
       throw ConfigError(fmt::format("distribute.algorithm {}: {}", entry.name, entry.refusal(nodes)));

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 
 #include "algorithms/calibration.h"
@@ -16,21 +15,6 @@ AlgorithmChoice all_buckets(const Plan& plan, const AlgorithmEntry& entry) {
 
 const AlgorithmEntry& find_algorithm(const std::string& name) {
   return find_entry(algorithm_catalog(), "algorithm", name);
-}
-
-// Those that give what is asked on these nodes. Of those in node memory only the one of the rule: others
-// would do the same. Calibration times one bucket alone, and would not see what suffers from overlap.
-std::vector<const AlgorithmEntry*> candidates(const AlgorithmContext& context, const Nodes& nodes) {
-  const bool native = context.reduction == Reduction::kNative;
-  const AlgorithmEntry& by_rule = algorithm_by_rule(nodes);
-  std::vector<const AlgorithmEntry*> all;
-  for (const AlgorithmEntry& entry : algorithm_catalog()) {
-    if (!entry.allows(context.reduction)) continue;
-    if (native && context.overlaps && entry.suffers_from_overlap) continue;
-    if (entry.in_node_memory && &entry != &by_rule) continue;
-    all.push_back(&entry);
-  }
-  return all;
 }
 
 // For each bucket what is fastest for its size.
@@ -50,12 +34,14 @@ AlgorithmChoice calibrate(const AlgorithmContext& context,
 }
 
 // Shared memory may not be to be had on some node: then all do without it.
-std::unique_ptr<Reducer> make_automatic(const AlgorithmContext& context, bool calibrates,
+std::unique_ptr<Reducer> make_automatic(const AlgorithmContext& context, const DistOptions& options,
                                         const Nodes& nodes) {
+  const std::vector<const AlgorithmEntry*> candidates = automatic_algorithms(options, context.plan, nodes);
   std::string problem;
   try {
-    return make_bucketwise_reducer(context, calibrates ? calibrate(context, candidates(context, nodes))
-                                                       : all_buckets(context.plan, algorithm_by_rule(nodes)));
+    return make_bucketwise_reducer(context, candidates.size() > 1
+                                                ? calibrate(context, candidates)
+                                                : all_buckets(context.plan, *candidates.front()));
   } catch (const AgreedError& error) {
     problem = error.what();
   }
@@ -67,12 +53,12 @@ std::unique_ptr<Reducer> make_automatic(const AlgorithmContext& context, bool ca
 
 std::unique_ptr<Reducer> make_exchange(AlgorithmContext context, const DistOptions& options) {
   context.reduction = options.reduction;
-  context.overlaps = context.plan.buckets.size() > 1;
+  context.overlaps = context.plan.overlaps();
   if (context.comm.size() == 1 || !uses_algorithm(options)) {
     return make_reducer(context.comm, context.plan, options, Delivery::kToAll);
   }
   const Nodes nodes = look_at_nodes(context.comm, context.ranks_per_node);
-  if (options.algorithm == kAutoAlgorithm) return make_automatic(context, options.calibrate, nodes);
+  if (options.algorithm == kAutoAlgorithm) return make_automatic(context, options, nodes);
   const AlgorithmEntry& entry = find_algorithm(options.algorithm);
   const std::string refusal = entry.refusal(nodes);
   if (!refusal.empty()) {

@@ -245,6 +245,21 @@ TEST(ExchangeTime, AnAverageIsSharedByTheStepsBetween) {
   EXPECT_EQ(time({.costs = setting.costs, .cluster = cluster}).stepped, 3) << "each replica steps";
 }
 
+// As in a run: see make_exchange().
+TEST(ExchangeTime, AutoTakesTheFastestThatItWouldTry) {
+  const Cluster far{.nodes = 8, .link = TimeCurve::line(0.1, kBandwidth)};
+  const auto seconds = [&](const std::string& algorithm, Index bucket_kib, bool calibrate) {
+    return total(time_of(
+        {.strategy = "allreduce", .algorithm = algorithm, .calibrate = calibrate, .bucket_kib = bucket_kib},
+        far));
+  };
+  ASSERT_LT(seconds("mpi", 65536, true), seconds("rabenseifner", 65536, true)) << "few stages are best here";
+  EXPECT_EQ(seconds("auto", 65536, true), seconds("mpi", 65536, true));
+  ASSERT_LT(seconds("rabenseifner", 256, true), seconds("ring", 256, true));
+  EXPECT_EQ(seconds("auto", 256, true), seconds("rabenseifner", 256, true)) << "MPI's suffers from overlap";
+  EXPECT_EQ(seconds("auto", 256, false), seconds("mpi", 256, false)) << "by rule";
+}
+
 TEST(ExchangeTime, TheServersLinkIsShared) {
   const auto seconds = [](Index servers, Index on_node) {
     return total(

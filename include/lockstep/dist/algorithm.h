@@ -94,6 +94,12 @@ AlgorithmCosts exchange_costs(const CostQuestion& question, Index rank);
 /// Those that give what the options ask for on these nodes, wherever uses_algorithm() holds.
 std::vector<const AlgorithmEntry*> possible_algorithms(const DistOptions& options, const Nodes& nodes);
 
+/// Those among which `auto` takes the fastest for each bucket; without calibration the one of the rule. Of
+/// those in node memory only that of the rule: the others would do the same there. None that suffers from
+/// overlap, which calibration, with one bucket alone, would not see.
+std::vector<const AlgorithmEntry*> automatic_algorithms(const DistOptions& options, const Plan& plan,
+                                                        const Nodes& nodes);
+
 /// Those that the reduction of the options rules out, and why, in a sentence; "" if there are none.
 std::string note_on_order(const DistOptions& options);
 
