@@ -172,8 +172,8 @@ std::string step_text(const BenchReport& report) {
       step.samples, step.seconds * kMicro, with_commas(static_cast<Index>(step.samples_per_second)),
       of_fp32(report));
   for (const PartRate& part : parts) text += part_text(part, step.seconds);
-  return text + fmt::format("  achieved {:.1f} GFLOP/s, {} of the limit of all threads{}\n",
-                            step.flops / kGiga, percent(step.flops, flops), of_fp32(report));
+  return text + fmt::format("  achieved {:.1f} GFLOP/s, {} of the limit of all threads\n", step.flops / kGiga,
+                            percent(step.flops, flops));
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/dist/ordered_sums.h"
-#include "lockstep/nn/kernel_weights.h"
 #include "lockstep/train/rank_colleagues.h"
 
 namespace lockstep {
@@ -64,6 +63,7 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
       needed_by_owner([this](Index id) { return part_of(blocks_, context_.comm.size(), id / rows_); }, count),
       colleagues);
   colleagues.agree([&] {
+    weights_.emplace(context.model);
     for (int thread = 0; thread < context.team.size(); ++thread) {
       lanes_.emplace_back(context, rows_, info_);
     }
@@ -78,8 +78,7 @@ Index Evaluation::columns() const {
 std::optional<EvalMetrics> Evaluation::run(const ModelValues& values,
                                            const std::function<bool()>& interrupted) {
   const Stopwatch watch;
-  KernelWeights weights(context_.model);
-  const ModelValues operands = weights.prepare(values, context_.team);
+  const ModelValues operands = weights_->prepare(values, context_.team);
   for (Lane& lane : lanes_) {
     std::ranges::fill(lane.confusion, 0);
     std::ranges::fill(lane.scores, Scores{});

@@ -152,11 +152,9 @@ TEST(Allocation, FactorsOfGradientsTakeNoMoreEither) {
   test::on_ranks([&](Communicator& comm) { expect_flat(comm, config); });
 }
 
-// An evaluation takes room for its rounded weights, so these do not evaluate.
 Config in(Precision precision) {
   Config config = large_enough("central_storage", Reduction::kNative);
   config.model.precision = precision;
-  config.eval.every_epochs = 1000;
   return config;
 }
 

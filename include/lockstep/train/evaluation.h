@@ -13,6 +13,7 @@
 #include "lockstep/data/loader.h"
 #include "lockstep/data/record_source.h"
 #include "lockstep/data/records.h"
+#include "lockstep/nn/kernel_weights.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/workspace.h"
@@ -69,6 +70,7 @@ class Evaluation {
   Index blocks_;
   Range local_blocks_;
   std::unique_ptr<Records> records_;
+  std::optional<KernelWeights> weights_;
   std::vector<Lane> lanes_;
   std::vector<double> block_sums_;  // local blocks x columns()
 };
