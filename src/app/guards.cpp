@@ -89,8 +89,7 @@ void refuse_different_data(Communicator& comm, std::span<const RecordSource* con
 
 void warn_of_few_cores(Communicator& comm, Index threads) {
   const Index bound = cores_at_hand();
-  std::vector<Index> all(static_cast<std::size_t>(comm.size()));
-  comm.all_gather(as_buffer(std::span<const Index>(&bound, 1)), as_buffer(std::span(all)));
+  const std::vector<Index> all = gather_numbers(comm, bound);
   const auto fewest = std::ranges::min_element(all);
   if (comm.rank() != 0 || *fewest >= threads) return;
   spdlog::warn(

@@ -69,8 +69,7 @@ RankPlaces find_places(Communicator& comm) {
   CPU_ZERO(&mask);
   const bool known = sched_getaffinity(0, sizeof mask, &mask) == 0;
   const Index own = cores_at_hand();
-  std::vector<Index> cores(static_cast<std::size_t>(comm.size()));
-  comm.all_gather(as_buffer(std::span<const Index>(&own, 1)), as_buffer(std::span(cores)));
+  const std::vector<Index> cores = gather_numbers(comm, own);
   Index bound = own < ::sysconf(_SC_NPROCESSORS_ONLN) ? 1 : 0;
   comm.all_reduce_sum(as_buffer(std::span(&bound, 1)));
 

@@ -96,8 +96,7 @@ bool all_claim(Communicator& comm, SharedWindow& window) {
 }  // namespace
 
 std::unique_ptr<SharedWindow> make_mpi_window(Communicator& comm, MPI_Comm handle, Index bytes) {
-  std::vector<Index> sizes(static_cast<std::size_t>(comm.size()));
-  comm.all_gather(as_buffer(std::span<const Index>(&bytes, 1)), as_buffer(std::span(sizes)));
+  const std::vector<Index> sizes = gather_numbers(comm, bytes);
   const Index total = std::accumulate(sizes.begin(), sizes.end(), Index{0});
   if (comm.size() > 1) check_space(comm, total);  // a rank alone gets ordinary memory
   auto window = std::make_unique<MpiWindow>(comm, handle, sizes);

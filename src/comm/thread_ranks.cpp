@@ -197,8 +197,7 @@ class ThreadCommunicator final : public Communicator {
   }
 
   std::unique_ptr<SharedWindow> shared_window(Index bytes) override {
-    std::vector<Index> sizes(static_cast<std::size_t>(size()));
-    all_gather(as_buffer(std::span<const Index>(&bytes, 1)), as_buffer(std::span(sizes)));
+    const std::vector<Index> sizes = gather_numbers(*this, bytes);
     auto memory = board_->joint(next_collective_++, 0, size(), [&]() -> std::shared_ptr<WindowMemory> {
       try {
         return std::make_shared<WindowMemory>(sizes.begin(), sizes.end());

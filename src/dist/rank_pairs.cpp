@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "lockstep/comm/agree.h"
+
 namespace lockstep {
 namespace {
 
@@ -31,8 +33,7 @@ struct Weighted {
 std::vector<Weighted> collect(Communicator& comm, std::span<const Scalar> scores,
                               std::span<const Scalar> weights) {
   const auto mine = static_cast<Index>(scores.size());
-  std::vector<Index> counts(static_cast<std::size_t>(comm.size()));
-  comm.all_gather(as_buffer(std::span<const Index>(&mine, 1)), as_buffer(std::span(counts)));
+  const std::vector<Index> counts = gather_numbers(comm, mine);
   if (comm.rank() > 0) {
     if (mine == 0) return {};
     const Send sends[] = {{0, as_buffer(scores)}, {0, as_buffer(weights)}};
@@ -64,8 +65,7 @@ RankedPairs rank_pairs(Communicator& comm, Scores& scores) {
   std::ranges::sort(scores.positives);
   std::ranges::sort(scores.negatives);
   const auto mine = static_cast<Index>(scores.negatives.size());
-  std::vector<Index> negatives(static_cast<std::size_t>(comm.size()));
-  comm.all_gather(as_buffer(std::span<const Index>(&mine, 1)), as_buffer(std::span(negatives)));
+  const std::vector<Index> negatives = gather_numbers(comm, mine);
 
   // positives, negatives, twice_above
   Index totals[] = {static_cast<Index>(scores.positives.size()), mine, 0};

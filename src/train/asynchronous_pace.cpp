@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lockstep/base/timer.h"
+#include "lockstep/comm/agree.h"
 #include "lockstep/train/pace.h"
 #include "lockstep/train/step_clock.h"
 
@@ -221,8 +222,7 @@ void AsynchronousPace::log_metrics(const Totals& totals, double seconds) {
 
 void AsynchronousPace::finish_stretch() {
   Index earliest = failure_ ? failure_->step : std::numeric_limits<Index>::max();
-  std::vector<Index> failures(static_cast<std::size_t>(context_.comm.size()));
-  context_.comm.all_gather(as_buffer(std::span<const Index>(&earliest, 1)), as_buffer(std::span(failures)));
+  const std::vector<Index> failures = gather_numbers(context_.comm, earliest);
   const auto first = std::ranges::min_element(failures);
   report_ = strategy_.report();
   context_.states.adopt(first_server());

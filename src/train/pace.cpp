@@ -42,8 +42,7 @@ void force_faults(const DebugOptions& debug, Communicator& comm, Index step) {
 }
 
 std::string describe_bad_number(Communicator& comm, const BadNumber& found) {
-  std::vector<Index> places(static_cast<std::size_t>(comm.size()));
-  comm.all_gather(as_buffer(std::span<const Index>(&found.place, 1)), as_buffer(std::span(places)));
+  const std::vector<Index> places = gather_numbers(comm, found.place);
   const std::vector<std::string> texts = gather_texts(comm, found.text);
   const auto first = std::ranges::min_element(places);
   const std::string& text = texts[static_cast<std::size_t>(first - places.begin())];

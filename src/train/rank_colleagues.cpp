@@ -63,8 +63,7 @@ std::unique_ptr<NodeMemory> RankColleagues::share_on_node(Index bytes) {
   std::unique_ptr<Communicator> node = comm_.split_by_node(0);
   Index writer = rank();
   node->broadcast(as_buffer(std::span(&writer, 1)), 0);
-  writers_.resize(static_cast<std::size_t>(size()));
-  comm_.all_gather(as_buffer(std::span<const Index>(&writer, 1)), as_buffer(std::span(writers_)));
+  writers_ = gather_numbers(comm_, writer);
   Index company = node->size() - 1;
   comm_.all_reduce_sum(as_buffer(std::span(&company, 1)));
   if (company == 0) return nullptr;

@@ -37,13 +37,6 @@ std::uint64_t factor(int rank, int ranks) {
   return rest;
 }
 
-// One number of each rank.
-std::vector<Index> gathered(Communicator& comm, Index mine) {
-  std::vector<Index> all(static_cast<std::size_t>(comm.size()));
-  comm.all_gather(as_buffer(std::span<const Index>(&mine, 1)), as_buffer(std::span(all)));
-  return all;
-}
-
 // The lowest rank of those that agree with most others.
 int majority(const std::vector<Index>& hashes) {
   const auto supporters = [&](Index hash) { return std::ranges::count(hashes, hash); };
@@ -67,7 +60,7 @@ void ReplicaCheck::tell(Index steps_done) {
   const std::string mine = compare(state, steps_done);
   std::string found = mine;
   if (state.among->size() < comm_.size()) {  // others may have found what is not seen here
-    const std::vector<Index> lengths = gathered(comm_, std::ssize(mine));
+    const std::vector<Index> lengths = gather_numbers(comm_, std::ssize(mine));
     const auto first = std::ranges::find_if(lengths, [](Index length) { return length > 0; });
     found =
         first == lengths.end() ? "" : broadcast_text(comm_, mine, static_cast<int>(first - lengths.begin()));
@@ -87,7 +80,8 @@ void ReplicaCheck::tell(Index steps_done) {
 // *Collective* over the ranks that are to be equal; the same on all of them. "" if they are. Makes them
 // equal, if that is asked for.
 std::string ReplicaCheck::compare(const ReplicatedState& state, Index steps_done) {
-  const std::vector<Index> all = gathered(*state.among, std::bit_cast<Index>(hash_of(state, steps_done)));
+  const std::vector<Index> all =
+      gather_numbers(*state.among, std::bit_cast<Index>(hash_of(state, steps_done)));
   if (std::ranges::adjacent_find(all, std::not_equal_to<>()) == all.end()) return "";
   const int reference = majority(all);
   const std::string text = fmt::format("step {}: {}", steps_done, describe(state, all, reference));
@@ -99,7 +93,7 @@ std::string ReplicaCheck::compare(const ReplicatedState& state, Index steps_done
 
 std::string ReplicaCheck::describe(const ReplicatedState& state, const std::vector<Index>& hashes,
                                    int reference) {
-  const std::vector<Index> ranks = gathered(*state.among, comm_.rank());
+  const std::vector<Index> ranks = gather_numbers(*state.among, comm_.rank());
   std::vector<Index> agree;
   std::vector<Index> differ;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -107,7 +101,7 @@ std::string ReplicaCheck::describe(const ReplicatedState& state, const std::vect
   }
   std::string where = "the number of steps differs";
   for (const NamedSpan& part : state.parts) {
-    const std::vector<Index> of_part = gathered(*state.among, hash_of(part.values));
+    const std::vector<Index> of_part = gather_numbers(*state.among, hash_of(part.values));
     if (std::ranges::adjacent_find(of_part, std::not_equal_to<>()) == of_part.end()) continue;
     where = fmt::format("{} differs by up to {:.3g}", part.name, largest_difference(state, part, reference));
     break;
@@ -128,9 +122,7 @@ double ReplicaCheck::largest_difference(const ReplicatedState& state, const Name
     largest =
         std::max(largest, std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference);
   }
-  std::vector<double> all(static_cast<std::size_t>(state.among->size()));
-  state.among->all_gather(as_buffer(std::span<const double>(&largest, 1)), as_buffer(std::span(all)));
-  return *std::ranges::max_element(all);
+  return std::ranges::max(gather_numbers<double>(*state.among, largest));
 }
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "lockstep/base/errors.h"
@@ -22,6 +23,14 @@ class AgreedError : public Error {
 /// Other exceptions pass through (and abort the job); so does a CommError: the call that failed may be one in
 /// which the other ranks wait, and they would never come here.
 void agree(Communicator& comm, const std::function<void()>& work);
+
+/// *Collective.* One number of each rank, in order.
+template <class Number = Index>
+std::vector<Number> gather_numbers(Communicator& comm, std::type_identity_t<Number> mine) {
+  std::vector<Number> all(static_cast<std::size_t>(comm.size()));
+  comm.all_gather(as_buffer(std::span<const Number>(&mine, 1)), as_buffer(std::span(all)));
+  return all;
+}
 
 /// *Collective.* The texts of all ranks, in order; they may differ in length.
 std::vector<std::string> gather_texts(Communicator& comm, const std::string& mine);

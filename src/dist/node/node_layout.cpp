@@ -9,14 +9,8 @@
 namespace lockstep {
 namespace {
 
-std::vector<Index> gather(Communicator& comm, Index mine) {
-  std::vector<Index> all(static_cast<std::size_t>(comm.size()));
-  comm.all_gather(as_buffer(std::span<const Index>(&mine, 1)), as_buffer(std::span(all)));
-  return all;
-}
-
 bool all_true(Communicator& comm, bool mine) {
-  const std::vector<Index> all = gather(comm, mine ? 1 : 0);
+  const std::vector<Index> all = gather_numbers(comm, mine ? 1 : 0);
   return std::ranges::find(all, 0) == all.end();
 }
 
@@ -29,17 +23,17 @@ bool follow_each_other(const std::vector<Index>& ranks) {
 
 Nodes look_at_nodes(Communicator& comm, Index ranks_per_node) {
   const auto node = comm.split_by_node(ranks_per_node);
-  const std::vector<Index> sizes = gather(comm, node->size());
-  const std::vector<Index> first = gather(comm, node->rank() == 0 ? 1 : 0);
+  const std::vector<Index> sizes = gather_numbers(comm, node->size());
+  const std::vector<Index> first = gather_numbers(comm, node->rank() == 0 ? 1 : 0);
   return {.count = std::ranges::count(first, 1),
           .largest = *std::ranges::max_element(sizes),
-          .neighbours = all_true(comm, follow_each_other(gather(*node, comm.rank())))};
+          .neighbours = all_true(comm, follow_each_other(gather_numbers(*node, comm.rank())))};
 }
 
 NodeLayout lay_out_node(Communicator& comm, Communicator& node, Communicator& across, const Plan& plan,
                         const NodeCut& cut, const std::string& user) {
   NodeLayout result;
-  const std::vector<Index> ranks = gather(node, comm.rank());
+  const std::vector<Index> ranks = gather_numbers(node, comm.rank());
   for (const Index rank : ranks) result.hosted.push_back(plan.hosted[static_cast<std::size_t>(rank)]);
   result.replicas = {result.hosted.front().begin, result.hosted.back().end};
   if (!all_true(comm, follow_each_other(ranks))) {
@@ -51,10 +45,10 @@ NodeLayout lay_out_node(Communicator& comm, Communicator& node, Communicator& ac
   }
 
   // As many slices as the smallest node has ranks, so that each slice has an owner on every node.
-  const std::vector<Index> sizes = gather(comm, node.size());
+  const std::vector<Index> sizes = gather_numbers(comm, node.size());
   const Index parts = *std::ranges::min_element(sizes);
-  const std::vector<Index> begins = gather(across, result.replicas.begin);
-  const std::vector<Index> ends = gather(across, result.replicas.end);
+  const std::vector<Index> begins = gather_numbers(across, result.replicas.begin);
+  const std::vector<Index> ends = gather_numbers(across, result.replicas.end);
   Plan& between = result.across;
   between.world = across.size();
   between.replicas = plan.replicas;

@@ -134,8 +134,7 @@ class LocalSgd final : public SynchronousStrategy {
       step = replica.bad_step;
       text = replica.bad_number;
     }
-    std::vector<Index> steps(static_cast<std::size_t>(comm_.size()));
-    comm_.all_gather(as_buffer(std::span<const Index>(&step, 1)), as_buffer(std::span(steps)));
+    const std::vector<Index> steps = gather_numbers(comm_, step);
     const auto first = std::ranges::min_element(steps) - steps.begin();
     return gather_texts(comm_, text)[static_cast<std::size_t>(first)];
   }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lockstep/base/timer.h"
-#include "lockstep/comm/communicator.h"
+#include "lockstep/comm/agree.h"
 
 namespace lockstep {
 
@@ -30,9 +30,7 @@ inline double median_seconds(Communicator& comm, const std::function<void()>& wo
   }
   std::ranges::nth_element(seconds, seconds.begin() + runs / 2);
   const double mine = seconds[static_cast<std::size_t>(runs / 2)];
-  std::vector<double> all(static_cast<std::size_t>(comm.size()));
-  comm.all_gather(as_buffer(std::span<const double>(&mine, 1)), as_buffer(std::span(all)));
-  return *std::ranges::max_element(all);
+  return std::ranges::max(gather_numbers<double>(comm, mine));
 }
 
 }  // namespace lockstep

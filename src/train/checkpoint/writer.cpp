@@ -47,9 +47,7 @@ CheckpointWriter::State CheckpointWriter::state() const {
 // *Collective.* Ends what can be ended: all threads if one has failed, else those that are over. How it
 // stands on the rank that is furthest behind.
 CheckpointWriter::State CheckpointWriter::settle() {
-  std::vector<Index> states(static_cast<std::size_t>(comm_.size()));
-  const auto mine = static_cast<Index>(state());
-  comm_.all_gather(as_buffer(std::span<const Index>(&mine, 1)), as_buffer(std::span(states)));
+  const std::vector<Index> states = gather_numbers(comm_, static_cast<Index>(state()));
   const auto failed = std::ranges::find(states, static_cast<Index>(State::kFailed));
   if (failed != states.end()) give_up_ = true;
   if (thread_.joinable() && (over_ || give_up_)) thread_.join();
