@@ -57,7 +57,7 @@ std::vector<const AlgorithmEntry*> automatic_algorithms(const DistOptions& optio
                                                         const Nodes& nodes) {
   const AlgorithmEntry& by_rule = algorithm_by_rule(nodes);
   if (!options.calibrate) return {&by_rule};
-  const bool native_overlap = options.reduction == Reduction::kNative && plan.overlaps();
+  const bool native_overlap = options.reduction == Reduction::kNative && plan.several_buckets();
   std::vector<const AlgorithmEntry*> all;
   for (const AlgorithmEntry& entry : algorithm_catalog()) {
     if (!entry.allows(options.reduction)) continue;

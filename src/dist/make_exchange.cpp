@@ -39,7 +39,7 @@ std::unique_ptr<Reducer> make_automatic(const AlgorithmContext& context, const D
   const std::vector<const AlgorithmEntry*> candidates = automatic_algorithms(options, context.plan, nodes);
   std::string problem;
   try {
-    return make_bucketwise_reducer(context, candidates.size() > 1
+    return make_bucketwise_reducer(context, options.calibrate
                                                 ? calibrate(context, candidates)
                                                 : all_buckets(context.plan, *candidates.front()));
   } catch (const AgreedError& error) {
@@ -53,7 +53,7 @@ std::unique_ptr<Reducer> make_automatic(const AlgorithmContext& context, const D
 
 std::unique_ptr<Reducer> make_exchange(AlgorithmContext context, const DistOptions& options) {
   context.reduction = options.reduction;
-  context.overlaps = context.plan.overlaps();
+  context.overlaps = context.plan.several_buckets();
   if (context.comm.size() == 1 || !uses_algorithm(options)) {
     return make_reducer(context.comm, context.plan, options, Delivery::kToAll);
   }

@@ -37,6 +37,14 @@ Index rounded_bytes(const RunPlanRequest& request) {
                                                        : 0;
 }
 
+// Of the weights that a thread keeps in the layouts of its kernels, forward and back. (The back end may do
+// with less.)
+Index arranged_bytes(const Model& model) {
+  Index numbers = 0;
+  for (const ModelNode& node : model.nodes()) numbers += node.layer->arranged_tensor().size();
+  return 2 * numbers * (model.precision() == Precision::kBf16 ? Index{sizeof(Bf16)} : kScalarBytes);
+}
+
 // Prepared: features, targets and weight.
 Index sample_bytes_of(const RunPlanRequest& request) {
   return (request.model.input().size() + request.target_columns + (request.weighted ? 1 : 0)) * kScalarBytes;
@@ -84,7 +92,7 @@ void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_w
   const Index sample_bytes = sample_bytes_of(request);
   const Index arenas = own_weights ? hosted : 1;
   memory.weights += request.model.state_layout().size * kScalarBytes * (hosted + 2);  // ReplicaStates
-  memory.weights += rounded_bytes(request) * arenas;
+  memory.weights += rounded_bytes(request) * arenas + arranged_bytes(request.model) * plan.dist.threads;
   memory.activations = (together ? hosted : plan.dist.threads) * micro * request.model.activation_bytes();
   const Index ahead = steps_ahead(request.data, true, plan.sampling.stream.has_value());  // at most
   memory.data = record_memory(request, plan) + hosted * batch * sample_bytes * (ahead + 1);

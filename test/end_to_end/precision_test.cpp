@@ -85,7 +85,8 @@ TEST_F(InBf16, GivesTheSameBitsOnAnyNumberOfRanksAndThreads) {
 
 TEST_F(InBf16, ReplicasWithWeightsOfTheirOwnRoundTheirOwn) {
   const std::string flags = fmt::format(
-      "{} --distribute.reduction ordered --distribute.strategy local_sgd --distribute.local_after '3 steps'",
+      "{} --distribute.reduction ordered --distribute.strategy local_sgd --distribute.local_after '3 steps' "
+      "--model.layers 'conv2d(8, 3) relu conv2d(8, 1) flatten dense(10)'",
       kBf16);
   const std::string alone = model_of(1, flags);
   EXPECT_TRUE(model_of(2, flags) == alone);

@@ -64,19 +64,25 @@ TEST_P(AugmentedBits, OnAnyNumberOfRanksAndPrefetchedSteps) {
 
 TEST(SameBitsOfStrategies, WhereverReplicasStepAlone) {
   const SmallExperiment experiment;
-  const auto model_of = [&](int ranks, int threads) {
+  const auto model_of = [&](const std::string& layers, int ranks, int threads) {
     const std::string run = experiment.fresh_run();
     const ProcessResult result = run_trainer(
         ranks, fmt::format("--config {} --run.dir {} --distribute.reduction ordered --train.threads {} "
                            "--train.momentum 0.9 --distribute.strategy local_sgd "
                            "--distribute.average_every 4 --distribute.average_state true "
-                           "--distribute.local_after '3 steps' --distribute.block_momentum 0.5",
-                           experiment.config(), run, threads));
+                           "--distribute.local_after '3 steps' --distribute.block_momentum 0.5 "
+                           "--model.layers '{}'",
+                           experiment.config(), run, threads, layers));
     EXPECT_EQ(result.exit_code, 0) << result.errors;
     return read_file(run + "/model.safetensors");
   };
-  const std::string alone = model_of(1, 1);
-  for (const int ranks : {2, 3, 4}) EXPECT_EQ(model_of(ranks, ranks == 4 ? 2 : 1) == alone, true) << ranks;
+  for (const std::string layers :
+       {"dense(16) relu dense(10)", "conv2d(8, 3) relu conv2d(8, 1) flatten dense(10)"}) {
+    const std::string alone = model_of(layers, 1, 1);
+    for (const int ranks : {2, 3, 4}) {
+      EXPECT_EQ(model_of(layers, ranks, ranks == 4 ? 2 : 1) == alone, true) << layers << ", " << ranks;
+    }
+  }
 }
 
 // With as many workers, and for strategies that have servers with two of those beside them.

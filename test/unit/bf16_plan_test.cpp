@@ -9,11 +9,12 @@ namespace {
 constexpr Index kWorld = 4;
 constexpr Index kReplicas = 64;
 
-RunPlan plan(const Model& model, const std::string& strategy) {
+RunPlan plan(const Model& model, const std::string& strategy, Index threads = 1) {
   TrainOptions train;
   train.epochs = 1;
   train.global_batch = 128;
   train.replicas = kReplicas;
+  train.threads = threads;
   DistOptions distribute;
   distribute.strategy = strategy;
   return make_run_plan({.train = train,
@@ -43,6 +44,17 @@ TEST(Bf16Plan, HoldsTheRoundedWeightsOnceForEachArenaAndForEvaluation) {
     EXPECT_EQ(in_bf16.model_file_bytes, in_fp32.model_file_bytes) << strategy;
     EXPECT_NE(plan_table(std::span(&in_bf16, 1)).find(" bf16\n"), std::string::npos);
     EXPECT_NE(plan_table(std::span(&in_fp32, 1)).find(" fp32\n"), std::string::npos);
+  }
+}
+
+TEST(Bf16Plan, HoldsTheLayoutsOfConvolutionsForEachThread) {
+  const std::string layers = "conv2d(6, 3) relu conv2d(8, 5) flatten dense(10)";
+  constexpr Index kConvolutionWeights = 6 * 9 + 8 * 6 * 25;
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    const Model model({.layers = layers, .precision = precision}, {{12, 12}});
+    const Index number = precision == Precision::kFp32 ? sizeof(Scalar) : sizeof(Bf16);
+    const Index one = plan(model, "allreduce").memory.weights;
+    EXPECT_EQ(plan(model, "allreduce", 3).memory.weights - one, 2 * 2 * kConvolutionWeights * number);
   }
 }
 

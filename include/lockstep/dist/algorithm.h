@@ -103,7 +103,7 @@ std::vector<const AlgorithmEntry*> automatic_algorithms(const DistOptions& optio
 /// Those that the reduction of the options rules out, and why, in a sentence; "" if there are none.
 std::string note_on_order(const DistOptions& options);
 
-/// How long make_exchange() takes for each bucket of the plan, `auto` with the fastest for each. Errors:
+/// How long make_exchange() takes for each bucket of the plan, `auto` with the fastest that it tries. Errors:
 /// ConfigError if the algorithm cannot run on these nodes.
 std::vector<ExchangeSeconds> exchange_times(const TimeQuestion& question);
 

@@ -46,8 +46,7 @@ struct Plan {
   Index local_from = 0;  ///< the first step (from 0) that replicas take alone, with strategies where they do
 
   Index workers() const { return world - servers; }
-  /// Whether a bucket can leave while backward goes on with another.
-  bool overlaps() const { return buckets.size() > 1; }
+  bool several_buckets() const { return buckets.size() > 1; }
   /// What `rank` owns of the arena of weights, in order.
   std::vector<Range> owned(Index rank) const;
   /// The replicas of `rank` that its thread `thread` runs.

@@ -176,6 +176,9 @@ class Layer {
   virtual Range factored_tensor() const { return {}; }
   /// The weights that it multiplies with in bf16; empty in fp32.
   virtual Range rounded_tensor() const { return {}; }
+  /// The weights of which kernels keep a copy in a layout of their own, in each thread for each direction;
+  /// empty if there are none.
+  virtual Range arranged_tensor() const { return {}; }
 };
 
 struct LayerEntry {

@@ -8,8 +8,18 @@ ArrangedWeights::ArrangedWeights(const dnnl::memory::desc& plain, const dnnl::me
       load_(dnnl::reorder::primitive_desc(thread_engine().engine, plain, thread_engine().engine, arranged,
                                           exact_attributes())) {}
 
+// Primitives for other numbers of samples want the same layout, more often than not.
+ArrangedWeights::Copy& ArrangedWeights::find_copy(Index place) const {
+  thread_engine();  // before the copies, which must go first when the thread ends
+  thread_local std::multimap<Index, Copy> by_place;
+  const auto [begin, end] = by_place.equal_range(place);
+  for (auto known = begin; known != end; ++known) {
+    if (known->second.memory.get_desc() == arranged_) return known->second;
+  }
+  return by_place.emplace(place, Copy{dnnl::memory(arranged_, thread_engine().engine)})->second;
+}
+
 void ArrangedWeights::fill(Copy& copy, const void* values, std::uint64_t version) {
-  if (!copy.memory) copy.memory = dnnl::memory(arranged_, thread_engine().engine);
   point_to(plain_, values);
   load_.execute(thread_engine().stream, plain_, copy.memory);
   copy.version = version;

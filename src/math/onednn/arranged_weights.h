@@ -1,4 +1,5 @@
-// Weights in the layout that a convolution wants: re-laid once for all its calls with the same values.
+// Weights in the layout that a convolution wants: re-laid once in each thread for all calls with the same
+// values, whatever primitives they come from.
 #pragma once
 
 #include <map>
@@ -12,12 +13,13 @@ class ArrangedWeights {
  public:
   ArrangedWeights(const dnnl::memory::desc& plain, const dnnl::memory::desc& arranged);
 
-  /// Valid until the next call for the same place.
+  /// Valid until the next call in this thread for the same place.
   template <class Number>
   const dnnl::memory& of(const ConvolutionWeights<Number>& w) {
-    Copy& copy = copies_.try_emplace(w.place).first->second;
-    if (w.version == 0 || w.version != copy.version) fill(copy, w.values.data(), w.version);
-    return copy.memory;
+    Copy*& copy = copies_[w.place];
+    if (copy == nullptr) copy = &find_copy(w.place);
+    if (w.version == 0 || w.version != copy->version) fill(*copy, w.values.data(), w.version);
+    return copy->memory;
   }
 
  private:
@@ -25,12 +27,13 @@ class ArrangedWeights {
     dnnl::memory memory;
     std::uint64_t version = 0;
   };
+  Copy& find_copy(Index place) const;
   void fill(Copy& copy, const void* values, std::uint64_t version);
 
   dnnl::memory plain_;
   dnnl::memory::desc arranged_;
   dnnl::reorder load_;
-  std::map<Index, Copy> copies_;  // by place: layers of one shape take turns
+  std::map<Index, Copy*> copies_;  // by place: layers of one shape take turns
 };
 
 }  // namespace lockstep

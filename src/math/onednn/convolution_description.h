@@ -19,9 +19,7 @@ struct ConvolutionKey {
 
 /// The types of the operands and of the result, each at its place in the forward pass; the bias is f32.
 struct ConvolutionTypes {
-  dnnl::memory::data_type x = dnnl::memory::data_type::f32;
-  dnnl::memory::data_type weights = dnnl::memory::data_type::f32;
-  dnnl::memory::data_type y = dnnl::memory::data_type::f32;
+  dnnl::memory::data_type x, weights, y;
 };
 
 /// The tensors of a key and the geometry.
@@ -29,7 +27,7 @@ struct ConvolutionDescription {
   using Dims = dnnl::memory::dims;
   using Desc = dnnl::memory::desc;
 
-  explicit ConvolutionDescription(const ConvolutionKey& key, const ConvolutionTypes& types = {});
+  explicit ConvolutionDescription(const ConvolutionKey& key, const ConvolutionTypes& types);
 
   Desc x, y, weights, any_weights;
   Desc bias;  // stays empty where there is none

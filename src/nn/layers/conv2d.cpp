@@ -73,6 +73,7 @@ class Conv2d final : public Layer {
             .tensors = has_bias_ ? std::vector{weight_, bias_} : std::vector{weight_}};
   }
   Index flops() const override { return shape_.flops(); }
+  Range arranged_tensor() const override { return weight_; }
   Range rounded_tensor() const override { return precision_ == Precision::kBf16 ? weight_ : Range{}; }
 
  private:

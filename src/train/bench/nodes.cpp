@@ -20,7 +20,9 @@ bool takes_only_input(const ModelNode& node) {
 class RandomBatch {
  public:
   RandomBatch(const Model& model, Index rows)
-      : nodes_{0, static_cast<Index>(model.nodes().size())},
+      : model_(model),
+        rows_(rows),
+        nodes_{0, static_cast<Index>(model.nodes().size())},
         stored_(model.stored_layout().size),
         x_(rows * model.input().size()),
         gradient_(model.layout().size),
@@ -28,25 +30,31 @@ class RandomBatch {
         workspace_(model, rows, true) {
     initialise({.layout = &model.stored_layout(), .values = stored_.span()}, 1, 0.01);
     fill(x_.span(), 1);
-    ThreadTeam alone(1);
-    workspace_.begin({.values = weights_.prepare(stored_values(model, stored_.span()), alone),
-                      .x = ConstMatrix(x_.data(), rows, model.input().size()),
-                      .batch = {.training = true, .seed = 1}});
+    begin();
     forward(nodes_);
     Matrix dy = workspace_.output_gradient();
     fill({dy.data(), static_cast<std::size_t>(dy.size())}, 2);
     workspace_.backward(gradient_.span(), Write::kReplace, {});
   }
 
+  // As in a step, with weights that are new to the kernels.
+  void begin() {
+    workspace_.begin({.values = weights_.prepare(stored_values(model_, stored_.span()), alone_),
+                      .x = ConstMatrix(x_.data(), rows_, model_.input().size()),
+                      .batch = {.training = true, .seed = 1}});
+  }
   void forward(Range nodes) { workspace_.forward(nodes); }
   void backward(Range nodes) { workspace_.backward(nodes, gradient_.span(), Write::kReplace, {}); }
   Range all() const { return nodes_; }
 
  private:
+  const Model& model_;
+  Index rows_;
   Range nodes_;
   AlignedBuffer<Scalar> stored_;
   AlignedBuffer<Scalar> x_;
   AlignedBuffer<Scalar> gradient_;
+  ThreadTeam alone_{1};
   KernelWeights weights_;
   Workspace workspace_;
 };
@@ -56,6 +64,7 @@ class RandomBatch {
 double measure_pass(Communicator& comm, const Model& model, Index rows) {
   RandomBatch batch(model, rows);
   return median_seconds(comm, [&] {
+    batch.begin();
     batch.forward(batch.all());
     batch.backward(batch.all());
   });
