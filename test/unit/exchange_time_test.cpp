@@ -260,6 +260,14 @@ TEST(ExchangeTime, AutoTakesTheFastestThatItWouldTry) {
   EXPECT_EQ(seconds("auto", 256, false), seconds("mpi", 256, false)) << "by rule";
 }
 
+TEST(ExchangeTime, CentralStorageHandsOutWeightsAsOthersHandOutSums) {
+  const Cluster node = two_levels(1, 4);
+  const double sums = total(time_of({.strategy = "allreduce", .algorithm = "shared"}, node));
+  const double meeting = shared_time(node, 0, 1).total();
+  EXPECT_NEAR(total(time_of({.strategy = "central_storage"}, node)),
+              sums + meeting + agreement_time(node).total(), kNear);
+}
+
 TEST(ExchangeTime, TheServersLinkIsShared) {
   const auto seconds = [](Index servers, Index on_node) {
     return total(

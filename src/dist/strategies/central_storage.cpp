@@ -238,7 +238,7 @@ std::vector<RankCosts> costs(const CostQuestion& question) {
   });
 }
 
-// Measured is a sum that is also handed out: here a rank reads as much, and writes its own slice only.
+// Measured is a sum that is also handed out: here new weights are, when the next forward reads them.
 StepExchange exchange_time(const TimeQuestion& question) {
   const Cluster& cluster = question.cluster;
   const Plan& plan = question.costs.plan;
@@ -249,7 +249,7 @@ StepExchange exchange_time(const TimeQuestion& question) {
   StepExchange exchange{.after = agreement_time(cluster), .stepped = share};
   if (cluster.ranks_per_node > 1) {
     const ExchangeSeconds meeting = shared_time(cluster, 0, 1);
-    exchange.after = exchange.after + shared_time(cluster, bytes, sums + share - 1) + meeting;
+    exchange.after = exchange.after + shared_time(cluster, bytes, sums) + meeting;
   }
   if (cluster.nodes > 1) exchange.after = exchange.after + time_between_nodes(question, bytes);
   return exchange;
