@@ -77,7 +77,7 @@ struct ModelValues {
   std::span<const Scalar> weights;
   std::span<const Scalar> state;
   std::span<const Bf16> rounded = {};  ///< of a model in bf16: see KernelWeights
-  std::uint64_t version = 0;           ///< of the weights; 0: of this pass alone
+  std::uint64_t version = 0;  ///< of the weights: see KernelWeights; 0: none, each call lays them out
 };
 
 /// The two parts of an arena of stored_layout().
