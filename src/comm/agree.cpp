@@ -63,6 +63,12 @@ std::vector<std::string> gather_texts(Communicator& comm, const std::string& min
   return texts;
 }
 
+std::string text_of_first(Communicator& comm, Index place, const std::string& mine) {
+  const std::vector<Index> places = gather_numbers(comm, place);
+  const auto first = std::ranges::min_element(places) - places.begin();
+  return broadcast_text(comm, mine, static_cast<int>(first));
+}
+
 std::string broadcast_text(Communicator& comm, const std::string& text, int root) {
   Index length = static_cast<Index>(text.size());
   comm.broadcast(as_buffer(std::span(&length, 1)), root);

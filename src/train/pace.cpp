@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <cmath>
@@ -42,10 +41,7 @@ void force_faults(const DebugOptions& debug, Communicator& comm, Index step) {
 }
 
 std::string describe_bad_number(Communicator& comm, const BadNumber& found) {
-  const std::vector<Index> places = gather_numbers(comm, found.place);
-  const std::vector<std::string> texts = gather_texts(comm, found.text);
-  const auto first = std::ranges::min_element(places);
-  const std::string& text = texts[static_cast<std::size_t>(first - places.begin())];
+  const std::string text = text_of_first(comm, found.place, found.text);
   return text.empty() ? "the sum of the gradients is not finite or overflows" : text;
 }
 

@@ -1,6 +1,7 @@
 // Every operation of the communicator, against what it is defined to do.
 #include "lockstep/comm/communicator.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -165,6 +166,15 @@ TEST(Agree, TextsOfAnyLengthTravel) {
     for (std::size_t rank = 0; rank < all.size(); ++rank) EXPECT_EQ(all[rank], std::string(rank, 'x'));
     EXPECT_EQ(broadcast_text(comm, comm.rank() == 0 ? "hello" : "overwritten"), "hello");
     EXPECT_EQ(broadcast_text(comm, ""), "");
+  });
+}
+
+TEST(Agree, TheTextOfTheLeastPlaceTravels) {
+  test::on_ranks([](Communicator& comm) {
+    const int last = comm.size() - 1;
+    const std::string mine = fmt::format("of rank {}", comm.rank());
+    EXPECT_EQ(text_of_first(comm, last - comm.rank(), mine), fmt::format("of rank {}", last));
+    EXPECT_EQ(text_of_first(comm, comm.rank() == 0 ? 2 : 1, mine), last == 0 ? "of rank 0" : "of rank 1");
   });
 }
 

@@ -134,9 +134,7 @@ class LocalSgd final : public SynchronousStrategy {
       step = replica.bad_step;
       text = replica.bad_number;
     }
-    const std::vector<Index> steps = gather_numbers(comm_, step);
-    const auto first = std::ranges::min_element(steps) - steps.begin();
-    return gather_texts(comm_, text)[static_cast<std::size_t>(first)];
+    return text_of_first(comm_, step, text);
   }
 
  private:
