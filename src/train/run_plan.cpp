@@ -74,7 +74,7 @@ double peak_lr(const Schedule& schedule, const RunPlan& plan) {
 // be the smallest. Where replicas meet, all are cut into as many parts, and some parts may be empty.
 Index fewest_normalised(const RunPlanRequest& request, const SamplingOptions& sampling,
                         const BatchNormMode& mode) {
-  const bool together = !request.model.meetings(sampling.replicas).empty();
+  const bool together = request.model.replicas_meet(sampling.replicas);
   const Range scope = mode.normalised_with(sampling.replicas - 1, sampling.replicas);
   Index fewest = sampling.global_batch;
   for (Index part = 0; part < request.train.accumulate; ++part) {

@@ -55,6 +55,7 @@ class Model {
   bool owns_output(Index number) const { return owners_[static_cast<std::size_t>(number)] == number; }
   /// Nodes before which `replicas` replicas must meet to add statistics, in order.
   std::vector<Index> meetings(Index replicas) const;
+  bool replicas_meet(Index replicas) const { return !meetings(replicas).empty(); }
   /// Those that belong to one node alone, in order.
   std::vector<FactoredTensor> factored_tensors() const;
   /// Floating-point operations of one sample, forward and backward (three times forward).
