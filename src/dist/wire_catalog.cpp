@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <array>
 
 #include "lockstep/base/catalog.h"
@@ -14,11 +13,6 @@ std::span<const WireEntry> wire_catalog() {
 
 std::unique_ptr<Wire> make_wire(const DistOptions& options) {
   return find_entry(wire_catalog(), "wire", options.wire).make(options);
-}
-
-void Wire::decode(std::span<const std::byte> message, std::span<Scalar> values) const {
-  std::ranges::fill(values, Scalar{0});
-  add(message, 1, values);
 }
 
 }  // namespace lockstep

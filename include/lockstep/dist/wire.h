@@ -27,9 +27,6 @@ class Wire {
   virtual void encode(std::span<const Scalar> values, std::span<std::byte> message) = 0;
   /// values += factor * the numbers of the message, which are as many.
   virtual void add(std::span<const std::byte> message, Scalar factor, std::span<Scalar> values) const = 0;
-
-  /// values = the numbers of the message.
-  void decode(std::span<const std::byte> message, std::span<Scalar> values) const;
 };
 
 struct WireEntry {
