@@ -96,12 +96,4 @@ void sum_squares_of_blocks(std::span<const Scalar> values, std::span<double> sum
   }
 }
 
-double sum_of_squares(std::span<const Scalar> values) {
-  double total = 0;
-  for (std::size_t start = 0; start < values.size(); start += kSquareBlock) {
-    total += block_squares(values.subspan(start, std::min<std::size_t>(kSquareBlock, values.size() - start)));
-  }
-  return total;
-}
-
 }  // namespace lockstep

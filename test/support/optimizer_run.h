@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "lockstep/base/types.h"
-#include "lockstep/math/kernels.h"
 #include "lockstep/optim/optimizer.h"
+#include "support/squares.h"
 
 namespace lockstep::test {
 

@@ -6,7 +6,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/math/kernels.h"
+#include "support/squares.h"
 
 namespace lockstep {
 namespace {
@@ -77,10 +77,10 @@ TEST(Initialise, IsKeyedByNameAndHasTheRightSpread) {
     AlignedBuffer<Scalar> weights(model.layout().size);
     initialise({&model.layout(), weights.span()}, 1, 0.01);
     const auto first = part(std::span<const Scalar>(weights.span()), model.layout().params[0].range);
-    const double found = std::sqrt(sum_of_squares(first) / static_cast<double>(first.size()));
+    const double found = std::sqrt(test::sum_of_squares(first) / static_cast<double>(first.size()));
     EXPECT_NEAR(found, deviation, 0.01 * deviation);
     const auto bias = part(std::span<const Scalar>(weights.span()), model.layout().params[1].range);
-    EXPECT_EQ(sum_of_squares(bias), 0);
+    EXPECT_EQ(test::sum_of_squares(bias), 0);
   }
   // What comes behind a tensor does not change it.
   const Model a = make("dense(30) relu dense(10)");

@@ -72,7 +72,5 @@ inline constexpr Index kSquareBlock = 1024;
 /// The sum of squares of each block, in double. So a range that is cut at the borders of blocks gives the
 /// same bits in parts, on several ranks, as in one.
 void sum_squares_of_blocks(std::span<const Scalar> values, std::span<double> sums);
-/// The sum of those, first block first.
-double sum_of_squares(std::span<const Scalar> values);
 
 }  // namespace lockstep

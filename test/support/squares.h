@@ -1,0 +1,16 @@
+// The sum of squares, in double, first value first.
+#pragma once
+
+#include <span>
+
+#include "lockstep/base/types.h"
+
+namespace lockstep::test {
+
+inline double sum_of_squares(std::span<const Scalar> values) {
+  double sum = 0;
+  for (const Scalar value : values) sum += double{value} * double{value};
+  return sum;
+}
+
+}  // namespace lockstep::test
