@@ -42,14 +42,7 @@ TrainingResult train_steps(Communicator& comm, Experiment& experiment, Index ste
   return run.train({.observer = nobody, .control = control});
 }
 
-// Of one sample: what training computes, as counted for the nodes.
-double flops_per_sample(const BenchReport& report) {
-  Index flops = 0;
-  for (const NodeRate& node : report.nodes) flops += node.forward_flops + node.backward_flops;
-  return static_cast<double>(flops) / static_cast<double>(report.rows);
-}
-
-StepRate measure_step(Communicator& comm, Experiment& experiment, double flops) {
+StepRate measure_step(Communicator& comm, Experiment& experiment, const SampleFlops& flops) {
   const TrainingResult first = train_steps(comm, experiment, kFirstSteps);
   double once = first.seconds / kFirstSteps;
   comm.broadcast(as_buffer(std::span(&once, 1)), 0);
@@ -58,7 +51,7 @@ StepRate measure_step(Communicator& comm, Experiment& experiment, double flops) 
   const Index samples = result.progress.samples;
   return {.seconds = result.seconds / static_cast<double>(steps),
           .samples_per_second = result.samples_per_second,
-          .flops = result.samples_per_second * flops,
+          .flops = result.samples_per_second * (flops.forward + flops.backward),
           .samples = static_cast<double>(samples) / static_cast<double>(steps),
           .time = result.time};
 }

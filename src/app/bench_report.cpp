@@ -151,18 +151,12 @@ std::string step_text(const BenchReport& report) {
   const auto threads = static_cast<double>(step.workers * step.threads);
   const double flops = threads * report.machine.flops;
   const double bytes = threads * report.machine.memory_bandwidth;
-  double forward_flops = 0;
-  double backward_flops = 0;
-  for (const NodeRate& node : report.nodes) {
-    const double batches = step.samples / static_cast<double>(report.rows);
-    forward_flops += batches * static_cast<double>(node.forward_flops);
-    backward_flops += batches * static_cast<double>(node.backward_flops);
-  }
+  const SampleFlops sample = flops_per_sample(report);
   const auto ranks = static_cast<double>(step.workers);
   // What is sent is copied: read and written.
   const PartRate parts[] = {{"data", step.time.data},
-                            {"forward", step.time.forward, forward_flops, flops, "GFLOP/s"},
-                            {"backward", backward, backward_flops, flops, "GFLOP/s"},
+                            {"forward", step.time.forward, step.samples * sample.forward, flops, "GFLOP/s"},
+                            {"backward", backward, step.samples * sample.backward, flops, "GFLOP/s"},
                             {"optimizer", step.time.optimizer, ranks * step.optimizer_bytes, bytes, "GB/s"},
                             {"exchange", step.time.communication, 2 * ranks * step.sent_bytes, bytes, "GB/s"},
                             {"waiting", step.time.waiting}};
@@ -177,6 +171,16 @@ std::string step_text(const BenchReport& report) {
 }
 
 }  // namespace
+
+SampleFlops flops_per_sample(const BenchReport& report) {
+  SampleFlops flops;
+  for (const NodeRate& node : report.nodes) {
+    flops.forward += static_cast<double>(node.forward_flops);
+    flops.backward += static_cast<double>(node.backward_flops);
+  }
+  const auto rows = static_cast<double>(report.rows);
+  return {flops.forward / rows, flops.backward / rows};
+}
 
 std::string to_text(const BenchReport& report) {
   return machine_text(report) + nodes_text(report) + exchanges_text(report) + algorithms_text(report) +

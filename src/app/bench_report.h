@@ -57,6 +57,13 @@ struct BenchReport {
   StepRate step;
 };
 
+/// What training computes of one sample, as counted for the nodes.
+struct SampleFlops {
+  double forward = 0;
+  double backward = 0;
+};
+SampleFlops flops_per_sample(const BenchReport& report);
+
 /// Tables, each figure beside its limit.
 std::string to_text(const BenchReport& report);
 std::string to_json(const BenchReport& report);
