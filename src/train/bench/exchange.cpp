@@ -5,7 +5,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
-#include "lockstep/dist/algorithm.h"
+#include "lockstep/dist/exchange_trial.h"
 #include "lockstep/train/bench.h"
 #include "timing.h"
 
@@ -16,17 +16,10 @@ Index scalars(Index bytes) {
   return bytes / Index{sizeof(Scalar)};
 }
 
-// One bucket, one replica a rank.
-Plan one_bucket(Communicator& comm, Index count) {
+Plan one_replica_a_rank(Communicator& comm) {
   Plan plan;
   plan.world = plan.replicas = comm.size();
-  plan.gradient_size = plan.loss_place = count;
-  plan.buckets = {{.range = {0, count}}};
-  plan.slices.emplace_back();
-  for (Index rank = 0; rank < comm.size(); ++rank) {
-    plan.hosted.push_back({rank, rank + 1});
-    plan.slices.front().push_back(split_evenly(count, comm.size(), rank, kAlignment));
-  }
+  for (Index rank = 0; rank < comm.size(); ++rank) plan.hosted.push_back({rank, rank + 1});
   return plan;
 }
 
@@ -51,17 +44,10 @@ double measure_message(Communicator& node, Index bytes) {
 }
 
 double measure_shared_sum(Communicator& node, Index bytes) {
-  const Plan plan = one_bucket(node, scalars(bytes));
-  const std::unique_ptr<Reducer> reducer = find_entry(algorithm_catalog(), "algorithm", "shared")
-                                               .make({.comm = node, .plan = plan, .overlaps = false});
-  const PartialGrads partial{.nodes = {plan.hosted[static_cast<std::size_t>(node.rank())]},
-                             .sums = {reducer->shared_arena()}};
-  const std::vector<Index> samples(static_cast<std::size_t>(node.size()), 1);
-  return median_seconds(node, [&] {
-    reducer->begin_step(samples);
-    reducer->bucket_ready(plan.buckets.front(), partial);
-    reducer->finish();
-  });
+  const Plan plan = one_replica_a_rank(node);
+  const AlgorithmEntry& shared = find_entry(algorithm_catalog(), "algorithm", "shared");
+  ExchangeTrial trial({.comm = node, .plan = plan, .overlaps = false}, shared, scalars(bytes));
+  return median_seconds(node, [&] { trial.run(); });
 }
 
 // The two write to it in turn. Where they share a core, who waits has to leave it to the other.
