@@ -6,6 +6,7 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/data/sampler.h"
 #include "lockstep/dist/algorithm.h"
 #include "lockstep/dist/refusals.h"
 #include "lockstep/dist/strategy.h"
@@ -36,12 +37,9 @@ Scene measured_batch(const ForecastRequest& request, Scene scene) {
 
 Scene fixed_batch(const ForecastRequest& request, Scene scene) {
   const TrainOptions& train = request.train;
-  scene.replicas = train.replicas > 0 ? train.replicas : scene.workers * train.threads;
-  scene.global_batch = train.global_batch > 0 ? train.global_batch : train.per_replica_batch * scene.replicas;
-  if (scene.global_batch < scene.replicas) {
-    throw ConfigError(
-        fmt::format("a global batch of {} samples for {} replicas", scene.global_batch, scene.replicas));
-  }
+  scene.replicas = train.replicas_of(scene.workers);
+  scene.global_batch = train.global_batch_of(scene.replicas);
+  check_global_batch(scene.global_batch, scene.replicas);
   scene.work = {.replicas = divide_up(scene.replicas, scene.workers),
                 .rows = divide_up(scene.global_batch, scene.replicas * train.accumulate)};
   return scene;

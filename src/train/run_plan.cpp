@@ -18,10 +18,6 @@
 namespace lockstep {
 namespace {
 
-Index global_batch(const TrainOptions& train, Index replicas) {
-  return train.global_batch > 0 ? train.global_batch : train.per_replica_batch * replicas;
-}
-
 // Steps until `samples` are used: whole epochs, and then steps of the next one.
 Index steps_for_samples(const RunPlan& plan, Index samples) {
   const Index whole = samples / plan.epoch_samples;
@@ -124,7 +120,7 @@ void refuse_combinations(const RunPlanRequest& request, Index servers, Index rep
                           .world = request.world,
                           .servers = servers,
                           .replicas = replicas,
-                          .batch = global_batch(request.train, replicas),
+                          .batch = request.train.global_batch_of(replicas),
                           .replicas_without_rows = idle};
   combination.skips_bad_steps = request.train.on_nan == OnNan::kSkip;
   for (const ModelNode& node : request.model.nodes()) {
@@ -162,7 +158,7 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   const TrainOptions& train = request.train;
   const Index servers = count_servers(request.distribute);
   const Index workers = request.world - servers;
-  const Index replicas = train.replicas > 0 ? train.replicas : workers * train.threads;
+  const Index replicas = train.replicas_of(workers);
   refuse_combinations(request, servers, replicas);
   RunPlan plan;
   plan.dist = make_plan(request.distribute, request.model.layout(),
@@ -170,11 +166,11 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
                          .servers = servers,
                          .replicas = replicas,
                          .threads = train.threads,
-                         .most_rows = divide_up(global_batch(train, replicas), replicas),
+                         .most_rows = divide_up(train.global_batch_of(replicas), replicas),
                          .factored = request.model.factored_tensors()});
   plan.sampling = {.rows = request.rows,
                    .replicas = replicas,
-                   .global_batch = global_batch(train, replicas),
+                   .global_batch = train.global_batch_of(replicas),
                    .mode = request.data.mode,
                    .tail = train.tail,
                    .seed = request.seed,

@@ -43,6 +43,13 @@ struct TrainOptions {
   Tail tail = Tail::kKeep;
   OnNan on_nan = OnNan::kStop;
   Index skip_limit = 10;  ///< steps in all
+
+  /// The replicas of the run: as given, or one for each thread of the workers.
+  Index replicas_of(Index workers) const { return replicas > 0 ? replicas : workers * threads; }
+  /// Samples of a step of so many replicas.
+  Index global_batch_of(Index replica_count) const {
+    return global_batch > 0 ? global_batch : per_replica_batch * replica_count;
+  }
 };
 
 struct CheckpointOptions {
