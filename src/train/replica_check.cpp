@@ -57,13 +57,9 @@ std::optional<std::uint64_t> ReplicaCheck::term(Index steps_done) {
 
 void ReplicaCheck::tell(Index steps_done) {
   const ReplicatedState state = strategy_.replicated();
-  const std::string mine = compare(state, steps_done);
-  std::string found = mine;
+  std::string found = compare(state, steps_done);
   if (state.among->size() < comm_.size()) {  // others may have found what is not seen here
-    const std::vector<Index> lengths = gather_numbers(comm_, std::ssize(mine));
-    const auto first = std::ranges::find_if(lengths, [](Index length) { return length > 0; });
-    found =
-        first == lengths.end() ? "" : broadcast_text(comm_, mine, static_cast<int>(first - lengths.begin()));
+    found = text_of_first(comm_, found.empty() ? 1 : 0, found);
   }
   if (found.empty()) return;
   if (options_.on_desync == OnDesync::kStop) {

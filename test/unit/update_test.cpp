@@ -4,12 +4,17 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 
+#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
+#include "lockstep/base/random.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/nn/model.h"
+#include "support/seed.h"
+#include "support/squares.h"
 #include "support/torch_references.h"
 
 namespace lockstep {
@@ -58,6 +63,22 @@ TEST(Update, ClipsToTheGlobalNormAsPyTorchDoes) {
         expected;  // plain descent from zero by a step of one: the weights are minus the gradient
     for (const double value : one.at("clipped").get<std::vector<double>>()) expected.push_back(-value);
     test::expect_close(run.of(0, run.weights), expected, 1e-7);
+  }
+}
+
+TEST(Norms, TheSquaresOfABlockDoNotDependOnWhatFollows) {
+  AlignedBuffer<Scalar> values(3000);
+  RandomStream random({.seed = test::seed()});
+  for (Scalar& value : values.span()) value = random.normal();
+  const std::span<const Scalar> all = values.span();
+  const std::array blocks{all.first(1024), all.subspan(1024, 1024), all.subspan(2048)};
+  std::array<double, 3> together = {};
+  sum_squares_of_blocks(all, together);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    std::array<double, 1> alone = {};
+    sum_squares_of_blocks(blocks[i], alone);
+    EXPECT_EQ(together[i], alone.front());
+    EXPECT_NEAR(alone.front(), test::sum_of_squares(blocks[i]), 1e-9);
   }
 }
 
