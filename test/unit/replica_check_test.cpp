@@ -73,6 +73,14 @@ INSTANTIATE_TEST_SUITE_P(Strategies, ReplicasThatDiffer,
                                          Case{"parameter_server"}, Case{"local_sgd"}),
                          [](const auto& test) { return test.param.strategy; });
 
+// The last slice of a node's weights is that of its second rank, which rank 0 compares with nobody.
+TEST(ReplicaCheck, WhatOthersFindIsToldToAll) {
+  const std::string error = error_of(4, flipped({.strategy = "central_storage", .ranks_per_node = 2}, 3));
+  EXPECT_TRUE(error.starts_with("step 4: ranks that must hold the same do not: 4.bias differs by up to "))
+      << error;
+  EXPECT_NE(error.find(", rank 3 against rank 1. "), std::string::npos) << error;
+}
+
 // Every strategy that promises identical replicas is held to it while it trains.
 TEST(ReplicaCheck, FindsNothingWhereNothingIsWrong) {
   for (const StrategyEntry& entry : strategy_catalog()) {
