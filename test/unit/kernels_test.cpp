@@ -68,9 +68,10 @@ struct Product {
 };
 
 std::vector<ProductShape> shapes(std::mt19937_64& rng) {
-  std::vector<ProductShape> all = {{1, 1, 1},    {1, 10, 784},   {64, 10, 128}, {64, 256, 784}, {3, 1, 100},
-                                   {64, 1, 1},   {0, 3, 4},      {17, 33, 65},  {15, 70, 33},   {16, 64, 33},
-                                   {16, 65, 33}, {128, 513, 33}, {129, 520, 33}};
+  std::vector<ProductShape> all = {{1, 1, 1},      {1, 10, 784},  {64, 10, 128}, {64, 256, 784},
+                                   {3, 1, 100},    {64, 1, 1},    {0, 3, 4},     {17, 33, 65},
+                                   {15, 70, 33},   {16, 64, 33},  {16, 65, 33},  {128, 513, 33},
+                                   {129, 520, 33}, {7, 10, 1030}, {5, 129, 1024}};
   std::uniform_int_distribution<Index> size(1, 90);
   for (int i = 0; i < 30; ++i) all.push_back({size(rng), size(rng), size(rng)});
   return all;
