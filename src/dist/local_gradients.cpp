@@ -134,19 +134,15 @@ void LocalGradients::merge(Range range) const {
   });
 }
 
-const PartialGrads& LocalGradients::combine(Range range, ThreadTeam* team, const Look& look) {
+const PartialGrads& LocalGradients::combine(Range range, ThreadTeam* team) {
   if (!combination_planned_) {
     plan_combination();
     combination_planned_ = true;
   }
-  const auto finish = [&](Range mine) {
-    merge(mine);
-    look(mine, partial_);
-  };
   if (team != nullptr && team->size() > 1) {
-    team->run_parts(range, finish);
+    team->run_parts(range, [this](Range mine) { merge(mine); });
   } else {
-    finish(range);
+    merge(range);
   }
   return partial_;
 }

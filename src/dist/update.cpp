@@ -38,7 +38,7 @@ double sum_of(std::span<const double> blocks) {
 }  // namespace
 
 Scalar most_sum(double weight) {
-  constexpr double kLargest = std::numeric_limits<Scalar>::max();
+  constexpr double kLargest = std::numeric_limits<Scalar>::max() / 2;  // a little beyond is a number, too
   return static_cast<Scalar>(std::min(double{kMostGradient} * weight, kLargest));
 }
 

@@ -71,6 +71,7 @@ void Workspace::begin(const Pass& pass) {
   values_ = pass.values;
   batch_ = pass.batch;
   factors_ = pass.factors;
+  look_.begin(rows_, pass.limit);
   measure_forward(0, {0, rows_});
 }
 
@@ -243,6 +244,7 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
   const Index cached = node.layer->cache_size();
   FactorRoom factors;
   if (!factors_.empty()) factors = factors_[at(number)].from_row(rows.begin, node.in.front().size());
+  const Range told = look_.look_at_factors(node, inputs_.front(), dy, factors.x != nullptr);
   node.layer->backward(
       {.inputs = inputs_,
        .y = y,
@@ -260,6 +262,7 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
        .write = node.shares ? Write::kAdd : write,
        .factors = factors.x == nullptr ? nullptr : &factors,
        .pause = pause});
+  if (rows.end == rows_) look_.look_at_sums(node, told, gradient);
   for (std::size_t j = 0; j < node.inputs.size(); ++j) {
     if (room.scratch[j].size() == 0) continue;
     const Index size = node.in[j].size();

@@ -1,5 +1,6 @@
-// Where a number went bad, after a step whose loss or gradient is not finite. What is found first is what
-// comes first in the model, so that the answer does not depend on who hosts what.
+// What gradients of a step may be; and where a number went bad, after one whose loss or gradient is not
+// finite. What is found first is what comes first in the model, so that the answer does not depend on who
+// hosts what.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +9,21 @@
 #include "lockstep/train/gradient_step.h"
 
 namespace lockstep {
+
+// `last`: the thread has no further replica with samples in this part.
+std::optional<GradientLimit> GradientStep::limit_of(const Replica& replica, bool last) const {
+  const std::optional<Scalar> most = context_.strategy.most_gradient();
+  if (!most) return {};
+  const bool more_parts = replica.rows.end < replica.batch->rows;
+  const bool more_replicas = context_.sums == LocalSums::kOneSum && !last;
+  return GradientLimit{*most, replica.batch->rows, !more_parts && !more_replicas};
+}
+
+void GradientStep::go_back(Workspace& workspace, Range nodes, const Replica& replica,
+                           const GradientsFinal& final) {
+  workspace.backward(nodes, replica.target.arena, replica.target.write, final);
+  if (!workspace.good_gradient()) context_.strategy.bad_gradient();
+}
 
 BadNumber GradientStep::find_bad_number(const StepBatch& batch) {
   begin(batch);
@@ -34,7 +50,7 @@ BadNumber GradientStep::check_again(const Replica& in_step) {
     replica.rows = split_evenly(replica.batch->rows, parts, i);
     replica.target = {arena.span(), Write::kReplace};
     tallies_[local(replica)] = {};
-    start_pass(workspace, replica);
+    start_pass(workspace, replica, {});
     workspace.forward({0, nodes_});
     evaluate_loss(workspace, replica);
     workspace.backward(arena.span(), Write::kReplace, {});

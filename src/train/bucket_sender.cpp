@@ -76,8 +76,7 @@ void BucketSender::send_from(Index complete, ThreadTeam* team) {
     if (sent_ + 1 == buckets.size() && !time_.alone) wait_for_all();
     comm_.note_phase(Phase::kCompute, static_cast<Index>(sent_));
     const Bucket& bucket = buckets[sent_++];
-    const PartialGrads& partial = gradients_.combine(
-        bucket.range, team, [this](Range part, const PartialGrads& sums) { strategy_.look_at(part, sums); });
+    const PartialGrads& partial = gradients_.combine(bucket.range, team);
     const Stopwatch sending;
     strategy_.bucket_ready(bucket, partial);
     time_.exchange += sending.seconds();

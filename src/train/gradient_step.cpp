@@ -123,7 +123,8 @@ void GradientStep::prepare(Index thread, const Replica& replica) {
   data_seconds_ += watch.seconds();
 }
 
-void GradientStep::start_pass(Workspace& workspace, const Replica& replica) const {
+void GradientStep::start_pass(Workspace& workspace, const Replica& replica,
+                              const std::optional<GradientLimit>& limit) const {
   const Index columns = context_.model.input().size();
   const Scalar* x = replica.batch->features.data() + replica.rows.begin * columns;
   workspace.begin({.values = replica.values,
@@ -133,7 +134,8 @@ void GradientStep::start_pass(Workspace& workspace, const Replica& replica) cons
                              .step = step_,
                              .replica = replica.number,
                              .first_row = replica.rows.begin},
-                   .factors = replica.rooms});
+                   .factors = replica.rooms,
+                   .limit = limit});
 }
 
 // A part of the replica's samples has a part of its rooms.
@@ -180,7 +182,7 @@ void GradientStep::run_apart(Index thread, Replica& replica, bool last, bool bac
     replica.rows = split_evenly(replica.batch->rows, parts, i);
     const Stopwatch forward;
     if (backward) find_rooms(replica);
-    start_pass(workspace, replica);
+    start_pass(workspace, replica, limit_of(replica, last));
     workspace.forward({0, nodes_});
     add_own_sums(workspace, replica.number);
     if (thread == 0) forward_seconds_ += forward.seconds();
@@ -188,10 +190,9 @@ void GradientStep::run_apart(Index thread, Replica& replica, bool last, bool bac
     evaluate_loss(workspace, replica);
     GradientsFinal final;
     if (last && i + 1 == parts) final = [&](Index from) { sender_.final_from(thread, from); };
-    workspace.backward(replica.target.arena, replica.target.write, final);
+    go_back(workspace, {0, nodes_}, replica, final);
     replica.target.write = Write::kAdd;
   }
-  if (backward) context_.strategy.factors_ready(replica.number);
 }
 
 void GradientStep::run_together(Index part, bool backward) {
@@ -210,11 +211,11 @@ void GradientStep::run_together(Index part, bool backward) {
 void GradientStep::walk_forward(bool backward) {
   for (std::size_t i = 0; i <= meetings_.size(); ++i) {
     const Range nodes{i == 0 ? 0 : meetings_[i - 1], i == meetings_.size() ? nodes_ : meetings_[i]};
-    for_each_replica([&](Index thread, Replica& replica, bool) {
+    for_each_replica([&](Index thread, Replica& replica, bool last) {
       Workspace& workspace = room(thread, replica);
       if (i == 0) prepare(thread, replica);
       if (i == 0 && backward) find_rooms(replica);
-      if (i == 0) start_pass(workspace, replica);
+      if (i == 0) start_pass(workspace, replica, limit_of(replica, last));
       workspace.forward(nodes);
       if (i == meetings_.size()) add_own_sums(workspace, replica.number);
     });
@@ -258,16 +259,12 @@ void GradientStep::walk_back(bool last_part) {
       if (outputs) evaluate_loss(workspace, replica);
       GradientsFinal final;
       if (last_part && last) final = [&](Index from) { sender_.final_from(thread, from, first); };
-      workspace.backward(nodes, replica.target.arena, replica.target.write, final);
+      go_back(workspace, nodes, replica, final);
     });
     if (last_part) sender_.send_ready(first);
     if (i > 0) meet(i - 1, false);
   }
-  for (Replica& replica : replicas_) {
-    replica.target.write = Write::kAdd;
-    // Also of those whose last part is empty.
-    if (last_part && replica.batch->rows > 0) context_.strategy.factors_ready(replica.number);
-  }
+  for (Replica& replica : replicas_) replica.target.write = Write::kAdd;
 }
 
 void GradientStep::meet(std::size_t meeting, bool forward) {

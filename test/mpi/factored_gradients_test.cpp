@@ -121,23 +121,29 @@ void check_error_of_large_inputs(Config config, const std::function<void(const s
       [&](Communicator& comm) { check(test::error_text<AgreedError>([&] { train_tiny(comm, config); })); });
 }
 
-// Weights of zero hide the large inputs from all else.
+// Weights of zero hide the large inputs from all else. Ordered reduction leaves no factors.
 TEST(FactoredGradients, ABadProductOfGoodFactorsStopsTheRun) {
-  Config config = factored_config();
-  config.model.layers = "dense(130, init=zero) dense(3)";
-  check_error_of_large_inputs(config, [](const std::string& error) {
-    EXPECT_NE(error.find("the gradient of 0.weight"), std::string::npos) << error;
-  });
+  for (const Reduction reduction : {Reduction::kNative, Reduction::kOrdered}) {
+    Config config = factored_config();
+    config.distribute.reduction = reduction;
+    config.model.layers = "dense(130, init=zero) dense(3)";
+    check_error_of_large_inputs(config, [](const std::string& error) {
+      EXPECT_NE(error.find("the gradient of 0.weight"), std::string::npos) << error;
+    });
+  }
 }
 
 // Two samples a replica, one in each part, of which the short last batch leaves the second part empty.
 TEST(FactoredGradients, ABadProductIsFoundWhereTheLastPartIsEmpty) {
-  Config config = factored_config();
-  config.data.synthetic.rows = 8;
-  config.train.accumulate = 2;
-  config.model.layers = "dense(130, init=zero) batch_norm(mode=sync) dense(3)";
-  check_error_of_large_inputs(
-      config, [](const std::string& error) { EXPECT_EQ(error.find("step 1: "), 0U) << error; });
+  for (const Reduction reduction : {Reduction::kNative, Reduction::kOrdered}) {
+    Config config = factored_config();
+    config.distribute.reduction = reduction;
+    config.data.synthetic.rows = 8;
+    config.train.accumulate = 2;
+    config.model.layers = "dense(130, init=zero) batch_norm(mode=sync) dense(3)";
+    check_error_of_large_inputs(
+        config, [](const std::string& error) { EXPECT_EQ(error.find("step 1: "), 0U) << error; });
+  }
 }
 
 }  // namespace

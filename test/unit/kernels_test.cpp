@@ -68,10 +68,10 @@ struct Product {
 };
 
 std::vector<ProductShape> shapes(std::mt19937_64& rng) {
-  std::vector<ProductShape> all = {{1, 1, 1},      {1, 10, 784},  {64, 10, 128}, {64, 256, 784},
-                                   {3, 1, 100},    {64, 1, 1},    {0, 3, 4},     {17, 33, 65},
-                                   {15, 70, 33},   {16, 64, 33},  {16, 65, 33},  {128, 513, 33},
-                                   {129, 520, 33}, {7, 10, 1030}, {5, 129, 1024}};
+  std::vector<ProductShape> all = {
+      {1, 1, 1},      {1, 10, 784},  {64, 10, 128},  {64, 256, 784}, {3, 1, 100},   {64, 1, 1},
+      {0, 3, 4},      {17, 33, 65},  {15, 70, 33},   {16, 64, 33},   {16, 65, 33},  {128, 513, 33},
+      {129, 520, 33}, {7, 10, 1030}, {5, 128, 1024}, {5, 129, 1024}, {5, 128, 1023}};
   std::uniform_int_distribution<Index> size(1, 90);
   for (int i = 0; i < 30; ++i) all.push_back({size(rng), size(rng), size(rng)});
   return all;
@@ -178,8 +178,10 @@ TEST(Products, TransposedRowsStandAStrideApart) {
 TEST(Products, BitsDependOnTheOperandsAlone) {
   std::mt19937_64 rng(test::seed());
   const Product original({64, 256, 784}, rng);
+  const Product few_units({64, 10, 1024}, rng);
   const auto results = [&] {
     Product p = original;
+    Product few = few_units;
     Bits all;
     const auto collect = [&](const Operand& result) {
       const Bits more = bits(result.values());
@@ -191,6 +193,8 @@ TEST(Products, BitsDependOnTheOperandsAlone) {
     collect(p.y);
     p.backward_data();
     collect(p.x);
+    few.backward_data();
+    collect(few.x);
     return all;
   };
   test::expect_same_bits(results, [] {

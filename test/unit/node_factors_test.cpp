@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <memory>
 #include <random>
 
@@ -11,8 +10,6 @@
 
 namespace lockstep {
 namespace {
-
-constexpr Scalar kNan = std::numeric_limits<Scalar>::quiet_NaN();
 
 // Two tensors with a gap between them and behind them, three replicas.
 class NodeFactorsTest : public testing::Test {
@@ -90,38 +87,6 @@ TEST_F(NodeFactorsTest, KnowsWhereItsTensorsAre) {
   NodeFactors none(plan_, {});
   EXPECT_FALSE(none.contains(16));
   EXPECT_TRUE(none.tensors().empty());
-}
-
-TEST_F(NodeFactorsTest, BadProductsAreFoundInTheReplicaThatLeftThem) {
-  const auto found = [&](Scalar most) {
-    return std::vector{factors_->all_within(0, most), factors_->all_within(1, most),
-                       factors_->all_within(2, most)};
-  };
-  const std::vector all_good{true, true, true};
-  const std::vector bad_in_1{true, false, true};
-  leave({4, 2, 3});
-  EXPECT_EQ(found(1e6F), all_good);
-  EXPECT_EQ(found(1e-6F), (std::vector{false, false, false}));
-  factors_->room(0, 1).x[700 + 3] = kNan;
-  EXPECT_EQ(found(1e6F), bad_in_1);
-  leave({4, 2, 3});
-  factors_->room(1, 1).dy_t[4 * factors_->room(1, 1).stride + 1] = std::numeric_limits<Scalar>::infinity();
-  EXPECT_EQ(found(1e6F), bad_in_1);
-  leave({4, 2, 3});
-  factors_->room(0, 1).x[5] = 1e9F;
-  EXPECT_EQ(found(1e6F), bad_in_1);
-  leave({4, 0, 3});
-  EXPECT_EQ(found(1e6F), all_good);
-}
-
-// A large factor beside small ones.
-TEST_F(NodeFactorsTest, OnlyProductsCount) {
-  leave({4, 2, 3});
-  const FactorRoom room = factors_->room(1, 1);
-  std::fill_n(room.x, 2 * 48, Scalar{1e6F});
-  for (Index out = 0; out < 5; ++out) std::fill_n(room.dy_t + out * room.stride, 2, Scalar{1e-6F});
-  EXPECT_TRUE(factors_->all_within(1, 100));
-  EXPECT_FALSE(factors_->all_within(1, 1));
 }
 
 }  // namespace

@@ -37,9 +37,6 @@ struct GradientTarget {
 /// Where arenas of gradients come from.
 using TakeArena = std::function<std::span<Scalar>()>;
 
-/// For who looks at sums where they are final.
-using Look = std::function<void(Range part, const PartialGrads&)>;
-
 /// Arenas of gradients that a rank holds at a time, at most.
 Index arenas_needed(const Plan& plan, Index rank, LocalSums sums, bool interleaved);
 
@@ -59,9 +56,8 @@ class LocalGradients {
   GradientTarget begin_replica(Index thread, Index replica);
   /// Finishes the local sums of a range of the arena and gives all of them (only `range` and those asked for
   /// before are final). Main thread, once all threads are done with that range; ranges of a step must not
-  /// overlap. `team` (may be null): threads at rest that share the work. `look` is called for
-  /// each part of the range that is final, by the thread that has it in its cache.
-  const PartialGrads& combine(Range range, ThreadTeam* team, const Look& look);
+  /// overlap. `team` (may be null): threads at rest that share the work.
+  const PartialGrads& combine(Range range, ThreadTeam* team);
 
  private:
   struct Piece {

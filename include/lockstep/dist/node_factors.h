@@ -31,9 +31,6 @@ class NodeFactors {
   void begin_step(std::span<const Index> samples);
   /// *Local, any thread.* Where a replica leaves its factors.
   FactorRoom room(std::size_t tensor, Index replica);
-  /// *Local, any thread.* Whether no part of the gradients that the factors of a replica stand for is NaN, or
-  /// beyond `most`.
-  bool all_within(Index replica, Scalar most) const;
 
   /// Whether a place of the arena is in one of the tensors.
   bool contains(Index place) const { return tensor_at(place) < tensors_.size(); }
@@ -56,10 +53,9 @@ class NodeFactors {
   };
 
   std::size_t tensor_at(Index place) const;
-  ConstMatrix x_of(std::size_t tensor, Range samples) const;
-  // dy_t of all samples of the step.
+  // Of all samples of the step.
+  ConstMatrix x_of(std::size_t tensor) const;
   ConstMatrix dy_rows(std::size_t tensor, Range rows) const;
-  bool tensor_within(std::size_t tensor, Range samples, Scalar most) const;
 
   std::span<const FactoredTensor> tensors_;
   std::vector<std::span<Scalar>> x_;     // by tensor; as many rows as the step has samples are used

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -69,8 +70,11 @@ class Strategy {
   /// *Local, any thread, in a step.* Where a replica hosted here leaves those of one of factored(), for its
   /// samples of the step.
   virtual FactorRoom factor_room(std::size_t /*tensor*/, Index /*replica*/) { return {}; }
-  /// *Local, any thread, in a step.* The factors of that replica are there.
-  virtual void factors_ready(Index /*replica*/) {}
+  /// *Local, any thread, in a step.* The most that any part of a replica's gradient may be: who makes it
+  /// looks at it while it is at hand. None: the strategy looks at sums itself, as all do that overlap.
+  virtual std::optional<Scalar> most_gradient() const { return {}; }
+  /// *Local, any thread, in a step.* Some part of a gradient is NaN, or beyond that.
+  virtual void bad_gradient() {}
   /// *Local.* What carries out the exchange, where there is a choice (Reducer::algorithm()); else "".
   virtual std::string algorithm() const { return {}; }
   /// *Collective.* Afterwards all replicas start from replica 0's weights.
@@ -85,9 +89,6 @@ class Strategy {
   /// is read to save a run, and filled to go on with one.
   virtual SavedState saved_state() = 0;
 
-  /// *Local, any thread.* The local sums in a part of a bucket are final, and in the cache of who calls; all
-  /// of it comes before the bucket.
-  virtual void look_at(Range /*part*/, const PartialGrads& /*partial*/) {}
   /// The local sums of a bucket are final; buckets come in the plan's order.
   virtual void bucket_ready(const Bucket& bucket, const PartialGrads& partial) = 0;
   /// *Local.* Called between layers: lets the exchange make progress.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/nn/gradient_look.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/row_blocks.h"
 
@@ -18,6 +19,7 @@ struct Pass {
   ConstMatrix x;  ///< n x inputs
   BatchContext batch;
   std::span<const FactorRoom> factors = {};  ///< by node, for some (x is null: none there); or empty
+  std::optional<GradientLimit> limit = {};   ///< none: nobody asks for good_gradient()
 };
 
 /// Sums over the batch of a node with statistics: this replica's, and those of all it is normalised with.
@@ -53,6 +55,9 @@ class Workspace {
   void backward(Range nodes, std::span<Scalar> gradient, Write write, const GradientsFinal& final);
   /// The whole way back.
   void backward(std::span<Scalar> gradient, Write write, const GradientsFinal& final);
+
+  /// After backward: no part of the gradient is NaN, or beyond the limit of the pass; see GradientLook.
+  bool good_gradient() const { return look_.good(); }
 
   /// Sums of a node with statistics in this pass.
   NodeSums& sums(Index node) { return sums_[static_cast<std::size_t>(node)]; }
@@ -97,6 +102,7 @@ class Workspace {
   ModelValues values_;
   BatchContext batch_;
   std::span<const FactorRoom> factors_;
+  GradientLook look_;
   Index final_from_ = 0;             // in the arena of gradients, on the way back
   Range own_;                        // there: of the node that runs
   std::vector<ConstMatrix> inputs_;  // of the node that runs

@@ -9,6 +9,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -95,7 +96,8 @@ class GradientStep {
   void walk(bool backward);
   void for_each_replica(const ReplicaWork& work);
   void prepare(Index thread, const Replica& replica);
-  void start_pass(Workspace& workspace, const Replica& replica) const;
+  void start_pass(Workspace& workspace, const Replica& replica,
+                  const std::optional<GradientLimit>& limit) const;
   void find_rooms(Replica& replica) const;
   void evaluate_loss(Workspace& workspace, const Replica& replica);
   void add_own_sums(Workspace& workspace, Index replica);
@@ -108,6 +110,8 @@ class GradientStep {
   Index place_of(Index node) const;
   void meet(std::size_t meeting, bool forward);
 
+  std::optional<GradientLimit> limit_of(const Replica& replica, bool last) const;
+  void go_back(Workspace& workspace, Range nodes, const Replica& replica, const GradientsFinal& final);
   BadNumber check_again(const Replica& replica);
   BadNumber check_values(const Workspace& workspace, const Replica& replica) const;
   BadNumber check_gradient(const Replica& replica) const;

@@ -1,7 +1,6 @@
 #include "lockstep/dist/node_factors.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "lockstep/base/timer.h"
 
@@ -82,38 +81,12 @@ FactorRoom NodeFactors::room(std::size_t tensor, Index replica) {
           .stride = begins_.back()};
 }
 
-ConstMatrix NodeFactors::x_of(std::size_t tensor, Range samples) const {
-  const Index in = tensors_[tensor].in;
-  return {x_[tensor].data() + samples.begin * in, samples.size(), in};
+ConstMatrix NodeFactors::x_of(std::size_t tensor) const {
+  return {x_[tensor].data(), begins_.back(), tensors_[tensor].in};
 }
 
 ConstMatrix NodeFactors::dy_rows(std::size_t tensor, Range rows) const {
   return {dy_t_[tensor].data() + rows.begin * begins_.back(), rows.size(), begins_.back()};
-}
-
-bool NodeFactors::all_within(Index replica, Scalar most) const {
-  const auto number = static_cast<std::size_t>(replica);
-  const Range samples{begins_[number], begins_[number + 1]};
-  for (std::size_t tensor = 0; tensor < tensors_.size(); ++tensor) {
-    if (!samples.empty() && !tensor_within(tensor, samples, most)) return false;
-  }
-  return true;
-}
-
-// Small factors have a small product. That of others, which no sound training has, is looked at itself.
-bool NodeFactors::tensor_within(std::size_t tensor, Range samples, Scalar most) const {
-  const ConstMatrix x = x_of(tensor, samples);
-  const auto dy = dy_rows(tensor, {0, tensors_[tensor].out}).middleCols(samples.begin, samples.size());
-  const auto small = std::sqrt(most / static_cast<Scalar>(samples.size()));
-  const auto is_small = [&](const Scalar* first, Index size) {
-    return lockstep::all_within({first, static_cast<std::size_t>(size)}, small);
-  };
-  bool all_small = is_small(x.data(), x.size());
-  for (Index row = 0; all_small && row < dy.rows(); ++row)
-    all_small = is_small(dy.data() + row * dy.outerStride(), dy.cols());
-  if (all_small) return true;
-  const RowMajorMatrix product = dy * x;
-  return lockstep::all_within({product.data(), static_cast<std::size_t>(product.size())}, most);
 }
 
 std::size_t NodeFactors::tensor_at(Index place) const {
@@ -139,7 +112,7 @@ std::span<Scalar> NodeFactors::product(int thread, Range range) {
   if (begins_.back() == 0) {
     product.setZero();
   } else {
-    if (lane.packed != number) lane.x.pack(x_of(number, {0, begins_.back()}));
+    if (lane.packed != number) lane.x.pack(x_of(number));
     lane.packed = number;
     lane.x.multiply(dy_rows(number, rows), product);
   }

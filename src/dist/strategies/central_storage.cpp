@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <optional>
 
 #include "../node/node_gradients.h"
 #include "agree_on_sums.h"
@@ -109,27 +110,18 @@ class CentralStorage final : public SynchronousStrategy {
   FactorRoom factor_room(std::size_t tensor, Index replica) override {
     return factors_.room(tensor, replica);
   }
-  void factors_ready(Index replica) override {
-    if (!factors_.all_within(replica, most_)) good_ = false;
-  }
+  // Its even share of what the sum may be.
+  std::optional<Scalar> most_gradient() const override { return most_; }
+  void bad_gradient() override { good_ = false; }
 
   void begin_step(std::span<const Index> samples, double weight) override {
     across_reducer_->begin_step(samples);
     gradients_.begin_step(samples);
     factors_.begin_step(samples);
     good_ = true;
-    most_ = most_sum(weight / static_cast<double>(samples.size()));
+    if (one_node_) most_ = most_sum(weight) / static_cast<Scalar>(samples.size());
   }
 
-  // The limit is a replica's even share of the step's.
-  void look_at(Range range, const PartialGrads& partial) override {
-    if (!one_node_) return;
-    for_each_outside(factors_.tensors(), intersect(range, {0, plan_.loss_place}), [&](Range whole) {
-      for (const std::span<Scalar> sum : partial.sums) {
-        if (!all_within(part(sum, whole), most_)) good_ = false;
-      }
-    });
-  }
   void bucket_ready(const Bucket&, const PartialGrads& partial) override { partial_ = &partial; }
   void progress() override {}
   bool overlaps() const override { return false; }
@@ -214,7 +206,7 @@ class CentralStorage final : public SynchronousStrategy {
   const PartialGrads* partial_ = nullptr;
   std::span<Scalar> gradient_;
   std::atomic<bool> good_ = true;  // this rank's own gradients
-  Scalar most_ = 0;                // that a good one may be
+  std::optional<Scalar> most_;     // that a good one may be; none: sums are looked at
 };
 
 // The first rank's part holds the factors of all. Arenas whose parts nobody touches are memory all the same.

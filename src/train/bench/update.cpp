@@ -26,8 +26,8 @@ double UpdateRate::least_bytes(Index ranks) const {
   return static_cast<double>(weights * Index{sizeof(Scalar)}) * (shared + 4) / shared;
 }
 
-// Gradients of zero stay what they are however often they are added, and cost what others do. A
-// strategy that looks at them while they are in the cache of who made them, look_at(), has done so.
+// Gradients of zero stay what they are however often they are added, and cost what others do. Who
+// makes them has looked at them where the strategy does not, as Strategy::most_gradient() says.
 UpdateRate measure_update(Communicator& comm, const DistOptions& options, Index ranks_per_node,
                           Index weights) {
   const StrategyEntry& entry = strategy_entry(options.strategy);

@@ -1,0 +1,39 @@
+// Whether the gradient of a node has a part that no sound training has: asked by who makes it, where much of
+// it, or of what it is made of, is still in the cache.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "lockstep/math/kernels.h"
+#include "lockstep/nn/model.h"
+
+namespace lockstep {
+
+/// Of a replica that has so many samples in a step, of which a pass has some.
+struct GradientLimit {
+  Scalar most = 0;  ///< that any part of its gradient may be
+  Index samples = 0;
+  bool complete = true;  ///< nothing is added to its arena after the pass
+};
+
+class GradientLook {
+ public:
+  /// Forgets the last pass. No limit: nobody asks.
+  void begin(Index rows, const std::optional<GradientLimit>& limit);
+  /// Before a node goes back with some of the samples, x (n x in) and dy (n x out). `factored`: leaves them
+  /// as factors. The tensor of its gradient that they tell enough of; empty if there is none.
+  Range look_at_factors(const ModelNode& node, const ConstMatrix& x, const ConstMatrix& dy, bool factored);
+  /// After it went back with the last of them: all of its gradient but the tensor `told`, if it is complete.
+  void look_at_sums(const ModelNode& node, Range told, std::span<const Scalar> gradient);
+  /// Since begin(): no part of what was looked at is NaN, or beyond what its samples may give. The arena has
+  /// been looked at once it is complete, and what factors tell in every pass.
+  bool good() const { return good_; }
+
+ private:
+  Index rows_ = 0;
+  std::optional<GradientLimit> limit_;
+  bool good_ = true;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,47 @@
+#include "lockstep/nn/gradient_look.h"
+
+#include <cmath>
+
+#include "lockstep/base/aligned_buffer.h"
+
+namespace lockstep {
+namespace {
+
+std::span<const Scalar> values_of(const ConstMatrix& m) {
+  return {m.data(), static_cast<std::size_t>(m.size())};
+}
+
+}  // namespace
+
+void GradientLook::begin(Index rows, const std::optional<GradientLimit>& limit) {
+  rows_ = rows;
+  limit_ = limit;
+  good_ = true;
+}
+
+// Small factors have a small product. That of others, which no sound training has, is looked at itself.
+Range GradientLook::look_at_factors(const ModelNode& node, const ConstMatrix& x, const ConstMatrix& dy,
+                                    bool factored) {
+  if (!limit_) return {};
+  const Range tensor = node.shares ? Range{} : node.layer->factored_tensor();
+  const bool less_to_read = dy.rows() == rows_ && x.size() + dy.size() < tensor.size();
+  if (!factored && !less_to_read) return {};
+  const Scalar of_sample = limit_->most / static_cast<Scalar>(limit_->samples);
+  const Scalar small = std::sqrt(of_sample);
+  if (all_within(values_of(dy), small) && all_within(values_of(x), small)) return tensor;
+  if (!factored) return {};
+  const RowMajorMatrix product = dy.transpose() * x;
+  good_ = good_ && all_within(values_of({product.data(), product.rows(), product.cols()}),
+                              static_cast<Scalar>(dy.rows()) * of_sample);
+  return tensor;
+}
+
+void GradientLook::look_at_sums(const ModelNode& node, Range told, std::span<const Scalar> gradient) {
+  if (!limit_ || !limit_->complete) return;
+  if (told.empty()) told = {node.params.begin, node.params.begin};
+  for (const Range rest : {Range{node.params.begin, told.begin}, Range{told.end, node.params.end}}) {
+    good_ = good_ && all_within(part(gradient, rest), limit_->most);
+  }
+}
+
+}  // namespace lockstep
