@@ -89,16 +89,6 @@ Index Model::training_flops() const {
   return total;
 }
 
-Index Model::activation_bytes() const {
-  Index scalars = 0;
-  for (Index i = 0; i < std::ssize(nodes_); ++i) {
-    const ModelNode& node = nodes_[static_cast<std::size_t>(i)];
-    if (owns_output(i)) scalars += 2 * node.out.size();
-    if (!node.layer->only_reshapes()) scalars += node.layer->cache_size();
-  }
-  return scalars * Index{sizeof(Scalar)};
-}
-
 ModelValues stored_values(const Model& model, std::span<const Scalar> stored) {
   const Index weights = model.layout().size;
   return {.weights = part(stored, {0, weights}),

@@ -17,24 +17,29 @@ void accumulate(std::span<const double> block, Range rows, std::span<double> sum
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += block[i];
 }
 
+// Samples of a block: where there is no room for those before it, it takes their place.
+Scalar* rows_in(AlignedBuffer<Scalar>& memory, Index kept, Range rows, Index size) {
+  return memory.data() + (rows.begin < kept ? rows.begin * size : 0);
+}
+
 }  // namespace
 
-Workspace::Workspace(const Model& model, Index max_rows, bool for_training,
-                     const std::vector<Index>& meetings)
+Workspace::Workspace(const Model& model, Index max_rows, Kept kept, const std::vector<Index>& meetings)
     : model_(model),
       forward_runs_(forward_runs(model)),
       backward_runs_(backward_runs(model)),
       rooms_(model.nodes().size()),
       sums_(model.nodes().size()) {
+  const bool for_training = kept != Kept::kForEvaluation;
+  const std::vector<KeptSamples> samples = kept_samples(model, max_rows, kept);
   for (std::size_t i = 0; i < rooms_.size(); ++i) {
     const ModelNode& node = model.nodes()[i];
     Room& room = rooms_[i];
     if (node.layer->only_reshapes()) continue;
     room.cache = AlignedBuffer<Scalar>(max_rows * node.layer->cache_size());
-    if (model.owns_output(static_cast<Index>(i))) {
-      room.output = AlignedBuffer<Scalar>(max_rows * node.out.size());
-      if (for_training) room.gradient = AlignedBuffer<Scalar>(max_rows * node.out.size());
-    }
+    room.kept = samples[i];
+    room.output = AlignedBuffer<Scalar>(room.kept.output * node.out.size());
+    room.gradient = AlignedBuffer<Scalar>(room.kept.gradient * node.out.size());
     if (const BatchStatistics* statistics = node.layer->statistics(); statistics != nullptr && for_training) {
       const auto forward = at(statistics->forward_count());
       const auto backward = at(statistics->backward_count());
@@ -51,16 +56,20 @@ Workspace::Workspace(const Model& model, Index max_rows, bool for_training,
 // is added. Who works in place is the only one that takes it.
 void Workspace::plan_gradients(Index max_rows) {
   std::vector<bool> written(rooms_.size(), false);
-  for (std::size_t i = rooms_.size(); i-- > 0;) {
-    const ModelNode& node = model_.nodes()[i];
-    if (node.layer->only_reshapes()) continue;
-    rooms_[i].scratch.resize(node.inputs.size());
-    if (!model_.owns_output(static_cast<Index>(i))) continue;
-    for (std::size_t j = 0; j < node.inputs.size(); ++j) {
-      const Index owner = owner_of(node.inputs[j]);
-      if (owner == kModelInput) continue;
-      if (written[at(owner)]) rooms_[i].scratch[j] = AlignedBuffer<Scalar>(max_rows * node.in[j].size());
-      written[at(owner)] = true;
+  for (const NodeRun& run : std::views::reverse(backward_runs_)) {
+    const Index rows = run.rows > 0 ? std::min(run.rows, max_rows) : max_rows;
+    for (Index i = run.nodes.end - 1; i >= run.nodes.begin; --i) {
+      const ModelNode& node = model_.node(i);
+      if (node.layer->only_reshapes()) continue;
+      std::vector<AlignedBuffer<Scalar>>& scratch = rooms_[at(i)].scratch;
+      scratch.resize(node.inputs.size());
+      if (!model_.owns_output(i)) continue;
+      for (std::size_t j = 0; j < node.inputs.size(); ++j) {
+        const Index owner = owner_of(node.inputs[j]);
+        if (owner == kModelInput) continue;
+        if (written[at(owner)]) scratch[j] = AlignedBuffer<Scalar>(rows * node.in[j].size());
+        written[at(owner)] = true;
+      }
     }
   }
 }
@@ -85,14 +94,24 @@ Index Workspace::owner_of(Index node) const {
   return node == kModelInput ? kModelInput : model_.owners()[at(node)];
 }
 
-const Scalar* Workspace::output_data(Index node) const {
+Scalar* Workspace::output_of(Index node, Range rows) {
   const Index owner = owner_of(node);
-  return owner == kModelInput ? x_ : rooms_[at(owner)].output.data();
+  if (owner == kModelInput) return nullptr;
+  Room& room = rooms_[at(owner)];
+  return rows_in(room.output, room.kept.output, rows, model_.node(owner).out.size());
+}
+
+Scalar* Workspace::gradient_of(Index node, Range rows) {
+  const Index owner = owner_of(node);
+  if (owner == kModelInput) return nullptr;
+  Room& room = rooms_[at(owner)];
+  return rows_in(room.gradient, room.kept.gradient, rows, model_.node(owner).out.size());
 }
 
 ConstMatrix Workspace::outputs() const {
-  const Index last = static_cast<Index>(rooms_.size()) - 1;
-  return {output_data(last), rows_, model_.output().size()};
+  const Index owner = model_.owners().back();
+  const Scalar* y = owner == kModelInput ? x_ : rooms_[at(owner)].output.data();
+  return {y, rows_, model_.output().size()};
 }
 
 // At least once, so that a node hears of a batch without samples.
@@ -106,11 +125,13 @@ void Workspace::in_blocks(Index rows_at_once, const Run& run) const {
   } while (begin < rows_);
 }
 
-void Workspace::gather_inputs(const ModelNode& node, Range rows) {
+void Workspace::gather_inputs(const ModelNode& node, Range rows, bool with_data) {
   inputs_.clear();
   for (std::size_t j = 0; j < node.inputs.size(); ++j) {
     const Index size = node.in[j].size();
-    inputs_.emplace_back(output_data(node.inputs[j]) + rows.begin * size, rows.size(), size);
+    const Scalar* output = output_of(node.inputs[j], rows);
+    const Scalar* data = output == nullptr ? x_ + rows.begin * size : output;
+    inputs_.emplace_back(with_data ? data : nullptr, rows.size(), size);
   }
 }
 
@@ -120,7 +141,7 @@ void Workspace::measure_forward(Index number, Range rows) {
   if (node.layer->statistics() == nullptr) return;
   std::vector<double>& sums = sums_[at(number)].own_forward;
   const std::span<double> block = std::span(block_sums_).first(sums.size());
-  gather_inputs(node, rows);
+  gather_inputs(node, rows, true);
   node.layer->statistics()->forward_sums(inputs_.front(), values_.state, block);
   accumulate(block, rows, sums);
 }
@@ -143,8 +164,8 @@ void Workspace::forward(Range nodes) {
 void Workspace::run_forward(Index number, Range rows) {
   const ModelNode& node = model_.node(number);
   Room& room = rooms_[at(number)];
-  gather_inputs(node, rows);
-  Matrix y(memory_of(number).output.data() + rows.begin * node.out.size(), rows.size(), node.out.size());
+  gather_inputs(node, rows, true);
+  Matrix y(output_of(number, rows), rows.size(), node.out.size());
   const std::span<const double> sums =
       batch_.training ? std::span<const double>(sums_[at(number)].forward) : std::span<const double>();
   BatchContext batch = batch_;
@@ -162,7 +183,7 @@ void Workspace::run_forward(Index number, Range rows) {
 }
 
 Matrix Workspace::output_gradient() {
-  return {memory_of(std::ssize(rooms_) - 1).gradient.data(), rows_, model_.output().size()};
+  return {gradient_of(std::ssize(rooms_) - 1, {0, rows_}), rows_, model_.output().size()};
 }
 
 void Workspace::backward(std::span<Scalar> gradient, Write write, const GradientsFinal& final) {
@@ -211,9 +232,8 @@ void Workspace::measure_backward(Index number, Range rows) {
   if (node.layer->statistics() == nullptr) return;
   NodeSums& own = sums(number);
   const std::span<double> block = std::span(block_sums_).first(own.own_backward.size());
-  gather_inputs(node, rows);
-  const Index size = node.out.size();
-  const ConstMatrix dy(memory_of(number).gradient.data() + rows.begin * size, rows.size(), size);
+  gather_inputs(node, rows, true);
+  const ConstMatrix dy(gradient_of(number, rows), rows.size(), node.out.size());
   node.layer->statistics()->backward_sums(
       {.x = inputs_.front(), .dy = dy, .state = values_.state, .sums = own.forward}, block);
   accumulate(block, rows, own.own_backward);
@@ -223,23 +243,19 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
                              const GradientsFinal& pause) {
   const ModelNode& node = model_.node(number);
   Room& room = rooms_[at(number)];
-  gather_inputs(node, rows);
+  gather_inputs(node, rows, node.layer->reads_input());
   dinputs_.clear();
   wanted_dinputs_.clear();
   dinputs_.reserve(node.inputs.size());
   for (std::size_t j = 0; j < node.inputs.size(); ++j) {
-    const Index owner = owner_of(node.inputs[j]);
-    Scalar* memory = owner == kModelInput ? nullptr : rooms_[at(owner)].gradient.data();
-    if (room.scratch[j].size() > 0) memory = room.scratch[j].data();
-    const Index size = node.in[j].size();
-    dinputs_.emplace_back(memory == nullptr ? nullptr : memory + rows.begin * size, rows.size(), size);
-    wanted_dinputs_.push_back(owner == kModelInput ? nullptr : &dinputs_.back());
+    Scalar* const written =
+        room.scratch[j].size() > 0 ? room.scratch[j].data() : gradient_of(node.inputs[j], rows);
+    dinputs_.emplace_back(written, rows.size(), node.in[j].size());
+    wanted_dinputs_.push_back(written == nullptr ? nullptr : &dinputs_.back());
   }
-  Room& memory = memory_of(number);
-  const Index begin = rows.begin * node.out.size();
-  const Scalar* output = node.layer->reads_output() ? memory.output.data() + begin : nullptr;
+  const Scalar* output = node.layer->reads_output() ? output_of(number, rows) : nullptr;
   const ConstMatrix y(output, rows.size(), node.out.size());
-  const ConstMatrix dy(memory.gradient.data() + begin, rows.size(), node.out.size());
+  const ConstMatrix dy(gradient_of(number, rows), rows.size(), node.out.size());
   const NodeSums& sums = sums_[at(number)];
   const Index cached = node.layer->cache_size();
   FactorRoom factors;
@@ -265,10 +281,8 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
   if (rows.end == rows_) look_.look_at_sums(node, told, gradient);
   for (std::size_t j = 0; j < node.inputs.size(); ++j) {
     if (room.scratch[j].size() == 0) continue;
-    const Index size = node.in[j].size();
-    const Range used{rows.begin * size, rows.end * size};
-    add(part(memory_of(node.inputs[j]).gradient.span(), used),
-        part(std::span<const Scalar>(room.scratch[j].span()), used));
+    const auto count = at(rows.size() * node.in[j].size());
+    add({gradient_of(node.inputs[j], rows), count}, {room.scratch[j].data(), count});
   }
 }
 

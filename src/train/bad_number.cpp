@@ -43,8 +43,8 @@ BadNumber GradientStep::check_again(const Replica& in_step) {
   AlignedBuffer<Scalar> arena(context_.plan.gradient_size);
   Replica replica = in_step;
   replica.rooms.clear();  // all gradients are to be seen
-  Workspace& workspace = *workspaces_.front();
   const Index parts = std::min(context_.accumulate, replica.batch->rows);
+  Workspace workspace(context_.model, divide_up(replica.batch->rows, parts), Kept::kAll);
   BadNumber first;
   for (Index i = 0; i < parts; ++i) {
     replica.rows = split_evenly(replica.batch->rows, parts, i);

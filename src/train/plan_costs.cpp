@@ -12,6 +12,7 @@
 #include "lockstep/data/memory.h"
 #include "lockstep/data/streamed_records.h"
 #include "lockstep/dist/strategy.h"
+#include "lockstep/nn/activations.h"
 #include "lockstep/train/checkpoint/manifest.h"
 
 namespace lockstep {
@@ -62,7 +63,8 @@ MemoryPlan memory_of(const RunPlanRequest& request, const RunPlan& plan, const R
   const bool collects = request.weighted && request.evaluation_rankings > 0;
   memory.evaluation = rounded_bytes(request) + (collects ? request.evaluation_rows * score_bytes : 0) +
                       divide_up(blocks, plan.dist.world) * batch_rows * record_bytes +
-                      plan.dist.threads * batch_rows * (request.model.activation_bytes() / 2 + sample_bytes);
+                      plan.dist.threads * (activation_bytes(request.model, batch_rows, Kept::kForEvaluation) +
+                                           batch_rows * sample_bytes);
   return memory;
 }
 
@@ -93,7 +95,8 @@ void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_w
   const Index arenas = own_weights ? hosted : 1;
   memory.weights += request.model.state_layout().size * kScalarBytes * (hosted + 2);  // ReplicaStates
   memory.weights += rounded_bytes(request) * arenas + arranged_bytes(request.model) * plan.dist.threads;
-  memory.activations = (together ? hosted : plan.dist.threads) * micro * request.model.activation_bytes();
+  memory.activations = (together ? hosted : plan.dist.threads) *
+                       activation_bytes(request.model, micro, kept_in_steps(together));
   const Index ahead = steps_ahead(request.data, true, plan.sampling.stream.has_value());  // at most
   memory.data = record_memory(request, plan) + hosted * batch * sample_bytes * (ahead + 1);
 }

@@ -20,9 +20,9 @@ constexpr Index kSamples = 5;
 const Shape kPicture{{128, 128}};  // eight channels of it: half a MiB, a sample to a block
 
 struct Fixture {
-  explicit Fixture(const std::string& layers)
+  explicit Fixture(const std::string& layers, Kept kept = Kept::kForTraining)
       : model({.layers = layers, .init = "he"}, kPicture),
-        workspace(model, kSamples, true),
+        workspace(model, kSamples, kept),
         x(kSamples * kPicture.size()),
         factors(kSamples * model.output().size()),
         weights(model.layout().size),
@@ -152,10 +152,9 @@ TEST(RowBlocks, FactorsAreThoseOfAllSamples) {
   }
 }
 
-// As a benchmark does.
 TEST(RowBlocks, NodesOfARunCanBeTakenOneByOne) {
   Fixture whole("conv2d(8, 3, padding=same) relu maxpool(2) flatten dense(3)");
-  Fixture parts("conv2d(8, 3, padding=same) relu maxpool(2) flatten dense(3)");
+  Fixture parts("conv2d(8, 3, padding=same) relu maxpool(2) flatten dense(3)", Kept::kAll);
   const ConstMatrix y = whole.forward({0, kSamples});
   whole.back({0, kSamples}, Write::kReplace);
   const auto nodes = std::ssize(parts.model.nodes());

@@ -85,7 +85,7 @@ using GradientsFinal = std::function<void(Index from)>;
 
 /// The same n samples on their way back.
 struct BackwardArgs {
-  std::span<const ConstMatrix> inputs;  ///< as in forward
+  std::span<const ConstMatrix> inputs;  ///< as in forward, for a layer that reads_input(); else without data
   const ConstMatrix& y;                 ///< n x out, as forward left it, for a layer that reads_output()
   const ConstMatrix& dy;                ///< n x out
   std::span<const Scalar> weights;
@@ -165,6 +165,8 @@ class Layer {
   virtual bool in_place() const { return false; }
   /// Backward needs what forward gave.
   virtual bool reads_output() const { return false; }
+  /// Backward, or statistics() on the way back, needs what forward took; who works in place does not.
+  virtual bool reads_input() const { return !in_place(); }
   /// Scalars per sample that forward keeps for backward, beside inputs and output.
   virtual Index cache_size() const { return 0; }
   /// Null for a layer that treats each sample alone.

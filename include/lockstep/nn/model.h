@@ -60,8 +60,6 @@ class Model {
   std::vector<FactoredTensor> factored_tensors() const;
   /// Floating-point operations of one sample, forward and backward (three times forward).
   Index training_flops() const;
-  /// Bytes of activations and their gradients for one sample.
-  Index activation_bytes() const;
 
  private:
   Shape input_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/nn/activations.h"
 #include "lockstep/nn/gradient_look.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/row_blocks.h"
@@ -32,18 +33,17 @@ struct NodeSums {
 
 class Workspace {
  public:
-  /// Memory for batches of up to `max_rows` samples; with `for_training`, for the way back as well. At the
-  /// nodes `meetings` somebody else fills in the sums of all replicas; at other nodes with statistics this
-  /// replica's own sums are all there are.
-  Workspace(const Model& model, Index max_rows, bool for_training, const std::vector<Index>& meetings = {});
+  /// Memory for batches of up to `max_rows` samples. At the nodes `meetings` somebody else fills in the sums
+  /// of all replicas; at other nodes with statistics this replica's own sums are all there are.
+  Workspace(const Model& model, Index max_rows, Kept kept, const std::vector<Index>& meetings = {});
 
   /// The outputs (n x outputs) of the whole model; valid until the next pass. Requires no meetings.
   ConstMatrix forward(const Pass& pass);
 
   /// Starts a pass; x and values must outlive it.
   void begin(const Pass& pass);
-  /// These nodes, in order. In training, a node with statistics behind them finds sums().own_forward filled,
-  /// as does the first node of all after begin().
+  /// These nodes, in order: where not all is kept, whole runs of them. In training, a node with statistics
+  /// behind them finds sums().own_forward filled, as does the first node of all after begin().
   void forward(Range nodes);
   ConstMatrix outputs() const;
   /// After forward: the gradient of the loss by the outputs, to be filled before backward.
@@ -61,11 +61,12 @@ class Workspace {
 
   /// Sums of a node with statistics in this pass.
   NodeSums& sums(Index node) { return sums_[static_cast<std::size_t>(node)]; }
-  /// After forward: the first node whose output is not finite, if any.
+  /// After forward: the first node whose output is not finite, if any. Requires Kept::kAll.
   std::optional<Index> first_bad_node() const;
 
  private:
   struct Room {
+    KeptSamples kept;
     AlignedBuffer<Scalar> output;    // empty for a node whose output another owns
     AlignedBuffer<Scalar> gradient;  // of the output; likewise
     AlignedBuffer<Scalar> cache;
@@ -76,13 +77,14 @@ class Workspace {
 
   void plan_gradients(Index max_rows);
   Index owner_of(Index node) const;
-  // Where the output of a node is, which is not the model's input, and its gradient.
-  Room& memory_of(Index node) { return rooms_[static_cast<std::size_t>(owner_of(node))]; }
-  const Scalar* output_data(Index node) const;
+  // Where a node's output is and its gradient, of a block of samples. The model's input is nobody's output,
+  // and has no gradient: null.
+  Scalar* output_of(Index node, Range rows);
+  Scalar* gradient_of(Index node, Range rows);
   // What follows is about some of the samples. measure_...: for a node with statistics; else nothing.
   template <class Run>
   void in_blocks(Index rows_at_once, const Run& run) const;
-  void gather_inputs(const ModelNode& node, Range rows);
+  void gather_inputs(const ModelNode& node, Range rows, bool with_data);
   void measure_forward(Index node, Range rows);
   void measure_backward(Index node, Range rows);
   void run_forward(Index node, Range rows);

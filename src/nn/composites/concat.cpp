@@ -56,6 +56,7 @@ class Concat final : public Layer {
     }
   }
 
+  bool reads_input() const override { return false; }
   Operation operation() const override { return {.name = "concat", .attributes = {}}; }
 
  private:

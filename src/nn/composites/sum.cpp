@@ -33,6 +33,7 @@ class Sum final : public Layer {
     }
   }
 
+  bool reads_input() const override { return false; }
   Operation operation() const override { return {.name = "sum", .attributes = {}}; }
   Index flops() const override { return flops_; }
 

@@ -19,6 +19,7 @@ class AvgPool final : public Layer {
     if (args.dx() != nullptr) average_pool_backward(shape_, args.dy, *args.dx());
   }
 
+  bool reads_input() const override { return false; }
   Operation operation() const override {
     return {.name = "avgpool", .attributes = pooling_attributes(shape_)};
   }

@@ -33,6 +33,7 @@ class Flatten final : public Layer {
     }
   }
 
+  bool reads_input() const override { return false; }
   Operation operation() const override { return {.name = "flatten"}; }
   bool only_reshapes() const override { return pixels_ == 1 || channels_ == 1; }
 

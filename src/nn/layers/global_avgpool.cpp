@@ -24,6 +24,7 @@ class GlobalAvgPool final : public Layer {
     if (args.dx() != nullptr) average_pool_backward(shape_, args.dy, *args.dx());
   }
 
+  bool reads_input() const override { return false; }
   Operation operation() const override { return {.name = "global_avgpool"}; }
   Index flops() const override { return shape_.in_size(); }
 

@@ -38,6 +38,7 @@ class MaxPool final : public Layer {
                       *args.dx());
   }
 
+  bool reads_input() const override { return false; }
   Operation operation() const override {
     return {.name = "maxpool", .attributes = pooling_attributes(shape_)};
   }

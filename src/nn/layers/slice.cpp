@@ -31,6 +31,7 @@ class Slice final : public Layer {
     args.dx()->middleCols(first_, count_) = args.dy;
   }
 
+  bool reads_input() const override { return false; }
   Operation operation() const override {
     return {.name = "slice",
             .attributes = {{"first", static_cast<double>(first_)}, {"count", static_cast<double>(count_)}}};

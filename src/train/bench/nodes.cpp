@@ -27,7 +27,7 @@ class RandomBatch {
         x_(rows * model.input().size()),
         gradient_(model.layout().size),
         weights_(model),
-        workspace_(model, rows, true) {
+        workspace_(model, rows, Kept::kForTraining) {
     initialise({.layout = &model.stored_layout(), .values = stored_.span()}, 1, 0.01);
     fill(x_.span(), 1);
     begin();
@@ -43,6 +43,7 @@ class RandomBatch {
                       .x = ConstMatrix(x_.data(), rows_, model_.input().size()),
                       .batch = {.training = true, .seed = 1}});
   }
+  // Of some nodes alone, values are those of any samples: time does not ask.
   void forward(Range nodes) { workspace_.forward(nodes); }
   void backward(Range nodes) { workspace_.backward(nodes, gradient_.span(), Write::kReplace, {}); }
   Range all() const { return nodes_; }

@@ -1,0 +1,35 @@
+// How much of the activations of a batch is kept. What only the nodes of one run use (row_blocks.h) is kept
+// for the samples that the run takes at a time: written and read again while it is in the cache.
+#pragma once
+
+#include <vector>
+
+#include "lockstep/nn/model.h"
+
+namespace lockstep {
+
+enum class Kept {
+  kForEvaluation,  ///< what the way forward needs
+  kForTraining,    ///< what the way forward and back needs
+  kAll,            ///< every output and gradient of every sample, to be looked at, or for nodes one by one
+};
+
+/// What a replica keeps in steps. Where replicas meet between nodes, one alone could not compute its outputs
+/// again, to find where a number went bad.
+inline Kept kept_in_steps(bool replicas_meet) {
+  return replicas_meet ? Kept::kAll : Kept::kForTraining;
+}
+
+/// Of one node: for how many samples there is room, those of a batch or of a part of it; 0: none of its own.
+struct KeptSamples {
+  Index output = 0;
+  Index gradient = 0;  ///< of the output
+};
+
+/// By node, for batches of up to `batch` samples.
+std::vector<KeptSamples> kept_samples(const Model& model, Index batch, Kept kept);
+
+/// Bytes of all that and of what layers keep for the way back.
+Index activation_bytes(const Model& model, Index batch, Kept kept);
+
+}  // namespace lockstep

@@ -1,0 +1,145 @@
+// What is kept for a block of samples only, in models whose pictures are so large that a pass takes them a
+// few at a time.
+#include "lockstep/nn/activations.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/random.h"
+#include "lockstep/nn/row_blocks.h"
+#include "lockstep/nn/workspace.h"
+#include "support/seed.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Index kSamples = 5;
+const Shape kPicture{{128, 128}};  // eight channels of it: half a MiB, a sample to a block
+
+Model model_of(const std::string& layers) {
+  return Model({.layers = layers, .init = "he"}, kPicture);
+}
+
+struct Kinds {
+  std::vector<Index> output;
+  std::vector<Index> gradient;
+};
+
+Kinds kept_by(const std::string& layers, Kept kept) {
+  Kinds kinds;
+  for (const KeptSamples& samples : kept_samples(model_of(layers), kSamples, kept)) {
+    kinds.output.push_back(samples.output);
+    kinds.gradient.push_back(samples.gradient);
+  }
+  return kinds;
+}
+
+using Samples = std::vector<Index>;
+constexpr Index kAlone = 1;  // samples of a block here
+constexpr Index kNone = 0;
+
+// Nodes: conv2d, maxpool (before the relu that followed it in the text), relu, flatten, dense.
+const std::string kPooled = "conv2d(8, 3, padding=same) relu maxpool(2) flatten dense(3)";
+
+TEST(KeptSamples, OnTheWayBackReluNeedsItsOutputAndDenseItsInput) {
+  const Kinds kinds = kept_by(kPooled, Kept::kForTraining);
+  EXPECT_EQ(kinds.output, (Samples{kAlone, kSamples, kNone, kSamples, kSamples}));
+}
+
+TEST(KeptSamples, GradientsGoByRunsOfTheWayBack) {
+  const Model model = model_of(kPooled);
+  const std::vector<NodeRun> runs = backward_runs(model);
+  ASSERT_EQ(runs.size(), 2U);  // dense has too many weights to go with others
+  ASSERT_EQ(runs[0].nodes, (Range{0, 4}));
+  const Kinds kinds = kept_by(kPooled, Kept::kForTraining);
+  EXPECT_EQ(kinds.gradient, (Samples{kAlone, kAlone, kNone, kSamples, kSamples}));
+}
+
+TEST(KeptSamples, EvaluationKeepsNoGradientAndWhatGoesOnToAnotherRun) {
+  const Kinds kinds = kept_by(kPooled, Kept::kForEvaluation);
+  EXPECT_EQ(kinds.output, (Samples{kAlone, kAlone, kNone, kSamples, kSamples}));
+  EXPECT_EQ(kinds.gradient, (Samples{kNone, kNone, kNone, kNone, kNone}));
+}
+
+TEST(KeptSamples, ThereIsRoomForNoMoreThanTheBatch) {
+  const Model model({.layers = kPooled}, Shape{{28, 28}});  // of which a block has a dozen
+  for (const KeptSamples& samples : kept_samples(model, kSamples, Kept::kForTraining)) {
+    EXPECT_LE(samples.output, kSamples);
+    EXPECT_LE(samples.gradient, kSamples);
+  }
+}
+
+// Batch norm takes the sums of all samples before it takes the first.
+TEST(KeptSamples, StatisticsNeedTheirWholeInput) {
+  const Kinds kinds =
+      kept_by("conv2d(8, 3, padding=same) batch_norm relu maxpool(2) flatten dense(3)", Kept::kForTraining);
+  EXPECT_EQ(kinds.output, (Samples{kSamples, kAlone, kSamples, kNone, kSamples, kSamples}));
+  EXPECT_EQ(kinds.gradient[0], kSamples);
+  EXPECT_EQ(kinds.gradient[1], kSamples);
+}
+
+TEST(KeptSamples, BytesAreThoseOfAllRooms) {
+  const Index picture = 8 * kPicture.size();
+  const Index pooled = picture / 4;
+  const Index forward = kAlone * picture + kSamples * (pooled + pooled + 3);
+  const Index gradients = kAlone * (picture + pooled) + kSamples * (pooled + 3);
+  const Index winners = kSamples * pooled;
+  EXPECT_EQ(activation_bytes(model_of(kPooled), kSamples, Kept::kForTraining),
+            (forward + gradients + winners) * Index{sizeof(Scalar)});
+}
+
+// A step of a model with random numbers: what comes out, and the gradient of the weights.
+std::vector<Scalar> step(const std::string& layers, Kept kept) {
+  const Model model = model_of(layers);
+  AlignedBuffer<Scalar> weights(model.layout().size);
+  AlignedBuffer<Scalar> state(model.state_layout().size);
+  AlignedBuffer<Scalar> gradient(model.layout().size);
+  AlignedBuffer<Scalar> x(kSamples * kPicture.size());
+  initialise({&model.layout(), weights.span()}, 1, 1.0);
+  initialise({&model.state_layout(), state.span()}, 1, 1.0);
+  RandomStream random({.seed = test::seed()});
+  for (Scalar& value : x.span()) value = random.normal();
+  Workspace workspace(model, kSamples, kept);
+  const ConstMatrix y = workspace.forward({.values = {.weights = weights.span(), .state = state.span()},
+                                           .x = ConstMatrix(x.data(), kSamples, kPicture.size()),
+                                           .batch = {.training = kept != Kept::kForEvaluation, .seed = 7}});
+  std::vector<Scalar> numbers(y.data(), y.data() + y.size());
+  if (kept == Kept::kForEvaluation) return numbers;
+  Matrix dy = workspace.output_gradient();
+  for (Index i = 0; i < dy.size(); ++i) dy.data()[i] = random.normal();
+  workspace.backward(gradient.span(), Write::kReplace, {});
+  numbers.insert(numbers.end(), gradient.span().begin(), gradient.span().end());
+  return numbers;
+}
+
+constexpr const char* kModels[] = {
+    "conv2d(8, 3, padding=same) relu maxpool(2) flatten dense(3)",
+    "conv2d(8, 3, padding=same) maxpool(2) dropout(0.5) conv2d(4, 3) avgpool(2) gelu flatten dense(3)",
+    "conv2d(8, 3, padding=same) batch_norm relu maxpool(2) conv2d(8, 3) batch_norm relu flatten dense(3)",
+    "conv2d(8, 3, padding=same) residual(conv2d(8, 3, padding=same) relu) avgpool(32) flatten layer_norm "
+    "dense(3)",
+    "conv2d(4, 3, padding=same) concat(maxpool(2) | avgpool(2) tanh) global_avgpool dense(3)",
+};
+
+TEST(KeptSamples, ChangesNoBits) {
+  for (const std::string layers : kModels) {
+    EXPECT_EQ(step(layers, Kept::kForTraining), step(layers, Kept::kAll)) << layers;
+  }
+}
+
+// What is random or of the batch is not so in evaluation.
+TEST(KeptSamples, EvaluationGivesWhatTrainingDoes) {
+  for (const std::string layers : {kModels[0], kModels[3], kModels[4]}) {
+    const std::vector<Scalar> both = step(layers, Kept::kAll);
+    const std::vector<Scalar> forward = step(layers, Kept::kForEvaluation);
+    ASSERT_LT(forward.size(), both.size());
+    EXPECT_TRUE(std::equal(forward.begin(), forward.end(), both.begin())) << layers;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
