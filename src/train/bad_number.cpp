@@ -31,9 +31,7 @@ BadNumber GradientStep::find_bad_number(const StepBatch& batch) {
   BadNumber first;
   for (const Replica& replica : replicas_) {
     if (replica.rows.empty()) continue;
-    // Replicas that meet still have their activations: their own samples alone would not bring them back.
-    const BadNumber found =
-        together() ? check_values(*workspaces_[local(replica)], replica) : check_again(replica);
+    const BadNumber found = together() ? check_together(replica) : check_again(replica);
     if (found.place < first.place) first = found;
   }
   return first;
@@ -59,6 +57,20 @@ BadNumber GradientStep::check_again(const Replica& in_step) {
     }
   }
   return first;
+}
+
+// Of the last part of its samples. The sums of all replicas that met are still there, so that it can go on
+// from them alone.
+BadNumber GradientStep::check_together(const Replica& in_step) {
+  Replica replica = in_step;
+  replica.rows = split_evenly(replica.batch->rows, context_.accumulate, context_.accumulate - 1);
+  Workspace workspace(context_.model, replica.rows.size(), Kept::kAll, meetings_);
+  for (const Index node : meetings_) {
+    workspace.sums(node).forward = workspaces_[local(replica)]->sums(node).forward;
+  }
+  start_pass(workspace, replica, {});
+  workspace.forward({0, nodes_});
+  return check_values(workspace, replica);
 }
 
 BadNumber GradientStep::check_values(const Workspace& workspace, const Replica& replica) const {

@@ -95,8 +95,8 @@ void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_w
   const Index arenas = own_weights ? hosted : 1;
   memory.weights += request.model.state_layout().size * kScalarBytes * (hosted + 2);  // ReplicaStates
   memory.weights += rounded_bytes(request) * arenas + arranged_bytes(request.model) * plan.dist.threads;
-  memory.activations = (together ? hosted : plan.dist.threads) *
-                       activation_bytes(request.model, micro, kept_in_steps(together));
+  memory.activations =
+      (together ? hosted : plan.dist.threads) * activation_bytes(request.model, micro, Kept::kForTraining);
   const Index ahead = steps_ahead(request.data, true, plan.sampling.stream.has_value());  // at most
   memory.data = record_memory(request, plan) + hosted * batch * sample_bytes * (ahead + 1);
 }

@@ -93,5 +93,27 @@ TEST(BadSteps, EndTheRunBeyondTheirLimit) {
   }
 }
 
+// Weights of about 1e30: what batch_norm gives is small again, the second product after it overflows. With
+// sync a replica alone could not normalise; in parts, the last of them is looked at.
+TEST(BadSteps, NameTheFirstLayerWhoseValuesAreNotFinite) {
+  for (const auto& [mode, parts] : {std::pair{"sync", Index{1}}, {"sync", 2}, {"local", 1}}) {
+    SCOPED_TRACE(mode + std::string(" in parts: ") + std::to_string(parts));
+    Config config = test::tiny_config();
+    config.model.layers = "dense(4) batch_norm dense(4) dense(3)";
+    config.model.init = "normal";
+    config.model.init_std = 1e30;
+    config.model.batch_norm = mode;
+    config.train.accumulate = parts;
+    try {
+      test::train_tiny_on(2, config);
+      ADD_FAILURE() << "went on";
+    } catch (const AgreedError& error) {
+      EXPECT_NE(std::string(error.what()).find("layer 3 'dense(3)' gives a value that is not finite"),
+                std::string::npos)
+          << error.what();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -14,12 +14,6 @@ enum class Kept {
   kAll,            ///< every output and gradient of every sample, to be looked at, or for nodes one by one
 };
 
-/// What a replica keeps in steps. Where replicas meet between nodes, one alone could not compute its outputs
-/// again, to find where a number went bad.
-inline Kept kept_in_steps(bool replicas_meet) {
-  return replicas_meet ? Kept::kAll : Kept::kForTraining;
-}
-
 /// Of one node: for how many samples there is room, those of a batch or of a part of it; 0: none of its own.
 struct KeptSamples {
   Index output = 0;

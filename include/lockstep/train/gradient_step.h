@@ -113,6 +113,7 @@ class GradientStep {
   std::optional<GradientLimit> limit_of(const Replica& replica, bool last) const;
   void go_back(Workspace& workspace, Range nodes, const Replica& replica, const GradientsFinal& final);
   BadNumber check_again(const Replica& replica);
+  BadNumber check_together(const Replica& replica);
   BadNumber check_values(const Workspace& workspace, const Replica& replica) const;
   BadNumber check_gradient(const Replica& replica) const;
 
