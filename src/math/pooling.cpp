@@ -1,37 +1,30 @@
 #include "lockstep/math/pooling.h"
 
 #include <cstring>
+#include <iterator>
+#include <numeric>
 
 #include "lockstep/math/taps.h"
 
 namespace lockstep {
 namespace {
 
-// Values of neighbouring channels and places in the sample, of gcc and clang: one register of the widest kind
-// there is, or two of a narrower one. So what a window comes to stays in registers until all is under it.
-typedef Scalar Values __attribute__((vector_size(64)));
-typedef std::int32_t Places __attribute__((vector_size(64)));
-constexpr Index kLanes = sizeof(Values) / sizeof(Scalar);
+// Values and places in the sample of neighbouring channels that are taken together, as vectors that gcc and
+// clang know: what a window comes to stays in registers until all is under it. Where a vector is wider than a
+// register, it takes several.
+typedef Scalar Values16 __attribute__((vector_size(16 * sizeof(Scalar))));
+typedef Scalar Values4 __attribute__((vector_size(4 * sizeof(Scalar))));
+typedef std::int32_t Places16 __attribute__((vector_size(16 * sizeof(std::int32_t))));
+typedef std::int32_t Places4 __attribute__((vector_size(4 * sizeof(std::int32_t))));
 
-// How many channels are taken together: a vector of them, or one.
-template <class V, class P>
+// How many channels, and the types for them.
+template <Index kCount, class V, class P>
 struct Channels {};
-using Vector = Channels<Values, Places>;
-using Single = Channels<Scalar, std::int32_t>;
 
-// What each channel's place is beyond that of the first.
-constexpr Places beyond_first(Vector) {
-  return Places{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-}
-constexpr std::int32_t beyond_first(Single) {
-  return 0;
-}
-
+// (Returned, a vector would have another calling convention on each processor.)
 template <class Block, class Number>
-Block load(const Number* from) {
-  Block block;
+void load(Block& block, const Number* from) {
   std::memcpy(&block, from, sizeof(Block));
-  return block;
 }
 
 template <class Block, class Number>
@@ -39,15 +32,28 @@ void store(const Block& block, Number* to) {
   std::memcpy(to, &block, sizeof(Block));
 }
 
-// Calls visit(channels, window, first channel) for each position of the window and all its channels.
+// Of each channel, how far it is from the first.
+template <class P>
+void count(P& places) {
+  std::int32_t numbers[sizeof(P) / sizeof(std::int32_t)];
+  std::iota(std::begin(numbers), std::end(numbers), 0);
+  load(places, numbers);
+}
+
+// Calls visit(Channels, window, first channel) for each position of the window and all its channels.
 template <class Visit>
 void for_each_window(const PoolingShape& s, const Visit& visit) {
+  const auto take = [&]<Index kCount, class V, class P>(Channels<kCount, V, P> channels,
+                                                        const WindowPlace& window, Index first) {
+    for (; first + kCount <= s.channels; first += kCount) visit(channels, window, first);
+    return first;
+  };
   walk_windows(
       {.height = s.in_height, .width = s.in_width, .vertical = s.vertical, .horizontal = s.horizontal},
       [&](const WindowPlace& window) {
-        Index first = 0;
-        for (; first + kLanes <= s.channels; first += kLanes) visit(Vector(), window, first);
-        for (; first < s.channels; ++first) visit(Single(), window, first);
+        Index first = take(Channels<16, Values16, Places16>(), window, 0);
+        first = take(Channels<4, Values4, Places4>(), window, first);
+        take(Channels<1, Scalar, std::int32_t>(), window, first);
       });
 }
 
@@ -79,21 +85,26 @@ void max_pool_forward(const PoolingShape& shape, const ConstMatrix& x, Matrix& y
     const Scalar* in = x.data() + row * x.cols();
     Scalar* out = y.data() + row * y.cols();
     std::int32_t* winner_of = winners.data() + row * y.cols();
-    for_each_window(shape,
-                    [&]<class V, class P>(Channels<V, P> channels, const WindowPlace& window, Index first) {
-                      const Index first_place = window.first * shape.channels + first;
-                      V best = load<V>(in + first_place);
-                      P winner = P{} + static_cast<std::int32_t>(first_place);
-                      for_each_pixel(window, [&](Index pixel) {
-                        const Index place = pixel * shape.channels + first;
-                        const V value = load<V>(in + place);
-                        const auto wins = (value > best) | (value != value);
-                        best = wins ? value : best;
-                        winner = wins ? P{} + static_cast<std::int32_t>(place) : winner;
-                      });
-                      store(best, out + window.out * shape.channels + first);
-                      store(winner + beyond_first(channels), winner_of + window.out * shape.channels + first);
-                    });
+    for_each_window(shape, [&]<Index kCount, class V, class P>(Channels<kCount, V, P>,
+                                                               const WindowPlace& window, Index first) {
+      const Index first_place = window.first * shape.channels + first;
+      V value;
+      V best;
+      load(best, in + first_place);
+      P winner = P{} + static_cast<std::int32_t>(first_place);
+      for_each_pixel(window, [&](Index pixel) {
+        const Index place = pixel * shape.channels + first;
+        load(value, in + place);
+        const auto wins = (value > best) | (value != value);
+        best = wins ? value : best;
+        winner = wins ? P{} + static_cast<std::int32_t>(place) : winner;
+      });
+      store(best, out + window.out * shape.channels + first);
+      P numbers;
+      count(numbers);
+      winner += numbers;
+      store(winner, winner_of + window.out * shape.channels + first);
+    });
   }
 }
 
@@ -107,15 +118,20 @@ void max_pool_backward(const PoolingShape& shape, const ConstMatrix& dy,
     const Scalar* out = dy.data() + row * dy.cols();
     const std::int32_t* winner_of = winners.data() + row * dy.cols();
     Scalar* in = dx.data() + row * dx.cols();
-    for_each_window(
-        shape, [&]<class V, class P>(Channels<V, P> channels, const WindowPlace& window, Index first) {
-          const V gradient = load<V>(out + window.out * shape.channels + first);
-          const P winner = load<P>(winner_of + window.out * shape.channels + first) - beyond_first(channels);
-          for_each_pixel(window, [&](Index pixel) {
-            const Index place = pixel * shape.channels + first;
-            store(winner == P{} + static_cast<std::int32_t>(place) ? gradient : V{}, in + place);
-          });
-        });
+    for_each_window(shape, [&]<Index kCount, class V, class P>(Channels<kCount, V, P>,
+                                                               const WindowPlace& window, Index first) {
+      V gradient;
+      P winner;
+      P numbers;
+      load(gradient, out + window.out * shape.channels + first);
+      load(winner, winner_of + window.out * shape.channels + first);
+      count(numbers);
+      winner -= numbers;
+      for_each_pixel(window, [&](Index pixel) {
+        const Index place = pixel * shape.channels + first;
+        store(winner == P{} + static_cast<std::int32_t>(place) ? gradient : V{}, in + place);
+      });
+    });
   }
 }
 
@@ -123,9 +139,14 @@ void average_pool_forward(const PoolingShape& shape, const ConstMatrix& x, Matri
   for (Index row = 0; row < x.rows(); ++row) {
     const Scalar* in = x.data() + row * x.cols();
     Scalar* out = y.data() + row * y.cols();
-    for_each_window(shape, [&]<class V, class P>(Channels<V, P>, const WindowPlace& window, Index first) {
+    for_each_window(shape, [&]<Index kCount, class V, class P>(Channels<kCount, V, P>,
+                                                               const WindowPlace& window, Index first) {
       V sum{};
-      for_each_pixel(window, [&](Index pixel) { sum += load<V>(in + pixel * shape.channels + first); });
+      V value;
+      for_each_pixel(window, [&](Index pixel) {
+        load(value, in + pixel * shape.channels + first);
+        sum += value;
+      });
       store(sum / static_cast<Scalar>(window.count()), out + window.out * shape.channels + first);
     });
   }
@@ -136,12 +157,17 @@ void average_pool_backward(const PoolingShape& shape, const ConstMatrix& dy, Mat
   for (Index row = 0; row < dy.rows(); ++row) {
     const Scalar* out = dy.data() + row * dy.cols();
     Scalar* in = dx.data() + row * dx.cols();
-    for_each_window(shape, [&]<class V, class P>(Channels<V, P>, const WindowPlace& window, Index first) {
-      const V share =
-          load<V>(out + window.out * shape.channels + first) / static_cast<Scalar>(window.count());
+    for_each_window(shape, [&]<Index kCount, class V, class P>(Channels<kCount, V, P>,
+                                                               const WindowPlace& window, Index first) {
+      V sum;
+      V share;
+      load(share, out + window.out * shape.channels + first);
+      share /= static_cast<Scalar>(window.count());
       for_each_pixel(window, [&](Index pixel) {
         Scalar* place = in + pixel * shape.channels + first;
-        store(load<V>(place) + share, place);
+        load(sum, place);
+        sum += share;
+        store(sum, place);
       });
     });
   }

@@ -51,8 +51,8 @@ std::vector<KeptSamples> kept_samples(const Model& model, Index batch, Kept kept
   std::vector<KeptSamples> samples(users.size());
   for (std::size_t i = 0; i < users.size(); ++i) {
     if (!model.owns_output(static_cast<Index>(i)) || model.nodes()[i].layer->only_reshapes()) continue;
-    if (kept == Kept::kAll) {
-      samples[i] = {batch, batch};
+    if (kept == Kept::kAll || kept == Kept::kOutputs) {
+      samples[i] = {batch, kept == Kept::kAll ? batch : 0};
     } else if (kept == Kept::kForEvaluation) {
       samples[i].output = samples_at_once(forward, users[i].nodes, batch);
     } else {

@@ -1,6 +1,7 @@
 #include "lockstep/nn/workspace.h"
 
 #include <algorithm>
+#include <cassert>
 #include <functional>
 #include <ranges>
 
@@ -49,7 +50,7 @@ Workspace::Workspace(const Model& model, Index max_rows, Kept kept, const std::v
     }
   }
   for (const Index node : meetings) rooms_[at(node)].meets = true;
-  if (for_training) plan_gradients(max_rows);
+  if (for_training && kept != Kept::kOutputs) plan_gradients(max_rows);
 }
 
 // The first node on the way back writes the gradient of what it took; the others get room of their own, which
@@ -288,8 +289,10 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
 
 std::optional<Index> Workspace::first_bad_node() const {
   for (std::size_t i = 0; i < rooms_.size(); ++i) {
-    const Index used = rooms_[i].output.size() == 0 ? 0 : rows_ * model_.nodes()[i].out.size();
-    if (!all_finite(part(rooms_[i].output.span(), {0, used}))) return static_cast<Index>(i);
+    if (rooms_[i].output.size() == 0) continue;
+    assert(rooms_[i].kept.output >= rows_);
+    const Range used{0, rows_ * model_.nodes()[i].out.size()};
+    if (!all_finite(part(rooms_[i].output.span(), used))) return static_cast<Index>(i);
   }
   return std::nullopt;
 }

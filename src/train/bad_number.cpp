@@ -59,18 +59,23 @@ BadNumber GradientStep::check_again(const Replica& in_step) {
   return first;
 }
 
-// Of the last part of its samples. The sums of all replicas that met are still there, so that it can go on
+// The sums of all replicas that met in the last part of their samples are still there: a replica can go on
 // from them alone.
 BadNumber GradientStep::check_together(const Replica& in_step) {
   Replica replica = in_step;
   replica.rows = split_evenly(replica.batch->rows, context_.accumulate, context_.accumulate - 1);
-  Workspace workspace(context_.model, replica.rows.size(), Kept::kAll, meetings_);
+  Workspace workspace(context_.model, replica.rows.size(), Kept::kOutputs, meetings_);
   for (const Index node : meetings_) {
     workspace.sums(node).forward = workspaces_[local(replica)]->sums(node).forward;
   }
   start_pass(workspace, replica, {});
   workspace.forward({0, nodes_});
-  return check_values(workspace, replica);
+  BadNumber found = check_values(workspace, replica);
+  if (found.place == nodes_ && context_.accumulate > 1) {
+    found.text = fmt::format(
+        "replica {}: a value in an earlier part of its samples, or the loss, is not finite", replica.number);
+  }
+  return found;
 }
 
 BadNumber GradientStep::check_values(const Workspace& workspace, const Replica& replica) const {

@@ -131,6 +131,53 @@ TEST(KeptSamples, ChangesNoBits) {
   }
 }
 
+// As replicas do that meet before each batch norm: stretch by stretch, with the sums of all, here twice its
+// own.
+std::vector<Scalar> step_with_meetings(Kept kept) {
+  const Model model = model_of(kModels[2]);
+  const std::vector<Index> meetings = {1, 5};
+  AlignedBuffer<Scalar> weights(model.layout().size);
+  AlignedBuffer<Scalar> state(model.state_layout().size);
+  AlignedBuffer<Scalar> gradient(model.layout().size);
+  AlignedBuffer<Scalar> x(kSamples * kPicture.size());
+  initialise({&model.layout(), weights.span()}, 1, 1.0);
+  RandomStream random({.seed = test::seed()});
+  for (Scalar& value : x.span()) value = random.normal();
+  const auto twice = [](const std::vector<double>& own) {
+    std::vector<double> sums = own;
+    for (double& sum : sums) sum *= 2;
+    return sums;
+  };
+  Workspace workspace(model, kSamples, kept, meetings);
+  workspace.begin({.values = {.weights = weights.span(), .state = state.span()},
+                   .x = ConstMatrix(x.data(), kSamples, kPicture.size()),
+                   .batch = {.training = true, .seed = 7}});
+  const auto nodes = std::ssize(model.nodes());
+  for (const Range stretch : {Range{0, 1}, {1, 5}, {5, nodes}}) {
+    if (stretch.begin > 0)
+      workspace.sums(stretch.begin).forward = twice(workspace.sums(stretch.begin).own_forward);
+    workspace.forward(stretch);
+  }
+  const ConstMatrix y = workspace.outputs();
+  std::vector<Scalar> numbers(y.data(), y.data() + y.size());
+  Matrix dy = workspace.output_gradient();
+  for (Index i = 0; i < dy.size(); ++i) dy.data()[i] = random.normal();
+  for (const Range stretch : {Range{6, nodes}, {2, 6}, {0, 2}}) {
+    const Index last = stretch.end - 1;
+    if (stretch.end < nodes) workspace.sums(last).backward = twice(workspace.sums(last).own_backward);
+    workspace.backward(stretch, gradient.span(), Write::kReplace, {});
+  }
+  numbers.insert(numbers.end(), gradient.span().begin(), gradient.span().end());
+  return numbers;
+}
+
+TEST(KeptSamples, ChangesNoBitsWhereReplicasMeet) {
+  const Model model = model_of(kModels[2]);
+  ASSERT_NE(model.node(1).layer->statistics(), nullptr);
+  ASSERT_NE(model.node(5).layer->statistics(), nullptr);
+  EXPECT_EQ(step_with_meetings(Kept::kForTraining), step_with_meetings(Kept::kAll));
+}
+
 // What is random or of the batch is not so in evaluation.
 TEST(KeptSamples, EvaluationGivesWhatTrainingDoes) {
   for (const std::string layers : {kModels[0], kModels[3], kModels[4]}) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -150,6 +151,58 @@ TEST(MaxPool, PassesOnWhatIsNotFinite) {
       const Index winner =
           i / p.shape.out_size() * p.shape.in_size() + p.winners[static_cast<std::size_t>(i)];
       ASSERT_NE(std::ranges::find(places, winner), places.end());
+    }
+  });
+}
+
+// Numbers of all kinds, of which several windows have more than one.
+void fill_with_all_kinds(Pooling& p) {
+  constexpr Scalar kKinds[] = {kNan, kInfinity, -kInfinity, 0.0F, -0.0F, 1.5F, -1.5F, 0.1F};
+  for (Index i = 0; i < p.x.view().size(); ++i) p.x[i] = kKinds[i * 7 % 11 % 8];
+  for (Index i = 0; i < p.y.view().size(); ++i) p.y[i] = kKinds[i * 5 % 13 % 8];
+}
+
+std::uint32_t bits(Scalar value) {
+  return std::bit_cast<std::uint32_t>(value);
+}
+
+// However many channels are taken together: the first of the largest, or the last NaN.
+TEST(MaxPool, HasTheBitsOfATakingOneByOne) {
+  for_each_pooling([](Pooling& p) {
+    fill_with_all_kinds(p);
+    p.max_forward();
+    for (Index i = 0; i < p.y.view().size(); ++i) {
+      const std::vector<Index> places = p.under(i);
+      Index winner = places.front();
+      for (const Index place : places) {
+        if (p.x[place] > p.x[winner] || std::isnan(p.x[place])) winner = place;
+      }
+      ASSERT_EQ(bits(p.y[i]), bits(p.x[winner]));
+      ASSERT_EQ(p.winners[static_cast<std::size_t>(i)], winner % p.shape.in_size());
+    }
+  });
+}
+
+TEST(AveragePool, HasTheBitsOfASumOneByOne) {
+  for_each_pooling([](Pooling& p) {
+    for (Scalar& value : p.x.values()) value *= Scalar{1e-3F};  // so that sums are rounded
+    p.average_forward();
+    for (Index i = 0; i < p.y.view().size(); ++i) {
+      const std::vector<Index> places = p.under(i);
+      Scalar sum = 0;
+      for (const Index place : places) sum += p.x[place];
+      ASSERT_EQ(bits(p.y[i]), bits(sum / static_cast<Scalar>(places.size())));
+    }
+    std::vector<Scalar> dx(static_cast<std::size_t>(p.x.view().size()), 0);
+    for (Index i = 0; i < p.y.view().size(); ++i) {
+      const std::vector<Index> places = p.under(i);
+      for (const Index place : places) {
+        dx[static_cast<std::size_t>(place)] += p.y[i] / static_cast<Scalar>(places.size());
+      }
+    }
+    p.average_backward();
+    for (Index i = 0; i < p.x.view().size(); ++i) {
+      ASSERT_EQ(bits(p.x[i]), bits(dx[static_cast<std::size_t>(i)]));
     }
   });
 }

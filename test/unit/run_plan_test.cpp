@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/nn/activations.h"
 #include "support/planned_run.h"
 
 namespace lockstep {
@@ -70,6 +71,20 @@ TEST(RunPlan, FullModeCountsEveryReplicasPass) {
   EXPECT_EQ(plan.sampling.global_batch, 768);
   EXPECT_EQ(plan.epoch.samples, 3'900'000);
   EXPECT_DOUBLE_EQ(plan.times_each_seen, 6);
+}
+
+// One room for each thread, or for each replica of a rank where they meet; of a part of the samples.
+TEST(RunPlan, ActivationsAreThoseOfAPass) {
+  for (const std::string mode : {"local", "sync"}) {
+    Given setup = typical("dense(16) batch_norm(mode=" + mode + ") relu dense(2)");
+    setup.train.replicas = 8;
+    setup.train.threads = 2;
+    setup.train.accumulate = 2;
+    const RunPlan plan = setup.plan(2);
+    const Index rows = 128 / 8 / 2;
+    EXPECT_EQ(plan.memory.activations,
+              (mode == "sync" ? 4 : 2) * activation_bytes(setup.model, rows, Kept::kForTraining));
+  }
 }
 
 TEST(RunPlan, MemoryFollowsWhatIsHeld) {

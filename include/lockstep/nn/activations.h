@@ -11,7 +11,8 @@ namespace lockstep {
 enum class Kept {
   kForEvaluation,  ///< what the way forward needs
   kForTraining,    ///< what the way forward and back needs
-  kAll,            ///< every output and gradient of every sample, to be looked at, or for nodes one by one
+  kOutputs,        ///< every output of every sample, to be looked at after the way forward of training
+  kAll,            ///< every gradient too: nodes can be taken one by one
 };
 
 /// Of one node: for how many samples there is room, those of a batch or of a part of it; 0: none of its own.
@@ -23,7 +24,7 @@ struct KeptSamples {
 /// By node, for batches of up to `batch` samples.
 std::vector<KeptSamples> kept_samples(const Model& model, Index batch, Kept kept);
 
-/// Bytes of all that and of what layers keep for the way back.
+/// Bytes of all that and of what layers keep for the way back, but not of gradients that are added to others.
 Index activation_bytes(const Model& model, Index batch, Kept kept);
 
 }  // namespace lockstep

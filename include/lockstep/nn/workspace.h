@@ -42,16 +42,17 @@ class Workspace {
 
   /// Starts a pass; x and values must outlive it.
   void begin(const Pass& pass);
-  /// These nodes, in order: where not all is kept, whole runs of them. In training, a node with statistics
-  /// behind them finds sums().own_forward filled, as does the first node of all after begin().
+  /// These nodes, in order. After a part of a run (row_blocks.h) the others find values of any samples,
+  /// unless all is kept. In training, a node with statistics behind them finds sums().own_forward filled, as
+  /// does the first node of all after begin().
   void forward(Range nodes);
   ConstMatrix outputs() const;
   /// After forward: the gradient of the loss by the outputs, to be filled before backward.
   Matrix output_gradient();
-  /// These nodes, last first; the gradient by the weights is summed over the samples into the arena
-  /// `gradient`. `final` (may be empty) is called after each node that has weights, and now and then during
-  /// its work: all gradients from that place of the arena on are final. A node with statistics before them
-  /// finds sums().own_backward filled.
+  /// These nodes, last first, and likewise; the gradient by the weights is summed over the samples into the
+  /// arena `gradient`. `final` (may be empty) is called after each node that has weights, and now and then
+  /// during its work: all gradients from that place of the arena on are final. A node with statistics before
+  /// them finds sums().own_backward filled.
   void backward(Range nodes, std::span<Scalar> gradient, Write write, const GradientsFinal& final);
   /// The whole way back.
   void backward(std::span<Scalar> gradient, Write write, const GradientsFinal& final);
@@ -61,7 +62,7 @@ class Workspace {
 
   /// Sums of a node with statistics in this pass.
   NodeSums& sums(Index node) { return sums_[static_cast<std::size_t>(node)]; }
-  /// After forward: the first node whose output is not finite, if any. Requires Kept::kAll.
+  /// After forward: the first node whose output is not finite, if any. Requires that all outputs are kept.
   std::optional<Index> first_bad_node() const;
 
  private:

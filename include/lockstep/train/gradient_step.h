@@ -70,7 +70,8 @@ class GradientStep {
   double forward_seconds() const { return forward_seconds_; }
 
   /// *Local.* Why the last run() gave no finite loss or gradient, as far as replicas hosted here tell. The
-  /// weights must be those of that run. Gradients of replicas that met are not looked at: they are added up.
+  /// weights must be those of that run. Takes room for all activations of a replica. Of replicas that met,
+  /// the last part of their samples is looked at, and no gradients: they are added up.
   BadNumber find_bad_number(const StepBatch& batch);
 
  private:
