@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -92,28 +93,54 @@ TEST(KeptSamples, BytesAreThoseOfAllRooms) {
             (forward + gradients + winners) * Index{sizeof(Scalar)});
 }
 
-// A step of a model with random numbers: what comes out, and the gradient of the weights.
-std::vector<Scalar> step(const std::string& layers, Kept kept) {
-  const Model model = model_of(layers);
-  AlignedBuffer<Scalar> weights(model.layout().size);
-  AlignedBuffer<Scalar> state(model.state_layout().size);
-  AlignedBuffer<Scalar> gradient(model.layout().size);
-  AlignedBuffer<Scalar> x(kSamples * kPicture.size());
-  initialise({&model.layout(), weights.span()}, 1, 1.0);
-  initialise({&model.state_layout(), state.span()}, 1, 1.0);
-  RandomStream random({.seed = test::seed()});
-  for (Scalar& value : x.span()) value = random.normal();
-  Workspace workspace(model, kSamples, kept);
-  const ConstMatrix y = workspace.forward({.values = {.weights = weights.span(), .state = state.span()},
-                                           .x = ConstMatrix(x.data(), kSamples, kPicture.size()),
-                                           .batch = {.training = kept != Kept::kForEvaluation, .seed = 7}});
+// A model with a batch of random numbers.
+struct Setting {
+  explicit Setting(const std::string& layers)
+      : model(model_of(layers)),
+        weights(model.layout().size),
+        state(model.state_layout().size),
+        gradient(model.layout().size),
+        x(kSamples * kPicture.size()),
+        random({.seed = test::seed()}) {
+    initialise({&model.layout(), weights.span()}, 1, 1.0);
+    initialise({&model.state_layout(), state.span()}, 1, 1.0);
+    for (Scalar& value : x.span()) value = random.normal();
+  }
+
+  Pass pass(bool training) {
+    return {.values = {.weights = weights.span(), .state = state.span()},
+            .x = ConstMatrix(x.data(), kSamples, kPicture.size()),
+            .batch = {.training = training, .seed = 7}};
+  }
+
+  void draw(Matrix dy) {
+    for (Index i = 0; i < dy.size(); ++i) dy.data()[i] = random.normal();
+  }
+
+  Model model;
+  AlignedBuffer<Scalar> weights;
+  AlignedBuffer<Scalar> state;
+  AlignedBuffer<Scalar> gradient;
+  AlignedBuffer<Scalar> x;
+  RandomStream random;
+};
+
+std::vector<Scalar> numbers_of(const ConstMatrix& y, std::span<const Scalar> gradient) {
   std::vector<Scalar> numbers(y.data(), y.data() + y.size());
-  if (kept == Kept::kForEvaluation) return numbers;
-  Matrix dy = workspace.output_gradient();
-  for (Index i = 0; i < dy.size(); ++i) dy.data()[i] = random.normal();
-  workspace.backward(gradient.span(), Write::kReplace, {});
-  numbers.insert(numbers.end(), gradient.span().begin(), gradient.span().end());
+  numbers.insert(numbers.end(), gradient.begin(), gradient.end());
   return numbers;
+}
+
+// What comes out, and the gradient of the weights.
+std::vector<Scalar> step(const std::string& layers, Kept kept) {
+  Setting setting(layers);
+  const bool training = kept != Kept::kForEvaluation;
+  Workspace workspace(setting.model, kSamples, kept);
+  const ConstMatrix y = workspace.forward(setting.pass(training));
+  if (!training) return numbers_of(y, {});
+  setting.draw(workspace.output_gradient());
+  workspace.backward(setting.gradient.span(), Write::kReplace, {});
+  return numbers_of(y, setting.gradient.span());
 }
 
 constexpr const char* kModels[] = {
@@ -134,41 +161,27 @@ TEST(KeptSamples, ChangesNoBits) {
 // As replicas do that meet before each batch norm: stretch by stretch, with the sums of all, here twice its
 // own.
 std::vector<Scalar> step_with_meetings(Kept kept) {
-  const Model model = model_of(kModels[2]);
-  const std::vector<Index> meetings = {1, 5};
-  AlignedBuffer<Scalar> weights(model.layout().size);
-  AlignedBuffer<Scalar> state(model.state_layout().size);
-  AlignedBuffer<Scalar> gradient(model.layout().size);
-  AlignedBuffer<Scalar> x(kSamples * kPicture.size());
-  initialise({&model.layout(), weights.span()}, 1, 1.0);
-  RandomStream random({.seed = test::seed()});
-  for (Scalar& value : x.span()) value = random.normal();
+  Setting setting(kModels[2]);
   const auto twice = [](const std::vector<double>& own) {
     std::vector<double> sums = own;
     for (double& sum : sums) sum *= 2;
     return sums;
   };
-  Workspace workspace(model, kSamples, kept, meetings);
-  workspace.begin({.values = {.weights = weights.span(), .state = state.span()},
-                   .x = ConstMatrix(x.data(), kSamples, kPicture.size()),
-                   .batch = {.training = true, .seed = 7}});
-  const auto nodes = std::ssize(model.nodes());
+  const auto nodes = std::ssize(setting.model.nodes());
+  Workspace workspace(setting.model, kSamples, kept, {1, 5});
+  workspace.begin(setting.pass(true));
   for (const Range stretch : {Range{0, 1}, {1, 5}, {5, nodes}}) {
-    if (stretch.begin > 0)
-      workspace.sums(stretch.begin).forward = twice(workspace.sums(stretch.begin).own_forward);
+    NodeSums& sums = workspace.sums(stretch.begin);
+    if (stretch.begin > 0) sums.forward = twice(sums.own_forward);
     workspace.forward(stretch);
   }
-  const ConstMatrix y = workspace.outputs();
-  std::vector<Scalar> numbers(y.data(), y.data() + y.size());
-  Matrix dy = workspace.output_gradient();
-  for (Index i = 0; i < dy.size(); ++i) dy.data()[i] = random.normal();
+  setting.draw(workspace.output_gradient());
   for (const Range stretch : {Range{6, nodes}, {2, 6}, {0, 2}}) {
-    const Index last = stretch.end - 1;
-    if (stretch.end < nodes) workspace.sums(last).backward = twice(workspace.sums(last).own_backward);
-    workspace.backward(stretch, gradient.span(), Write::kReplace, {});
+    NodeSums& sums = workspace.sums(stretch.end - 1);
+    if (stretch.end < nodes) sums.backward = twice(sums.own_backward);
+    workspace.backward(stretch, setting.gradient.span(), Write::kReplace, {});
   }
-  numbers.insert(numbers.end(), gradient.span().begin(), gradient.span().end());
-  return numbers;
+  return numbers_of(workspace.outputs(), setting.gradient.span());
 }
 
 TEST(KeptSamples, ChangesNoBitsWhereReplicasMeet) {
