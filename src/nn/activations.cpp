@@ -1,7 +1,5 @@
 #include "lockstep/nn/activations.h"
 
-#include <algorithm>
-
 #include "lockstep/nn/row_blocks.h"
 
 namespace lockstep {
@@ -37,7 +35,7 @@ std::vector<Users> users_of(const Model& model) {
 // How many samples at a time these nodes see.
 Index samples_at_once(const std::vector<NodeRun>& runs, Range nodes, Index batch) {
   for (const NodeRun& run : runs) {
-    if (run.rows > 0 && run.nodes.contains(nodes)) return std::min(run.rows, batch);
+    if (run.nodes.contains(nodes)) return run.rows_of(batch);
   }
   return batch;
 }

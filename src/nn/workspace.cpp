@@ -58,7 +58,7 @@ Workspace::Workspace(const Model& model, Index max_rows, Kept kept, const std::v
 void Workspace::plan_gradients(Index max_rows) {
   std::vector<bool> written(rooms_.size(), false);
   for (const NodeRun& run : std::views::reverse(backward_runs_)) {
-    const Index rows = run.rows > 0 ? std::min(run.rows, max_rows) : max_rows;
+    const Index rows = run.rows_of(max_rows);
     for (Index i = run.nodes.end - 1; i >= run.nodes.begin; --i) {
       const ModelNode& node = model_.node(i);
       if (node.layer->only_reshapes()) continue;

@@ -94,7 +94,7 @@ TEST(BadSteps, EndTheRunBeyondTheirLimit) {
 }
 
 // Weights of about 1e30: what batch_norm gives is small again, the second product after it overflows. With
-// sync a replica alone could not normalise; in parts, the last of them is looked at.
+// sync a replica alone could not normalise.
 TEST(BadSteps, NameTheFirstLayerWhoseValuesAreNotFinite) {
   for (const auto& [mode, parts] : {std::pair{"sync", Index{1}}, {"sync", 2}, {"local", 1}}) {
     SCOPED_TRACE(mode + std::string(" in parts: ") + std::to_string(parts));

@@ -2,6 +2,7 @@
 // cache when the next reads it.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "lockstep/nn/model.h"
@@ -13,6 +14,9 @@ namespace lockstep {
 struct NodeRun {
   Range nodes;
   Index rows = 0;  ///< samples at a time; 0: all at once
+
+  /// Of a batch, the samples that it takes at a time.
+  Index rows_of(Index batch) const { return rows > 0 ? std::min(rows, batch) : batch; }
 };
 
 /// For the way forward: each node is in one run, in order. A node with statistics starts a run, for it needs
