@@ -9,6 +9,7 @@
 
 #include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/file_kind.h"
 
 namespace lockstep {
 namespace {
@@ -22,10 +23,7 @@ constexpr std::size_t kBlockBytes = std::size_t{1} << 16;
 }  // namespace
 
 std::string read_file(const std::filesystem::path& path) {
-  std::error_code ignored;  // opening the file tells the reason
-  if (std::filesystem::is_directory(path, ignored)) {
-    throw DataError(fmt::format("cannot read '{}': it is a directory", path.string()));
-  }
+  check_regular_file(path);
   errno = 0;
   std::ifstream in(path, std::ios::binary);
   if (!in) fail("open", path);

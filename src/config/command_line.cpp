@@ -203,10 +203,11 @@ ConfigText read_config_file(const std::string& file) {
   try {
     return {file, read_file(file)};
   } catch (const DataError& error) {
+    std::error_code ignored;
+    if (std::filesystem::exists(file, ignored)) throw ConfigError(fmt::format("--config: {}", error.what()));
     const std::string nearest = nearest_config_file(file);
-    const std::string hint = nearest.empty() || nearest == file
-                                 ? "; configs/ has examples"
-                                 : fmt::format("; did you mean '{}'?", nearest);
+    const std::string hint =
+        nearest.empty() ? "; configs/ has examples" : fmt::format("; did you mean '{}'?", nearest);
     throw ConfigError(fmt::format("--config: {}{}", error.what(), hint));
   }
 }

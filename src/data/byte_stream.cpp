@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "byte_inputs.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/file_kind.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {
@@ -30,10 +29,7 @@ ArrayPath split_array_path(const std::string& path) {
 
 ByteStream::ByteStream(const std::string& path, Packing packing) : path_(path) {
   const ArrayPath place = split_array_path(path);
-  std::error_code ignored;  // opening the file tells the reason
-  if (std::filesystem::is_directory(place.file, ignored)) {
-    throw DataError(fmt::format("cannot read '{}': it is a directory, expected a file", path));
-  }
+  check_regular_file(place.file);
   input_ = open_input(place, packing);
   file_bytes_ = lockstep::file_bytes(place.file);
 }

@@ -13,6 +13,7 @@
 #include "lockstep/nn/model.h"
 #include "lockstep/train/model_file.h"
 #include "support/small_experiment.h"
+#include "support/special_files.h"
 #include "support/trainer_process.h"
 
 namespace lockstep::test {
@@ -61,6 +62,17 @@ TEST_F(BadInput, WrongTypeAndOutOfRange) {
 TEST_F(BadInput, MissingConfig) {
   expect_error("--config /nowhere/run.toml", kExitConfig, {"/nowhere/run.toml", "No such file"});
   expect_error("", kExitConfig, {"--config"});
+}
+
+// Without an answer all ranks would wait for somebody to write into it.
+TEST_F(BadInput, AFifoIsRefusedAtOnce) {
+  const std::string fifo = experiment_.directory() / "fifo";
+  make_fifo(fifo);
+  expect_error("--config " + fifo, kExitConfig, {fifo, "is a FIFO (named pipe), expected a regular file"});
+  expect_flag_error("--init " + fifo, {fifo, "is a FIFO"}, kExitData);
+  std::filesystem::remove(experiment_.train().images);
+  make_fifo(experiment_.train().images);
+  expect_data_error({experiment_.train().images, "is a FIFO"});
 }
 
 TEST_F(BadInput, BatchKeys) {

@@ -8,7 +8,9 @@
 #include <string>
 
 #include "lockstep/base/errors.h"
+#include "support/error_text.h"
 #include "support/idx_files.h"
+#include "support/special_files.h"
 #include "support/temporary_directory.h"
 
 namespace lockstep {
@@ -29,6 +31,17 @@ std::string read(ByteStream& stream, std::size_t count) {
   const Index got = stream.read(std::as_writable_bytes(std::span(bytes)));
   bytes.resize(static_cast<std::size_t>(got));
   return bytes;
+}
+
+TEST(ByteStreams, AreOfRegularFilesOnly) {
+  const test::TemporaryDirectory directory;
+  for (const std::string name : {"x.csv", "x.gz", "x.npz:a", "x.h5:a"}) {
+    const std::string path = directory / name;
+    test::make_fifo(split_array_path(path).file);
+    test::expect_parts(
+        test::error_text<DataError>([&] { ByteStream stream(path); }),
+        {split_array_path(path).file + "': it is a FIFO (named pipe), expected a regular file"});
+  }
 }
 
 struct GzipFile : ::testing::Test {

@@ -8,12 +8,14 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/file_kind.h"
 #include "lockstep/train/checkpoint/directory.h"
 
 namespace lockstep {
 namespace {
 
 void read_bytes(const std::filesystem::path& path, Index offset, std::byte* to, Index bytes) {
+  check_regular_file(path);
   std::ifstream in(path, std::ios::binary);
   in.seekg(static_cast<std::streamoff>(offset));
   in.read(reinterpret_cast<char*>(to), static_cast<std::streamsize>(bytes));
