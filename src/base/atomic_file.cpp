@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,12 +10,33 @@
 #include <utility>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/file_kind.h"
 
 namespace lockstep {
 namespace {
 
 [[noreturn]] void fail(const char* doing, const std::filesystem::path& path, int error = errno) {
   throw DataError(fmt::format("cannot {} '{}': {}", doing, path.string(), std::strerror(error)));
+}
+
+// A rename would put a file in the place of a device of the machine.
+void refuse_to_replace_special(const std::filesystem::path& path) {
+  using Type = std::filesystem::file_type;
+  std::error_code ignored;
+  const Type type = std::filesystem::symlink_status(path, ignored).type();
+  if (type == Type::directory) return;  // the rename fails by itself
+  const std::string kind = describe_special(type);
+  if (kind.empty()) return;
+  throw DataError(fmt::format("cannot replace '{}': it is {}, expected a regular file", path.string(), kind));
+}
+
+// A name that nobody can foresee, so that no link to another file can stand there.
+std::filesystem::path temporary_name(const std::filesystem::path& path) {
+  std::uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != sizeof number) fail("get a random name beside", path);
+  std::filesystem::path name = path;
+  name += fmt::format(".partial-{:012x}", number >> 16);
+  return name;
 }
 
 }  // namespace
@@ -39,16 +61,20 @@ bool write_all(int descriptor, std::string_view bytes) {
 }
 
 void write_part(const std::filesystem::path& path, std::int64_t offset, std::string_view bytes) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (descriptor < 0) fail("create", path);
   const bool written = ::lseek(descriptor, offset, SEEK_SET) >= 0 && write_all(descriptor, bytes);
   const int error = written && ::fsync(descriptor) == 0 ? 0 : errno;
   if (::close(descriptor) != 0 || error != 0) fail("write", path, error != 0 ? error : errno);
 }
 
-AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path), temporary_(path) {
-  temporary_ += fmt::format(".partial-{}", ::getpid());
-  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+// O_EXCL: a file or a link that stands under the name is never written to.
+AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path) {
+  refuse_to_replace_special(path_);
+  do {
+    temporary_ = temporary_name(path_);
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (descriptor_ < 0 && errno == EEXIST);
   if (descriptor_ < 0) fail("create", path_);
 }
 

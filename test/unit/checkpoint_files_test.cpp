@@ -13,6 +13,7 @@
 #include "lockstep/train/checkpoint/interval.h"
 #include "lockstep/train/checkpoint/reader.h"
 #include "support/seed.h"
+#include "support/special_files.h"
 #include "support/temporary_directory.h"
 
 namespace lockstep {
@@ -212,6 +213,60 @@ TEST_F(CheckpointFiles, ADirectoryListsWhatIsFinished) {
   EXPECT_FALSE(std::filesystem::exists(checkpoints.partial(200)));
   EXPECT_FALSE(std::filesystem::exists(of_best));
   EXPECT_EQ(checkpoints.best(), 3);
+}
+
+// Links that somebody put into the directory: what they lead to is not ours.
+TEST_F(CheckpointFiles, NothingBehindALinkIsRemovedOrWritten) {
+  const CheckpointDirectory checkpoints(path() / "checkpoints");
+  const std::filesystem::path elsewhere = path() / "elsewhere";
+  std::filesystem::create_directory(elsewhere);
+  write_file_atomically(elsewhere / kManifestName, "{}");
+  std::filesystem::create_directories(checkpoints.finished(30));
+  for (const auto& link : {checkpoints.finished(20), checkpoints.partial(40), checkpoints.finished(10)}) {
+    std::filesystem::create_directory_symlink(elsewhere, link);
+  }
+  checkpoints.set_aside(10);
+  checkpoints.set_aside(10);
+  checkpoints.remove_old(1);
+  EXPECT_EQ(checkpoints.steps(), std::vector<Index>{30});
+  checkpoints.make_partial(40);
+  EXPECT_TRUE(std::filesystem::is_directory(std::filesystem::symlink_status(checkpoints.partial(40))));
+  checkpoints.mark_best(30);
+  std::filesystem::remove(checkpoints.root() / "best");
+  std::filesystem::create_symlink(elsewhere / kManifestName, checkpoints.root() / "best");
+  checkpoints.mark_best(30);
+  EXPECT_EQ(read_file(elsewhere / kManifestName), "{}");
+}
+
+TEST_F(CheckpointFiles, ADirectoryForACheckpointIsANewOne) {
+  const CheckpointDirectory checkpoints(path() / "checkpoints");
+  std::filesystem::create_directories(checkpoints.partial(1) / "left");
+  checkpoints.make_partial(2);
+  EXPECT_FALSE(std::filesystem::exists(checkpoints.partial(1)));
+  checkpoints.make_partial(2);
+  EXPECT_TRUE(std::filesystem::is_empty(checkpoints.partial(2)));
+  write_file_atomically(path() / "file", "");
+  EXPECT_NE(problem_of([&] { CheckpointDirectory(path() / "file").make_partial(1); }), "");
+}
+
+TEST_F(CheckpointFiles, AFifoAmongItsFilesIsAnErrorAtOnce) {
+  const CheckpointReader reader(path());
+  for (const char* name : {"state-00000.bin", "state-00001.bin", kManifestName}) {
+    std::filesystem::remove(path() / name);
+    test::make_fifo(path() / name);
+  }
+  const auto expect_fifo = [](const std::function<void()>& action) {
+    EXPECT_NE(problem_of(action).find("is a FIFO"), std::string::npos);
+  };
+  expect_fifo([&] { CheckpointReader again(path()); });
+  expect_fifo([&] { reader.verify(1, 0); });
+  std::vector<float> numbers(10);
+  const SavedPart part{.array = "optimizer.0",
+                       .size = 10,
+                       .range = {0, 10},
+                       .memory = {.data = numbers.data(), .type = DataType::kFloat},
+                       .written = {}};
+  expect_fifo([&] { reader.fill({part}); });
 }
 
 TEST(CheckpointInterval, IsDueWhereABorderIsCrossed) {

@@ -10,6 +10,7 @@
 
 #include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
+#include "support/special_files.h"
 #include "support/temporary_directory.h"
 
 namespace lockstep {
@@ -71,7 +72,46 @@ TEST_F(File, MissingIsAnErrorWithPathAndReason) {
 
 TEST_F(File, DirectoryIsNoFile) {
   EXPECT_EQ(error_of([&] { read_file(directory.path()); }),
-            "cannot read '" + directory.path().string() + "': it is a directory");
+            "cannot read '" + directory.path().string() + "': it is a directory, expected a file");
+}
+
+// Opening a FIFO would wait for a writer, on all ranks and for ever.
+TEST_F(File, WhatIsNoRegularFileIsNotRead) {
+  test::make_fifo(path("fifo"));
+  std::filesystem::create_symlink("fifo", path("link"));
+  EXPECT_EQ(error_of([&] { read_file(path("link")); }),
+            "cannot read '" + path("link").string() +
+                "': it is a FIFO (named pipe), expected a regular file; write its content to a file first");
+  if (!test::make_device(path("null"), test::Device::kNull)) GTEST_SKIP() << "no devices";
+  EXPECT_NE(error_of([&] { read_file(path("null")); }).find("it is a character device"), std::string::npos);
+}
+
+// As another user could plant it in a directory that both may write to.
+TEST_F(File, ALinkUnderATemporaryNameIsNotFollowed) {
+  write_file_atomically(path("other"), "of somebody else");
+  std::filesystem::create_symlink("other", path("a.partial-" + std::to_string(::getpid())));
+  write_file_atomically(path("a"), "mine");
+  EXPECT_EQ(read_file(path("a")), "mine");
+  EXPECT_EQ(read_file(path("other")), "of somebody else");
+  std::filesystem::create_symlink("other", path("part"));
+  EXPECT_NE(error_of([&] { write_part(path("part"), 0, "mine"); }), "no error");
+  EXPECT_EQ(read_file(path("other")), "of somebody else");
+}
+
+TEST_F(File, TemporaryNamesAreNotRepeatedAndAreKnownByTheirMiddle) {
+  const AtomicFile one(path("a"));
+  const AtomicFile two(path("a"));
+  EXPECT_EQ(files(), 2);
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
+    EXPECT_TRUE(entry.path().filename().string().starts_with("a.partial-")) << entry.path();
+  }
+}
+
+TEST_F(File, HasTheRightsThatTheUserGivesToNewFiles) {
+  const mode_t before = ::umask(027);
+  write_file_atomically(path("a"), "text");
+  ::umask(before);
+  EXPECT_EQ(std::filesystem::status(path("a")).permissions(), std::filesystem::perms(0640));
 }
 
 TEST_F(File, UnusableNameIsADataError) {

@@ -16,13 +16,16 @@ void sync_directory(const std::filesystem::path& directory);
 bool write_all(int descriptor, std::string_view bytes);
 
 /// Writes from byte `offset` of a file on, which is made if there is none, and syncs it. Several processes
-/// may write one file, each its part. Errors: DataError with the path and the system's reason.
+/// may write one file, each its part. A symbolic link of that name is not followed. Errors: DataError with
+/// the path and the system's reason.
 void write_part(const std::filesystem::path& path, std::int64_t offset, std::string_view bytes);
 
 class AtomicFile {
  public:
-  /// Opens a temporary name beside `path`. Errors, of every call: DataError with the path and the system's
-  /// reason; an older file of that name is then still whole.
+  /// Makes a file beside `path`, under its name with ".partial-" and random digits behind it. Errors, of
+  /// every call: DataError with the path and the system's reason; an older file of that name is then still
+  /// whole. Also if `path` is a device, a FIFO or a socket: they are never replaced. A symbolic link is: see
+  /// OutputFile for one that is to be followed.
   explicit AtomicFile(const std::filesystem::path& path);
   /// Removes what was not committed.
   ~AtomicFile();

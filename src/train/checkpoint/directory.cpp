@@ -11,6 +11,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/file_kind.h"
 #include "lockstep/base/hash.h"
 
 namespace lockstep {
@@ -41,9 +42,14 @@ std::vector<std::string> names_in(const std::filesystem::path& root, std::error_
   return names;
 }
 
-// The manifest first: what is left of it is never taken for whole.
+// The manifest first: what is left of it is never taken for whole. Of a symbolic link only the link: what it
+// leads to is not ours.
 void remove_checkpoint(const std::filesystem::path& path) {
   std::error_code ignored;
+  if (std::filesystem::is_symlink(path, ignored)) {
+    std::filesystem::remove(path, ignored);
+    return;
+  }
   std::filesystem::remove(path / kManifestName, ignored);
   std::filesystem::remove_all(path, ignored);
 }
@@ -91,6 +97,17 @@ void CheckpointDirectory::remove_old(Index keep) const {
   }
 }
 
+void CheckpointDirectory::make_partial(Index step) const {
+  remove_partial();
+  const std::filesystem::path directory = partial(step);
+  std::error_code error;
+  std::filesystem::create_directories(root_, error);
+  if (!error && !std::filesystem::create_directory(directory, error) && !error) {
+    error = std::make_error_code(std::errc::file_exists);
+  }
+  if (error) throw DataError(fmt::format("cannot create '{}': {}", directory.string(), error.message()));
+}
+
 void CheckpointDirectory::remove_partial() const {
   const std::string of_best = std::string(kBest) + kPartial;
   std::error_code ignored;
@@ -109,6 +126,7 @@ void CheckpointDirectory::set_aside(Index step) const {
 
 CheckpointFile describe_file(const std::filesystem::path& path) {
   CheckpointFile file;
+  check_regular_file(path);
   std::ifstream in(path, std::ios::binary);
   std::vector<char> block(static_cast<std::size_t>(std::min(kCheckedBytes, file_bytes(path))));
   while (in && !block.empty()) {

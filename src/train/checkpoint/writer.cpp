@@ -79,16 +79,9 @@ void CheckpointWriter::start(const CheckpointContent& content) {
     return;
   }
   header_ = content.header;
-  const std::filesystem::path directory = directory_.partial(header_.progress.steps);
   try {
     agree(comm_, [&] {
-      if (comm_.rank() != 0) return;
-      directory_.remove_partial();
-      std::error_code error;
-      std::filesystem::create_directories(directory, error);
-      if (error) {
-        throw DataError(fmt::format("cannot create '{}': {}", directory.string(), error.message()));
-      }
+      if (comm_.rank() == 0) directory_.make_partial(header_.progress.steps);
     });
     agree(comm_, [&] { stage(content); });
   } catch (const AgreedError& error) {

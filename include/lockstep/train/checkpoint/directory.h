@@ -34,8 +34,11 @@ class CheckpointDirectory {
   /// Errors: DataError.
   void mark_best(Index step) const;
 
-  /// Keeps the newest `keep` and the best. What cannot be removed stays.
+  /// Keeps the newest `keep` and the best. What cannot be removed stays, and what symbolic links lead to.
   void remove_old(Index keep) const;
+  /// Makes a new directory for the checkpoint of a step, after all that was never finished is removed.
+  /// Errors: DataError, also if something stands under the name that cannot be removed.
+  void make_partial(Index step) const;
   /// Removes what was never finished.
   void remove_partial() const;
   /// Out of the way, but not away.
