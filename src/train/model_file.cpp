@@ -12,6 +12,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
+#include "lockstep/base/text.h"
 
 namespace lockstep {
 namespace {
@@ -20,9 +21,15 @@ static_assert(std::endian::native == std::endian::little, "safetensors data is l
 
 using Json = nlohmann::ordered_json;
 
+struct NamedRange {
+  std::string name;  // of a tensor
+  Range bytes;       // of the file
+};
+
 constexpr std::uint64_t kHeaderAlignment = 8;
 constexpr Index kLengthBytes = 8;
-constexpr const char* kMetadata = "__metadata__";  // texts by name
+constexpr std::uint64_t kMostHeaderBytes = 100'000'000;  // as the format's own library has it
+constexpr const char* kMetadata = "__metadata__";        // texts by name
 constexpr std::string_view kVariance = ".running_var";
 constexpr std::string_view kCounter =
     ".num_batches_tracked";                    // PyTorch's BatchNorm: not needed with a momentum
@@ -63,6 +70,54 @@ StoredTensor read_entry(const std::filesystem::path& path, const std::string& na
   }
   tensor.bytes = {data.begin + offsets[0], data.begin + offsets[1]};
   return tensor;
+}
+
+// Each byte of `data` belongs to one tensor: else a number of one is changed with another, or the file holds
+// more than it says.
+void check_ranges(const std::filesystem::path& path, std::vector<NamedRange> tensors, Range data) {
+  std::ranges::sort(tensors, {},
+                    [](const NamedRange& tensor) { return std::pair(tensor.bytes.begin, tensor.bytes.end); });
+  Index end = data.begin;
+  std::string before = "its header";
+  for (const NamedRange& tensor : tensors) {
+    if (tensor.bytes.begin < end) {
+      fail(path, fmt::format("the tensors {} and '{}' overlap", before, tensor.name));
+    }
+    if (tensor.bytes.begin > end) {
+      fail(path, fmt::format("no tensor has the {} bytes between {} and '{}'",
+                             with_commas(tensor.bytes.begin - end), before, tensor.name));
+    }
+    end = tensor.bytes.end;
+    before = fmt::format("'{}'", tensor.name);
+  }
+  if (end < data.end) {
+    fail(path,
+         fmt::format("no tensor has its last {} bytes, behind {}", with_commas(data.end - end), before));
+  }
+}
+
+void read_all(ByteStream& file, const std::filesystem::path& path, Index offset, std::span<std::byte> bytes) {
+  file.go_to(offset);
+  const Index found = file.read(bytes);
+  if (found == std::ssize(bytes)) return;
+  fail(path,
+       fmt::format("it became shorter while it was read: it ends {} bytes behind byte {}", found, offset));
+}
+
+// All sizes that the file claims are compared with its own before anything of that size is made.
+std::string read_header(ByteStream& file, const std::filesystem::path& path, Index size) {
+  if (size < kLengthBytes) fail(path, fmt::format("it has {} bytes", size));
+  std::uint64_t length = 0;
+  read_all(file, path, 0, std::as_writable_bytes(std::span(&length, 1)));
+  if (length > static_cast<std::uint64_t>(size - kLengthBytes)) {
+    fail(path, fmt::format("its header claims {} bytes, the file has {}", length, size));
+  }
+  if (length > kMostHeaderBytes) {
+    fail(path, fmt::format("its header claims {} bytes, the format allows {}", length, kMostHeaderBytes));
+  }
+  std::string header(length, '\0');
+  read_all(file, path, kLengthBytes, std::as_writable_bytes(std::span(header)));
+  return header;
 }
 
 bool all_variances(std::span<const Scalar> values) {
@@ -122,25 +177,24 @@ void save_model(const std::filesystem::path& path, const ParamStore& store, cons
                         ModelBytes(*store.layout, {.weights = store.values, .state = {}}, input).parts());
 }
 
-ModelFile::ModelFile(const std::filesystem::path& path) : path_(path), content_(read_file(path)) {
-  const auto size = static_cast<Index>(content_.size());
-  if (size < kLengthBytes) fail(path, fmt::format("it has {} bytes", size));
-  std::uint64_t length = 0;
-  std::memcpy(&length, content_.data(), kLengthBytes);
-  if (length > static_cast<std::uint64_t>(size - kLengthBytes)) {
-    fail(path, fmt::format("its header claims {} bytes, the file has {}", length, size));
-  }
-  const Json header = Json::parse(std::string_view(content_).substr(kLengthBytes, length), nullptr, false);
+ModelFile::ModelFile(const std::filesystem::path& path)
+    : path_(path), file_(std::make_unique<ByteStream>(path.string(), Packing::kNone)) {
+  const Index size = file_->most_bytes();
+  const std::string text = read_header(*file_, path, size);
+  const Json header = Json::parse(text, nullptr, false);
   if (!header.is_object()) fail(path, "its header is not a JSON object");
-  const Range data{kLengthBytes + static_cast<Index>(length), size};
+  const Range data{kLengthBytes + std::ssize(text), size};
+  std::vector<NamedRange> ranges;
   for (const auto& [name, entry] : header.items()) {
-    if (name.ends_with(kCounter)) continue;
     if (name != kMetadata) {
-      tensors_.emplace(name, read_entry(path, name, entry, data));
+      StoredTensor tensor = read_entry(path, name, entry, data);
+      ranges.push_back({name, tensor.bytes});
+      if (!name.ends_with(kCounter)) tensors_.emplace(name, std::move(tensor));
     } else if (entry.is_object() && entry.contains(kInput) && entry[kInput].is_string()) {
       input_ = entry[kInput].get<std::string>();
     }
   }
+  check_ranges(path, std::move(ranges), data);
 }
 
 Shape ModelFile::input() const {
@@ -183,7 +237,7 @@ Index ModelFile::fill(const ParamStore& store) const {
     if (found == tensors_.end() || !misfit(param, found->second).empty()) continue;
     const Range bytes = found->second.bytes;
     const std::span<Scalar> values = part(store.values, param.range);
-    std::memcpy(values.data(), content_.data() + bytes.begin, static_cast<std::size_t>(bytes.size()));
+    read_all(*file_, path_, bytes.begin, std::as_writable_bytes(values));
     if (param.name.ends_with(kVariance) && !all_variances(values)) {
       throw DataError(fmt::format("'{}': {} holds a number that is no variance: negative, or not finite",
                                   path_.string(), param.name));

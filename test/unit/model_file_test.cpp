@@ -1,5 +1,6 @@
 #include "lockstep/train/model_file.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -158,6 +159,51 @@ TEST_F(ModelFiles, DamageIsFoundBeforeAnythingIsAllocated) {
   EXPECT_NE(error_of_loading(file_with(R"({"0.weight":{"dtype":"F32","shape":[4,6],"data_offsets":[0,96]}})"))
                 .find("claims the bytes [0, 96] of 0"),
             std::string::npos);
+}
+
+// A header for tensors of bytes at these offsets.
+std::string header_of(const std::vector<std::pair<Index, Index>>& tensors) {
+  std::string header = "{";
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const auto [begin, end] = tensors[i];
+    header += fmt::format(R"({}"t{}":{{"dtype":"U8","shape":[{}],"data_offsets":[{},{}]}})",
+                          i == 0 ? "" : ",", i, end - begin, begin, end);
+  }
+  return header + "}";
+}
+
+TEST_F(ModelFiles, TensorsCoverTheFileAndDoNotOverlap) {
+  const auto error = [&](const std::vector<std::pair<Index, Index>>& tensors, std::size_t bytes = 12) {
+    return error_of_loading(file_with(header_of(tensors), std::string(bytes, 'x')));
+  };
+  test::expect_parts(error({{4, 12}, {0, 4}}), {"t0: in the file"});  // whole, though not of this model
+  test::expect_parts(error({{0, 8}, {0, 8}, {8, 12}}), {"the tensors 't0' and 't1' overlap"});
+  test::expect_parts(error({{4, 12}, {0, 5}}), {"the tensors 't1' and 't0' overlap"});
+  test::expect_parts(error({{0, 4}, {6, 12}}), {"no tensor has the 2 bytes between 't0' and 't1'"});
+  test::expect_parts(error({{2, 12}}), {"no tensor has the 2 bytes between its header and 't0'"});
+  test::expect_parts(error({{0, 4}, {4, 8}}), {"no tensor has its last 4 bytes, behind 't1'"});
+  test::expect_parts(error({}), {"no tensor has its last 12 bytes, behind its header"});
+}
+
+// Files with holes, which need no disk: what they claim is compared before anything of that size is made.
+TEST_F(ModelFiles, AHugeFileIsRefusedByItsHeader) {
+  constexpr Index kHuge = Index{1} << 40;
+  const auto path = directory_.path() / "damaged.safetensors";
+  const auto error = [&](const std::string& start) {
+    write_file_atomically(path, start);
+    std::filesystem::resize_file(path, kHuge);
+    Stored stored("dense(3)");
+    return test::error_text<DataError>([&] { load_model(path, stored.store()); });
+  };
+  const std::uint64_t claimed = kHuge / 2;
+  test::expect_parts(error(std::string(reinterpret_cast<const char*>(&claimed), 8)),
+                     {"its header claims 549755813888 bytes, the format allows 100000000"});
+  test::expect_parts(error(""), {"not a JSON object"});
+  test::expect_parts(error(file_with(header_of({{0, 4}}))), {"no tensor has its last 1,099,511,627,"});
+  // Whole, and of another model: nothing but the header is read.
+  std::string header = header_of({{0, kHuge - 8 - 100}});
+  header.resize(100, ' ');
+  test::expect_parts(error(file_with(header)), {"t0: in the file (1099511627668), not in the model"});
 }
 
 TEST_F(ModelFiles, AnyChangedOrMissingByteIsRefusedOrHarmless) {

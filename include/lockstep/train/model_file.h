@@ -6,11 +6,13 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "lockstep/data/byte_stream.h"
 #include "lockstep/math/shape.h"
 #include "lockstep/nn/model.h"
 
@@ -47,10 +49,11 @@ struct StoredTensor {
   Range bytes;  ///< of the file
 };
 
-/// A safetensors file in memory, written here or elsewhere.
+/// A safetensors file, written here or elsewhere. Only its header is held in memory.
 class ModelFile {
  public:
-  /// Errors: DataError if the file cannot be read or is not whole.
+  /// Reads the header. Errors: DataError if the file cannot be read, is not whole, or if its tensors overlap
+  /// or leave holes.
   explicit ModelFile(const std::filesystem::path& path);
 
   /// The input of the model that save_model() wrote down. Errors: DataError if the file comes from elsewhere.
@@ -58,12 +61,13 @@ class ModelFile {
   /// What keeps the file from filling the layout, one line for each missing, surplus and misshapen tensor.
   std::vector<std::string> differences(const Layout& layout) const;
   /// Fills the tensors that the file has in the right type and shape, and leaves the others as they are.
-  /// Gives the number of tensors filled. Errors: DataError if a running variance is negative or not finite.
+  /// Gives the number of tensors filled. Errors: DataError if the file cannot be read on, or a running
+  /// variance is negative or not finite.
   Index fill(const ParamStore& store) const;
 
  private:
   std::filesystem::path path_;
-  std::string content_;
+  std::unique_ptr<ByteStream> file_;
   std::map<std::string, StoredTensor> tensors_;
   std::string input_;  // JSON; "" if the file does not say
 };
