@@ -95,6 +95,11 @@ TEST_F(BinaryFormats, NumpyNamesWhatIsWrongWithAHeader) {
   };
   expect("no array", {"not an array file of numpy", "6e"});
   expect(features_.substr(0, 30), {"ends in its header"});
+  for (const char version : {'\0', '\4', '\x09'}) {
+    expect(npy_content("<f4", {3, 2}, std::string(24, 'x'), version),
+           {"version", "expected 1.0, 2.0 or 3.0"});
+  }
+  expect(std::string("\x93NUMPY\x01\x05", 8) + features_.substr(8), {"version 1.5"});
   expect(features_.substr(0, features_.size() - 1), {"truncated", "record 2 of 3", "found 7"});
   expect(features_ + "x", {"does not fit its header"});
   expect(npy_content("<f2", {3, 2}, "abcdefabcdef"), {"type <f2", "astype"});

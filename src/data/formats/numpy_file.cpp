@@ -13,6 +13,7 @@ namespace lockstep {
 namespace {
 
 constexpr Index kMostHeaderBytes = Index{1} << 20;
+constexpr int kNewestVersion = 3;  // with UTF-8 in its header, else as 2
 
 [[noreturn]] void fail(const std::string& path, const std::string& what) {
   throw DataError(fmt::format("'{}' is not an array file of numpy: {}", path, what));
@@ -32,6 +33,13 @@ std::string read_header(ByteStream& stream, const std::string& path, Index& offs
     fail(path, fmt::format("it starts with {:02x}, expected \\x93NUMPY and a version{}",
                            fmt::join(std::span(start).first(static_cast<std::size_t>(found)), " "),
                            stream.cut_off()));
+  }
+  const auto major = std::to_integer<int>(start[6]);
+  const auto minor = std::to_integer<int>(start[7]);
+  if (major < 1 || major > kNewestVersion || minor != 0) {
+    fail(path, fmt::format("it is of version {}.{} of the format, expected 1.0, 2.0 or 3.0; save it with "
+                           "numpy.save",
+                           major, minor));
   }
   const auto length_bytes = start[6] == std::byte{1} ? std::size_t{2} : std::size_t{4};
   const auto length = std::span(start).subspan(8, length_bytes);
