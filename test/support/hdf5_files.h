@@ -15,6 +15,8 @@ namespace lockstep::test {
 struct Hdf5Chunks {
   Index rows = 0;  ///< in a chunk; 0: all in one piece
   bool deflate = false;
+  std::string external = {};    ///< file that holds the numbers instead
+  std::string virtual_of = {};  ///< file whose data set "x" of the same sizes is shown
 };
 
 class Hdf5File {
@@ -39,12 +41,18 @@ class Hdf5File {
       H5Pset_chunk(storage, static_cast<int>(chunk.size()), chunk.data());
     }
     if (chunks.deflate) H5Pset_deflate(storage, 6);
+    if (!chunks.external.empty()) H5Pset_external(storage, chunks.external.c_str(), 0, H5F_UNLIMITED);
+    if (!chunks.virtual_of.empty()) H5Pset_virtual(storage, space, chunks.virtual_of.c_str(), "x", space);
     const hid_t dataset = H5Dcreate2(file_, name.c_str(), type, space, links, storage, H5P_DEFAULT);
     if (data != nullptr) H5Dwrite(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, data);
     H5Dclose(dataset);
     H5Pclose(storage);
     H5Pclose(links);
     H5Sclose(space);
+  }
+
+  void link(const std::string& name, const std::string& file, const std::string& dataset) {
+    H5Lcreate_external(file.c_str(), dataset.c_str(), file_, name.c_str(), H5P_DEFAULT, H5P_DEFAULT);
   }
 
  private:

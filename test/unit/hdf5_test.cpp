@@ -93,6 +93,27 @@ TEST_F(Hdf5, GivesTheBytesOfAnyPlace) {
   }
 }
 
+// The library would open the files that are named inside, whatever they are.
+TEST_F(Hdf5, NumbersInOtherFilesAreRefused) {
+  const std::string other = directory / "other.bin";
+  write_file_atomically(other, std::string(1 << 10, 'x'));
+  {
+    Hdf5File file(path);
+    file.add("y", H5T_STD_I32LE, H5T_NATIVE_INT, {3}, kLabels.data());
+    file.add("x", H5T_IEEE_F32LE, H5T_NATIVE_DOUBLE, {3, 2}, nullptr, {.external = other});
+    file.add("v", H5T_IEEE_F32LE, H5T_NATIVE_DOUBLE, {3, 2}, nullptr, {.virtual_of = other});
+    file.link("l", other, "x");
+  }
+  const auto expect = [&](const std::string& features, const std::vector<std::string>& parts) {
+    name(features, "y");
+    expect_parts(error(), {path + ":" + features, "in another file"});
+    expect_parts(error(), parts);
+  };
+  expect("x", {"external storage: '" + other + "'"});
+  expect("v", {"a virtual data set"});
+  expect("l", {"an external link: '" + other + "'"});
+}
+
 TEST_F(Hdf5, SaysWhatIsWrong) {
   {
     Hdf5File file(path);

@@ -15,6 +15,7 @@
 #include "../hdf5_dataset.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/file_kind.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {
@@ -70,6 +71,7 @@ class Handle {
 };
 
 Handle open_file(const std::string& path) {
+  check_regular_file(path);
   const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
 #if H5_VERSION_GE(1, 10, 7)
   H5Pset_file_locking(access.id(), false, true);  // many parallel file systems have no locks
@@ -148,6 +150,44 @@ bool countable(std::span<const Index> sizes, Index element_bytes) {
   return !overflows;
 }
 
+[[noreturn]] void refuse_other_file(const std::string& name, const std::string& why) {
+  throw DataError(
+      fmt::format("'{}' keeps its numbers in another file ({}), expected them in its own; copy the data set "
+                  "into one file (h5py: file.create_dataset(\"x\", data=old[:]))",
+                  name, why));
+}
+
+// Keeps the library from opening the file that an external link leads to, and notes its name.
+herr_t note_external_link(const char*, const char*, const char* file, const char*, unsigned*, hid_t,
+                          void* to) {
+  *static_cast<std::string*>(to) = file;
+  return -1;
+}
+
+Handle open_dataset(hid_t file, const ArrayPath& path, const std::string& name) {
+  const Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
+  std::string linked;
+  H5Pset_elink_cb(access.id(), note_external_link, &linked);
+  Handle dataset(H5Dopen2(file, path.array.c_str(), access.id()), H5Dclose);
+  if (!linked.empty()) refuse_other_file(name, fmt::format("an external link: '{}'", linked));
+  if (!dataset.valid()) {
+    throw DataError(
+        fmt::format("'{}' has no data set '{}', it has {}", path.file, path.array, datasets_in(file)));
+  }
+  return dataset;
+}
+
+// The library would open whatever the file names, and a change there would not be noticed.
+void refuse_numbers_elsewhere(const std::string& name, hid_t dataset) {
+  const Handle properties(H5Dget_create_plist(dataset), H5Pclose);
+  if (H5Pget_external_count(properties.id()) > 0) {
+    std::array<char, 256> file{};
+    H5Pget_external(properties.id(), 0, file.size() - 1, file.data(), nullptr, nullptr);
+    refuse_other_file(name, fmt::format("external storage: '{}'", file.data()));
+  }
+  if (H5Pget_layout(properties.id()) == H5D_VIRTUAL) refuse_other_file(name, "a virtual data set");
+}
+
 // What is stated must be there: what was never written reads as zeros, however much it is.
 void check_stored(const std::string& name, hid_t dataset, std::span<const Index> sizes, Index element_bytes) {
   const Handle properties(H5Dget_create_plist(dataset), H5Pclose);
@@ -180,11 +220,8 @@ Hdf5Dataset::Hdf5Dataset(const ArrayPath& path) : library_(std::make_unique<Libr
   const std::string name = path.file + ":" + path.array;
   Library& here = *library_;
   here.file = open_file(path.file);
-  here.dataset = Handle(H5Dopen2(here.file.id(), path.array.c_str(), H5P_DEFAULT), H5Dclose);
-  if (!here.dataset.valid()) {
-    throw DataError(fmt::format("'{}' has no data set '{}', it has {}", path.file, path.array,
-                                datasets_in(here.file.id())));
-  }
+  here.dataset = open_dataset(here.file.id(), path, name);
+  refuse_numbers_elsewhere(name, here.dataset.id());
   here.type = Handle(H5Dget_type(here.dataset.id()), H5Tclose);
   const NumberType type = number_type(here.type.id());
   if (type.element.empty()) {
