@@ -132,7 +132,7 @@ class Bench:
         """What trainer bench says."""
         report = self.directory / "bench.json"
         flags = runs.as_arguments(self.config(ranks, model, batch))
-        self.call([*self.launch(ranks), runs.TRAINER, "bench", "--config", runs.CONFIG, "--json", report, *flags])
+        self.call([*self.launch(ranks), runs.TRAINER, "bench", "--config", runs.CONFIG, "--json", report, "--overwrite", *flags])
         found = json.loads(report.read_text())
         self.core_flops = max(self.core_flops, found["machine"]["flops"])
         return found

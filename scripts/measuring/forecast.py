@@ -50,7 +50,7 @@ def predicted(bench, model, strategy, ranks, report):
     """Seconds of a step with the config's global batch."""
     file = bench.directory / "plan.json"
     command = [runs.TRAINER, "plan", *config_of(model), "--distribute.strategy", strategy, "--nodes", 1, "--ranks-per-node", ranks]
-    bench.call([*command, "--from", report, "--json", file])
+    bench.call([*command, "--from", report, "--json", file, "--overwrite"])
     return json.loads(file.read_text())["strong"]["growth"][0]["seconds"]
 
 

@@ -7,11 +7,12 @@
 #include "commands.h"
 #include "guards.h"
 #include "lockstep/base/catalog.h"
-#include "lockstep/base/file.h"
+#include "lockstep/base/output_file.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/dist/algorithm.h"
 #include "lockstep/dist/strategy.h"
 #include "lockstep/train/rank_colleagues.h"
+#include "outputs.h"
 #include "precision.h"
 #include "rank_places.h"
 #include "run.h"
@@ -127,7 +128,10 @@ void divide_step(Communicator& comm, const Experiment& experiment, const Plan& p
 int bench_command(Communicator& comm, const CommandLine& line) {
   const Index hosts = find_places(comm).hosts;
   const LoadedConfig loaded = load_config_together(comm, line, {.ranks = comm.size(), .hosts = hosts});
-  agree(comm, [&] { refuse_missing_precision(loaded.config); });
+  agree(comm, [&] {
+    refuse_missing_precision(loaded.config);
+    if (comm.rank() == 0) check_outputs(line, files_read(line, loaded.config));
+  });
   refuse_differences(comm, loaded.config);
   RankColleagues colleagues(comm);
   Experiment experiment = make_experiment(loaded, colleagues);
@@ -159,8 +163,8 @@ int bench_command(Communicator& comm, const CommandLine& line) {
   divide_step(comm, experiment, plan.dist, report.step);
   agree(comm, [&] {
     if (comm.rank() != 0) return;
-    fmt::print("{}", to_text(report));
-    if (!line.json.empty()) write_file_atomically(line.json, to_json(report));
+    print_report(line, to_text(report));
+    if (!line.json.empty()) write_output(line.json, to_json(report));
   });
   return 0;
 }

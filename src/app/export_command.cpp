@@ -7,35 +7,49 @@
 #include "experiment.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/train/exporter.h"
+#include "outputs.h"
 #include "trained_model.h"
 
 namespace lockstep {
 
+namespace {
+
+void export_schema(const RunDirectory& directory, const std::string& output) {
+  std::string schema = directory.schema().string();
+  if (!is_stream(output)) {
+    write_output(schema_beside(output), read_file(schema));
+    schema = schema_beside(output);
+  }
+  spdlog::info("what makes its features of the columns of a table: {}", schema);
+}
+
+}  // namespace
+
 int export_command(const CommandLine& line) {
   const ExporterEntry& exporter = find_entry(exporter_catalog(), "export format", line.format);
   const RunDirectory directory = open_run_directory(line.model);
+  check_outputs(line, files_read(line));
   const CommandLine of_run = with_config_of_run(line, directory);
   const LoadedConfig loaded = load_checked_config(of_run, read_config_file(of_run.config_file), {});
   const Config& config = loaded.config;
   TrainedModel trained = load_trained_model(directory, config);
   const Normaliser normaliser(config.data.mean, config.data.std, trained.model->input().size());
   const auto loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
+  OutputFile file(line.output);
   exporter.write({.model = *trained.model,
                   .store = trained.store(),
                   .normaliser = normaliser,
                   .targets = loss->targets()},
-                 line.output);
+                 file);
+  file.commit();
   spdlog::info("exported {} numbers in {} tensors to {} ({}, {})",
                with_commas(trained.model->stored_layout().count()),
-               trained.model->stored_layout().params.size(), line.output, exporter.name,
-               human_bytes(static_cast<double>(file_bytes(line.output))));
-  if (std::filesystem::exists(directory.schema())) {
-    const std::string schema = line.output + ".schema.json";
-    write_file_atomically(schema, read_file(directory.schema()));
-    spdlog::info("what makes its features of the columns of a table: {}", schema);
-  }
+               trained.model->stored_layout().params.size(), describe_output(line.output), exporter.name,
+               human_bytes(static_cast<double>(file.bytes())));
+  if (std::filesystem::exists(directory.schema())) export_schema(directory, line.output);
   return 0;
 }
 

@@ -4,9 +4,10 @@
 #include "catalogs.h"
 #include "commands.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
+#include "lockstep/base/output_file.h"
 #include "lockstep/data/format.h"
 #include "lockstep/data/table/inspect.h"
+#include "outputs.h"
 
 namespace lockstep {
 
@@ -19,9 +20,10 @@ int inspect_command(const CommandLine& line) {
                     "give --data.format csv",
                     line.data, choose_format(options).name));
   }
+  check_outputs(line, files_read(line));
   const TableInspection inspection = inspect_table(line.data, options.table);
-  fmt::print("{}", to_text(inspection));
-  if (!line.json.empty()) write_file_atomically(line.json, to_json(inspection));
+  print_report(line, to_text(inspection));
+  if (!line.json.empty()) write_output(line.json, to_json(inspection));
   return 0;
 }
 

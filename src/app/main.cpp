@@ -13,6 +13,7 @@
 #include "lockstep/comm/session.h"
 #include "lockstep/config/help.h"
 #include "lockstep/math/kernels.h"
+#include "outputs.h"
 #include "startup.h"
 
 namespace lockstep {
@@ -66,8 +67,12 @@ ParsedLine parse(const std::vector<std::string>& arguments) {
   }
 }
 
+LogTarget log_target(const CommandLine& line) {
+  return writes_to_standard_output(line) ? LogTarget::kStandardError : LogTarget::kStandardOutput;
+}
+
 int run_with_ranks(Communicator& comm, const ParsedLine& parsed) {
-  start_log(comm.rank());
+  start_log(comm.rank(), log_target(parsed.line));
   agree(comm, [&] {
     if (parsed.error) throw *parsed.error;
     refuse_singletons(comm);
@@ -83,6 +88,7 @@ int run(const std::vector<std::string>& arguments) {
   start_log(0);
   fix_kernel_settings();
   const ParsedLine parsed = parse(arguments);
+  start_log(0, log_target(parsed.line));
   try {
     if (!parsed.error) {
       if (const std::optional<int> exit_code = run_alone(parsed.line)) return *exit_code;

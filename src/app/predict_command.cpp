@@ -9,12 +9,14 @@
 #include "guards.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/format.h"
 #include "lockstep/train/prediction_file.h"
 #include "lockstep/train/rank_colleagues.h"
+#include "outputs.h"
 #include "precision.h"
 #include "startup.h"
 #include "trained_model.h"
@@ -36,6 +38,13 @@ void check_input(const CommandLine& line, const Shape& found, const Shape& wante
       fmt::format("--input '{}' has records of the shape {}, but the model of '{}' takes {}: give records "
                   "like those that it was trained on",
                   line.input, to_string(found), line.model, to_string(wanted)));
+}
+
+// Refused before anything is read.
+void check_files(const CommandLine& line, const DataOptions& data) {
+  choose_prediction_file(line.output);
+  format_of_input(line.input, data);
+  check_outputs(line, files_read(line));
 }
 
 // All that a prediction needs but the other ranks.
@@ -105,7 +114,7 @@ int predict_command(Communicator& comm, const CommandLine& line) {
       load_config_together(comm, with_config_of_run(line, directory), {.ranks = comm.size()}).config;
   Inference inference;
   agree(comm, [&] {
-    choose_prediction_file(line.output);  // refused before anything is read
+    if (comm.rank() == 0) check_files(line, config.data);
     refuse_missing_precision(config);
     inference = prepare(config, directory);
   });
@@ -138,7 +147,7 @@ int predict_command(Communicator& comm, const CommandLine& line) {
     if (lines) lines->finish();
   });
   spdlog::info("predicted {} rows of {} in {}: {}", with_commas(input.rows), line.input,
-               human_seconds(watch.seconds()), line.output);
+               human_seconds(watch.seconds()), describe_output(line.output));
   return 0;
 }
 

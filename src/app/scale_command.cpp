@@ -8,9 +8,10 @@
 #include "experiment.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
+#include "lockstep/base/output_file.h"
 #include "lockstep/dist/algorithm.h"
 #include "lockstep/dist/strategy.h"
+#include "outputs.h"
 #include "scale_report.h"
 
 namespace lockstep {
@@ -126,10 +127,11 @@ class Scale {
 
 int scale_command(const CommandLine& line) {
   const PlannedNodes& planned = line.planned;
-  const Experiment experiment = make_experiment(
+  const LoadedConfig loaded =
       load_checked_config(line, read_config_file(line.config_file),
-                          {.ranks = planned.nodes * planned.ranks_per_node, .hosts = planned.nodes}),
-      alone());
+                          {.ranks = planned.nodes * planned.ranks_per_node, .hosts = planned.nodes});
+  check_outputs(line, files_read(line, loaded.config));
+  const Experiment experiment = make_experiment(loaded, alone());
   const DistOptions& distribute = experiment.config.distribute;
   ScaleReport report{.cluster = {.nodes = planned.nodes,
                                  .ranks_per_node = planned.ranks_per_node,
@@ -146,8 +148,8 @@ int scale_command(const CommandLine& line) {
   std::vector<ScaleSection> sections{scale.section(Scaling::kWeak)};
   if (experiment.config.train.global_batch > 0) sections.push_back(scale.section(Scaling::kStrong));
   report.sections = std::move(sections);
-  fmt::print("{}", to_text(report));
-  if (!line.json.empty()) write_file_atomically(line.json, to_json(report));
+  print_report(line, to_text(report));
+  if (!line.json.empty()) write_output(line.json, to_json(report));
   return 0;
 }
 

@@ -12,20 +12,22 @@
 namespace lockstep {
 namespace {
 
-// Standard output for the story, standard error for warnings and errors: one line never appears on both.
+// Standard output for the story (unless it is wanted for a result), standard error for warnings and errors:
+// one line never appears on both.
 class SplitSink final : public spdlog::sinks::sink {
  public:
+  explicit SplitSink(std::unique_ptr<spdlog::sinks::sink> output) : output_(std::move(output)) {}
   void log(const spdlog::details::log_msg& message) override {
     spdlog::sinks::sink& chosen =
-        message.level >= spdlog::level::warn ? static_cast<spdlog::sinks::sink&>(error_) : output_;
+        message.level >= spdlog::level::warn ? static_cast<spdlog::sinks::sink&>(error_) : *output_;
     chosen.log(message);
   }
   void flush() override {
-    output_.flush();
+    output_->flush();
     error_.flush();
   }
   void set_pattern(const std::string& pattern) override {
-    output_.set_pattern("%v");
+    output_->set_pattern("%v");
     error_.set_pattern(pattern);
   }
   void set_formatter(std::unique_ptr<spdlog::formatter> formatter) override {
@@ -33,14 +35,20 @@ class SplitSink final : public spdlog::sinks::sink {
   }
 
  private:
-  spdlog::sinks::stdout_sink_mt output_;
+  std::unique_ptr<spdlog::sinks::sink> output_;
   spdlog::sinks::stderr_sink_mt error_;
 };
 
 }  // namespace
 
-void start_log(int rank) {
-  auto sink = std::make_shared<SplitSink>();
+void start_log(int rank, LogTarget target) {
+  std::unique_ptr<spdlog::sinks::sink> output;
+  if (target == LogTarget::kStandardError) {
+    output = std::make_unique<spdlog::sinks::stderr_sink_mt>();
+  } else {
+    output = std::make_unique<spdlog::sinks::stdout_sink_mt>();
+  }
+  auto sink = std::make_shared<SplitSink>(std::move(output));
   sink->set_pattern(rank == 0 ? "%l: %v" : fmt::format("rank {}: %l: %v", rank));
   auto logger = std::make_shared<spdlog::logger>("lockstep", sink);
   sink->set_level(rank == 0 ? spdlog::level::info : spdlog::level::warn);

@@ -36,24 +36,25 @@ const std::vector<CommandWords>& commands() {
        "plan",
        "trainer plan --config FILE --np 1,2,4,8",
        {"config"},
-       {"np", "nodes", "ranks-per-node", "cores-per-node", "latency", "bandwidth", "from", "json"}},
+       {"np", "nodes", "ranks-per-node", "cores-per-node", "latency", "bandwidth", "from", "json",
+        "overwrite"}},
       {Command::kBench,
        "bench",
        "mpirun -np N trainer bench --config FILE --json FILE",
        {"config"},
-       {"json"}},
+       {"json", "overwrite"}},
       {Command::kEval, "eval", "trainer eval --model RUN", {"model"}, {"config"}},
       {Command::kPredict,
        "predict",
        "trainer predict --model RUN --input DATA --output FILE",
        {"model", "input", "output"},
-       {"config"}},
+       {"config", "overwrite", "allow-nan"}},
       {Command::kExport,
        "export",
        "trainer export --model RUN --format npz --output FILE",
        {"model", "format", "output"},
-       {"config"}},
-      {Command::kInspect, "inspect", "trainer inspect DATA --label NAME", {}, {"json"}, true},
+       {"config", "overwrite"}},
+      {Command::kInspect, "inspect", "trainer inspect DATA --label NAME", {}, {"json", "overwrite"}, true},
       {Command::kReference, "reference", "trainer reference", {}, {"config"}},
   };
   return kCommands;
@@ -63,6 +64,7 @@ const std::vector<CommandWords>& commands() {
 struct OwnFlag {
   std::string_view name;
   std::string_view meant;
+  bool has_value = true;
 };
 constexpr std::array kOwnFlags{
     OwnFlag{"config", ""},
@@ -78,12 +80,12 @@ constexpr std::array kOwnFlags{
     OwnFlag{"output", "the directory of a run is set with --run.dir"},
     OwnFlag{"json", "a run writes summary.json and metrics.jsonl into --run.dir"},
     OwnFlag{"format", "that of the data is set with --data.format"},
+    OwnFlag{"overwrite", "a run is never overwritten: name another directory with --run.dir", false},
+    OwnFlag{"allow-nan", "what a run does about bad numbers is set with --train.on_nan", false},
 };
 
-std::vector<std::string_view> own_flag_names() {
-  std::vector<std::string_view> names;
-  for (const OwnFlag& flag : kOwnFlags) names.push_back(flag.name);
-  return names;
+void add_own_flags(FrontEnd& front) {
+  for (const OwnFlag& flag : kOwnFlags) front.add_own_flag(flag.name, flag.has_value);
 }
 
 std::vector<std::string> command_names() {
@@ -175,7 +177,8 @@ std::string nearest_config_file(const std::filesystem::path& file) {
 CommandLine parse_command_line(const std::vector<std::string>& arguments, const KnownNames& names) {
   Config defaults;
   const std::vector<Option> options = declare_options(defaults, names);
-  FrontEnd front(options, own_flag_names());
+  FrontEnd front(options);
+  add_own_flags(front);
   front.parse(arguments);
   CommandLine line;
   line.arguments = arguments;
@@ -193,6 +196,8 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
   line.input = front.value("input").value_or("");
   line.output = front.value("output").value_or("");
   line.json = front.value("json").value_or("");
+  line.overwrite = front.value("overwrite").has_value();
+  line.allow_nan = front.value("allow-nan").has_value();
   line.format = front.value("format").value_or("");
   if (front.value("np")) line.plan_np = parse_world_sizes(*front.value("np"));
   line.planned = parse_planned_nodes(front, line.config_file);
@@ -215,7 +220,8 @@ ConfigText read_config_file(const std::string& file) {
 LoadedConfig load_config(const CommandLine& line, const ConfigText& file, const KnownNames& names) {
   LoadedConfig loaded;
   const std::vector<Option> options = declare_options(loaded.config, names);
-  FrontEnd front(options, own_flag_names());
+  FrontEnd front(options);
+  add_own_flags(front);
   front.parse(line.arguments);
   front.check_flags();
   front.read_file(file);

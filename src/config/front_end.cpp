@@ -31,19 +31,21 @@ std::vector<std::string> split_at_equals(const std::vector<std::string>& argumen
 
 }  // namespace
 
-FrontEnd::FrontEnd(std::span<const Option> options, std::span<const std::string_view> own_flags)
-    : options_(options) {
+FrontEnd::FrontEnd(std::span<const Option> options) : options_(options) {
   app_.set_help_flag();
   app_.allow_extras();
   command_ = app_.add_option("command");
   help_ = app_.add_flag("-h,--help");
   help_all_ = app_.add_flag("--help-all");
   version_ = app_.add_flag("--version");
-  for (const std::string_view flag : own_flags)
-    own_flags_.emplace(flag, add_value_flag("--" + std::string(flag)));
   for (const Option& option : options) {
     flags_.push_back(add_value_flag("--" + option.key + (option.alias.empty() ? "" : ",--" + option.alias)));
   }
+}
+
+void FrontEnd::add_own_flag(std::string_view name, bool has_value) {
+  const std::string flag = "--" + std::string(name);
+  own_flags_.emplace(name, has_value ? add_value_flag(flag) : app_.add_flag(flag));
 }
 
 void FrontEnd::parse(const std::vector<std::string>& arguments) {

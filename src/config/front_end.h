@@ -18,9 +18,10 @@ namespace lockstep {
 
 class FrontEnd {
  public:
-  /// `own_flags`: flags with a value that are no options of a run, such as "config". The options must outlive
-  /// this.
-  FrontEnd(std::span<const Option> options, std::span<const std::string_view> own_flags);
+  /// The options must outlive this.
+  explicit FrontEnd(std::span<const Option> options);
+  /// A flag that is no option of a run, such as "config". Before parse().
+  void add_own_flag(std::string_view name, bool has_value);
 
   /// Errors: ConfigError for a missing value.
   void parse(const std::vector<std::string>& arguments);
@@ -36,7 +37,7 @@ class FrontEnd {
   /// The first word that is no flag, and those after it.
   std::optional<std::string> command() const;
   std::vector<std::string> operands() const { return app_.remaining(); }
-  /// Of an own flag.
+  /// Of an own flag; "true" for one that has no value.
   std::optional<std::string> value(std::string_view own_flag) const;
 
  private:

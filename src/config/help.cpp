@@ -35,16 +35,19 @@ Flags
 )";
 
 // Of --help-all alone: the other page has to fit on a screen.
-constexpr std::string_view kFlagsOfPlan =
+constexpr std::string_view kFlagsOfCommands =
     R"(
-Flags of plan --nodes, bench and inspect
-  --nodes N            nodes to foretell the time of a step on
+Flags of single commands
+  --output FILE        of predict and export; - for standard output (predictions are CSV then)
+  --overwrite          replace an --output or --json that exists
+  --allow-nan          predict: no error where predictions are not finite numbers
+  --nodes N            plan: nodes to foretell the time of a step on
   --ranks-per-node N   of each (default 1)
   --cores-per-node N   that its ranks share (default: those of the machine that bench ran on)
   --latency TIME       of a message between nodes, such as 500ns, 2us or 0.1ms
   --bandwidth RATE     of a node's link, each way, such as 25Gbit, 100Mbit or 3GB
   --from FILE          what bench --json has measured
-  --json FILE          where to write the same for machines
+  --json FILE          of plan --nodes, bench and inspect: the same for programs; - for standard output
 )";
 
 constexpr std::string_view kExitCodes =
@@ -135,7 +138,7 @@ std::string short_help(std::span<const Option> options) {
 }
 
 std::string full_help(std::span<const Option> options) {
-  std::string help = fmt::format("{}{}\n{}", kUsage, kFlagsOfPlan, kExitCodes);
+  std::string help = fmt::format("{}{}\n{}", kUsage, kFlagsOfCommands, kExitCodes);
   for_each_section(options, [&help](std::string_view section, std::span<const Option> members) {
     help += fmt::format("\n[{}] {}\n{}", section, section_title(section), option_paragraphs(members));
   });

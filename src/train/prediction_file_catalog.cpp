@@ -2,26 +2,30 @@
 #include <fmt/ranges.h>
 
 #include <array>
+#include <filesystem>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/output_file.h"
 #include "lockstep/train/prediction_file.h"
 #include "prediction_files/entries.h"
 
 namespace lockstep {
 
+// Text comes first.
 std::span<const PredictionFileEntry> prediction_file_catalog() {
   static const std::array kEntries{csv_predictions(), npy_predictions()};
   return kEntries;
 }
 
-const PredictionFileEntry& choose_prediction_file(const std::filesystem::path& path) {
+const PredictionFileEntry& choose_prediction_file(const std::string& path) {
   std::vector<std::string> known;
   for (const PredictionFileEntry& entry : prediction_file_catalog()) {
-    if (path.extension() == entry.extension) return entry;
+    if (std::filesystem::path(path).extension() == entry.extension) return entry;
     known.push_back(entry.extension);
   }
-  throw ConfigError(
-      fmt::format("--output '{}': expected a name that ends in {}", path.string(), fmt::join(known, " or ")));
+  if (is_stream(path)) return prediction_file_catalog().front();
+  throw ConfigError(fmt::format("--output '{}': expected a name that ends in {}, or - for standard output",
+                                path, fmt::join(known, " or ")));
 }
 
 }  // namespace lockstep

@@ -25,7 +25,9 @@ using Words = std::vector<std::string>;
 onnx::GraphProto exported_graph(const ModelToExport& exported) {
   const TemporaryDirectory directory;
   const std::string path = directory / "model.onnx";
-  find_entry(exporter_catalog(), "export format", "onnx").write(exported, path);
+  OutputFile output(path);
+  find_entry(exporter_catalog(), "export format", "onnx").write(exported, output);
+  output.commit();
   onnx::ModelProto file;
   EXPECT_TRUE(file.ParseFromString(read_file(path)));
   EXPECT_EQ(file.ir_version(), 8);

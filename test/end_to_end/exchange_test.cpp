@@ -92,7 +92,7 @@ TEST_F(Exchange, PredictionsAreTheSameBytesOnAnyNumberOfRanks) {
     const std::string alone = predict(1, run, file("alone." + kind), "--eval.batch 5");
     expect_parts(output_, {"predicted 57 rows"});
     for (const auto& [ranks, threads] : {std::pair(2, 1), {3, 2}}) {
-      const std::string flags = fmt::format("--eval.batch 5 --train.threads {}", threads);
+      const std::string flags = fmt::format("--overwrite --eval.batch 5 --train.threads {}", threads);
       EXPECT_TRUE(predict(ranks, run, file("many." + kind), flags) == alone) << ranks << " ranks";
     }
   }
@@ -153,6 +153,28 @@ TEST_F(Exchange, AnOnnxFileGoesFromRecordsToProbabilities) {
   const ProcessResult result = run_trainer("export --model " + run + " --format onnx --output " + exported);
   EXPECT_EQ(result.exit_code, 0) << result.errors;
   expect_parts(read_file(exported), {"normalisation.mean", "0.weight", "Softmax", "probabilities"});
+}
+
+TEST_F(Exchange, AnOutputIsReplacedOnlyIfAskedAndStandardOutputHoldsNothingElse) {
+  const std::string run = train(1, "");
+  const std::string csv = experiment_.directory() / "p.csv";
+  const std::string words =
+      fmt::format("predict --model {} --input {} --output ", run, experiment_.test().images);
+  const std::string predictions = predict(2, run, csv, "");
+  expect_refused(2, words + csv, kExitConfig, {csv, "exists already", "--overwrite"});
+  const ProcessResult printed = run_trainer(2, words + "-");
+  EXPECT_EQ(printed.exit_code, 0) << printed.errors;
+  EXPECT_EQ(printed.output, predictions);
+  expect_parts(printed.errors, {"predicted 57 rows", "standard output"});
+
+  const std::string model = run + "/model.safetensors";
+  const std::string weights = read_file(model);
+  const std::string exporting = "export --model " + run + " --format safetensors --output ";
+  EXPECT_TRUE(run_trainer(exporting + "-").output == weights);
+  const ProcessResult refused = run_trainer(exporting + model + " --overwrite");
+  EXPECT_EQ(refused.exit_code, kExitConfig);
+  expect_parts(refused.errors, {"which is read"});
+  EXPECT_TRUE(read_file(model) == weights);
 }
 
 TEST_F(Exchange, BadPredictionsAndExportsAreRefused) {

@@ -129,7 +129,7 @@ TEST_F(InBf16, EvaluationAndPredictionAreInThePrecisionOfTheRun) {
   const auto predict = [&](int ranks, const std::string& flags) {
     const std::string output = run + "/p.npy";
     const ProcessResult result =
-        run_trainer(ranks, fmt::format("predict --model {} --input {} --output {} {}", run,
+        run_trainer(ranks, fmt::format("predict --model {} --input {} --output {} --overwrite {}", run,
                                        experiment_.test().images, output, flags));
     EXPECT_EQ(result.exit_code, 0) << result.errors;
     return read_file(output);

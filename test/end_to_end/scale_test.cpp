@@ -115,13 +115,12 @@ TEST_F(Scale, SaysTheSameToMachines) {
 
 TEST_F(Scale, MoreBandwidthIsNotSlower) {
   const std::string bench = write(report().dump());
-  const std::string file = experiment_.fresh_run() + ".json";
   double before = 1e9;
   for (const std::string bandwidth : {"1Gbit", "10Gbit", "12.5GB"}) {
     const ProcessResult result =
-        plan(bench, fmt::format("--nodes 8 --latency 2us --bandwidth {} --json {}", bandwidth, file));
+        plan(bench, fmt::format("--nodes 8 --latency 2us --bandwidth {} --json -", bandwidth));
     ASSERT_EQ(result.exit_code, 0) << result.errors;
-    const double seconds = nlohmann::json::parse(read_file(file))["weak"]["growth"].back()["seconds"];
+    const double seconds = nlohmann::json::parse(result.output)["weak"]["growth"].back()["seconds"];
     EXPECT_LT(seconds, before);
     before = seconds;
   }

@@ -69,6 +69,8 @@ TEST_F(Table, WhatInspectWritesTrainsWithTheSameBitsOnAnyNumberOfRanks) {
       run_trainer(fmt::format("inspect {} --label income --json {}", train_, directory_ / "i.json"));
   ASSERT_EQ(inspected.exit_code, 0) << inspected.errors;
   const auto json = nlohmann::json::parse(read_file(directory_ / "i.json"));
+  EXPECT_EQ(run_trainer(fmt::format("inspect {} --label income --json -", train_)).output,
+            read_file(directory_ / "i.json"));
   EXPECT_EQ(json["records"], 3000);
   EXPECT_EQ(json["columns"][1]["different"], 3);
   EXPECT_NE(inspected.output.find(json["config"].get<std::string>()), std::string::npos);
@@ -97,7 +99,7 @@ TEST_F(Table, TheSchemaOfTheRunIsAppliedUnchanged) {
   config(fmt::format("[data]\ntrain = \"{}\"\ntest = \"{}\"\nlabel = \"income\"\n", train_, test_));
   ASSERT_EQ(train(1, "run").exit_code, 0);
   const auto predict = [&](const std::string& input) {
-    return run_trainer(2, fmt::format("predict --model {0}/run --input {1} --output {0}/p.csv",
+    return run_trainer(2, fmt::format("predict --model {0}/run --input {1} --output {0}/p.csv --overwrite",
                                       directory_.path().string(), input));
   };
   const std::string one = write("one.csv", "age,education,hours\n30,school,40\n60,phd,50\n");
@@ -176,7 +178,7 @@ TEST_F(Table, APredictionStandsInTheLineOfItsRecord) {
   }
   const auto predict = [&](int ranks, const std::string& input, const std::string& output) {
     const ProcessResult result =
-        run_trainer(ranks, fmt::format("predict --model {0}/run --input {1} --output {0}/{2} "
+        run_trainer(ranks, fmt::format("predict --model {0}/run --input {1} --output {0}/{2} --overwrite "
                                        "--data.on_bad_record skip --data.max_bad_share 0.1",
                                        directory_.path().string(), input, output));
     EXPECT_EQ(result.exit_code, 0) << result.errors;

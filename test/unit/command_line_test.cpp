@@ -52,6 +52,15 @@ TEST(CommandLine, KnowsItsCommands) {
   const CommandLine predict = parse({"predict", "--model", "a", "--input", "b.idx", "--output", "c.csv"});
   EXPECT_EQ(predict.command, Command::kPredict);
   EXPECT_EQ(predict.model + predict.input + predict.output, "ab.idxc.csv");
+  EXPECT_FALSE(predict.overwrite || predict.allow_nan);
+  const CommandLine again =
+      parse({"predict", "--overwrite", "--model", "a", "--input", "b", "--output", "-", "--allow-nan"});
+  EXPECT_TRUE(again.overwrite && again.allow_nan);
+  EXPECT_EQ(again.model + again.input + again.output, "ab-");
+  EXPECT_EQ(error_of({"--config", "a", "--overwrite"}),
+            "--overwrite belongs to 'trainer plan', 'trainer bench', 'trainer predict', 'trainer export', "
+            "'trainer inspect'; a run is never overwritten: name another directory with --run.dir");
+  EXPECT_EQ(error_of({"--overwrit"}), "--overwrit: unknown option; did you mean '--overwrite'?");
   const CommandLine inspect = parse({"inspect", "a.csv", "--label", "income", "--json", "b.json"});
   EXPECT_EQ(inspect.command, Command::kInspect);
   EXPECT_EQ(inspect.data + inspect.json, "a.csvb.json");

@@ -6,9 +6,12 @@
 
 namespace lockstep {
 
-/// Lines go to standard output (warnings and errors to standard error), rank 0 from `info` on, others from
-/// `warn` on.
-void start_log(int rank);
+/// Where the lines below `warn` go.
+enum class LogTarget { kStandardOutput, kStandardError };
+
+/// Lines go to `target` (warnings and errors to standard error), rank 0 from `info` on, others from `warn`
+/// on.
+void start_log(int rank, LogTarget target = LogTarget::kStandardOutput);
 
 /// From now on the same lines, with the time, go to this file too, and those of level `debug`, which go
 /// nowhere else. Rank 0 only. Errors: DataError.

@@ -41,9 +41,11 @@ struct CommandLine {
   PlannedNodes planned;
   std::string model;                   ///< --model: a run directory; never empty for eval, predict, export
   std::string input;                   ///< --input: a data file; never empty for predict
-  std::string output;                  ///< --output: a file; never empty for predict and export
+  std::string output;                  ///< --output: see OutputFile; never empty for predict and export
   std::string data;                    ///< the file after inspect; never empty there
-  std::string json;                    ///< --json of bench, plan and inspect: a file; may be empty
+  std::string json;                    ///< --json of bench, plan and inspect: see OutputFile; may be empty
+  bool overwrite = false;              ///< --overwrite: an output that exists is replaced
+  bool allow_nan = false;              ///< --allow-nan of predict: predictions may be no finite numbers
   std::string format;                  ///< --format: name of an exporter; never empty for export
   std::vector<std::string> arguments;  ///< as given; the flags of options are read from here by load_config
 };

@@ -1,11 +1,11 @@
 // Trained models in the files of other programs.
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <span>
 #include <string>
 
+#include "lockstep/base/output_file.h"
 #include "lockstep/data/normaliser.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
@@ -24,9 +24,9 @@ struct ModelToExport {
 struct ExporterEntry {
   std::string name;  ///< "npz"
   std::string help;  ///< one sentence: what the file holds, and who reads it
-  /// Writes the file so that a reader sees it whole or not at all; the same weights give the same bytes.
+  /// Writes to a file that the caller commits; the same weights give the same bytes.
   /// Errors: DataError; ConfigError naming the layer if the format has no words for it.
-  std::function<void(const ModelToExport&, const std::filesystem::path&)> write;
+  std::function<void(const ModelToExport&, OutputFile&)> write;
 };
 
 /// Every exporter there is. One more: one file in train/exporters and one line in its list.

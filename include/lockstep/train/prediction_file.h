@@ -1,7 +1,6 @@
 // The files that predictions are written to, row after row.
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <span>
@@ -19,13 +18,13 @@ class PredictionFile {
   virtual void append(const ConstMatrix& rows) = 0;
   /// In place of a row that cannot be read: nothing is known of it. Errors: DataError.
   virtual void append_unknown() = 0;
-  /// Nothing is there under the file's name before this. Errors: DataError.
+  /// Nothing is there under the file's name before this, unless it is a stream. Errors: DataError.
   virtual void finish() = 0;
 };
 
 struct PredictionFileRequest {
-  std::filesystem::path path;
-  Index rows = 0;  ///< that will be appended
+  std::string path;  ///< see OutputFile
+  Index rows = 0;    ///< that will be appended
   PredictionColumns columns;
 };
 
@@ -40,7 +39,8 @@ struct PredictionFileEntry {
 /// Every kind there is. One more: one file in train/prediction_files and one line in its list.
 std::span<const PredictionFileEntry> prediction_file_catalog();
 
-/// The entry whose extension `path` has. Errors: ConfigError naming the known ones.
-const PredictionFileEntry& choose_prediction_file(const std::filesystem::path& path);
+/// The entry whose extension `path` has, or that of text if it is a stream without one. Errors: ConfigError
+/// naming the known ones.
+const PredictionFileEntry& choose_prediction_file(const std::string& path);
 
 }  // namespace lockstep

@@ -10,7 +10,6 @@
 #include "entries.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
 
 namespace lockstep {
 namespace {
@@ -83,12 +82,12 @@ class ZipArchive {
   std::deque<std::string> headers_;  // never move: libzip reads them in take()
 };
 
-void write_npz(const ModelToExport& exported, const std::filesystem::path& path) {
+void write_npz(const ModelToExport& exported, OutputFile& file) {
   ZipArchive archive;
   for (const ParamInfo& param : exported.store.layout->params) {
     archive.add(param.name + ".npy", npy_header(param.shape), part(exported.store.values, param.range));
   }
-  write_file_atomically(path, archive.take());
+  file.write(archive.take());
 }
 
 }  // namespace

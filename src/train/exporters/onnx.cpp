@@ -8,7 +8,6 @@
 #include "entries.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
 #include "onnx/operations.h"
 #include "onnx/sample_order.h"
@@ -96,7 +95,7 @@ void refuse_large(const onnx::ModelProto& file, const Layout& layout) {
                   human_bytes(static_cast<double>(bytes)), human_bytes(static_cast<double>(kMostBytes))));
 }
 
-void write_onnx(const ModelToExport& exported, const std::filesystem::path& path) {
+void write_onnx(const ModelToExport& exported, OutputFile& output) {
   onnx::ModelProto file;
   file.set_ir_version(kIrVersion);
   file.set_producer_name("lockstep");
@@ -109,7 +108,7 @@ void write_onnx(const ModelToExport& exported, const std::filesystem::path& path
   for (const ParamInfo& param : exported.store.layout->params) {
     graph.add_tensor(param.name, param.shape, part(exported.store.values, param.range));
   }
-  write_file_atomically(path, file.SerializeAsString());
+  output.write(file.SerializeAsString());
 }
 
 }  // namespace

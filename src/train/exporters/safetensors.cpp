@@ -7,8 +7,10 @@ namespace lockstep {
 ExporterEntry safetensors_exporter() {
   return {.name = "safetensors",
           .help = "one tensor for each of torch.nn.Sequential's, for load_state_dict and train.init",
-          .write = [](const ModelToExport& exported, const std::filesystem::path& path) {
-            save_model(path, exported.store, exported.model.input());
+          .write = [](const ModelToExport& exported, OutputFile& file) {
+            const ModelBytes bytes(*exported.store.layout, {.weights = exported.store.values, .state = {}},
+                                   exported.model.input());
+            for (const std::string_view part : bytes.parts()) file.write(part);
           }};
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "entries.h"
-#include "lockstep/base/atomic_file.h"
+#include "lockstep/base/output_file.h"
 
 namespace lockstep {
 namespace {
@@ -48,7 +48,7 @@ class CsvPredictions final : public PredictionFile {
   }
 
   PredictionColumns columns_;
-  AtomicFile file_;
+  OutputFile file_;
   Index row_ = 0;
 };
 

@@ -7,7 +7,7 @@
 
 #include "../npy_header.h"
 #include "entries.h"
-#include "lockstep/base/atomic_file.h"
+#include "lockstep/base/output_file.h"
 
 namespace lockstep {
 namespace {
@@ -43,7 +43,7 @@ class NpyPredictions final : public PredictionFile {
  private:
   PredictionColumns columns_;
   Index rows_left_;
-  AtomicFile file_;
+  OutputFile file_;
 };
 
 }  // namespace
