@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <optional>
 
 #include "commands.h"
@@ -14,7 +13,7 @@
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/format.h"
-#include "lockstep/train/prediction_file.h"
+#include "lockstep/train/prediction_lines.h"
 #include "lockstep/train/rank_colleagues.h"
 #include "outputs.h"
 #include "precision.h"
@@ -71,38 +70,43 @@ std::unique_ptr<PredictionFile> make_file(const CommandLine& line, const Inferen
              .columns = prediction_columns(inference.loss->targets(), outputs)});
 }
 
-// A line of the file for each record of the input: those that were skipped keep theirs.
-class LineByLine {
- public:
-  LineByLine(PredictionFile& file, std::span<const Index> skipped) : file_(file), skipped_(skipped) {}
+// *Collective.* Gives the bad rows, on all ranks. Errors: AgreedError.
+BadRows write_predictions(Communicator& comm, const CommandLine& line, const Config& config,
+                          const Inference& inference, const RecordSource& source) {
+  ThreadTeam team(static_cast<int>(config.train.threads));
+  Prediction prediction({.comm = comm,
+                         .model = *inference.trained.model,
+                         .targets = inference.loss->targets(),
+                         .normaliser = *inference.normaliser,
+                         .team = team,
+                         .batch = config.eval.batch},
+                        source);
+  std::unique_ptr<PredictionFile> file;  // on rank 0
+  agree(comm, [&] {
+    if (comm.rank() > 0) return;
+    file = make_file(line, inference, source.info().rows + std::ssize(source.skipped()));
+  });
+  std::optional<PredictionLines> lines;
+  if (file) lines.emplace(*file, source.skipped());
+  prediction.run(inference.trained.values(), [&](const ConstMatrix& rows) { lines->append(rows); });
+  agree(comm, [&] {
+    if (lines) lines->finish();
+  });
+  BadRows bad = lines ? lines->bad_rows() : BadRows();
+  comm.broadcast(as_buffer(std::as_writable_bytes(std::span(&bad, 1))), 0);
+  return bad;
+}
 
-  void append(const ConstMatrix& rows) {
-    Index begin = 0;
-    while (begin < rows.rows()) {
-      pass_skipped();
-      const Index room = skipped_.empty() ? rows.rows() : skipped_.front() - next_;
-      const Index count = std::min(room, rows.rows() - begin);
-      file_.append(ConstMatrix(rows.data() + begin * rows.cols(), count, rows.cols()));
-      next_ += count;
-      begin += count;
-    }
-  }
-  void finish() {
-    pass_skipped();
-    file_.finish();
-  }
-
- private:
-  void pass_skipped() {
-    for (; !skipped_.empty() && skipped_.front() == next_; skipped_ = skipped_.subspan(1), ++next_) {
-      file_.append_unknown();
-    }
-  }
-
-  PredictionFile& file_;
-  std::span<const Index> skipped_;  // those still to come
-  Index next_ = 0;                  // line
-};
+// Errors: AgreedError unless they are allowed.
+void report_bad_rows(const CommandLine& line, const BadRows& bad, Index rows, Index rank) {
+  if (bad.count == 0) return;
+  const std::string found = fmt::format(
+      "{} of {} rows have predictions that are not finite numbers, the first of them row {}: {} has them as "
+      "they are. The numbers of the input are too large for the model, or the weights of '{}' are bad",
+      with_commas(bad.count), with_commas(rows), bad.first, describe_output(line.output), line.model);
+  if (!line.allow_nan) throw AgreedError(found + "; --allow-nan accepts them", kExitData);
+  if (rank == 0) spdlog::warn("{}", found);
+}
 
 }  // namespace
 
@@ -127,27 +131,10 @@ int predict_command(Communicator& comm, const CommandLine& line) {
   const RecordSource* const sources[] = {source.get()};
   refuse_different_data(comm, sources);
   tell_notes(sources);
-
-  ThreadTeam team(static_cast<int>(config.train.threads));
-  Prediction prediction({.comm = comm,
-                         .model = *inference.trained.model,
-                         .targets = inference.loss->targets(),
-                         .normaliser = *inference.normaliser,
-                         .team = team,
-                         .batch = config.eval.batch},
-                        *source);
-  std::unique_ptr<PredictionFile> file;  // on rank 0
-  agree(comm, [&] {
-    if (comm.rank() == 0) file = make_file(line, inference, input.rows + std::ssize(source->skipped()));
-  });
-  std::optional<LineByLine> lines;
-  if (file) lines.emplace(*file, source->skipped());
-  prediction.run(inference.trained.values(), [&](const ConstMatrix& rows) { lines->append(rows); });
-  agree(comm, [&] {
-    if (lines) lines->finish();
-  });
+  const BadRows bad = write_predictions(comm, line, config, inference, *source);
   spdlog::info("predicted {} rows of {} in {}: {}", with_commas(input.rows), line.input,
                human_seconds(watch.seconds()), describe_output(line.output));
+  report_bad_rows(line, bad, input.rows, comm.rank());
   return 0;
 }
 

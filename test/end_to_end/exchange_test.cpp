@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
@@ -175,6 +176,22 @@ TEST_F(Exchange, AnOutputIsReplacedOnlyIfAskedAndStandardOutputHoldsNothingElse)
   EXPECT_EQ(refused.exit_code, kExitConfig);
   expect_parts(refused.errors, {"which is read"});
   EXPECT_TRUE(read_file(model) == weights);
+}
+
+TEST_F(Exchange, PredictionsThatAreNoNumbersEndWithTheCodeForData) {
+  const std::string run = train(1, "");
+  const std::string csv = experiment_.directory() / "p.csv";
+  std::string weights = read_file(run + "/model.safetensors");
+  std::fill(weights.end() - 276 * 4, weights.end(), '\x7f');  // the largest floats: their sums are infinite
+  write_file_atomically(run + "/model.safetensors", weights);
+  const std::string words =
+      fmt::format("predict --model {} --input {} --overwrite --output ", run, experiment_.test().images);
+  expect_refused(2, words + csv, kExitData, {"57 of 57 rows", "row 0", csv, "--allow-nan"});
+  expect_parts(read_file(csv), {",nan,nan,nan,nan\n56,"});
+  EXPECT_EQ(read_file(csv).find("-nan"), std::string::npos);
+  const ProcessResult allowed = run_trainer(1, words + csv + " --allow-nan");
+  EXPECT_EQ(allowed.exit_code, 0);
+  expect_parts(allowed.errors, {"warning: 57 of 57 rows"});
 }
 
 TEST_F(Exchange, BadPredictionsAndExportsAreRefused) {

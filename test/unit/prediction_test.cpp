@@ -12,10 +12,11 @@
 #include "lockstep/base/file.h"
 #include "lockstep/comm/thread_ranks.h"
 #include "lockstep/data/dense_source.h"
-#include "lockstep/train/prediction_file.h"
+#include "lockstep/train/prediction_lines.h"
 #include "support/error_text.h"
 #include "support/loaded.h"
 #include "support/ranks.h"
+#include "support/special_files.h"
 #include "support/temporary_directory.h"
 
 namespace lockstep {
@@ -207,6 +208,42 @@ TEST_F(PredictionFiles, CsvNumbersAreReadAsTheSameBits) {
     std::getline(lines, line);
     EXPECT_EQ(std::stof(line.substr(line.find(',') + 1)), value);
   }
+}
+
+TEST_F(PredictionFiles, CsvHasOneWordForWhatIsNotANumber) {
+  const Scalar nan = std::numeric_limits<Scalar>::quiet_NaN();
+  const Scalar infinity = std::numeric_limits<Scalar>::infinity();
+  EXPECT_EQ(write("a.csv", {.labels = 0, .values = 1}, {{nan, -nan, infinity, -infinity}}),
+            "row,p0\n0,nan\n1,nan\n2,inf\n3,-inf\n");
+}
+
+// Rows 1 and 4 were skipped.
+TEST_F(PredictionFiles, RowsThatAreNotFiniteAreCountedAndSkippedOnesAreNot) {
+  const Scalar nan = std::numeric_limits<Scalar>::quiet_NaN();
+  const std::string path = directory_ / "a.csv";
+  const auto file =
+      choose_prediction_file(path).make({.path = path, .rows = 6, .columns = {.labels = 0, .values = 2}});
+  const std::vector<Index> skipped{1, 4};
+  PredictionLines lines(*file, skipped);
+  const std::vector<Scalar> first{1, 2};
+  const std::vector<Scalar> others{3, 4, 5, -nan, -1 / Scalar{0}, 6};
+  lines.append(as_matrix(std::span(first), 1, 2));
+  EXPECT_EQ(lines.bad_rows().count, 0);
+  lines.append(as_matrix(std::span(others), 3, 2));
+  lines.finish();
+  EXPECT_EQ(read_file(path), "row,p0,p1\n0,1,2\n1,,\n2,3,4\n3,5,nan\n4,,\n5,-inf,6\n");
+  EXPECT_EQ(lines.bad_rows().count, 2);
+  EXPECT_EQ(lines.bad_rows().first, 3);
+}
+
+TEST_F(PredictionFiles, AStreamWithoutAnExtensionGetsText) {
+  const std::string fifo = directory_ / "fifo";
+  make_fifo(fifo);
+  for (const std::string& name : {fifo, std::string("-"), std::string("/dev/stdout")}) {
+    EXPECT_EQ(choose_prediction_file(name).name, "csv");
+  }
+  make_fifo(fifo + ".npy");
+  EXPECT_EQ(choose_prediction_file(fifo + ".npy").name, "npy");
 }
 
 TEST_F(PredictionFiles, NpyIsAHeaderOf64BytesAndTheProbabilities) {

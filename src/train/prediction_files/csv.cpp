@@ -1,8 +1,9 @@
 // Text, one line for each row: its number from 0 on, the label (or one label for each output), then the
-// values in the shortest form that is read as the same bits. An unknown row has empty cells behind its
-// number.
+// values in the shortest form that is read as the same bits; what is not a number is "nan", whatever its
+// sign. An unknown row has empty cells behind its number.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <string>
 
 #include "entries.h"
@@ -10,6 +11,10 @@
 
 namespace lockstep {
 namespace {
+
+Scalar without_sign_of_nan(Scalar value) {
+  return std::isnan(value) ? std::abs(value) : value;
+}
 
 class CsvPredictions final : public PredictionFile {
  public:
@@ -26,7 +31,7 @@ class CsvPredictions final : public PredictionFile {
         fmt::format_to(std::back_inserter(text), ",{}", static_cast<Index>(rows(row, i)));
       }
       for (Index i = columns_.labels; i < columns_.size(); ++i) {
-        fmt::format_to(std::back_inserter(text), ",{}", rows(row, i));
+        fmt::format_to(std::back_inserter(text), ",{}", without_sign_of_nan(rows(row, i)));
       }
       text += '\n';
     }
