@@ -5,10 +5,10 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 
 #include "data_notes.h"
+#include "lockstep/base/environment.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/thread_team.h"
@@ -18,11 +18,6 @@
 
 namespace lockstep {
 namespace {
-
-Index environment_number(const char* name) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? 0 : std::strtoll(text, nullptr, 10);
-}
 
 // Ranks by what they have, if they have not all the same: "ranks 0, 1 have A; rank 2 has B".
 void refuse_if_different(Communicator& comm, const std::string& what, const std::string& mine,
@@ -56,14 +51,15 @@ void refuse_singletons(const Communicator& comm) {
   // nothing: a batch script sees it before it has started anything.
   for (const char* variable :
        {"SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PALS_NRANKS", "FLUX_JOB_SIZE"}) {
-    const Index tasks = environment_number(variable);
+    const Index tasks = environment_number(variable).value_or(1);
     if (tasks <= 1) continue;
     throw ConfigError(fmt::format(
         "the launcher started {} tasks ({}={}), but MPI ({}) sees a world of one: each task would train "
         "alone. "
         "Start with the mpirun of that MPI (mpirun -np {} trainer ...), or give srun the right plug-in "
-        "(srun --mpi=pmix or --mpi=pmi2; `srun --mpi=list` shows which exist)",
-        tasks, variable, tasks, mpi_library(), tasks));
+        "(srun --mpi=pmix or --mpi=pmi2; `srun --mpi=list` shows which exist). If the variable is left over "
+        "from another start: unset {}",
+        tasks, variable, tasks, mpi_library(), tasks, variable));
   }
 }
 

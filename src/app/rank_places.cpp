@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <climits>
-#include <cstdlib>
 #include <set>
 #include <string_view>
 #include <vector>
 
+#include "lockstep/base/environment.h"
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
 
@@ -19,8 +19,7 @@ namespace lockstep {
 namespace {
 
 std::string environment(const char* name) {
-  const char* const text = std::getenv(name);
-  return text == nullptr ? "" : text;
+  return environment_text(name).value_or("");
 }
 
 // "Slurm job 123 on n[1-2], start 2"; "" outside of one.
@@ -32,8 +31,7 @@ std::string describe_job() {
   if (!array.empty()) job += fmt::format(" ({}_{})", array, environment("SLURM_ARRAY_TASK_ID"));
   const std::string nodes = environment("SLURM_JOB_NODELIST");
   if (!nodes.empty()) job += " on " + nodes;
-  return fmt::format("{}, start {}", job,
-                     std::strtoll(environment("SLURM_RESTART_COUNT").c_str(), nullptr, 10) + 1);
+  return fmt::format("{}, start {}", job, environment_number("SLURM_RESTART_COUNT").value_or(0) + 1);
 }
 
 std::string host_name() {

@@ -2,7 +2,7 @@
 #include <spdlog/spdlog.h>
 
 #include <chrono>
-#include <cstdlib>
+#include <cmath>
 #include <filesystem>
 #include <optional>
 
@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "data_notes.h"
 #include "guards.h"
+#include "lockstep/base/environment.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/stop_signal.h"
@@ -22,6 +23,7 @@
 #include "lockstep/train/model_file.h"
 #include "lockstep/train/model_table.h"
 #include "lockstep/train/rank_colleagues.h"
+#include "lockstep/train/time_limit.h"
 #include "precision.h"
 #include "rank_places.h"
 #include "run.h"
@@ -55,22 +57,32 @@ void fill_directory(const RunDirectory& directory, const Experiment& experiment,
   if (!rejects.empty()) write_file_atomically(directory.rejects(), rejects);
 }
 
-// Seconds until this job is ended by force, as far as that is known.
-std::optional<double> seconds_left(const RunOptions& run) {
-  if (!run.time_limit.empty()) return parse_clock_time("run.time_limit", run.time_limit);
-  const char* const end = std::getenv("SLURM_JOB_END_TIME");  // since 1970
-  if (end == nullptr) return std::nullopt;
+// Until this job is ended by force.
+TimeLeft time_left(const RunOptions& run) {
+  if (!run.time_limit.empty()) {
+    return {.seconds = parse_time_limit("run.time_limit", run.time_limit), .warning = {}};
+  }
+  const std::optional<std::string> end = environment_text("SLURM_JOB_END_TIME");
+  if (!end) return {};
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::strtod(end, nullptr) - std::chrono::duration<double>(now).count();
+  return job_time_left(*end, std::chrono::duration<double>(now).count());
+}
+
+// Rank 0.
+void report_time_left(const TimeLeft& left) {
+  if (!left.warning.empty()) spdlog::warn("{}", left.warning);
+  if (!left.seconds || !std::isfinite(*left.seconds)) return;
+  spdlog::info("time limit: the run saves itself and stops within {}", human_seconds(*left.seconds));
 }
 
 // How the run is saved and stopped; part of it refers to the rest.
 struct Watch {
   Watch(Communicator& comm, const Experiment& experiment, const Beginning& beginning)
-      : every(parse_interval("checkpoint.every", experiment.config.checkpoint.every)),
+      : left(time_left(experiment.config.run)),
+        every(parse_interval("checkpoint.every", experiment.config.checkpoint.every)),
         control(comm, {.stop_file = beginning.directory.stop(),
                        .checkpoint_seconds = every.seconds,
-                       .seconds_left = seconds_left(experiment.config.run),
+                       .seconds_left = left.seconds,
                        .last_checkpoint = [this] { return writer.last_seconds(); }}),
         writer(comm, checkpoint_directory(experiment.config, beginning.directory),
                experiment.config.checkpoint.keep),
@@ -81,6 +93,7 @@ struct Watch {
     saving.best.emplace(best, experiment.config.eval.metrics, has_accuracy);
   }
 
+  TimeLeft left;
   Interval every;
   RunControl control;
   CheckpointWriter writer;
@@ -166,6 +179,7 @@ int train_command(Communicator& world, const CommandLine& line) {
   watchdog.meet_in(loaded.config.run.dir);
   tell_notes(experiment.sources());
   announce(comm, experiment.config, plan, places);
+  if (comm.rank() == 0) report_time_left(watch->left);
   const bool helped = loaded.config.distribute.progress_thread && comm.size() > 1;
   warn_of_few_cores(comm, plan.dist.threads + (helped ? 1 : 0));
   if (comm.rank() == 0 && loaded.config.distribute.reduction == Reduction::kOrdered &&

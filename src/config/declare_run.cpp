@@ -14,8 +14,9 @@ void declare_run(OptionList& list, RunOptions& run) {
               "Keys that may differ from those of the run that goes on, though they change the experiment")
       .if_not_given = "none";
   list.option("run.time_limit", run.time_limit,
-              "Time after which the run is ended by force, such as \"55 minutes\": it saves itself and stops "
-              "before")
+              "Time after which the run is ended by force, such as \"55 minutes\", or as Slurm writes it, "
+              "such as "
+              "\"1-12:00:00\" or \"UNLIMITED\": the run saves itself and stops before")
       .if_not_given = "that of the Slurm job";
   list.option("run.seed", run.seed, "Seed of all random numbers: weights, order of samples, synthetic data",
               at_least(0));

@@ -16,20 +16,6 @@ constexpr std::array kClockUnits{std::pair{std::string_view("second"), 1.0},
                                  std::pair{std::string_view("minute"), 60.0},
                                  std::pair{std::string_view("hour"), 3600.0}};
 
-// Nothing if the unit is none of the clock's.
-std::optional<double> clock_seconds(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || !std::isfinite(number) || number <= 0) return std::nullopt;
-  std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
-  if (unit.starts_with(' ')) unit.remove_prefix(1);
-  if (unit.ends_with('s')) unit.remove_suffix(1);
-  for (const auto& [name, seconds] : kClockUnits) {
-    if (unit == name) return number * seconds;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 bool Interval::is_due(const Progress& before, const Progress& after) const {
@@ -55,12 +41,17 @@ Interval parse_interval(std::string_view key, std::string_view text) {
                   key, text));
 }
 
-double parse_clock_time(std::string_view key, std::string_view text) {
-  if (const std::optional<double> seconds = clock_seconds(text)) return *seconds;
-  throw ConfigError(
-      fmt::format("{} is '{}': expected a number above 0 with its unit, such as \"50 minutes\", \"30 "
-                  "seconds\", \"2 hours\"",
-                  key, text));
+std::optional<double> clock_seconds(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || !std::isfinite(number) || number <= 0) return std::nullopt;
+  std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  if (unit.starts_with(' ')) unit.remove_prefix(1);
+  if (unit.ends_with('s')) unit.remove_suffix(1);
+  for (const auto& [name, seconds] : kClockUnits) {
+    if (unit == name) return number * seconds;
+  }
+  return std::nullopt;
 }
 
 }  // namespace lockstep

@@ -22,7 +22,7 @@ struct Interval {
 /// Also seconds and hours. Errors: ConfigError naming `key` and the text.
 Interval parse_interval(std::string_view key, std::string_view text);
 
-/// "50 minutes": seconds. Errors: ConfigError naming `key` and the text.
-double parse_clock_time(std::string_view key, std::string_view text);
+/// Seconds of "50 minutes", "1 second", "0.5 hours"; none if the text is anything else, or not above 0.
+std::optional<double> clock_seconds(std::string_view text);
 
 }  // namespace lockstep
