@@ -7,6 +7,7 @@
 #include <exception>
 #include <new>
 
+#include "init_failure.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/checked_communicator.h"
@@ -47,9 +48,12 @@ int run_body(Communicator& comm, const std::function<int(Communicator&)>& body) 
 int run_session(const std::function<int(Communicator&)>& body, Talking talking) {
   const int wanted = talking == Talking::kMainThread ? MPI_THREAD_FUNNELED : MPI_THREAD_MULTIPLE;
   int provided = 0;
-  if (MPI_Init_thread(nullptr, nullptr, wanted, &provided) != MPI_SUCCESS) {
-    throw CommError(
-        "MPI_Init_thread failed; was the program started with the mpirun of the MPI it was built with?");
+  {
+    const InitFailureReport report_failure;
+    if (MPI_Init_thread(nullptr, nullptr, wanted, &provided) != MPI_SUCCESS) {
+      throw CommError(
+          "MPI_Init_thread failed; was the program started with the mpirun of the MPI it was built with?");
+    }
   }
   int result = 0;
   {

@@ -35,6 +35,40 @@ TEST_F(Guards, SeveralTasksThatEachSeeAWorldOfOneAreRefused) {
   }
 }
 
+TEST_F(Guards, AnEndOfTheJobThatCannotBeItsIsAWarningAndNoLimit) {
+  for (const char* end : {"", "abc", "1600000000"}) {
+    const ProcessResult result =
+        run_command(fmt::format("SLURM_JOB_END_TIME={} {} {}", end, trainer_path(), arguments()));
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    EXPECT_EQ(count_of(result.errors, fmt::format("warning: SLURM_JOB_END_TIME is '{}', ", end)), 1)
+        << result.errors;
+    EXPECT_NE(result.errors.find("run.time_limit"), std::string::npos) << result.errors;
+  }
+  const ProcessResult unlimited = run_command(
+      fmt::format("SLURM_JOB_END_TIME=abc {} {}", trainer_path(), arguments("--run.time_limit UNLIMITED")));
+  EXPECT_EQ(unlimited.exit_code, 0) << unlimited.errors;
+  EXPECT_EQ(unlimited.errors, "");
+}
+
+TEST_F(Guards, VariablesOfTheLauncherWithAnythingInThemStopNothing) {
+  const ProcessResult result = run_command(
+      "export SLURM_STEP_NUM_TASKS=abc PMI_SIZE=4abc PALS_NRANKS=-7 FLUX_JOB_SIZE=99999999999999999999 "
+      "SLURM_JOB_ID=\"$(printf '1\\033[2J')\" SLURM_RESTART_COUNT=9223372036854775807 OMP_NUM_THREADS=abc "
+      "TZ=nowhere/at/all LC_ALL=xx_YY.nothing; unset HOME TMPDIR TERM; " +
+      trainer_path() + " " + arguments());
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_NE(result.output.find("; Slurm job 1?[2J, start 1\n"), std::string::npos) << result.output;
+}
+
+// Open MPI ends a program within MPI_Init, with a code that means a bug of ours elsewhere. Its mpirun keeps
+// to that code, and kills ranks that would have more to say.
+TEST_F(Guards, AnMpiThatDoesNotStartIsAnErrorOfCommunication) {
+  const ProcessResult result = run_command("OMPI_MCA_pml=nonsense " + trainer_path() + " " + arguments());
+  if (result.exit_code == 0) GTEST_SKIP() << "another MPI";
+  EXPECT_EQ(result.exit_code, kExitComm) << result.errors;
+  EXPECT_EQ(count_of(result.errors, "error: MPI did not start: Open MPI "), 1) << result.errors;
+}
+
 TEST_F(Guards, OtherFlagsOnSomeRankAreRefusedWithItsNumber) {
   const std::string same = arguments();
   const ProcessResult result = run_command(mpiexec_words() + " " + rank_words(2, same) + " : " +

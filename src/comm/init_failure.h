@@ -1,0 +1,16 @@
+// What a user is told when MPI does not come up.
+#pragma once
+
+namespace lockstep {
+
+/// While it lives, a process that an MPI library ends from within MPI_Init says so in a line of ours, and
+/// ends with kExitComm.
+class InitFailureReport {
+ public:
+  InitFailureReport();
+  ~InitFailureReport();
+  InitFailureReport(const InitFailureReport&) = delete;
+  InitFailureReport& operator=(const InitFailureReport&) = delete;
+};
+
+}  // namespace lockstep
