@@ -1,6 +1,7 @@
 // What rank 0 writes while a run goes on; the other ranks have none.
 #pragma once
 
+#include "experiment.h"
 #include "lockstep/report/metrics_file.h"
 #include "lockstep/report/progress_line.h"
 #include "lockstep/train/run_directory.h"
@@ -11,8 +12,12 @@ namespace lockstep {
 class RunOutput final : public Observer {
  public:
   /// Goes on behind the first `keep` bytes of metrics.jsonl.
-  RunOutput(const RunDirectory& directory, ProgressStyle style, const RunPlan& plan, Index keep)
-      : metrics_(directory.metrics(), keep), line_(style, plan.whole_run()) {}
+  RunOutput(const Experiment& experiment, const RunPlan& plan, Index keep)
+      : metrics_(RunDirectory{experiment.config.run.dir}.metrics(), keep),
+        line_(experiment.config.run.progress, plan.whole_run(),
+              {.every_epochs = experiment.config.eval.every_epochs,
+               .validation = experiment.validation != nullptr,
+               .test = experiment.test != nullptr}) {}
 
   void on_step(const Progress& progress, double loss) override { line_.on_step(progress, loss); }
   void on_train_metrics(const TrainMetrics& metrics) override {

@@ -171,8 +171,7 @@ int train_command(Communicator& world, const CommandLine& line) {
     prepare(beginning);
     fill_directory(beginning.directory, experiment, plan, watch->saving.texts);
     write_file_atomically(beginning.directory.ranks(), places.table);
-    auto made = std::make_unique<RunOutput>(beginning.directory, experiment.config.run.progress, plan,
-                                            beginning.metrics_bytes());
+    auto made = std::make_unique<RunOutput>(experiment, plan, beginning.metrics_bytes());
     output = made.get();
     observer = std::move(made);
   });

@@ -2,13 +2,10 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <filesystem>
 
+#include "lockstep/base/terminal.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {
@@ -20,21 +17,7 @@ constexpr double kLossMemory = 0.95;
 constexpr int kBarWidth = 24;
 constexpr int kLeastBarWidth = 6;
 
-int terminal_columns() {
-  winsize size{};
-  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
-  return known ? size.ws_col : 80;
-}
-
 }  // namespace
-
-bool output_is_live() {
-  if (::isatty(STDOUT_FILENO) == 0) return false;
-  std::error_code error;
-  const std::string parent =
-      std::filesystem::read_symlink(fmt::format("/proc/{}/fd/1", ::getppid()), error).string();
-  return parent.starts_with("/dev/pts/") || parent.starts_with("/dev/tty");
-}
 
 std::string bar(double share, int width) {
   const int filled = std::clamp(static_cast<int>(share * width), 0, width);
@@ -44,46 +27,41 @@ std::string bar(double share, int width) {
   return "[" + text + "]";
 }
 
-ProgressLine::ProgressLine(ProgressStyle style, const Progress& whole)
-    : live_(style == ProgressStyle::kLive || (style == ProgressStyle::kAuto && output_is_live())),
+ProgressLine::ProgressLine(ProgressStyle style, const Progress& whole, const EvaluationSchedule& evaluations)
+    : live_(style == ProgressStyle::kLive ||
+            (style == ProgressStyle::kAuto && output_is_live() && rows_can_be_redrawn())),
       plain_(!live_ && style != ProgressStyle::kNone),
-      whole_(whole) {}
+      whole_(whole),
+      estimate_(whole, evaluations) {}
 
 void ProgressLine::on_step(const Progress& progress, double loss) {
-  if (!has_loss_) samples_before_ = progress.samples;
   smooth_loss_ = has_loss_ ? kLossMemory * smooth_loss_ + (1 - kLossMemory) * loss : loss;
   has_loss_ = true;
-  if (!live_ || since_redraw_.seconds() < kRedrawSeconds) return;
+  if (!live_) return;
+  estimate_.on_step(progress, since_start_.seconds());
+  if (since_redraw_.seconds() < kRedrawSeconds) return;
   since_redraw_.lap();
   redraw(progress);
 }
 
 void ProgressLine::redraw(const Progress& progress) {
+  std::string numbers =
+      fmt::format(" epoch {:.2f}/{:.2f}  loss {:.4f}", progress.epochs, whole_.epochs, smooth_loss_);
+  if (const std::optional<double> rate = estimate_.rate()) {
+    numbers += fmt::format("  {} samples/s  {} left", with_commas(static_cast<Index>(*rate)),
+                           human_seconds(*estimate_.seconds_left()));
+  }
+  // One row only: a longer one would wrap, and the next redraw would leave its first part behind.
+  const int columns = terminal_columns() - 1;
+  const int room = columns - static_cast<int>(numbers.size());
   const double share = static_cast<double>(progress.samples) / static_cast<double>(whole_.samples);
-  const double seconds = since_start_.seconds();
-  const double rate = static_cast<double>(progress.samples - samples_before_) / seconds;
-  const double left = static_cast<double>(whole_.samples - progress.samples) / std::max(rate, 1e-9);
-  const std::string numbers =
-      fmt::format(" epoch {:.2f}/{:.2f}  loss {:.4f}  {} samples/s  {} left", progress.epochs, whole_.epochs,
-                  smooth_loss_, with_commas(static_cast<Index>(rate)), human_seconds(left));
-  // One line only: a longer one would wrap, and the next redraw would leave its first part behind.
-  const int room = terminal_columns() - 1 - static_cast<int>(numbers.size());
   const std::string drawn = room >= kLeastBarWidth + 2 ? bar(share, std::min(kBarWidth, room - 2)) : "";
-  fmt::print("\r\033[K{}", (drawn + numbers).substr(0, static_cast<std::size_t>(terminal_columns() - 1)));
-  std::fflush(stdout);
-  drawn_ = true;
-}
-
-void ProgressLine::clear() {
-  if (!drawn_) return;
-  fmt::print("\r\033[K");
-  std::fflush(stdout);
-  drawn_ = false;
+  draw_live_row((drawn + numbers).substr(0, static_cast<std::size_t>(columns)));
 }
 
 void ProgressLine::on_train_metrics(const TrainMetrics& metrics) {
   const bool last = metrics.progress.steps == whole_.steps;
-  if (last) clear();
+  if (last) erase_live_row();
   if (!last && since_line_.seconds() < kPlainLineSeconds) return;
   since_line_.lap();
   const std::string accuracy = metrics.accuracy ? fmt::format("  accuracy {:.4f}", *metrics.accuracy) : "";
@@ -96,7 +74,7 @@ void ProgressLine::on_train_metrics(const TrainMetrics& metrics) {
 }
 
 void ProgressLine::on_evaluation(const EvalMetrics& metrics) {
-  clear();
+  estimate_.on_evaluation(metrics.split, metrics.seconds);
   const std::string accuracy = metrics.accuracy ? fmt::format("  accuracy {:.4f}", *metrics.accuracy) : "";
   const std::string top_k =
       metrics.top_k_accuracy ? fmt::format("  top-{} {:.4f}", metrics.top_k, *metrics.top_k_accuracy) : "";

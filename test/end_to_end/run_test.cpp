@@ -161,19 +161,28 @@ TEST(Run, AFlagReplacesItsAlternativeInTheFile) {
 
 TEST(Run, DrawsALiveLineOnATerminalOnly) {
   const SmallExperiment experiment;
-  const auto output = [&](const std::string& redirection) {
+  const auto output = [&](const std::string& before, const std::string& redirection) {
     const std::string command =
-        fmt::format("{} --config {} --run.dir {} --debug.delay_rank 0 --debug.delay_ms 60 {}", trainer_path(),
-                    experiment.config(), experiment.fresh_run(), redirection);
+        fmt::format("{} {} --config {} --run.dir {} --debug.delay_rank 0 --debug.delay_ms 60 {}", before,
+                    trainer_path(), experiment.config(), experiment.fresh_run(), redirection);
     const ProcessResult result =
         run_command("script --quiet --return --command '" + command + "; exit $?' /dev/null");
     EXPECT_EQ(result.exit_code, 0) << result.output;
     return result.output;
   };
-  const std::string live = output("");
-  EXPECT_TRUE(has(live, "\r\033[K[==")) << live;
-  EXPECT_TRUE(has(live, " left")) << live;
-  EXPECT_FALSE(has(output("| cat"), "\033[K"));
+  const std::string live = output("TERM=xterm", "");
+  EXPECT_TRUE(has(live, "\r[==")) << live;
+  // The first row knows of no speed yet; later ones do.
+  EXPECT_FALSE(has(live.substr(0, live.find('\r', live.find("\r[") + 1)), "samples/s")) << live;
+  EXPECT_TRUE(has(live, " samples/s  ") && has(live, " s left")) << live;
+  EXPECT_FALSE(has(live, "\033")) << live;
+  std::size_t width = 0;
+  for (const char c : live) {
+    width = c == '\r' || c == '\n' ? 0 : width + 1;
+    ASSERT_LE(width, 80U) << live;
+  }
+  EXPECT_FALSE(has(output("TERM=xterm", "| cat"), "\r["));
+  EXPECT_FALSE(has(output("TERM=dumb", ""), "\r["));
 }
 
 TEST(Plan, NeedsNoLauncherAndShowsWorldsSideBySide) {

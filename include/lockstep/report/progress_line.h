@@ -4,21 +4,19 @@
 
 #include <string>
 
+#include "lockstep/base/terminal.h"
 #include "lockstep/base/timer.h"
+#include "lockstep/report/time_estimate.h"
 #include "lockstep/train/observer.h"
 #include "lockstep/train/options.h"
 
 namespace lockstep {
 
-/// Whether standard output is a terminal that somebody looks at. Under a launcher it can be a terminal of the
-/// launcher's making while the launcher itself writes to a file; so the parent's output is asked as well.
-bool output_is_live();
-
 class ProgressLine final : public Observer {
  public:
   /// `whole`: progress at the end of the run.
-  ProgressLine(ProgressStyle style, const Progress& whole);
-  ~ProgressLine() override { clear(); }
+  ProgressLine(ProgressStyle style, const Progress& whole, const EvaluationSchedule& evaluations);
+  ~ProgressLine() override { erase_live_row(); }
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
@@ -29,18 +27,16 @@ class ProgressLine final : public Observer {
 
  private:
   void redraw(const Progress& progress);
-  void clear();
 
   bool live_;
   bool plain_;
   Progress whole_;
+  TimeEstimate estimate_;
   Stopwatch since_start_;
   Stopwatch since_redraw_;
   Stopwatch since_line_;
   double smooth_loss_ = 0;
   bool has_loss_ = false;
-  Index samples_before_ = 0;  // of the first step that was seen here, which a run that goes on starts from
-  bool drawn_ = false;
 };
 
 /// "[=====>    ]" for 0 <= share <= 1.

@@ -1,0 +1,33 @@
+// Standard output where it is a terminal: how wide it is, and its last row, which may be drawn again and
+// again while the log goes on above it. Nothing here sends escape codes: rows are overwritten with spaces, so
+// that what follows NO_COLOR (no-color.org) is followed too.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace lockstep {
+
+/// Whether standard output is a terminal that somebody looks at. Under a launcher it can be a terminal of the
+/// launcher's making while the launcher itself writes to a file; so the parent's output is asked as well.
+bool output_is_live();
+
+/// Whether a terminal can go back to the beginning of a row: not where TERM is "dumb", empty or not set.
+bool rows_can_be_redrawn();
+
+/// Columns of the terminal that somebody looks at; 80 where it does not say.
+int terminal_columns();
+
+/// Draws the last row again. `text`: ASCII, at most terminal_columns() - 1 characters.
+void draw_live_row(std::string_view text);
+/// Erases it, if there is one.
+void erase_live_row();
+/// Erases it and calls `print`, while no other thread draws.
+void print_above_live_row(const std::function<void()>& print);
+
+/// Breaks lines at spaces where they are wider than `columns`; what goes on is indented. A word that is wider
+/// is left whole. `used`: columns that are taken before the first line.
+std::string wrap_lines(std::string_view text, int columns, int used = 0);
+
+}  // namespace lockstep

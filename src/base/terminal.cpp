@@ -1,0 +1,123 @@
+#include "lockstep/base/terminal.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <mutex>
+
+#include "lockstep/base/environment.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kUsualColumns = 80;
+constexpr int kMinColumns = 20;
+constexpr std::string_view kIndent = "  ";
+
+std::mutex live_row_mutex;
+std::size_t live_row_width = 0;  // of what is drawn now; 0: nothing
+
+std::string parents_output() {
+  return fmt::format("/proc/{}/fd/1", ::getppid());
+}
+
+// 0 if it is no terminal, or does not know.
+int columns_of(int descriptor) {
+  winsize size{};
+  return ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+// The launcher gives its ranks terminals without a width; its own has one.
+int columns_of_parent() {
+  const int descriptor = ::open(parents_output().c_str(), O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0) return 0;
+  const int columns = columns_of(descriptor);
+  ::close(descriptor);
+  return columns;
+}
+
+void erase() {
+  if (live_row_width == 0) return;
+  fmt::print("\r{:{}}\r", "", live_row_width);
+  std::fflush(stdout);
+  live_row_width = 0;
+}
+
+// Characters, each one column wide: bytes that do not go on a character of UTF-8.
+int width_of(std::string_view text) {
+  return static_cast<int>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+void wrap_line(std::string_view line, int columns, int used, std::string& wrapped) {
+  bool fresh = true;  // no word of this row yet
+  while (!line.empty()) {
+    const std::size_t spaces = std::min(line.find_first_not_of(' '), line.size());
+    const std::string_view word = line.substr(0, line.find(' ', spaces));
+    if (!fresh && used + width_of(word) > columns) {
+      wrapped.append("\n").append(kIndent).append(word.substr(spaces));
+      used = static_cast<int>(kIndent.size()) + width_of(word.substr(spaces));
+    } else {
+      wrapped.append(word);
+      used += width_of(word);
+    }
+    fresh = false;
+    line.remove_prefix(word.size());
+  }
+}
+
+}  // namespace
+
+bool output_is_live() {
+  if (::isatty(STDOUT_FILENO) == 0) return false;
+  std::error_code error;
+  const std::string parent = std::filesystem::read_symlink(parents_output(), error).string();
+  return parent.starts_with("/dev/pts/") || parent.starts_with("/dev/tty");
+}
+
+bool rows_can_be_redrawn() {
+  const std::string terminal = environment_text("TERM").value_or("");
+  return !terminal.empty() && terminal != "dumb";
+}
+
+int terminal_columns() {
+  int columns = columns_of(STDOUT_FILENO);
+  if (columns == 0) columns = columns_of_parent();
+  return columns == 0 ? kUsualColumns : std::max(columns, kMinColumns);
+}
+
+void draw_live_row(std::string_view text) {
+  const std::lock_guard lock(live_row_mutex);
+  fmt::print("\r{:<{}}", text, live_row_width);
+  std::fflush(stdout);
+  live_row_width = std::max(text.size(), live_row_width);
+}
+
+void erase_live_row() {
+  print_above_live_row([] {});
+}
+
+void print_above_live_row(const std::function<void()>& print) {
+  const std::lock_guard lock(live_row_mutex);
+  erase();
+  print();
+}
+
+std::string wrap_lines(std::string_view text, int columns, int used) {
+  std::string wrapped;
+  for (;;) {
+    const std::size_t end = text.find('\n');
+    wrap_line(text.substr(0, end), columns, used, wrapped);
+    if (end == std::string_view::npos) return wrapped;
+    wrapped += '\n';
+    text.remove_prefix(end + 1);
+    used = 0;
+  }
+}
+
+}  // namespace lockstep
