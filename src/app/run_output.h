@@ -11,13 +11,15 @@ namespace lockstep {
 
 class RunOutput final : public Observer {
  public:
-  /// Goes on behind the first `keep` bytes of metrics.jsonl.
-  RunOutput(const Experiment& experiment, const RunPlan& plan, Index keep)
+  /// Goes on behind the first `keep` bytes of metrics.jsonl. `incomplete`: incomplete_files() before.
+  RunOutput(const Experiment& experiment, const RunPlan& plan, Index keep,
+            std::vector<std::string> incomplete)
       : metrics_(RunDirectory{experiment.config.run.dir}.metrics(), keep),
         line_(experiment.config.run.progress, plan.whole_run(),
               {.every_epochs = experiment.config.eval.every_epochs,
                .validation = experiment.validation != nullptr,
-               .test = experiment.test != nullptr}) {}
+               .test = experiment.test != nullptr}),
+        incomplete_(std::move(incomplete)) {}
 
   void on_step(const Progress& progress, double loss) override { line_.on_step(progress, loss); }
   void on_train_metrics(const TrainMetrics& metrics) override {
@@ -33,11 +35,12 @@ class RunOutput final : public Observer {
   }
   void on_audit(Index epoch, Index samples, Index times) override;
   Index written_bytes() const override { return metrics_.written_bytes(); }
-  bool failed() const { return metrics_.failed(); }
+  std::vector<std::string> incomplete_files() const override;
 
  private:
   MetricsFile metrics_;
   ProgressLine line_;
+  std::vector<std::string> incomplete_;
 };
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #include "run_reports.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <nlohmann/json.hpp>
@@ -92,8 +93,8 @@ void report_algorithm(const std::string& algorithm, const DistOptions& distribut
   spdlog::info("exchange algorithm: {}{}", algorithm, why);
 }
 
-void write_summary(const RunDirectory& directory, const TrainingResult& result,
-                   const std::string& algorithm) {
+void write_summary(const RunDirectory& directory, const TrainingResult& result, const std::string& algorithm,
+                   const std::vector<std::string>& lost) {
   nlohmann::ordered_json json{{"steps", result.progress.steps},
                               {"samples_seen", result.progress.samples},
                               {"epochs", result.progress.epochs},
@@ -106,6 +107,7 @@ void write_summary(const RunDirectory& directory, const TrainingResult& result,
   if (result.last_evaluation)
     json["evaluation"] = nlohmann::ordered_json::parse(to_json(*result.last_evaluation));
   if (result.workers) json["asynchrony"] = nlohmann::ordered_json::parse(to_json(*result.workers));
+  if (!lost.empty()) json["lost"] = lost;
   write_file_atomically(directory.summary(), json.dump(2) + "\n");
 }
 
@@ -129,15 +131,15 @@ void report_result(const RunDirectory& directory, const TrainingResult& result) 
       with_commas(static_cast<Index>(result.samples_per_second)), 100 * time.data, 100 * time.compute,
       100 * time.communication, hidden, 100 * time.waiting);
   if (result.workers) report_workers(*result.workers, result.progress);
-  std::string also;
+  std::vector<std::string> written;
+  std::error_code ignored;
   for (const std::filesystem::path& file :
-       {directory.schema(), directory.rejects(), directory.checkpoints()}) {
-    if (std::filesystem::exists(file)) also += ", " + file.filename().string();
+       {directory.config(), directory.plan(), directory.ranks(), directory.log(), directory.metrics(),
+        directory.summary(), directory.model(), directory.schema(), directory.rejects(),
+        directory.checkpoints()}) {
+    if (std::filesystem::exists(file, ignored)) written.push_back(file.filename().string());
   }
-  spdlog::info(
-      "written: {} with config.toml, plan.txt, ranks.txt, log.txt, metrics.jsonl, summary.json, "
-      "model.safetensors{}",
-      directory.root.string(), also);
+  spdlog::info("written: {} with {}", directory.root.string(), fmt::join(written, ", "));
 }
 
 }  // namespace lockstep

@@ -21,8 +21,9 @@ void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train
 /// How gradients are exchanged, where that was chosen.
 void report_algorithm(const std::string& algorithm, const DistOptions& distribute);
 
-/// Errors: DataError.
-void write_summary(const RunDirectory& directory, const TrainingResult& result, const std::string& algorithm);
+/// `lost`: names of what could not be written. Errors: DataError.
+void write_summary(const RunDirectory& directory, const TrainingResult& result, const std::string& algorithm,
+                   const std::vector<std::string>& lost);
 
 void report_result(const RunDirectory& directory, const TrainingResult& result);
 

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <chrono>
@@ -24,6 +25,7 @@
 #include "lockstep/train/model_table.h"
 #include "lockstep/train/rank_colleagues.h"
 #include "lockstep/train/time_limit.h"
+#include "lost_files.h"
 #include "precision.h"
 #include "rank_places.h"
 #include "run.h"
@@ -110,16 +112,16 @@ std::map<std::string, std::string> versions() {
 }
 
 int report_stop(Communicator& comm, const RunDirectory& directory, const TrainingResult& result,
-                const Watch& watch) {
-  if (const std::string& failure = watch.writer.last_failure(); !failure.empty()) {
-    throw AgreedError(fmt::format("stopped after {} steps by {}, but not saved: {}; the same command goes on "
-                                  "from the checkpoint before, if there is one",
-                                  with_commas(result.progress.steps), result.stopped, failure),
+                const Watch& watch, const LostFiles& lost) {
+  if (!watch.writer.last_failure().empty()) {
+    throw AgreedError(fmt::format("stopped after {} steps by {}, but this was lost: {}",
+                                  with_commas(result.progress.steps), result.stopped, lost.describe()),
                       kExitData);
   }
   if (comm.rank() != 0) return kExitStopped;
-  spdlog::info("stopped after {} steps by {}; the same command goes on from there",
-               with_commas(result.progress.steps), result.stopped);
+  spdlog::info("stopped after {} steps by {}; the same command goes on from there{}",
+               with_commas(result.progress.steps), result.stopped,
+               lost.empty() ? "" : fmt::format("; lost: lines of {}", fmt::join(lost.names(), " and ")));
   std::error_code ignored;
   std::filesystem::remove(directory.stop(), ignored);
   return kExitStopped;
@@ -145,6 +147,7 @@ int train_command(Communicator& world, const CommandLine& line) {
   });
   refuse_differences(comm, loaded.config);
   Beginning beginning = find_beginning(comm, loaded.config);
+  report_lost_before(comm, beginning);
   adopt_choices(loaded, beginning);
   RankColleagues colleagues(comm);
   comm.note_phase(Phase::kLoading);
@@ -164,16 +167,14 @@ int train_command(Communicator& world, const CommandLine& line) {
   }
 
   watch->saving.texts = describing_texts(experiment, plan);
-  RunOutput* output = nullptr;  // rank 0's
   std::unique_ptr<Observer> observer = std::make_unique<SilentObserver>();
   agree(comm, [&] {
     if (comm.rank() != 0) return;
     prepare(beginning);
     fill_directory(beginning.directory, experiment, plan, watch->saving.texts);
     write_file_atomically(beginning.directory.ranks(), places.table);
-    auto made = std::make_unique<RunOutput>(experiment, plan, beginning.metrics_bytes());
-    output = made.get();
-    observer = std::move(made);
+    observer = std::make_unique<RunOutput>(experiment, plan, beginning.metrics_bytes(),
+                                           incomplete_before(beginning));
   });
   watchdog.meet_in(loaded.config.run.dir);
   tell_notes(experiment.sources());
@@ -204,6 +205,10 @@ int train_command(Communicator& world, const CommandLine& line) {
   report_loaded(comm, plan, run->records());
   report_algorithm(run->algorithm(), loaded.config.distribute);
   tell_beginning(experiment.config, beginning, comm.size(), run->algorithm());
+  if (comm.rank() == 0) {
+    std::error_code ignored;
+    std::filesystem::remove(beginning.directory.summary(), ignored);  // until this run is at its end
+  }
   if (go_on != nullptr && !beginning.is_new) watch->writer.found(go_on->header().progress.steps);
   watch->saving.header = {.progress = {},
                           .ranks = comm.size(),
@@ -212,34 +217,34 @@ int train_command(Communicator& world, const CommandLine& line) {
                           .data = describe_size(*experiment.train),
                           .versions = versions()};
 
-  const auto save = [&] {
-    AlignedBuffer<Scalar> stored = run->stored();
+  const auto save = [&](AlignedBuffer<Scalar>& stored) {
     const Model& model = *experiment.model;
-    agree(comm, [&] {
-      if (comm.rank() == 0) {
-        save_model(beginning.directory.model(), {.layout = &model.stored_layout(), .values = stored.span()},
-                   model.input());
-      }
-    });
+    save_model(beginning.directory.model(), {.layout = &model.stored_layout(), .values = stored.span()},
+               model.input());
   };
   TrainingResult result;
   try {
     result = run->train(
         {.observer = *observer, .control = watch->control, .saving = &watch->saving, .go_on = go_on});
   } catch (const AgreedError&) {
-    save();  // the weights of the last good step
+    AlignedBuffer<Scalar> last_good = run->stored();
+    if (comm.rank() == 0) {
+      LostFiles lost(*observer, watch->writer);
+      lost.attempt("model.safetensors", [&] { save(last_good); });
+      if (!lost.empty()) spdlog::warn("lost: {}", lost.describe());
+    }
     throw;
   }
-  if (!result.stopped.empty()) return report_stop(comm, beginning.directory, result, *watch);
-  save();
+  LostFiles lost(*observer, watch->writer);
+  if (!result.stopped.empty()) return report_stop(comm, beginning.directory, result, *watch, lost);
+  AlignedBuffer<Scalar> stored = run->stored();
   agree(comm, [&] {
     if (comm.rank() != 0) return;
-    write_summary(beginning.directory, result, run->algorithm());
+    lost.attempt("model.safetensors", [&] { save(stored); });
+    lost.attempt("summary.json",
+                 [&] { write_summary(beginning.directory, result, run->algorithm(), lost.names()); });
     report_result(beginning.directory, result);
-    if (output->failed()) throw DataError("training is complete, but lines of metrics.jsonl were lost");
-    if (watch->writer.last_failure().empty()) return;
-    throw DataError("training is complete, but its last checkpoint could not be written: " +
-                    watch->writer.last_failure());
+    if (!lost.empty()) throw DataError("training is complete, but this was lost: " + lost.describe());
   });
   return 0;
 }

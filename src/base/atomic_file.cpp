@@ -60,6 +60,14 @@ bool write_all(int descriptor, std::string_view bytes) {
   return true;
 }
 
+Appended append_whole(int descriptor, std::int64_t size, std::string_view bytes) {
+  if (write_all(descriptor, bytes)) return Appended::kWhole;
+  const int error = errno;
+  const bool cut = ::ftruncate(descriptor, size) == 0;
+  errno = error;
+  return cut ? Appended::kNothing : Appended::kPart;
+}
+
 void write_part(const std::filesystem::path& path, std::int64_t offset, std::string_view bytes) {
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (descriptor < 0) fail("create", path);

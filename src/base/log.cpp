@@ -1,14 +1,22 @@
 #include "lockstep/base/log.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
+#include <cstring>
 #include <memory>
+#include <mutex>
+#include <utility>
 
+#include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
 #include "lockstep/base/terminal.h"
 
 namespace lockstep {
@@ -60,6 +68,45 @@ class SplitSink final : public spdlog::sinks::sink {
   spdlog::sinks::stderr_sink_mt error_;
 };
 
+std::atomic<bool> file_lost_lines = false;
+
+// Whole lines, as they happen. Unlike spdlog's own file sink this one keeps no line back that could not be
+// written, to be written again with the next.
+class LogFileSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit LogFileSink(std::filesystem::path path)
+      : path_(std::move(path)),
+        descriptor_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
+    if (descriptor_ < 0) {
+      throw DataError(fmt::format("cannot create '{}': {}", path_.string(), std::strerror(errno)));
+    }
+    bytes_ = file_bytes(path_);
+  }
+  ~LogFileSink() override { ::close(descriptor_); }
+  LogFileSink(const LogFileSink&) = delete;
+  LogFileSink& operator=(const LogFileSink&) = delete;
+
+ private:
+  // What it throws goes to the logger's error handler.
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    if (append_whole(descriptor_, bytes_, {line.data(), line.size()}) == Appended::kWhole) {
+      bytes_ += static_cast<std::int64_t>(line.size());
+      return;
+    }
+    const std::string reason = std::strerror(errno);
+    if (file_lost_lines.exchange(true)) return;
+    throw spdlog::spdlog_ex(
+        fmt::format("cannot write '{}': {}; the run goes on without these lines", path_.string(), reason));
+  }
+  void flush_() override {}
+
+  std::filesystem::path path_;
+  int descriptor_;
+  std::int64_t bytes_ = 0;
+};
+
 }  // namespace
 
 void start_log(int rank, LogTarget target) {
@@ -69,18 +116,18 @@ void start_log(int rank, LogTarget target) {
   sink->set_level(rank == 0 ? spdlog::level::info : spdlog::level::warn);
   logger->set_level(spdlog::level::debug);
   logger->flush_on(spdlog::level::info);
+  logger->set_error_handler([](const std::string& problem) { spdlog::warn("{}", problem); });
   spdlog::set_default_logger(logger);
 }
 
 void add_log_file(const std::filesystem::path& path) {
-  spdlog::sink_ptr sink;
-  try {
-    sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string());
-  } catch (const spdlog::spdlog_ex& error) {
-    throw DataError(error.what());
-  }
+  auto sink = std::make_shared<LogFileSink>(path);
   sink->set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
   spdlog::default_logger()->sinks().push_back(std::move(sink));
+}
+
+bool log_file_lost_lines() {
+  return file_lost_lines;
 }
 
 }  // namespace lockstep

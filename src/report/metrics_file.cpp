@@ -99,16 +99,15 @@ MetricsFile::~MetricsFile() {
 }
 
 void MetricsFile::write(const std::string& line) {
-  if (write_all(descriptor_, line + '\n')) {
+  const Appended appended = append_whole(descriptor_, bytes_, line + '\n');
+  if (appended == Appended::kWhole) {
     bytes_ += std::ssize(line) + 1;
     return;
   }
-  const std::string reason = std::strerror(errno);
-  // What is left of this line would spoil the next one.
-  const bool cut = ::ftruncate(descriptor_, bytes_) == 0;
   if (!failed_) {
-    spdlog::warn("cannot write '{}': {}; training goes on without these lines{}", path_.string(), reason,
-                 cut ? "" : ", and with what is left of one");
+    spdlog::warn("cannot write '{}': {}; training goes on without these lines{}", path_.string(),
+                 std::strerror(errno),
+                 appended == Appended::kNothing ? "" : ", and with what is left of one");
   }
   failed_ = true;
 }

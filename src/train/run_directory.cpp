@@ -7,8 +7,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
 
 namespace lockstep {
 
@@ -19,7 +21,20 @@ bool RunDirectory::exists() const {
 
 bool RunDirectory::complete() const {
   std::error_code ignored;
-  return std::filesystem::exists(summary(), ignored) && std::filesystem::exists(model(), ignored);
+  return std::filesystem::exists(summary(), ignored) && std::filesystem::exists(model(), ignored) &&
+         lost().empty();
+}
+
+std::vector<std::string> RunDirectory::lost() const {
+  std::error_code ignored;
+  if (!std::filesystem::exists(summary(), ignored)) return {};
+  const nlohmann::json json = nlohmann::json::parse(read_file(summary()), nullptr, false);
+  std::vector<std::string> names;
+  if (!json.is_object() || !json.contains("lost")) return names;
+  for (const nlohmann::json& name : json["lost"]) {
+    if (name.is_string()) names.push_back(name.get<std::string>());
+  }
+  return names;
 }
 
 // Of NFS too, from version 4 on.

@@ -131,6 +131,7 @@ void Trainer::save() {
   header.progress = pace_->progress();
   header.metrics_bytes = context_.observer.written_bytes();
   header.seconds = pace_->seconds();
+  header.incomplete_files = context_.observer.incomplete_files();
   const SavedState state = saved_state();
   saving.writer.start({.header = header,
                        .state = state,

@@ -45,7 +45,8 @@ class CheckpointFiles : public testing::Test {
                         .strategy = "zero1",
                         .algorithm = "ring",
                         .data = "3 rows",
-                        .versions = {{"MPI", "4.1"}}};
+                        .versions = {{"MPI", "4.1"}},
+                        .incomplete_files = {"log.txt"}};
     for (const char* name : {"state-00000.bin", "state-00001.bin"}) {
       manifest_.parts.files[name] = describe_file(path() / name);
     }
@@ -73,6 +74,7 @@ TEST_F(CheckpointFiles, AManifestIsReadAsItWasWritten) {
   const CheckpointManifest read = parse_manifest(to_json(manifest_), "manifest.json");
   EXPECT_EQ(to_json(read), to_json(manifest_));
   EXPECT_EQ(read.header.progress.samples, 640);
+  EXPECT_EQ(read.header.incomplete_files, std::vector<std::string>{"log.txt"});
   EXPECT_EQ(read.parts.files, manifest_.parts.files);
 }
 

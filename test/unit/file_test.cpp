@@ -1,15 +1,19 @@
 // Whole files: what is written is read back, and what cannot be done leaves everything as it was.
 #include "lockstep/base/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <filesystem>
 #include <functional>
 
 #include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
+#include "support/file_size_limit.h"
 #include "support/special_files.h"
 #include "support/temporary_directory.h"
 
@@ -56,6 +60,25 @@ TEST_F(File, ReplacesTheWholeFileAndNotItsBytes) {
   write_file_atomically(path("a"), "new");
   EXPECT_EQ(read_file(path("a")), "new");
   EXPECT_EQ(read_file(path("old")), "old");
+}
+
+TEST_F(File, ALineIsAppendedWholeOrNotAtAll) {
+  write_file_atomically(path("a"), "first\n");
+  const int file = ::open(path("a").c_str(), O_WRONLY | O_APPEND);
+  ASSERT_GE(file, 0);
+  {
+    const test::FileSizeLimit full(10);
+    EXPECT_EQ(append_whole(file, 6, "second\n"), Appended::kNothing);
+    EXPECT_EQ(errno, EFBIG);
+  }
+  EXPECT_EQ(read_file(path("a")), "first\n");
+  EXPECT_EQ(append_whole(file, 6, "third\n"), Appended::kWhole);
+  EXPECT_EQ(read_file(path("a")), "first\nthird\n");
+  ::close(file);
+  const int gone = ::open(path("a").c_str(), O_RDONLY);
+  EXPECT_EQ(append_whole(gone, 12, "fourth\n"), Appended::kPart);
+  EXPECT_EQ(errno, EBADF);
+  ::close(gone);
 }
 
 // The memory of this process cannot be read from its first byte on.

@@ -15,6 +15,15 @@ void sync_directory(const std::filesystem::path& directory);
 /// Writes all of it to an open file, however many calls that takes. False, with errno, where it cannot.
 bool write_all(int descriptor, std::string_view bytes);
 
+enum class Appended {
+  kWhole,
+  kNothing,  ///< what was written of it was cut off again; errno says why
+  kPart,     ///< that could not be done either
+};
+
+/// Appends all of `bytes` to an open file of `size` bytes, or nothing of them.
+Appended append_whole(int descriptor, std::int64_t size, std::string_view bytes);
+
 /// Writes from byte `offset` of a file on, which is made if there is none, and syncs it. Several processes
 /// may write one file, each its part. A symbolic link of that name is not followed. Errors: DataError with
 /// the path and the system's reason.

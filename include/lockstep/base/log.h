@@ -14,7 +14,11 @@ enum class LogTarget { kStandardOutput, kStandardError };
 void start_log(int rank, LogTarget target = LogTarget::kStandardOutput);
 
 /// From now on the same lines, with the time, go to this file too, and those of level `debug`, which go
-/// nowhere else. Rank 0 only. Errors: DataError.
+/// nowhere else. Rank 0 only. A line that cannot be written, as on a full disk, is lost: the first is a
+/// warning. Errors: DataError.
 void add_log_file(const std::filesystem::path& path);
+
+/// Whether a line of the log file was lost.
+bool log_file_lost_lines();
 
 }  // namespace lockstep

@@ -20,6 +20,8 @@ class Observer {
   virtual void on_audit(Index, Index /*samples*/, Index /*times*/) {}
   /// How long what was written so far is, in bytes.
   virtual Index written_bytes() const { return 0; }
+  /// The files of the run of which lines were lost, as on a full disk.
+  virtual std::vector<std::string> incomplete_files() const { return {}; }
 };
 
 /// Nobody: for the other ranks, and for tests.

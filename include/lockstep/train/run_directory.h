@@ -4,8 +4,10 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace lockstep {
 
@@ -26,8 +28,10 @@ struct RunDirectory {
   std::filesystem::path lock() const { return root / "lock"; }
 
   bool exists() const;
-  /// Whether a run went to its end here.
+  /// Whether a run went to its end here and lost no file.
   bool complete() const;
+  /// What a run that went to its end could not write, as its summary.json says.
+  std::vector<std::string> lost() const;
 };
 
 /// The right to work in a run directory, as long as it is held; it ends with the process, however that ends.

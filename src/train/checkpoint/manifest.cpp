@@ -157,7 +157,8 @@ Json header_json(const CheckpointHeader& header) {
           {"strategy", header.strategy},
           {"algorithm", header.algorithm},
           {"data", header.data},
-          {"versions", header.versions}};
+          {"versions", header.versions},
+          {"incomplete_files", header.incomplete_files}};
 }
 
 CheckpointHeader parse_header(const Json& json) {
@@ -170,7 +171,8 @@ CheckpointHeader parse_header(const Json& json) {
                           .strategy = json.at("strategy").get<std::string>(),
                           .algorithm = json.at("algorithm").get<std::string>(),
                           .data = json.at("data").get<std::string>(),
-                          .versions = json.at("versions").get<std::map<std::string, std::string>>()};
+                          .versions = json.at("versions").get<std::map<std::string, std::string>>(),
+                          .incomplete_files = json.value("incomplete_files", std::vector<std::string>{})};
   if (header.progress.steps < 0 || header.progress.samples < 0 || header.metrics_bytes < 0) {
     throw DataError("a count is negative");
   }

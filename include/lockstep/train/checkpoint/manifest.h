@@ -54,7 +54,8 @@ struct CheckpointHeader {
   std::string strategy;
   std::string algorithm;  ///< that carried the exchange out; may be empty
   std::string data;       ///< a description of the data sets that is equal for equal data
-  std::map<std::string, std::string> versions;  ///< of the program and its libraries
+  std::map<std::string, std::string> versions;     ///< of the program and its libraries
+  std::vector<std::string> incomplete_files = {};  ///< Observer::incomplete_files()
 };
 
 struct CheckpointManifest {

@@ -1,0 +1,63 @@
+#include "lost_files.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/comm/agree.h"
+
+namespace lockstep {
+
+LostFiles::LostFiles(const Observer& output, const CheckpointWriter& writer)
+    : files_(output.incomplete_files()) {
+  if (!files_.empty()) text_ = fmt::format("lines of {}", fmt::join(files_, " and "));
+  if (const std::string& failure = writer.last_failure(); !failure.empty()) {
+    attempt("the last checkpoint", [&] { throw DataError(failure); });
+  }
+}
+
+void LostFiles::attempt(const std::string& file, const std::function<void()>& write) {
+  try {
+    write();
+  } catch (const DataError& error) {
+    text_ += fmt::format("{}{} ({})", text_.empty() ? "" : "; ", file, error.what());
+    files_.push_back(file);
+  }
+}
+
+std::string LostFiles::describe() const {
+  return text_ +
+         ". Once there is room, the same command goes on from the newest checkpoint, if there is one, "
+         "and writes again what came after it; lines lost before it, and those of log.txt, stay lost";
+}
+
+std::vector<std::string> incomplete_before(const Beginning& beginning) {
+  if (beginning.is_new) return {};
+  std::vector<std::string> files;
+  if (beginning.checkpoint) files = beginning.checkpoint->header().incomplete_files;
+  // The log is never cut back to what it was at a checkpoint: what it lacks after it stays lost too.
+  const std::string log = beginning.directory.log().filename().string();
+  const std::vector<std::string> lost = beginning.directory.lost();
+  const bool lacks_lines = std::ranges::find(lost, log) != lost.end();
+  if (lacks_lines && std::ranges::find(files, log) == files.end()) files.push_back(log);
+  return files;
+}
+
+void report_lost_before(Communicator& comm, const Beginning& beginning) {
+  agree(comm, [&] {
+    if (comm.rank() != 0 || beginning.is_new) return;
+    const std::vector<std::string> lost = beginning.directory.lost();
+    if (lost.empty()) return;
+    const std::string found = fmt::format("the run in '{}' went to its end, but lost {}",
+                                          beginning.directory.root.string(), fmt::join(lost, ", "));
+    if (!beginning.checkpoint) {
+      throw DataError(found + ": there is no checkpoint to write it again from; name another run.dir");
+    }
+    spdlog::info("{}: what came after its newest checkpoint is written again", found);
+  });
+}
+
+}  // namespace lockstep

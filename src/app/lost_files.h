@@ -1,0 +1,40 @@
+// What of a run could not be written, as on a full disk. It is told together at the end and kept in
+// summary.json; the same command then writes again what its newest checkpoint allows.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "beginning.h"
+#include "lockstep/train/checkpoint/writer.h"
+#include "lockstep/train/observer.h"
+
+namespace lockstep {
+
+class LostFiles {
+ public:
+  /// So far: files that lack lines, and the last checkpoint.
+  LostFiles(const Observer& output, const CheckpointWriter& writer);
+
+  /// Calls `write`, whose DataError means that this file is lost.
+  void attempt(const std::string& file, const std::function<void()>& write);
+
+  bool empty() const { return files_.empty(); }
+  const std::vector<std::string>& names() const { return files_; }
+  /// "lines of log.txt; model.safetensors (cannot write ...)", and what to do.
+  std::string describe() const;
+
+ private:
+  std::vector<std::string> files_;
+  std::string text_;
+};
+
+/// The files of a run that goes on in its directory which lack lines that it cannot write again.
+std::vector<std::string> incomplete_before(const Beginning& beginning);
+
+/// *Collective.* Where a run that went to its end lost files: says so, or refuses if there is no checkpoint
+/// to write them again from. Errors: AgreedError.
+void report_lost_before(Communicator& comm, const Beginning& beginning);
+
+}  // namespace lockstep

@@ -1,0 +1,45 @@
+// A log file on a full disk: whole lines, one warning, and nothing of the logging library's own.
+#include "lockstep/base/log.h"
+
+#include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
+
+#include "lockstep/base/file.h"
+#include "support/file_size_limit.h"
+#include "support/temporary_directory.h"
+#include "support/trainer_process.h"
+
+namespace lockstep::test {
+namespace {
+
+TEST(Log, LinesThatCannotBeWrittenAreOneWarningAndTheFileHasWholeLines) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "log.txt";
+  start_log(0);
+  add_log_file(path);
+  spdlog::info("first " + std::string(5000, '.'));  // longer than what goes elsewhere while files are limited
+  const std::string first = read_file(path);
+  EXPECT_NE(first.find(" info first .."), std::string::npos) << first;
+  EXPECT_FALSE(log_file_lost_lines());
+
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  {
+    const FileSizeLimit full(first.size() + 5);  // half of a line fits
+    for (const char* line : {"second", "third", "fourth"}) spdlog::info(line);
+  }
+  const std::string errors = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "second\nthird\nfourth\n");
+  EXPECT_EQ(errors,
+            "warning: cannot write '" + path + "': File too large; the run goes on without these lines\n");
+  EXPECT_TRUE(log_file_lost_lines());
+  EXPECT_EQ(read_file(path), first);
+
+  spdlog::info("fifth");  // there is room again
+  const std::string rest = read_file(path).substr(first.size());
+  EXPECT_NE(rest.find(" info fifth\n"), std::string::npos) << rest;
+  EXPECT_EQ(count_of(rest, "\n"), 1) << rest;
+}
+
+}  // namespace
+}  // namespace lockstep::test
