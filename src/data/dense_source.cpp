@@ -143,11 +143,18 @@ DenseSource::DenseSource(DenseFields fields) : fields_(std::move(fields)) {
   bool compressed = file.compressed;
   if (fields_.targets) {
     const RecordFile& labels = fields_.targets->file;
-    const bool same = split_array_path(labels.path).file == split_array_path(file.path).file;
-    if (!same) info_.source_bytes += labels.file_bytes;
+    if (files().size() > 1) info_.source_bytes += labels.file_bytes;
     compressed |= labels.compressed;
   }
   chunks_ = even_chunks(info_.rows, info_.record_bytes, compressed);
+}
+
+std::vector<std::string> DenseSource::files() const {
+  std::vector<std::string> files{split_array_path(fields_.features.file.path).file};
+  if (!fields_.targets) return files;
+  const std::string labels = split_array_path(fields_.targets->file.path).file;
+  if (labels != files.front()) files.push_back(labels);
+  return files;
 }
 
 std::unique_ptr<ChunkReader> DenseSource::reader(const TargetRule& rule) const {

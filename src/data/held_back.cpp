@@ -69,6 +69,7 @@ class PartSource final : public RecordSource {
   std::vector<std::string> rejects() const override {
     return choice_.validation ? std::vector<std::string>{} : whole_->rejects();
   }
+  std::vector<std::string> files() const override { return whole_->files(); }
   std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override {
     return std::make_unique<PartReader>(*whole_, places_, choice_, rule);
   }

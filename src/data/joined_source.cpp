@@ -56,6 +56,13 @@ class JoinedSource final : public RecordSource {
               Matrix& targets) const override {
     parts_.front()->unpack(ids, records, x, targets);
   }
+  std::vector<std::string> files() const override {
+    std::vector<std::string> all;
+    for (const auto& part : parts_) {
+      for (const std::string& file : part->files()) all.push_back(file);
+    }
+    return all;
+  }
 
  private:
   void add(std::size_t part) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <set>
 
 #include "lockstep/base/errors.h"
@@ -202,6 +203,25 @@ TEST_P(Format, AnInputIsTheRecordsWithoutTheirLabels) {
                  entry().open_input({options_, directory_ / "none", alone()});
                }),
                {directory_ / "none", "--input"});
+}
+
+TEST_P(Format, APackedRecordEndsWithItsLabelsAndItsFilesAreListed) {
+  const auto source = open();
+  std::vector<std::string> listed = source->files();
+  std::vector<std::string> there = files();
+  std::ranges::sort(listed);
+  std::ranges::sort(there);
+  EXPECT_EQ(listed, there);
+  const auto bytes = static_cast<std::size_t>(source->info().record_bytes);
+  if (bytes == 0) return;
+  std::vector<std::byte> packed(static_cast<std::size_t>(kRows) * bytes);
+  source->reader({.classes = kClasses})->read(0, packed);
+  const auto whole = load(*source, everything(*source), {.classes = kClasses});
+  for (Index id = 0; id < kRows; ++id) {
+    Scalar last = -1;
+    std::memcpy(&last, packed.data() + static_cast<std::size_t>(id + 1) * bytes - sizeof last, sizeof last);
+    EXPECT_EQ(last, gather(*whole, source->info(), {id}).targets.front());
+  }
 }
 
 TEST_P(Format, RecordsDiffer) {

@@ -39,6 +39,7 @@ class DenseSource final : public RecordSource {
   const DatasetInfo& info() const override { return info_; }
   std::span<const Chunk> chunks() const override { return chunks_; }
   std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override;
+  std::vector<std::string> files() const override;
   void unpack(std::span<const Index>, std::span<const std::byte* const> records, Matrix& x,
               Matrix& targets) const override {
     layout_.unpack(records, x, targets);

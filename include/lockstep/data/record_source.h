@@ -1,6 +1,7 @@
 // A data set, opened: a list of chunks of consecutive records. In memory a record is a *packed record*, a
-// string of bytes whose length is the same for all and whose meaning only its format knows. So records are
-// read, sent to other ranks, shared and cached by the same few lines whatever the format.
+// string of bytes whose length is the same for all and whose meaning only its format knows, but for its end:
+// the targets, and then the weight, as label_columns() scalars. So records are read, sent to other ranks,
+// shared and cached by the same few lines whatever the format.
 #pragma once
 
 #include <cstddef>
@@ -55,6 +56,8 @@ class RecordSource {
   /// Where all of them stood: their numbers, as if they had been counted with the others from 0 on;
   /// ascending.
   virtual std::span<const Index> skipped() const { return {}; }
+  /// Paths of the files on disk, each once, in order; empty for data that are computed.
+  virtual std::vector<std::string> files() const { return {}; }
 
   /// A reader of records whose targets obey the rule. Errors: DataError.
   virtual std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const = 0;

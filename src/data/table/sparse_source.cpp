@@ -128,7 +128,7 @@ Index SparsePacking::record_bytes() const {
 
 void SparsePacking::pack(const SparseRow& row, Index first_index, Scalar label, std::byte* packed) const {
   std::memset(packed, 0, static_cast<std::size_t>(record_bytes()));
-  if (labels) put(packed, &label);
+  if (labels) std::memcpy(packed + record_bytes() - sizeof label, &label, sizeof label);
   std::byte* const start = packed;
   std::uint32_t count = 0;
   packed += 4;
@@ -148,10 +148,7 @@ void SparsePacking::pack(const SparseRow& row, Index first_index, Scalar label, 
 }
 
 void SparsePacking::unpack(const std::byte* packed, Scalar* to, Scalar* label) const {
-  if (labels) {
-    std::memcpy(label, packed, 4);
-    packed += 4;
-  }
+  if (labels) std::memcpy(label, packed + record_bytes() - sizeof *label, sizeof *label);
   if (dense()) {
     std::memcpy(to, packed, 4 * static_cast<std::size_t>(features));
     return;

@@ -150,6 +150,12 @@ Index TextFiles::source_bytes() const {
   return sum;
 }
 
+std::vector<std::string> TextFiles::paths() const {
+  std::vector<std::string> paths;
+  for (const TextFile& file : files) paths.push_back(file.path);
+  return paths;
+}
+
 TextFiles survey_text(std::span<const std::string> paths, const ChunkCut& cut, Colleagues& colleagues) {
   TextFiles text;
   text.quotes = cut.quotes;

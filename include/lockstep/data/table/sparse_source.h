@@ -54,6 +54,7 @@ class SparseSource final : public RecordSource {
   std::vector<std::string> notes() const override { return notes_; }
   std::vector<std::string> rejects() const override { return rejects_; }
   std::span<const Index> skipped() const override { return skipped_; }
+  std::vector<std::string> files() const override { return text_.paths(); }
 
  private:
   TextFiles text_;

@@ -54,6 +54,7 @@ class TableSource final : public RecordSource {
   std::vector<std::string> notes() const override { return notes_; }
   std::vector<std::string> rejects() const override { return rejects_; }
   std::span<const Index> skipped() const override { return skipped_; }
+  std::vector<std::string> files() const override { return table_.text.paths(); }
 
  private:
   Scan learn(const TableRequest& request);

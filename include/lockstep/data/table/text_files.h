@@ -38,6 +38,7 @@ struct TextFiles {
   bool quotes = true;
 
   Index source_bytes() const;
+  std::vector<std::string> paths() const;
 };
 
 struct ChunkCut {
