@@ -64,11 +64,14 @@ void unwrap(const Bytes& parcel, HeldRecords& held, Index record_bytes) {
 // One rank's part of the work.
 class Loading {
  public:
-  Loading(const RecordSource& source, const RecordNeeds& needs, Colleagues& colleagues, HeldRecords& held)
+  /// `hashes`: of the records that this rank reads; null: not wanted.
+  Loading(const RecordSource& source, const RecordNeeds& needs, Colleagues& colleagues, HeldRecords& held,
+          RecordHashes* hashes)
       : source_(source),
         needs_(needs),
         colleagues_(colleagues),
         held_(held),
+        hashes_(hashes),
         parcels_(static_cast<std::size_t>(colleagues.size())) {}
 
   void run(const TargetRule& rule) {
@@ -99,7 +102,10 @@ class Loading {
       packed_.resize(static_cast<std::size_t>(records.size()) * bytes);
       reader.read(chunk, packed_);
       for (Index id = records.begin; id < records.end; ++id) {
-        hand_out(id, std::span(packed_).subspan(static_cast<std::size_t>(id - records.begin) * bytes, bytes));
+        const auto record =
+            std::span(packed_).subspan(static_cast<std::size_t>(id - records.begin) * bytes, bytes);
+        if (hashes_ != nullptr) hashes_->add(id, record);
+        hand_out(id, record);
       }
     }
   }
@@ -127,6 +133,7 @@ class Loading {
   const RecordNeeds& needs_;
   Colleagues& colleagues_;
   HeldRecords& held_;
+  RecordHashes* hashes_;
   std::vector<Bytes> parcels_;
   Bytes packed_;
 };
@@ -163,7 +170,8 @@ std::vector<Range> share_chunks(std::span<const Chunk> chunks, Index ranks) {
 }
 
 std::unique_ptr<Records> load_records(const RecordSource& source, const TargetRule& rule,
-                                      const RecordNeeds& needs, Colleagues& colleagues) {
+                                      const RecordNeeds& needs, Colleagues& colleagues,
+                                      Fingerprint* fingerprint) {
   const DatasetInfo& info = source.info();
   if (info.record_bytes == 0) {
     colleagues.agree([&] { source.reader(rule); });
@@ -177,7 +185,9 @@ std::unique_ptr<Records> load_records(const RecordSource& source, const TargetRu
     assert(mine.size() == needs.count);
     held = std::make_unique<HeldRecords>(source, std::move(mine), std::move(shared));
   });
-  Loading(source, needs, colleagues, *held).run(rule);
+  RecordHashes hashes(info);
+  Loading(source, needs, colleagues, *held, fingerprint != nullptr ? &hashes : nullptr).run(rule);
+  if (fingerprint != nullptr) *fingerprint = hashes.sum(colleagues);
   held->publish();
   return held;
 }

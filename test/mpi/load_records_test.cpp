@@ -7,18 +7,29 @@
 #include <numeric>
 
 #include "lockstep/comm/agree.h"
+#include "lockstep/data/format.h"
 #include "lockstep/data/held_records.h"
 #include "lockstep/data/sampler.h"
 #include "lockstep/train/rank_colleagues.h"
 #include "support/error_text.h"
+#include "support/idx_files.h"
 #include "support/loaded.h"
 #include "support/numbered_source.h"
 #include "support/ranks.h"
+#include "support/temporary_directory.h"
 
 namespace lockstep {
 namespace {
 
 using namespace test;
+
+std::unique_ptr<RecordSource> open_idx(const IdxPair& files) {
+  DataOptions options;
+  options.format = "idx";
+  options.train = files.images;
+  options.train_labels = files.labels;
+  return choose_format(options).open({options, Split::kTrain, 1, alone()});
+}
 
 void expect_records(const Records& records, const RecordSource& source, const std::vector<Index>& ids) {
   EXPECT_EQ(records.rows(), static_cast<Index>(ids.size()));
@@ -130,6 +141,41 @@ TEST(LoadRecords, WhatOneRankCannotReadFailsOnAll) {
       expect_parts(comm.size() == 1 ? error_text<Error>(load) : error_text<AgreedError>(load),
                    {"record " + std::to_string(bad) + " is bad"});
     }
+  });
+}
+
+// Whoever needs the records, however they are cut, shared and left out.
+TEST(LoadRecords, TheFingerprintIsThatOfTheContent) {
+  const auto of = [](Index size, const RecordNeeds& needs, Colleagues& colleagues) {
+    Fingerprint fingerprint;
+    load_records(NumberedSource(chunks_of(101, size)), {}, needs, colleagues, &fingerprint);
+    return fingerprint;
+  };
+  const Fingerprint expected = of(101, needed_by_owner([](Index) { return 0; }, 101), alone());
+  EXPECT_EQ(expected.parts.size(), 3U);
+  on_ranks([&](Communicator& comm) {
+    RankColleagues colleagues(comm);
+    const Index ranks = comm.size();
+    const auto to_all = [=](Index) { return Range{0, ranks}; };
+    for (const Index size : {1, 7, 101}) {
+      EXPECT_EQ(of(size, {.ranks = to_all, .count = 101}, colleagues), expected);
+      EXPECT_EQ(of(size, {.ranks = to_all, .count = 101, .everyone = true}, colleagues), expected);
+      const Index last = comm.rank() == ranks - 1 ? 101 : 0;
+      EXPECT_EQ(of(size, needed_by_owner([=](Index) { return ranks - 1; }, last), colleagues), expected);
+      EXPECT_EQ(of(size, {.ranks = [](Index) { return Range{}; }, .count = 0}, colleagues), expected);
+    }
+  });
+}
+
+TEST(LoadRecords, SampledFilesHaveOneFingerprintOnAnyRanks) {
+  const TemporaryDirectory directory;
+  IdxPair files = write_idx_pair(directory / "x", {.rows = 50'000, .compressed = false});
+  const auto source = open_idx(files);
+  const Fingerprint expected = sample_files(*source, alone());
+  EXPECT_EQ(expected.parts.size(), 2U);
+  on_ranks([&](Communicator& comm) {
+    RankColleagues colleagues(comm);
+    EXPECT_EQ(sample_files(*source, colleagues), expected);
   });
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "lockstep/data/colleagues.h"
+#include "lockstep/data/fingerprint.h"
 #include "lockstep/data/record_source.h"
 #include "lockstep/data/records.h"
 
@@ -26,9 +27,11 @@ RecordNeeds needed_by_owner(std::function<Index(Index id)> owner, Index count);
 
 /// *Collective.* The records that this rank needs, whose targets obey the rule. The source must outlive them.
 /// Peak memory is that of the records and of a round of the exchange: some tens of MiB.
-/// Errors, the same on all ranks: DataError with file, record, expected, found.
+/// `fingerprint`: becomes that of all records of the source, the same on all ranks; unknown if they are
+/// computed. Errors, the same on all ranks: DataError with file, record, expected, found.
 std::unique_ptr<Records> load_records(const RecordSource& source, const TargetRule& rule,
-                                      const RecordNeeds& needs, Colleagues& colleagues);
+                                      const RecordNeeds& needs, Colleagues& colleagues,
+                                      Fingerprint* fingerprint = nullptr);
 
 /// The chunks that each of so many ranks reads: contiguous runs of about as many records, where chunks that
 /// follow on stay together.

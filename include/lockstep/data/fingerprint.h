@@ -1,0 +1,58 @@
+// Tells the content of a data set from other content of the same size. It depends on neither ranks, threads
+// nor paths, nor on how a data set is spread over ranks: it is a sum of hashes, each keyed by a position.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockstep/data/colleagues.h"
+#include "lockstep/data/record_source.h"
+
+namespace lockstep {
+
+struct Fingerprint {
+  /// kRecords or kFileBlocks; "": nothing is known. Only fingerprints of one kind can be compared.
+  std::string kind;
+  /// kRecords: features, labels and weights. kFileBlocks: one for each sampled file.
+  std::vector<std::uint64_t> parts;
+
+  bool operator==(const Fingerprint&) const = default;
+
+  /// All packed records: what training reads, however it is stored.
+  static constexpr const char* kRecords = "records";
+  /// Some blocks of the files as they are on disk.
+  static constexpr const char* kFileBlocks = "blocks of files";
+};
+
+/// The share of one rank in a fingerprint of kind kRecords.
+class RecordHashes {
+ public:
+  explicit RecordHashes(const DatasetInfo& info);
+
+  /// Adds a packed record. All ranks together add each record once, in any order.
+  void add(Index id, std::span<const std::byte> record);
+  /// *Collective.* The fingerprint of what all ranks have added.
+  Fingerprint sum(Colleagues& colleagues) const;
+
+ private:
+  std::size_t feature_bytes_;  // of a record; labels follow, and then the weight
+  std::size_t target_bytes_;
+  std::uint64_t features_ = 0;
+  std::uint64_t labels_ = 0;
+  std::uint64_t weights_ = 0;
+};
+
+/// *Collective.* The fingerprint of kind kFileBlocks of the files of a source: some MiB are read, spread
+/// evenly over them with their first and last bytes, each block by one rank. Unknown if the source has no
+/// files. Errors, the same on all ranks: DataError.
+Fingerprint sample_files(const RecordSource& source, Colleagues& colleagues);
+
+/// What differs, line by line: "the labels of 'x.csv' are not those of the run (fingerprint ..., was ...)".
+/// Empty if nothing does, or if the two cannot be compared.
+std::vector<std::string> describe_changes(const Fingerprint& before, const Fingerprint& now,
+                                          const RecordSource& source);
+
+}  // namespace lockstep

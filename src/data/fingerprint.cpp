@@ -1,0 +1,116 @@
+#include "lockstep/data/fingerprint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "lockstep/base/hash.h"
+#include "lockstep/data/byte_stream.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Index kBlockBytes = Index{64} << 10;
+constexpr Index kBlocks = 66;  // of all files together: the first, the last, and 64 between
+constexpr Index kMaxFiles = 64;
+
+constexpr std::array kPartsOfRecords{"features", "labels", "weights"};
+
+// The hash of bytes at a position: equal bytes that changed places do not cancel.
+std::uint64_t keyed(std::uint64_t hash, Index position) {
+  std::uint64_t x = hash ^ (static_cast<std::uint64_t>(position) * 0x9E37'79B9'7F4A'7C15U);
+  x = (x ^ (x >> 32)) * 0xD6E8'FEB8'6659'FD93U;
+  return x ^ (x >> 32);
+}
+
+// `count` of [0, size), evenly spread, with the first and the last; all if there are no more.
+std::vector<Index> spread(Index size, Index count) {
+  std::vector<Index> chosen;
+  const Index wanted = std::min(size, count);
+  for (Index i = 0; i < wanted; ++i) chosen.push_back(wanted == 1 ? 0 : i * (size - 1) / (wanted - 1));
+  return chosen;
+}
+
+std::vector<std::string> sampled_files(const RecordSource& source) {
+  const std::vector<std::string> all = source.files();
+  std::vector<std::string> chosen;
+  for (const Index file : spread(std::ssize(all), kMaxFiles)) {
+    chosen.push_back(all[static_cast<std::size_t>(file)]);
+  }
+  return chosen;
+}
+
+// *Collective.*
+Fingerprint sum_over_ranks(const Fingerprint& mine, Colleagues& colleagues) {
+  std::vector<std::uint64_t> theirs(mine.parts.size());
+  Fingerprint sum{.kind = mine.kind, .parts = theirs};
+  for (const Bytes& bytes : colleagues.all_gather(std::as_bytes(std::span(mine.parts)))) {
+    std::memcpy(theirs.data(), bytes.data(), bytes.size());
+    for (std::size_t i = 0; i < theirs.size(); ++i) sum.parts[i] += theirs[i];
+  }
+  return sum;
+}
+
+}  // namespace
+
+RecordHashes::RecordHashes(const DatasetInfo& info)
+    : feature_bytes_(static_cast<std::size_t>(info.record_bytes) -
+                     static_cast<std::size_t>(info.label_columns()) * sizeof(Scalar)),
+      target_bytes_(static_cast<std::size_t>(info.target_columns) * sizeof(Scalar)) {}
+
+void RecordHashes::add(Index id, std::span<const std::byte> record) {
+  features_ += keyed(hash_bytes(record.first(feature_bytes_)), id);
+  labels_ += keyed(hash_bytes(record.subspan(feature_bytes_, target_bytes_)), id);
+  const std::span<const std::byte> weight = record.subspan(feature_bytes_ + target_bytes_);
+  if (!weight.empty()) weights_ += keyed(hash_bytes(weight), id);
+}
+
+Fingerprint RecordHashes::sum(Colleagues& colleagues) const {
+  return sum_over_ranks({.kind = Fingerprint::kRecords, .parts = {features_, labels_, weights_}}, colleagues);
+}
+
+Fingerprint sample_files(const RecordSource& source, Colleagues& colleagues) {
+  const std::vector<std::string> files = sampled_files(source);
+  if (files.empty()) return {};
+  Fingerprint mine{.kind = Fingerprint::kFileBlocks, .parts = std::vector<std::uint64_t>(files.size())};
+  const Index blocks = std::max<Index>(2, kBlocks / std::ssize(files));
+  colleagues.agree([&] {
+    std::vector<std::byte> block(static_cast<std::size_t>(kBlockBytes));
+    Index number = 0;
+    for (std::size_t file = 0; file < files.size(); ++file) {
+      ByteStream stream(files[file], Packing::kNone);
+      for (const Index offset : spread(std::max<Index>(1, stream.file_bytes() - kBlockBytes + 1), blocks)) {
+        if (number++ % colleagues.size() != colleagues.rank()) continue;
+        stream.go_to(offset);
+        const Index found = stream.read(block);
+        mine.parts[file] += keyed(
+            hash_bytes(std::span<const std::byte>(block).first(static_cast<std::size_t>(found))), offset);
+      }
+    }
+  });
+  return sum_over_ranks(mine, colleagues);
+}
+
+std::vector<std::string> describe_changes(const Fingerprint& before, const Fingerprint& now,
+                                          const RecordSource& source) {
+  if (now.kind.empty() || before.kind != now.kind) return {};
+  const bool of_records = now.kind == Fingerprint::kRecords;
+  const std::vector<std::string> files = of_records ? std::vector<std::string>{} : sampled_files(source);
+  if (before.parts.size() != now.parts.size()) {
+    return {fmt::format("'{}' is not in as many files as that of the run", source.info().name)};
+  }
+  std::vector<std::string> changes;
+  for (std::size_t i = 0; i < now.parts.size(); ++i) {
+    if (before.parts[i] == now.parts[i]) continue;
+    const std::string what = of_records ? fmt::format("the {} of '{}' are not those of the run",
+                                                      kPartsOfRecords[i], source.info().name)
+                                        : fmt::format("the content of '{}' is not that of the run", files[i]);
+    changes.push_back(
+        fmt::format("{} (fingerprint {:016x}, was {:016x})", what, now.parts[i], before.parts[i]));
+  }
+  return changes;
+}
+
+}  // namespace lockstep
