@@ -14,6 +14,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/dist/asynchronous.h"
+#include "lockstep/train/checkpoint/owner.h"
 
 namespace lockstep {
 namespace {
@@ -104,6 +105,19 @@ std::unique_ptr<CheckpointReader> newest_whole(Communicator& comm, const Checkpo
       kExitData);
 }
 
+// *Collective.* Where a run that is there keeps its checkpoints: its config may say so.
+CheckpointDirectory checkpoints_of_run(Communicator& comm, const RunDirectory& run) {
+  CheckpointDirectory checkpoints(run.checkpoints());
+  agree(comm, [&] {
+    std::error_code ignored;
+    if (!std::filesystem::exists(run.config(), ignored)) return;
+    const ConfigText text{.file = run.config().string(), .text = read_file(run.config())};
+    checkpoints = checkpoint_directory(load_config(CommandLine{}, text, known_names()).config, run);
+    if (comm.rank() == 0) refuse_foreign_checkpoints(checkpoints, run);
+  });
+  return checkpoints;
+}
+
 // A checkpoint, or a run with some.
 std::unique_ptr<CheckpointReader> named_checkpoint(Communicator& comm, const std::string& name) {
   bool is_checkpoint = false;
@@ -117,7 +131,7 @@ std::unique_ptr<CheckpointReader> named_checkpoint(Communicator& comm, const std
     if (!damage.empty()) throw AgreedError(damage, kExitData);
     return reader;
   }
-  reader = newest_whole(comm, CheckpointDirectory(RunDirectory{name}.checkpoints()));
+  reader = newest_whole(comm, checkpoints_of_run(comm, {name}));
   if (reader == nullptr) {
     throw AgreedError(fmt::format("run.resume is '{}': no checkpoint, and no run directory with checkpoints; "
                                   "expected auto, never, or such a directory",
@@ -139,6 +153,10 @@ Beginning find_beginning(Communicator& comm, const Config& config) {
   std::array<Index, 2> found{};
   if (comm.rank() == 0) found = {beginning.directory.exists(), beginning.directory.complete()};
   comm.broadcast(as_buffer(std::span(found)), 0);
+  agree(comm, [&] {
+    if (comm.rank() != 0) return;
+    refuse_foreign_checkpoints(checkpoint_directory(config, beginning.directory), beginning.directory);
+  });
   const bool exists = found[0] != 0;
   const bool automatic = config.run.resume == kAuto;
   if (automatic && exists) {
@@ -231,7 +249,7 @@ void tell_beginning(const Config& config, const Beginning& beginning, Index rank
       "interrupted");
 }
 
-void prepare(Beginning& beginning) {
+void prepare(Beginning& beginning, const Config& config) {
   if (beginning.is_new) {
     create_run_directory(beginning.directory.root);
   } else if (!beginning.checkpoint) {
@@ -247,6 +265,13 @@ void prepare(Beginning& beginning) {
     if (entry->path().filename().string().find(".partial-") != std::string::npos) {
       std::filesystem::remove(entry->path(), unimportant);
     }
+  }
+  try {
+    beginning.checkpoints_lock =
+        claim_checkpoints(checkpoint_directory(config, beginning.directory), beginning.directory);
+  } catch (const Error&) {
+    if (beginning.is_new) std::filesystem::remove_all(beginning.directory.root, ignored);
+    throw;
   }
 }
 

@@ -21,6 +21,7 @@ struct Beginning {
   std::optional<Config> config = {};                  ///< of the run that went on before
   std::string schema = {};                            ///< of the checkpoint; "" if its data have none
   RunLock lock = {};                                  ///< rank 0's
+  RunLock checkpoints_lock = {};                      ///< rank 0's, if checkpoint.dir is given
 
   /// Of metrics.jsonl, what stays.
   Index metrics_bytes() const { return is_new || !checkpoint ? 0 : checkpoint->header().metrics_bytes; }
@@ -47,7 +48,7 @@ bool is_over(const Config& config, const Beginning& beginning);
 void tell_beginning(const Config& config, const Beginning& beginning, Index ranks,
                     const std::string& algorithm);
 
-/// Rank 0: makes the directory ready to be written to.
-void prepare(Beginning& beginning);
+/// Rank 0: makes the directory, and that of the checkpoints, ready to be written to.
+void prepare(Beginning& beginning, const Config& config);
 
 }  // namespace lockstep

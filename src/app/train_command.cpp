@@ -170,7 +170,7 @@ int train_command(Communicator& world, const CommandLine& line) {
   std::unique_ptr<Observer> observer = std::make_unique<SilentObserver>();
   agree(comm, [&] {
     if (comm.rank() != 0) return;
-    prepare(beginning);
+    prepare(beginning, experiment.config);
     fill_directory(beginning.directory, experiment, plan, watch->saving.texts);
     write_file_atomically(beginning.directory.ranks(), places.table);
     observer = std::make_unique<RunOutput>(experiment, plan, beginning.metrics_bytes(),

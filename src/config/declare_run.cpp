@@ -40,8 +40,10 @@ void declare_checkpoint(OptionList& list, CheckpointOptions& checkpoint) {
           "The checkpoint with the best value of this measure is kept too: \"loss\", \"accuracy\", or one of "
           "eval.metrics; of the validation set if there is one, else of the test set")
       .if_not_given = "none";
-  list.option("checkpoint.dir", checkpoint.dir, "Directory of the checkpoints").if_not_given =
-      "checkpoints, in run.dir";
+  list.option("checkpoint.dir", checkpoint.dir,
+              "Directory of the checkpoints, of this run alone: one with the checkpoints of another run is "
+              "refused")
+      .if_not_given = "checkpoints, in run.dir";
 }
 
 }  // namespace lockstep

@@ -37,18 +37,20 @@ std::vector<std::string> RunDirectory::lost() const {
   return names;
 }
 
-// Of NFS too, from version 4 on.
 RunLock::RunLock(const RunDirectory& directory)
-    : descriptor_(::open(directory.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+    : RunLock(directory.lock(), fmt::format("run.dir '{}'", directory.root.string())) {}
+
+// NFS keeps such locks too, from version 4 on.
+RunLock::RunLock(const std::filesystem::path& file, const std::string& what)
+    : descriptor_(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
   if (descriptor_ < 0) {
-    throw DataError(fmt::format("cannot open '{}': {}", directory.lock().string(), std::strerror(errno)));
+    throw DataError(fmt::format("cannot open '{}': {}", file.string(), std::strerror(errno)));
   }
   if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
   ::close(descriptor_);
   throw ConfigError(fmt::format(
-      "another trainer works in run.dir '{}' (it holds '{}'): wait until it has ended, or name another "
-      "directory",
-      directory.root.string(), directory.lock().string()));
+      "another trainer works in {} (it holds '{}'): wait until it has ended, or name another directory", what,
+      file.string()));
 }
 
 RunLock::~RunLock() {
@@ -82,7 +84,7 @@ RunDirectory reuse_run_directory(const std::filesystem::path& root) {
     const bool ours = path == run.config() || path == run.plan() || path == run.ranks() ||
                       path == run.log() || path == run.metrics() || path == run.schema() ||
                       path == run.rejects() || path == run.checkpoints() || path == run.lock() ||
-                      path.filename() == "stall" ||
+                      path == run.id() || path.filename() == "stall" ||
                       path.filename().string().find(".partial-") != std::string::npos;
     if (ours) continue;
     throw ConfigError(fmt::format(

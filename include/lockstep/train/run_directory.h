@@ -26,6 +26,8 @@ struct RunDirectory {
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
   std::filesystem::path stop() const { return root / "stop"; }
   std::filesystem::path lock() const { return root / "lock"; }
+  /// A random text that tells the run from others, also when the directory is moved; see checkpoint/owner.h.
+  std::filesystem::path id() const { return root / "id"; }
 
   bool exists() const;
   /// Whether a run went to its end here and lost no file.
@@ -34,12 +36,14 @@ struct RunDirectory {
   std::vector<std::string> lost() const;
 };
 
-/// The right to work in a run directory, as long as it is held; it ends with the process, however that ends.
+/// The right to work in a directory, as long as it is held; it ends with the process, however that ends.
 class RunLock {
  public:
   RunLock() = default;
   /// Errors: ConfigError if another process has it; DataError.
   explicit RunLock(const RunDirectory& directory);
+  /// `file` is made if there is none; `what`, for messages, is the directory with its key. Errors: as above.
+  RunLock(const std::filesystem::path& file, const std::string& what);
   ~RunLock();
   RunLock(RunLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
   RunLock& operator=(RunLock&& other) noexcept {
