@@ -8,6 +8,7 @@
 #include <array>
 
 #include "catalogs.h"
+#include "content_check.h"
 #include "data_notes.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -206,12 +207,16 @@ void refuse_changes(const Config& config, const RecordSource& train, const Begin
     if (may || new_options[i].text() == old_options[i].text()) continue;
     changes.push_back(fmt::format("{} was {}, is {}", key, old_options[i].text(), new_options[i].text()));
   }
-  const std::string data = describe_size(train);
-  const std::string data_before = beginning.checkpoint ? beginning.checkpoint->header().data : data;
-  if (data != data_before && !is_allowed("data.train")) {
-    changes.push_back(fmt::format("data.train had {}, has {}", data_before, data));
+  const bool same_size = !beginning.checkpoint || has_size_of(train, beginning.checkpoint->header(),
+                                                              config.data.memory == MemoryMode::kLoad);
+  if (!same_size && !is_allowed("data.train")) {
+    changes.push_back(
+        fmt::format("data.train had {}, has {}", beginning.checkpoint->header().data, describe_size(train)));
   }
-  if (changes.empty()) return;
+  if (!changes.empty()) refuse_to_go_on(beginning, changes);
+}
+
+void refuse_to_go_on(const Beginning& beginning, const std::vector<std::string>& changes) {
   throw ConfigError(fmt::format(
       "the run cannot go on from '{}': it would be another experiment:\n  {}\nChange them back, name "
       "another run.dir, or name those that you mean in run.resume_allow",

@@ -41,6 +41,9 @@ void adopt_choices(LoadedConfig& loaded, const Beginning& beginning);
 /// experiment of it, but for those in run.resume_allow.
 void refuse_changes(const Config& config, const RecordSource& train, const Beginning& beginning);
 
+/// Errors: always ConfigError, with the list of `changes`.
+[[noreturn]] void refuse_to_go_on(const Beginning& beginning, const std::vector<std::string>& changes);
+
 /// Whether the run that was there went as far as this config asks.
 bool is_over(const Config& config, const Beginning& beginning);
 

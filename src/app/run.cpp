@@ -87,6 +87,7 @@ void Run::load(Index step) {
   RankColleagues colleagues(comm_);
   const RecordSource& train = *experiment_.train;
   if (plan_.sampling.stream && train.info().record_bytes > 0) {
+    fingerprint_ = sample_files(train, colleagues);
     colleagues.agree([&] {
       auto streamed =
           std::make_unique<StreamedRecords>(train, experiment_.target_rule(), plan_.sampling, replicas());
@@ -95,8 +96,9 @@ void Run::load(Index step) {
       records_ = std::move(streamed);
     });
   } else {
-    records_ = load_records(train, experiment_.target_rule(),
-                            records_for(*sampler_, plan_.dist.hosted, comm_.rank()), colleagues);
+    records_ =
+        load_records(train, experiment_.target_rule(),
+                     records_for(*sampler_, plan_.dist.hosted, comm_.rank()), colleagues, &fingerprint_);
   }
   validation_ = load_evaluation(experiment_.validation.get(), Split::kValidation);
   test_ = load_evaluation(experiment_.test.get(), Split::kTest);

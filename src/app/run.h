@@ -9,6 +9,7 @@
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/comm/progress_thread.h"
+#include "lockstep/data/fingerprint.h"
 #include "lockstep/dist/replica_states.h"
 #include "lockstep/dist/strategy.h"
 #include "lockstep/train/evaluation.h"
@@ -39,6 +40,8 @@ class Run {
   void load(Index step = 0);
   /// The training records held here, after load().
   const Records& records() const { return *records_; }
+  /// After load(), the content of the training set: whole if it is in memory, sampled if it is streamed.
+  const Fingerprint& fingerprint() const { return fingerprint_; }
 
   /// *Collective.* After initialise_weights() and load(). Trains to the end, or to the first bad number;
   /// either way stored() then gives the last good weights.
@@ -62,6 +65,7 @@ class Run {
   ReplicaStates states_;
   std::unique_ptr<ProgressThread> progress_;  // may be null
   std::unique_ptr<Records> records_;
+  Fingerprint fingerprint_;
   std::unique_ptr<Evaluation> validation_;  // may be null
   std::unique_ptr<Evaluation> test_;        // may be null
 };

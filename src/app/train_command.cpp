@@ -11,6 +11,7 @@
 #include "build_facts.h"
 #include "catalogs.h"
 #include "commands.h"
+#include "content_check.h"
 #include "data_notes.h"
 #include "guards.h"
 #include "lockstep/base/environment.h"
@@ -48,10 +49,10 @@ std::map<std::string, std::string> describing_texts(const Experiment& experiment
   return texts;
 }
 
-// Rank 0: the directory, with what is known before the first step.
+// Rank 0: what is known before the first step. Only once the run is sure to go on: it replaces what an
+// earlier start has written.
 void fill_directory(const RunDirectory& directory, const Experiment& experiment, const RunPlan& plan,
                     const std::map<std::string, std::string>& texts) {
-  add_log_file(directory.log());
   for (const auto& [name, text] : texts) write_file_atomically(directory.root / name, text);
   write_file_atomically(directory.plan(),
                         model_table(*experiment.model) + "\n" + plan_table(std::span(&plan, 1)));
@@ -167,14 +168,11 @@ int train_command(Communicator& world, const CommandLine& line) {
   }
 
   watch->saving.texts = describing_texts(experiment, plan);
-  std::unique_ptr<Observer> observer = std::make_unique<SilentObserver>();
   agree(comm, [&] {
     if (comm.rank() != 0) return;
     prepare(beginning, experiment.config);
-    fill_directory(beginning.directory, experiment, plan, watch->saving.texts);
+    add_log_file(beginning.directory.log());
     write_file_atomically(beginning.directory.ranks(), places.table);
-    observer = std::make_unique<RunOutput>(experiment, plan, beginning.metrics_bytes(),
-                                           incomplete_before(beginning));
   });
   watchdog.meet_in(loaded.config.run.dir);
   tell_notes(experiment.sources());
@@ -197,11 +195,20 @@ int train_command(Communicator& world, const CommandLine& line) {
     run = std::make_unique<Run>(comm, experiment, plan);
     run->initialise_weights(go_on);
     run->load(go_on != nullptr ? go_on->header().progress.steps : 0);
+    agree(comm,
+          [&] { refuse_other_content(experiment.config, *experiment.train, run->fingerprint(), beginning); });
   } catch (const AgreedError&) {
     // Nothing was learned: a directory left behind would only be in the way of the next attempt.
     if (comm.rank() == 0 && beginning.is_new) std::filesystem::remove_all(beginning.directory.root);
     throw;
   }
+  std::unique_ptr<Observer> observer = std::make_unique<SilentObserver>();
+  agree(comm, [&] {
+    if (comm.rank() != 0) return;
+    fill_directory(beginning.directory, experiment, plan, watch->saving.texts);
+    observer = std::make_unique<RunOutput>(experiment, plan, beginning.metrics_bytes(),
+                                           incomplete_before(beginning));
+  });
   report_loaded(comm, plan, run->records());
   report_algorithm(run->algorithm(), loaded.config.distribute);
   tell_beginning(experiment.config, beginning, comm.size(), run->algorithm());
@@ -215,6 +222,7 @@ int train_command(Communicator& world, const CommandLine& line) {
                           .strategy = experiment.config.distribute.strategy,
                           .algorithm = run->algorithm(),
                           .data = describe_size(*experiment.train),
+                          .fingerprint = run->fingerprint(),
                           .versions = versions()};
 
   const auto save = [&](AlignedBuffer<Scalar>& stored) {

@@ -1,17 +1,30 @@
-// What a run must not go on from or write to: the checkpoints of other runs.
+// What a run must not go on from or write to: other data, and the checkpoints of other runs.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "support/error_text.h"
+#include "support/idx_files.h"
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
 
 namespace lockstep::test {
 namespace {
+
+constexpr Index kRows = 200;
+
+// Lines of one length, with a label that the others do not tell.
+std::string some_table() {
+  std::string text = "a,b,kind\n";
+  for (Index row = 0; row < kRows; ++row) {
+    text += fmt::format("{:03},{:02},{}\n", row, row * 37 % 100, row * row % 4);
+  }
+  return text;
+}
 
 class ResumeGuards : public testing::Test {
  protected:
@@ -35,8 +48,70 @@ replicas = 2
     return ranks == 1 ? run_trainer(arguments) : run_trainer(ranks, arguments);
   }
 
+  std::string content_of(const std::string& run) const {
+    std::string content;
+    for (const char* file :
+         {"config.toml", "metrics.jsonl", "plan.txt", "summary.json", "model.safetensors"}) {
+      content += read_file(directory_ / (run + "/" + file));
+    }
+    return content;
+  }
+
+  // The run was trained on data that `changed` are not and `moved` are. `what` is said to have changed.
+  void expect_guarded(const std::string& run, const std::string& changed, const std::string& moved,
+                      const std::string& what) const {
+    const std::string before = content_of(run);
+    const ProcessResult refused = start(2, run, changed, 2);
+    EXPECT_EQ(refused.exit_code, kExitConfig) << refused.errors;
+    expect_parts(refused.errors, {"data.train: " + what, "run.resume_allow"});
+    EXPECT_TRUE(content_of(run) == before) << "a refusal changed the run";
+    const ProcessResult other_place = start(1, run, moved, 2);
+    EXPECT_EQ(other_place.exit_code, 0) << other_place.errors;
+    expect_parts(other_place.output, {"goes on from"});
+    const ProcessResult meant = start(1, run, changed, 3, "train.epochs,data.train");
+    EXPECT_EQ(meant.exit_code, 0) << meant.errors;
+  }
+
   TemporaryDirectory directory_;
 };
+
+TEST_F(ResumeGuards, OtherLabelsInFilesOfTheSameSizeAreRefused) {
+  const IdxPair files = write_idx_pair(directory_ / "x", {.rows = kRows, .classes = 4, .compressed = false});
+  const std::string images = read_file(files.images);
+  const std::string labels = read_file(files.labels);
+  const auto flags = [&](const std::string& train, const std::string& train_labels, const char* memory) {
+    return fmt::format("--data.format idx --data.train {} --data.train_labels {} --data.memory {}", train,
+                       train_labels, memory);
+  };
+  std::string exchanged = labels;
+  const std::size_t last = labels.size() - 1;
+  std::swap(exchanged[last], exchanged[labels.find_last_not_of(labels[last])]);
+  write_file_atomically(directory_ / "exchanged", exchanged);
+  write_idx(directory_ / "moved.gz", images);
+  write_file_atomically(directory_ / "moved", images);
+  write_file_atomically(directory_ / "moved-labels", labels);
+  for (const char* memory : {"load", "stream"}) {
+    const bool loaded = memory == std::string("load");
+    EXPECT_EQ(start(1, memory, flags(files.images, files.labels, memory), 1).exit_code, 0);
+    expect_guarded(memory, flags(files.images, directory_ / "exchanged", memory),
+                   flags(directory_ / (loaded ? "moved.gz" : "moved"), directory_ / "moved-labels", memory),
+                   loaded ? "the labels of" : "the content of '" + (directory_ / "exchanged"));
+  }
+}
+
+TEST_F(ResumeGuards, OtherFeaturesInATableOfTheSameSizeAreRefused) {
+  const auto flags = [&](const std::string& file) {
+    return fmt::format("--data.format csv --data.label kind --data.train {}", directory_ / file);
+  };
+  const std::string table = some_table();
+  std::string changed = table;
+  std::swap(changed[changed.size() - 5], changed[changed.size() - 4]);  // digits of b
+  write_file_atomically(directory_ / "x.csv", table);
+  write_file_atomically(directory_ / "changed.csv", changed);
+  write_file_atomically(directory_ / "moved.csv", table);
+  EXPECT_EQ(start(1, "run", flags("x.csv"), 1).exit_code, 0);
+  expect_guarded("run", flags("changed.csv"), flags("moved.csv"), "the features of");
+}
 
 TEST_F(ResumeGuards, ADirectoryOfCheckpointsIsThatOfOneRun) {
   const std::string synthetic =

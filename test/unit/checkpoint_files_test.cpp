@@ -45,6 +45,7 @@ class CheckpointFiles : public testing::Test {
                         .strategy = "zero1",
                         .algorithm = "ring",
                         .data = "3 rows",
+                        .fingerprint = {.kind = Fingerprint::kRecords, .parts = {1, ~std::uint64_t{0}}},
                         .versions = {{"MPI", "4.1"}},
                         .incomplete_files = {"log.txt"}};
     for (const char* name : {"state-00000.bin", "state-00001.bin"}) {
@@ -76,6 +77,14 @@ TEST_F(CheckpointFiles, AManifestIsReadAsItWasWritten) {
   EXPECT_EQ(read.header.progress.samples, 640);
   EXPECT_EQ(read.header.incomplete_files, std::vector<std::string>{"log.txt"});
   EXPECT_EQ(read.parts.files, manifest_.parts.files);
+  EXPECT_EQ(read.header.fingerprint, manifest_.header.fingerprint);
+}
+
+TEST_F(CheckpointFiles, AManifestOfAnOlderBuildHasNoFingerprint) {
+  manifest_.header.fingerprint = {};
+  const std::string text = to_json(manifest_);
+  EXPECT_EQ(text.find("fingerprint"), std::string::npos) << text;
+  EXPECT_EQ(parse_manifest(text, "manifest.json").header.fingerprint, Fingerprint{});
 }
 
 TEST_F(CheckpointFiles, APartIsFilledFromAnyBlocks) {

@@ -147,18 +147,32 @@ CheckpointParts parse_parts(const Json& json) {
   return parts;
 }
 
+Json fingerprint_json(const Fingerprint& fingerprint) {
+  Json parts = Json::array();
+  for (const std::uint64_t part : fingerprint.parts) parts.push_back(hex(part));
+  return {{"of", fingerprint.kind}, {"parts", parts}};
+}
+
+Fingerprint parse_fingerprint(const Json& json) {
+  Fingerprint fingerprint{.kind = json.at("of").get<std::string>(), .parts = {}};
+  for (const Json& part : json.at("parts")) fingerprint.parts.push_back(from_hex(part.get<std::string>()));
+  return fingerprint;
+}
+
 Json header_json(const CheckpointHeader& header) {
-  return {{"step", header.progress.steps},
-          {"samples_seen", header.progress.samples},
-          {"epoch", header.progress.epochs},
-          {"metrics_bytes", header.metrics_bytes},
-          {"seconds", header.seconds},
-          {"ranks", header.ranks},
-          {"strategy", header.strategy},
-          {"algorithm", header.algorithm},
-          {"data", header.data},
-          {"versions", header.versions},
-          {"incomplete_files", header.incomplete_files}};
+  Json json{{"step", header.progress.steps},
+            {"samples_seen", header.progress.samples},
+            {"epoch", header.progress.epochs},
+            {"metrics_bytes", header.metrics_bytes},
+            {"seconds", header.seconds},
+            {"ranks", header.ranks},
+            {"strategy", header.strategy},
+            {"algorithm", header.algorithm},
+            {"data", header.data},
+            {"versions", header.versions},
+            {"incomplete_files", header.incomplete_files}};
+  if (!header.fingerprint.kind.empty()) json["fingerprint"] = fingerprint_json(header.fingerprint);
+  return json;
 }
 
 CheckpointHeader parse_header(const Json& json) {
@@ -171,8 +185,10 @@ CheckpointHeader parse_header(const Json& json) {
                           .strategy = json.at("strategy").get<std::string>(),
                           .algorithm = json.at("algorithm").get<std::string>(),
                           .data = json.at("data").get<std::string>(),
+                          .fingerprint = {},
                           .versions = json.at("versions").get<std::map<std::string, std::string>>(),
                           .incomplete_files = json.value("incomplete_files", std::vector<std::string>{})};
+  if (json.contains("fingerprint")) header.fingerprint = parse_fingerprint(json.at("fingerprint"));
   if (header.progress.steps < 0 || header.progress.samples < 0 || header.metrics_bytes < 0) {
     throw DataError("a count is negative");
   }

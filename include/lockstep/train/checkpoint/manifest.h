@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lockstep/comm/communicator.h"
+#include "lockstep/data/fingerprint.h"
 #include "lockstep/optim/schedule.h"
 
 namespace lockstep {
@@ -52,8 +53,9 @@ struct CheckpointHeader {
   double seconds = 0;       ///< that steps have taken so far
   Index ranks = 1;
   std::string strategy;
-  std::string algorithm;  ///< that carried the exchange out; may be empty
-  std::string data;       ///< a description of the data sets that is equal for equal data
+  std::string algorithm;    ///< that carried the exchange out; may be empty
+  std::string data;         ///< a description of the size of the training set
+  Fingerprint fingerprint;  ///< of the content of the training set; unknown in those of older builds
   std::map<std::string, std::string> versions;     ///< of the program and its libraries
   std::vector<std::string> incomplete_files = {};  ///< Observer::incomplete_files()
 };
