@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 
 #include "lockstep/base/errors.h"
@@ -45,16 +46,38 @@ std::vector<Choice> every_choice(const Config& config, std::span<const Choice> c
   return all;
 }
 
+// The key that is to some entries of a choice what `key` is to others; "" if `keys` do not hold it.
+std::string counterpart(const std::string& key, std::span<const std::string> keys) {
+  using Pair = std::pair<std::string_view, std::string_view>;
+  static constexpr auto kPairs = std::to_array<Pair>({{"data.label", "data.train_labels"},
+                                                      {"data.train_labels", "data.label"},
+                                                      {"data.validation_labels", "data.label"},
+                                                      {"data.test_labels", "data.label"},
+                                                      {"data.train", "data.synthetic_rows"},
+                                                      {"data.validation", "data.synthetic_validation_rows"},
+                                                      {"data.test", "data.synthetic_test_rows"}});
+  for (const auto& [wanted, other] : kPairs) {
+    if (wanted == key && std::ranges::find(keys, other) != keys.end()) return std::string(other);
+  }
+  return "";
+}
+
 std::string describe_no_effect(const std::string& key, const Choice& choice) {
   if (choice.chosen.empty()) {
     return fmt::format("{} has no effect without {}; remove it or give {}", key, choice.chooser,
                        choice.chooser);
   }
   const std::string kind = choice.chooser.substr(choice.chooser.find('.') + 1);
-  const std::string reads = choice.keys.empty() ? "which reads no keys of its own"
-                                                : fmt::format("which reads {}", fmt::join(choice.keys, ", "));
-  return fmt::format("{} has no effect with {} '{}', {}; remove it or change {}", key, kind, choice.chosen,
-                     reads, choice.chooser);
+  std::string reads = choice.keys.empty() ? "which reads no keys of its own"
+                                          : fmt::format("which reads {}", fmt::join(choice.keys, ", "));
+  constexpr std::size_t kMostListed = 8;
+  const auto readers = choice.readers.find(key);
+  if (choice.keys.size() > kMostListed && readers != choice.readers.end()) {
+    reads = fmt::format("but with {}", fmt::join(readers->second, ", "));
+  }
+  const std::string instead = counterpart(key, choice.keys);
+  return fmt::format("{} has no effect with {} '{}', {}; {}remove it or change {}", key, kind, choice.chosen,
+                     reads, instead.empty() ? "" : fmt::format("give {} instead, ", instead), choice.chooser);
 }
 
 }  // namespace

@@ -101,6 +101,29 @@ TEST(CheckConfig, RefusesKeysThatTheChosenEntryDoesNotRead) {
   EXPECT_EQ(error_of(valid_config(), {"train.weight_decay"}, choices("adam")), "no error");
 }
 
+// A format with many keys of its own does not list them all: it names who reads the key, or what to give
+// here.
+TEST(CheckConfig, NamesTheEntryThatReadsTheKeyAndWhatStandsForItHere) {
+  static const std::vector<Entry> formats{
+      {"csv", {"data.train", "data.label", "a.1", "a.2", "a.3", "a.4", "a.5", "a.6", "a.7"}},
+      {"idx", {"data.train", "data.train_labels"}},
+      {"numpy", {"data.train", "data.train_labels"}},
+      {"synthetic", {"data.synthetic_rows"}}};
+  const auto error = [](const std::string& key, const std::string& format) {
+    return error_of(valid_config(), {key}, {choice_in<Entry>(formats, "data.format", format)});
+  };
+  EXPECT_EQ(error("data.synthetic_rows", "csv"),
+            "data.synthetic_rows has no effect with format 'csv', but with synthetic; remove it or change "
+            "data.format");
+  EXPECT_EQ(
+      error("data.train_labels", "csv"),
+      "data.train_labels has no effect with format 'csv', but with idx, numpy; give data.label instead, "
+      "remove it or change data.format");
+  EXPECT_EQ(error("data.label", "idx"),
+            "data.label has no effect with format 'idx', which reads data.train, data.train_labels; give "
+            "data.train_labels instead, remove it or change data.format");
+}
+
 TEST(CheckConfig, RefusesKeysThatInitAndScalingLeaveIdle) {
   Config config = valid_config();
   EXPECT_EQ(

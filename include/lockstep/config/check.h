@@ -2,6 +2,7 @@
 // silently.
 #pragma once
 
+#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -13,10 +14,11 @@ namespace lockstep {
 
 /// An option that chooses between entries which read different keys, such as the optimizers.
 struct Choice {
-  std::string chooser;                ///< "train.optimizer"
-  std::string chosen;                 ///< "adam"
-  std::vector<std::string> keys;      ///< that the chosen entry reads
-  std::vector<std::string> all_keys;  ///< that any entry reads
+  std::string chooser;                                           ///< "train.optimizer"
+  std::string chosen;                                            ///< "adam"
+  std::vector<std::string> keys;                                 ///< that the chosen entry reads
+  std::vector<std::string> all_keys;                             ///< that any entry reads
+  std::map<std::string, std::vector<std::string>> readers = {};  ///< the entries that read a key
 };
 
 /// The Choice of `chosen` in a catalog whose entries have a name and the keys that they read (`options`).
@@ -26,6 +28,7 @@ Choice choice_in(std::span<const Entry> catalog, std::string chooser, std::strin
   for (const Entry& entry : catalog) {
     if (entry.name == choice.chosen) choice.keys = entry.options;
     choice.all_keys.insert(choice.all_keys.end(), entry.options.begin(), entry.options.end());
+    for (const std::string& key : entry.options) choice.readers[key].push_back(entry.name);
   }
   return choice;
 }
