@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/synonyms.h"
 
 namespace lockstep {
 namespace {
@@ -30,6 +31,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest_name(std::string_view wanted, std::span<const std::string> known) {
+  const auto same =
+      std::ranges::find_if(known, [wanted](const std::string& name) { return same_spelling(name, wanted); });
+  if (same != known.end()) return *same;
   std::string best;
   // One edit in three letters: with more, any two short names would be near each other.
   std::size_t best_distance = std::max<std::size_t>(1, (wanted.size() + 1) / 3) + 1;
@@ -43,10 +47,15 @@ std::string nearest_name(std::string_view wanted, std::span<const std::string> k
   return best;
 }
 
+std::string suggestion(std::string_view wanted, std::span<const std::string> known) {
+  if (const Synonym* synonym = find_name_synonym(wanted, known)) return "; " + describe(*synonym);
+  const std::string nearest = nearest_name(wanted, known);
+  return nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
+}
+
 void throw_unknown_name(std::string_view kind, std::string_view name, std::span<const std::string> known) {
-  const std::string nearest = nearest_name(name, known);
-  const std::string hint = nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
-  throw ConfigError(fmt::format("unknown {} '{}'{} (known: {})", kind, name, hint, fmt::join(known, ", ")));
+  throw ConfigError(fmt::format("unknown {} '{}'{} (known: {})", kind, name, suggestion(name, known),
+                                fmt::join(known, ", ")));
 }
 
 }  // namespace lockstep

@@ -104,11 +104,12 @@ const CommandWords& find_command(const std::optional<std::string>& wanted) {
   if (name.ends_with(".toml")) {
     throw ConfigError(fmt::format("unexpected '{0}'; did you mean --config {0}?", name));
   }
+  if (name.find('=') != std::string::npos && !name.starts_with('-')) {
+    throw ConfigError(fmt::format("unexpected '{0}'; did you mean --{0}?", name));
+  }
   const std::vector<std::string> known = command_names();
-  const std::string nearest = nearest_name(name, known);
-  const std::string hint = nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
-  throw ConfigError(
-      fmt::format("unknown command '{}'{} (known: {}; none trains)", name, hint, fmt::join(known, ", ")));
+  throw ConfigError(fmt::format("unknown command '{}'{} (known: {}; to train, give no command)", name,
+                                suggestion(name, known), fmt::join(known, ", ")));
 }
 
 bool reads(const CommandWords& words, std::string_view flag) {

@@ -7,9 +7,10 @@ namespace lockstep {
 namespace {
 
 void declare_model(OptionList& list, ModelOptions& model, const KnownNames& names) {
-  list.option("model.layers", model.layers,
-              "The layers, from the input on, such as \"dense(256) relu dense(10)\"")
-      .if_not_given = "preset";
+  Option& layers = list.option("model.layers", model.layers,
+                               "The layers, from the input on, such as \"dense(256) relu dense(10)\"");
+  layers.if_not_given = "preset";
+  layers.expected = "one text such as \"dense(256) relu dense(10)\"";
   list.choice("model.preset", model.preset, "A well-known model instead of layers of one's own",
               names.presets)
       .if_not_given = "layers";

@@ -8,6 +8,7 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/synonyms.h"
 #include "lockstep/config/check.h"
 #include "lockstep/config/toml.h"
 
@@ -27,6 +28,16 @@ std::vector<std::string> split_at_equals(const std::vector<std::string>& argumen
     }
   }
   return split;
+}
+
+// Who gives a list twice may mean both lists or the last one: neither is taken in silence.
+void check_given_once(const Option& option, const std::vector<std::string>& texts) {
+  if (option.kind != ValueKind::kTextList && option.kind != ValueKind::kNumberList) return;
+  for (const std::string& text : texts) {
+    if (text == texts.front()) continue;
+    throw ConfigError(fmt::format("--{0} is given twice, as '{1}' and '{2}'; give one list: --{0} {1},{2}",
+                                  option.key, texts.front(), text));
+  }
 }
 
 }  // namespace
@@ -74,6 +85,7 @@ void FrontEnd::check_flags() const {
   }
   for (std::size_t i = 0; i < options_.size(); ++i) {
     if (flags_[i]->count() == 0) continue;
+    check_given_once(options_[i], flags_[i]->results());
     const std::string& text = flags_[i]->results().back();
     if (options_[i].accepts(text)) continue;
     const std::string refusal = describe_refusal(options_[i], text, fmt::format("'{}'", text));
@@ -140,11 +152,10 @@ std::string FrontEnd::describe_unknown_flag(std::string_view flag) const {
   for (const Option& option : options_) {
     if (!option.alias.empty()) short_names.push_back(option.alias);
   }
-  std::string nearest = nearest_name(name, short_names);
-  if (nearest.empty()) nearest = nearest_key(name, options_);
+  const std::string nearest = find_key_synonym(name) ? "" : nearest_name(name, short_names);
   const std::string hint =
-      nearest.empty() ? "'trainer --help-all' lists them" : fmt::format("did you mean '--{}'?", nearest);
-  return fmt::format("{}: unknown option; {}", flag, hint);
+      nearest.empty() ? suggest_key(name, options_, "--") : fmt::format("did you mean '--{}'?", nearest);
+  return fmt::format("{}: unknown option; {}", flag, hint.empty() ? "'trainer --help-all' lists them" : hint);
 }
 
 }  // namespace lockstep

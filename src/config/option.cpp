@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lockstep/base/catalog.h"
+#include "lockstep/base/synonyms.h"
 
 namespace lockstep {
 
@@ -24,8 +25,7 @@ std::string_view unknown_part(const Option& option, std::string_view text) {
 }  // namespace
 
 std::string describe_refusal(const Option& option, std::string_view text, std::string_view found) {
-  const std::string nearest = nearest_name(unknown_part(option, text), option.choices);
-  const std::string hint = nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
+  const std::string hint = suggestion(unknown_part(option, text), option.choices);
   return fmt::format("expected {}, found {}{}", option.expected, found, hint);
 }
 
@@ -45,6 +45,12 @@ std::string nearest_key(std::string_view wanted, std::span<const Option> options
     if (option.name() == near_name) return option.key;
   }
   return "";
+}
+
+std::string suggest_key(std::string_view wanted, std::span<const Option> options, std::string_view prefix) {
+  if (const Synonym* synonym = find_key_synonym(wanted)) return describe(*synonym, prefix);
+  const std::string nearest = nearest_key(wanted, options);
+  return nearest.empty() ? "" : fmt::format("did you mean '{}{}'?", prefix, nearest);
 }
 
 }  // namespace lockstep

@@ -9,6 +9,7 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
 #include "lockstep/config/toml.h"
 
 namespace lockstep {
@@ -144,16 +145,14 @@ class Reading {
   }
 
   std::string unknown_key(std::string_view key) const {
-    const std::string nearest = nearest_key(key, options_);
-    const std::string hint =
-        nearest.empty() ? "'trainer --help-all' lists every key" : fmt::format("did you mean '{}'?", nearest);
-    return fmt::format("unknown key '{}'; {}", key, hint);
+    const std::string hint = suggest_key(key, options_);
+    return fmt::format("unknown key '{}'; {}", key,
+                       hint.empty() ? "'trainer --help-all' lists every key" : hint);
   }
 
   std::string unknown_section(std::string_view name) const {
-    const std::string nearest = nearest_name(name, sections_);
-    const std::string hint = nearest.empty() ? "" : fmt::format("; did you mean [{}]?", nearest);
-    return fmt::format("unknown section [{}]{} (known: {})", name, hint, fmt::join(sections_, ", "));
+    return fmt::format("unknown section [{}]{} (known: {})", name, suggestion(name, sections_),
+                       fmt::join(sections_, ", "));
   }
 
   void add_problem(std::size_t line, std::string text) { problems_.push_back({line, std::move(text)}); }
@@ -164,20 +163,32 @@ class Reading {
   std::vector<Problem> problems_;
 };
 
-std::string line_of(const std::string& text, std::size_t number) {
+// The line of that number below an error; nothing where it is no text.
+std::string line_below(const std::string& text, std::size_t number) {
   std::istringstream in(text);
   std::string line;
   for (std::size_t i = 0; i < number; ++i) std::getline(in, line);
-  return line;
+  constexpr std::size_t kMostShown = 200;
+  return is_text(line) && line.size() <= kMostShown ? "\n  " + line : "";
+}
+
+// What who wrote another language may not know; "" for what looks like TOML.
+std::string describe_language(const std::string& text, const std::string& file) {
+  const bool other = file.ends_with(".yaml") || file.ends_with(".yml") || file.ends_with(".json");
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
+    return "; the file is UTF-16, expected UTF-8: convert it with iconv -f UTF-16 -t UTF-8";
+  }
+  return other ? "; a config is TOML: sections such as [train], and below them lines such as lr = 0.1" : "";
 }
 
 toml::table parse(const std::string& text, const std::string& file) {
   try {
     return toml::parse(text, file);
   } catch (const toml::parse_error& error) {
-    const std::size_t line = error.source().begin.line;
-    throw ConfigError(
-        fmt::format("{}:{}: not valid TOML: {}\n  {}", file, line, error.description(), line_of(text, line)));
+    const toml::source_position place = error.source().begin;
+    throw ConfigError(fmt::format("{}:{}:{}: not valid TOML: {}{}{}", file, place.line, place.column,
+                                  error.description(), describe_language(text, file),
+                                  line_below(text, place.line)));
   }
 }
 

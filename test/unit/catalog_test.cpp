@@ -14,11 +14,17 @@ TEST(NearestName, FindsTypos) {
   EXPECT_EQ(nearest_name("adm", kNames), "adam");
   EXPECT_EQ(nearest_name("adagard", kNames), "adagrad");
   EXPECT_EQ(nearest_name("rmspropp", kNames), "rmsprop");
-  EXPECT_EQ(nearest_name("RMSprop", kNames), "");
-  EXPECT_EQ(nearest_name("rms_prop", kNames), "rmsprop");
+  EXPECT_EQ(nearest_name("rms_porp", kNames), "rmsprop");
   EXPECT_EQ(nearest_name("lamp", kNames), "lamb");
   EXPECT_EQ(nearest_name("dsg", kNames), "");
   EXPECT_EQ(nearest_name("sdg", kNames), "sgd");
+}
+
+TEST(NearestName, CaseAndUnderscoresDoNotMatter) {
+  EXPECT_EQ(nearest_name("RMSprop", kNames), "rmsprop");
+  EXPECT_EQ(nearest_name("Ada_Grad", kNames), "adagrad");
+  EXPECT_EQ(nearest_name("AdamW", kNames), "adamw");
+  EXPECT_EQ(nearest_name("SGD", kNames), "sgd");
 }
 
 TEST(NearestName, PrefersTheNearer) {
@@ -31,6 +37,20 @@ TEST(NearestName, SuggestsNothingFarAway) {
   EXPECT_EQ(nearest_name("lr", std::vector<std::string>{"np", "ab"}), "");
   EXPECT_EQ(nearest_name("something else", kNames), "");
   EXPECT_EQ(nearest_name("sgd", std::vector<std::string>{}), "");
+}
+
+TEST(Suggestion, KnowsWordsOfOtherPrograms) {
+  const std::vector<std::string> losses{"softmax_cross_entropy", "mean_squared_error", "huber"};
+  EXPECT_EQ(suggestion("mse", losses), "; Lockstep calls it 'mean_squared_error'");
+  EXPECT_EQ(suggestion("MSELoss", losses), "; Lockstep calls it 'mean_squared_error'");
+  EXPECT_EQ(suggestion("CrossEntropyLoss", losses), "; Lockstep calls it 'softmax_cross_entropy'");
+  EXPECT_EQ(suggestion("mae", losses),
+            "; Lockstep has 'huber', which is the absolute error above train.huber_delta");
+  EXPECT_EQ(suggestion("mae", std::vector<std::string>{"auc", "mean_absolute_error"}),
+            "; Lockstep calls it 'mean_absolute_error'");
+  EXPECT_EQ(suggestion("mse", kNames), "") << "the name must be one of those that are known";
+  EXPECT_EQ(suggestion("hubre", losses), "; did you mean 'huber'?");
+  EXPECT_EQ(suggestion("", losses), "");
 }
 
 struct Entry {

@@ -89,15 +89,51 @@ TEST(CommandLine, NamesTheNearestOptionOrCommand) {
             "--colour_of_the_sky: unknown option; 'trainer --help-all' lists them");
   EXPECT_EQ(error_of({"pln"}),
             "unknown command 'pln'; did you mean 'plan'? (known: plan, bench, eval, predict, export, "
-            "inspect, reference; none trains)");
+            "inspect, reference; to train, give no command)");
   EXPECT_EQ(error_of({"--int", "a"}), "--int: unknown option; did you mean '--init'?");
-  EXPECT_EQ(
-      error_of({""}),
-      "unknown command '' (known: plan, bench, eval, predict, export, inspect, reference; none trains)");
+  EXPECT_EQ(error_of({""}),
+            "unknown command '' (known: plan, bench, eval, predict, export, inspect, reference; to train, "
+            "give no command)");
   EXPECT_EQ(error_of({"a.toml"}), "unexpected 'a.toml'; did you mean --config a.toml?");
   EXPECT_EQ(error_of({"--train.lrr", "1", "plan"}),
             "--train.lrr: unknown option; did you mean '--train.lr'?");
   EXPECT_EQ(error_of({"plan", "more"}), "unexpected argument 'more'; 'trainer --help' shows the usage");
+}
+
+TEST(CommandLine, KnowsWordsOfOtherPrograms) {
+  EXPECT_EQ(error_of({"--train.learning_rate", "1"}),
+            "--train.learning_rate: unknown option; Lockstep calls it '--train.lr'");
+  EXPECT_EQ(error_of({"--learning-rate=1"}),
+            "--learning-rate: unknown option; Lockstep calls it '--train.lr'");
+  EXPECT_EQ(error_of({"--batch-size", "64"}),
+            "--batch-size: unknown option; Lockstep has train.global_batch (samples per update over all "
+            "replicas) and train.per_replica_batch (of each replica)");
+  EXPECT_EQ(error_of({"--target", "income"}), "--target: unknown option; Lockstep calls it '--data.label'");
+  EXPECT_EQ(error_of({"--no-cuda"}), "--no-cuda: unknown option; Lockstep trains on CPUs only: leave it out");
+  EXPECT_EQ(error_of({"--train.optimizer", "Adam"}),
+            "--train.optimizer: expected one of 'sgd', 'adam', found 'Adam'; did you mean 'adam'?");
+  EXPECT_EQ(
+      error_of({"--train.optimizer", "momentum"}),
+      "--train.optimizer: expected one of 'sgd', 'adam', found 'momentum'; Lockstep calls it 'sgd', with "
+      "train.momentum");
+  EXPECT_EQ(error_of({"--distribute.strategy", "ddp"}),
+            "--distribute.strategy: expected one of 'auto', 'allreduce', found 'ddp'; Lockstep calls it "
+            "'allreduce'");
+  EXPECT_EQ(
+      error_of({"evaluate", "--model", "a"}),
+      "unknown command 'evaluate'; Lockstep calls it 'eval' (known: plan, bench, eval, predict, export, "
+      "inspect, reference; to train, give no command)");
+  EXPECT_EQ(error_of({"run.dir=a"}), "unexpected 'run.dir=a'; did you mean --run.dir=a?");
+}
+
+TEST(CommandLine, RefusesAListThatIsGivenTwice) {
+  EXPECT_EQ(error_of({"--config", "a", "--label", "x", "--label", "y"}),
+            "--data.label is given twice, as 'x' and 'y'; give one list: --data.label x,y");
+  EXPECT_EQ(error_of({"--config", "a", "--data.label", "x", "--label", "y,z"}),
+            "--data.label is given twice, as 'x' and 'y,z'; give one list: --data.label x,y,z");
+  EXPECT_EQ(error_of({"--config", "a", "--data.mean", "1", "--data.mean", "2"}),
+            "--data.mean is given twice, as '1' and '2'; give one list: --data.mean 1,2");
+  EXPECT_EQ(error_of({"--config", "a", "--label", "x", "--label", "x"}), "no error");
 }
 
 TEST(CommandLine, ChecksValuesBeforeAnyFileIsRead) {

@@ -9,10 +9,15 @@
 
 namespace lockstep {
 
-/// The known name with the smallest edit distance to `wanted`, or "" if none is close enough to be meant.
+/// The known name that differs from `wanted` in case, '_' and '-' only, else the one with the smallest edit
+/// distance, or "" if none is close enough to be meant.
 std::string nearest_name(std::string_view wanted, std::span<const std::string> known);
 
-/// Throws ConfigError: "unknown KIND 'NAME'; did you mean 'X'? known: a, b, c".
+/// "; did you mean 'adam'?" for a misspelt name, "; Lockstep calls it 'dense'" for a word of other programs,
+/// "" if there is nothing to suggest.
+std::string suggestion(std::string_view wanted, std::span<const std::string> known);
+
+/// Throws ConfigError: "unknown KIND 'NAME'; did you mean 'X'? (known: a, b, c)".
 [[noreturn]] void throw_unknown_name(std::string_view kind, std::string_view name,
                                      std::span<const std::string> known);
 

@@ -59,4 +59,9 @@ std::string describe_refusal(const Option& option, std::string_view text, std::s
 /// The key that was probably meant: the same name in another section, else the nearest one, else "".
 std::string nearest_key(std::string_view wanted, std::span<const Option> options);
 
+/// What to say of an unknown key: "did you mean 'train.lr'?", or for a word of other programs "Lockstep calls
+/// it 'train.lr'"; "" if there is nothing to suggest. `prefix`: "--" where the key is a flag.
+std::string suggest_key(std::string_view wanted, std::span<const Option> options,
+                        std::string_view prefix = "");
+
 }  // namespace lockstep
