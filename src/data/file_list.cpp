@@ -61,15 +61,23 @@ std::vector<std::string> split_list(const std::string& text) {
   return parts;
 }
 
+// " in '/home/me'" for a path that begins nowhere else.
+std::string describe_start(const std::string& path) {
+  std::error_code unknown;
+  const fs::path here = fs::current_path(unknown);
+  return unknown || fs::path(path).is_absolute() ? "" : fmt::format(" in '{}'", here.string());
+}
+
 [[noreturn]] void fail_missing(const std::string& text, const std::string& key) {
   if (text.find_first_of("*?[{") != std::string::npos) {
     throw DataError(
-        fmt::format("{} names '{}', which does not exist and matches no file: correct it, or "
+        fmt::format("{} names '{}', which does not exist{} and matches no file: correct it, or "
                     "fetch the data set",
-                    key, text));
+                    key, text, describe_start(text)));
   }
   throw DataError(
-      fmt::format("{} names '{}', which does not exist: correct the path, or fetch the data set", key, text));
+      fmt::format("{} names '{}', which does not exist{}: correct the path, or fetch the data set", key, text,
+                  describe_start(text)));
 }
 
 std::vector<std::string> list(const std::string& text, std::span<const std::string> extensions,

@@ -43,6 +43,24 @@ const FormatEntry* find_by_name(const std::string& path) {
   return find_by_extension(path);
 }
 
+// Errors: DataError if `path` is a directory without files.
+void refuse_empty_directory(const std::string& key, const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored) || !std::filesystem::is_empty(path, ignored)) return;
+  throw DataError(fmt::format("{} names '{}', a directory without files", key, path));
+}
+
+// Files of Python objects, which only Python can read.
+void refuse_pickle(const std::string& key, const std::string& path) {
+  for (const char* end : {".pt", ".pth", ".pkl", ".pickle", ".joblib"}) {
+    if (!path.ends_with(end)) continue;
+    throw ConfigError(
+        fmt::format("{} names '{}', a pickle, which only Python reads: save its arrays there as "
+                    ".npy files, with numpy.save, and name those",
+                    key, path));
+  }
+}
+
 std::string known_extensions() {
   std::vector<std::string> known;
   for (const FormatEntry& entry : format_catalog()) {
@@ -87,6 +105,8 @@ const FormatEntry& choose_format(const DataOptions& options) {
                     "data.format to one of {}",
                     fmt::join(names, ", ")));
   }
+  refuse_empty_directory("data.train", options.train);
+  refuse_pickle("data.train", options.train);
   throw ConfigError(
       fmt::format("the end of data.train = '{}' does not tell its format: set data.format to one of "
                   "{} (known ends: {})",
@@ -99,6 +119,8 @@ const FormatEntry& format_of_input(const std::string& path, const DataOptions& o
     const FormatEntry& entry = choose_format(options);
     if (entry.open_input) return entry;
   }
+  refuse_empty_directory("--input", path);
+  refuse_pickle("--input", path);
   throw ConfigError(
       fmt::format("the end of --input '{}' does not tell its format: rename it (known ends: {})", path,
                   known_extensions()));

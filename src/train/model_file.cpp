@@ -53,6 +53,15 @@ std::string make_header(const Layout& layout, const Shape& input) {
   throw DataError(fmt::format("'{}' is not a whole safetensors file: {}", path.string(), problem));
 }
 
+// Errors: DataError if a file that is no safetensors file starts as those that torch.save writes.
+void refuse_pickle(const std::filesystem::path& path, std::string_view start) {
+  if (!start.starts_with("PK\x03\x04") && !start.starts_with("\x80\x02")) return;
+  throw DataError(fmt::format(
+      "'{}' is no safetensors file but a pickle or a zip archive, as torch.save writes them: write "
+      "the weights with safetensors.torch.save_file(model.state_dict(), 'weights.safetensors')",
+      path.string()));
+}
+
 StoredTensor read_entry(const std::filesystem::path& path, const std::string& name, const Json& entry,
                         Range data) {
   StoredTensor tensor;
@@ -110,6 +119,7 @@ std::string read_header(ByteStream& file, const std::filesystem::path& path, Ind
   std::uint64_t length = 0;
   read_all(file, path, 0, std::as_writable_bytes(std::span(&length, 1)));
   if (length > static_cast<std::uint64_t>(size - kLengthBytes)) {
+    refuse_pickle(path, {reinterpret_cast<const char*>(&length), kLengthBytes});
     fail(path, fmt::format("its header claims {} bytes, the file has {}", length, size));
   }
   if (length > kMostHeaderBytes) {

@@ -95,6 +95,14 @@ TEST_F(BadInput, LayersThatDoNotFit) {
                     {"layer 2 'dense(4)'", "puts out 4", "4 targets", "has 1"});
 }
 
+TEST_F(BadInput, WordsAndWeightsOfOtherPrograms) {
+  expect_config_error("learning_rate = 1\n", {"run.toml:14", "Lockstep calls it 'train.lr'"});
+  const std::string weights = experiment_.fresh_run() + ".pt";
+  write_file_atomically(weights,
+                        std::string("\x80\x02\x8a\x0al\xfc\x9cF\xf9", 9) + " and what torch.save writes");
+  expect_flag_error("--init " + weights, {weights, "a pickle", "safetensors.torch.save_file"}, kExitData);
+}
+
 TEST_F(BadInput, BatchNormThatCannotDoWhatIsAsked) {
   const std::string layers = "--model.layers \"dense(3) batch_norm dense(4)\" ";
   expect_flag_error("--model.batch_norm sync", {"model.batch_norm has no effect without a batch_norm layer"});

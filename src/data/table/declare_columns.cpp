@@ -1,8 +1,10 @@
 // What [data] says of the columns of a table.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
+#include <span>
 #include <utility>
 
 #include "lockstep/base/catalog.h"
@@ -110,10 +112,12 @@ class Declaration {
     const auto found = std::ranges::find(names_, name);
     if (found != names_.end()) return columns_[static_cast<std::size_t>(found - names_.begin())];
     const std::string nearest = nearest_name(name, names_);
-    throw ConfigError(fmt::format(
-        "{}: there is no column '{}'{}", key, name,
-        nearest.empty() ? fmt::format(" among the {} of the file ('{}', ...)", names_.size(), names_.front())
-                        : fmt::format("; did you mean '{}'?", nearest)));
+    const std::string hint = nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
+    constexpr std::size_t kMostListed = 20;
+    const std::size_t listed = std::min(names_.size(), kMostListed);
+    throw ConfigError(fmt::format("{}: there is no column '{}'{} (columns: {}{})", key, name, hint,
+                                  fmt::join(std::span(names_).first(listed), ", "),
+                                  listed < names_.size() ? ", ..." : ""));
   }
 
   void declare_label(const std::string& name) {
