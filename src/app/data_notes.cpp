@@ -20,6 +20,12 @@ void tell_notes(std::span<const RecordSource* const> sources) {
   }
 }
 
+void tell_doubts(const Communicator& comm, const Experiment& experiment, const RunPlan& plan) {
+  if (comm.rank() != 0) return;
+  for (const std::string& doubt : find_doubts(experiment.fit(*experiment.train), plan))
+    spdlog::warn("{}", doubt);
+}
+
 std::string list_rejects(std::span<const RecordSource* const> sources) {
   std::string text;
   for (const RecordSource* source : sources) {

@@ -16,20 +16,6 @@
 namespace lockstep {
 namespace {
 
-// Targets that the loss can use, given what the last layer puts out.
-void check_targets(const Experiment& experiment, const RecordSource& source) {
-  const DatasetInfo& info = source.info();
-  const Index outputs = experiment.model->output().size();
-  const bool classes = experiment.loss->targets() == TargetKind::kClass;
-  const Index wanted = classes ? 1 : outputs;
-  if (info.target_columns == wanted) return;
-  throw ConfigError(fmt::format(
-      "{} puts out {}, so train.loss '{}' needs {} target{} per record, but '{}' has {}; change the last "
-      "layer or the loss",
-      experiment.model->nodes().back().title, to_string(experiment.model->output()),
-      experiment.config.loss.loss, wanted, wanted == 1 ? "" : "s", info.name, info.target_columns));
-}
-
 void check_features(const Experiment& experiment, const RecordSource& source) {
   const Shape& wanted = experiment.train->info().features;
   const Shape& found = source.info().features;
@@ -108,7 +94,7 @@ void build_model(Experiment& experiment) {
   experiment.augmenter = make_augmenter(config.data.augment, features, experiment.seed());
   for (const RecordSource* source : experiment.sources()) {
     check_features(experiment, *source);
-    check_targets(experiment, *source);
+    refuse_misfit(experiment.fit(*source));
   }
 }
 
@@ -128,6 +114,10 @@ std::vector<const RecordSource*> Experiment::sources() const {
     if (source != nullptr) all.push_back(source);
   }
   return all;
+}
+
+FitQuestion Experiment::fit(const RecordSource& source) const {
+  return {.data = source.info(), .model = *model, .targets = loss->targets(), .loss = config.loss.loss};
 }
 
 TargetRule Experiment::target_rule() const {

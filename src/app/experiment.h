@@ -13,6 +13,7 @@
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/optim/optimizer.h"
+#include "lockstep/train/fit_check.h"
 #include "lockstep/train/metric_set.h"
 #include "lockstep/train/run_plan.h"
 
@@ -37,6 +38,8 @@ struct Experiment {
   std::uint64_t seed() const { return static_cast<std::uint64_t>(config.run.seed); }
   UpdateRules update_rules() const;
   TargetRule target_rule() const;
+  /// Whether model and loss suit the targets of one of sources().
+  FitQuestion fit(const RecordSource& source) const;
 };
 
 /// *Collective.* Opens the data and builds the model. `schema`: of the data that the model was trained on;

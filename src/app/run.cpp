@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/comm/agree.h"
@@ -96,12 +97,22 @@ void Run::load(Index step) {
       records_ = std::move(streamed);
     });
   } else {
-    records_ =
-        load_records(train, experiment_.target_rule(),
-                     records_for(*sampler_, plan_.dist.hosted, comm_.rank()), colleagues, &fingerprint_);
+    std::atomic<Index> largest_class = -1;
+    TargetRule rule = experiment_.target_rule();
+    rule.largest_class = &largest_class;
+    records_ = load_records(train, rule, records_for(*sampler_, plan_.dist.hosted, comm_.rank()), colleagues,
+                            &fingerprint_);
+    if (train.info().target_classes == 0) warn_of_spare_outputs(largest_class + 1);
   }
   validation_ = load_evaluation(experiment_.validation.get(), Split::kValidation);
   test_ = load_evaluation(experiment_.test.get(), Split::kTest);
+}
+
+void Run::warn_of_spare_outputs(Index classes) {
+  const std::vector<Index> all = gather_numbers(comm_, classes);
+  const std::string doubt =
+      doubt_spare_outputs(experiment_.fit(*experiment_.train), *std::ranges::max_element(all));
+  if (comm_.rank() == 0 && !doubt.empty()) spdlog::warn("{}", doubt);
 }
 
 std::unique_ptr<Evaluation> Run::load_evaluation(const RecordSource* source, Split split) {

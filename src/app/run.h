@@ -51,6 +51,8 @@ class Run {
   AlignedBuffer<Scalar> stored();
 
  private:
+  // *Collective.* `classes`: those that this rank has found.
+  void warn_of_spare_outputs(Index classes);
   std::unique_ptr<Evaluation> load_evaluation(const RecordSource* source, Split split);
   std::unique_ptr<Loader> make_loader(Range steps);
   Range replicas() const { return plan_.dist.hosted[static_cast<std::size_t>(comm_.rank())]; }

@@ -176,6 +176,7 @@ int train_command(Communicator& world, const CommandLine& line) {
   });
   watchdog.meet_in(loaded.config.run.dir);
   tell_notes(experiment.sources());
+  tell_doubts(comm, experiment, plan);
   announce(comm, experiment.config, plan, places);
   if (comm.rank() == 0) report_time_left(watch->left);
   const bool helped = loaded.config.distribute.progress_thread && comm.size() > 1;

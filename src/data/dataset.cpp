@@ -18,9 +18,21 @@ std::string to_string(Split split) {
   return "";
 }
 
+namespace {
+
+void raise_to(std::atomic<Index>& largest, Index value) {
+  Index seen = largest.load(std::memory_order_relaxed);
+  while (value > seen && !largest.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+  }
+}
+
+}  // namespace
+
 bool TargetRule::allows(Scalar target) const {
   if (classes > 0) {
-    return target >= 0 && target < static_cast<Scalar>(classes) && target == std::floor(target);
+    const bool allowed = target >= 0 && target < static_cast<Scalar>(classes) && target == std::floor(target);
+    if (allowed && largest_class != nullptr) raise_to(*largest_class, static_cast<Index>(target));
+    return allowed;
   }
   return unit_interval ? target >= 0 && target <= 1 : std::isfinite(target);
 }

@@ -93,6 +93,7 @@ TEST_F(BadInput, LayersThatDoNotFit) {
   expect_flag_error("--model.layers \"dense(3) rleu dense(4)\"", {"unknown layer 'rleu'", "'relu'"});
   expect_flag_error("--train.loss mean_squared_error",
                     {"layer 2 'dense(4)'", "puts out 4", "4 targets", "has 1"});
+  expect_flag_error("--model.layers \"dense(1)\"", {"puts out 1 number", "always 0", "binary_cross_entropy"});
 }
 
 TEST_F(BadInput, WordsAndWeightsOfOtherPrograms) {

@@ -1,6 +1,7 @@
 // What is known of a data set before any of its records is read, and what training asks of its targets.
 #pragma once
 
+#include <atomic>
 #include <string>
 
 #include "lockstep/base/types.h"
@@ -16,12 +17,14 @@ std::string to_string(Split split);
 
 struct DatasetInfo {
   Index rows = 0;
-  Shape features;            ///< of one record
-  Index target_columns = 0;  ///< 0: no labels
-  bool weighted = false;     ///< each record has a weight, which its loss is multiplied by
-  std::string name;          ///< for messages: a path, or "synthetic"
-  Index record_bytes = 0;    ///< of a packed record; 0: records are computed from their ids
-  Index source_bytes = 0;    ///< sum of the sizes of its files; compared over the ranks
+  Shape features;                ///< of one record
+  Index target_columns = 0;      ///< 0: no labels
+  bool weighted = false;         ///< each record has a weight, which its loss is multiplied by
+  std::string name;              ///< for messages: a path, or "synthetic"
+  Index record_bytes = 0;        ///< of a packed record; 0: records are computed from their ids
+  Index source_bytes = 0;        ///< sum of the sizes of its files; compared over the ranks
+  Index target_classes = 0;      ///< of a target that is a category: how many there are; 0: no target is one
+  std::string target_text = {};  ///< that target, for messages: "label 'species' (setosa, virginica)"
 
   /// Of what RecordSource::unpack writes beside the features: the targets, and then the weight if there is
   /// one.
@@ -33,6 +36,8 @@ struct DatasetInfo {
 struct TargetRule {
   Index classes = 0;
   bool unit_interval = false;
+  /// If given, allows() raises it to the largest class that it is asked about; threads may share it.
+  std::atomic<Index>* largest_class = nullptr;
 
   bool allows(Scalar target) const;
   /// "a class below 10, the number of outputs of the model"

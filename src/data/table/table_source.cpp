@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -71,15 +72,19 @@ class TableChunkReader final : public ChunkReader {
     for (const ColumnKind kind : {ColumnKind::kNumeric, ColumnKind::kCategorical}) {
       for (std::size_t cell = 0; cell < columns.size(); ++cell) {
         if (!columns[cell].label || columns[cell].kind != kind || i-- > 0) continue;
-        const std::string advice =
-            kind == ColumnKind::kNumeric && (rule_.classes > 0 || rule_.unit_interval)
-                ? fmt::format(" (data.columns = [\"{}: categorical\"] makes classes 0, 1, ... of any values)",
-                              columns[cell].name)
-                : "";
+        const std::string advice = kind == ColumnKind::kNumeric ? advise(columns[cell].name, target) : "";
         throw BadRecord{static_cast<Index>(cell), fmt::format("label {}", target), rule_.expected() + advice};
       }
     }
     throw BadRecord{-1, fmt::format("label {}", target), rule_.expected()};
+  }
+
+  // What who gives such a number to a loss on classes, or on yes or no, may have meant.
+  std::string advise(const std::string& column, Scalar target) const {
+    if (rule_.classes == 0 && !rule_.unit_interval) return "";
+    if (target != std::floor(target)) return " (train.loss 'mean_squared_error' learns any numbers)";
+    return fmt::format(" (data.columns = [\"{}: categorical\"] makes classes 0, 1, ... of any values)",
+                       column);
   }
 
   Parts parts_;
@@ -87,6 +92,26 @@ class TableChunkReader final : public ChunkReader {
   TableReader reader_;
   std::vector<Index> unseen_;
 };
+
+// "label 'species' (setosa, virginica, ...)"
+std::string describe_label(const TableColumn& column) {
+  constexpr std::size_t kMostShown = 5;
+  std::string values;
+  for (std::size_t i = 0; i < std::min(kMostShown, column.values.size()); ++i) {
+    values += (i > 0 ? ", " : "") + show(column.values[i]);
+  }
+  const char* more = column.values.size() > kMostShown ? ", ..." : "";
+  return fmt::format("label '{}' ({}{})", column.name, values, more);
+}
+
+void describe_classes(const TableSchema& schema, DatasetInfo& info) {
+  for (const TableColumn& column : schema.columns) {
+    if (!column.label || column.kind != ColumnKind::kCategorical) continue;
+    info.target_classes = std::ssize(column.values);
+    info.target_text = describe_label(column);
+    return;
+  }
+}
 
 TableText open_text(const TableRequest& request) {
   request.colleagues.agree([&] { check_request(request); });
@@ -147,6 +172,7 @@ TableSource::TableSource(const TableRequest& request) : table_(open_text(request
            .name = request.name,
            .record_bytes = encoder_->record_bytes(),
            .source_bytes = table_.text.source_bytes()};
+  if (request.labels) describe_classes(schema_, info_);
   rejects_ = scan.rejects;
   skipped_ = scan.bad_places;
   note_bad_records(request.name, scan.good, scan.bad, notes_);

@@ -1,0 +1,103 @@
+// Losses that do not suit the targets or the outputs: what is refused, and what is only said.
+#include "lockstep/train/fit_check.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "support/error_text.h"
+
+namespace lockstep {
+namespace {
+
+constexpr const char* kSoftmax = "softmax_cross_entropy";
+constexpr const char* kBinary = "binary_cross_entropy";
+constexpr const char* kSquares = "mean_squared_error";
+
+class FitCheck : public testing::Test {
+ protected:
+  static DatasetInfo data(Index classes, Index columns = 1) {
+    DatasetInfo info{.rows = 200, .features = {{4}}, .target_columns = columns, .name = "iris.csv"};
+    info.target_classes = classes;
+    if (classes > 0) info.target_text = "label 'species' ('a', 'b')";
+    return info;
+  }
+  static TargetKind kind(const std::string& loss) {
+    return find_entry(loss_catalog(), "loss", loss).make({})->targets();
+  }
+  static std::string refusal(const DatasetInfo& info, const std::string& layers, const std::string& loss) {
+    const Model model({.layers = layers}, {{4}});
+    return test::error_text<ConfigError>(
+        [&] { refuse_misfit({.data = info, .model = model, .targets = kind(loss), .loss = loss}); });
+  }
+  static std::vector<std::string> doubts(const DatasetInfo& info, const std::string& layers,
+                                         const std::string& loss, Index batch = 10) {
+    const Model model({.layers = layers}, {{4}});
+    const FitQuestion question{.data = info, .model = model, .targets = kind(loss), .loss = loss};
+    refuse_misfit(question);
+    RunPlan plan;
+    plan.step_batch = batch;
+    plan.epoch_samples = info.rows;
+    return find_doubts(question, plan);
+  }
+  using Sentences = std::vector<std::string>;
+};
+
+TEST_F(FitCheck, WhatSuitsIsNeitherRefusedNorDoubted) {
+  EXPECT_EQ(doubts(data(3), "dense(3)", kSoftmax), Sentences{});
+  EXPECT_EQ(doubts(data(0), "dense(3)", kSoftmax), Sentences{}) << "classes that are not known yet";
+  EXPECT_EQ(doubts(data(2), "dense(1)", kBinary), Sentences{});
+  EXPECT_EQ(doubts(data(0), "dense(1)", kSquares), Sentences{});
+  EXPECT_EQ(doubts(data(0, 2), "dense(2) sigmoid", kSquares, 200), Sentences{});
+}
+
+TEST_F(FitCheck, NumbersOfClassesAreNoNumbers) {
+  const std::string error = refusal(data(3), "dense(1)", kSquares);
+  EXPECT_EQ(
+      error,
+      "label 'species' ('a', 'b') of 'iris.csv' has 3 classes, whose numbers mean nothing to train.loss "
+      "'mean_squared_error': take 'softmax_cross_entropy' and a last layer with 3 outputs");
+  test::expect_parts(refusal(data(3), "dense(1)", kBinary), {"3 classes", kBinary, kSoftmax});
+  test::expect_parts(refusal(data(3), "dense(3)", "huber"), {"3 classes", "huber", kSoftmax});
+}
+
+TEST_F(FitCheck, OutputsAndClassesMustGoTogether) {
+  EXPECT_EQ(refusal(data(3), "dense(2)", kSoftmax),
+            "label 'species' ('a', 'b') of 'iris.csv' has 3 classes, but layer 0 'dense(2)' puts out 2: "
+            "train.loss 'softmax_cross_entropy' needs 3 outputs");
+  test::expect_parts(refusal(data(0), "dense(1)", kSoftmax), {"puts out 1 number", "always 0", kBinary});
+  test::expect_parts(refusal(data(0), "dense(3)", kSquares), {"puts out 3", "3 targets", "has 1"});
+  test::expect_parts(refusal(data(0, 2), "dense(3)", kSoftmax), {"needs 1 target", "has 2"});
+}
+
+TEST_F(FitCheck, WhatIsHardlyMeantIsSaid) {
+  EXPECT_EQ(
+      doubts(data(10), "dense(100)", kSoftmax),
+      Sentences{"layer 0 'dense(100)' puts out 100, but 'iris.csv' has 10 classes: the other outputs are "
+                "never right"});
+  const Sentences sigmoid = doubts(data(2), "dense(1) sigmoid", kBinary);
+  ASSERT_EQ(sigmoid.size(), 1u);
+  test::expect_parts(sigmoid[0], {kBinary, "sigmoid", "layer 1", "leave that out"});
+  const Sentences squares = doubts(data(2), "dense(1)", kSquares);
+  ASSERT_EQ(squares.size(), 1u);
+  test::expect_parts(squares[0], {"2 classes", "0 and 1", kBinary});
+  const Sentences batch = doubts(data(3), "dense(3)", kSoftmax, 300);
+  ASSERT_EQ(batch.size(), 1u);
+  test::expect_parts(batch[0], {"300 samples", "the global batch", "'iris.csv' has 200"});
+}
+
+TEST(TargetRule, NotesTheLargestClassThatItAllows) {
+  std::atomic<Index> largest = -1;
+  const TargetRule rule{.classes = 10, .largest_class = &largest};
+  for (const Scalar target : {2.0F, 7.0F, 3.0F}) EXPECT_TRUE(rule.allows(target));
+  EXPECT_EQ(largest, 7);
+  for (const Scalar target : {10.0F, 8.5F, -1.0F, std::numeric_limits<Scalar>::quiet_NaN()}) {
+    EXPECT_FALSE(rule.allows(target));
+  }
+  EXPECT_EQ(largest, 7);
+}
+
+}  // namespace
+}  // namespace lockstep
