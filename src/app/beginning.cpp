@@ -194,6 +194,8 @@ void refuse_changes(const Config& config, const RecordSource& train, const Begin
   if (!beginning.config) return;
   Config now = config;
   Config before = *beginning.config;
+  // An older run kept no format that was told by the end of a file's name.
+  if (before.data.format.empty()) now.data.format.clear();
   const std::vector<Option> new_options = declare_options(now, known_names());
   const std::vector<Option> old_options = declare_options(before, known_names());
   const std::vector<std::string>& allowed = config.run.resume_allow;

@@ -11,6 +11,7 @@
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/train/evaluation.h"
+#include "lockstep/train/model_file.h"
 #include "lockstep/train/rank_colleagues.h"
 #include "lockstep/train/run_directory.h"
 #include "precision.h"
@@ -42,6 +43,18 @@ void print_metrics(const EvalMetrics& metrics) {
   if (!metrics.confusion.empty() && metrics.classes <= kMostClassesShown) print_confusion(metrics);
 }
 
+// The sets that flags name; where none does, those of the run.
+std::set<Split> wanted_splits(const std::set<std::string>& flagged) {
+  std::set<Split> wanted;
+  for (const Split split : {Split::kValidation, Split::kTest}) {
+    for (const std::string& key : flagged) {
+      const std::string name = to_string(split);
+      if (key.starts_with("data." + name) || key.starts_with("data.synthetic_" + name)) wanted.insert(split);
+    }
+  }
+  return wanted.empty() ? std::set{Split::kValidation, Split::kTest} : wanted;
+}
+
 }  // namespace
 
 int eval_command(Communicator& comm, const CommandLine& line) {
@@ -52,7 +65,10 @@ int eval_command(Communicator& comm, const CommandLine& line) {
   agree(comm, [&] { refuse_missing_precision(loaded.config); });
   refuse_differences(comm, loaded.config);
   RankColleagues colleagues(comm);
-  const Experiment experiment = make_experiment(loaded, colleagues, load_schema_together(comm, directory));
+  Shape input;
+  agree(comm, [&] { input = ModelFile(directory.model()).input(); });
+  const Experiment experiment = make_evaluation(loaded, wanted_splits(loaded.flagged), input,
+                                                load_schema_together(comm, directory), colleagues);
   AlignedBuffer<Scalar> stored;
   agree(comm, [&] {
     stored = load_stored(directory, *experiment.model);

@@ -17,12 +17,16 @@ namespace lockstep {
 namespace {
 
 void check_features(const Experiment& experiment, const RecordSource& source) {
-  const Shape& wanted = experiment.train->info().features;
+  const Shape& wanted = experiment.model->input();
   const Shape& found = source.info().features;
   if (found == wanted) return;
+  const std::string expected =
+      experiment.train ? fmt::format("those of '{}' have {}: all sets must have the same",
+                                     experiment.train->info().name, to_string(wanted))
+                       : fmt::format("but the model takes {}: give records like those that it was trained on",
+                                     to_string(wanted));
   throw ConfigError(
-      fmt::format("records of '{}' have the shape {}, those of '{}' have {}: all sets must have the same",
-                  experiment.train->info().name, to_string(wanted), source.info().name, to_string(found)));
+      fmt::format("records of '{}' have the shape {}, {}", source.info().name, to_string(found), expected));
 }
 
 // Keys about how gradients travel: who gives one wants them to.
@@ -64,34 +68,37 @@ void hold_back_validation(Experiment& experiment) {
   experiment.validation = std::move(parts.validation);
 }
 
-// *Collective.*
-void open_data(Experiment& experiment, const std::string& schema, Colleagues& colleagues) {
-  const DataOptions& options = experiment.config.data;
+// *Collective.* Opens `wanted`, and what it takes to know them.
+void open_data(Experiment& experiment, const std::set<Split>& wanted, const std::string& schema,
+               Colleagues& colleagues) {
+  DataOptions& options = experiment.config.data;
   const FormatEntry* format = nullptr;
   colleagues.agree([&] { format = &choose_format(options); });
-  const auto open = [&](Split split, const std::string& known) {
+  options.format = format->name;  // for who goes on with the run, and may not have the files of today
+  const auto open = [&](Split split, const std::string& known) -> std::unique_ptr<RecordSource> {
+    if (!wanted.contains(split)) return nullptr;
     return format->open({options, split, experiment.seed(), colleagues, known});
   };
   experiment.train = open(Split::kTrain, schema);
-  const std::string learnt = experiment.train->schema();
+  const std::string learnt = experiment.train ? experiment.train->schema() : schema;
   experiment.validation = open(Split::kValidation, learnt);
   experiment.test = open(Split::kTest, learnt);
-  if (options.validation_share > 0) colleagues.agree([&] { hold_back_validation(experiment); });
-  experiment.config.data.memory =
-      is_streamed(options, experiment.train->info()) ? MemoryMode::kStream : MemoryMode::kLoad;
+  if (experiment.train && options.validation_share > 0) {
+    colleagues.agree([&] { hold_back_validation(experiment); });
+  }
 }
 
-void build_model(Experiment& experiment) {
+// `input`: the shape of a record.
+void build_model(Experiment& experiment, const Shape& input) {
   const Config& config = experiment.config;
-  const Shape& features = experiment.train->info().features;
-  experiment.model = std::make_unique<Model>(config.model, features);
+  experiment.model = std::make_unique<Model>(config.model, input);
   experiment.loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
   experiment.metrics = std::make_unique<MetricSet>(config.eval.metrics, experiment.loss->targets(),
                                                    experiment.model->output().size());
   experiment.optimizer =
       find_entry(optimizer_catalog(), "optimizer", config.optimizer.optimizer).make(config.optimizer);
-  experiment.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, features.size());
-  experiment.augmenter = make_augmenter(config.data.augment, features, experiment.seed());
+  experiment.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input.size());
+  experiment.augmenter = make_augmenter(config.data.augment, input, experiment.seed());
   for (const RecordSource* source : experiment.sources()) {
     check_features(experiment, *source);
     refuse_misfit(experiment.fit(*source));
@@ -103,8 +110,24 @@ void build_model(Experiment& experiment) {
 Experiment make_experiment(const LoadedConfig& loaded, Colleagues& colleagues, const std::string& schema) {
   Experiment experiment;
   experiment.config = loaded.config;
-  open_data(experiment, schema, colleagues);
-  colleagues.agree([&] { build_model(experiment); });
+  open_data(experiment, {Split::kTrain, Split::kValidation, Split::kTest}, schema, colleagues);
+  DataOptions& data = experiment.config.data;
+  data.memory = is_streamed(data, experiment.train->info()) ? MemoryMode::kStream : MemoryMode::kLoad;
+  colleagues.agree([&] { build_model(experiment, experiment.train->info().features); });
+  return experiment;
+}
+
+Experiment make_evaluation(const LoadedConfig& loaded, const std::set<Split>& splits, const Shape& input,
+                           const std::string& schema, Colleagues& colleagues) {
+  Experiment experiment;
+  experiment.config = loaded.config;
+  std::set<Split> wanted = splits;
+  // What is held back for validation comes out of the training data.
+  if (splits.contains(Split::kValidation) && loaded.config.data.validation_share > 0) {
+    wanted.insert(Split::kTrain);
+  }
+  open_data(experiment, wanted, schema, colleagues);
+  colleagues.agree([&] { build_model(experiment, input); });
   return experiment;
 }
 

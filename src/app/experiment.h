@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "lockstep/config/command_line.h"
@@ -21,7 +22,7 @@ namespace lockstep {
 
 struct Experiment {
   Config config;
-  std::unique_ptr<RecordSource> train;
+  std::unique_ptr<RecordSource> train;       ///< null only in an evaluation
   std::unique_ptr<RecordSource> validation;  ///< may be null
   std::unique_ptr<RecordSource> test;        ///< may be null
   std::unique_ptr<Model> model;
@@ -46,6 +47,12 @@ struct Experiment {
 /// "": it is learnt. Errors, as Colleagues::agree throws them: ConfigError, DataError.
 Experiment make_experiment(const LoadedConfig& loaded, Colleagues& colleagues,
                            const std::string& schema = "");
+
+/// *Collective.* The same for a model that is there, whose records have the shape `input`: opens the sets of
+/// `splits` alone (and the training data only where part of it is held back for one of them). Errors as
+/// above.
+Experiment make_evaluation(const LoadedConfig& loaded, const std::set<Split>& splits, const Shape& input,
+                           const std::string& schema, Colleagues& colleagues);
 
 /// Where the ranks of the run are, for what the config leaves to the program.
 struct Placement {

@@ -227,6 +227,7 @@ LoadedConfig load_config(const CommandLine& line, const ConfigText& file, const 
   front.check_flags();
   front.read_file(file);
   loaded.given = front.assign_all();
+  loaded.flagged = front.flagged();
   return loaded;
 }
 

@@ -31,6 +31,8 @@ class FrontEnd {
   void check_flags() const;
   /// Writes what was filled to the fields, and returns the keys.
   std::set<std::string> assign_all() const;
+  /// After read_file: the keys that the command line gives.
+  const std::set<std::string>& flagged() const { return flagged_; }
 
   /// The flags that ask for a text, whatever else was said.
   std::optional<CommandLine::Command> wanted_text() const;

@@ -123,8 +123,17 @@ TEST_F(Table, TheSchemaOfTheRunIsAppliedUnchanged) {
   const ProcessResult elsewhere = run_trainer(1, flags + " --data.train " + test_);
   EXPECT_EQ(evaluated.output.substr(evaluated.output.find("test:")),
             elsewhere.output.substr(elsewhere.output.find("test:")));
+  // A run that was moved evaluates without the data that it was trained on.
+  std::filesystem::rename(directory_ / "run", directory_ / "moved");
+  std::filesystem::remove(train_);
+  const ProcessResult moved =
+      run_trainer(2, fmt::format("eval --model {} --data.test {}", directory_ / "moved", test_));
+  EXPECT_EQ(moved.exit_code, 0) << moved.errors;
+  EXPECT_EQ(moved.output.substr(moved.output.find("test:")),
+            evaluated.output.substr(evaluated.output.find("test:")));
+  expect_parts(read_file(directory_ / "moved/config.toml"), {"format = \"csv\""});
   const ProcessResult twisted =
-      run_trainer(1, fmt::format("predict --model {0}/run --input {0}/none.csv --output {0}/p.csv",
+      run_trainer(1, fmt::format("predict --model {0}/moved --input {0}/none.csv --output {0}/p.csv",
                                  directory_.path().string()));
   EXPECT_EQ(twisted.exit_code, kExitData);
   expect_parts(twisted.errors, {"--input names", "none.csv", "does not exist"});

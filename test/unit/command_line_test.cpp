@@ -278,6 +278,8 @@ TEST(LoadConfig, TakesFlagsOverFileOverDefaults) {
   EXPECT_EQ(loaded.config.optimizer.beta1, Config{}.optimizer.beta1);
   const std::set<std::string> given{"train.lr", "train.steps", "data.validation", "data.mean"};
   EXPECT_EQ(loaded.given, given);
+  const std::set<std::string> flagged{"train.lr", "data.validation", "data.mean"};
+  EXPECT_EQ(loaded.flagged, flagged);
 }
 
 TEST(LoadConfig, KnowsTheSecondNameOfAFlag) {

@@ -65,7 +65,8 @@ ConfigText read_config_file(const std::string& file);
 
 struct LoadedConfig {
   Config config;
-  std::set<std::string> given;  ///< keys set by the file or by a flag
+  std::set<std::string> given;    ///< keys set by the file or by a flag
+  std::set<std::string> flagged;  ///< those of them that a flag sets
 };
 
 /// Defaults, overridden by the file, overridden by the flags.
