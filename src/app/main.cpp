@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "guards.h"
 #include "lockstep/base/log.h"
+#include "lockstep/base/stop_signal.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/session.h"
 #include "lockstep/config/help.h"
@@ -92,6 +93,7 @@ int run(const std::vector<std::string>& arguments) {
   try {
     if (!parsed.error) {
       if (const std::optional<int> exit_code = run_alone(parsed.line)) return *exit_code;
+      if (parsed.line.command == Command::kTrain) note_stop_signals();  // before MPI makes threads
     }
     const bool threads = !parsed.error && wants_talking_threads(parsed.line);
     return run_session([&](Communicator& comm) { return run_with_ranks(comm, parsed); },

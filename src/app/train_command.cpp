@@ -17,7 +17,6 @@
 #include "lockstep/base/environment.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
-#include "lockstep/base/stop_signal.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/watchdog.h"
@@ -131,7 +130,6 @@ int report_stop(Communicator& comm, const RunDirectory& directory, const Trainin
 }  // namespace
 
 int train_command(Communicator& world, const CommandLine& line) {
-  note_stop_signals();
   const RankPlaces places = find_places(world);
   const Index hosts = places.hosts;
   LoadedConfig loaded = load_config_together(world, line, {.ranks = world.size(), .hosts = hosts});

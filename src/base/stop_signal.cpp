@@ -4,18 +4,21 @@
 
 #include <atomic>
 #include <csignal>
+#include <ctime>
 
 #include "lockstep/base/errors.h"
 
 namespace lockstep {
 namespace {
 
+std::atomic<bool> blocked = false;
 std::atomic<int> noted = 0;
-static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may not wait");
 
-extern "C" void note(int signal) {
-  int none = 0;
-  noted.compare_exchange_strong(none, signal);
+sigset_t stop_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) sigaddset(&signals, signal);
+  return signals;
 }
 
 const char* name_of(int signal) {
@@ -31,16 +34,25 @@ const char* name_of(int signal) {
 
 }  // namespace
 
+// Shells start what they put in the background with SIGINT ignored, and an ignored signal may be lost even if
+// it is blocked.
 void note_stop_signals() {
-  struct sigaction action {};
-  action.sa_handler = note;
-  action.sa_flags = SA_RESTART;
-  sigemptyset(&action.sa_mask);
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) ::sigaction(signal, &action, nullptr);
+  const sigset_t signals = stop_signals();
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) std::signal(signal, SIG_DFL);
+  blocked = true;
 }
 
 std::string stop_signal() {
-  const int signal = noted.load();
+  if (blocked && noted == 0) {
+    const sigset_t signals = stop_signals();
+    const timespec at_once{};
+    int none = 0;
+    if (const int signal = ::sigtimedwait(&signals, nullptr, &at_once); signal > 0) {
+      noted.compare_exchange_strong(none, signal);
+    }
+  }
+  const int signal = noted;
   return signal == 0 ? "" : name_of(signal);
 }
 

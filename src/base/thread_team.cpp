@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "lockstep/base/signal_stack.h"
 #include "lockstep/base/timer.h"
 
 namespace lockstep {
@@ -60,6 +61,7 @@ bool ThreadTeam::spin_until(const Condition& condition) const {
 }
 
 void ThreadTeam::serve(int thread) {
+  const SignalStack stack;
   long seen = 0;
   for (;;) {
     const auto called = [&] { return stopping_ || generation_ != seen; };

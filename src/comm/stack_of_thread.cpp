@@ -87,7 +87,7 @@ void prepare_stacks() {
   ::backtrace(frames.data(), kMostFrames);  // loads the unwinder
   struct sigaction action {};
   action.sa_handler = write_stack_down;
-  action.sa_flags = SA_RESTART;
+  action.sa_flags = SA_RESTART | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
   ::sigaction(stack_signal(), &action, nullptr);
 }

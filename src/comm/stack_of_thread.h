@@ -8,7 +8,8 @@
 
 namespace lockstep {
 
-/// Before the first stack_of(): what may not be done for the first time in a signal handler.
+/// Before the first stack_of(): what may not be done for the first time in a signal handler. Threads that
+/// compute have a SignalStack.
 void prepare_stacks();
 
 /// *Blocking*, for at most a second. One function a line, from the innermost on; "" if the thread does not

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/signal_stack.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
 #include "node_board.h"
@@ -187,6 +188,7 @@ class Watchdog::Watcher {
   Marks marks_;
   WatchedCommunicator watched_;
   pthread_t main_thread_;
+  SignalStack signal_stack_;  // of the main thread
 
   // Of the watcher alone.
   std::uint64_t seen_ = 0;

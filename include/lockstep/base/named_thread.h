@@ -6,15 +6,21 @@
 #include <functional>
 #include <string>
 
+#include "lockstep/base/signal_stack.h"
+
 namespace lockstep {
 
-/// The calling thread has this name for as long as the object lives, which it does on that thread.
+/// The calling thread has this name for as long as the object lives, which it does on that thread, and can be
+/// interrupted safely.
 class NamedThread {
  public:
   explicit NamedThread(std::string name);
   ~NamedThread();
   NamedThread(const NamedThread&) = delete;
   NamedThread& operator=(const NamedThread&) = delete;
+
+ private:
+  SignalStack stack_;
 };
 
 /// Each in turn. Meanwhile none of them ends.

@@ -1,15 +1,19 @@
-// The wish of a signal that the process should come to an orderly end. A handler can do no more than note it;
-// who works for long looks here now and then.
+// The wish of a signal that the process should come to an orderly end. No handler takes it: that would run in
+// the middle of a product, whose kernels keep data where a handler puts its own (see signal_stack.h). The
+// signals are blocked in all threads, so the kernel keeps them until somebody asks; who works for long asks
+// now and then.
 #pragma once
 
 #include <string>
 
 namespace lockstep {
 
-/// From now on SIGTERM, SIGINT and SIGUSR1 are noted instead of ending the process.
+/// From now on SIGTERM, SIGINT and SIGUSR1 do not end the process, but are kept until stop_signal() is asked.
+/// To be called before other threads are made, MPI's too: only then are the signals blocked in these as well.
 void note_stop_signals();
 
-/// The name of the first such signal since then; "" if there was none. Any thread may ask.
+/// The name of the first such signal that was found since then (of several at once, the lowest number); "" if
+/// there was none. Any thread may ask.
 std::string stop_signal();
 
 /// Errors: Error with exit code kExitStopped if there was such a signal. For work that is lost without harm.

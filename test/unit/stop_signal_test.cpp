@@ -1,0 +1,49 @@
+// Stop signals are kept until somebody asks, and interrupt no thread. One test: a process blocks them for
+// good.
+#include "lockstep/base/stop_signal.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+bool blocks_stop_signals() {
+  sigset_t blocked;
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+  return sigismember(&blocked, SIGTERM) == 1 && sigismember(&blocked, SIGINT) == 1 &&
+         sigismember(&blocked, SIGUSR1) == 1;
+}
+
+TEST(StopSignal, IsKeptForWhoAsksAndBlockedInThreadsMadeAfterwards) {
+  ASSERT_FALSE(blocks_stop_signals());
+  EXPECT_EQ(stop_signal(), "");
+  std::signal(SIGINT, SIG_IGN);  // as shells do for what they start in the background
+  note_stop_signals();
+  EXPECT_TRUE(blocks_stop_signals());
+  std::jthread([] {
+    EXPECT_TRUE(blocks_stop_signals());
+    EXPECT_EQ(stop_signal(), "");
+    EXPECT_NO_THROW(throw_if_stopped());
+  }).join();
+
+  ::kill(::getpid(), SIGINT);
+  std::jthread([] { EXPECT_EQ(stop_signal(), "SIGINT"); }).join();
+  ::kill(::getpid(), SIGTERM);
+  ::kill(::getpid(), SIGTERM);
+  EXPECT_EQ(stop_signal(), "SIGINT") << "the first counts";
+  try {
+    throw_if_stopped();
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit_code(), kExitStopped);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
