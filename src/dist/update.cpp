@@ -8,7 +8,6 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <ranges>
 #include <utility>
 
 #include "lockstep/base/prefetch.h"
@@ -109,24 +108,28 @@ std::span<AlignedBuffer<Scalar>> ParameterUpdate::slots() {
 void ParameterUpdate::add_saved(SavedState& state, Range written, const std::string& prefix) {
   make_slots();
   for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
-    for (const Piece& piece : pieces_ | std::views::join) {
-      state.push_back({.array = fmt::format("{}optimizer.{}", prefix, slot),
-                       .size = layout_.size,
-                       .range = piece.range,
-                       .memory = as_buffer(part(slots_[slot].span(), piece.slots)),
-                       .written = intersect(piece.range, written)});
+    for (const std::vector<Piece>& pieces : pieces_) {
+      for (const Piece& piece : pieces) {
+        state.push_back({.array = fmt::format("{}optimizer.{}", prefix, slot),
+                         .size = layout_.size,
+                         .range = piece.range,
+                         .memory = as_buffer(part(slots_[slot].span(), piece.slots)),
+                         .written = intersect(piece.range, written)});
+      }
     }
   }
 }
 
 std::vector<NamedSpan> ParameterUpdate::named_parts(std::span<Scalar> weights) {
   std::vector<NamedSpan> parts;
-  for (const Piece& piece : pieces_ | std::views::join) {
-    const std::string& name = layout_.params[piece.param].name;
-    parts.push_back({name, part(weights, piece.range)});
-    for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
-      parts.push_back(
-          {fmt::format("optimizer state {} of {}", slot, name), part(slots_[slot].span(), piece.slots)});
+  for (const std::vector<Piece>& pieces : pieces_) {
+    for (const Piece& piece : pieces) {
+      const std::string& name = layout_.params[piece.param].name;
+      parts.push_back({name, part(weights, piece.range)});
+      for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+        parts.push_back(
+            {fmt::format("optimizer state {} of {}", slot, name), part(slots_[slot].span(), piece.slots)});
+      }
     }
   }
   return parts;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <functional>
-#include <ranges>
 
 namespace lockstep {
 namespace {
@@ -57,9 +56,9 @@ Workspace::Workspace(const Model& model, Index max_rows, Kept kept, const std::v
 // is added. Who works in place is the only one that takes it.
 void Workspace::plan_gradients(Index max_rows) {
   std::vector<bool> written(rooms_.size(), false);
-  for (const NodeRun& run : std::views::reverse(backward_runs_)) {
-    const Index rows = run.rows_of(max_rows);
-    for (Index i = run.nodes.end - 1; i >= run.nodes.begin; --i) {
+  for (auto run = backward_runs_.rbegin(); run != backward_runs_.rend(); ++run) {
+    const Index rows = run->rows_of(max_rows);
+    for (Index i = run->nodes.end - 1; i >= run->nodes.begin; --i) {
       const ModelNode& node = model_.node(i);
       if (node.layer->only_reshapes()) continue;
       std::vector<AlignedBuffer<Scalar>>& scratch = rooms_[at(i)].scratch;
@@ -203,12 +202,12 @@ void Workspace::backward(Range nodes, std::span<Scalar> gradient, Write write, c
     if (final) final(final_from_);
   };
   const GradientsFinal pause = std::cref(announce);
-  for (const NodeRun& run : std::views::reverse(backward_runs_)) {
-    const Range here = intersect(run.nodes, nodes);
+  for (auto run = backward_runs_.rbegin(); run != backward_runs_.rend(); ++run) {
+    const Range here = intersect(run->nodes, nodes);
     if (here.empty()) continue;
     NodeSums& sums = sums_[at(here.begin)];
     if (!rooms_[at(here.begin)].meets) std::ranges::copy(sums.own_backward, sums.backward.begin());
-    in_blocks(run.rows, [&](Range rows) {
+    in_blocks(run->rows, [&](Range rows) {
       for (Index i = here.end - 1; i >= here.begin; --i) {
         if (model_.node(i).layer->only_reshapes()) continue;
         own_ = rows.end == rows_ ? model_.node(i).params : Range{};  // final with the last block

@@ -55,8 +55,8 @@ MetricSet::MetricSet(std::span<const std::string> names, TargetKind targets, Ind
 }
 
 void MetricSet::add(const MetricEntry& entry, TargetKind targets, Index outputs) {
-  const Member& added = members_.emplace_back(entry.name, entry.make(targets, outputs), needs_);
-  const MetricNeeds more = added.metric->needs();
+  members_.push_back({.name = entry.name, .metric = entry.make(targets, outputs), .first = needs_});
+  const MetricNeeds more = members_.back().metric->needs();
   needs_.sums += more.sums;
   needs_.rankings += more.rankings;
 }

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ranges>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/first_index.h"
 #include "lockstep/base/text.h"
 #include "lockstep/dist/asynchronous.h"
 #include "lockstep/dist/refusals.h"
@@ -53,7 +53,7 @@ Index first_local_step(const RunPlanRequest& request, const RunPlan& plan) {
   const auto still_together = [&](Index step) {
     return together.measure(plan.before(step)) < together.value;
   };
-  return *std::ranges::partition_point(std::views::iota(Index{0}, plan.steps), still_together);
+  return first_index({0, plan.steps}, still_together);
 }
 
 // The largest learning rate that a step of the run takes. It rises, then falls: all steps of a short run are

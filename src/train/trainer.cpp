@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <ranges>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/first_index.h"
 #include "lockstep/comm/agree.h"
 
 namespace lockstep {
@@ -111,12 +111,10 @@ bool Trainer::checkpoint_due(Index before, Index steps_done) const {
 
 // The next number of steps after which there is an evaluation or a checkpoint: once one is due, it stays so.
 Index Trainer::next_stop(Index steps_done) const {
-  const auto later = std::views::iota(steps_done + 1, context_.plan.steps);
   const auto nothing_due = [&](Index stop) {
     return !evaluation_due(steps_done, stop) && !checkpoint_due(steps_done, stop);
   };
-  const auto stop = std::ranges::partition_point(later, nothing_due);
-  return steps_done + 1 + static_cast<Index>(stop - later.begin());
+  return first_index({steps_done + 1, context_.plan.steps}, nothing_due);
 }
 
 void Trainer::save() {

@@ -106,7 +106,7 @@ TEST(SampleWeights, WithNativeReductionAndLossyWiresAreCloseToOrdered) {
   config.distribute.reduction = Reduction::kNative;
   for (const auto& [wire, tolerance] : {std::pair("fp32", 1e-4), std::pair("bf16", 1e-2)}) {
     config.distribute.wire = wire;
-    walk(config, [&, tolerance](Communicator& comm, const Config& own) {
+    walk(config, [&, tolerance = tolerance](Communicator& comm, const Config& own) {
       if (strategy_entry(own.distribute.strategy).weights_per_replica) return;
       const TinyResult native = train_tiny(comm, own);
       for (std::size_t i = 0; i < ordered.weights.size(); ++i) {

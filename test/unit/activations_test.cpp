@@ -147,8 +147,8 @@ constexpr const char* kModels[] = {
     "conv2d(8, 3, padding=same) relu maxpool(2) flatten dense(3)",
     "conv2d(8, 3, padding=same) maxpool(2) dropout(0.5) conv2d(4, 3) avgpool(2) gelu flatten dense(3)",
     "conv2d(8, 3, padding=same) batch_norm relu maxpool(2) conv2d(8, 3) batch_norm relu flatten dense(3)",
-    "conv2d(8, 3, padding=same) residual(conv2d(8, 3, padding=same) relu) avgpool(32) flatten layer_norm "
-    "dense(3)",
+    ("conv2d(8, 3, padding=same) residual(conv2d(8, 3, padding=same) relu) avgpool(32) flatten layer_norm "
+     "dense(3)"),
     "conv2d(4, 3, padding=same) concat(maxpool(2) | avgpool(2) tanh) global_avgpool dense(3)",
 };
 

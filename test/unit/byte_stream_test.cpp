@@ -69,7 +69,7 @@ TEST_F(GzipFile, ReadsInPartsOfAnySize) {
 TEST_F(GzipFile, GoesForwardsAndBack) {
   const std::string bytes = content(2);
   ByteStream stream = written(test::gzipped(bytes));
-  for (const std::size_t place : {400'000, 100, 499'990, 0}) {
+  for (const std::size_t place : {400'000U, 100U, 499'990U, 0U}) {
     stream.go_to(static_cast<Index>(place));
     EXPECT_TRUE(read(stream, 1000) == bytes.substr(place, 1000)) << place;
   }

@@ -152,7 +152,7 @@ TEST(Products, PackedMatrixMultipliesAnyNumberOfRowsAndTakesAnotherShape) {
       Matrix result = product.matrix();
       packed.multiply({&dy_t[first * rows], out - first, rows}, result);
       Sums sums(product.view().size());
-      p.for_each_term([&](Index row, Index o, Index i) {
+      p.for_each_term([&, in = in](Index row, Index o, Index i) {
         if (o < first) return;
         sums.add((o - first) * in + i, static_cast<double>(p.y[p.y_at(row, o)]) * p.x[p.x_at(row, i)]);
       });

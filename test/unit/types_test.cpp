@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "lockstep/base/first_index.h"
+
 namespace lockstep {
 namespace {
 
@@ -27,6 +29,17 @@ TEST(Range, Intersections) {
   EXPECT_TRUE(intersect({0, 5}, {7, 20}).empty());
   EXPECT_EQ(round_up(17, 16), 32);
   EXPECT_EQ(round_up(32, 16), 32);
+}
+
+TEST(FirstIndex, IsWhereThePredicateTurnsFalse) {
+  for (Index begin = -3; begin <= 3; ++begin) {
+    for (Index end = begin - 1; end <= begin + 9; ++end) {
+      for (Index turn = begin; turn <= end; ++turn) {
+        EXPECT_EQ(first_index({begin, end}, [&](Index i) { return i < turn; }), turn);
+      }
+      EXPECT_EQ(first_index({begin, end}, [](Index) { return true; }), end);
+    }
+  }
 }
 
 }  // namespace
