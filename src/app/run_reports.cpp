@@ -51,6 +51,9 @@ void report_workers(const WorkersReport& report, const Progress& progress) {
 std::string describe_mishaps(const TrainingResult& result) {
   std::string text;
   if (result.skipped_steps > 0) text += fmt::format(" ({} left out)", with_commas(result.skipped_steps));
+  if (result.single_value_steps > 0) {
+    text += fmt::format(" ({} with a single value in batch norm)", with_commas(result.single_value_steps));
+  }
   if (result.repairs > 0) text += fmt::format(" ({} with replicas made equal)", with_commas(result.repairs));
   return text;
 }
@@ -103,6 +106,7 @@ void write_summary(const RunDirectory& directory, const TrainingResult& result, 
                               {"time", nlohmann::ordered_json::parse(to_json(result.time))}};
   if (!algorithm.empty()) json["algorithm"] = algorithm;
   if (result.skipped_steps > 0) json["skipped_steps"] = result.skipped_steps;
+  if (result.single_value_steps > 0) json["single_value_steps"] = result.single_value_steps;
   if (result.repairs > 0) json["desync_repairs"] = result.repairs;
   if (result.last_evaluation)
     json["evaluation"] = nlohmann::ordered_json::parse(to_json(*result.last_evaluation));

@@ -29,6 +29,7 @@ Loader::Loader(const Records& records, const DatasetInfo& info, const Sampler& s
   ring_.resize(static_cast<std::size_t>(options.prefetch + 1));
   for (StepBatch& batch : ring_) {
     batch.replicas.resize(ids_.size());
+    batch.rows.resize(static_cast<std::size_t>(sampler.replicas()));
     for (Index i = 0; i < std::ssize(ids_); ++i) {
       ReplicaBatch& samples = batch.replicas[static_cast<std::size_t>(i)];
       samples.features = AlignedBuffer<Scalar>(room * info.features.size());
@@ -98,9 +99,12 @@ void Loader::fill_ahead() {
 StepBatch& Loader::begin(Index step) {
   StepBatch& batch = slot(step);
   batch.step = step;
+  for (std::size_t replica = 0; replica < batch.rows.size(); ++replica) {
+    batch.rows[replica] = sampler_.count(step, static_cast<Index>(replica));
+  }
   for (Index i = 0; i < std::ssize(ids_); ++i) {
     ReplicaBatch& samples = batch.replicas[static_cast<std::size_t>(i)];
-    samples.rows = sampler_.count(step, options_.replicas.begin + i);
+    samples.rows = batch.rows[static_cast<std::size_t>(options_.replicas.begin + i)];
     samples.ids = {};
   }
   records_.expect(step);

@@ -23,6 +23,7 @@ class DealingSampler : public Sampler {
   explicit DealingSampler(const SamplingOptions& options) : options_(options), dealing_(options) {}
 
   const EpochPlan& epoch() const override { return dealing_.epoch(); }
+  Index replicas() const override { return options_.replicas; }
   Index count(Index step, Index replica) const override { return dealing_.numbers(step, replica).size(); }
   Index largest_count() const override {
     return dealt(std::min(options_.global_batch, epoch().samples), options_.replicas, 0);

@@ -1,7 +1,11 @@
 // Each worker computes gradient after gradient and pushes them to the servers, until so many steps are done
 // in all; then everybody meets. Rank 0 tells of what the servers have seen, when it asks them for leave.
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "lockstep/base/text.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/train/pace.h"
@@ -49,6 +53,7 @@ class AsynchronousPace final : public Pace {
   void recompute_moments(Index steps) override;
   Progress progress() const override;
   std::optional<WorkersReport> workers() const override { return report_; }
+  Index single_value_steps() const override { return single_value_steps_; }
   double seconds() const override { return seconds_; }
   TimeShares take_shares() override { return run_clock_.take_shares(context_.comm); }
 
@@ -64,6 +69,7 @@ class AsynchronousPace final : public Pace {
   int first_server() const { return static_cast<int>(context_.plan.dist.workers()); }
   void work();
   bool take_step(const Assignment& assignment, double asking);
+  void count_single_values();
   const StepBatch& next_batch();
   void log(const Assignment& assignment);
   void log_metrics(const Totals& totals, double seconds);
@@ -78,6 +84,8 @@ class AsynchronousPace final : public Pace {
   StepClock log_clock_;
   StepClock run_clock_;
   Index own_steps_ = 0;
+  Index own_single_value_steps_ = 0;  // since all met
+  Index single_value_steps_ = 0;      // of all workers, until then
   std::vector<Index> batches_taken_;  // from the loader, by hosted replica: the same for each
   std::optional<Failure> failure_;
   std::optional<WorkersReport> report_;
@@ -100,6 +108,8 @@ SavedState AsynchronousPace::saved_state() {
   state.push_back(saved_by_first(rank, "logged.samples", std::span(&logged_.samples, 1)));
   state.push_back(saved_by_first(rank, "logged.weight", std::span(&logged_.weight, 1)));
   state.back().optional = true;  // only runs with weights look at it
+  state.push_back(saved_by_first(rank, "single_value_steps", std::span(&single_value_steps_, 1)));
+  state.back().optional = true;  // older checkpoints have none
   state.push_back(saved_by_first(rank, "logged.loss", std::span(&logged_.loss, 1)));
   state.push_back(saved_by_first(rank, "logged.correct", std::span(&logged_.correct, 1)));
   return state;
@@ -171,6 +181,7 @@ bool AsynchronousPace::take_step(const Assignment& assignment, double asking) {
                                     .lr = context_.schedule.lr(context_.plan.before(assignment.step)),
                                     .moments = moments});
   const double loss = mean_of(tally.loss, tally.weight);
+  if (good && gradients_.single_values().replicas(plan_.hosted.front()) > 0) ++own_single_value_steps_;
   if (!good) failure_ = {assignment.step, loss, gradients_.find_bad_number(batch)};
   const StepTime time{.data = data_seconds + gradients_.data_seconds(),
                       .forward = gradients_.forward_seconds(),
@@ -233,12 +244,24 @@ void AsynchronousPace::finish_stretch() {
     stop_on_bad_number(context_.comm, mine ? failure_->found : BadNumber{}, *first, loss,
                        report_->totals.steps);
   }
+  count_single_values();
   context_.control.agree();
   if (context_.comm.rank() != 0) return;
   if (report_->totals.steps == context_.plan.steps) {
     log_metrics(report_->totals, seconds_);
   }
   context_.observer.on_workers(*report_, progress());
+}
+
+// *Collective.*
+void AsynchronousPace::count_single_values() {
+  const bool new_ones = single_value_steps_ == 0;
+  context_.comm.all_reduce_sum(as_buffer(std::span(&own_single_value_steps_, 1)));
+  single_value_steps_ += std::exchange(own_single_value_steps_, 0);
+  if (!new_ones || single_value_steps_ == 0 || context_.comm.rank() != 0) return;
+  warn_of_single_values(
+      fmt::format("{} so far gave a replica",
+                  with_commas(single_value_steps_) + (single_value_steps_ == 1 ? " step" : " steps")));
 }
 
 Progress AsynchronousPace::progress() const {

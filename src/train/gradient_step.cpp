@@ -11,6 +11,7 @@ GradientStep::GradientStep(const GradientStepContext& context)
       hosted_(context.plan.hosted[static_cast<std::size_t>(context.comm.rank())]),
       nodes_(static_cast<Index>(context.model.nodes().size())),
       meetings_(context.model.meetings(context.plan.replicas)),
+      single_values_(context.model, context.plan.replicas, context.accumulate),
       gradients_(context.sums, context.plan, context.comm.rank(), together(), context.strategy.factored(),
                  [this] { return context_.strategy.gradient_arena(context_.plan.gradient_size); }),
       sender_(context.comm, context.plan, context.strategy, gradients_, context.team, context.progress),
@@ -59,6 +60,7 @@ void GradientStep::measure(const StepBatch& batch, std::span<const Scalar> weigh
 
 void GradientStep::begin(const StepBatch& batch) {
   step_ = batch.step;
+  single_values_.look(batch.rows);
   for (Replica& replica : replicas_) {
     replica.values = {.weights = context_.strategy.weights(replica.number),
                       .state = context_.states.of(replica.number)};
@@ -169,8 +171,12 @@ void GradientStep::evaluate_loss(Workspace& workspace, const Replica& replica) {
   loss_sum = (replica.target.write == Write::kAdd ? loss_sum : 0) + static_cast<Scalar>(tally.loss);
 }
 
+void GradientStep::add_sums(Index replica, Index node, std::span<const double> sums) {
+  if (single_values_.are_followed(replica, node)) context_.states.add(replica, node, sums);
+}
+
 void GradientStep::add_own_sums(Workspace& workspace, Index replica) {
-  for (const Index node : own_statistics_) context_.states.add(replica, node, workspace.sums(node).forward);
+  for (const Index node : own_statistics_) add_sums(replica, node, workspace.sums(node).forward);
 }
 
 void GradientStep::run_apart(Index thread, Replica& replica, bool last, bool backward) {
@@ -284,7 +290,7 @@ void GradientStep::meet(std::size_t meeting, bool forward) {
   for (const Replica& replica : replicas_) {
     NodeSums& all = workspaces_[local(replica)]->sums(node);
     std::ranges::copy(row(replica), (forward ? all.forward : all.backward).begin());
-    if (forward) context_.states.add(replica.number, node, row(replica));
+    if (forward) add_sums(replica.number, node, row(replica));
   }
 }
 

@@ -1,6 +1,7 @@
 #include "lockstep/train/pace.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <bit>
 #include <chrono>
@@ -38,6 +39,14 @@ void force_faults(const DebugOptions& debug, Communicator& comm, Index step) {
         fmt::format("debug.fail_rank {} fails at step {} as asked", debug.fail_rank, step));
   }
   if (debug.hang_rank >= 0 && debug.hang_step == step) hang(debug, comm);
+}
+
+void warn_of_single_values(const std::string& found) {
+  spdlog::warn(
+      "{} a single value to normalise in batch norm: it has no variance, becomes a constant, and moves no "
+      "running moments by itself. Set train.tail = \"drop\" to leave short last steps out, or use a larger "
+      "batch or fewer replicas",
+      found);
 }
 
 std::string describe_bad_number(Communicator& comm, const BadNumber& found) {

@@ -130,7 +130,7 @@ std::string update_sentence(const RunPlan& plan) {
                      together, alone);
 }
 
-std::string sentence(const RunPlan& plan) {
+std::string epoch_sentence(const RunPlan& plan) {
   const std::string update = update_sentence(plan);
   const std::string rows = with_commas(plan.sampling.rows);
   const Index dropped = plan.epoch.positions - plan.epoch.samples;
@@ -146,6 +146,18 @@ std::string sentence(const RunPlan& plan) {
       "{}\nAn epoch is one pass over the {} rows by every one of the {} replicas: {} samples, each example "
       "{} times{}.",
       update, rows, plan.sampling.replicas, with_commas(plan.epoch.samples), plan.sampling.replicas, but);
+}
+
+std::string tail_sentence(const RunPlan& plan) {
+  if (plan.single_values == 0) return "";
+  return fmt::format(
+      "\nThe last step of each epoch gives {} of {} replicas a single value to normalise in batch norm; it "
+      "moves no running moments by itself. train.tail = \"drop\" leaves that step out.",
+      plan.single_values, plan.sampling.replicas);
+}
+
+std::string sentence(const RunPlan& plan) {
+  return epoch_sentence(plan) + tail_sentence(plan);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/dist/asynchronous.h"
 #include "lockstep/dist/refusals.h"
+#include "lockstep/dist/single_values.h"
 #include "lockstep/dist/strategy.h"
 #include "plan_costs.h"
 
@@ -66,27 +67,8 @@ double peak_lr(const Schedule& schedule, const RunPlan& plan) {
   return peak;
 }
 
-// The fewest samples, if any, that one normalisation sees in a whole step: those of the last group, which may
-// be the smallest. Where replicas meet, all are cut into as many parts, and some parts may be empty.
-Index fewest_normalised(const RunPlanRequest& request, const SamplingOptions& sampling,
-                        const BatchNormMode& mode) {
-  const bool together = request.model.replicas_meet(sampling.replicas);
-  const Range scope = mode.normalised_with(sampling.replicas - 1, sampling.replicas);
-  Index fewest = sampling.global_batch;
-  for (Index part = 0; part < request.train.accumulate; ++part) {
-    Index samples = 0;
-    for (Index replica = scope.begin; replica < scope.end; ++replica) {
-      const Index rows = split_evenly(sampling.global_batch, sampling.replicas, replica).size();
-      const Index parts = together ? request.train.accumulate : std::min(request.train.accumulate, rows);
-      if (part < parts) samples += split_evenly(rows, parts, part).size();
-    }
-    if (samples > 0) fewest = std::min(fewest, samples);
-  }
-  return fewest;
-}
-
-// Each mode with the samples that one normalisation sees. Errors: ConfigError where that is a single value,
-// which would always become zero, or where a group is larger than all replicas.
+// Each mode with the samples that one normalisation sees. Errors: ConfigError where a group is larger than
+// all replicas.
 std::string plan_batch_norm(const RunPlanRequest& request, const SamplingOptions& sampling) {
   const Index per_replica = sampling.global_batch / sampling.replicas;
   const Index part = per_replica / std::min(request.train.accumulate, std::max<Index>(per_replica, 1));
@@ -100,17 +82,33 @@ std::string plan_batch_norm(const RunPlanRequest& request, const SamplingOptions
                                     to_string(mode), sampling.replicas));
     }
     const Index samples = part * mode.normalised_with(0, sampling.replicas).size();
-    const std::optional<PictureShape> picture = as_picture(node.out);
-    if (fewest_normalised(request, sampling, mode) * (picture ? picture->pixels() : 1) < 2) {
-      throw ConfigError(fmt::format(
-          "{} would normalise single values, which always gives zero: with batch norm {}, a sample "
-          "at a time; raise the batch, lower train.replicas or train.accumulate, or choose sync",
-          node.title, to_string(mode)));
-    }
     const std::string text = fmt::format("{} ({} samples)", to_string(mode), with_commas(samples));
     if (std::ranges::find(modes, text) == modes.end()) modes.push_back(text);
   }
   return fmt::format("{}", fmt::join(modes, ", "));
+}
+
+std::vector<Index> rows_of_step(const SamplingOptions& sampling, Index step) {
+  const Dealing dealing(sampling);
+  std::vector<Index> rows;
+  for (Index i = 0; i < sampling.replicas; ++i) rows.push_back(dealing.numbers(step, i).size());
+  return rows;
+}
+
+// Where batch norm has single values: of the steps of an epoch only the last has fewer samples than the
+// first. Errors: ConfigError for single values in each step, which would always become zero.
+Index plan_single_values(const RunPlanRequest& request, const RunPlan& plan) {
+  SingleValues values(request.model, plan.sampling.replicas, request.train.accumulate);
+  values.look(rows_of_step(plan.sampling, 0));
+  if (values.replicas() > 0) {
+    const ModelNode& node = request.model.node(values.first_node());
+    throw ConfigError(
+        fmt::format("{} would normalise single values, which always gives zero: with batch norm {}, a sample "
+                    "at a time; raise the batch, lower train.replicas or train.accumulate, or choose sync",
+                    node.title, to_string(node.layer->statistics()->mode())));
+  }
+  values.look(rows_of_step(plan.sampling, plan.epoch.steps - 1));
+  return values.replicas();
 }
 
 // What the parts of the config ask of each other.
@@ -207,6 +205,7 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   plan.lr_end = schedule.lr(plan.before(plan.steps - 1));
 
   plan.batch_norm = plan_batch_norm(request, plan.sampling);
+  plan.single_values = plan_single_values(request, plan);
   plan.precision = request.model.precision();
   plan.parameters = request.model.layout().count();
   plan.flops = request.model.training_flops();

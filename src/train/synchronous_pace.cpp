@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -41,8 +42,7 @@ class SynchronousPace final : public Pace {
         strategy_(strategy),
         gradients_(gradient_context(context)),
         check_(context.comm, strategy, context.ranks),
-        samples_(static_cast<std::size_t>(context.plan.sampling.replicas)),
-        weights_(context.weighted ? samples_.size() : 0),
+        weights_(context.weighted ? static_cast<std::size_t>(context.plan.sampling.replicas) : 0),
         replica_weights_(gradients_.tallies().size()),
         tallies_(gradients_.tallies().size()),
         epoch_ids_(tallies_.size()) {}
@@ -74,6 +74,7 @@ class SynchronousPace final : public Pace {
 
   Progress progress() const override { return context_.plan.before(steps_done_); }
   Index skipped_steps() const override { return skipped_; }
+  Index single_value_steps() const override { return single_value_steps_; }
   Index repairs() const override { return check_.repairs(); }
   double seconds() const override { return train_seconds_; }
   TimeShares take_shares() override { return run_clock_.take_shares(context_.comm); }
@@ -85,6 +86,7 @@ class SynchronousPace final : public Pace {
   Measured measured(Index step) const;
   double weigh(const StepBatch& batch, Index step);
   void run_step(Index step);
+  void note_single_values(Index step);
   void leave_out(const StepBatch& batch, Index step, double loss);
   void log_metrics(Index steps_done);
   void stop_on_late_bad_number();
@@ -99,7 +101,7 @@ class SynchronousPace final : public Pace {
   StepClock run_clock_;
   Index steps_done_ = 0;
   Index skipped_ = 0;
-  std::vector<Index> samples_;           // of each replica in this step
+  Index single_value_steps_ = 0;
   std::vector<double> weights_;          // sum of those of the samples of each replica; empty: they have none
   std::vector<double> replica_weights_;  // see UpdateRequest
   std::vector<Tally> tallies_;           // of each local replica since the last log line
@@ -127,6 +129,8 @@ SavedState SynchronousPace::saved_state() {
   add("logged.tallies", tallies_.empty() ? nullptr : &tallies_.front().weight, Tally::kColumns);
   add("audit", epoch_ids_.empty() ? nullptr : epoch_ids_.front().numbers.data(), IdSums::kNumbers);
   state.push_back(saved_by_first(rank, "skipped", std::span(&skipped_, 1)));
+  state.push_back(saved_by_first(rank, "single_value_steps", std::span(&single_value_steps_, 1)));
+  state.back().optional = true;  // older checkpoints have none
   state.push_back(saved_by_first(rank, "seconds", std::span(&train_seconds_, 1)));
   state.push_back(saved_by_first(rank, "logged.seconds", std::span(&logged_seconds_, 1)));
   state.push_back(saved_by_first(rank, "logged.samples", std::span(&logged_samples_, 1)));
@@ -166,13 +170,10 @@ void SynchronousPace::run_step(Index step) {
   comm.note_phase(Phase::kCompute);
   force_faults(context_.debug, context_.comm, step);
 
-  for (std::size_t replica = 0; replica < samples_.size(); ++replica) {
-    samples_[replica] = context_.sampler.count(step, static_cast<Index>(replica));
-  }
   const Stopwatch weighing;
   const double weight = weigh(batch, step);
   const double weighing_seconds = weighing.seconds();
-  strategy_.begin_step(samples_, weight);
+  strategy_.begin_step(batch.rows, weight);
   gradients_.run(batch, measured(step));
   ExchangeTime exchange = gradients_.exchange_time();
   exchange.exchange += weighing_seconds;
@@ -194,6 +195,7 @@ void SynchronousPace::run_step(Index step) {
     const Stopwatch moving;
     context_.states.update(BatchStatistics::Update::kMove);
     exchange.exchange += moving.seconds();
+    if (gradients_.single_values().replicas() > 0) note_single_values(step);
     for (std::size_t i = 0; i < tallies_.size(); ++i) tallies_[i].add(gradients_.tallies()[i]);
     if (comm.rank() == 0) context_.observer.on_step(context_.plan.before(step + 1), outcome.mean_loss);
   } else {
@@ -216,6 +218,12 @@ void SynchronousPace::run_step(Index step) {
                       .exchange = exchange};
   log_clock_.add(time);
   run_clock_.add(time);
+}
+
+void SynchronousPace::note_single_values(Index step) {
+  if (single_value_steps_++ > 0 || context_.comm.rank() != 0) return;
+  warn_of_single_values(fmt::format("step {} gives {} of {} replicas", step + 1,
+                                    gradients_.single_values().replicas(), context_.plan.sampling.replicas));
 }
 
 // The optimizer counts the steps that were taken; samples and the schedule go on.

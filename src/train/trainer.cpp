@@ -63,6 +63,7 @@ TrainingResult Trainer::run() {
           .last_evaluation = last_evaluation_,
           .workers = pace_->workers(),
           .skipped_steps = pace_->skipped_steps(),
+          .single_value_steps = pace_->single_value_steps(),
           .repairs = pace_->repairs(),
           .stopped = context_.control.stop_reason()};
 }

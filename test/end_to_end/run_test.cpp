@@ -73,6 +73,27 @@ TEST(Run, LeavesItsRecordsBehind) {
   EXPECT_TRUE(has(read_file(run + "/log.txt"), "done: test loss"));
 }
 
+// 203 rows in batches of 101: the last step of each of two epochs has one sample.
+TEST(Run, WarnsOnceOfASingleValueInBatchNorm) {
+  const SmallExperiment experiment;
+  const std::string run = experiment.fresh_run();
+  const std::string flags = fmt::format(
+      "--config {} --train.replicas 2 --train.global_batch 101 "
+      "--model.layers 'dense(4) batch_norm relu dense(4)'",
+      experiment.config());
+  const ProcessResult result = run_trainer(2, flags + " --run.dir " + run);
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(count_of(result.errors, "step 3 gives 1 of 2 replicas a single value"), 1) << result.errors;
+  EXPECT_EQ(count_of(result.errors, "single value"), 1) << result.errors;
+  EXPECT_TRUE(has(result.errors, "train.tail = \"drop\"")) << result.errors;
+  EXPECT_TRUE(has(result.output, "6 steps (2 with a single value in batch norm)")) << result.output;
+  EXPECT_TRUE(
+      has(read_file(run + "/plan.txt"), "last step of each epoch gives 1 of 2 replicas a single value"));
+  EXPECT_EQ(Json::parse(read_file(run + "/summary.json")).at("single_value_steps"), 2);
+  const ProcessResult dropped = run_trainer(flags + " --train.tail drop --run.dir " + experiment.fresh_run());
+  EXPECT_FALSE(has(dropped.errors + dropped.output, "single value")) << dropped.errors;
+}
+
 TEST(Run, SaysWhereItsRanksAre) {
   const SmallExperiment experiment;
   const std::string run = experiment.fresh_run();

@@ -83,6 +83,7 @@ class WatchingSampler final : public Sampler {
       : sampler_(std::move(sampler)), warm_(warm), end_(end) {}
 
   const EpochPlan& epoch() const override { return sampler_->epoch(); }
+  Index replicas() const override { return sampler_->replicas(); }
   Index count(Index step, Index replica) const override { return sampler_->count(step, replica); }
   Index largest_count() const override { return sampler_->largest_count(); }
   Index step_samples(Index step) const override {

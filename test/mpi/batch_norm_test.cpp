@@ -121,9 +121,9 @@ TEST(BatchNorm, RunningMomentsAreThoseOfTheReplicasThatTheModeNames) {
           const std::vector<Scalar>& state = result.states[static_cast<std::size_t>(replica)];
           const std::size_t variance = state.size() / 2;  // two tensors of equal, padded length
           for (std::size_t c = 0; c < static_cast<std::size_t>(width); ++c) {
-            const bool some = expected.count > 0;
-            EXPECT_NEAR(state[c], some ? 0.1 * expected.mean[c] : 0.0, 1e-6) << "replica " << replica;
-            EXPECT_NEAR(state[variance + c], some ? 0.9 + 0.1 * expected.variance[c] : 1.0, 2e-6)
+            const bool defined = expected.count > 1;  // a single value has no variance
+            EXPECT_NEAR(state[c], defined ? 0.1 * expected.mean[c] : 0.0, 1e-6) << "replica " << replica;
+            EXPECT_NEAR(state[variance + c], defined ? 0.9 + 0.1 * expected.variance[c] : 1.0, 2e-6)
                 << "replica " << replica;
           }
         }

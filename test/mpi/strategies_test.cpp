@@ -153,6 +153,7 @@ class MergedSampler final : public Sampler {
     inner_ = make_sampler(options);
   }
   const EpochPlan& epoch() const override { return inner_->epoch(); }
+  Index replicas() const override { return 1; }
   Index count(Index step, Index) const override { return inner_->step_samples(step); }
   Index largest_count() const override { return inner_->largest_count() * replicas_; }
   Index step_samples(Index step) const override { return inner_->step_samples(step); }

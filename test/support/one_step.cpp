@@ -74,7 +74,7 @@ class SumOnly final : public SynchronousStrategy {
 
 // Features are not there before they are prepared, and that is done once.
 StepBatch make_batch(const OneStep& step, Range hosted) {
-  StepBatch batch{.step = 5, .replicas = {}};
+  StepBatch batch{.step = 5, .replicas = {}, .rows = step.rows};
   const Index width = step.input.size();
   Index first = std::accumulate(step.rows.begin(), step.rows.begin() + hosted.begin, Index{0});
   for (Index replica = hosted.begin; replica < hosted.end; ++replica) {

@@ -44,6 +44,7 @@ struct ReplicaBatch {
 struct StepBatch {
   Index step = 0;
   std::vector<ReplicaBatch> replicas;
+  std::vector<Index> rows;  ///< of every replica, wherever it is hosted
 };
 
 struct LoaderOptions {

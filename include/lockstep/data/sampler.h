@@ -100,6 +100,7 @@ class Sampler {
  public:
   virtual ~Sampler() = default;
   virtual const EpochPlan& epoch() const = 0;
+  virtual Index replicas() const = 0;
 
   /// Samples of `replica` in `step` (steps count through all epochs, from 0). May be 0 in a short last batch.
   virtual Index count(Index step, Index replica) const = 0;

@@ -129,9 +129,10 @@ class BatchStatistics {
   /// Numbers summed on the way back.
   virtual Index backward_count() const = 0;
   virtual void backward_sums(const BackwardSumArgs& args, std::span<double> sums) const = 0;
-  /// Moves the running moments in `state` by the moments in `sums`, or replaces them. A count of zero changes
-  /// nothing. Arithmetic on any state: of a replica (ReplicaStates), or of a server that moves its own as
-  /// each worker's sums arrive. `around`: the state that the sums were taken with; it may be `state` itself.
+  /// Moves the running moments in `state` by the moments in `sums`, or replaces them. A count below two
+  /// changes nothing: a single value has no variance. Arithmetic on any state: of a replica (ReplicaStates),
+  /// or of a server that moves its own as each worker's sums arrive. `around`: the state that the sums were
+  /// taken with; it may be `state` itself.
   enum class Update { kMove, kReplace };
   virtual void update_state(std::span<const double> sums, std::span<const Scalar> around, Update update,
                             std::span<Scalar> state) const = 0;

@@ -18,6 +18,7 @@
 #include "lockstep/data/loader.h"
 #include "lockstep/dist/local_gradients.h"
 #include "lockstep/dist/replica_states.h"
+#include "lockstep/dist/single_values.h"
 #include "lockstep/dist/strategy.h"
 #include "lockstep/nn/kernel_weights.h"
 #include "lockstep/nn/loss.h"
@@ -64,6 +65,8 @@ class GradientStep {
 
   /// The sums of each local replica in the last step, in order.
   std::span<const Tally> tallies() const { return tallies_; }
+  /// Where batch norm had a single value in the last step.
+  const SingleValues& single_values() const { return single_values_; }
   const ExchangeTime& exchange_time() const { return sender_.time(); }
   /// Of the main thread's replicas in the last step: to prepare their samples, and forward without meetings.
   double data_seconds() const { return data_seconds_; }
@@ -101,6 +104,7 @@ class GradientStep {
                   const std::optional<GradientLimit>& limit) const;
   void find_rooms(Replica& replica) const;
   void evaluate_loss(Workspace& workspace, const Replica& replica);
+  void add_sums(Index replica, Index node, std::span<const double> sums);
   void add_own_sums(Workspace& workspace, Index replica);
 
   void run_apart(Index thread, Replica& replica, bool last, bool backward);
@@ -125,6 +129,7 @@ class GradientStep {
   std::vector<Index> own_statistics_;     // nodes with statistics of one replica alone
   std::vector<ScopeSums> forward_sums_;   // by meeting
   std::vector<ScopeSums> backward_sums_;  // by meeting
+  SingleValues single_values_;
   LocalGradients gradients_;
   BucketSender sender_;
   std::vector<std::unique_ptr<Workspace>> workspaces_;  // by thread, or by local replica if they meet

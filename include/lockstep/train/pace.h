@@ -38,6 +38,8 @@ class Pace {
   virtual std::optional<WorkersReport> workers() const { return std::nullopt; }
   /// Steps that were left out, because their loss or gradient was not finite.
   virtual Index skipped_steps() const { return 0; }
+  /// Steps in which some replica had a single value for batch norm to normalise.
+  virtual Index single_value_steps() const = 0;
   /// Times that replicas which differed were made equal again.
   virtual Index repairs() const { return 0; }
   /// Of the steps so far.
@@ -54,6 +56,9 @@ std::unique_ptr<Pace> make_asynchronous_pace(const TrainingContext& context, Asy
 /// Waits, hangs or fails, if debug options say so for this rank and step. *Collective* where debug.hang is
 /// 'skip': the other ranks wait for the one that leaves it out.
 void force_faults(const DebugOptions& debug, Communicator& comm, Index step);
+/// *Local.* Warns of single values that batch norm had to normalise; `found`: where, "step 3 gives a
+/// replica".
+void warn_of_single_values(const std::string& found);
 /// *Collective.* Where a loss or gradient was not finite on some rank, and the first such place in the model;
 /// `found`: what this rank knows of it.
 std::string describe_bad_number(Communicator& comm, const BadNumber& found);

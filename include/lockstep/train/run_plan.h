@@ -73,7 +73,8 @@ struct RunPlan {
   double lr_peak = 0;
   double lr_end = 0;
   Precision precision = Precision::kFp32;
-  std::string batch_norm;  ///< modes, with the samples that are normalised together; "" if there is none
+  std::string batch_norm;   ///< modes, with the samples that are normalised together; "" if there is none
+  Index single_values = 0;  ///< replicas of which batch norm has a single value in the last step of an epoch
   Index parameters = 0;
   Index flops = 0;           ///< of one sample, forward and backward
   Index gradient_bytes = 0;  ///< the arena that is exchanged

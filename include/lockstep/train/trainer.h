@@ -19,6 +19,7 @@ struct TrainingResult {
       last_evaluation;                   ///< of the test set if there is one, else of the validation set
   std::optional<WorkersReport> workers;  ///< where they step alone
   Index skipped_steps = 0;
+  Index single_value_steps = 0;  ///< in which batch norm had a single value to normalise
   Index repairs = 0;
   std::string stopped;  ///< why the run stopped before its end; "" if it did not
 };

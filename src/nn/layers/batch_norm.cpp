@@ -132,16 +132,16 @@ class BatchNorm final : public Layer, public BatchStatistics {
     }
   }
 
-  // As PyTorch: the running variance follows the unbiased one. A single value has none, and counts as 0.
+  // As PyTorch: the running variance follows the unbiased one, which takes two values.
   void update_state(std::span<const double> sums, std::span<const Scalar> around, Update update,
                     std::span<Scalar> state) const override {
     const double count = sums[0];
-    if (count == 0) return;
+    if (count < 2) return;
     const Moments moments = batch_moments(sums, around);
     const double share = update == Update::kReplace ? 1 : momentum_;
     const std::span<Scalar> mean = part(state, mean_);
     const std::span<Scalar> variance = part(state, variance_);
-    const double bessel = count / std::max(count - 1, 1.0);
+    const double bessel = count / (count - 1);
     for (std::size_t c = 0; c < channels(); ++c) {
       mean[c] = static_cast<Scalar>((1 - share) * mean[c] + share * moments.mean[c]);
       const double moved = (1 - share) * variance[c] + share * moments.variance[c] * bessel;
