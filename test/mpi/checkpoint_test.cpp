@@ -186,6 +186,20 @@ TEST(Checkpoint, KeepsWhatMessagesHaveLost) {
   });
 }
 
+TEST(Checkpoint, KeepsWhatMessagesToEachServerHaveLost) {
+  test::walk([](Communicator& comm, const test::Case& one, Config config) {
+    if (one.backup_workers > 0) return;  // without error feedback
+    const SharedDirectory directory(comm);
+    config.checkpoint.dir = directory.path();
+    config.checkpoint.every = "1 epoch";
+    config.distribute.wire = "top_k";
+    EXPECT_EQ(train_tiny(comm, config).save_failure, "");
+    config.checkpoint.dir = "";
+    config.run.resume = step_in(directory.path(), CheckpointDirectory(directory.path()).steps().back());
+    EXPECT_NO_THROW(train_tiny(comm, config));
+  });
+}
+
 // How often they have stepped, and from the weights that were saved: without a learning rate they stay.
 TEST(Checkpoint, WorkersThatStepAloneGoOnWithTheirCounts) {
   test::walk([](Communicator& comm, const test::Case&, Config config) {

@@ -18,8 +18,9 @@ Link::Link(Communicator& comm, const Service& service, const DistOptions& option
       versions_(service.slices.size()),
       notes_(service.slices.size()) {
   if (wire_ == nullptr) return;
+  const Index end = std::ranges::max(service.slices, {}, &Range::end).end;  // losses go in the notes
   for (const Range slice : service.slices) {
-    encoders_.emplace_back(*wire_, slice, slice.end, options.error_feedback);
+    encoders_.emplace_back(*wire_, slice, end, options.error_feedback);
     encoded_.emplace_back(encoders_.back().bytes());
   }
 }
