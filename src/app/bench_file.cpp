@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {
@@ -18,10 +18,11 @@ using Json = nlohmann::json;
 class Reader {
  public:
   explicit Reader(const std::filesystem::path& path) : path_(path) {
+    const std::string text = read_file(path);
     try {
-      report_ = Json::parse(read_file(path));
-    } catch (const Json::parse_error& error) {
-      fail(fmt::format("it is no whole JSON ({})", error.what()));
+      report_ = parse_json<Json>(text);
+    } catch (const DataError& error) {
+      fail(error.what());
     }
   }
 
@@ -35,7 +36,7 @@ class Reader {
     const Json& value = at(from, key);
     const double number = value.is_number() ? value.get<double>() : -1;
     if (!std::isfinite(number) || number < 0) {
-      fail(fmt::format("\"{}\" is {}, expected a number that is not negative", key, value.dump()));
+      fail(fmt::format("\"{}\" is {}, expected a number that is not negative", key, excerpt(value.dump())));
     }
     return number;
   }
@@ -43,7 +44,7 @@ class Reader {
   Index count(const Json& from, const char* key) const {
     const double value = number(from, key);
     if (value < 1 || value > 1e15 || value != std::floor(value)) {
-      fail(fmt::format("\"{}\" is {}, expected a whole number above 0", key, at(from, key).dump()));
+      fail(fmt::format("\"{}\" is {}, expected a whole number above 0", key, excerpt(at(from, key).dump())));
     }
     return static_cast<Index>(value);
   }
@@ -125,7 +126,7 @@ Calibration read_bench_file(const std::filesystem::path& path, const Model& mode
     throw ConfigError(fmt::format(
         "--from '{}' was measured in {}, which is not the config's train.precision: run trainer bench with "
         "this config",
-        path.string(), precision));
+        path.string(), excerpt(precision)));
   }
   return calibration;
 }

@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "lockstep/base/catalog.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/data/streamed_records.h"
@@ -25,15 +26,15 @@ void start_from_file(const TrainOptions& options, const ParamStore& store) {
     throw DataError(fmt::format(
         "train.init '{}' does not fit model.layers:\n  {}\nChange the model, or take what fits with "
         "--train.init_partial true",
-        options.init, fmt::join(differences, "\n  ")));
+        options.init, first_lines(differences)));
   }
   const Index loaded = file.fill(store);
   if (loaded == 0) {
     throw DataError(fmt::format("train.init '{}' has no tensor that fits model.layers:\n  {}", options.init,
-                                fmt::join(differences, "\n  ")));
+                                first_lines(differences)));
   }
   spdlog::info("loaded {} of {} tensors from {}", loaded, store.layout->params.size(), options.init);
-  for (const std::string& difference : differences) spdlog::info("  not loaded: {}", difference);
+  if (!differences.empty()) spdlog::info("not loaded:\n  {}", first_lines(differences));
 }
 
 }  // namespace

@@ -6,31 +6,6 @@
 #include <cstddef>
 
 namespace lockstep {
-namespace {
-
-// Length in bytes of the UTF-8 character that `text` starts with, 0 if it starts with none. The ranges are
-// those of table 3-7 of the Unicode standard: no overlong forms, no surrogates, nothing above U+10FFFF.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [text](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
-  };
-  const auto within = [&byte](std::size_t i, unsigned low, unsigned high) {
-    return low <= byte(i) && byte(i) <= high;
-  };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead < 0xc2 || lead > 0xf4) return 0;
-  if (lead < 0xe0) return within(1, 0x80, 0xbf) ? 2 : 0;
-  if (lead < 0xf0) {
-    const bool second = within(1, lead == 0xe0 ? 0xa0 : 0x80, lead == 0xed ? 0x9f : 0xbf);
-    return second && within(2, 0x80, 0xbf) ? 3 : 0;
-  }
-  const bool second = within(1, lead == 0xf0 ? 0x90 : 0x80, lead == 0xf4 ? 0x8f : 0xbf);
-  return second && within(2, 0x80, 0xbf) && within(3, 0x80, 0xbf) ? 4 : 0;
-}
-
-}  // namespace
-
 std::string with_commas(Index value) {
   std::string grouped = fmt::format("{}", value);
   const std::size_t first_digit = value < 0 ? 1 : 0;
@@ -56,6 +31,27 @@ std::string human_seconds(double seconds) {
   const auto whole = static_cast<Index>(seconds + 0.5);
   if (whole < 3600) return fmt::format("{} m {:02} s", whole / 60, whole % 60);
   return fmt::format("{} h {:02} m", whole / 3600, whole % 3600 / 60);
+}
+
+// The ranges are those of table 3-7 of the Unicode standard: no overlong forms, no surrogates, nothing above
+// U+10FFFF.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [text](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  const auto within = [&byte](std::size_t i, unsigned low, unsigned high) {
+    return low <= byte(i) && byte(i) <= high;
+  };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return 1;
+  if (lead < 0xc2 || lead > 0xf4) return 0;
+  if (lead < 0xe0) return within(1, 0x80, 0xbf) ? 2 : 0;
+  if (lead < 0xf0) {
+    const bool second = within(1, lead == 0xe0 ? 0xa0 : 0x80, lead == 0xed ? 0x9f : 0xbf);
+    return second && within(2, 0x80, 0xbf) ? 3 : 0;
+  }
+  const bool second = within(1, lead == 0xf0 ? 0x90 : 0x80, lead == 0xf4 ? 0x8f : 0xbf);
+  return second && within(2, 0x80, 0xbf) && within(3, 0x80, 0xbf) ? 4 : 0;
 }
 
 bool is_text(std::string_view text) {

@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
+
+#include "lockstep/base/json.h"
 
 namespace lockstep {
 namespace {
@@ -123,7 +124,7 @@ std::string to_json(std::span<const RankStatus> ranks) {
 std::vector<RankStatus> statuses_from_json(const std::string& text) {
   std::vector<RankStatus> ranks;
   try {
-    for (const auto& entry : nlohmann::json::parse(text)) {
+    for (const auto& entry : parse_json<nlohmann::json>(text)) {
       RankStatus rank{.rank = entry.at("rank"), .host = entry.at("host"), .pid = entry.at("pid")};
       rank.known = true;
       rank.answered = entry.at("answered");
@@ -143,6 +144,8 @@ std::vector<RankStatus> statuses_from_json(const std::string& text) {
       ranks.push_back(std::move(rank));
     }
   } catch (const nlohmann::json::exception&) {
+    return {};
+  } catch (const DataError&) {
     return {};
   }
   return ranks;

@@ -19,7 +19,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "safetensors data is little endian");
 
-using Json = nlohmann::ordered_json;
+// Sorted by name. (The library's ordered kind looks through all names for each one that it adds.)
+using Json = nlohmann::json;
 
 struct NamedRange {
   std::string name;  // of a tensor
@@ -36,15 +37,19 @@ constexpr std::string_view kCounter =
 constexpr const char* kInput = "input_shape";  // "[28,28]"
 
 std::string make_header(const Layout& layout, const Shape& input) {
-  Json header;
-  header[kMetadata] = {{"format", "pt"}, {"writer", "lockstep"}, {kInput, Json(input.dims).dump()}};
+  using Ordered = nlohmann::ordered_json;
+  std::vector<std::string> members;
+  const auto add = [&](const std::string& name, const Ordered& value) {
+    members.push_back(fmt::format("{}:{}", Ordered(name).dump(), value.dump()));
+  };
+  add(kMetadata, {{"format", "pt"}, {"writer", "lockstep"}, {kInput, Json(input.dims).dump()}});
   Index place = 0;
   for (const ParamInfo& param : layout.params) {
     const Index end = place + param.shape.size() * Index{sizeof(Scalar)};
-    header[param.name] = {{"dtype", "F32"}, {"shape", param.shape.dims}, {"data_offsets", {place, end}}};
+    add(param.name, {{"dtype", "F32"}, {"shape", param.shape.dims}, {"data_offsets", {place, end}}});
     place = end;
   }
-  std::string text = header.dump();
+  std::string text = fmt::format("{{{}}}", fmt::join(members, ","));
   while ((kLengthBytes + text.size()) % kHeaderAlignment != 0) text += ' ';
   return text;
 }
@@ -62,6 +67,14 @@ void refuse_pickle(const std::filesystem::path& path, std::string_view start) {
       path.string()));
 }
 
+Json parse_header(const std::filesystem::path& path, std::string_view text) {
+  try {
+    return parse_json<Json>(text);
+  } catch (const DataError& error) {
+    fail(path, fmt::format("its header: {}", error.what()));
+  }
+}
+
 StoredTensor read_entry(const std::filesystem::path& path, const std::string& name, const Json& entry,
                         Range data) {
   StoredTensor tensor;
@@ -71,11 +84,11 @@ StoredTensor read_entry(const std::filesystem::path& path, const std::string& na
     tensor.shape.dims = whole_numbers(entry.at("shape"));
     offsets = whole_numbers(entry.at("data_offsets"));
   } catch (const std::exception& error) {
-    fail(path, fmt::format("tensor '{}': {}", name, error.what()));
+    fail(path, fmt::format("tensor {}: {}", in_quotes(name), error.what()));
   }
   if (offsets.size() != 2 || offsets[0] < 0 || offsets[0] > offsets[1] || offsets[1] > data.size()) {
-    fail(path,
-         fmt::format("tensor '{}' claims the bytes [{}] of {}", name, fmt::join(offsets, ", "), data.size()));
+    fail(path, fmt::format("tensor {} claims the bytes [{}] of {}", in_quotes(name),
+                           excerpt(fmt::format("{}", fmt::join(offsets, ", "))), data.size()));
   }
   tensor.bytes = {data.begin + offsets[0], data.begin + offsets[1]};
   return tensor;
@@ -136,9 +149,10 @@ bool all_variances(std::span<const Scalar> values) {
 
 // Why the tensor cannot fill `param`; "" if it can.
 std::string misfit(const ParamInfo& param, const StoredTensor& tensor) {
-  if (tensor.type != "F32") return fmt::format("expected type F32, found {}", tensor.type);
+  if (tensor.type != "F32") return fmt::format("expected type F32, found {}", excerpt(tensor.type));
   if (tensor.shape != param.shape) {
-    return fmt::format("the model has {}, the file {}", to_string(param.shape), to_string(tensor.shape));
+    return fmt::format("the model has {}, the file {}", to_string(param.shape),
+                       excerpt(to_string(tensor.shape)));
   }
   if (tensor.bytes.size() != param.shape.size() * Index{sizeof(Scalar)}) {
     return fmt::format("{} has {} bytes", to_string(param.shape), tensor.bytes.size());
@@ -191,7 +205,7 @@ ModelFile::ModelFile(const std::filesystem::path& path)
     : path_(path), file_(std::make_unique<ByteStream>(path.string(), Packing::kNone)) {
   const Index size = file_->most_bytes();
   const std::string text = read_header(*file_, path, size);
-  const Json header = Json::parse(text, nullptr, false);
+  const Json header = parse_header(path, text);
   if (!header.is_object()) fail(path, "its header is not a JSON object");
   const Range data{kLengthBytes + std::ssize(text), size};
   std::vector<NamedRange> ranges;
@@ -215,9 +229,9 @@ Shape ModelFile::input() const {
                     path_.string()));
   }
   try {
-    return {Json::parse(input_).get<std::vector<Index>>()};
-  } catch (const Json::exception& error) {
-    fail(path_, fmt::format("{} is {}: {}", kInput, input_, error.what()));
+    return {whole_numbers(parse_json<Json>(input_))};
+  } catch (const std::exception& error) {
+    fail(path_, fmt::format("{} is {}: {}", kInput, excerpt(input_), error.what()));
   }
 }
 
@@ -235,7 +249,8 @@ std::vector<std::string> ModelFile::differences(const Layout& layout) const {
     surplus.erase(param.name);
   }
   for (const auto& [name, tensor] : surplus) {
-    lines.push_back(fmt::format("{}: in the file ({}), not in the model", name, to_string(tensor.shape)));
+    lines.push_back(fmt::format("{}: in the file ({}), not in the model", excerpt(name),
+                                excerpt(to_string(tensor.shape))));
   }
   return lines;
 }
@@ -261,8 +276,7 @@ void load_model(const std::filesystem::path& path, const ParamStore& store) {
   const ModelFile file(path);
   const std::vector<std::string> lines = file.differences(*store.layout);
   if (!lines.empty()) {
-    throw DataError(
-        fmt::format("'{}' does not fit model.layers:\n  {}", path.string(), fmt::join(lines, "\n  ")));
+    throw DataError(fmt::format("'{}' does not fit model.layers:\n  {}", path.string(), first_lines(lines)));
   }
   file.fill(store);
 }

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/hash.h"
+#include "lockstep/base/json.h"
 #include "lockstep/train/checkpoint/manifest.h"
 
 namespace lockstep::fuzz {
@@ -29,7 +29,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using Json = nlohmann::ordered_json;
   const std::string text(reinterpret_cast<const char*>(data), size);
   lockstep::fuzz::check(text);
-  const Json content = Json::parse(text, nullptr, false);
+  Json content;
+  try {
+    content = lockstep::parse_json<Json>(text);
+  } catch (const lockstep::Error&) {
+    return 0;
+  }
   if (!content.is_object()) return 0;
   const std::string checksum = fmt::format("{:016x}", lockstep::hash_text(content.dump()));
   lockstep::fuzz::check(Json{{"xxh3", checksum}, {"checkpoint", content}}.dump());

@@ -28,5 +28,37 @@ TEST(WholeNumber, OfAnArrayIsEachOfThem) {
   EXPECT_THROW(whole_numbers(Json::parse("3")), Json::exception);
 }
 
+std::string nested(Index depth) {
+  return std::string(static_cast<std::size_t>(depth), '[') +
+         std::string(static_cast<std::size_t>(depth), ']');
+}
+
+TEST(ParseJson, TakesWhatIsNestedUpToTheLimit) {
+  EXPECT_EQ(parse_json<Json>(R"({"a": [1, {"b": "[[["}]})").at("a").at(1).at("b"), "[[[");
+  EXPECT_NO_THROW(parse_json<Json>(nested(kMaxJsonDepth)));
+  EXPECT_NO_THROW(parse_json<Json>(R"({"a": "\\\"[{", "b": ")" + std::string(1000, '[') + R"("})"))
+      << "brackets in strings";
+  std::string wide = "[";
+  for (int i = 0; i < 10'000; ++i) wide += "[],{},";
+  EXPECT_EQ(parse_json<Json>(wide + "0]").size(), 20'001U);
+}
+
+TEST(ParseJson, RefusesWhatIsDeeperThanTheStack) {
+  EXPECT_EQ(test::error_text<DataError>([] { parse_json<Json>("  " + nested(300'000)); }),
+            "its JSON is nested 300,000 deep (at byte 300,002), expected at most 100");
+  EXPECT_THROW(parse_json<Json>(nested(kMaxJsonDepth + 1)), DataError);
+  std::string objects;
+  for (int i = 0; i < 300'000; ++i) objects += R"({"a":)";
+  EXPECT_THROW(parse_json<Json>(objects), DataError) << "not closed";
+}
+
+TEST(ParseJson, SaysShortlyWhatIsNoJson) {
+  test::expect_parts(test::error_text<DataError>([] { parse_json<Json>("[1,}"); }),
+                     {"it is no JSON", "column 4"});
+  const std::string said =
+      test::error_text<DataError>([] { parse_json<Json>("\"" + std::string(1'000'000, 'a')); });
+  EXPECT_LT(said.size(), 500U) << said.substr(0, 500);
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -204,6 +205,28 @@ TEST_F(ModelFiles, AHugeFileIsRefusedByItsHeader) {
   std::string header = header_of({{0, kHuge - 8 - 100}});
   header.resize(100, ' ');
   test::expect_parts(error(file_with(header)), {"t0: in the file (1099511627668), not in the model"});
+}
+
+TEST_F(ModelFiles, ADeepHeaderIsRefused) {
+  test::expect_parts(error_of_loading(file_with(std::string(300'000, '['))),
+                     {"its header", "nested 300,000 deep", "at most 100"});
+}
+
+TEST_F(ModelFiles, ManyTensorsAreNoMoreWorkThanTheirNumber) {
+  const auto start = std::chrono::steady_clock::now();
+  Layout layout;
+  for (int i = 0; i < 50'000; ++i)
+    append(layout, {.name = fmt::format("{}.weight", i), .shape = {{1}}, .range = {}});
+  AlignedBuffer<Scalar> values(layout.size);
+  const auto path = directory_.path() / "many.safetensors";
+  save_model(path, {&layout, values.span()}, {{1}});
+  EXPECT_NO_THROW(load_model(path, {&layout, values.span()}));
+  Stored other("dense(1)");
+  const std::string said = test::error_text<DataError>([&] { load_model(path, other.store()); });
+  test::expect_parts(said, {"50,00", "in all"});
+  EXPECT_LT(said.size(), 3000U);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  EXPECT_LT(seconds.count(), 30);
 }
 
 TEST_F(ModelFiles, AnyChangedOrMissingByteIsRefusedOrHarmless) {

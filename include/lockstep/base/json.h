@@ -1,23 +1,44 @@
-// Numbers from JSON texts of others. The library converts any number to any type, and one that does not fit
-// with an undefined result.
+// JSON texts of others: read with limits, and numbers from them. The library parses and destroys values by
+// recursion, so that a deep text ends the stack; and it converts any number to any type, one that does not
+// fit with an undefined result.
 #pragma once
 
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <vector>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/types.h"
 
 namespace lockstep {
 
+inline constexpr Index kMaxJsonDepth = 100;
+inline constexpr Index kMaxJsonBytes = Index{1} << 30;
+
+/// Errors: DataError where the text is larger or nested deeper than the limits above: the byte, the depth
+/// found, the limit.
+void check_json_limits(std::string_view text);
+
+/// Errors: DataError, without the name of the file, as check_json_limits has them and where it is no JSON.
+template <class Json>
+Json parse_json(std::string_view text) {
+  constexpr std::size_t kMaxReasonBytes = 300;
+  check_json_limits(text);
+  try {
+    return Json::parse(text);
+  } catch (const typename Json::parse_error& error) {
+    throw DataError(fmt::format("it is no JSON: {}", excerpt(error.what(), kMaxReasonBytes)));
+  }
+}
+
 /// Beyond Index it becomes a negative one. Errors: DataError where it is no whole number.
 template <class Json>
 Index whole_number(const Json& json) {
-  constexpr std::size_t kMostShown = 40;
   if (!json.is_number_integer()) {
-    throw DataError(fmt::format("{} where a whole number belongs", json.dump().substr(0, kMostShown)));
+    throw DataError(fmt::format("{} where a whole number belongs", excerpt(json.dump())));
   }
   return json.template get<Index>();
 }

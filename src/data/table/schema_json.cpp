@@ -47,7 +47,7 @@ auto value_of(const Names& names, const Json& json) {
   for (const auto& named : names) {
     if (json == named.name) return named.value;
   }
-  throw DataError(fmt::format("{} is not known", json.dump()));
+  throw DataError(fmt::format("{} is not known", excerpt(json.dump())));
 }
 
 Json column_json(const TableColumn& column) {
@@ -98,7 +98,7 @@ TableColumn parse_column(const Json& json) {
     if (column.encoding == Encoding::kHash) column.buckets = whole_number(json.at("buckets"));
     column.values = json.at("values").get<std::vector<std::string>>();
     if (column.encoding == Encoding::kHash && (column.buckets < 1 || column.buckets > kMostWidth)) {
-      throw DataError(fmt::format("column '{}' has {} buckets", column.name, column.buckets));
+      throw DataError(fmt::format("column {} has {} buckets", in_quotes(column.name), column.buckets));
     }
   }
   return column;
@@ -114,9 +114,10 @@ std::string to_json(const TableSchema& schema) {
 
 TableSchema parse_schema(const std::string& text, const std::string& name) {
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_json<Json>(text);
     if (json.at("version") != kVersion) {
-      throw DataError(fmt::format("its version is {}, expected {}", json.at("version").dump(), kVersion));
+      throw DataError(
+          fmt::format("its version is {}, expected {}", excerpt(json.at("version").dump()), kVersion));
     }
     TableSchema schema{.missing_values = json.at("missing_values").get<std::vector<std::string>>()};
     for (const Json& column : json.at("columns")) schema.columns.push_back(parse_column(column));

@@ -112,7 +112,7 @@ std::string to_json(const SparseSchema& schema) {
 
 SparseSchema parse_sparse_schema(const std::string& text) {
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_json<Json>(text);
     if (json.at("version") != 1 || json.at("format") != "libsvm") throw DataError("it is of another format");
     return {.features = whole_number(json.at("features")),
             .first_index = whole_number(json.at("first_index")),

@@ -34,7 +34,7 @@ std::string name_of(DataType type) {
 
 DataType type_of(const std::string& name) {
   const auto found = std::ranges::find(kTypes, name, [](const auto& entry) { return entry.second; });
-  if (found == kTypes.end()) throw DataError(fmt::format("'{}' is no type of an array", name));
+  if (found == kTypes.end()) throw DataError(fmt::format("{} is no type of an array", in_quotes(name)));
   return found->first;
 }
 
@@ -50,7 +50,7 @@ std::uint64_t from_hex(const std::string& text) {
   } catch (const std::exception&) {
     used = 0;
   }
-  if (used == 0 || used != text.size()) throw DataError(fmt::format("'{}' is no checksum", text));
+  if (used == 0 || used != text.size()) throw DataError(fmt::format("{} is no checksum", in_quotes(text)));
   return number;
 }
 
@@ -92,7 +92,7 @@ Json parts_json(const CheckpointParts& parts) {
 void check_name(const std::string& name) {
   const bool plain = !name.empty() && name.front() != '.' &&
                      name.find_first_of(std::string("/\\\0", 3)) == std::string::npos;
-  if (!plain) throw DataError(fmt::format("'{}' is no name of a file in a checkpoint", name));
+  if (!plain) throw DataError(fmt::format("{} is no name of a file in a checkpoint", in_quotes(name)));
 }
 
 CheckpointFile parse_file(const std::string& name, const Json& json) {
@@ -104,8 +104,8 @@ CheckpointFile parse_file(const std::string& name, const Json& json) {
   }
   const Index wanted = file.bytes < 0 ? -1 : file.bytes / kCheckedBytes + (file.bytes % kCheckedBytes != 0);
   if (wanted != std::ssize(file.checksums)) {
-    throw DataError(
-        fmt::format("'{}': {} bytes do not have {} checksums", name, file.bytes, file.checksums.size()));
+    throw DataError(fmt::format("{}: {} bytes do not have {} checksums", in_quotes(name), file.bytes,
+                                file.checksums.size()));
   }
   return file;
 }
@@ -128,9 +128,9 @@ CheckpointArray parse_array(const std::string& name, const Json& json, const Che
                       block.offset <= file->second.bytes &&
                       block.range.size() <= (file->second.bytes - block.offset) / element;
     if (!fits) {
-      throw DataError(fmt::format("array '{}' claims the elements {} to {} of {} in '{}' from byte {} on",
-                                  name, block.range.begin, block.range.end, array.size, block.file,
-                                  block.offset));
+      throw DataError(fmt::format("array {} claims the elements {} to {} of {} in {} from byte {} on",
+                                  in_quotes(name), block.range.begin, block.range.end, array.size,
+                                  in_quotes(block.file), block.offset));
     }
     end = block.range.end;
     array.blocks.push_back(block);
@@ -198,7 +198,7 @@ CheckpointHeader parse_header(const Json& json) {
 template <class Work>
 auto parse(const std::string& text, const std::string& name, const Work& work) {
   try {
-    return work(Json::parse(text));
+    return work(parse_json<Json>(text));
   } catch (const Json::exception& error) {
     throw DataError(fmt::format("'{}' is damaged: {}", name, error.what()));
   } catch (const DataError& error) {

@@ -1,0 +1,47 @@
+#include "lockstep/base/json.h"
+
+#include "lockstep/base/text.h"
+
+namespace lockstep {
+namespace {
+
+// The deepest nesting of brackets outside strings, and the byte of the bracket that reaches it. A string that
+// is never closed ends the text: the parser refuses it.
+struct Depth {
+  Index depth = 0;
+  std::size_t byte = 0;
+};
+
+Depth depth_of(std::string_view text) {
+  Depth deepest;
+  Index depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') {
+      for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
+    } else if (c == '[' || c == '{') {
+      if (++depth > deepest.depth) deepest = {depth, i};
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return deepest;
+}
+
+}  // namespace
+
+void check_json_limits(std::string_view text) {
+  const auto bytes = static_cast<Index>(text.size());
+  if (bytes > kMaxJsonBytes) {
+    throw DataError(fmt::format("its JSON has {} bytes, expected at most {}", with_commas(bytes),
+                                with_commas(kMaxJsonBytes)));
+  }
+  const Depth deepest = depth_of(text);
+  if (deepest.depth > kMaxJsonDepth) {
+    throw DataError(fmt::format("its JSON is nested {} deep (at byte {}), expected at most {}",
+                                with_commas(deepest.depth), with_commas(static_cast<Index>(deepest.byte) + 1),
+                                kMaxJsonDepth));
+  }
+}
+
+}  // namespace lockstep
