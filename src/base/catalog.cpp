@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/synonyms.h"
 
 namespace lockstep {
@@ -31,6 +32,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest_name(std::string_view wanted, std::span<const std::string> known) {
+  constexpr std::size_t kMaxLetters = 100;  // of a name that is a typing error of another
+  if (wanted.size() > kMaxLetters) return "";
   const auto same =
       std::ranges::find_if(known, [wanted](const std::string& name) { return same_spelling(name, wanted); });
   if (same != known.end()) return *same;
@@ -38,6 +41,7 @@ std::string nearest_name(std::string_view wanted, std::span<const std::string> k
   // One edit in three letters: with more, any two short names would be near each other.
   std::size_t best_distance = std::max<std::size_t>(1, (wanted.size() + 1) / 3) + 1;
   for (const std::string& name : known) {
+    if (name.size() >= wanted.size() + best_distance) continue;  // as many letters would have to be added
     const std::size_t distance = edit_distance(wanted, name);
     if (distance < best_distance) {
       best = name;
@@ -54,7 +58,7 @@ std::string suggestion(std::string_view wanted, std::span<const std::string> kno
 }
 
 void throw_unknown_name(std::string_view kind, std::string_view name, std::span<const std::string> known) {
-  throw ConfigError(fmt::format("unknown {} '{}'{} (known: {})", kind, name, suggestion(name, known),
+  throw ConfigError(fmt::format("unknown {} {}{} (known: {})", kind, in_quotes(name), suggestion(name, known),
                                 fmt::join(known, ", ")));
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
 
 namespace lockstep {
 namespace {
@@ -76,8 +77,9 @@ std::string describe_no_effect(const std::string& key, const Choice& choice) {
     reads = fmt::format("but with {}", fmt::join(readers->second, ", "));
   }
   const std::string instead = counterpart(key, choice.keys);
-  return fmt::format("{} has no effect with {} '{}', {}; {}remove it or change {}", key, kind, choice.chosen,
-                     reads, instead.empty() ? "" : fmt::format("give {} instead, ", instead), choice.chooser);
+  return fmt::format("{} has no effect with {} {}, {}; {}remove it or change {}", key, kind,
+                     in_quotes(choice.chosen), reads,
+                     instead.empty() ? "" : fmt::format("give {} instead, ", instead), choice.chooser);
 }
 
 }  // namespace

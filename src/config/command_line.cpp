@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <sstream>
@@ -13,6 +14,8 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
 #include "planned_nodes.h"
 
 namespace lockstep {
@@ -102,14 +105,15 @@ const CommandWords& find_command(const std::optional<std::string>& wanted) {
   }
   const std::string name = wanted.value_or("");
   if (name.ends_with(".toml")) {
-    throw ConfigError(fmt::format("unexpected '{0}'; did you mean --config {0}?", name));
+    throw ConfigError(
+        fmt::format("unexpected {}; did you mean --config {}?", in_quotes(name), excerpt(name)));
   }
   if (name.find('=') != std::string::npos && !name.starts_with('-')) {
-    throw ConfigError(fmt::format("unexpected '{0}'; did you mean --{0}?", name));
+    throw ConfigError(fmt::format("unexpected {}; did you mean --{}?", in_quotes(name), excerpt(name)));
   }
   const std::vector<std::string> known = command_names();
-  throw ConfigError(fmt::format("unknown command '{}'{} (known: {}; to train, give no command)", name,
-                                suggestion(name, known), fmt::join(known, ", ")));
+  throw ConfigError(fmt::format("unknown command {}{} (known: {}; to train, give no command)",
+                                in_quotes(name), suggestion(name, known), fmt::join(known, ", ")));
 }
 
 bool reads(const CommandWords& words, std::string_view flag) {
@@ -130,7 +134,7 @@ void check_command(const CommandWords& words, const FrontEnd& front) {
   const std::size_t wanted = words.takes_data ? 1 : 0;
   if (operands.size() > wanted) {
     throw ConfigError(
-        fmt::format("unexpected argument '{}'; 'trainer --help' shows the usage", operands[wanted]));
+        fmt::format("unexpected argument {}; 'trainer --help' shows the usage", in_quotes(operands[wanted])));
   }
   if (operands.size() < wanted) throw ConfigError(fmt::format("the file is missing; usage: {}", words.usage));
   for (const OwnFlag& flag : kOwnFlags) {
@@ -153,9 +157,12 @@ std::vector<Index> parse_world_sizes(const std::string& text) {
     const auto size = ValueType<Index>::parse(item);
     sizes.push_back(size.value_or(0));
   }
-  const bool fits = std::all_of(sizes.begin(), sizes.end(), [](Index size) { return size >= 1; });
+  constexpr Index kMaxRanks = 1 << 20;
+  const bool fits =
+      std::all_of(sizes.begin(), sizes.end(), [](Index size) { return size >= 1 && size <= kMaxRanks; });
   if (sizes.empty() || !fits || text.ends_with(',')) {
-    throw ConfigError(fmt::format("--np: expected numbers of ranks such as 1,2,4,8, found '{}'", text));
+    throw ConfigError(fmt::format("--np: expected numbers of ranks from 1 to {}, such as 1,2,4,8, found {}",
+                                  kMaxRanks, in_quotes(text)));
   }
   return sizes;
 }
@@ -206,6 +213,13 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
 }
 
 ConfigText read_config_file(const std::string& file) {
+  constexpr std::uintmax_t kMaxBytes = 16 << 20;
+  std::error_code ignored;  // reading the file tells the reason
+  const std::uintmax_t bytes = std::filesystem::file_size(file, ignored);
+  if (!ignored && bytes > kMaxBytes) {
+    throw ConfigError(fmt::format("--config: '{}' has {}, expected at most {} in a config", file,
+                                  human_bytes(static_cast<double>(bytes)), human_bytes(kMaxBytes)));
+  }
   try {
     return {file, read_file(file)};
   } catch (const DataError& error) {

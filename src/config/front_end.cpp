@@ -8,6 +8,7 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/synonyms.h"
 #include "lockstep/config/check.h"
 #include "lockstep/config/toml.h"
@@ -66,7 +67,7 @@ void FrontEnd::parse(const std::vector<std::string>& arguments) {
   try {
     app_.parse(std::move(pending));
   } catch (const CLI::ArgumentMismatch&) {  // only the last flag can be without its value
-    throw ConfigError(fmt::format("{}: a value is missing after it{}", last, expectation(last)));
+    throw ConfigError(fmt::format("{}: a value is missing after it{}", excerpt(last), expectation(last)));
   }
 }
 
@@ -88,7 +89,7 @@ void FrontEnd::check_flags() const {
     check_given_once(options_[i], flags_[i]->results());
     const std::string& text = flags_[i]->results().back();
     if (options_[i].accepts(text)) continue;
-    const std::string refusal = describe_refusal(options_[i], text, fmt::format("'{}'", text));
+    const std::string refusal = describe_refusal(options_[i], text, in_quotes(text));
     throw ConfigError(fmt::format("--{}: {}", options_[i].key, refusal));
   }
 }
@@ -155,7 +156,8 @@ std::string FrontEnd::describe_unknown_flag(std::string_view flag) const {
   const std::string nearest = find_key_synonym(name) ? "" : nearest_name(name, short_names);
   const std::string hint =
       nearest.empty() ? suggest_key(name, options_, "--") : fmt::format("did you mean '--{}'?", nearest);
-  return fmt::format("{}: unknown option; {}", flag, hint.empty() ? "'trainer --help-all' lists them" : hint);
+  return fmt::format("{}: unknown option; {}", excerpt(flag),
+                     hint.empty() ? "'trainer --help-all' lists them" : hint);
 }
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/config/quantity.h"
 
 namespace lockstep {
@@ -15,8 +16,8 @@ Index parse_count(const FrontEnd& front, std::string_view flag, Index otherwise)
   if (!text) return otherwise;
   const Index count = ValueType<Index>::parse(*text).value_or(0);
   if (count >= 1 && count <= kMostRanks) return count;
-  throw ConfigError(
-      fmt::format("--{}: expected a whole number from 1 to {}, found '{}'", flag, kMostRanks, *text));
+  throw ConfigError(fmt::format("--{}: expected a whole number from 1 to {}, found {}", flag, kMostRanks,
+                                in_quotes(*text)));
 }
 
 // Of the link between nodes: there is none on one node.
@@ -29,7 +30,7 @@ double parse_link(const FrontEnd& front, std::string_view flag, Index nodes, con
     throw ConfigError(fmt::format("--{} is missing: with several --nodes, expected {}", flag, expected));
   }
   const std::optional<double> value = parse(*text);
-  if (!value) throw ConfigError(fmt::format("--{}: expected {}, found '{}'", flag, expected, *text));
+  if (!value) throw ConfigError(fmt::format("--{}: expected {}, found {}", flag, expected, in_quotes(*text)));
   return *value;
 }
 

@@ -3,21 +3,27 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <sstream>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/config/toml.h"
+#include "toml_limits.h"
 
 namespace lockstep {
 namespace {
 
+constexpr std::size_t kMaxProblems = 10;  // that are described; of more, only the number is said
+
 struct Problem {
   std::size_t line = 0;
-  std::string text;
+  std::function<std::string()>
+      text;  // looks for near names, which takes too long where thousands are unknown
 };
 
 std::optional<std::string> number_text(const toml::node& node) {
@@ -72,7 +78,7 @@ std::optional<std::string> value_text(const toml::node& node, ValueKind kind) {
 
 std::string describe_value(const toml::node& node) {
   if (const auto number = number_text(node)) return *number;
-  if (const auto* text = node.as_string()) return fmt::format("the string {}", toml_string(text->get()));
+  if (const auto* text = node.as_string()) return fmt::format("the string \"{}\"", excerpt(text->get()));
   if (node.is_boolean()) return node.as_boolean()->get() ? "true" : "false";
   if (node.is_table()) return "a section";
   if (const auto* array = node.as_array()) {
@@ -81,7 +87,8 @@ std::string describe_value(const toml::node& node) {
   return node.is_time() ? "a time of day" : "a date";
 }
 
-// Goes through one document and collects the items for CLI11 and everything that is wrong.
+// Goes through one document, which must outlive this, and collects the items for CLI11 and everything that is
+// wrong.
 class Reading {
  public:
   explicit Reading(std::span<const Option> options) : options_(options) {
@@ -100,12 +107,13 @@ class Reading {
       if (is_section && section) {
         read_section(name.str(), *section);
       } else if (is_section) {
-        add_problem(line,
-                    fmt::format("expected a section, [{}], found {}", name.str(), describe_value(node)));
+        add_problem(line, [&name, &node] {
+          return fmt::format("expected a section, [{}], found {}", name.str(), describe_value(node));
+        });
       } else if (section) {
-        add_problem(line, unknown_section(name.str()));
+        add_problem(line, [this, &name] { return unknown_section(name.str()); });
       } else {
-        add_problem(line, unknown_key(name.str()));
+        add_problem(line, [this, &name] { return unknown_key(name.str()); });
       }
     }
   }
@@ -127,7 +135,7 @@ class Reading {
       const auto option = std::find_if(options_.begin(), options_.end(),
                                        [&key](const Option& candidate) { return candidate.key == key; });
       if (option == options_.end()) {
-        add_problem(line, unknown_key(key));
+        add_problem(line, [this, key] { return unknown_key(key); });
       } else {
         read_value(*option, node, line);
       }
@@ -139,23 +147,27 @@ class Reading {
     if (text && option.accepts(*text)) {
       items_.push_back({{}, option.key, {*text}});
     } else {
-      const std::string refusal = describe_refusal(option, text.value_or(""), describe_value(node));
-      add_problem(line, fmt::format("{}: {}", option.key, refusal));
+      add_problem(line, [&option, text, &node] {
+        const std::string refusal = describe_refusal(option, text.value_or(""), describe_value(node));
+        return fmt::format("{}: {}", option.key, refusal);
+      });
     }
   }
 
   std::string unknown_key(std::string_view key) const {
     const std::string hint = suggest_key(key, options_);
-    return fmt::format("unknown key '{}'; {}", key,
+    return fmt::format("unknown key {}; {}", in_quotes(key),
                        hint.empty() ? "'trainer --help-all' lists every key" : hint);
   }
 
   std::string unknown_section(std::string_view name) const {
-    return fmt::format("unknown section [{}]{} (known: {})", name, suggestion(name, sections_),
+    return fmt::format("unknown section [{}]{} (known: {})", excerpt(name), suggestion(name, sections_),
                        fmt::join(sections_, ", "));
   }
 
-  void add_problem(std::size_t line, std::string text) { problems_.push_back({line, std::move(text)}); }
+  void add_problem(std::size_t line, std::function<std::string()> text) {
+    problems_.push_back({line, std::move(text)});
+  }
 
   std::span<const Option> options_;
   std::vector<std::string> sections_;
@@ -163,13 +175,14 @@ class Reading {
   std::vector<Problem> problems_;
 };
 
+constexpr std::size_t kMaxLineBytes = 200;
+
 // The line of that number below an error; nothing where it is no text.
 std::string line_below(const std::string& text, std::size_t number) {
   std::istringstream in(text);
   std::string line;
   for (std::size_t i = 0; i < number; ++i) std::getline(in, line);
-  constexpr std::size_t kMostShown = 200;
-  return is_text(line) && line.size() <= kMostShown ? "\n  " + line : "";
+  return is_text(line) ? "\n  " + excerpt(line, kMaxLineBytes) : "";
 }
 
 // What who wrote another language may not know; "" for what looks like TOML.
@@ -182,12 +195,13 @@ std::string describe_language(const std::string& text, const std::string& file) 
 }
 
 toml::table parse(const std::string& text, const std::string& file) {
+  check_toml_limits(text, file);
   try {
     return toml::parse(text, file);
   } catch (const toml::parse_error& error) {
     const toml::source_position place = error.source().begin;
     throw ConfigError(fmt::format("{}:{}:{}: not valid TOML: {}{}{}", file, place.line, place.column,
-                                  error.description(), describe_language(text, file),
+                                  excerpt(error.description(), kMaxLineBytes), describe_language(text, file),
                                   line_below(text, place.line)));
   }
 }
@@ -197,12 +211,17 @@ toml::table parse(const std::string& text, const std::string& file) {
 std::vector<CLI::ConfigItem> TomlFormat::from_config(std::istream& in) const {
   const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   Reading reading(options_);
-  reading.read(parse(text, file_));
+  const toml::table document = parse(text, file_);
+  reading.read(document);
   const std::vector<Problem> problems = reading.take_problems();
   if (problems.empty()) return reading.take_items();
   std::vector<std::string> lines;
-  for (const Problem& problem : problems) {
-    lines.push_back(fmt::format("{}:{}: {}", file_, problem.line, problem.text));
+  for (const Problem& problem : std::span(problems).first(std::min(problems.size(), kMaxProblems))) {
+    lines.push_back(fmt::format("{}:{}: {}", file_, problem.line, problem.text()));
+  }
+  if (problems.size() > kMaxProblems) {
+    lines.push_back(fmt::format("{}: {} mistakes in all; these are the first", file_,
+                                with_commas(static_cast<Index>(problems.size()))));
   }
   throw ConfigError(fmt::format("{}", fmt::join(lines, "\n")));
 }

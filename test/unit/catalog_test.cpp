@@ -53,6 +53,18 @@ TEST(Suggestion, KnowsWordsOfOtherPrograms) {
   EXPECT_EQ(suggestion("", losses), "");
 }
 
+// The work of comparing two names grows with the product of their lengths.
+TEST(NearestName, LooksForNothingLikeALongText) {
+  const std::string longer(1'000'000, 'a');
+  EXPECT_EQ(nearest_name(longer, std::vector<std::string>{longer}), "");
+  EXPECT_EQ(nearest_name("sdg", std::vector<std::string>{longer, "sgd"}), "sgd");
+  try {
+    throw_unknown_name("layer", longer + "\x1b", kNames);
+  } catch (const ConfigError& error) {
+    EXPECT_LT(std::string(error.what()).size(), 300U) << error.what();
+  }
+}
+
 struct Entry {
   std::string name;
   int value = 0;

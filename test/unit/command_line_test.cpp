@@ -219,7 +219,7 @@ TEST(CommandLine, ChecksTheNodesOfPlan) {
 TEST(CommandLine, ChecksTheWorldSizesOfPlan) {
   for (const std::string np : {"x", "1,", ",1", "1,,2", "0", "-1", "1.5", "1 2"}) {
     EXPECT_EQ(error_of({"plan", "--config", "a", "--np", np}),
-              "--np: expected numbers of ranks such as 1,2,4,8, found '" + np + "'");
+              "--np: expected numbers of ranks from 1 to 1048576, such as 1,2,4,8, found '" + np + "'");
   }
 }
 
