@@ -12,6 +12,7 @@
 #include "data_notes.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/dist/asynchronous.h"
@@ -199,6 +200,7 @@ void refuse_changes(const Config& config, const RecordSource& train, const Begin
   const std::vector<Option> new_options = declare_options(now, known_names());
   const std::vector<Option> old_options = declare_options(before, known_names());
   const std::vector<std::string>& allowed = config.run.resume_allow;
+  constexpr std::size_t kMaxValueBytes = 1000;
   std::vector<std::string> changes;
   const auto is_allowed = [&](const std::string& key) {
     return std::ranges::find(allowed, key) != allowed.end();
@@ -207,7 +209,8 @@ void refuse_changes(const Config& config, const RecordSource& train, const Begin
     const std::string& key = new_options[i].key;
     const bool may = key == "distribute.strategy" ? alike(before, now) : is_free(key) || is_allowed(key);
     if (may || new_options[i].text() == old_options[i].text()) continue;
-    changes.push_back(fmt::format("{} was {}, is {}", key, old_options[i].text(), new_options[i].text()));
+    changes.push_back(fmt::format("{} was {}, is {}", key, excerpt(old_options[i].text(), kMaxValueBytes),
+                                  excerpt(new_options[i].text(), kMaxValueBytes)));
   }
   const bool same_size = !beginning.checkpoint || has_size_of(train, beginning.checkpoint->header(),
                                                               config.data.memory == MemoryMode::kLoad);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "lockstep/base/file.h"
@@ -15,8 +16,14 @@ std::string describe_size(const RecordSource& source) {
 }
 
 void tell_notes(std::span<const RecordSource* const> sources) {
+  constexpr std::size_t kMaxNotes = 100;  // of wide tables, columns have thousands
   for (const RecordSource* source : sources) {
-    for (const std::string& note : source->notes()) spdlog::info("{}", note);
+    const std::vector<std::string> notes = source->notes();
+    for (const std::string& note : std::span(notes).first(std::min(kMaxNotes, notes.size())))
+      spdlog::info("{}", note);
+    if (notes.size() > kMaxNotes) {
+      spdlog::info("{}: {} more notes like these", source->info().name, notes.size() - kMaxNotes);
+    }
   }
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
 
 namespace lockstep {
 namespace {
@@ -120,7 +121,7 @@ class Parser {
 
   [[noreturn]] void fail(std::string_view expected) const {
     const std::string found =
-        place_ == text_.size() ? "the end of the text" : fmt::format("'{}'", text_.substr(place_, 12));
+        place_ == text_.size() ? "the end of the text" : in_quotes(text_.substr(place_, 12));
     throw ConfigError(
         fmt::format("{}, column {}: expected {}, found {}", option_.key, place_ + 1, expected, found));
   }
@@ -165,11 +166,12 @@ Index TermArguments::take_index(std::string_view key, Index least, std::optional
   if (argument == nullptr) {
     std::string given;
     for (const TermArgument& other : term_->arguments) given += shown(other) + ", ";
-    fail(fmt::format("'{}' is missing: write {}({}{})", key, term_->name, given, key));
+    fail(fmt::format("'{}' is missing: write {}({}{})", key, term_->name, excerpt(given), key));
   }
   const std::optional<Index> value = parse_number<Index>(argument->value);
   if (!value || *value < least) {
-    fail(fmt::format("'{}' must be a whole number of at least {}, found '{}'", key, least, argument->value));
+    fail(fmt::format("'{}' must be a whole number of at least {}, found {}", key, least,
+                     in_quotes(argument->value)));
   }
   return *value;
 }
@@ -179,7 +181,7 @@ double TermArguments::take_number(std::string_view key, double fallback) {
   if (argument == nullptr) return fallback;
   const std::optional<double> value = parse_number<double>(argument->value);
   if (!value || !std::isfinite(*value)) {
-    fail(fmt::format("'{}' must be a number, found '{}'", key, argument->value));
+    fail(fmt::format("'{}' must be a number, found {}", key, in_quotes(argument->value)));
   }
   return *value;
 }
@@ -192,7 +194,7 @@ std::string TermArguments::take_word(std::string_view key, std::string_view fall
 bool TermArguments::take_flag(std::string_view key, bool fallback) {
   const std::string value = take_word(key, fallback ? "true" : "false");
   if (value != "true" && value != "false") {
-    fail(fmt::format("'{}' must be true or false, found '{}'", key, value));
+    fail(fmt::format("'{}' must be true or false, found {}", key, in_quotes(value)));
   }
   return value == "true";
 }
@@ -200,7 +202,7 @@ bool TermArguments::take_flag(std::string_view key, bool fallback) {
 void TermArguments::finish() const {
   for (std::size_t i = 0; i < used_.size(); ++i) {
     if (used_[i]) continue;
-    fail(fmt::format("does not know what to do with the argument '{}'", shown(term_->arguments[i])));
+    fail(fmt::format("does not know what to do with the argument {}", in_quotes(shown(term_->arguments[i]))));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
 
 namespace lockstep {
 namespace {
@@ -29,16 +30,16 @@ void Augmenter::add(const Term& spec, const PictureShape& shape) {
   const AugmentationEntry& entry = find_entry(augmentation_catalog(), "augmentation", spec.name);
   if (!entry.after_normalising && !after_.empty()) {
     throw ConfigError(
-        fmt::format("data.augment: '{}' works on the picture as read, but stands after one that works on the "
+        fmt::format("data.augment: {} works on the picture as read, but stands after one that works on the "
                     "normalised picture; write it first",
-                    spec.text));
+                    in_quotes(spec.text)));
   }
   TermArguments arguments(spec);
   try {
     (entry.after_normalising ? after_ : before_).push_back(entry.make(arguments, shape));
     arguments.finish();
   } catch (const ConfigError& error) {
-    throw ConfigError(fmt::format("data.augment: '{}': {}", spec.text, error.what()));
+    throw ConfigError(fmt::format("data.augment: {}: {}", in_quotes(spec.text), error.what()));
   }
 }
 

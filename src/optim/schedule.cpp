@@ -9,6 +9,7 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
 
 namespace lockstep {
 namespace {
@@ -59,8 +60,8 @@ Progress progress_since(const Progress& start, const Progress& now) {
 
 [[noreturn]] void refuse(std::string_view key, std::string_view text, std::string_view problem) {
   throw ConfigError(fmt::format(
-      "{} = '{}': {}; give a number and a unit, such as '500 steps', '64000 samples' or '2.5 epochs'", key,
-      text, problem));
+      "{} = {}: {}; give a number and a unit, such as '500 steps', '64000 samples' or '2.5 epochs'", key,
+      in_quotes(text), problem));
 }
 
 std::string_view without_blanks(std::string_view text) {

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/train/metric.h"
 
 namespace lockstep {
@@ -19,9 +20,9 @@ BestMeasure::BestMeasure(std::string name, const std::vector<std::string>& metri
   known.insert(known.end(), metrics.begin(), metrics.end());
   if (std::ranges::find(known, name_) == known.end()) {
     throw ConfigError(
-        fmt::format("checkpoint.best is '{}': expected one of '{}'; more measures come with "
+        fmt::format("checkpoint.best is {}: expected one of '{}'; more measures come with "
                     "eval.metrics",
-                    name_, fmt::join(known, "', '")));
+                    in_quotes(name_), fmt::join(known, "', '")));
   }
   if (name_ == "accuracy") smaller_is_better_ = false;
   for (const MetricEntry& entry : metric_catalog()) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/train/checkpoint/interval.h"
 
@@ -77,10 +78,10 @@ double parse_time_limit(std::string_view key, std::string_view text) {
   if (const std::optional<double> seconds = clock_seconds(text)) return *seconds;
   if (const std::optional<double> seconds = slurm_seconds(text)) return *seconds > 0 ? *seconds : kUnlimited;
   throw ConfigError(fmt::format(
-      "{} is '{}': expected a number above 0 with its unit, such as \"50 minutes\", \"30 seconds\", \"2 "
+      "{} is {}: expected a number above 0 with its unit, such as \"50 minutes\", \"30 seconds\", \"2 "
       "hours\"; or a time as Slurm writes it, such as \"90\" (minutes), \"90:00\" (minutes and seconds), "
       "\"12:00:00\", \"1-12:00:00\" (days first), \"UNLIMITED\"",
-      key, text));
+      key, in_quotes(text)));
 }
 
 TimeLeft job_time_left(std::string_view end_time, double now) {

@@ -56,6 +56,12 @@ TEST_F(FileList, PatternsAndListsAreTakenInOrder) {
             (Names{"c.txt", "a.bin", "b.bin"}));
 }
 
+TEST_F(FileList, AListMayBeLongerThanAnyPath) {
+  std::string text = directory_ / "a.bin";
+  for (int i = 1; i < 1000; ++i) text += "," + std::string(directory_ / "a.bin");
+  EXPECT_EQ(names(text).size(), 1000U);
+}
+
 TEST_F(FileList, AnArrayOfAnArchiveStaysWithItsName) {
   for (const char* name : {"x1.npz", "x2.npz"}) write_file_atomically(directory_ / name, "x");
   EXPECT_EQ(names(directory_ / "x*.npz:images"), (Names{"x1.npz:images", "x2.npz:images"}));

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/random.h"
 #include "lockstep/data/table/fields.h"
 #include "lockstep/data/table/number.h"
@@ -122,15 +123,6 @@ TEST(Numbers, AreTheNearestDoubles) {
   }
 }
 
-TEST(Show, CutsAndEscapes) {
-  EXPECT_EQ(show("abc"), "'abc'");
-  EXPECT_EQ(show(std::string_view("a\0b", 3)), "'a\\x00b'");
-  EXPECT_EQ(show("caf\xe9"), "'caf\\xe9'");
-  EXPECT_EQ(show("caf\xc3\xa9"), "'caf\xc3\xa9'");
-  EXPECT_EQ(show(std::string(100, 'x')), fmt::format("'{}...'", std::string(40, 'x')));
-  EXPECT_EQ(show(std::string(39, 'x') + "\xc3\xa9 more"), fmt::format("'{}...'", std::string(39, 'x')));
-}
-
 // The records of a text with the lines that they begin in: "1:a,b".
 Texts records_of(std::string_view text, bool quotes = true) {
   RecordLines lines(text, quotes, 1);
@@ -200,7 +192,7 @@ TEST_F(TextFilesTest, ChunksOfAnySizeHoldEachRecordOnce) {
     const std::string packed[] = {write_gzip("t.csv.gz", text)};
     for (const Index bytes : {1, 2, 3, 7, 50, 1000}) {
       const TextFiles files = survey_text(paths, {.bytes = bytes}, alone());
-      EXPECT_EQ(read_all(files), expected) << bytes << " " << show(text);
+      EXPECT_EQ(read_all(files), expected) << bytes << " " << in_quotes(text);
       EXPECT_EQ(read_all(files, true), expected) << bytes;
       EXPECT_EQ(read_all(survey_text(packed, {.bytes = bytes}, alone())), expected) << bytes;
       EXPECT_EQ(read_all(survey_text(paths, {.bytes = bytes, .quotes = false}, alone())),

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/dense_source.h"
 
@@ -20,7 +21,7 @@ void compute_sizes(ArrayFile& file) {
   Index data_bytes = 0;
   overflows |= __builtin_mul_overflow(file.elements_per_record, file.element->bytes, &records.record_bytes);
   overflows |= __builtin_mul_overflow(records.record_bytes, records.records, &data_bytes);
-  const std::string shape = fmt::format("{}", fmt::join(file.sizes, "x"));
+  const std::string shape = excerpt(fmt::format("{}", fmt::join(file.sizes, "x")));
   if (overflows) {
     throw DataError(
         fmt::format("'{}' is damaged: its header states {} elements of {} bytes, more than any file holds",

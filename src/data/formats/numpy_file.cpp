@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
 
 namespace lockstep {
 namespace {
@@ -81,7 +82,7 @@ const Element* element_of(std::string_view header, const std::string& path) {
   throw DataError(
       fmt::format("'{}' holds numbers of the type {}, expected one of f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1: "
                   "save it with array.astype('float32')",
-                  path, type.substr(0, 40)));
+                  path, excerpt(type)));
 }
 
 std::vector<Index> sizes_of(std::string_view header, const std::string& path) {

@@ -12,6 +12,7 @@
 
 #include "fixed_records.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/data/open_files.h"
 
 namespace lockstep {
@@ -21,8 +22,8 @@ constexpr Index kMostBytes = Index{1} << 31;
 
 [[noreturn]] void fail(const std::string& field, const std::string& expected) {
   throw ConfigError(
-      fmt::format("data.raw_layout: found '{}', expected {}; an example: \"label:u8 features:u8[32,32,3]\"",
-                  field, expected));
+      fmt::format("data.raw_layout: found {}, expected {}; an example: \"label:u8 features:u8[32,32,3]\"",
+                  in_quotes(field), expected));
 }
 
 // "[32,32,3]" or nothing.

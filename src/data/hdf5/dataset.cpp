@@ -16,6 +16,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/file_kind.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {
@@ -88,7 +89,7 @@ std::string datasets_in(hid_t file) {
     return 0;
   };
   H5Ovisit1(file, H5_INDEX_NAME, H5_ITER_INC, take, &names);
-  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+  return names.empty() ? "none" : listed(names);
 }
 
 struct NumberType {
@@ -200,10 +201,10 @@ void check_stored(const std::string& name, hid_t dataset, std::span<const Index>
     for (const Index size : sizes) wanted *= size;
     if (wanted <= most) return;
   }
-  throw DataError(
-      fmt::format("'{}' is damaged or was never filled: it states {} numbers of {} bytes, but {} bytes are "
-                  "stored",
-                  name, fmt::join(sizes, "x"), element_bytes, with_commas(stored)));
+  throw DataError(fmt::format(
+      "'{}' is damaged or was never filled: it states {} numbers of {} bytes, but {} bytes are "
+      "stored",
+      name, excerpt(fmt::format("{}", fmt::join(sizes, "x"))), element_bytes, with_commas(stored)));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "../byte_inputs.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {
@@ -42,7 +43,7 @@ std::string arrays_in(zip_t* archive) {
     if (name.ends_with(".npy")) name.resize(name.size() - 4);
     names.push_back(std::move(name));
   }
-  return fmt::format("{}", fmt::join(names, ", "));
+  return listed(names);
 }
 
 class ArrayInput final : public ByteStream::Input {

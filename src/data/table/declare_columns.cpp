@@ -1,14 +1,13 @@
 // What [data] says of the columns of a table.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <functional>
-#include <span>
+#include <unordered_map>
 #include <utility>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/terms.h"
 #include "lockstep/data/table/schema.h"
 
@@ -83,7 +82,7 @@ void apply(std::string_view key, std::string_view text, const std::vector<Word>&
       find_entry<Word>(words, "word", term.name).apply(arguments, column);
       arguments.finish();
     } catch (const ConfigError& error) {
-      throw ConfigError(fmt::format("{}: '{}': {}", key, term.text, error.what()));
+      throw ConfigError(fmt::format("{}: {}: {}", key, in_quotes(term.text), error.what()));
     }
   }
 }
@@ -96,7 +95,10 @@ class Declaration {
     apply("data.missing", options.missing, missing_words(), usual);
     apply("data.encode", options.encode, encode_words(), usual);
     columns_.assign(names.size(), usual);
-    for (std::size_t i = 0; i < names.size(); ++i) columns_[i].name = names[i];
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      columns_[i].name = names[i];
+      number_of_.emplace(names[i], i);
+    }
     for (const std::string& name : options.label) declare_label(name);
     if (!options.weight.empty()) declare_weight(options.weight);
     declare_kind("data.numeric", options.numeric, ColumnKind::kNumeric);
@@ -109,27 +111,24 @@ class Declaration {
 
  private:
   TableColumn& find(std::string_view key, std::string_view name) {
-    const auto found = std::ranges::find(names_, name);
-    if (found != names_.end()) return columns_[static_cast<std::size_t>(found - names_.begin())];
+    const auto found = number_of_.find(name);
+    if (found != number_of_.end()) return columns_[found->second];
     const std::string nearest = nearest_name(name, names_);
-    const std::string hint = nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
-    constexpr std::size_t kMostListed = 20;
-    const std::size_t listed = std::min(names_.size(), kMostListed);
-    throw ConfigError(fmt::format("{}: there is no column '{}'{} (columns: {}{})", key, name, hint,
-                                  fmt::join(std::span(names_).first(listed), ", "),
-                                  listed < names_.size() ? ", ..." : ""));
+    const std::string hint = nearest.empty() ? "" : fmt::format("; did you mean {}?", in_quotes(nearest));
+    throw ConfigError(
+        fmt::format("{}: there is no column {}{} (columns: {})", key, in_quotes(name), hint, listed(names_)));
   }
 
   void declare_label(const std::string& name) {
     TableColumn& column = find("data.label", name);
-    if (column.label) throw ConfigError(fmt::format("data.label names '{}' twice", name));
+    if (column.label) throw ConfigError(fmt::format("data.label names {} twice", in_quotes(name)));
     column.label = true;
     column.scale = Scale::kNone;
   }
 
   void declare_weight(const std::string& name) {
     TableColumn& column = find("data.weight", name);
-    if (column.label) throw ConfigError(fmt::format("data.weight: column '{}' is the label", name));
+    if (column.label) throw ConfigError(fmt::format("data.weight: column {} is the label", in_quotes(name)));
     column.weight = true;
     column.kind = ColumnKind::kNumeric;
     column.scale = Scale::kNone;
@@ -139,9 +138,9 @@ class Declaration {
   static void refuse_weight(std::string_view key, const TableColumn& column) {
     if (!column.weight) return;
     throw ConfigError(fmt::format(
-        "{}: column '{}' is the weight of the records (data.weight), which is taken as it is and is no "
+        "{}: column {} is the weight of the records (data.weight), which is taken as it is and is no "
         "feature: do not name it here",
-        key, column.name));
+        key, in_quotes(column.name)));
   }
 
   void declare_kind(std::string_view key, const std::vector<std::string>& names, ColumnKind kind) {
@@ -150,10 +149,11 @@ class Declaration {
       refuse_weight(key, column);
       if (column.kind != ColumnKind::kUnknown) {
         throw ConfigError(
-            fmt::format("{}: column '{}' is named twice: give each column one kind", key, name));
+            fmt::format("{}: column {} is named twice: give each column one kind", key, in_quotes(name)));
       }
       if (column.label && kind == ColumnKind::kIgnored) {
-        throw ConfigError(fmt::format("{}: column '{}' is the label, which cannot be ignored", key, name));
+        throw ConfigError(
+            fmt::format("{}: column {} is the label, which cannot be ignored", key, in_quotes(name)));
       }
       column.kind = kind;
     }
@@ -164,8 +164,8 @@ class Declaration {
     const std::size_t colon = text.rfind(':');
     if (colon == std::string::npos) {
       throw ConfigError(fmt::format(
-          "data.columns: expected a column, a colon and words, such as \"zip: hash(256)\", found '{}'",
-          text));
+          "data.columns: expected a column, a colon and words, such as \"zip: hash(256)\", found {}",
+          in_quotes(text)));
     }
     TableColumn& column = find("data.columns", std::string_view(text).substr(0, colon));
     refuse_weight("data.columns", column);
@@ -173,16 +173,17 @@ class Declaration {
     apply("data.columns", std::string_view(text).substr(colon + 1), all_words(), column);
     if (before != ColumnKind::kUnknown && column.kind != before) {
       throw ConfigError(
-          fmt::format("data.columns: '{}' gives column '{}' another kind than the list that names it", text,
-                      column.name));
+          fmt::format("data.columns: {} gives column {} another kind than the list that names it",
+                      in_quotes(text), in_quotes(column.name)));
     }
     if (column.label && column.kind == ColumnKind::kIgnored) {
-      throw ConfigError(
-          fmt::format("data.columns: column '{}' is the label, which cannot be ignored", column.name));
+      throw ConfigError(fmt::format("data.columns: column {} is the label, which cannot be ignored",
+                                    in_quotes(column.name)));
     }
   }
 
   const std::vector<std::string>& names_;
+  std::unordered_map<std::string_view, std::size_t> number_of_;  // by name
   std::vector<TableColumn> columns_;
 };
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lockstep/base/hash.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {
@@ -49,6 +50,10 @@ void Encoder::add(const TableColumn& column, std::size_t cell) {
     if (!hashes) {
       for (const std::string& value : column.values) added.places.emplace(value, next++);
     }
+    if (column.label) {
+      constexpr std::size_t kMostShown = 10;
+      added.classes = listed(column.values, kMostShown);
+    }
     (column.label ? category_labels_ : categories_).push_back(std::move(added));
     return;
   }
@@ -86,22 +91,15 @@ Scalar Encoder::number_of(const Numeric& column, const Cell& cell) const {
 std::uint32_t Encoder::place_of(const Categorical& column, const Cell& cell, std::span<Index> unseen) const {
   const std::string_view text = cell.missing ? std::string_view() : cell.text;
   if (column.buckets > 0) {
-    if (!is_text(text)) throw BadRecord{static_cast<Index>(column.cell), show(text), "UTF-8 text"};
+    if (!is_text(text)) throw BadRecord{static_cast<Index>(column.cell), in_quotes(text), "UTF-8 text"};
     return static_cast<std::uint32_t>(hash_text(text) % column.buckets);
   }
   const auto found = column.places.find(text);
   if (found != column.places.end()) return found->second;
-  if (!is_text(text)) throw BadRecord{static_cast<Index>(column.cell), show(text), "UTF-8 text"};
+  if (!is_text(text)) throw BadRecord{static_cast<Index>(column.cell), in_quotes(text), "UTF-8 text"};
   if (column.label) {
-    std::vector<std::string> known;
-    for (const auto& [value, place] : column.places) known.push_back(value);
-    std::ranges::sort(known);
-    constexpr std::size_t kMostShown = 10;
-    const bool cut = known.size() > kMostShown;
-    if (cut) known.resize(kMostShown);
-    throw BadRecord{
-        static_cast<Index>(column.cell), show(text),
-        fmt::format("a class of the training data: {}{}", fmt::join(known, ", "), cut ? ", ..." : "")};
+    throw BadRecord{static_cast<Index>(column.cell), in_quotes(text),
+                    fmt::format("a class of the training data: {}", column.classes)};
   }
   ++unseen[column.cell];
   return 0;

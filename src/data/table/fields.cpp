@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "lockstep/base/text.h"
+#include "lockstep/base/quoted.h"
 
 namespace lockstep {
 namespace {
@@ -36,7 +36,7 @@ std::string_view FieldCursor::take_text() {
   const char* stop = found == nullptr ? end_ : found;
   std::string_view text(begin, static_cast<std::size_t>(stop - begin));
   if (dialect_.quotes && text.find('"') != std::string_view::npos) {
-    fail(show(text),
+    fail(in_quotes(text),
          "a field with a quote in it to be in quotes, with that quote doubled (or set data.quotes = false)");
   }
   while (!text.empty() && trims(text.back())) text.remove_suffix(1);
@@ -64,7 +64,7 @@ std::string_view FieldCursor::take_quoted() {
   while (begin != end_ && is_blank(*begin) && *begin != dialect_.separator) ++begin;
   if (begin != end_ && *begin != dialect_.separator) {
     fail(fmt::format("{} behind a closing quote",
-                     show(std::string_view(begin, static_cast<std::size_t>(end_ - begin)))),
+                     in_quotes(std::string_view(begin, static_cast<std::size_t>(end_ - begin)))),
          "the end of the field");
   }
   end_field(begin);
@@ -73,27 +73,6 @@ std::string_view FieldCursor::take_quoted() {
 
 void FieldCursor::fail(std::string found, std::string expected) const {
   throw BadRecord{.column = column_, .found = std::move(found), .expected = std::move(expected)};
-}
-
-std::string show(std::string_view found) {
-  constexpr std::size_t kMostShown = 40;
-  std::string_view start = found.substr(0, kMostShown);
-  // No character is cut in two.
-  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
-  while (start.size() < found.size() && !start.empty() && continues(found[start.size()])) {
-    start.remove_suffix(1);
-  }
-  const bool readable = is_text(start);
-  std::string shown = "'";
-  for (const char c : start) {
-    const auto code = static_cast<unsigned char>(c);
-    if (code < 0x20 || code == 0x7f || (code >= 0x80 && !readable)) {
-      shown += fmt::format("\\x{:02x}", code);
-    } else {
-      shown += c;
-    }
-  }
-  return shown + (start.size() < found.size() ? "...'" : "'");
 }
 
 }  // namespace lockstep

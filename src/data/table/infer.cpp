@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {
@@ -20,7 +21,7 @@ constexpr Index kFewValues = 100;
 
 std::string example_of(const ColumnSummary& summary) {
   const std::vector<ValueCounts::Entry> texts = summary.text_counts.by_count();
-  return texts.empty() ? "" : fmt::format(", such as {}", show(texts.front().text));
+  return texts.empty() ? "" : fmt::format(", such as {}", in_quotes(texts.front().text));
 }
 
 ColumnGuess guess_number(const ColumnSummary& summary) {
@@ -99,7 +100,7 @@ void infer_kinds(const TableText& table, std::vector<TableColumn>& columns,
       column.buckets = guess.hash;
     }
     if (guess.remark.empty()) continue;
-    told.push_back(fmt::format("column '{}'{}: {}", column.name,
+    told.push_back(fmt::format("column {}{}: {}", in_quotes(column.name),
                                guess.kind == ColumnKind::kIgnored ? " is ignored" : "", guess.remark));
   }
 }

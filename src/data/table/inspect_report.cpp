@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/inspect.h"
 
@@ -50,7 +51,7 @@ std::string list_values(const ColumnSummary& summary, std::size_t most) {
   const Index count = summary.texts + summary.numbers.count;
   std::vector<std::string> shown;
   for (const ValueCounts::Entry& value : std::span(values).first(std::min(most, values.size()))) {
-    shown.push_back(fmt::format("{} {:.1f} %", show(value.text), percent(value.count, count)));
+    shown.push_back(fmt::format("{} {:.1f} %", in_quotes(value.text), percent(value.count, count)));
   }
   return fmt::format("{} different: {}{}", with_commas(static_cast<Index>(values.size())),
                      fmt::join(shown, ", "), values.size() > most ? ", ..." : "");
@@ -74,10 +75,10 @@ std::vector<std::string> suspicious(const TableInspection& inspection) {
   for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
     const std::string& remark = inspection.guesses[i].remark;
     const TableColumn& column = inspection.columns[i];
-    if (!remark.empty()) lines.push_back(fmt::format("column '{}': {}", column.name, remark));
+    if (!remark.empty()) lines.push_back(fmt::format("column {}: {}", in_quotes(column.name), remark));
     if (column.name.find(',') != std::string::npos) {
-      lines.push_back(fmt::format("column '{}' has a comma in its name, so no list of the config can name it",
-                                  column.name));
+      lines.push_back(fmt::format("column {} has a comma in its name, so no list of the config can name it",
+                                  in_quotes(column.name)));
     }
   }
   const Scan& scan = inspection.scan;

@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/infer.h"
 #include "lockstep/data/table/number.h"
@@ -43,9 +45,9 @@ void learn_categories(TableColumn& column, const ColumnSummary& summary, Index v
   if (summary.missing > 0) counts.add("", summary.missing);  // a category of their own
   if (counts.overflowed()) {
     throw ConfigError(fmt::format(
-        "column '{0}' has more than {1} different values: hash it (data.columns = [\"{0}: hash(1024)\"]) or "
+        "column {0} has more than {1} different values: hash it (data.columns = [\"{2}: hash(1024)\"]) or "
         "ignore it (data.ignore)",
-        column.name, with_commas(kMostCategories)));
+        in_quotes(column.name), with_commas(kMostCategories), excerpt(column.name)));
   }
   Index known = 0;
   Index all = 0;
@@ -58,9 +60,10 @@ void learn_categories(TableColumn& column, const ColumnSummary& summary, Index v
   if (column.label) sort_classes(column.values);
   if (known == all) return;
   told.push_back(fmt::format(
-      "column '{}' has {} categories, more than data.vocabulary = {}: {} of {} records have one of the "
+      "column {} has {} categories, more than data.vocabulary = {}: {} of {} records have one of the "
       "others",
-      column.name, with_commas(counts.distinct()), vocabulary, with_commas(all - known), with_commas(all)));
+      in_quotes(column.name), with_commas(counts.distinct()), vocabulary, with_commas(all - known),
+      with_commas(all)));
 }
 
 void check_learnt(const TableText& table, const TableSchema& schema, const Scan& scan) {
@@ -72,7 +75,7 @@ void check_learnt(const TableText& table, const TableSchema& schema, const Scan&
   }
   if (schema.features() == 0) {
     throw DataError(fmt::format("no column of '{}' is left as a feature (its columns: {})",
-                                table.text.files.front().path, fmt::join(table.names, ", ")));
+                                table.text.files.front().path, listed(table.names)));
   }
 }
 
@@ -90,7 +93,7 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
           fmt::format("data.label is missing: name the column to learn (of '{}': {}); 'trainer inspect FILE "
                       "--label NAME' "
                       "writes a whole [data] section",
-                      table.text.files.front().path, fmt::join(table.names, ", ")));
+                      table.text.files.front().path, listed(table.names)));
     }
     schema.columns = declare_columns(options, table.names);
   });
@@ -134,9 +137,11 @@ namespace {
 std::vector<std::size_t> find_columns(const TableText& table, const TableSchema& schema, bool labels) {
   std::vector<std::size_t> found;
   if (table.header) {
+    std::unordered_map<std::string_view, std::size_t> number_of;  // by name
+    for (std::size_t i = 0; i < table.names.size(); ++i) number_of.emplace(table.names[i], i);
     for (const TableColumn& column : schema.columns) {
-      found.push_back(
-          static_cast<std::size_t>(std::ranges::find(table.names, column.name) - table.names.begin()));
+      const auto place = number_of.find(column.name);
+      found.push_back(place == number_of.end() ? table.names.size() : place->second);
     }
     return found;
   }
@@ -172,13 +177,14 @@ std::vector<RowColumn> match_columns(const TableText& table, const TableSchema& 
     if (column.kind == ColumnKind::kIgnored || ((column.label || column.weight) && !labels)) continue;
     if (places[i] == table.names.size()) {
       const std::string nearest = nearest_name(column.name, table.names);
-      throw DataError(fmt::format("'{}' has no column '{}', {}{}; its columns: {}",
-                                  table.text.files.front().path, column.name,
-                                  column.label    ? "the label"
-                                  : column.weight ? "the weights of its records (data.weight)"
-                                                  : "which the model takes",
-                                  nearest.empty() ? "" : fmt::format(" (did '{}' mean that?)", nearest),
-                                  fmt::join(table.names, ", ")));
+      throw DataError(
+          fmt::format("'{}' has no column {}, {}{}; its columns: {}", table.text.files.front().path,
+                      in_quotes(column.name),
+                      column.label    ? "the label"
+                      : column.weight ? "the weights of its records (data.weight)"
+                                      : "which the model takes",
+                      nearest.empty() ? "" : fmt::format(" (did {} mean that?)", in_quotes(nearest)),
+                      listed(table.names)));
     }
     matched[places[i]] = {
         .reading = reading_of(column), .cell = static_cast<Index>(i), .required = column.label};

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/number.h"
 
@@ -45,7 +46,7 @@ void RowParser::read_number(Cell& cell, const RowColumn& column) {
     check_size(cell.number, place);
     return;
   }
-  if (!is_missing(text) || column.required) throw BadRecord{place, show(text), "a number"};
+  if (!is_missing(text) || column.required) throw BadRecord{place, in_quotes(text), "a number"};
   cell.missing = true;
   cell.is_number = false;
 }
@@ -54,11 +55,12 @@ void RowParser::read_weight(Cell& cell) {
   const Index place = cursor_.column();
   const std::string_view text = cursor_.take_text();
   const auto number = parse_number(text);
-  if (!number || *number < 0) throw BadRecord{place, show(text), "a weight, which is a number of 0 or more"};
+  if (!number || *number < 0)
+    throw BadRecord{place, in_quotes(text), "a weight, which is a number of 0 or more"};
   check_size(*number, place);
   constexpr double kLeast = std::numeric_limits<Scalar>::min();
   if (*number > 0 && *number < kLeast) {  // a step may divide by it
-    throw BadRecord{place, show(text), "a weight of 0, or one that single precision can hold"};
+    throw BadRecord{place, in_quotes(text), "a weight of 0, or one that single precision can hold"};
   }
   cell = {.is_number = true, .number = *number};
 }
@@ -68,7 +70,7 @@ void RowParser::read_text(Cell& cell, const RowColumn& column) {
   cell.text = cursor_.take_text();
   cell.is_number = false;
   cell.missing = is_missing(cell.text);
-  if (cell.missing && column.required) throw BadRecord{place, show(cell.text), "a label"};
+  if (cell.missing && column.required) throw BadRecord{place, in_quotes(cell.text), "a label"};
   if (cell.missing || column.reading != Reading::kEither) return;
   if (const auto number = parse_number(cell.text)) {
     cell.number = *number;

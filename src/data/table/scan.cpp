@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/stop_signal.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/schema.h"
@@ -83,7 +84,7 @@ class Share {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       const Cell& cell = cells[i];
       if (request_.wants[i].most_texts == 0 || cell.missing || cell.is_number || is_text(cell.text)) continue;
-      throw BadRecord{static_cast<Index>(i), show(cell.text),
+      throw BadRecord{static_cast<Index>(i), in_quotes(cell.text),
                       "UTF-8 text (iconv -f LATIN1 -t UTF-8 converts what Western programs write)"};
     }
     if (request_.check) request_.check(cells);

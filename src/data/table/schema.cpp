@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {
@@ -93,13 +94,15 @@ std::vector<std::string> TableSchema::describe() const {
                                 features.size() == 1
                                     ? fmt::format("{}", features.begin)
                                     : fmt::format("{}..{}", features.begin, features.end - 1),
-                                column.name, text(column)));
+                                excerpt(column.name), text(column)));
   }
   for (const TableColumn& column : columns) {
-    if (column.label) lines.push_back(fmt::format("{:>11}  {}: {}", "label", column.name, text(column)));
+    if (column.label)
+      lines.push_back(fmt::format("{:>11}  {}: {}", "label", excerpt(column.name), text(column)));
     if (column.weight) {
-      lines.push_back(fmt::format("{:>11}  {}: from {:.4g} to {:.4g}, mean {:.4g}", "weight", column.name,
-                                  column.numbers.min, column.numbers.max, column.numbers.mean));
+      lines.push_back(fmt::format("{:>11}  {}: from {:.4g} to {:.4g}, mean {:.4g}", "weight",
+                                  excerpt(column.name), column.numbers.min, column.numbers.max,
+                                  column.numbers.mean));
     }
   }
   return lines;

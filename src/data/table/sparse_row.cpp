@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 
+#include "lockstep/base/quoted.h"
 #include "lockstep/data/table/number.h"
 
 namespace lockstep {
@@ -42,7 +43,7 @@ SparseValue parse_value(std::string_view word) {
   if (error == std::errc() && stop != end && *stop == ':') {
     value = parse_scalar(word.substr(static_cast<std::size_t>(stop - word.data()) + 1));
   }
-  if (!value) throw BadRecord{-1, show(word), "INDEX:NUMBER"};
+  if (!value) throw BadRecord{-1, in_quotes(word), "INDEX:NUMBER"};
   if (parsed.index < 0 || parsed.index > kMostFeatures) {
     throw BadRecord{-1, fmt::format("the index {}", parsed.index),
                     fmt::format("one from 0 to {}", kMostFeatures)};
@@ -57,7 +58,7 @@ void parse_sparse_row(std::string_view record, SparseRow& row) {
   record = record.substr(0, record.find('#'));
   const std::string_view label = take_word(record);
   const std::optional<double> number = parse_scalar(label);
-  if (!number) throw BadRecord{-1, show(label), "a number as label"};
+  if (!number) throw BadRecord{-1, in_quotes(label), "a number as label"};
   row.label = *number;
   row.values.clear();
   for (std::string_view word = take_word(record); !word.empty(); word = take_word(record)) {

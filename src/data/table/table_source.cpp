@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/learn_schema.h"
 
@@ -84,7 +85,7 @@ class TableChunkReader final : public ChunkReader {
     if (rule_.classes == 0 && !rule_.unit_interval) return "";
     if (target != std::floor(target)) return " (train.loss 'mean_squared_error' learns any numbers)";
     return fmt::format(" (data.columns = [\"{}: categorical\"] makes classes 0, 1, ... of any values)",
-                       column);
+                       excerpt(column));
   }
 
   Parts parts_;
@@ -184,10 +185,10 @@ Scan TableSource::learn(const TableRequest& request) {
   encoder_ = std::make_unique<Encoder>(schema_, request.labels);
   columns_ = match_columns(table_, schema_, request.labels);
   notes_ = std::move(learnt.told);
-  std::string layout = fmt::format("{}: the {} feature{} of a record", request.name, encoder_->features(),
-                                   encoder_->features() == 1 ? "" : "s");
-  for (const std::string& line : schema_.describe()) layout += "\n" + line;
-  notes_.push_back(layout);
+  const std::string layout = fmt::format("{}: the {} feature{} of a record", request.name,
+                                         encoder_->features(), encoder_->features() == 1 ? "" : "s");
+  constexpr std::size_t kMaxLines = 200;
+  notes_.push_back(layout + "\n" + first_lines(schema_.describe(), kMaxLines));
   return std::move(learnt.scan);
 }
 
@@ -218,9 +219,9 @@ Scan TableSource::check(const TableRequest& request) {
   }
   for (std::size_t i = 0; i < sums.size(); ++i) {
     if (sums[i] == 0) continue;
-    notes_.push_back(
-        fmt::format("{}, column '{}': {} of {} records have a category that the training data does not have",
-                    request.name, schema_.columns[i].name, with_commas(sums[i]), with_commas(scan.good)));
+    notes_.push_back(fmt::format(
+        "{}, column {}: {} of {} records have a category that the training data does not have", request.name,
+        in_quotes(schema_.columns[i].name), with_commas(sums[i]), with_commas(scan.good)));
   }
   if (encoder_->weighted()) {
     const NumberStats& weights = weights_in(scan);
@@ -244,9 +245,9 @@ void TableSource::check_weights(const Scan& scan) const {
   if (!encoder_->weighted() || weights_in(scan).max > 0) return;
   const auto column = std::ranges::find_if(schema_.columns, &TableColumn::weight);
   throw DataError(fmt::format(
-      "'{}', column '{}': the weights of all {} records are 0, so nothing counts: is it the column "
+      "'{}', column {}: the weights of all {} records are 0, so nothing counts: is it the column "
       "that data.weight should name?",
-      table_.text.files.front().path, column->name, with_commas(weights_in(scan).count)));
+      table_.text.files.front().path, in_quotes(column->name), with_commas(weights_in(scan).count)));
 }
 
 std::unique_ptr<ChunkReader> TableSource::reader(const TargetRule& rule) const {

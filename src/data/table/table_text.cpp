@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 #include <utility>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/number.h"
 
@@ -58,15 +60,14 @@ bool is_header(Header header, const std::vector<std::string>& fields) {
 std::vector<std::string> name_columns(const std::vector<std::string>& fields, bool header,
                                       std::vector<std::string>& renamed) {
   std::vector<std::string> names;
+  std::unordered_map<std::string, Index> used;  // the last number that was tried behind a name
   for (const std::string& field : fields) {
     const std::string wanted = header && !field.empty() ? field : fmt::format("c{}", names.size() + 1);
     std::string name = wanted;
-    for (int number = 2; std::ranges::find(names, name) != names.end(); ++number) {
-      name = fmt::format("{}.{}", wanted, number);
-    }
+    while (!used.try_emplace(name, 1).second) name = fmt::format("{}.{}", wanted, ++used[wanted]);
     if (name != wanted) {
-      renamed.push_back(fmt::format("the header names two columns '{}': column {} is called '{}' here",
-                                    wanted, names.size() + 1, name));
+      renamed.push_back(fmt::format("the header names two columns {}: column {} is called {} here",
+                                    in_quotes(wanted), names.size() + 1, in_quotes(name)));
     }
     names.push_back(std::move(name));
   }
@@ -89,7 +90,7 @@ void read_first(TableText& table, const TableOptions& options) {
       table.names = name_columns(fields, table.header, table.warnings);
       const auto bad = std::ranges::find_if_not(table.names, is_text);
       if (bad != table.names.end()) {
-        throw BadRecord{bad - table.names.begin(), show(*bad), "a name in UTF-8"};
+        throw BadRecord{bad - table.names.begin(), in_quotes(*bad), "a name in UTF-8"};
       }
     } catch (const BadRecord& bad) {
       throw DataError(fmt::format("{}, field {}: found {}, expected {}", location(table, chunk, lines.line()),
@@ -151,7 +152,8 @@ void TableReader::check_header(std::string_view record, const TextChunk& chunk) 
   }
   throw DataError(fmt::format(
       "'{}' has another header than '{}': found {}, expected the same {} columns in the same order",
-      table_.text.files[chunk.file].path, table_.text.files.front().path, show(record), table_.names.size()));
+      table_.text.files[chunk.file].path, table_.text.files.front().path, in_quotes(record),
+      table_.names.size()));
 }
 
 std::string TableReader::describe(const BadRecord& bad, bool parsed, const TextChunk& chunk,
@@ -163,9 +165,10 @@ std::string TableReader::describe(const BadRecord& bad, bool parsed, const TextC
     });
     column = found - columns_.begin();
   }
-  const std::string where = column < 0 ? ""
-                                       : fmt::format(", column {} ('{}')", column + 1,
-                                                     table_.names[static_cast<std::size_t>(column)]);
+  const std::string where = column < 0
+                                ? ""
+                                : fmt::format(", column {} ({})", column + 1,
+                                              in_quotes(table_.names[static_cast<std::size_t>(column)]));
   return fmt::format("{}{}: found {}, expected {}", location(table_, chunk, line), where, bad.found,
                      bad.expected);
 }

@@ -7,6 +7,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/quoted.h"
 
 namespace lockstep {
 namespace {
@@ -147,10 +148,10 @@ void Arrivals::load() {
   for (char letter = 0; text >> peer >> letter;) {
     const std::size_t kind = kLetters.find(letter);
     if (peer < 0 || peer >= peers || kind == std::string_view::npos) {
-      throw DataError(
-          fmt::format("message {} of the recording '{}' is '{}{}', expected a number below {} and "
-                      "one of the letters {}",
-                      replayed_.size() + 1, name, peer, letter, peers, kLetters));
+      throw DataError(fmt::format(
+          "message {} of the recording '{}' is {}, expected a number below {} and "
+          "one of the letters {}",
+          replayed_.size() + 1, name, in_quotes(fmt::format("{}{}", peer, letter)), peers, kLetters));
     }
     replayed_.push_back({peer, static_cast<NoteKind>(kind)});
   }

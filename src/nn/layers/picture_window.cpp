@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
 
 namespace lockstep {
 namespace {
@@ -109,8 +110,8 @@ Index whole_number(std::string_view key, std::string_view text, Index least, std
   Index value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc{} && end == text.data() + text.size() && value >= least) return value;
-  throw ConfigError(fmt::format("'{}' must be {}a whole number of at least {}, found '{}'", key,
-                                words.empty() ? "" : fmt::format("{} or ", words), least, text));
+  throw ConfigError(fmt::format("'{}' must be {}a whole number of at least {}, found {}", key,
+                                words.empty() ? "" : fmt::format("{} or ", words), least, in_quotes(text)));
 }
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 
 #include "entries.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
 
 namespace lockstep {
 namespace {
@@ -17,8 +18,8 @@ class Step final : public Decay {
       : every_(parse_duration("train.decay_every", options.decay_every)), factor_(options.decay_factor) {
     if (every_.value > 0) return;
     throw ConfigError(
-        fmt::format("train.decay_every = '{}' is no time at all; give a length above 0, such as '30 epochs'",
-                    options.decay_every));
+        fmt::format("train.decay_every = {} is no time at all; give a length above 0, such as '30 epochs'",
+                    in_quotes(options.decay_every)));
   }
 
   double factor(const Progress& now, const Progress&) const override {

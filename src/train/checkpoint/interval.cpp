@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
 
 namespace lockstep {
 namespace {
@@ -36,9 +37,9 @@ Interval parse_interval(std::string_view key, std::string_view text) {
     // Told below, with all that it can be.
   }
   throw ConfigError(
-      fmt::format("{} is '{}': expected \"never\", or a number above 0 with its unit, such as \"500 steps\", "
+      fmt::format("{} is {}: expected \"never\", or a number above 0 with its unit, such as \"500 steps\", "
                   "\"2000000 samples\", \"1 epoch\", \"10 minutes\"",
-                  key, text));
+                  key, in_quotes(text)));
 }
 
 std::optional<double> clock_seconds(std::string_view text) {

@@ -54,6 +54,7 @@ class Encoder {
     std::uint32_t buckets = 0;  // hashes into so many, if not 0
     Index width = 0;            // features; 0: the number itself is the one feature
     Places places = {};         // of a label from 0 on, else from 1 on
+    std::string classes = {};   // the first of a label's, for messages
   };
 
   void add(const TableColumn& column, std::size_t cell);

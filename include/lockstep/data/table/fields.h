@@ -73,7 +73,4 @@ class FieldCursor {
   std::deque<std::string> unquoted_;  // fields of this record that held quotes
 };
 
-/// The start of what was found in a file, quoted, fit for a message: "'12x'".
-std::string show(std::string_view found);
-
 }  // namespace lockstep
