@@ -1,5 +1,7 @@
 #include "lockstep/nn/activations.h"
 
+#include <algorithm>
+
 #include "lockstep/nn/row_blocks.h"
 
 namespace lockstep {
@@ -32,12 +34,11 @@ std::vector<Users> users_of(const Model& model) {
   return users;
 }
 
-// How many samples at a time these nodes see.
+// How many samples at a time these nodes see. The runs are in the order of their nodes.
 Index samples_at_once(const std::vector<NodeRun>& runs, Range nodes, Index batch) {
-  for (const NodeRun& run : runs) {
-    if (run.nodes.contains(nodes)) return run.rows_of(batch);
-  }
-  return batch;
+  const auto run = std::ranges::partition_point(
+      runs, [&](const NodeRun& before) { return before.nodes.end <= nodes.begin; });
+  return run != runs.end() && run->nodes.contains(nodes) ? run->rows_of(batch) : batch;
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include "lockstep/nn/kernel_weights.h"
 
-#include <algorithm>
 #include <atomic>
+#include <unordered_set>
 #include <utility>
 
 namespace lockstep {
@@ -16,10 +16,11 @@ std::uint64_t next_version() {
 }  // namespace
 
 KernelWeights::KernelWeights(const Model& model) {
+  std::unordered_set<Index> begins;
   for (const ModelNode& node : model.nodes()) {
     const Range tensor = node.layer->rounded_tensor();
     // Layers that share a weight name the same range.
-    if (tensor.empty() || std::ranges::find(rounded_tensors_, tensor) != rounded_tensors_.end()) continue;
+    if (tensor.empty() || !begins.insert(tensor.begin).second) continue;
     rounded_tensors_.push_back(tensor);
   }
   if (!rounded_tensors_.empty()) rounded_ = AlignedBuffer<Bf16>(model.layout().size);

@@ -8,6 +8,7 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
 
 namespace lockstep {
 namespace {
@@ -50,22 +51,27 @@ class ModelBuilder::Declarer final : public ParamDeclarer {
   BatchNormMode default_batch_norm() const override { return builder_.batch_norm_; }
   Precision precision() const override { return builder_.precision_; }
   Index number() const override { return static_cast<Index>(builder_.nodes_.size()); }
-  Range declare(ParamSpec spec) override { return add(builder_.weights_, std::move(spec)); }
+  Range declare(ParamSpec spec) override {
+    const Range range = add(builder_.weights_, std::move(spec));
+    builder_.weight_numbers_.emplace(builder_.weights_.params.back().name,
+                                     builder_.weights_.params.size() - 1);
+    return range;
+  }
   Range declare_state(ParamSpec spec) override { return add(builder_.state_, std::move(spec)); }
 
   Range tie(const std::string& layer, const Shape& shape) override {
-    const auto& params = builder_.weights_.params;
-    const auto owner = std::ranges::find(params, layer + ".weight", &ParamInfo::name);
-    if (owner == params.end()) {
+    const auto found = builder_.weight_numbers_.find(layer + ".weight");
+    if (found == builder_.weight_numbers_.end()) {
       throw ConfigError(fmt::format(
-          "cannot share the weight of layer '{}': no earlier layer of that number has one", layer));
+          "cannot share the weight of layer {}: no earlier layer of that number has one", in_quotes(layer)));
     }
-    if (owner->shape != shape) {
-      throw ConfigError(fmt::format("cannot share the weight of layer '{}': that is {}, this needs {}", layer,
-                                    to_string(owner->shape), to_string(shape)));
+    const ParamInfo& owner = builder_.weights_.params[found->second];
+    if (owner.shape != shape) {
+      throw ConfigError(fmt::format("cannot share the weight of layer {}: that is {}, this needs {}",
+                                    in_quotes(layer), to_string(owner.shape), to_string(shape)));
     }
-    owner_ = owner->layer;
-    return owner->range;
+    owner_ = owner.layer;
+    return owner.range;
   }
 
   Range weights() const { return {weights_start_, builder_.weights_.size}; }
@@ -105,7 +111,7 @@ ModelBuilder::ModelBuilder(const ModelOptions& options, const Shape& input)
 
 ConfigError ModelBuilder::error(const std::string& path, const std::string& text,
                                 const std::string& problem) const {
-  return ConfigError(fmt::format("{}: layer {} '{}': {}", option_, path, text, problem));
+  return ConfigError(fmt::format("{}: layer {} {}: {}", option_, path, in_quotes(text), problem));
 }
 
 const Shape& ModelBuilder::shape(Index node) const {
@@ -142,7 +148,7 @@ Index ModelBuilder::add_layer(std::unique_ptr<Layer> layer, std::vector<Index> i
   ModelNode node;
   node.path = path;
   node.text = text;
-  node.title = fmt::format("layer {} '{}'", path, text);
+  node.title = fmt::format("layer {} {}", path, in_quotes(text));
   node.layer = std::move(layer);
   std::vector<std::string> shapes;
   for (const Index input : inputs) {
@@ -154,8 +160,8 @@ Index ModelBuilder::add_layer(std::unique_ptr<Layer> layer, std::vector<Index> i
   try {
     node.out = node.layer->declare(node.in, declarer);
   } catch (const ConfigError& problem) {
-    throw ConfigError(
-        fmt::format("{}: {} on {}: {}", option_, node.title, fmt::join(shapes, " and "), problem.what()));
+    throw ConfigError(fmt::format("{}: {} on {}: {}", option_, node.title,
+                                  excerpt(fmt::format("{}", fmt::join(shapes, " and "))), problem.what()));
   }
   node.params = declarer.weights();
   node.state = declarer.state();

@@ -1,6 +1,10 @@
 // Turns the terms of a model text into nodes, with the layouts of their tensors.
 #pragma once
 
+#include <string>
+#include <unordered_map>
+#include <vector>
+
 #include "lockstep/nn/composite.h"
 #include "lockstep/nn/model.h"
 
@@ -34,6 +38,7 @@ class ModelBuilder final : public GraphBuilder {
   Shape input_;
   std::vector<ModelNode> nodes_;
   Layout weights_;
+  std::unordered_map<std::string, std::size_t> weight_numbers_;  // places in weights_, by name
   Layout state_;
 };
 

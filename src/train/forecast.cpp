@@ -98,30 +98,40 @@ StepSeconds scaled_step(const ForecastRequest& request, const Scene& scene, doub
           .waiting = measured.step.waiting * factor};
 }
 
-// Operations, forward, of what is behind in backward once the gradients from `place` of the arena on are
-// final.
-double flops_behind(const Model& model, Index place) {
-  double flops = 0;
-  for (auto node = model.nodes().rbegin(); node != model.nodes().rend(); ++node) {
-    const auto whole = static_cast<double>(node->layer->flops());
-    const Range params = node->params;
-    if (!params.empty() && params.begin < place) {
-      const Index left = std::max<Index>(params.end - place, 0);
-      return flops + whole * static_cast<double>(left) / static_cast<double>(params.size());
+// Operations, forward, of what backward has behind it.
+class BackwardFlops {
+ public:
+  explicit BackwardFlops(const Model& model) : node_(model.nodes().rbegin()), end_(model.nodes().rend()) {}
+
+  /// Once the gradients from `place` of the arena on are final. Each place is at or before the last.
+  double until(Index place) {
+    for (; node_ != end_; ++node_) {
+      const auto whole = static_cast<double>(node_->layer->flops());
+      const Range params = node_->params;
+      if (!params.empty() && params.begin < place) {
+        const Index left = std::max<Index>(params.end - place, 0);
+        return flops_ + whole * static_cast<double>(left) / static_cast<double>(params.size());
+      }
+      flops_ += whole;
     }
-    flops += whole;
+    return flops_;
   }
-  return flops;
-}
+
+ private:
+  std::vector<ModelNode>::const_reverse_iterator node_;
+  std::vector<ModelNode>::const_reverse_iterator end_;
+  double flops_ = 0;
+};
 
 // Of backward, by operations: how much is done when each bucket leaves. Buckets of several replicas leave
 // during the last one's.
 std::vector<double> parts_of_backward(const Model& model, const Plan& plan, double seconds) {
-  const double all = std::max(flops_behind(model, 0), 1.0);
+  const double all = std::max(BackwardFlops(model).until(0), 1.0);
+  BackwardFlops flops(model);
   std::vector<double> parts;
   double before = 0;
   for (const Bucket& bucket : plan.buckets) {
-    const double done = flops_behind(model, bucket.range.begin) / all;
+    const double done = flops.until(bucket.range.begin) / all;
     parts.push_back(seconds * (done - before));
     before = done;
   }

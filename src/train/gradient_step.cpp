@@ -20,7 +20,7 @@ GradientStep::GradientStep(const GradientStepContext& context)
   for (Index i = 0; i < nodes_; ++i) {
     const BatchStatistics* statistics = context.model.node(i).layer->statistics();
     if (statistics == nullptr) continue;
-    if (std::ranges::find(meetings_, i) == meetings_.end()) {
+    if (!std::ranges::binary_search(meetings_, i)) {
       own_statistics_.push_back(i);
       continue;
     }

@@ -6,6 +6,7 @@
 #include <array>
 #include <vector>
 
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {
@@ -20,12 +21,17 @@ struct Counts {
   Index bytes = 0;
 };
 
-Counts count(const Model& model, Index number) {
-  const ModelNode& node = model.node(number);
-  Counts counts{.flops = node.layer->flops()};
+std::vector<Index> parameters_by_node(const Model& model) {
+  std::vector<Index> parameters(model.nodes().size());
   for (const ParamInfo& param : model.layout().params) {
-    if (param.layer == number) counts.parameters += param.shape.size();
+    parameters[static_cast<std::size_t>(param.layer)] += param.shape.size();
   }
+  return parameters;
+}
+
+Counts count(const Model& model, Index number, Index parameters) {
+  const ModelNode& node = model.node(number);
+  Counts counts{.parameters = parameters, .flops = node.layer->flops()};
   const Index cached = node.layer->only_reshapes() ? 0 : node.layer->cache_size();
   const Index kept = model.owns_output(number) ? node.out.size() : 0;
   counts.bytes = (kept + cached) * Index{sizeof(Scalar)};
@@ -43,13 +49,14 @@ std::string model_table(const Model& model) {
   std::vector<Row> rows{{"layer", "output", "parameters", "FLOPs per sample", "activations"},
                         {"input", to_string(model.input()), "", "", ""}};
   Counts total;
+  const std::vector<Index> parameters = parameters_by_node(model);
   for (Index i = 0; i < static_cast<Index>(model.nodes().size()); ++i) {
     const ModelNode& node = model.node(i);
-    const Counts counts = count(model, i);
+    const Counts counts = count(model, i, parameters[static_cast<std::size_t>(i)]);
     total.parameters += counts.parameters;
     total.flops += counts.flops;
     total.bytes += counts.bytes;
-    rows.push_back(row(fmt::format("{} {}", node.path, node.text), to_string(node.out), counts));
+    rows.push_back(row(fmt::format("{} {}", node.path, excerpt(node.text)), to_string(node.out), counts));
   }
   rows.push_back(row("total", "", total));
 
