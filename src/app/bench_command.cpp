@@ -139,7 +139,11 @@ int bench_command(Communicator& comm, const CommandLine& line) {
   experiment.test.reset();
   refuse_different_data(comm, experiment.sources());
   RunPlan plan;
-  agree(comm, [&] { plan = experiment.plan(comm.size(), experiment.config.debug.ranks_per_node); });
+  agree(comm, [&] {
+    refuse_too_large(*experiment.model);
+    plan = experiment.plan(comm.size(), experiment.config.debug.ranks_per_node);
+    refuse_too_large(plan, comm);
+  });
 
   BenchReport report;
   report.ranks = comm.size();

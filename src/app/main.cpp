@@ -1,5 +1,6 @@
 // trainer: parse the command line, then hand over to a subcommand.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <optional>
@@ -8,7 +9,9 @@
 #include "catalogs.h"
 #include "commands.h"
 #include "guards.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
+#include "lockstep/base/memory_limit.h"
 #include "lockstep/base/stop_signal.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/session.h"
@@ -85,6 +88,16 @@ int run_with_ranks(Communicator& comm, const ParsedLine& parsed) {
   return train_command(comm, parsed.line);
 }
 
+// What a command without ranks was busy with.
+std::string describe_inputs(const CommandLine& line) {
+  std::vector<std::string> inputs;
+  for (const std::string& file : {line.config_file, line.model, line.data}) {
+    if (!file.empty()) inputs.push_back(fmt::format("'{}'", file));
+  }
+  return fmt::format("what {} asks for is too large for this machine or for its limits (ulimit -v)",
+                     fmt::join(inputs, " with "));
+}
+
 int run(const std::vector<std::string>& arguments) {
   start_log(0);
   fix_kernel_settings();
@@ -101,6 +114,10 @@ int run(const std::vector<std::string>& arguments) {
   } catch (const Error& error) {
     spdlog::error("{}", error.what());
     return error.exit_code();
+  } catch (const std::exception& error) {
+    if (!is_out_of_memory(error)) throw;
+    spdlog::error("{}: {}", describe_out_of_memory(error), describe_inputs(parsed.line));
+    return kExitConfig;
   }
 }
 

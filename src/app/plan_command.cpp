@@ -7,10 +7,26 @@
 #include "data_notes.h"
 #include "experiment.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/memory_limit.h"
+#include "lockstep/base/text.h"
 #include "lockstep/train/model_table.h"
 #include "shard_balance.h"
 
 namespace lockstep {
+namespace {
+
+// Where training would be refused, or may fail, on a machine like this one.
+std::string warn_of_memory(const std::vector<RunPlan>& plans) {
+  const MemoryLimit limit = memory_limit();
+  const auto too_large = [&](const RunPlan& plan) { return plan.memory.total() > limit.bytes; };
+  const auto found = std::ranges::find_if(plans, too_large);
+  if (found == plans.end()) return "";
+  return fmt::format("WARNING: with np {} a rank may need {}, but here it can have {} ({})\n",
+                     found->dist.world, human_bytes(static_cast<double>(found->memory.total())),
+                     human_bytes(static_cast<double>(limit.bytes)), limit.reason);
+}
+
+}  // namespace
 
 // A number of ranks that cannot be run does not hide the others: its reason stands below the table.
 int plan_command(const CommandLine& line) {
@@ -31,6 +47,7 @@ int plan_command(const CommandLine& line) {
   if (plans.empty()) throw ConfigError(refused.front());
   fmt::print("{}\n{}", model_table(*experiment.model), plan_table(plans));
   fmt::print("{}", warn_of_uneven_shards(experiment, plans.back().sampling));
+  fmt::print("{}", warn_of_memory(plans));
   for (const std::string& reason : refused) fmt::print("{}\n", reason);
   return 0;
 }

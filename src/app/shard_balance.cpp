@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <vector>
 
 #include "lockstep/data/sampler.h"
@@ -17,8 +18,8 @@ constexpr Index kMostBytes = Index{64} << 20;
 constexpr double kMuch = 0.1;
 constexpr double kDeviations = 5;
 
-// Counts of each class in the samples of each replica.
-using Counts = std::vector<std::vector<double>>;
+// Counts of the classes that occur in the samples of each replica, by class. (A model may have 10^9 outputs.)
+using Counts = std::vector<std::map<Index, double>>;
 
 // Chunks at even distances, so that all parts of the files are seen.
 std::vector<Index> chosen_chunks(const RecordSource& source) {
@@ -34,8 +35,7 @@ Counts count_classes(const Experiment& experiment, const Sampler& sampler, Index
   const RecordSource& source = *experiment.train;
   const DatasetInfo& info = source.info();
   const std::unique_ptr<ChunkReader> reader = source.reader(experiment.target_rule());
-  Counts counts(static_cast<std::size_t>(replicas),
-                std::vector<double>(static_cast<std::size_t>(experiment.model->output().size())));
+  Counts counts(static_cast<std::size_t>(replicas));
   std::vector<std::byte> packed;
   std::vector<Scalar> features(static_cast<std::size_t>(info.features.size()));
   std::vector<Scalar> labels(static_cast<std::size_t>(info.label_columns()));
@@ -49,7 +49,7 @@ Counts count_classes(const Experiment& experiment, const Sampler& sampler, Index
       const std::byte* record = packed.data() + (id - ids.begin) * info.record_bytes;
       source.unpack({&id, 1}, {&record, 1}, x, targets);
       const auto replica = static_cast<std::size_t>(sampler.replicas_of(id).begin);
-      counts[replica][static_cast<std::size_t>(labels.front())] += 1;
+      counts[replica][static_cast<Index>(labels.front())] += 1;
     }
   }
   return counts;
@@ -65,27 +65,29 @@ std::string warn_of_uneven_shards(const Experiment& experiment, const SamplingOp
   if (experiment.train->info().record_bytes == 0) return "";
   const auto sampler = make_sampler(sampling);
   const Counts counts = count_classes(experiment, *sampler, sampling.replicas);
-  std::vector<double> whole(counts.front().size());
+  std::map<Index, double> whole;
   double samples = 0;
-  for (const std::vector<double>& shard : counts) {
-    for (std::size_t c = 0; c < shard.size(); ++c) {
-      whole[c] += shard[c];
-      samples += shard[c];
+  for (const auto& shard : counts) {
+    for (const auto& [label, count] : shard) {
+      whole[label] += count;
+      samples += count;
     }
   }
   for (std::size_t replica = 0; replica < counts.size(); ++replica) {
     double size = 0;
-    for (const double count : counts[replica]) size += count;
-    for (std::size_t c = 0; c < whole.size() && size > 0; ++c) {
-      const double share = counts[replica][c] / size;
-      const double expected = whole[c] / samples;
+    for (const auto& [label, count] : counts[replica]) size += count;
+    if (size == 0) continue;
+    for (const auto& [label, count] : whole) {
+      const auto found = counts[replica].find(label);
+      const double share = found == counts[replica].end() ? 0 : found->second / size;
+      const double expected = count / samples;
       const double chance = kDeviations * std::sqrt(expected * (1 - expected) / size);
       if (std::abs(share - expected) <= std::max(kMuch, chance)) continue;
       return fmt::format(
           "WARNING: the shards are not alike: class {} makes {:.1f} % of the shard of replica {}, but {:.1f} "
           "% of all samples. Training on such shards is biased: choose data.shard_order = shuffled with "
           "data.memory = load, or data.reshuffle = global, or shuffle the file\n",
-          c, 100 * share, replica, 100 * expected);
+          label, 100 * share, replica, 100 * expected);
     }
   }
   return "";

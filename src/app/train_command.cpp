@@ -154,7 +154,9 @@ int train_command(Communicator& world, const CommandLine& line) {
   RunPlan plan;
   std::unique_ptr<Watch> watch;
   agree(comm, [&] {
+    refuse_too_large(*experiment.model);
     plan = experiment.plan(comm.size(), ranks_per_node);
+    refuse_too_large(plan, comm);
     refuse_changes(experiment.config, *experiment.train, beginning);
     watch = std::make_unique<Watch>(comm, experiment, beginning);
   });

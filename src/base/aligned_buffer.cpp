@@ -3,7 +3,8 @@
 #include <sys/mman.h>
 
 #include <cstring>
-#include <new>
+
+#include "lockstep/base/memory_limit.h"
 
 namespace lockstep {
 namespace {
@@ -19,7 +20,7 @@ void* allocate_zeroed(Index bytes) {
   const Index alignment = whole > 0 ? kHugePage : kAlignmentBytes;
   const auto room = static_cast<std::size_t>(round_up(bytes, alignment));
   void* const memory = std::aligned_alloc(static_cast<std::size_t>(alignment), room);
-  if (memory == nullptr) throw std::bad_alloc();
+  if (memory == nullptr) throw OutOfMemory(bytes);
   if (whole > 0) ::madvise(memory, static_cast<std::size_t>(whole), MADV_HUGEPAGE);
   std::memset(memory, 0, static_cast<std::size_t>(round_up(bytes, kAlignmentBytes)));
   return memory;

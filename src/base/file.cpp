@@ -10,6 +10,8 @@
 #include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file_kind.h"
+#include "lockstep/base/memory_limit.h"
+#include "lockstep/base/text.h"
 
 namespace lockstep {
 namespace {
@@ -30,8 +32,14 @@ std::string read_file(const std::filesystem::path& path) {
   // Unlike iterators over the buffer, which throws, read() makes a state of the stream of what goes wrong.
   std::string text;
   std::array<char, kBlockBytes> block;
-  while (in.read(block.data(), block.size()) || in.gcount() > 0) {
-    text.append(block.data(), static_cast<std::size_t>(in.gcount()));
+  try {
+    while (in.read(block.data(), block.size()) || in.gcount() > 0) {
+      text.append(block.data(), static_cast<std::size_t>(in.gcount()));
+    }
+  } catch (const std::exception& error) {
+    if (!is_out_of_memory(error)) throw;
+    throw ConfigError(fmt::format("'{}' does not fit into memory: it has more than {}", path.string(),
+                                  human_bytes(static_cast<double>(text.size()))));
   }
   if (in.bad()) fail("read", path);
   return text;

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <new>
 #include <optional>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/memory_limit.h"
 
 namespace lockstep {
 namespace {
@@ -34,8 +34,9 @@ void agree(Communicator& comm, const std::function<void()>& work) {
     error = caught;
   } catch (const std::filesystem::filesystem_error& caught) {
     error = DataError(fmt::format("cannot open '{}': {}", caught.path1().string(), caught.code().message()));
-  } catch (const std::bad_alloc&) {
-    error = ConfigError("out of memory; `trainer plan` shows what a rank needs");
+  } catch (const std::exception& caught) {
+    if (!is_out_of_memory(caught)) throw;
+    error = ConfigError(describe_out_of_memory(caught) + "; `trainer plan` shows what a rank needs");
   }
   const std::vector<std::string> outcomes = gather_texts(comm, encode(error));
   const auto failed = std::ranges::find_if(outcomes, [](const std::string& text) { return !text.empty(); });

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/memory_limit.h"
+#include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "mpi_check.h"
 #include "shared_memory.h"
@@ -31,8 +33,16 @@ constexpr Index kOverheadPerRank = Index{64} << 10;
 }
 
 // Open MPI creates the memory on rank 0 and, when that fails, leaves the others waiting: all ranks look at
-// the space before, with rank 0's eyes.
+// the space before, with rank 0's eyes. Each rank maps the whole window.
 void check_space(Communicator& comm, Index total) {
+  const MemoryLimit limit = memory_limit();
+  Index too_large = total > limit.bytes ? 1 : 0;
+  comm.all_reduce_sum(as_buffer(std::span(&too_large, 1)));
+  if (too_large > 0) {
+    throw AgreedError(fmt::format("out of memory: a shared window of {} is larger than a rank can have ({})",
+                                  human_bytes(static_cast<double>(total)), limit.reason),
+                      kExitConfig);
+  }
   Index free = free_bytes(shared_memory_directory());
   comm.broadcast(as_buffer(std::span(&free, 1)), 0);
   if (total + kOverheadPerRank * comm.size() > free) refuse(total);
@@ -50,6 +60,7 @@ class MpiWindow final : public SharedWindow {
     void* base = nullptr;
     const int code = MPI_Win_allocate_shared(sizes[mine] + kAlignmentBytes, 1, info, handle, &base, &window_);
     MPI_Info_free(&info);
+    if (code != MPI_SUCCESS && comm.size() == 1) throw OutOfMemory(sizes[mine]);
     check(code, "MPI_Win_allocate_shared");
     check(MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN), "MPI_Win_set_errhandler");
     check(MPI_Win_lock_all(MPI_MODE_NOCHECK, window_), "MPI_Win_lock_all");

@@ -5,10 +5,10 @@
 #include <spdlog/spdlog.h>
 
 #include <exception>
-#include <new>
 
 #include "init_failure.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/memory_limit.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/checked_communicator.h"
 #include "mpi_communicator.h"
@@ -32,11 +32,12 @@ int run_body(Communicator& comm, const std::function<int(Communicator&)>& body) 
     report(comm, error.what());
     comm.abort(error.exit_code());
     return error.exit_code();
-  } catch (const std::bad_alloc&) {
-    report(comm, "out of memory; `trainer plan` shows what a rank needs");
-    comm.abort(kExitConfig);
-    return kExitConfig;
   } catch (const std::exception& error) {
+    if (is_out_of_memory(error)) {
+      report(comm, describe_out_of_memory(error) + "; `trainer plan` shows what a rank needs");
+      comm.abort(kExitConfig);
+      return kExitConfig;
+    }
     report(comm, fmt::format("unexpected failure: {}", error.what()));
     comm.abort(kExitInternal);
     return kExitInternal;

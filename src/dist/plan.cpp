@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
 #include "lockstep/dist/blocks.h"
 
 namespace lockstep {
@@ -26,6 +27,19 @@ void check(const PlanRequest& request) {
         "train.threads or raise train.replicas to a multiple of {}",
         request.threads, fewest, request.replicas, request.threads * workers));
   }
+}
+
+// A plan lists the slice of each rank of each bucket.
+void check_slices(const DistOptions& options, const PlanRequest& request, Index gradient_size) {
+  constexpr double kMaxSlices = 1e8;
+  if (options.bucket_kib == 0) return;
+  const double bytes = static_cast<double>(gradient_size) * sizeof(Scalar);
+  const double buckets = std::max(1.0, bytes / (1024.0 * static_cast<double>(options.bucket_kib)));
+  if (buckets * static_cast<double>(request.world) <= kMaxSlices) return;
+  throw ConfigError(
+      fmt::format("distribute.bucket_kib = {} cuts the gradient ({}) into {:.0f} buckets, with a slice for each "
+                  "of {} ranks: expected at most {:.0e} slices; raise distribute.bucket_kib",
+                  options.bucket_kib, human_bytes(bytes), buckets, request.world, kMaxSlices));
 }
 
 // Whole layers, from the last one on, until a bucket is full; a layer that is larger than a bucket fills
@@ -112,6 +126,7 @@ Plan make_plan(const DistOptions& options, const Layout& layout, const PlanReque
   plan.factored = worth_factoring(options, request);
   plan.loss_place = layout.size;
   plan.gradient_size = layout.size + kAlignment;
+  check_slices(options, request, plan.gradient_size);
   const BlockGrid grid(layout);
   plan.buckets = make_buckets(layout, grid, plan.gradient_size, options.bucket_kib * 1024);
   for (const Bucket& bucket : plan.buckets) {

@@ -52,6 +52,21 @@ TEST_F(BadInput, UnknownKeyInTheFileAndOnTheCommandLine) {
   expect_flag_error("--train.lrr 0.1", {"--train.lrr", "did you mean '--train.lr'"});
 }
 
+TEST_F(BadInput, TextsThatAreDeeperThanTheStack) {
+  std::string key = "a";
+  for (int i = 1; i < 100'000; ++i) key += ".a";
+  expect_config_error(key + " = 1\n", {"run.toml:14: a key of 100,000 parts, expected at most 32"});
+  const std::string model = std::string("\xe0\x93\x04\0\0\0\0\0", 8) + std::string(300'000, '[');
+  const std::string file = experiment_.fresh_run() + ".safetensors";
+  write_file_atomically(file, model);
+  expect_flag_error("--init " + file, {"its JSON is nested 300,000 deep", "expected at most 100"}, kExitData);
+}
+
+TEST_F(BadInput, AModelThatIsLargerThanMemory) {
+  expect_flag_error("--model.layers \"dense(900000) relu dense(900000) dense(4)\"",
+                    {"the model is too large: a rank needs", "810,0", "but can have"});
+}
+
 TEST_F(BadInput, WrongTypeAndOutOfRange) {
   expect_config_error("momentum = \"much\"\n", {"run.toml:14", "train.momentum", "number", "much"});
   expect_config_error("momentum = 2.5\n", {"run.toml:14", "train.momentum", "2.5"});

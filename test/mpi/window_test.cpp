@@ -7,6 +7,7 @@
 #include <fstream>
 #include <latch>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -111,12 +112,25 @@ TEST(SharedWindow, SaysOnAllRanksThatItDoesNotFit) {
       comm.shared_window(bytes);
       ADD_FAILURE() << "a window of a pebibyte was made";
     } catch (const AgreedError& error) {
-      EXPECT_EQ(error.exit_code(), kExitComm);
-      EXPECT_NE(std::string(error.what()).find("1125899906842624 bytes does not fit into /dev/shm"),
+      EXPECT_EQ(error.exit_code(), kExitConfig);
+      EXPECT_NE(std::string(error.what()).find("a shared window of 1.0 PiB is larger than a rank can have"),
                 std::string::npos)
           << error.what();
     }
     comm.shared_window(100)->fence();
+  });
+}
+
+TEST(SharedWindow, OfARankAloneIsOutOfMemoryLikeAnyOther) {
+  if (!test::under_mpi()) GTEST_SKIP() << "threads share ordinary memory";
+  test::on_ranks([](Communicator& comm) {
+    if (comm.size() > 1) return;
+    try {
+      comm.shared_window(Index{1} << 50);
+      ADD_FAILURE() << "a window of a pebibyte was made";
+    } catch (const std::bad_alloc& error) {
+      EXPECT_STREQ(error.what(), "out of memory: 1.0 PiB in one piece cannot be had");
+    }
   });
 }
 

@@ -9,7 +9,8 @@
 
 namespace lockstep {
 
-/// The whole text of a file. Errors: DataError with the path and the system's reason.
+/// The whole text of a file. Errors: DataError with the path and the system's reason; ConfigError if it does
+/// not fit into memory.
 std::string read_file(const std::filesystem::path& path);
 
 /// Writes the parts one after the other to a temporary name beside `path`, syncs, and renames.

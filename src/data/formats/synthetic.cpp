@@ -8,7 +8,9 @@
 #include <cmath>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/memory_limit.h"
 #include "lockstep/base/random.h"
+#include "lockstep/base/text.h"
 #include "lockstep/data/format.h"
 
 namespace lockstep {
@@ -138,6 +140,15 @@ std::unique_ptr<RecordSource> open(const OpenRequest& request) {
         fmt::format("synthetic data cannot have {} features, {} classes and noise {}: expected at "
                     "least 1, at least 0 (0: regression) and at least 0",
                     options.features, options.classes, options.noise));
+  }
+  const double centre_bytes = static_cast<double>(std::max<Index>(options.classes, 1)) *
+                              static_cast<double>(options.features) * sizeof(Scalar);
+  const MemoryLimit limit = memory_limit();
+  if (centre_bytes > static_cast<double>(limit.bytes)) {
+    throw ConfigError(fmt::format(
+        "synthetic data of {} classes with {} features needs {} for their centres, but can have {} ({})",
+        with_commas(options.classes), with_commas(options.features), human_bytes(centre_bytes),
+        human_bytes(static_cast<double>(limit.bytes)), limit.reason));
   }
   if (rows_of(options, split) < 1) return nullptr;
   return std::make_unique<SyntheticSource>(options, split, request.seed);

@@ -1,0 +1,97 @@
+#include "lockstep/base/memory_limit.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <stdexcept>
+
+#include "lockstep/base/text.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Index kNoLimit = std::numeric_limits<Index>::max();
+
+// kNoLimit where the file has no number: "max", or there is no such file.
+Index number_in(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  Index number = 0;
+  return in >> number ? number : kNoLimit;
+}
+
+Index machine_bytes() {
+  struct sysinfo found {};
+  if (sysinfo(&found) != 0) return kNoLimit;
+  return static_cast<Index>(found.totalram + found.totalswap) * static_cast<Index>(found.mem_unit);
+}
+
+// A group is limited by those above it too.
+Index smallest_upwards(const std::filesystem::path& root, std::filesystem::path group, const char* file) {
+  Index smallest = kNoLimit;
+  for (group = group.relative_path(); !group.empty(); group = group.parent_path()) {
+    smallest = std::min(smallest, number_in(root / group / file));
+  }
+  return std::min(smallest, number_in(root / file));
+}
+
+// Version 2 has one hierarchy, "0::/path"; version 1 has one for memory, "4:memory:/path".
+Index control_group_bytes() {
+  Index smallest = kNoLimit;
+  std::ifstream in("/proc/self/cgroup");
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t controllers = std::min(line.find(':'), line.size() - 1) + 1;
+    const std::size_t path = line.find(':', controllers);
+    if (path == std::string::npos) continue;
+    const std::string names = "," + line.substr(controllers, path - controllers) + ",";
+    const std::filesystem::path group = line.substr(path + 1);
+    if (names == ",,") smallest = std::min(smallest, smallest_upwards("/sys/fs/cgroup", group, "memory.max"));
+    if (names.find(",memory,") != std::string::npos) {
+      smallest =
+          std::min(smallest, smallest_upwards("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes"));
+    }
+  }
+  return smallest;
+}
+
+// Of the address space, what the process does not use yet.
+Index address_space_bytes() {
+  struct rlimit limit {};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kNoLimit;
+  const Index pages = number_in("/proc/self/statm");
+  const Index used = pages == kNoLimit ? 0 : pages * sysconf(_SC_PAGESIZE);
+  return std::max<Index>(0, static_cast<Index>(limit.rlim_cur) - used);
+}
+
+}  // namespace
+
+MemoryLimit memory_limit() {
+  MemoryLimit least{machine_bytes(), "the memory and swap space of this machine"};
+  const MemoryLimit group{control_group_bytes(), "the limit of its control group (container or batch job)"};
+  const MemoryLimit space{address_space_bytes(), "what ulimit -v leaves"};
+  for (const MemoryLimit& other : {group, space}) {
+    if (other.bytes < least.bytes) least = other;
+  }
+  return least;
+}
+
+OutOfMemory::OutOfMemory(Index bytes)
+    : text_(fmt::format("out of memory: {} in one piece cannot be had",
+                        human_bytes(static_cast<double>(bytes)))) {}
+
+bool is_out_of_memory(const std::exception& error) {
+  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+         dynamic_cast<const std::length_error*>(&error) != nullptr;
+}
+
+std::string describe_out_of_memory(const std::exception& error) {
+  const auto* known = dynamic_cast<const OutOfMemory*>(&error);
+  return known != nullptr ? known->what() : "out of memory";
+}
+
+}  // namespace lockstep

@@ -1,0 +1,56 @@
+// How much memory a process can have, and what is said when it does not get it.
+#include "lockstep/base/memory_limit.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+#include "lockstep/base/aligned_buffer.h"
+
+namespace lockstep {
+namespace {
+
+TEST(MemoryLimit, IsAtMostWhatTheMachineHas) {
+  const MemoryLimit limit = memory_limit();
+  EXPECT_GT(limit.bytes, Index{64} << 20);
+  EXPECT_LT(limit.bytes, Index{1} << 50);
+  EXPECT_FALSE(limit.reason.empty());
+}
+
+[[noreturn]] void expect_half_of_memory() {
+  const Index half = memory_limit().bytes / 2;
+  const rlimit wanted{static_cast<rlim_t>(half), RLIM_INFINITY};
+  if (setrlimit(RLIMIT_AS, &wanted) != 0) _exit(1);
+  const MemoryLimit limit = memory_limit();
+  const bool fits = limit.bytes > half / 2 && limit.bytes < half && limit.reason == "what ulimit -v leaves";
+  _exit(fits ? 0 : 2);
+}
+
+TEST(MemoryLimit, HeedsTheAddressSpace) {
+  EXPECT_EXIT(expect_half_of_memory(), testing::ExitedWithCode(0), "") << "in a process that keeps the limit";
+}
+
+TEST(OutOfMemory, SaysWhatWasAskedFor) {
+  try {
+    AlignedBuffer<Scalar>(Index{1} << 48);
+    ADD_FAILURE() << "a pebibyte was given";
+  } catch (const std::bad_alloc& error) {
+    EXPECT_TRUE(is_out_of_memory(error));
+    EXPECT_EQ(describe_out_of_memory(error), "out of memory: 1.0 PiB in one piece cannot be had");
+  }
+  try {
+    std::vector<double>(std::numeric_limits<std::size_t>::max() / 4);
+    ADD_FAILURE() << "all memory was given";
+  } catch (const std::exception& error) {
+    EXPECT_TRUE(is_out_of_memory(error));
+    EXPECT_EQ(describe_out_of_memory(error), "out of memory");
+  }
+  EXPECT_FALSE(is_out_of_memory(std::runtime_error("another")));
+}
+
+}  // namespace
+}  // namespace lockstep
