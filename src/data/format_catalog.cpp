@@ -115,12 +115,12 @@ const FormatEntry& choose_format(const DataOptions& options) {
 
 const FormatEntry& format_of_input(const std::string& path, const DataOptions& options) {
   if (const FormatEntry* entry = find_by_name(path)) return *entry;
+  refuse_pickle("--input", path);
   if (!options.format.empty()) {
     const FormatEntry& entry = choose_format(options);
     if (entry.open_input) return entry;
   }
   refuse_empty_directory("--input", path);
-  refuse_pickle("--input", path);
   throw ConfigError(
       fmt::format("the end of --input '{}' does not tell its format: rename it (known ends: {})", path,
                   known_extensions()));

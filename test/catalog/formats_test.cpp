@@ -283,6 +283,21 @@ TEST(ChooseFormat, NamesWhatItKnows) {
   EXPECT_EQ(choose_format(options).name, "idx");
 }
 
+TEST(ChooseFormat, KnowsWhatNoFormatReads) {
+  const TemporaryDirectory empty;
+  DataOptions options;
+  options.train = empty.path().string();
+  expect_parts(error_text<DataError>([&] { choose_format(options); }),
+               {"data.train", options.train, "a directory without files"});
+  options.train = "data.pt";
+  expect_parts(error_text<ConfigError>([&] { choose_format(options); }),
+               {"data.train names 'data.pt', a pickle", "numpy.save"});
+  options.format = "npy";
+  expect_parts(error_text<ConfigError>([&] { choose_format(options); }),
+               {"unknown data format 'npy'", "Lockstep calls it 'numpy'"});
+  expect_parts(error_text<ConfigError>([] { format_of_input("data.pkl", {}); }), {"--input", "a pickle"});
+}
+
 TEST(FormatOfInput, NamesTheKnownEnds) {
   expect_parts(error_text<ConfigError>([] { format_of_input("new.zip", {}); }),
                {"--input 'new.zip'", "-ubyte.gz (idx)"});

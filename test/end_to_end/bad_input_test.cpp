@@ -115,7 +115,7 @@ TEST_F(BadInput, WordsAndWeightsOfOtherPrograms) {
   expect_config_error("learning_rate = 1\n", {"run.toml:14", "Lockstep calls it 'train.lr'"});
   const std::string weights = experiment_.fresh_run() + ".pt";
   write_file_atomically(weights,
-                        std::string("\x80\x02\x8a\x0al\xfc\x9cF\xf9", 9) + " and what torch.save writes");
+                        std::string("\x80\x02\x8a\nl\xfc\x9c\x46\xf9", 9) + " and what torch.save writes");
   expect_flag_error("--init " + weights, {weights, "a pickle", "safetensors.torch.save_file"}, kExitData);
 }
 

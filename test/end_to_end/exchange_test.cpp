@@ -202,7 +202,9 @@ TEST_F(Exchange, BadPredictionsAndExportsAreRefused) {
     return fmt::format("predict --model {} --input {} --output {}", run, input, output);
   };
   expect_refused(2, predict_from(images, "p.txt"), kExitConfig, {"p.txt", ".csv or .npy"});
-  expect_refused(2, predict_from("p.zip", csv), kExitConfig, {"--input 'p.zip'", "-ubyte.gz (idx)"});
+  expect_refused(2, predict_from("p.pt", csv), kExitConfig, {"--input names 'p.pt'", "a pickle"});
+  // Where the end of a name tells nothing, the input is of the format that the run found.
+  expect_refused(2, predict_from("p.zip", csv), kExitData, {"--input names 'p.zip'", "does not exist"});
   expect_refused(2, predict_from("none-ubyte", csv), kExitData, {"--input", "none-ubyte", "does not exist"});
   expect_refused(2, predict_from(experiment_.test().labels, csv), kExitData, {"1 dimension"});
   const IdxPair wide =

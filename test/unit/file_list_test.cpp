@@ -71,6 +71,7 @@ TEST_F(FileList, WhatDoesNotExistIsNamed) {
   expect_parts(error(directory_ / "none.bin"), {"data.train", "none.bin", "does not exist"});
   expect_parts(error(directory_ / "none*.bin"), {"data.train", "none*.bin", "matches no file"});
   expect_parts(error(directory_ / "a.bin" + std::string(",none.bin")), {"data.train", "'none.bin'"});
+  expect_parts(error("none.bin"), {"does not exist in '" + std::filesystem::current_path().string() + "'"});
   expect_parts(error(std::string(300, 'x') + "/" + std::string(5000, 'y')), {"data.train", "too long"});
 }
 

@@ -151,6 +151,18 @@ TEST_F(ModelFiles, BatchNormOfPyTorchIsTakenWithoutItsCounter) {
   }
 }
 
+TEST_F(ModelFiles, WhatTorchSavesIsToldFromDamage) {
+  const std::string zip("PK\x03\x04\x14\0\0\0", 8);
+  const std::string pickle("\x80\x02\x8a\nl\xfc\x9c\x46", 8);
+  for (const std::string& start : {zip, pickle}) {
+    test::expect_parts(error_of_loading(start + "archive/data.pkl"),
+                       {"a pickle", "safetensors.torch.save_file"});
+  }
+  // The length of a header of 640 bytes begins as a pickle does.
+  const std::string error = error_of_loading(file_with("{}" + std::string(638, ' ')));
+  EXPECT_EQ(error.find("pickle"), std::string::npos) << error;
+}
+
 TEST_F(ModelFiles, DamageIsFoundBeforeAnythingIsAllocated) {
   EXPECT_NE(error_of_loading("").find("it has 0 bytes"), std::string::npos);
   EXPECT_NE(error_of_loading("\xff\xff\xff\xff\xff\xff\xff\x7f{}").find("claims 9223372036854775807"),

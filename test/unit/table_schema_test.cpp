@@ -208,7 +208,8 @@ TEST_F(TableTest, WhatIsDeclaredMustBeThere) {
     return error_text<ConfigError>([&] { learn("age,city,y\n1,a,0\n2,b,1\n"); });
   };
   expect_parts(error({}), {"data.label is missing", "age, city, y", "trainer inspect"});
-  expect_parts(error({.label = {"yy"}}), {"data.label: there is no column 'yy'; did you mean 'y'?"});
+  expect_parts(error({.label = {"yy"}}),
+               {"data.label: there is no column 'yy'; did you mean 'y'? (columns: "});
   expect_parts(error({.label = {"y"}, .numeric = {"agee"}}), {"data.numeric", "did you mean 'age'?"});
   expect_parts(error({.label = {"y"}, .numeric = {"age"}, .ignore = {"age"}}),
                {"data.ignore", "named twice"});
