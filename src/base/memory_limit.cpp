@@ -48,7 +48,7 @@ Index control_group_bytes() {
     const std::size_t controllers = std::min(line.find(':'), line.size() - 1) + 1;
     const std::size_t path = line.find(':', controllers);
     if (path == std::string::npos) continue;
-    const std::string names = "," + line.substr(controllers, path - controllers) + ",";
+    const std::string names = fmt::format(",{},", line.substr(controllers, path - controllers));
     const std::filesystem::path group = line.substr(path + 1);
     if (names == ",,") smallest = std::min(smallest, smallest_upwards("/sys/fs/cgroup", group, "memory.max"));
     if (names.find(",memory,") != std::string::npos) {

@@ -223,7 +223,6 @@ ConfigText read_config_file(const std::string& file) {
   try {
     return {file, read_file(file)};
   } catch (const DataError& error) {
-    std::error_code ignored;
     if (std::filesystem::exists(file, ignored)) throw ConfigError(fmt::format("--config: {}", error.what()));
     const std::string nearest = nearest_config_file(file);
     const std::string hint =

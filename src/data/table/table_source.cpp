@@ -99,10 +99,10 @@ std::string describe_label(const TableColumn& column) {
   constexpr std::size_t kMostShown = 5;
   std::string values;
   for (std::size_t i = 0; i < std::min(kMostShown, column.values.size()); ++i) {
-    values += (i > 0 ? ", " : "") + show(column.values[i]);
+    values += (i > 0 ? ", " : "") + in_quotes(column.values[i]);
   }
   const char* more = column.values.size() > kMostShown ? ", ..." : "";
-  return fmt::format("label '{}' ({}{})", column.name, values, more);
+  return fmt::format("label {} ({}{})", in_quotes(column.name), values, more);
 }
 
 void describe_classes(const TableSchema& schema, DatasetInfo& info) {
