@@ -111,6 +111,9 @@ void CheckpointWriter::stage(const CheckpointContent& content) {
     places.emplace_back(&part, end);
     end = round_up(end + part.written.size() * size_of(part.memory.type), kAlignmentBytes);
   }
+  for (auto& [name, array] : parts_.arrays) {
+    std::ranges::sort(array.blocks, {}, [](const CheckpointBlock& block) { return block.range.begin; });
+  }
   if (bytes_.size() != end) bytes_ = AlignedBuffer<std::byte>(end);
   for (const auto& [part, place] : places) {
     const Index element = size_of(part->memory.type);
