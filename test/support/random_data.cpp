@@ -1,0 +1,168 @@
+#include "support/random_data.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "lockstep/base/file.h"
+#include "lockstep/data/format.h"
+#include "support/hdf5_files.h"
+#include "support/idx_files.h"
+#include "support/numpy_files.h"
+
+namespace lockstep::test {
+namespace {
+
+struct Rows {
+  std::vector<float> features;
+  std::vector<float> labels;  // classes from 0, 0 or 1, or any number
+
+  Index count() const { return std::ssize(labels); }
+};
+
+// The first feature tells the label, but for noise.
+Rows draw_rows(Dice& dice, const DataSpec& spec, Index rows) {
+  Rows drawn;
+  for (Index row = 0; row < rows; ++row) {
+    const Index label = spec.task == Task::kClasses ? dice.whole(0, spec.classes - 1) : dice.whole(0, 1);
+    const double centre = static_cast<double>(label);
+    const std::size_t first = drawn.features.size();
+    for (Index i = 0; i < spec.features.size(); ++i) {
+      drawn.features.push_back(static_cast<float>(dice.normal() + (i == 0 ? 2 * centre : 0)));
+    }
+    const double value = static_cast<double>(drawn.features[first]) + 0.1 * dice.normal();
+    drawn.labels.push_back(static_cast<float>(spec.task == Task::kValues ? value : centre));
+  }
+  return drawn;
+}
+
+// Numbers with a category, a gap now and then, weights, and classes as texts.
+DataFiles write_csv(Dice& dice, const DataSpec& spec, const std::string& stem, const Rows& rows) {
+  const Index width = spec.features.size();
+  std::string text;
+  for (Index i = 0; i < width; ++i) text += fmt::format("x{},", i);
+  text += "kind,share,y\n";
+  for (Index row = 0; row < rows.count(); ++row) {
+    for (Index i = 0; i < width; ++i) {
+      const float value = rows.features[static_cast<std::size_t>(row * width + i)];
+      text += dice.chance(0.02) ? "," : fmt::format("{},", value);
+    }
+    text += fmt::format("\"{}\",{},", dice.one_of({"red", "green, dark", "blue"}), dice.whole(0, 3));
+    const float label = rows.labels[static_cast<std::size_t>(row)];
+    text += spec.task == Task::kClasses ? fmt::format("class{}\n", label) : fmt::format("{}\n", label);
+  }
+  const std::string path = stem + (spec.packed ? ".csv.gz" : ".csv");
+  write_file_atomically(path, spec.packed ? gzipped(text) : text);
+  return {.records = path, .labels = ""};
+}
+
+DataFiles write_libsvm(Dice& dice, const DataSpec& spec, const std::string& stem, const Rows& rows) {
+  const Index width = spec.features.size();
+  std::string text;
+  for (Index row = 0; row < rows.count(); ++row) {
+    text += fmt::format("{}", rows.labels[static_cast<std::size_t>(row)]);
+    for (Index i = 0; i < width; ++i) {
+      const bool last = i + 1 == width;  // so that all files have as many columns
+      if (last || dice.chance(0.8)) {
+        text += fmt::format(" {}:{}", i + 1, rows.features[static_cast<std::size_t>(row * width + i)]);
+      }
+    }
+    text += '\n';
+  }
+  const std::string path = stem + (spec.packed ? ".libsvm.gz" : ".libsvm");
+  write_file_atomically(path, spec.packed ? gzipped(text) : text);
+  return {.records = path, .labels = ""};
+}
+
+std::vector<Index> sizes_of(const DataSpec& spec, Index rows) {
+  std::vector<Index> sizes{rows};
+  sizes.insert(sizes.end(), spec.features.dims.begin(), spec.features.dims.end());
+  return sizes;
+}
+
+// Bytes, which are read as 0 to 1.
+std::vector<double> as_bytes(const std::vector<float>& values) {
+  std::vector<double> bytes;
+  for (const float value : values) {
+    bytes.push_back(std::clamp(std::round(128 + 20 * static_cast<double>(value)), 0.0, 255.0));
+  }
+  return bytes;
+}
+
+DataFiles write_idx_files(const DataSpec& spec, const std::string& stem, const Rows& rows) {
+  const std::string end = spec.packed ? "-ubyte.gz" : "-ubyte";
+  const DataFiles files{.records = stem + "-records-idx" + end, .labels = stem + "-labels-idx" + end};
+  write_idx(files.records, idx_content(IdxType::kU8, sizes_of(spec, rows.count()), as_bytes(rows.features)));
+  const IdxType type = spec.task == Task::kValues ? IdxType::kF32 : IdxType::kU8;
+  write_idx(files.labels, idx_content(type, {rows.count()}, {rows.labels.begin(), rows.labels.end()}));
+  return files;
+}
+
+DataFiles write_numpy(Dice& dice, const DataSpec& spec, const std::string& stem, const Rows& rows) {
+  const std::string features = npy_content("<f4", sizes_of(spec, rows.count()), bytes_of(rows.features));
+  const std::vector<std::int64_t> numbers(rows.labels.begin(), rows.labels.end());
+  const bool values = spec.task == Task::kValues;
+  const std::string labels =
+      npy_content(values ? "<f4" : "<i8", {rows.count()}, values ? bytes_of(rows.labels) : bytes_of(numbers));
+  if (dice.chance(0.5)) {
+    write_npz(stem + ".npz", {{"x", features}, {"y", labels}}, spec.packed);
+    return {.records = stem + ".npz:x", .labels = stem + ".npz:y"};
+  }
+  const std::string end = spec.packed ? ".npy.gz" : ".npy";
+  const auto packed = [&](const std::string& content) { return spec.packed ? gzipped(content) : content; };
+  write_file_atomically(stem + "-x" + end, packed(features));
+  write_file_atomically(stem + "-y" + end, packed(labels));
+  return {.records = stem + "-x" + end, .labels = stem + "-y" + end};
+}
+
+DataFiles write_hdf5([[maybe_unused]] Dice& dice, [[maybe_unused]] const DataSpec& spec,
+                     const std::string& stem, [[maybe_unused]] const Rows& rows) {
+#if LOCKSTEP_HAS_HDF5
+  Hdf5File file(stem + ".h5");
+  const Hdf5Chunks chunks{.rows = spec.packed ? dice.whole(1, rows.count()) : 0, .deflate = spec.packed};
+  file.add("x", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, sizes_of(spec, rows.count()), rows.features.data(), chunks);
+  file.add("labels/y", spec.task == Task::kValues ? H5T_IEEE_F32LE : H5T_STD_I16LE, H5T_NATIVE_FLOAT,
+           {rows.count()}, rows.labels.data(), chunks);
+#endif
+  return {.records = stem + ".h5:x", .labels = stem + ".h5:/labels/y"};
+}
+
+DataFiles write_raw(const DataSpec& spec, const std::string& stem, const Rows& rows) {
+  std::string bytes;
+  const auto width = static_cast<std::size_t>(spec.features.size());
+  for (std::size_t row = 0; row < rows.labels.size(); ++row) {
+    bytes += bytes_of(std::vector<float>{rows.labels[row]});
+    const auto first = rows.features.begin() + static_cast<std::ptrdiff_t>(row * width);
+    bytes += bytes_of(std::vector<float>(first, first + static_cast<std::ptrdiff_t>(width)));
+  }
+  write_file_atomically(stem + ".bin", bytes);
+  return {.records = stem + ".bin", .labels = ""};
+}
+
+}  // namespace
+
+std::vector<std::string> file_formats() {
+  std::vector<std::string> names{"csv", "libsvm", "idx", "numpy", "raw"};
+#if LOCKSTEP_HAS_HDF5
+  names.push_back("hdf5");
+#endif
+  return names;
+}
+
+DataFiles write_random_data(Dice& dice, const DataSpec& spec, const std::string& stem, Index rows) {
+  const Rows drawn = draw_rows(dice, spec, rows);
+  if (spec.format == "csv") return write_csv(dice, spec, stem, drawn);
+  if (spec.format == "libsvm") return write_libsvm(dice, spec, stem, drawn);
+  if (spec.format == "idx") return write_idx_files(spec, stem, drawn);
+  if (spec.format == "numpy") return write_numpy(dice, spec, stem, drawn);
+  if (spec.format == "hdf5") return write_hdf5(dice, spec, stem, drawn);
+  return write_raw(spec, stem, drawn);
+}
+
+std::string raw_layout(const DataSpec& spec) {
+  return fmt::format("label:f32 features:f32[{}]", fmt::join(spec.features.dims, ","));
+}
+
+}  // namespace lockstep::test
