@@ -51,7 +51,8 @@ Loader::~Loader() {
 }
 
 const StepBatch& Loader::next() {
-  if (taken_end_ == options_.steps.end) throw std::logic_error("the loader has no further step");
+  // Beyond the last step nobody fills the ring: waiting for it would never end.
+  if (taken_end_ >= options_.steps.end) throw std::logic_error("the loader has no further step");
   if (options_.prefetch == 0) {
     StepBatch& batch = begin(taken_end_++);
     if (info_.weighted) fill_together(batch);

@@ -9,6 +9,7 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/dist/ordered_sums.h"
 #include "lockstep/math/fixed_tree.h"
+#include "lockstep/train/epoch_audit.h"
 #include "lockstep/train/gradient_step.h"
 #include "lockstep/train/pace.h"
 #include "lockstep/train/replica_check.h"
@@ -45,11 +46,14 @@ class SynchronousPace final : public Pace {
         weights_(context.weighted ? static_cast<std::size_t>(context.plan.sampling.replicas) : 0),
         replica_weights_(gradients_.tallies().size()),
         tallies_(gradients_.tallies().size()),
-        epoch_ids_(tallies_.size()) {}
+        audit_(context) {}
 
   void go_on_after(Index steps) override { steps_done_ = steps; }
   SavedState saved_state() override;
-  void begin() override { loader_ = context_.loader({steps_done_, context_.plan.steps}); }
+  void begin() override {
+    audit_.begin(steps_done_);
+    loader_ = context_.loader({steps_done_, context_.plan.steps});
+  }
 
   void advance(Index until) override {
     while (steps_done_ < until) {
@@ -90,7 +94,6 @@ class SynchronousPace final : public Pace {
   void leave_out(const StepBatch& batch, Index step, double loss);
   void log_metrics(Index steps_done);
   void stop_on_late_bad_number();
-  void audit_epoch(Index epoch);
 
   TrainingContext context_;
   SynchronousStrategy& strategy_;
@@ -105,7 +108,7 @@ class SynchronousPace final : public Pace {
   std::vector<double> weights_;          // sum of those of the samples of each replica; empty: they have none
   std::vector<double> replica_weights_;  // see UpdateRequest
   std::vector<Tally> tallies_;           // of each local replica since the last log line
-  std::vector<IdSums> epoch_ids_;        // of the samples of each local replica since the epoch began
+  EpochAudit audit_;
   double train_seconds_ = 0;
   double logged_seconds_ = 0;
   double logged_samples_ = 0;
@@ -114,20 +117,18 @@ class SynchronousPace final : public Pace {
 // Replica by replica, so that it is the same whoever hosts them.
 SavedState SynchronousPace::saved_state() {
   static_assert(sizeof(Tally) == Tally::kColumns * sizeof(double));
-  static_assert(sizeof(IdSums) == IdSums::kNumbers * sizeof(Index));
+  constexpr Index kColumns = Tally::kColumns;
   const int rank = context_.comm.rank();
+  const Range hosted = context_.plan.dist.hosted[static_cast<std::size_t>(rank)];
+  const Range range{hosted.begin * kColumns, hosted.end * kColumns};
+  double* const first = tallies_.empty() ? nullptr : &tallies_.front().weight;
   SavedState state;
-  const auto add = [&](const std::string& array, auto* first, Index columns) {
-    const Range hosted = context_.plan.dist.hosted[static_cast<std::size_t>(rank)];
-    const Range range{hosted.begin * columns, hosted.end * columns};
-    state.push_back({.array = array,
-                     .size = context_.plan.sampling.replicas * columns,
-                     .range = range,
-                     .memory = as_buffer(std::span(first, static_cast<std::size_t>(range.size()))),
-                     .written = range});
-  };
-  add("logged.tallies", tallies_.empty() ? nullptr : &tallies_.front().weight, Tally::kColumns);
-  add("audit", epoch_ids_.empty() ? nullptr : epoch_ids_.front().numbers.data(), IdSums::kNumbers);
+  state.push_back({.array = "logged.tallies",
+                   .size = context_.plan.sampling.replicas * kColumns,
+                   .range = range,
+                   .memory = as_buffer(std::span(first, static_cast<std::size_t>(range.size()))),
+                   .written = range});
+  audit_.add_saved(state);
   state.push_back(saved_by_first(rank, "skipped", std::span(&skipped_, 1)));
   state.push_back(saved_by_first(rank, "single_value_steps", std::span(&single_value_steps_, 1)));
   state.back().optional = true;  // older checkpoints have none
@@ -206,9 +207,7 @@ void SynchronousPace::run_step(Index step) {
     flip_bit(context_.debug, comm, strategy_.weights(first_hosted())[static_cast<std::size_t>(place)]);
   }
 
-  for (std::size_t i = 0; i < epoch_ids_.size(); ++i) epoch_ids_[i].add(batch.replicas[i].ids);
-  const Index epoch_steps = context_.plan.epoch.steps;
-  if (context_.audit && (step + 1) % epoch_steps == 0) audit_epoch((step + 1) / epoch_steps);
+  audit_.add(batch, step);
   const double seconds = whole.seconds();
   train_seconds_ += seconds;
   const StepTime time{.data = data_seconds + gradients_.data_seconds(),
@@ -265,22 +264,6 @@ void SynchronousPace::log_metrics(Index steps_done) {
 void SynchronousPace::stop_on_late_bad_number() {
   const std::string late = strategy_.late_bad_number();
   if (!late.empty()) lockstep::stop_on_late_bad_number(late);
-}
-
-// Throws on all ranks together, because all have the same sums.
-void SynchronousPace::audit_epoch(Index epoch) {
-  const SamplingOptions& sampling = context_.plan.sampling;
-  const Index times = sampling.mode == DataMode::kFull ? sampling.replicas : 1;
-  const Range mine = split_evenly(sampling.rows, context_.comm.size(), context_.comm.rank());
-  IdSums expected = sums_of(mine, times);
-  IdSums found;
-  for (const IdSums& replica : epoch_ids_) found.add(replica);
-  context_.comm.all_reduce_sum(as_buffer(std::span(found.numbers)));
-  context_.comm.all_reduce_sum(as_buffer(std::span(expected.numbers)));
-  const std::string wrong = compare_sums(found, expected, epoch);
-  if (!wrong.empty()) throw AgreedError(wrong, kExitTraining);
-  context_.observer.on_audit(epoch, expected.count(), times);
-  std::ranges::fill(epoch_ids_, IdSums{});
 }
 
 }  // namespace

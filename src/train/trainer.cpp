@@ -1,11 +1,14 @@
 #include "lockstep/train/trainer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/first_index.h"
+#include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 
 namespace lockstep {
@@ -18,6 +21,13 @@ std::unique_ptr<Pace> make_pace(const TrainingContext& context) {
   return make_synchronous_pace(context, dynamic_cast<SynchronousStrategy&>(context.strategy));
 }
 
+// Without a step left to take, the loops over steps would never meet their end.
+[[noreturn]] void throw_beyond_the_end(Index done, Index steps) {
+  throw AgreedError(fmt::format("the checkpoint has made {} steps, and the run has only {}; make it longer",
+                                with_commas(done), with_commas(steps)),
+                    kExitConfig);
+}
+
 }  // namespace
 
 Trainer::Trainer(const TrainingContext& context) : context_(context), pace_(make_pace(context)) {}
@@ -27,6 +37,7 @@ TrainingResult Trainer::run() {
   Evaluation* during = context_.validation != nullptr ? context_.validation : context_.test;
   const Index steps = context_.plan.steps;
   Index done = pace_->progress().steps;
+  const bool begins_at_end = done == steps;
   // Where the last checkpoint was made before an evaluation that was due.
   bool evaluates = done > 0 && done < steps && evaluation_due(done - 1, done);
   while (!stops()) {
@@ -34,7 +45,7 @@ TrainingResult Trainer::run() {
       recompute_moments();
       evaluate(during);
     }
-    if (stops() || done == steps) break;
+    if (stops() || done >= steps) break;
     pace_->advance(next_stop(done));
     const Index before = done;
     done = pace_->progress().steps;
@@ -47,7 +58,8 @@ TrainingResult Trainer::run() {
     if (context_.validation != nullptr) evaluate(context_.validation);
     if (context_.test != nullptr) evaluate(context_.test);
   }
-  if (stops()) save();
+  // From the checkpoint of another run to the end without a step: this run has no checkpoint of its end yet.
+  if (stops() || (begins_at_end && checkpoint_due(done - 1, done))) save();
   if (context_.saving != nullptr) context_.saving->writer.finish();
   if (last_evaluation_ && !std::isfinite(last_evaluation_->loss)) {
     throw AgreedError(
@@ -73,6 +85,7 @@ void Trainer::begin() {
   context_.states.start();
   if (context_.go_on != nullptr) {
     const Index steps = context_.go_on->header().progress.steps;
+    if (steps > context_.plan.steps) throw_beyond_the_end(steps, context_.plan.steps);
     context_.strategy.go_on_after(steps);
     pace_->go_on_after(steps);
     agree(context_.comm, [&] { context_.go_on->fill(saved_state()); });

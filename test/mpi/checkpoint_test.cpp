@@ -13,73 +13,20 @@
 #include "lockstep/train/checkpoint/directory.h"
 #include "lockstep/train/checkpoint/reader.h"
 #include "support/asynchronous_cases.h"
+#include "support/error_text.h"
 #include "support/ranks.h"
+#include "support/saving_cases.h"
 #include "support/temporary_directory.h"
 #include "support/tiny_run.h"
 
 namespace lockstep {
 namespace {
 
-using test::tiny_config;
+using test::saving_config;
+using test::SharedDirectory;
+using test::step_in;
 using test::TinyResult;
 using test::train_tiny;
-
-// One for all ranks, wherever they are.
-class SharedDirectory {
- public:
-  explicit SharedDirectory(Communicator& comm) : comm_(comm) {
-    if (comm.rank() == 0) own_.emplace();
-    path_ = broadcast_text(comm, own_ ? own_->path().string() : "");
-  }
-  ~SharedDirectory() { comm_.barrier(); }
-  SharedDirectory(const SharedDirectory&) = delete;
-  SharedDirectory& operator=(const SharedDirectory&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  Communicator& comm_;
-  std::optional<test::TemporaryDirectory> own_;
-  std::string path_;
-};
-
-Config saving_config(const std::string& directory, const char* every) {
-  Config config = tiny_config();
-  config.model.layers = "dense(9) batch_norm relu dropout(0.1) dense(7) tanh dense(3)";
-  config.checkpoint.dir = directory;
-  config.checkpoint.every = every;
-  config.checkpoint.keep = 100;
-  return config;
-}
-
-struct Case {
-  std::string name;
-  std::function<void(Config&)> change;
-};
-
-const std::vector<Case>& cases() {
-  static const std::vector<Case> kCases{
-      {"allreduce", [](Config&) {}},
-      {"adam, clipped", [](Config& c) { c.optimizer.optimizer = "adam", c.optimizer.clip_norm = 0.5; }},
-      {"zero1", [](Config& c) { c.distribute.strategy = "zero1", c.optimizer.optimizer = "adam"; }},
-      {"central_storage", [](Config& c) { c.distribute.strategy = "central_storage"; }},
-      {"nodes", [](Config& c) { c.distribute.strategy = "central_storage", c.debug.ranks_per_node = 2; }},
-      {"full mode", [](Config& c) { c.data.mode = DataMode::kFull; }},
-      {"moments of all", [](Config& c) { c.model.batch_norm = "averaged"; }},
-      {"audited", [](Config& c) { c.data.audit = true; }},
-      {"local_sgd", [](Config& c) { c.distribute.strategy = "local_sgd", c.distribute.average_every = 3; }},
-      {"local_sgd with blocks", [](Config& c) {
-         c.distribute.strategy = "local_sgd";
-         c.distribute.average_every = 3;
-         c.distribute.local_after = "5 steps";
-         c.distribute.block_momentum = 0.5;
-         c.optimizer.optimizer = "adam";
-       }}};
-  return kCases;
-}
-
-std::string step_in(const std::string& directory, Index step) {
-  return CheckpointDirectory(directory).finished(step).string();
-}
 
 // The same run from a checkpoint: the rest of its losses, and the same end.
 void expect_the_same_end(const TinyResult& whole, const TinyResult& rest) {
@@ -92,7 +39,7 @@ void expect_the_same_end(const TinyResult& whole, const TinyResult& rest) {
 }
 
 TEST(Checkpoint, ARunGoesOnAsIfItHadNotStopped) {
-  for (const Case& each : cases()) {
+  for (const test::SavingCase& each : test::saving_cases()) {
     SCOPED_TRACE(each.name);
     test::on_ranks([&](Communicator& comm) {
       const SharedDirectory directory(comm);
@@ -214,9 +161,13 @@ TEST(Checkpoint, WorkersThatStepAloneGoOnWithTheirCounts) {
     const TinyResult whole = train_tiny(comm, config);
     const std::vector<Index> steps = CheckpointDirectory(first.path()).steps();
     ASSERT_GT(steps.size(), 1U);
-    config.run.resume = step_in(first.path(), steps.back());
     config.checkpoint.dir = second.path();
     config.schedule.lr = 0;
+    config.run.resume = step_in(first.path(), steps.front());
+    config.train.epochs = 1;
+    test::expect_parts(test::error_text<AgreedError>([&] { train_tiny(comm, config); }), {"has only"});
+    config.run.resume = step_in(first.path(), steps.back());
+    config.train.epochs = 4;
     const TinyResult rest = train_tiny(comm, config);
     EXPECT_EQ(rest.training.progress.steps, whole.training.progress.steps);
     EXPECT_GT(rest.training.progress.steps, steps.back());

@@ -158,6 +158,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                    .progress = progress.get(),
                    .sums = local_sums(config.distribute),
                    .seed = seed,
+                   .audit = config.data.audit,
                    .accumulate = config.train.accumulate,
                    .target_columns = train->info().target_columns,
                    .weighted = train->info().weighted,

@@ -101,6 +101,19 @@ TEST(Loader, DeliversWhatTheSamplerSaysInOrder) {
   }
 }
 
+TEST(Loader, AtItsEndItThrowsAndNeverWaits) {
+  const Setting setting;
+  for (const Index prefetch : {0, 3}) {
+    for (const Range steps : {Range{5, 7}, Range{5, 5}, Range{20, 10}}) {
+      Loader loader = setting.loader({.replicas = {0, 4}, .steps = steps, .prefetch = prefetch});
+      for (Index step = steps.begin; step < steps.end; ++step) loader.next();
+      for (int tries = 0; tries < 2; ++tries) {
+        expect_parts(error_text<std::logic_error>([&] { loader.next(); }), {"no further step"});
+      }
+    }
+  }
+}
+
 TEST(Loader, NormalisesTheFeaturesOnly) {
   const Setting setting;
   const Normaliser normaliser({1.0}, {0.5}, 2);

@@ -71,7 +71,7 @@ class Loader {
 
   /// The next step's samples; valid until the next call. *Blocking* until they are ready; without prefetch
   /// they are left to ReplicaBatch::prepare, unless they have weights, which a step asks for before it
-  /// begins. An error on the loader's thread is thrown here. Requires that steps are left.
+  /// begins. An error on the loader's thread is thrown here. Errors: logic_error if no steps are left.
   const StepBatch& next();
 
  private:

@@ -7,6 +7,7 @@
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/comm/options.h"
+#include "lockstep/comm/progress_thread.h"
 #include "lockstep/data/loader.h"
 #include "lockstep/dist/replica_states.h"
 #include "lockstep/dist/strategy.h"
