@@ -3,9 +3,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -13,6 +13,7 @@
 #include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/text.h"
 
 namespace lockstep {
 namespace {
@@ -80,14 +81,53 @@ Json evaluation_json(const EvalMetrics& metrics) {
   return json;
 }
 
+// The step of the last of some whole lines; 0 if it has none.
+Index last_step(std::string_view lines) {
+  if (lines.empty()) return 0;
+  lines.remove_suffix(1);
+  const std::size_t before = lines.rfind('\n');
+  const Json json =
+      Json::parse(before == std::string_view::npos ? lines : lines.substr(before + 1), nullptr, false);
+  const auto step = json.is_object() ? json.find("step") : json.end();
+  return step != json.end() && step->is_number_integer() ? step->get<Index>() : 0;
+}
+
+// Bytes of the file's whole lines, of its first `keep` bytes. A crash of the machine can leave zeros where
+// the last lines belong.
+Index whole_lines(const std::filesystem::path& path, Index keep) {
+  if (keep == 0) return 0;
+  const std::string text = std::filesystem::exists(path) ? read_file(path) : "";
+  std::string_view lines = std::string_view(text).substr(0, static_cast<std::size_t>(keep));
+  lines = lines.substr(0, lines.find('\0'));
+  const std::size_t end = lines.rfind('\n');
+  lines = lines.substr(0, end == std::string_view::npos ? 0 : end + 1);
+  const Index whole = std::ssize(lines);
+  if (whole < keep) {
+    const std::string missing =
+        whole == 0 ? "the lines" : fmt::format("the lines after step {}", with_commas(last_step(lines)));
+    spdlog::warn(
+        "'{}' has {} of the {} bytes that it had when the checkpoint was made: {} are missing up to the "
+        "checkpoint; those that follow are appended",
+        path.string(), with_commas(whole), with_commas(keep), missing);
+  }
+  return whole;
+}
+
+// What is written to it then is gone with the last process that has it open.
+bool is_deleted(int descriptor) {
+  struct stat status {};
+  return ::fstat(descriptor, &status) == 0 && status.st_nlink == 0;
+}
+
 }  // namespace
 
 MetricsFile::MetricsFile(const std::filesystem::path& path, Index keep)
-    : path_(path), descriptor_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
+    : path_(path),
+      bytes_(whole_lines(path, keep)),
+      descriptor_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
   if (descriptor_ < 0) {
     throw DataError(fmt::format("cannot create '{}': {}", path.string(), std::strerror(errno)));
   }
-  bytes_ = std::min(keep, static_cast<Index>(file_bytes(path)));
   if (::ftruncate(descriptor_, bytes_) == 0) return;
   const std::string reason = std::strerror(errno);
   ::close(descriptor_);
@@ -99,14 +139,15 @@ MetricsFile::~MetricsFile() {
 }
 
 void MetricsFile::write(const std::string& line) {
-  const Appended appended = append_whole(descriptor_, bytes_, line + '\n');
+  const bool deleted = is_deleted(descriptor_);
+  const Appended appended = deleted ? Appended::kNothing : append_whole(descriptor_, bytes_, line + '\n');
   if (appended == Appended::kWhole) {
     bytes_ += std::ssize(line) + 1;
     return;
   }
+  const std::string reason = deleted ? "it was deleted" : std::strerror(errno);
   if (!failed_) {
-    spdlog::warn("cannot write '{}': {}; training goes on without these lines{}", path_.string(),
-                 std::strerror(errno),
+    spdlog::warn("cannot write '{}': {}; training goes on without these lines{}", path_.string(), reason,
                  appended == Appended::kNothing ? "" : ", and with what is left of one");
   }
   failed_ = true;

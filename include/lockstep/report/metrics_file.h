@@ -11,7 +11,9 @@ namespace lockstep {
 
 class MetricsFile final : public Observer {
  public:
-  /// Goes on behind the first `keep` bytes of what is there. Errors: DataError if the file cannot be created.
+  /// Goes on behind the first `keep` bytes of what is there, those of a checkpoint. Where they are not all there
+  /// it warns of what is missing, and keeps the whole lines. Errors: DataError if the file cannot be read or
+  /// created.
   explicit MetricsFile(const std::filesystem::path& path, Index keep = 0);
   ~MetricsFile() override;
   MetricsFile(const MetricsFile&) = delete;
@@ -29,8 +31,8 @@ class MetricsFile final : public Observer {
   void write(const std::string& line);
 
   std::filesystem::path path_;
-  int descriptor_ = -1;
   Index bytes_ = 0;
+  int descriptor_ = -1;
   bool failed_ = false;
 };
 
