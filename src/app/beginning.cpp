@@ -17,11 +17,12 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/dist/asynchronous.h"
 #include "lockstep/train/checkpoint/owner.h"
+#include "restart.h"
+#include "run_files.h"
 
 namespace lockstep {
 namespace {
 
-constexpr const char* kAuto = "auto";
 constexpr const char* kNever = "never";
 
 // Keys that a run may go on with others of: they decide how it is carried out and watched, not what comes out
@@ -102,7 +103,7 @@ std::unique_ptr<CheckpointReader> newest_whole(Communicator& comm, const Checkpo
   throw AgreedError(
       fmt::format(
           "'{}' has no whole checkpoint: nothing to go on from. What was found is kept beside with the "
-          "ending .damaged; to start anew, name another run.dir",
+          "ending .damaged; to start anew, name another run.dir, or give run.resume = \"restart\"",
           directory.root().string()),
       kExitData);
 }
@@ -136,11 +137,38 @@ std::unique_ptr<CheckpointReader> named_checkpoint(Communicator& comm, const std
   reader = newest_whole(comm, checkpoints_of_run(comm, {name}));
   if (reader == nullptr) {
     throw AgreedError(fmt::format("run.resume is '{}': no checkpoint, and no run directory with checkpoints; "
-                                  "expected auto, never, or such a directory",
+                                  "expected auto, never, restart, or such a directory",
                                   name),
                       kExitConfig);
   }
   return reader;
+}
+
+// *Collective.* What run.dir has of an earlier run: to go on from, or to be moved away.
+void look_into_directory(Communicator& comm, const Config& config, Beginning& beginning) {
+  const RunDirectory& directory = beginning.directory;
+  const bool restarts = config.run.resume == kRestart;
+  std::array<Index, 2> found{};  // whether there is something, and the steps of a run that ended
+  agree(comm, [&] {
+    if (comm.rank() != 0) return;
+    found = {directory.exists() ? 1 : 0, 0};
+    if (found[0] == 0) return;
+    if (restarts) {
+      beginning.moved_lock = claim_restart(config, directory);
+      return;
+    }
+    std::error_code ignored;
+    if (std::filesystem::exists(directory.config(), ignored)) beginning.lock = RunLock(directory);
+    found[1] = directory.completed_steps().value_or(0);
+  });
+  comm.broadcast(as_buffer(std::span(found)), 0);
+  if (found[0] == 0) return;
+  beginning.restarts = restarts;
+  if (restarts) return;
+  beginning.is_new = false;
+  if (found[1] > 0) beginning.completed_steps = found[1];
+  beginning.checkpoint = newest_whole(comm, checkpoint_directory(config, directory));
+  if (!beginning.checkpoint && !beginning.completed_steps) refuse_lost_checkpoints(comm, config, directory);
 }
 
 }  // namespace
@@ -152,28 +180,17 @@ CheckpointDirectory checkpoint_directory(const Config& config, const RunDirector
 
 Beginning find_beginning(Communicator& comm, const Config& config) {
   Beginning beginning{.directory = {config.run.dir}};
-  std::array<Index, 2> found{};
-  if (comm.rank() == 0) found = {beginning.directory.exists(), beginning.directory.complete()};
-  comm.broadcast(as_buffer(std::span(found)), 0);
   agree(comm, [&] {
     if (comm.rank() != 0) return;
     refuse_foreign_checkpoints(checkpoint_directory(config, beginning.directory), beginning.directory);
   });
-  const bool exists = found[0] != 0;
   const bool automatic = config.run.resume == kAuto;
-  if (automatic && exists) {
-    beginning.is_new = false;
-    agree(comm, [&] {
-      std::error_code ignored;
-      const bool is_run = std::filesystem::exists(beginning.directory.config(), ignored);
-      if (comm.rank() == 0 && is_run) beginning.lock = RunLock(beginning.directory);
-    });
-    beginning.complete = found[1] != 0;
-    beginning.checkpoint = newest_whole(comm, checkpoint_directory(config, beginning.directory));
-  } else if (!automatic && config.run.resume != kNever) {
+  if (automatic || config.run.resume == kRestart) {
+    look_into_directory(comm, config, beginning);
+  } else if (config.run.resume != kNever) {
     beginning.checkpoint = named_checkpoint(comm, config.run.resume);
   }
-  if (!beginning.checkpoint && !beginning.complete) return beginning;
+  if (!beginning.checkpoint && !beginning.completed_steps) return beginning;
   agree(comm, [&] {
     const CheckpointReader* checkpoint = beginning.checkpoint.get();
     const std::filesystem::path file =
@@ -224,16 +241,10 @@ void refuse_changes(const Config& config, const RecordSource& train, const Begin
 void refuse_to_go_on(const Beginning& beginning, const std::vector<std::string>& changes) {
   throw ConfigError(fmt::format(
       "the run cannot go on from '{}': it would be another experiment:\n  {}\nChange them back, name "
-      "another run.dir, or name those that you mean in run.resume_allow",
+      "those that you mean in run.resume_allow, begin again with run.resume = \"restart\", or name another "
+      "run.dir",
       (beginning.checkpoint ? beginning.checkpoint->directory() : beginning.directory.root).string(),
       fmt::join(changes, "\n  ")));
-}
-
-bool is_over(const Config& config, const Beginning& beginning) {
-  if (!beginning.complete) return false;
-  const TrainOptions& before = beginning.config->train;
-  const TrainOptions& now = config.train;
-  return before.epochs == now.epochs && before.steps == now.steps && before.samples == now.samples;
 }
 
 void tell_beginning(const Config& config, const Beginning& beginning, Index ranks,
@@ -260,6 +271,11 @@ void tell_beginning(const Config& config, const Beginning& beginning, Index rank
 }
 
 void prepare(Beginning& beginning, const Config& config) {
+  if (beginning.restarts) {
+    beginning.moved_to = move_away(beginning.directory);
+    spdlog::info("run.resume = \"restart\": what was in '{}' is in '{}' now",
+                 beginning.directory.root.string(), beginning.moved_to.string());
+  }
   if (beginning.is_new) {
     create_run_directory(beginning.directory.root);
   } else if (!beginning.checkpoint) {
@@ -280,7 +296,7 @@ void prepare(Beginning& beginning, const Config& config) {
     beginning.checkpoints_lock =
         claim_checkpoints(checkpoint_directory(config, beginning.directory), beginning.directory);
   } catch (const Error&) {
-    if (beginning.is_new) std::filesystem::remove_all(beginning.directory.root, ignored);
+    undo_preparation(beginning);
     throw;
   }
 }

@@ -13,15 +13,22 @@
 
 namespace lockstep {
 
+/// Values of run.resume: go on with what is in run.dir, or move it away first.
+inline constexpr const char* kAuto = "auto";
+inline constexpr const char* kRestart = "restart";
+
 struct Beginning {
   RunDirectory directory;
-  bool is_new = true;     ///< the directory is made by this run
-  bool complete = false;  ///< the run in it went to its end: nothing is left to do
+  bool is_new = true;                                 ///< the directory is made by this run
+  std::optional<Index> completed_steps = {};          ///< of the run in it, if it went to its end
   std::unique_ptr<CheckpointReader> checkpoint = {};  ///< null: from the first step
   std::optional<Config> config = {};                  ///< of the run that went on before
   std::string schema = {};                            ///< of the checkpoint; "" if its data have none
   RunLock lock = {};                                  ///< rank 0's
   RunLock checkpoints_lock = {};                      ///< rank 0's, if checkpoint.dir is given
+  bool restarts = false;                ///< what is in the directory is moved away first, by run.resume
+  RunLock moved_lock = {};              ///< rank 0's, of what is moved away
+  std::filesystem::path moved_to = {};  ///< rank 0: where it is then
 
   /// Of metrics.jsonl, what stays.
   Index metrics_bytes() const { return is_new || !checkpoint ? 0 : checkpoint->header().metrics_bytes; }
@@ -44,14 +51,12 @@ void refuse_changes(const Config& config, const RecordSource& train, const Begin
 /// Errors: always ConfigError, with the list of `changes`.
 [[noreturn]] void refuse_to_go_on(const Beginning& beginning, const std::vector<std::string>& changes);
 
-/// Whether the run that was there went as far as this config asks.
-bool is_over(const Config& config, const Beginning& beginning);
-
 /// Says where the run begins. `algorithm`: that carries the exchange out now.
 void tell_beginning(const Config& config, const Beginning& beginning, Index ranks,
                     const std::string& algorithm);
 
-/// Rank 0: makes the directory, and that of the checkpoints, ready to be written to.
+/// Rank 0: makes the directory, and that of the checkpoints, ready to be written to, and moves away what a
+/// restart finds there.
 void prepare(Beginning& beginning, const Config& config);
 
 }  // namespace lockstep

@@ -151,7 +151,7 @@ UpdateRules Experiment::update_rules() const {
   return {.weight_decay = config.optimizer.weight_decay, .clip_norm = config.optimizer.clip_norm};
 }
 
-RunPlan Experiment::plan(Index world, Index ranks_per_node) const {
+RunPlan Experiment::plan(const Config& other, Index world, Index ranks_per_node) const {
   std::shared_ptr<const std::vector<Chunk>> streamed;
   if (config.data.memory == MemoryMode::kStream) {
     const std::span<const Chunk> chunks = train->chunks();
@@ -161,12 +161,12 @@ RunPlan Experiment::plan(Index world, Index ranks_per_node) const {
   for (const RecordSource* source : {validation.get(), test.get()}) {
     if (source != nullptr) evaluation_rows += source->info().rows;
   }
-  return make_run_plan({.train = config.train,
-                        .data = config.data,
-                        .distribute = config.distribute,
-                        .schedule = config.schedule,
+  return make_run_plan({.train = other.train,
+                        .data = other.data,
+                        .distribute = other.distribute,
+                        .schedule = other.schedule,
                         .model = *model,
-                        .seed = seed(),
+                        .seed = static_cast<std::uint64_t>(other.run.seed),
                         .rows = train->info().rows,
                         .record_bytes = train->info().record_bytes,
                         .streamed = streamed,
@@ -174,9 +174,9 @@ RunPlan Experiment::plan(Index world, Index ranks_per_node) const {
                         .weighted = train->info().weighted,
                         .optimizer_slots = optimizer->slots(),
                         .evaluation_rows = evaluation_rows,
-                        .evaluation_batch = config.eval.batch,
+                        .evaluation_batch = other.eval.batch,
                         .evaluation_rankings = metrics->needs().rankings,
-                        .saves = config.checkpoint.every != "never",
+                        .saves = other.checkpoint.every != "never",
                         .world = world,
                         .ranks_per_node = ranks_per_node});
 }

@@ -35,7 +35,9 @@ struct Experiment {
   /// Those of the three data sets that there are.
   std::vector<const RecordSource*> sources() const;
   /// On so many ranks; `ranks_per_node`: of them on each node, 0: all on one.
-  RunPlan plan(Index world, Index ranks_per_node) const;
+  RunPlan plan(Index world, Index ranks_per_node) const { return plan(config, world, ranks_per_node); }
+  /// What another config would plan for the same data and model.
+  RunPlan plan(const Config& other, Index world, Index ranks_per_node) const;
   std::uint64_t seed() const { return static_cast<std::uint64_t>(config.run.seed); }
   UpdateRules update_rules() const;
   TargetRule target_rule() const;

@@ -19,12 +19,14 @@ LostFiles::LostFiles(const Observer& output, const CheckpointWriter& writer)
   }
 }
 
-void LostFiles::attempt(const std::string& file, const std::function<void()>& write) {
+bool LostFiles::attempt(const std::string& file, const std::function<void()>& write) {
   try {
     write();
+    return true;
   } catch (const DataError& error) {
     text_ += fmt::format("{}{} ({})", text_.empty() ? "" : "; ", file, error.what());
     files_.push_back(file);
+    return false;
   }
 }
 

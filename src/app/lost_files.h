@@ -17,8 +17,8 @@ class LostFiles {
   /// So far: files that lack lines, and the last checkpoint.
   LostFiles(const Observer& output, const CheckpointWriter& writer);
 
-  /// Calls `write`, whose DataError means that this file is lost.
-  void attempt(const std::string& file, const std::function<void()>& write);
+  /// Calls `write`, whose DataError means that this file is lost. Whether it is not.
+  bool attempt(const std::string& file, const std::function<void()>& write);
 
   bool empty() const { return files_.empty(); }
   const std::vector<std::string>& names() const { return files_; }

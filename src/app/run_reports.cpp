@@ -115,7 +115,7 @@ void write_summary(const RunDirectory& directory, const TrainingResult& result, 
   write_file_atomically(directory.summary(), json.dump(2) + "\n");
 }
 
-void report_result(const RunDirectory& directory, const TrainingResult& result) {
+void report_result(const TrainingResult& result) {
   std::string quality;
   if (result.last_evaluation) {
     const EvalMetrics& last = *result.last_evaluation;
@@ -135,6 +135,9 @@ void report_result(const RunDirectory& directory, const TrainingResult& result) 
       with_commas(static_cast<Index>(result.samples_per_second)), 100 * time.data, 100 * time.compute,
       100 * time.communication, hidden, 100 * time.waiting);
   if (result.workers) report_workers(*result.workers, result.progress);
+}
+
+void report_written(const RunDirectory& directory) {
   std::vector<std::string> written;
   std::error_code ignored;
   for (const std::filesystem::path& file :

@@ -25,6 +25,8 @@ void report_algorithm(const std::string& algorithm, const DistOptions& distribut
 void write_summary(const RunDirectory& directory, const TrainingResult& result, const std::string& algorithm,
                    const std::vector<std::string>& lost);
 
-void report_result(const RunDirectory& directory, const TrainingResult& result);
+void report_result(const TrainingResult& result);
+/// The files that a complete run has in its directory.
+void report_written(const RunDirectory& directory);
 
 }  // namespace lockstep

@@ -28,7 +28,10 @@
 #include "lost_files.h"
 #include "precision.h"
 #include "rank_places.h"
+#include "restart.h"
 #include "run.h"
+#include "run_files.h"
+#include "run_length.h"
 #include "run_output.h"
 #include "run_reports.h"
 #include "startup.h"
@@ -40,6 +43,7 @@ namespace {
 std::map<std::string, std::string> describing_texts(const Experiment& experiment, const RunPlan& plan) {
   Config config = experiment.config;
   config.train.replicas = plan.sampling.replicas;  // so that the same run is repeated on any number of ranks
+  if (config.run.resume == kRestart) config.run.resume = kAuto;  // one restart is meant, not one each time
   const RunDirectory names;
   std::map<std::string, std::string> texts{
       {names.config().string(), to_toml(config, keys_without_effect(config, choices(config)))}};
@@ -87,7 +91,7 @@ struct Watch {
                        .seconds_left = left.seconds,
                        .last_checkpoint = [this] { return writer.last_seconds(); }}),
         writer(comm, checkpoint_directory(experiment.config, beginning.directory),
-               experiment.config.checkpoint.keep),
+               experiment.config.checkpoint.keep, checkpoint_hooks(experiment.config, beginning)),
         saving{.writer = writer, .every = every, .wait = experiment.config.checkpoint.wait} {
     const std::string& best = experiment.config.checkpoint.best;
     if (best.empty()) return;
@@ -111,19 +115,26 @@ std::map<std::string, std::string> versions() {
   return all;
 }
 
-int report_stop(Communicator& comm, const RunDirectory& directory, const TrainingResult& result,
+int report_stop(Communicator& comm, const Beginning& beginning, const TrainingResult& result,
                 const Watch& watch, const LostFiles& lost) {
   if (!watch.writer.last_failure().empty()) {
     throw AgreedError(fmt::format("stopped after {} steps by {}, but this was lost: {}",
                                   with_commas(result.progress.steps), result.stopped, lost.describe()),
                       kExitData);
   }
+  agree(comm, [&] {
+    if (comm.rank() != 0) return;
+    const std::string mishap = describe_lost_directory(beginning.directory, beginning.lock);
+    if (mishap.empty()) return;
+    throw DataError(fmt::format("stopped and saved after {} steps by {}, but {}",
+                                with_commas(result.progress.steps), result.stopped, mishap));
+  });
   if (comm.rank() != 0) return kExitStopped;
   spdlog::info("stopped after {} steps by {}; the same command goes on from there{}",
                with_commas(result.progress.steps), result.stopped,
                lost.empty() ? "" : fmt::format("; lost: lines of {}", fmt::join(lost.names(), " and ")));
   std::error_code ignored;
-  std::filesystem::remove(directory.stop(), ignored);
+  std::filesystem::remove(beginning.directory.stop(), ignored);
   return kExitStopped;
 }
 
@@ -153,17 +164,22 @@ int train_command(Communicator& world, const CommandLine& line) {
   const Experiment experiment = make_experiment(loaded, colleagues, beginning.schema);
   RunPlan plan;
   std::unique_ptr<Watch> watch;
+  bool over = false;
   agree(comm, [&] {
     refuse_too_large(*experiment.model);
     plan = experiment.plan(comm.size(), ranks_per_node);
     refuse_too_large(plan, comm);
     refuse_changes(experiment.config, *experiment.train, beginning);
+    over = is_over(experiment.config, plan, beginning);
+    if (!over) refuse_length(experiment.config, plan, beginning);
     watch = std::make_unique<Watch>(comm, experiment, beginning);
   });
   refuse_different_data(comm, experiment.sources());
-  if (is_over(experiment.config, beginning)) {
-    spdlog::info("the run in '{}' is complete: nothing to do; to train anew, name another run.dir",
-                 beginning.directory.root.string());
+  if (over) {
+    spdlog::info(
+        "the run in '{}' is complete: nothing to do; to train anew, name another run.dir, or give "
+        "run.resume = \"restart\"",
+        beginning.directory.root.string());
     return 0;
   }
 
@@ -192,32 +208,35 @@ int train_command(Communicator& world, const CommandLine& line) {
 
   const CheckpointReader* const go_on = beginning.checkpoint.get();
   std::unique_ptr<Run> run;
+  std::unique_ptr<Observer> observer = std::make_unique<SilentObserver>();
   try {
     run = std::make_unique<Run>(comm, experiment, plan);
     run->initialise_weights(go_on);
     run->load(go_on != nullptr ? go_on->header().progress.steps : 0);
     agree(comm,
           [&] { refuse_other_content(experiment.config, *experiment.train, run->fingerprint(), beginning); });
+    agree(comm, [&] {
+      if (comm.rank() != 0) return;
+      fill_directory(beginning.directory, experiment, plan, watch->saving.texts);
+      observer = std::make_unique<RunOutput>(experiment, plan, beginning.metrics_bytes(),
+                                             incomplete_before(beginning));
+    });
   } catch (const AgreedError&) {
-    // Nothing was learned: a directory left behind would only be in the way of the next attempt.
-    if (comm.rank() == 0 && beginning.is_new) std::filesystem::remove_all(beginning.directory.root);
+    if (comm.rank() == 0) undo_preparation(beginning);
     throw;
   }
-  std::unique_ptr<Observer> observer = std::make_unique<SilentObserver>();
-  agree(comm, [&] {
-    if (comm.rank() != 0) return;
-    fill_directory(beginning.directory, experiment, plan, watch->saving.texts);
-    observer = std::make_unique<RunOutput>(experiment, plan, beginning.metrics_bytes(),
-                                           incomplete_before(beginning));
-  });
   report_loaded(comm, plan, run->records());
   report_algorithm(run->algorithm(), loaded.config.distribute);
   tell_beginning(experiment.config, beginning, comm.size(), run->algorithm());
   if (comm.rank() == 0) {
+    tell_rest(experiment, plan, beginning);
     std::error_code ignored;
     std::filesystem::remove(beginning.directory.summary(), ignored);  // until this run is at its end
   }
-  if (go_on != nullptr && !beginning.is_new) watch->writer.found(go_on->header().progress.steps);
+  if (go_on != nullptr && !beginning.is_new) {
+    watch->writer.found(go_on->header().progress.steps);
+    if (comm.rank() == 0) note_checkpoints(experiment.config, beginning);
+  }
   watch->saving.header = {.progress = {},
                           .ranks = comm.size(),
                           .strategy = experiment.config.distribute.strategy,
@@ -226,10 +245,11 @@ int train_command(Communicator& world, const CommandLine& line) {
                           .fingerprint = run->fingerprint(),
                           .versions = versions()};
 
+  RunDirectory results = beginning.directory;  // rank 0's
   const auto save = [&](AlignedBuffer<Scalar>& stored) {
     const Model& model = *experiment.model;
-    save_model(beginning.directory.model(), {.layout = &model.stored_layout(), .values = stored.span()},
-               model.input());
+    results = find_results_directory(beginning, watch->saving.texts);
+    save_model(results.model(), {.layout = &model.stored_layout(), .values = stored.span()}, model.input());
   };
   TrainingResult result;
   try {
@@ -241,18 +261,24 @@ int train_command(Communicator& world, const CommandLine& line) {
       LostFiles lost(*observer, watch->writer);
       lost.attempt("model.safetensors", [&] { save(last_good); });
       if (!lost.empty()) spdlog::warn("lost: {}", lost.describe());
+      if (results.root != beginning.directory.root) {
+        spdlog::warn("{}: model.safetensors is in '{}'",
+                     describe_lost_directory(beginning.directory, beginning.lock), results.root.string());
+      }
     }
     throw;
   }
   LostFiles lost(*observer, watch->writer);
-  if (!result.stopped.empty()) return report_stop(comm, beginning.directory, result, *watch, lost);
+  if (!result.stopped.empty()) return report_stop(comm, beginning, result, *watch, lost);
   AlignedBuffer<Scalar> stored = run->stored();
   agree(comm, [&] {
     if (comm.rank() != 0) return;
-    lost.attempt("model.safetensors", [&] { save(stored); });
-    lost.attempt("summary.json",
-                 [&] { write_summary(beginning.directory, result, run->algorithm(), lost.names()); });
-    report_result(beginning.directory, result);
+    const bool saved = lost.attempt("model.safetensors", [&] { save(stored); });
+    const bool summed =
+        lost.attempt("summary.json", [&] { write_summary(results, result, run->algorithm(), lost.names()); });
+    report_result(result);
+    if (saved && summed) refuse_lost_files(beginning, results);
+    report_written(results);
     if (!lost.empty()) throw DataError("training is complete, but this was lost: " + lost.describe());
   });
   return 0;

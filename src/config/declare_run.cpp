@@ -9,7 +9,8 @@ void declare_run(OptionList& list, RunOptions& run) {
   list.option(
       "run.resume", run.resume,
       "Where to go on from: auto (the newest whole checkpoint of run.dir, or its start), never (run.dir "
-      "must be new), or the directory of a run or of one checkpoint");
+      "must be new), restart (the start: what is in run.dir is moved to the first of DIR.1, DIR.2, ... that "
+      "is free), or the directory of a run or of one checkpoint");
   list.option("run.resume_allow", run.resume_allow,
               "Keys that may differ from those of the run that goes on, though they change the experiment")
       .if_not_given = "none";

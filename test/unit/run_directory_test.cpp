@@ -1,38 +1,126 @@
-// What the files in a run directory say about the run.
+// The directory of a run: whether a run has ended in it, who works in it, where it is, and how it is moved
+// away.
 #include "lockstep/train/run_directory.h"
 
 #include <gtest/gtest.h>
 
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "support/error_text.h"
 #include "support/temporary_directory.h"
 
-namespace lockstep::test {
+namespace lockstep {
 namespace {
 
-TEST(RunDirectory, IsCompleteWithSummaryAndModelAndIfNothingWasLost) {
-  const TemporaryDirectory directory;
-  const RunDirectory run{directory.path()};
-  EXPECT_FALSE(run.complete());
-  EXPECT_TRUE(run.lost().empty());
-  write_file_atomically(run.summary(), R"({"steps": 9})");
-  EXPECT_FALSE(run.complete()) << "there is no model";
-  write_file_atomically(run.model(), "weights");
-  EXPECT_TRUE(run.complete());
-  write_file_atomically(run.summary(), R"({"steps": 9, "lost": ["log.txt", "the last checkpoint"]})");
-  EXPECT_FALSE(run.complete());
-  EXPECT_EQ(run.lost(), (std::vector<std::string>{"log.txt", "the last checkpoint"}));
+using test::error_text;
+using test::expect_parts;
+
+class RunDirectoryTest : public testing::Test {
+ protected:
+  RunDirectory run(const std::string& name, const std::vector<std::string>& files) const {
+    const RunDirectory run{directory_.path() / name};
+    std::filesystem::create_directories(run.root);
+    for (const std::string& file : files) write_file_atomically(run.root / file, name);
+    return run;
+  }
+  RunDirectory started(const std::string& name) const { return run(name, {"config.toml", "plan.txt"}); }
+  std::filesystem::path at(const std::string& name) const { return directory_.path() / name; }
+
+  const test::TemporaryDirectory directory_;
+};
+
+TEST_F(RunDirectoryTest, ARunThatEndedTellsItsSteps) {
+  const RunDirectory ended = run("ended", {"model.safetensors"});
+  EXPECT_EQ(ended.completed_steps(), std::nullopt);
+  write_file_atomically(ended.summary(), R"({"steps": 20, "seconds": 1.5})");
+  EXPECT_EQ(ended.completed_steps(), 20);
+  for (const char* text : {"", R"({"steps": 2)", R"({"steps": "20"})", "[20]", "{}"}) {
+    write_file_atomically(ended.summary(), text);
+    EXPECT_EQ(ended.completed_steps(), std::nullopt) << text;
+  }
+  write_file_atomically(ended.summary(), R"({"steps": 20})");
+  std::filesystem::remove(ended.model());
+  EXPECT_EQ(ended.completed_steps(), std::nullopt);
+}
+
+TEST_F(RunDirectoryTest, ARunThatLostFilesHasNotEnded) {
+  const RunDirectory ended = run("ended", {"model.safetensors"});
+  write_file_atomically(ended.summary(), R"({"steps": 9})");
+  EXPECT_EQ(ended.completed_steps(), 9);
+  EXPECT_TRUE(ended.lost().empty());
+  write_file_atomically(ended.summary(), R"({"steps": 9, "lost": ["log.txt", "the last checkpoint"]})");
+  EXPECT_EQ(ended.completed_steps(), std::nullopt);
+  EXPECT_EQ(ended.lost(), (std::vector<std::string>{"log.txt", "the last checkpoint"}));
 }
 
 // Whatever somebody wrote there.
-TEST(RunDirectory, ASummaryThatSaysNothingOfLossesHasNone) {
-  const TemporaryDirectory directory;
-  const RunDirectory run{directory.path()};
-  for (const char* text :
-       {"", "{", "[]", "7", R"({"lost": 7})", R"({"lost": []})", R"({"lost": [7, null]})"}) {
+TEST_F(RunDirectoryTest, ASummaryThatSaysNothingOfLossesHasNone) {
+  const RunDirectory run = this->run("any", {"model.safetensors"});
+  const std::string deep(100'000, '[');
+  for (const std::string text :
+       {"", "{", "[]", "7", R"({"lost": 7})", R"({"lost": []})", R"({"lost": [7, null]})", deep.c_str()}) {
     write_file_atomically(run.summary(), text);
     EXPECT_TRUE(run.lost().empty()) << text;
   }
 }
 
+TEST_F(RunDirectoryTest, IsMovedToTheFirstFreeNumber) {
+  write_file_atomically(at("a.2"), "of somebody else");
+  for (const std::string name : {"a.1", "a.3", "a.4"}) {
+    const RunDirectory run = started(name == "a.3" ? "a/" : "a");
+    const RunDirectory written{name == "a.3" ? at("a") / "" : at("a")};
+    const RunLock lock = claim_to_move(written);
+    EXPECT_EQ(move_away(written), at(name));
+    EXPECT_FALSE(std::filesystem::exists(at("a")));
+    EXPECT_TRUE(std::filesystem::exists(at(name) / "plan.txt"));
+  }
+  EXPECT_EQ(read_file(at("a.2")), "of somebody else");
+  std::filesystem::create_directory(at("a.5"));  // though it is empty
+  EXPECT_EQ(move_away(started("a")), at("a.6"));
+}
+
+TEST_F(RunDirectoryTest, OnlyADirectoryOfARunInWhichNobodyWorksIsMoved) {
+  const std::vector<std::vector<std::string>> foreign{
+      {"thesis.txt"}, {"config.toml", "thesis.txt"}, {"plan.txt", "thesis.txt"}};
+  for (const std::vector<std::string>& files : foreign) {
+    const RunDirectory other = run("other", files);
+    expect_parts(error_text<ConfigError>([&] { claim_to_move(other); }), {"not the directory of a run"});
+    EXPECT_FALSE(std::filesystem::exists(other.lock())) << "it was touched";
+    std::filesystem::remove_all(other.root);
+  }
+  const RunDirectory busy = started("busy");
+  {
+    const RunLock lock(busy);
+    expect_parts(error_text<ConfigError>([&] { claim_to_move(busy); }), {"another trainer works in"});
+  }
+  EXPECT_NO_THROW(claim_to_move(busy));
+  EXPECT_NO_THROW(claim_to_move(run("young", {"lock"}))) << "ended before it had written more";
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(busy.root);
+  expect_parts(error_text<ConfigError>([&] { claim_to_move({"."}); }), {"working directory"});
+  std::filesystem::current_path(before);
+}
+
+TEST_F(RunDirectoryTest, TheLockKnowsWhereItsDirectoryIs) {
+  const RunDirectory run = started("a");
+  const RunLock lock(run);
+  EXPECT_EQ(lock.whereabouts(), run.root);
+  std::filesystem::rename(run.root, at("b"));
+  EXPECT_EQ(lock.whereabouts(), at("b"));
+  started("a");
+  EXPECT_EQ(lock.whereabouts(), at("b")) << "another one has its name";
+  std::filesystem::remove_all(at("b"));
+  EXPECT_EQ(lock.whereabouts(), std::nullopt);
+}
+
+TEST_F(RunDirectoryTest, ADirectoryMadeAnewIsNeverOneOfOthers) {
+  const std::filesystem::path root = at("deep") / "a" / "";
+  EXPECT_EQ(make_directory_beside(root).root, at("deep") / "a");
+  EXPECT_EQ(make_directory_beside(root).root, at("deep") / "a.1");
+  EXPECT_EQ(make_directory_beside(root).root, at("deep") / "a.2");
+  write_file_atomically(at("file"), "");
+  EXPECT_THROW(make_directory_beside(at("file") / "a"), DataError);
+}
+
 }  // namespace
-}  // namespace lockstep::test
+}  // namespace lockstep

@@ -4,10 +4,13 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "lockstep/base/types.h"
 
 namespace lockstep {
 
@@ -28,10 +31,13 @@ struct RunDirectory {
   std::filesystem::path lock() const { return root / "lock"; }
   /// A random text that tells the run from others, also when the directory is moved; see checkpoint/owner.h.
   std::filesystem::path id() const { return root / "id"; }
+  /// Names the directory in which the run has made checkpoints; absent before the first one.
+  std::filesystem::path checkpointed() const { return root / "checkpointed"; }
 
   bool exists() const;
-  /// Whether a run went to its end here and lost no file.
-  bool complete() const;
+  /// Steps of the run that went to its end here and lost no file; nothing if none did. Errors: DataError if
+  /// summary.json cannot be read.
+  std::optional<Index> completed_steps() const;
   /// What a run that went to its end could not write, as its summary.json says.
   std::vector<std::string> lost() const;
 };
@@ -45,15 +51,22 @@ class RunLock {
   /// `file` is made if there is none; `what`, for messages, is the directory with its key. Errors: as above.
   RunLock(const std::filesystem::path& file, const std::string& what);
   ~RunLock();
-  RunLock(RunLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  RunLock(RunLock&& other) noexcept { *this = std::move(other); }
   RunLock& operator=(RunLock&& other) noexcept {
+    std::swap(root_, other.root_);
     std::swap(descriptor_, other.descriptor_);
+    std::swap(directory_, other.directory_);
     return *this;
   }
   bool held() const { return descriptor_ >= 0; }
+  /// Where the directory is now: under its name, or another if it was moved; nothing if it was deleted.
+  /// Requires held().
+  std::optional<std::filesystem::path> whereabouts() const;
 
  private:
+  std::filesystem::path root_;
   int descriptor_ = -1;
+  int directory_ = -1;
 };
 
 /// Creates a fresh run directory (and those above it). Errors: ConfigError if it exists and is not empty: a
@@ -63,6 +76,17 @@ RunDirectory create_run_directory(const std::filesystem::path& root);
 /// The directory of a run that was ended before its first checkpoint, for a new start in it. Errors:
 /// ConfigError if something else is in it.
 RunDirectory reuse_run_directory(const std::filesystem::path& root);
+
+/// The right to move the directory of a run away, which may be finished or not. Errors: ConfigError if it is
+/// not one, or if another process works in it; DataError.
+RunLock claim_to_move(const RunDirectory& run);
+
+/// Renames the directory to ROOT.1, or to the first of ROOT.2, ROOT.3, ... that is free, and gives that name.
+/// Errors: DataError.
+std::filesystem::path move_away(const RunDirectory& run);
+
+/// A new directory: ROOT, or the first of ROOT.1, ROOT.2, ... that is free. Errors: DataError.
+RunDirectory make_directory_beside(const std::filesystem::path& root);
 
 /// A finished run. Errors: ConfigError, naming what is missing, if this is none.
 RunDirectory open_run_directory(const std::filesystem::path& root);

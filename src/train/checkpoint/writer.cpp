@@ -30,8 +30,9 @@ std::string_view text_of(const AlignedBuffer<std::byte>& bytes) {
 
 }  // namespace
 
-CheckpointWriter::CheckpointWriter(Communicator& comm, CheckpointDirectory directory, Index keep)
-    : comm_(comm), directory_(std::move(directory)), keep_(keep) {}
+CheckpointWriter::CheckpointWriter(Communicator& comm, CheckpointDirectory directory, Index keep,
+                                   CheckpointHooks hooks)
+    : comm_(comm), directory_(std::move(directory)), keep_(keep), hooks_(std::move(hooks)) {}
 
 CheckpointWriter::~CheckpointWriter() {
   give_up_ = true;
@@ -62,8 +63,10 @@ void CheckpointWriter::warn(const std::string& failure) {
   last_failure_ = failure;
   newest_ = -1;
   if (comm_.rank() != 0) return;
-  spdlog::warn("no checkpoint of step {}: {}; training goes on, and the checkpoints before it stay",
-               header_.progress.steps, failure);
+  std::error_code ignored;
+  spdlog::warn(
+      "no checkpoint of step {}: {}; training goes on{}", header_.progress.steps, failure,
+      std::filesystem::exists(directory_.root(), ignored) ? ", and the checkpoints before it stay" : "");
   directory_.remove_partial();
 }
 
@@ -81,7 +84,9 @@ void CheckpointWriter::start(const CheckpointContent& content) {
   header_ = content.header;
   try {
     agree(comm_, [&] {
-      if (comm_.rank() == 0) directory_.make_partial(header_.progress.steps);
+      if (comm_.rank() != 0) return;
+      if (hooks_.before) hooks_.before();
+      directory_.make_partial(header_.progress.steps);
     });
     agree(comm_, [&] { stage(content); });
   } catch (const AgreedError& error) {
@@ -196,6 +201,7 @@ void CheckpointWriter::commit(const std::filesystem::path& directory) {
     committed_ = step;
     if (best_ == step) directory_.mark_best(step);
   }
+  if (hooks_.after) hooks_.after();
   directory_.remove_old(keep_);
   spdlog::info("checkpoint of step {}: {} in {:.0f} ms; training stood still for {:.1f} ms",
                with_commas(step), human_bytes(static_cast<double>(bytes)), 1e3 * (watch_.seconds() + pause_),

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <span>
@@ -31,10 +32,16 @@ struct CheckpointContent {
   const std::map<std::string, std::string>& texts;  ///< further files by name: config.toml
 };
 
+/// What rank 0 does beside writing; either may be null.
+struct CheckpointHooks {
+  std::function<void()> before = {};  ///< an Error that it throws is why there is no checkpoint
+  std::function<void()> after = {};   ///< once a checkpoint is finished, on the writer's thread; never throws
+};
+
 class CheckpointWriter {
  public:
   /// Keeps the newest `keep`, and the best. References must outlive it.
-  CheckpointWriter(Communicator& comm, CheckpointDirectory directory, Index keep);
+  CheckpointWriter(Communicator& comm, CheckpointDirectory directory, Index keep, CheckpointHooks hooks = {});
   /// What is being written is completed first, if all ranks get here; else given up.
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
@@ -73,6 +80,7 @@ class CheckpointWriter {
   Communicator& comm_;
   CheckpointDirectory directory_;
   Index keep_;
+  CheckpointHooks hooks_;
   Index newest_ = -1;  // step of the checkpoint written last, or being written
   std::string last_failure_;
   std::atomic<double> last_seconds_ = 0;

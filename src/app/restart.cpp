@@ -1,0 +1,33 @@
+#include "restart.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "lockstep/base/errors.h"
+#include "run_files.h"
+
+namespace lockstep {
+
+RunLock claim_restart(const Config& config, const RunDirectory& directory) {
+  RunLock lock = claim_to_move(directory);
+  const CheckpointDirectory checkpoints = checkpoint_directory(config, directory);
+  if (is_within(checkpoints.root(), directory.root) || checkpoints.steps().empty()) return lock;
+  throw ConfigError(fmt::format(
+      "run.resume = \"restart\" moves run.dir '{}' away, but not checkpoint.dir '{}', which has checkpoints: "
+      "name another checkpoint.dir, or move that one away",
+      directory.root.string(), checkpoints.root().string()));
+}
+
+void undo_preparation(const Beginning& beginning) {
+  if (!beginning.is_new) return;
+  std::error_code error;
+  std::filesystem::remove_all(beginning.directory.root, error);
+  if (beginning.moved_to.empty()) return;
+  std::filesystem::rename(beginning.moved_to, beginning.directory.root, error);
+  if (!error) {
+    spdlog::info("what was moved to '{}' is back in '{}'", beginning.moved_to.string(),
+                 beginning.directory.root.string());
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,106 @@
+#include "run_files.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/comm/agree.h"
+
+namespace lockstep {
+
+bool is_within(const std::filesystem::path& path, const std::filesystem::path& directory) {
+  const auto plain = [](const std::filesystem::path& any) {
+    return std::filesystem::absolute(any).lexically_normal();
+  };
+  const std::filesystem::path relative = plain(path).lexically_relative(plain(directory));
+  return !relative.empty() && *relative.begin() != "..";
+}
+
+void refuse_lost_checkpoints(Communicator& comm, const Config& config, const RunDirectory& directory) {
+  std::string noted;
+  agree(comm, [&] {
+    std::error_code ignored;
+    if (comm.rank() != 0 || !std::filesystem::exists(directory.checkpointed(), ignored)) return;
+    noted = read_file(directory.checkpointed());
+    noted.erase(noted.find_last_not_of('\n') + 1);
+  });
+  noted = broadcast_text(comm, noted);
+  if (noted.empty()) return;
+  throw AgreedError(
+      fmt::format(
+          "the run in '{}' has made checkpoints in '{}', and there is none in '{}' now: nothing to go "
+          "on from. Bring them back, or name their directory in checkpoint.dir; to begin again, give "
+          "run.resume = \"restart\", which moves what is there away, or name another run.dir",
+          directory.root.string(), noted, checkpoint_directory(config, directory).root().string()),
+      kExitData);
+}
+
+void note_checkpoints(const Config& config, const Beginning& beginning) {
+  const RunDirectory& directory = beginning.directory;
+  std::error_code ignored;
+  if (beginning.lock.whereabouts() != directory.root) return;
+  const std::string text = checkpoint_directory(config, directory).root().string() + "\n";
+  try {
+    const bool noted = std::filesystem::exists(directory.checkpointed(), ignored) &&
+                       read_file(directory.checkpointed()) == text;
+    if (!noted) write_file_atomically(directory.checkpointed(), text);
+  } catch (const Error&) {
+  }
+}
+
+CheckpointHooks checkpoint_hooks(const Config& config, const Beginning& beginning) {
+  const bool inside =
+      is_within(checkpoint_directory(config, beginning.directory).root(), beginning.directory.root);
+  CheckpointHooks hooks;
+  if (inside) {
+    hooks.before = [&beginning] {
+      const std::string lost = describe_lost_directory(beginning.directory, beginning.lock);
+      if (!lost.empty()) throw DataError(lost);
+    };
+  }
+  hooks.after = [config, &beginning] { note_checkpoints(config, beginning); };
+  return hooks;
+}
+
+std::string describe_lost_directory(const RunDirectory& directory, const RunLock& lock) {
+  const std::optional<std::filesystem::path> now = lock.whereabouts();
+  if (now == directory.root) return "";
+  const std::string root = directory.root.string();
+  if (!now) return fmt::format("run.dir '{}' was deleted while the run went on", root);
+  return fmt::format("run.dir '{}' was moved to '{}' while the run went on", root, now->string());
+}
+
+RunDirectory find_results_directory(const Beginning& beginning,
+                                    const std::map<std::string, std::string>& texts) {
+  if (const auto now = beginning.lock.whereabouts()) return {*now};
+  const RunDirectory anew = make_directory_beside(beginning.directory.root);
+  for (const auto& [name, text] : texts) write_file_atomically(anew.root / name, text);
+  return anew;
+}
+
+void refuse_lost_files(const Beginning& beginning, const RunDirectory& results) {
+  const RunDirectory& directory = beginning.directory;
+  const std::string lost = describe_lost_directory(directory, beginning.lock);
+  if (!lost.empty()) {
+    const bool moved = beginning.lock.whereabouts() == results.root;
+    throw DataError(
+        fmt::format("training is complete, but {}{}: model.safetensors and summary.json are in '{}'{}", lost,
+                    moved ? "" : ", with its logs and all that was in it", results.root.string(),
+                    moved ? "" : ", which was made anew with them and config.toml"));
+  }
+  std::vector<std::string> missing;
+  for (const std::filesystem::path& file :
+       {directory.config(), directory.plan(), directory.ranks(), directory.log(), directory.metrics()}) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(file, ignored)) missing.push_back(file.filename().string());
+  }
+  if (missing.empty()) return;
+  throw DataError(
+      fmt::format("training is complete, and model.safetensors and summary.json are in '{}', but other files "
+                  "were deleted "
+                  "from there while the run went on: {}",
+                  directory.root.string(), fmt::join(missing, ", ")));
+}
+
+}  // namespace lockstep

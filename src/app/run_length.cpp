@@ -1,0 +1,124 @@
+#include "run_length.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "catalogs.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep {
+namespace {
+
+// Keys that the learning rate follows, beside the length of the run.
+constexpr std::array kRateKeys{"train.lr",          "train.lr_scaling",   "train.lr_reference_batch",
+                               "train.schedule",    "train.warmup",       "train.warmup_from",
+                               "train.decay_every", "train.decay_factor", "train.decay_power",
+                               "train.end_lr",      "train.global_batch", "train.per_replica_batch"};
+
+// Steps of the newest checkpoint; 0 if there is none.
+Index saved_steps(const Beginning& beginning) {
+  return beginning.checkpoint ? beginning.checkpoint->header().progress.steps : 0;
+}
+
+std::string describe_length(const TrainOptions& train, const RunPlan& plan) {
+  const std::string key = train.steps > 0     ? fmt::format("train.steps = {}", train.steps)
+                          : train.samples > 0 ? fmt::format("train.samples = {}", train.samples)
+                                              : fmt::format("train.epochs = {}", train.epochs);
+  return fmt::format("with {}, at {} sample{} a step, the run has {} step{}", key,
+                     with_commas(plan.step_batch), plan.step_batch == 1 ? "" : "s", with_commas(plan.steps),
+                     plan.steps == 1 ? "" : "s");
+}
+
+// What another config would plan, if it can be planned: it was made for the data and the ranks of its time.
+std::optional<RunPlan> plan_before(const Experiment& experiment, const Beginning& beginning) {
+  try {
+    return experiment.plan(*beginning.config, beginning.checkpoint->header().ranks, 0);
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
+}
+
+// Why the learning rate is another one.
+std::vector<std::string> reasons(Config now, const RunPlan& plan, Config before, const RunPlan& old) {
+  std::vector<std::string> all;
+  const std::vector<Option> new_options = declare_options(now, known_names());
+  const std::vector<Option> old_options = declare_options(before, known_names());
+  for (std::size_t i = 0; i < new_options.size(); ++i) {
+    const Option& option = new_options[i];
+    if (std::ranges::find(kRateKeys, option.key) == kRateKeys.end()) continue;
+    if (option.text() == old_options[i].text()) continue;
+    all.push_back(fmt::format("{} was {}, is {}", option.key, old_options[i].text(), option.text()));
+  }
+  if (plan.steps != old.steps) {
+    all.push_back(fmt::format("the schedule now ends at step {}, not {}", with_commas(plan.steps),
+                              with_commas(old.steps)));
+  }
+  if (all.empty()) all.emplace_back("the run goes through its data in other steps");
+  return all;
+}
+
+}  // namespace
+
+// The lengths are compared too: workers that step alone make other numbers of steps of the same length where
+// they are others.
+bool is_over(const Config& config, const RunPlan& plan, const Beginning& beginning) {
+  if (!beginning.completed_steps) return false;
+  const Index done = *beginning.completed_steps;
+  if (done < saved_steps(beginning)) return false;  // it was made longer, and has not ended since
+  const TrainOptions& before = beginning.config->train;
+  const TrainOptions& now = config.train;
+  return done == plan.steps ||
+         (before.epochs == now.epochs && before.steps == now.steps && before.samples == now.samples &&
+          before.global_batch == now.global_batch && before.per_replica_batch == now.per_replica_batch);
+}
+
+void refuse_length(const Config& config, const RunPlan& plan, const Beginning& beginning) {
+  const Index saved = saved_steps(beginning);
+  const Index done = std::max(saved, beginning.completed_steps.value_or(0));
+  const std::string from =
+      (beginning.checkpoint ? beginning.checkpoint->directory() : beginning.directory.root).string();
+  if (done > plan.steps) {
+    throw ConfigError(fmt::format(
+        "'{}' has made {} steps already, but {}: it cannot go on. Give a length of at least {} steps, or {}",
+        from, with_commas(done), describe_length(config.train, plan), with_commas(done),
+        beginning.is_new ? "name an earlier checkpoint in run.resume"
+                         : "begin again with run.resume = \"restart\" or in another run.dir"));
+  }
+  if (beginning.completed_steps && saved == 0) {
+    throw ConfigError(fmt::format(
+        "the run in '{}' is complete after {} steps, and has no checkpoint from which it could go on for "
+        "longer. Begin again with run.resume = \"restart\", or start another run.dir from its weights with "
+        "train.init = \"{}\"",
+        beginning.directory.root.string(), with_commas(done), beginning.directory.model().string()));
+  }
+}
+
+void tell_rest(const Experiment& experiment, const RunPlan& plan, const Beginning& beginning) {
+  if (!beginning.checkpoint) return;
+  const Index done = saved_steps(beginning);
+  if (done == plan.steps) {
+    spdlog::info("all {} steps are made: what is left is the evaluation and the files of the end",
+                 with_commas(done));
+    return;
+  }
+  const std::optional<RunPlan> old = plan_before(experiment, beginning);
+  if (!old) return;
+  const Config& before = *beginning.config;
+  const Schedule old_schedule(before.schedule, old->whole_run(), old->step_batch);
+  const Schedule schedule(experiment.config.schedule, plan.whole_run(), plan.step_batch);
+  const auto shown = [](double rate) { return fmt::format("{:.3g}", rate); };
+  const std::string next = shown(schedule.lr(plan.before(done)));
+  if (next == shown(old_schedule.lr(old->before(done)))) return;
+  const std::string last = shown(old_schedule.lr(old->before(done - 1)));
+  spdlog::warn("the learning rate {}{} with step {}, since {}",
+               last == next ? "stays at " : fmt::format("goes from {} to ", last), next,
+               with_commas(done + 1), fmt::join(reasons(experiment.config, plan, before, *old), ", and "));
+}
+
+}  // namespace lockstep

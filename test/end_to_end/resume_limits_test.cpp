@@ -1,0 +1,213 @@
+// Runs that go on for another length, with another rate, without some of their files, or whose directory is
+// gone before they end: each ends, says what is so, and leaves what it goes on from.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "support/error_text.h"
+#include "support/saved_runs.h"
+#include "support/small_experiment.h"
+#include "support/trainer_process.h"
+
+namespace lockstep::test {
+namespace {
+
+// The run of saving_arguments(): nine steps, with checkpoints after the 3rd, 6th and 9th.
+class ResumeLimits : public testing::Test {
+ protected:
+  // Ends within a minute, or is killed.
+  ProcessResult train(const std::string& run, const std::string& flags = "") const {
+    return run_command(fmt::format("timeout -s KILL 60 {} {}", trainer_path(), arguments(run, flags)));
+  }
+  std::string arguments(const std::string& run, const std::string& flags) const {
+    return saving_arguments(experiment_, run, "--train.replicas 2 --checkpoint.keep 9 " + flags);
+  }
+  std::string complete_run() const {
+    const std::string run = experiment_.fresh_run();
+    EXPECT_EQ(train(run).exit_code, 0);
+    return run;
+  }
+  // Ends in step 9, with the checkpoints of steps 3 and 6.
+  std::string failed_run() const {
+    const std::string run = experiment_.fresh_run();
+    EXPECT_EQ(train(run, failing_in(9)).exit_code, kExitTraining);
+    std::filesystem::remove(run + "/model.safetensors");  // as if it had been killed
+    return run;
+  }
+  static std::string failing_in(Index step) {
+    return fmt::format("--debug.nan_replica 0 --debug.nan_step {} ", step - 1);
+  }
+
+  SmallExperiment experiment_;
+};
+
+TEST_F(ResumeLimits, AShorterLengthThanWhatIsDoneIsRefusedAndHarmsNothing) {
+  for (const bool complete : {true, false}) {
+    const std::string run = complete ? complete_run() : failed_run();
+    const std::vector<Index> checkpoints = finished_checkpoints(run);
+    const std::string done = complete ? "9" : "6";
+    for (const std::string flags : {"--train.epochs 0.5 --data.prefetch 0",
+                                    "--train.epochs 0.5 --data.prefetch 4", "--train.global_batch 48"}) {
+      const ProcessResult result = train(run, flags + " --run.resume_allow train.epochs,train.global_batch");
+      EXPECT_EQ(result.exit_code, kExitConfig) << result.errors;
+      expect_parts(result.errors, {"has made " + done + " steps", "the run has 5 steps", "at least " + done});
+    }
+    EXPECT_EQ(finished_checkpoints(run), checkpoints);
+    EXPECT_EQ(std::filesystem::exists(run + "/summary.json"), complete);
+  }
+  const std::string other = complete_run();
+  const std::string fresh = experiment_.fresh_run();
+  const ProcessResult result = run_trainer(
+      2, arguments(fresh, "--run.resume " + other + " --train.epochs 0.5 --run.resume_allow train.epochs"));
+  EXPECT_EQ(result.exit_code, kExitConfig) << result.errors;
+  expect_parts(result.errors, {"has made 9 steps", "name an earlier checkpoint"});
+  EXPECT_FALSE(std::filesystem::exists(fresh));
+}
+
+TEST_F(ResumeLimits, AtTheLengthThatIsDoneARunIsCompleteOrIsCompleted) {
+  const std::string run = complete_run();
+  const std::string model = model_of(run);
+  const std::string metrics = metrics_of(run);
+  const ProcessResult same = train(run, "--train.epochs 0.99 --run.resume_allow train.epochs");
+  EXPECT_EQ(same.exit_code, 0);
+  expect_parts(same.output, {"nothing to do"});
+  // Killed between its last checkpoint and its end.
+  std::filesystem::remove(run + "/summary.json");
+  std::filesystem::remove(run + "/model.safetensors");
+  const ProcessResult rest = train(run);
+  EXPECT_EQ(rest.exit_code, 0) << rest.errors;
+  expect_parts(rest.output, {"all 9 steps are made", "summary.json"});
+  EXPECT_TRUE(model_of(run) == model);
+  EXPECT_EQ(metrics_of(run), metrics);
+
+  const std::string fresh = experiment_.fresh_run();
+  const ProcessResult from = train(fresh, "--run.resume " + checkpoint_of(run, 6) +
+                                              " --train.epochs 0.66 --run.resume_allow train.epochs");
+  EXPECT_EQ(from.exit_code, 0) << from.errors;
+  EXPECT_EQ(finished_checkpoints(fresh), std::vector<Index>{6});
+  EXPECT_TRUE(model_of(fresh) == read_file(checkpoint_of(run, 6) + "/model.safetensors"));
+}
+
+// The summary of the shorter run is no sign that the longer one has ended.
+TEST_F(ResumeLimits, ALongerRunThatWasKilledIsNotTakenForComplete) {
+  const std::string run = complete_run();
+  const std::string longer = "--train.epochs 2 --run.resume_allow train.epochs ";
+  EXPECT_NE(train(run, longer + failing_in(14)).exit_code, 0);
+  const ProcessResult rest = train(run, "--train.epochs 2");
+  EXPECT_EQ(rest.exit_code, 0) << rest.errors;
+  expect_parts(rest.output, {"12 steps", "done: "});
+  EXPECT_EQ(newest_checkpoint(run), 18);
+
+  const std::string never = experiment_.fresh_run();
+  EXPECT_EQ(train(never, "--checkpoint.every never --checkpoint.best ''").exit_code, 0);
+  const ProcessResult refused = train(never, longer);
+  EXPECT_EQ(refused.exit_code, kExitConfig);
+  expect_parts(refused.errors, {"complete after 9 steps", "no checkpoint", "train.init"});
+}
+
+TEST_F(ResumeLimits, AnotherLearningRateIsTold) {
+  const std::string schedule = "--train.schedule cosine --train.lr 1 ";
+  const std::string run = experiment_.fresh_run();
+  EXPECT_EQ(train(run, schedule).exit_code, 0);
+  const ProcessResult longer = train(run, schedule + "--train.epochs 2 --run.resume_allow train.epochs");
+  expect_parts(longer.errors, {"learning rate goes from 0.00723 to 0.5 with step 10",
+                               "the schedule now ends at step 18, not 9"});
+  const std::string other = failed_run();
+  const ProcessResult lower = train(other, "--train.lr 0.01 --run.resume_allow train.lr");
+  expect_parts(lower.errors, {"goes from 0.05 to 0.01 with step 7, since train.lr was 0.05, is 0.01"});
+  const ProcessResult same = train(failed_run(), "--train.epochs 2 --run.resume_allow train.epochs");
+  EXPECT_EQ(same.errors.find("learning rate"), std::string::npos) << "a constant one: " << same.errors;
+}
+
+TEST_F(ResumeLimits, AnAuditThatIsTurnedOnIsNoFalseAlarm) {
+  const std::string run = experiment_.fresh_run();
+  const std::string audit = "--train.epochs 3 --data.audit ";
+  train(run, audit + "false " + failing_in(14));
+  const ProcessResult on = train(run, audit + "true " + failing_in(20));
+  expect_parts(on.output, {"12 steps", "audit: epoch 2 used 203 samples"});
+  const ProcessResult off = train(run, audit + "false " + failing_in(23));
+  EXPECT_EQ(off.output.find("audit: "), std::string::npos);
+  const ProcessResult again = train(run, audit + "true");
+  EXPECT_EQ(again.exit_code, 0) << again.errors;
+  expect_parts(again.output, {"21 steps", "audit: epoch 3 used 203 samples"});
+}
+
+TEST_F(ResumeLimits, MetricsThatWereCutOffAreMissed) {
+  const std::string run = failed_run();
+  const std::string metrics = run + "/metrics.jsonl";
+  const std::string before = read_file(metrics);
+  const std::size_t line = before.find('\n') + 1;
+  std::filesystem::resize_file(metrics, line + 10);
+  const ProcessResult rest = train(run);
+  EXPECT_EQ(rest.exit_code, 0) << rest.errors;
+  expect_parts(rest.errors, {"metrics.jsonl' has", "lines after step 3 are missing"});
+  const std::string after = read_file(metrics);
+  EXPECT_TRUE(after.starts_with(before.substr(0, line) + "{\"kind\":")) << after;
+}
+
+TEST_F(ResumeLimits, LostCheckpointsAreNoFreshStart) {
+  const std::string run = failed_run();
+  const std::string metrics = read_file(run + "/metrics.jsonl");
+  std::filesystem::rename(run + "/checkpoints", run + "-kept");
+  for (const std::string flags :
+       {"", "--checkpoint.every never --checkpoint.best ''", "--checkpoint.dir none"}) {
+    const ProcessResult refused = train(run, flags);
+    EXPECT_EQ(refused.exit_code, kExitData) << refused.errors;
+    expect_parts(refused.errors, {"has made checkpoints in '" + run + "/checkpoints'", "\"restart\""});
+    EXPECT_EQ(read_file(run + "/metrics.jsonl"), metrics);
+  }
+  EXPECT_EQ(train(run, "--checkpoint.dir " + run + "-kept").exit_code, 0);
+
+  for (const std::string flags : {"", "--checkpoint.every never --checkpoint.best ''"}) {
+    const std::string young = experiment_.fresh_run();
+    EXPECT_NE(train(young, "--debug.fail_rank 0 --debug.fail_step 2 --run.log_every 1 " + flags).exit_code,
+              0);
+    EXPECT_NE(read_file(young + "/metrics.jsonl"), "");
+    const ProcessResult anew = train(young, flags);
+    EXPECT_EQ(anew.exit_code, 0) << anew.errors;
+    expect_parts(anew.output, {"ended before its first checkpoint"});
+  }
+}
+
+// In the middle of a run.
+TEST_F(ResumeLimits, ARunDirectoryThatIsGoneIsTold) {
+  struct Case {
+    int ranks;
+    std::string command;
+    std::vector<std::string> told;
+    std::string results;  // where they are
+  };
+  const std::string run = experiment_.fresh_run();
+  const std::vector<Case> cases{
+      {2, "rm -rf $run", {"was deleted while the run went on", "made anew"}, run},
+      {1, "rm -rf $run; mkdir $run; touch $run/thesis", {"was deleted while the run went on"}, run + ".1"},
+      {1, "mv $run $run-moved", {"was moved to '" + run + "-moved'"}, run + "-moved"},
+      {1,
+       "rm $run/config.toml $run/metrics.jsonl",
+       {"other files were deleted", "config.toml, metrics.jsonl"},
+       run}};
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.command);
+    const std::string slow = arguments(
+        run, "--debug.delay_rank 0 --debug.delay_ms 70 --run.log_every 1 --checkpoint.every '6 steps'");
+    const ProcessResult result = run_command(fmt::format(
+        "run={}; {} & job=$!; for i in $(seq 3000); do [ -s $run/metrics.jsonl ] && break; sleep "
+        "0.01; done; {}\nwait $job",
+        run,
+        each.ranks == 1 ? trainer_path() + " " + slow : mpiexec_words() + " " + rank_words(each.ranks, slow),
+        each.command));
+    EXPECT_EQ(result.exit_code, kExitData) << result.errors;
+    expect_parts(result.errors, each.told);
+    EXPECT_EQ(result.output.find("written: "), std::string::npos) << result.output;
+    EXPECT_TRUE(std::filesystem::exists(each.results + "/model.safetensors"));
+    EXPECT_TRUE(std::filesystem::exists(each.results + "/summary.json"));
+    EXPECT_EQ(std::filesystem::exists(run + "/model.safetensors"), each.results == run);
+    for (const char* ending : {"", ".1", "-moved"}) std::filesystem::remove_all(run + ending);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::test
