@@ -56,10 +56,13 @@ TEST_F(BadInput, TextsThatAreDeeperThanTheStack) {
   std::string key = "a";
   for (int i = 1; i < 100'000; ++i) key += ".a";
   expect_config_error(key + " = 1\n", {"run.toml:14: a key of 100,000 parts, expected at most 32"});
-  const std::string model = std::string("\xe0\x93\x04\0\0\0\0\0", 8) + std::string(300'000, '[');
+  const std::string header = "{\"0.weight\":{\"dtype\":\"F32\",\"data_offsets\":[0,4],\"shape\":[" +
+                             std::string(300'000, '[') + std::string(300'000, ']') + "]}}";
+  const std::uint64_t length = header.size();
+  const std::string model = std::string(reinterpret_cast<const char*>(&length), 8) + header + "1234";
   const std::string file = experiment_.fresh_run() + ".safetensors";
   write_file_atomically(file, model);
-  expect_flag_error("--init " + file, {"its JSON is nested 300,000 deep", "expected at most 100"}, kExitData);
+  expect_flag_error("--init " + file, {"its JSON is nested 300,003 deep", "expected at most 100"}, kExitData);
 }
 
 TEST_F(BadInput, AModelThatIsLargerThanMemory) {

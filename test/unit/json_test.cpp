@@ -4,6 +4,10 @@
 
 #include <limits>
 
+#include "lockstep/comm/stall_report.h"
+#include "lockstep/data/table/schema.h"
+#include "lockstep/data/table/sparse_source.h"
+#include "lockstep/train/checkpoint/manifest.h"
 #include "support/error_text.h"
 
 namespace lockstep {
@@ -50,6 +54,21 @@ TEST(ParseJson, RefusesWhatIsDeeperThanTheStack) {
   std::string objects;
   for (int i = 0; i < 300'000; ++i) objects += R"({"a":)";
   EXPECT_THROW(parse_json<Json>(objects), DataError) << "not closed";
+}
+
+TEST(ParseJson, IsWhatEveryReaderUses) {
+  const std::string deep = nested(300'000);
+  const auto expect_refusal = [](const auto& read) {
+    test::expect_parts(test::error_text<DataError>(read), {"nested 300,001 deep", "at most 100"});
+  };
+  const std::string manifest = R"({"xxh3":"00","checkpoint":)" + deep + "}";
+  expect_refusal([&] { parse_manifest(manifest, "manifest.json"); });
+  const std::string parts = R"({"xxh3":"00","parts":)" + deep + "}";
+  expect_refusal([&] { parse_parts(parts, "parts.json"); });
+  const std::string schema = R"({"version":)" + deep + "}";
+  expect_refusal([&] { parse_schema(schema, "schema.json"); });
+  expect_refusal([&] { parse_sparse_schema(schema); });
+  EXPECT_TRUE(statuses_from_json(deep).empty());
 }
 
 TEST(ParseJson, SaysShortlyWhatIsNoJson) {
