@@ -100,7 +100,9 @@ class Reading {
   }
 
   void read(const toml::table& document) {
-    for (const auto& [name, node] : document) {
+    for (const auto& entry : document) {
+      const toml::key& name = entry.first;
+      const toml::node& node = entry.second;
       const std::size_t line = name.source().begin.line;
       const bool is_section = std::find(sections_.begin(), sections_.end(), name.str()) != sections_.end();
       const toml::table* section = node.as_table();
@@ -129,7 +131,9 @@ class Reading {
 
  private:
   void read_section(std::string_view section, const toml::table& table) {
-    for (const auto& [name, node] : table) {
+    for (const auto& entry : table) {
+      const toml::key& name = entry.first;
+      const toml::node& node = entry.second;
       const std::size_t line = name.source().begin.line;
       const std::string key = fmt::format("{}.{}", section, name.str());
       const auto option = std::find_if(options_.begin(), options_.end(),
