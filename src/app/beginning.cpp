@@ -1,21 +1,15 @@
 #include "beginning.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <array>
 
 #include "catalogs.h"
-#include "content_check.h"
-#include "data_notes.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
-#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/dist/asynchronous.h"
 #include "lockstep/train/checkpoint/owner.h"
 #include "restart.h"
 #include "run_files.h"
@@ -24,47 +18,6 @@ namespace lockstep {
 namespace {
 
 constexpr const char* kNever = "never";
-
-// Keys that a run may go on with others of: they decide how it is carried out and watched, not what comes out
-// (but for the last bits, with native reduction).
-constexpr std::array kFreeSections{"run.", "checkpoint.", "comm.", "debug.", "eval."};
-constexpr std::array kFreeKeys{"data.train",
-                               "data.train_labels",
-                               "data.validation",
-                               "data.validation_labels",
-                               "data.test",
-                               "data.test_labels",
-                               "data.prefetch",
-                               "data.audit",
-                               "data.synthetic_validation_rows",
-                               "data.synthetic_test_rows",
-                               "train.threads",
-                               "train.init",
-                               "train.init_partial",
-                               "distribute.algorithm",
-                               "distribute.calibrate",
-                               "distribute.bucket_kib",
-                               "distribute.progress_thread",
-                               "distribute.servers",
-                               "distribute.record",
-                               "distribute.replay",
-                               "distribute.timeout_seconds"};
-constexpr std::array kBoundKeys{"run.seed", "eval.precise_bn"};
-
-bool is_free(const std::string& key) {
-  if (std::ranges::find(kBoundKeys, key) != kBoundKeys.end()) return false;
-  return std::ranges::any_of(kFreeSections, [&](const char* section) { return key.starts_with(section); }) ||
-         std::ranges::find(kFreeKeys, key) != kFreeKeys.end();
-}
-
-// Whether a run of the one strategy can go on with the other: both keep one set of weights.
-bool alike(const Config& before, const Config& now) {
-  const auto kind = [](const Config& config) {
-    const StrategyEntry& entry = strategy_entry(config.distribute.strategy);
-    return entry.weights_per_replica || steps_alone(config.distribute) ? entry.name : "";
-  };
-  return kind(before) == kind(now);
-}
 
 // Why a checkpoint is not whole; "" if it is. *Collective.*
 std::string find_damage(Communicator& comm, const std::filesystem::path& path,
@@ -206,45 +159,6 @@ void adopt_choices(LoadedConfig& loaded, const Beginning& beginning) {
   if (!beginning.config) return;
   if (loaded.given.contains("train.replicas")) return;
   loaded.config.train.replicas = beginning.config->train.replicas;
-}
-
-void refuse_changes(const Config& config, const RecordSource& train, const Beginning& beginning) {
-  if (!beginning.config) return;
-  Config now = config;
-  Config before = *beginning.config;
-  // An older run kept no format that was told by the end of a file's name.
-  if (before.data.format.empty()) now.data.format.clear();
-  const std::vector<Option> new_options = declare_options(now, known_names());
-  const std::vector<Option> old_options = declare_options(before, known_names());
-  const std::vector<std::string>& allowed = config.run.resume_allow;
-  constexpr std::size_t kMaxValueBytes = 1000;
-  std::vector<std::string> changes;
-  const auto is_allowed = [&](const std::string& key) {
-    return std::ranges::find(allowed, key) != allowed.end();
-  };
-  for (std::size_t i = 0; i < new_options.size(); ++i) {
-    const std::string& key = new_options[i].key;
-    const bool may = key == "distribute.strategy" ? alike(before, now) : is_free(key) || is_allowed(key);
-    if (may || new_options[i].text() == old_options[i].text()) continue;
-    changes.push_back(fmt::format("{} was {}, is {}", key, excerpt(old_options[i].text(), kMaxValueBytes),
-                                  excerpt(new_options[i].text(), kMaxValueBytes)));
-  }
-  const bool same_size = !beginning.checkpoint || has_size_of(train, beginning.checkpoint->header(),
-                                                              config.data.memory == MemoryMode::kLoad);
-  if (!same_size && !is_allowed("data.train")) {
-    changes.push_back(
-        fmt::format("data.train had {}, has {}", beginning.checkpoint->header().data, describe_size(train)));
-  }
-  if (!changes.empty()) refuse_to_go_on(beginning, changes);
-}
-
-void refuse_to_go_on(const Beginning& beginning, const std::vector<std::string>& changes) {
-  throw ConfigError(fmt::format(
-      "the run cannot go on from '{}': it would be another experiment:\n  {}\nChange them back, name "
-      "those that you mean in run.resume_allow, begin again with run.resume = \"restart\", or name another "
-      "run.dir",
-      (beginning.checkpoint ? beginning.checkpoint->directory() : beginning.directory.root).string(),
-      fmt::join(changes, "\n  ")));
 }
 
 void tell_beginning(const Config& config, const Beginning& beginning, Index ranks,

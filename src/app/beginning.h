@@ -44,13 +44,6 @@ Beginning find_beginning(Communicator& comm, const Config& config);
 /// What the config leaves open, the checkpoint's run has decided.
 void adopt_choices(LoadedConfig& loaded, const Beginning& beginning);
 
-/// Errors: ConfigError with a list of the keys that differ from the checkpoint's run and would make another
-/// experiment of it, but for those in run.resume_allow.
-void refuse_changes(const Config& config, const RecordSource& train, const Beginning& beginning);
-
-/// Errors: always ConfigError, with the list of `changes`.
-[[noreturn]] void refuse_to_go_on(const Beginning& beginning, const std::vector<std::string>& changes);
-
 /// Says where the run begins. `algorithm`: that carries the exchange out now.
 void tell_beginning(const Config& config, const Beginning& beginning, Index ranks,
                     const std::string& algorithm);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "data_notes.h"
+#include "resume_changes.h"
 
 namespace lockstep {
 

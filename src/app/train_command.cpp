@@ -29,6 +29,7 @@
 #include "precision.h"
 #include "rank_places.h"
 #include "restart.h"
+#include "resume_changes.h"
 #include "run.h"
 #include "run_files.h"
 #include "run_length.h"

@@ -11,9 +11,9 @@ namespace lockstep {
 
 class MetricsFile final : public Observer {
  public:
-  /// Goes on behind the first `keep` bytes of what is there, those of a checkpoint. Where they are not all there
-  /// it warns of what is missing, and keeps the whole lines. Errors: DataError if the file cannot be read or
-  /// created.
+  /// Goes on behind the first `keep` bytes of what is there, those of a checkpoint. Where they are not all
+  /// there it warns of what is missing, and keeps the whole lines. Errors: DataError if the file cannot be
+  /// read or created.
   explicit MetricsFile(const std::filesystem::path& path, Index keep = 0);
   ~MetricsFile() override;
   MetricsFile(const MetricsFile&) = delete;
