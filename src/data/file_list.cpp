@@ -84,10 +84,10 @@ std::vector<std::string> list(const std::string& text, std::span<const std::stri
                               const std::string& key) {
   const std::vector<std::string> parts = split_list(text);
   std::error_code error;
-  const fs::file_status status = fs::status(text, error);
+  const bool exists = fs::exists(text, error);
   const bool no_path = error == std::errc::filename_too_long && parts.size() > 1;  // but a list of many
-  if (!no_path && fs::is_directory(status)) return files_of_directory(text, extensions, key);
-  if (!no_path && fs::exists(status)) return {text};
+  if (!no_path && fs::is_directory(text)) return files_of_directory(text, extensions, key);
+  if (exists) return {text};
   std::vector<std::string> files;
   if (parts.size() == 1) {
     files = matches(text);

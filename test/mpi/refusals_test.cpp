@@ -117,6 +117,11 @@ TEST(Refusals, EveryCombinationTrainsOrIsRefusedWithAReason) {
       ++trained;
       continue;
     }
+    if (refusal.find("would normalise single values") != std::string::npos) {
+      EXPECT_NE(cell.name.find("batch norm"), std::string::npos) << refusal;
+      EXPECT_NE(cell.name.find("4 rows"), std::string::npos) << refusal;
+      continue;
+    }
     bool found = false;
     for (const Refusal& row : refusals()) {
       if (refusal.find(row.combination) == std::string::npos) continue;

@@ -211,7 +211,7 @@ TEST_F(ModelFiles, AHugeFileIsRefusedByItsHeader) {
   const std::uint64_t claimed = kHuge / 2;
   test::expect_parts(error(std::string(reinterpret_cast<const char*>(&claimed), 8)),
                      {"its header claims 549755813888 bytes, the format allows 100000000"});
-  test::expect_parts(error(""), {"not a JSON object"});
+  test::expect_parts(error(""), {"its header: it is no JSON"});
   test::expect_parts(error(file_with(header_of({{0, 4}}))), {"no tensor has its last 1,099,511,627,"});
   // Whole, and of another model: nothing but the header is read.
   std::string header = header_of({{0, kHuge - 8 - 100}});
