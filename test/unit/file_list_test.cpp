@@ -57,8 +57,9 @@ TEST_F(FileList, PatternsAndListsAreTakenInOrder) {
 }
 
 TEST_F(FileList, AListMayBeLongerThanAnyPath) {
-  std::string text = directory_ / "a.bin";
-  for (int i = 1; i < 1000; ++i) text += "," + std::string(directory_ / "a.bin");
+  const std::string name = directory_ / "a.bin";
+  std::string text = name;
+  for (int i = 1; i < 1000; ++i) text.append(",").append(name);
   EXPECT_EQ(names(text).size(), 1000U);
 }
 

@@ -34,7 +34,7 @@ std::string repeated(std::size_t times, const std::string& text) {
 }
 
 TEST(TomlReader, RefusesWhatIsDeeperThanTheStack) {
-  const std::string parts = "a" + repeated(99'999, ".a");
+  const std::string parts = std::string("a").append(repeated(99'999, ".a"));
   const std::string brackets = "nested 100,000 deep, expected at most 32";
   for (const auto& [text, said] : {
            std::pair{parts + " = 1", std::string("run.toml:3: a key of 100,000 parts, expected at most 32")},
