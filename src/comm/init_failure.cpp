@@ -43,7 +43,7 @@ void report_exit() {
 
 }  // namespace
 
-extern "C" [[noreturn]] void _exit(int code) {
+extern "C" void _exit(int code) {
   if (initialising.exchange(false)) code = report_failure(code);
   for (;;) ::syscall(SYS_exit_group, code);
 }
