@@ -32,7 +32,7 @@ bool LostFiles::attempt(const std::string& file, const std::function<void()>& wr
 
 std::string LostFiles::describe() const {
   return text_ +
-         ". Once there is room, the same command goes on from the newest checkpoint, if there is one, "
+         ". Once files can be written, the same command goes on from the newest checkpoint, if there is one, "
          "and writes again what came after it; lines lost before it, and those of log.txt, stay lost";
 }
 
