@@ -3,19 +3,15 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/config/command_line.h"
+#include "support/config_text.h"
 #include "support/error_text.h"
 #include "support/known_names.h"
 
 namespace lockstep {
 namespace {
 
-Config load(const std::string& text) {
-  return load_config({}, {"run.toml", text}, test::known_names()).config;
-}
-
-std::string error_of(const std::string& text) {
-  return test::error_text<ConfigError>([&] { load(text); });
-}
+using test::error_of;
+using test::load;
 
 TEST(ConfigFromElsewhere, KnowsKeysOfOtherPrograms) {
   EXPECT_EQ(error_of("[train]\nlearning_rate = 0.1"),

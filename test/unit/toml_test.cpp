@@ -11,24 +11,15 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/config/command_line.h"
+#include "support/config_text.h"
 #include "support/known_names.h"
 #include "support/seed.h"
 
 namespace lockstep {
 namespace {
 
-Config load(const std::string& text) {
-  return load_config({}, {"run.toml", text}, test::known_names()).config;
-}
-
-std::string error_of(const std::string& text) {
-  try {
-    load(text);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using test::error_of;
+using test::load;
 
 constexpr const char* kValid = R"toml([run]
 dir = "runs/fashion_mlp"   # a comment
