@@ -79,11 +79,12 @@ TEST(LocalSgdRuns, PreciseBatchNormMeasuresTheSettledWeights) {
   config.train.epochs = 0;
   config.train.steps = 5;
   config.eval.precise_bn = 4;
+  config.distribute.average_every = 5;
+  Config longer = config;
+  longer.distribute.average_every = 6;
   test::on_ranks([&](Communicator& comm) {
-    config.distribute.average_every = 5;
     const TinyResult met = train_tiny(comm, config);
-    config.distribute.average_every = 6;
-    const TinyResult open = train_tiny(comm, config);
+    const TinyResult open = train_tiny(comm, longer);
     EXPECT_EQ(open.weights, met.weights);
     EXPECT_EQ(open.state, met.state);
     EXPECT_EQ(open.training.last_evaluation->loss, met.training.last_evaluation->loss);
