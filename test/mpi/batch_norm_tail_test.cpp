@@ -32,18 +32,18 @@ TEST(BatchNormTail, RunningMomentsFollowNoConstantsOfSingleValues) {
                                            ") relu dense(6) batch_norm(mode=" + second + ") dense(3)"},
                        .input = {{7}},
                        .rows = std::move(rows)};
-    OneStepResult first;
+    OneStepResult found;
     std::mutex mutex;  // ranks may be threads
     test::on_ranks([&](Communicator& comm) {
       if (comm.size() > static_cast<int>(step.rows.size())) return;
       OneStepResult result = run_one_step(comm, step);
       const std::lock_guard lock(mutex);
-      if (first.states.empty())
-        first = std::move(result);
+      if (found.states.empty())
+        found = std::move(result);
       else
-        EXPECT_EQ(result.states, first.states) << comm.size() << " ranks";
+        EXPECT_EQ(result.states, found.states) << comm.size() << " ranks";
     });
-    return first;
+    return found;
   };
   const auto state_of = [](const OneStepResult& result, std::size_t replica) {
     return halves(result.states[replica]);
