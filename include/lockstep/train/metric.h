@@ -59,7 +59,7 @@ struct MetricEntry {
   std::string name;
   std::string help;                 ///< one sentence, with its formula or source
   std::vector<TargetKind> targets;  ///< that it is defined for
-  bool smaller_is_better = false;   ///< of two values
+  bool smaller_is_better;           ///< of two values; each entry says it
   std::function<std::unique_ptr<Metric>(TargetKind targets, Index outputs)> make;
 };
 

@@ -45,6 +45,7 @@ MetricEntry auc_entry() {
               "outputs: the mean over each against "
               "the rest",
           .targets = {TargetKind::kClass, TargetKind::kBinary},
+          .smaller_is_better = false,
           .make = [](TargetKind targets, Index outputs) {
             return std::make_unique<Auc>(Questions(targets, outputs));
           }};

@@ -48,6 +48,7 @@ MetricEntry log_loss_entry() {
               "-log of the probability given to what is true, whatever the loss (label smoothing counts in "
               "the loss only)",
           .targets = {TargetKind::kClass, TargetKind::kBinary},
+          .smaller_is_better = true,
           .make = [](TargetKind targets, Index) { return std::make_unique<LogLoss>(targets); }};
 }
 

@@ -41,6 +41,7 @@ MetricEntry mean_absolute_error_entry() {
   return {.name = "mean_absolute_error",
           .help = "|output - target|, in units of the target",
           .targets = {TargetKind::kValue},
+          .smaller_is_better = true,
           .make = [](TargetKind, Index) { return std::make_unique<MeanError<Magnitude>>(); }};
 }
 
@@ -48,6 +49,7 @@ MetricEntry mean_squared_error_metric_entry() {
   return {.name = "mean_squared_error",
           .help = "(output - target)^2, whatever the loss",
           .targets = {TargetKind::kValue},
+          .smaller_is_better = true,
           .make = [](TargetKind, Index) { return std::make_unique<MeanError<Square>>(); }};
 }
 

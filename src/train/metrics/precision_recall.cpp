@@ -48,6 +48,7 @@ MetricEntry precision_entry() {
               "Of the samples that the model calls positive, the share that are. With two classes class 1 is "
               "positive; several classes or outputs: the mean over them (macro)",
           .targets = {TargetKind::kClass, TargetKind::kBinary},
+          .smaller_is_better = false,
           .make = [](TargetKind targets, Index outputs) {
             return std::make_unique<ShareOfHits>(Questions(targets, outputs), kSaid);
           }};
@@ -59,6 +60,7 @@ MetricEntry recall_entry() {
               "Of the positive samples, the share that the model calls so. With two classes class 1 is "
               "positive; several classes or outputs: the mean over them (macro)",
           .targets = {TargetKind::kClass, TargetKind::kBinary},
+          .smaller_is_better = false,
           .make = [](TargetKind targets, Index outputs) {
             return std::make_unique<ShareOfHits>(Questions(targets, outputs), kTrue);
           }};

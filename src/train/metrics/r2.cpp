@@ -53,6 +53,7 @@ MetricEntry r2_entry() {
               "1 - squared error / squared distance of the targets from their mean: 1 is perfect, 0 no "
               "better than that mean. Several outputs: the mean over them",
           .targets = {TargetKind::kValue},
+          .smaller_is_better = false,
           .make = [](TargetKind, Index outputs) { return std::make_unique<R2>(outputs); }};
 }
 
