@@ -159,6 +159,49 @@ TEST(Onnx, NormalisesWhereTheRunDoes) {
   expect_sound(graph);
 }
 
+// The nodes of the graph that do this operation, each with its attributes: "epsilon=0.1".
+std::vector<Words> attributes(const onnx::GraphProto& graph, const std::string& operation) {
+  std::vector<Words> all;
+  for (const onnx::NodeProto& node : graph.node()) {
+    if (node.op_type() != operation) continue;
+    all.emplace_back();
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      std::string value;
+      if (attribute.type() == onnx::AttributeProto::FLOAT) value = fmt::format("{}", attribute.f());
+      if (attribute.type() == onnx::AttributeProto::INT) value = fmt::format("{}", attribute.i());
+      if (attribute.type() == onnx::AttributeProto::INTS) {
+        value = fmt::format("{}", fmt::join(attribute.ints(), " "));
+      }
+      all.back().push_back(fmt::format("{}={}", attribute.name(), value));
+    }
+    std::ranges::sort(all.back());
+  }
+  return all;
+}
+
+// A runtime takes what is left out for the default of the format.
+TEST(Onnx, HoldsTheNumbersOfTheLayers) {
+  const auto of = [](const std::string& layers, const Shape& input, const std::string& operation) {
+    return attributes(exported_graph(layers, input), operation);
+  };
+  using Nodes = std::vector<Words>;
+  EXPECT_EQ(of("batch_norm(eps=0.125) dense(3)", {{4}}, "BatchNormalization"), (Nodes{{"epsilon=0.125"}}));
+  EXPECT_EQ(of("batch_norm(eps=0.125) flatten dense(3)", {{6, 5, 2}}, "BatchNormalization"),
+            (Nodes{{"epsilon=0.125"}}));
+  EXPECT_EQ(of("leaky_relu(0.25) dense(3)", {{4}}, "LeakyRelu"), (Nodes{{"alpha=0.25"}}));
+  EXPECT_EQ(of("elu(0.5) dense(3)", {{4}}, "Elu"), (Nodes{{"alpha=0.5"}}));
+  EXPECT_EQ(
+      of("conv2d(4, 3, stride=2, padding=1, dilation=2, groups=2) flatten dense(3)", {{9, 9, 2}}, "Conv"),
+      (Nodes{{"dilations=2 2", "group=2", "pads=1 1 1 1", "strides=2 2"}}));
+  EXPECT_EQ(of("maxpool(3, stride=2, padding=1) flatten dense(3)", {{9, 8, 2}}, "MaxPool"),
+            (Nodes{{"kernel_shape=3 3", "pads=1 1 1 1", "strides=2 2"}}));
+  EXPECT_EQ(of("avgpool(2) flatten dense(3)", {{9, 8, 2}}, "AveragePool"),
+            (Nodes{{"count_include_pad=0", "kernel_shape=2 2", "pads=0 0 0 0", "strides=2 2"}}));
+  EXPECT_EQ(of("dense(3)", {{4}}, "Gemm"), (Nodes{{"transB=1"}}));
+  EXPECT_EQ(of("dense(3)", {{4}}, "Softmax"), (Nodes{{"axis=1"}}));
+  EXPECT_EQ(of("concat(dense(2) | dense(3)) dense(3)", {{4}}, "Concat"), (Nodes{{"axis=1"}}));
+}
+
 TEST(Onnx, GivesTheProbabilitiesThatAPredictionGives) {
   const auto last = [](TargetKind targets) {
     return operations(exported_graph("dense(2)", {{3}}, targets)).back();

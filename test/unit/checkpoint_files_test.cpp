@@ -290,6 +290,12 @@ TEST(CheckpointInterval, IsDueWhereABorderIsCrossed) {
   EXPECT_FALSE(steps.is_due(at(500, 0, 0), at(501, 0, 0)));
   EXPECT_TRUE(parse_interval("k", "2000 samples").is_due(at(0, 1990, 0), at(0, 2050, 0)));
   EXPECT_TRUE(parse_interval("k", "1 epoch").is_due(at(0, 0, 2.9), at(0, 0, 3.0)));
+  // 3 x 0.1 is not 0.3 in doubles: each border is met once all the same.
+  const Interval tenths = parse_interval("k", "0.1 epochs");
+  for (int tenth = 1; tenth <= 100; ++tenth) {
+    EXPECT_TRUE(tenths.is_due(at(0, 0, (tenth - 0.5) / 10), at(0, 0, tenth / 10.0))) << tenth;
+    EXPECT_FALSE(tenths.is_due(at(0, 0, tenth / 10.0), at(0, 0, (tenth + 0.5) / 10))) << tenth;
+  }
   EXPECT_EQ(parse_interval("k", "10 minutes").seconds, 600);
   EXPECT_EQ(parse_interval("k", "0.5 hours").seconds, 1800);
   EXPECT_FALSE(parse_interval("k", "never").training || parse_interval("k", "never").seconds);

@@ -140,6 +140,29 @@ TEST_F(ForecastTest, SmallBucketsHide) {
   EXPECT_LT(two.exposed, two.exchange);
 }
 
+// Also those of one layer: its gradient is final part by part.
+TEST_F(ForecastTest, BucketsOfOneLayerHideBehindTheRestOfIt) {
+  ModelOptions options;
+  options.layers = "dense(4000)";
+  model_ = Model(options, Shape{{1000}});
+  cluster_.nodes = 4;
+  const Forecast many = run(Scaling::kWeak);
+  distribute_.bucket_kib = 1024 * 1024;
+  const Forecast one = run(Scaling::kWeak);
+  EXPECT_NEAR(one.exposed, one.exchange, 1e-9);
+  calibration_.step.backward = 10 * many.exchange;
+  distribute_.bucket_kib = 1024;
+  const Forecast hidden = run(Scaling::kWeak);
+  EXPECT_LT(hidden.exposed, hidden.exchange / 4) << "all but the last buckets";
+}
+
+// Measured alone, what a rank waited for was not another.
+TEST_F(ForecastTest, OneRankWaitsForNobody) {
+  cluster_.ranks_per_node = 1;
+  calibration_.step.waiting = 1;
+  EXPECT_EQ(run().waiting, 0);
+}
+
 TEST_F(ForecastTest, RefusesWhatItCannotSay) {
   distribute_.algorithm = "shared";
   cluster_.nodes = 2;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -79,6 +80,49 @@ TEST_F(HeldBackTest, TheChoiceFollowsTheSeedAlone) {
 TEST_F(HeldBackTest, PartsMayNotBeEmpty) {
   expect_parts(error_text<ConfigError>([&] { hold_back(open(), 1e-12, 7); }),
                {"data.validation_share", "5000 records", files_.images});
+}
+
+// What is told of the whole is told once, by the part to train on.
+TEST_F(HeldBackTest, NotesAreThoseOfThePartToTrainOn) {
+  class Noting final : public RecordSource {
+   public:
+    explicit Noting(std::unique_ptr<RecordSource> plain) : plain_(std::move(plain)) {}
+    const DatasetInfo& info() const override { return plain_->info(); }
+    std::span<const Chunk> chunks() const override { return plain_->chunks(); }
+    std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override {
+      return plain_->reader(rule);
+    }
+    void unpack(std::span<const Index> ids, std::span<const std::byte* const> records, Matrix& x,
+                Matrix& labels) const override {
+      plain_->unpack(ids, records, x, labels);
+    }
+    std::vector<std::string> notes() const override { return {"a note"}; }
+    std::vector<std::string> rejects() const override { return {"a record"}; }
+
+   private:
+    std::unique_ptr<RecordSource> plain_;
+  };
+  const HeldBack parts = hold_back(std::make_unique<Noting>(open()), 0.1, 7);
+  EXPECT_EQ(parts.train->notes(), std::vector<std::string>{"a note"});
+  EXPECT_EQ(parts.train->rejects(), std::vector<std::string>{"a record"});
+  EXPECT_TRUE(parts.validation->notes().empty());
+  EXPECT_TRUE(parts.validation->rejects().empty());
+}
+
+// Two ids that one of the sums takes for the same, the other does not.
+TEST(Audit, TheTwoSumsAreOfDifferentHashes) {
+  for (const std::size_t sum : {1U, 2U}) {
+    std::map<Index, IdSums> seen;
+    Index pairs = 0;
+    for (Index id = 0; id < 20'000; ++id) {
+      const IdSums found = sums_of({id, id + 1}, 1);
+      const auto [other, fresh] = seen.emplace(found.numbers[sum], found);
+      if (fresh) continue;
+      ++pairs;
+      EXPECT_NE(found, other->second) << id;
+    }
+    EXPECT_GT(pairs, 0);
+  }
 }
 
 TEST(Audit, SumsDoNotDependOnTheOrderAndTellOtherIdsApart) {

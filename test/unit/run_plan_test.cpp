@@ -98,6 +98,9 @@ TEST(RunPlan, MemoryFollowsWhatIsHeld) {
   EXPECT_LT(four.memory.evaluation, one.memory.evaluation);
   EXPECT_EQ(one.sent_bytes, 0);
   EXPECT_NEAR(static_cast<double>(four.sent_bytes), 1.5 * static_cast<double>(four.gradient_bytes), 64);
+  // The batch in use, and those that are got ready meanwhile.
+  setup.data.prefetch = 3;
+  EXPECT_EQ(setup.plan(1).memory.data, 650'000 * 104 + (3 + 1) * 128 * (100 + 1) * 4);
   setup.evaluation_rankings = 10;
   EXPECT_EQ(setup.plan(1).memory.evaluation, one.memory.evaluation + 1000 * 10 * 4);
   setup.data.mode = DataMode::kFull;

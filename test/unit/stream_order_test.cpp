@@ -148,6 +148,62 @@ TEST(StreamOrder, FilesAndChunksThatFollowOnStayTogether) {
   }
 }
 
+// "global" deals the records anew in each epoch; "shard" leaves each replica its own.
+TEST(StreamOrder, OnlyAGlobalReshuffleDealsTheRecordsAnew) {
+  for (const Reshuffle reshuffle : {Reshuffle::kShard, Reshuffle::kGlobal}) {
+    SamplingOptions sampling = options(400, 2, 10, 20);
+    sampling.reshuffle = reshuffle;
+    const auto sampler = make_sampler(sampling);
+    for (Index replica = 0; replica < 2; ++replica) {
+      const auto records = [&](Index epoch) {
+        const std::vector<Index> ids = epoch_ids(*sampler, epoch, replica);
+        return std::set<Index>(ids.begin(), ids.end());
+      };
+      EXPECT_EQ(records(0) == records(1), reshuffle == Reshuffle::kShard);
+      EXPECT_EQ(records(1) == records(2), reshuffle == Reshuffle::kShard);
+    }
+  }
+}
+
+// With a window of one record, what is left is the order of the chunks.
+TEST(StreamOrder, ChunksComeInAnotherOrderInEachEpochAndReplica) {
+  SamplingOptions sampling = options(400, 2, 10, 1);
+  sampling.mode = DataMode::kFull;
+  const auto sampler = make_sampler(sampling);
+  std::set<std::vector<Index>> orders;
+  for (const Index epoch : {0, 1, 2}) {
+    for (const Index replica : {0, 1}) orders.insert(epoch_ids(*sampler, epoch, replica));
+  }
+  EXPECT_EQ(orders.size(), 6U);
+}
+
+// With one chunk and one window, what is left is the order within the window.
+TEST(StreamOrder, AWindowIsMixedAnewInEachEpochAndReplica) {
+  SamplingOptions sampling = options(100, 3, 100, 100);
+  sampling.mode = DataMode::kFull;
+  const auto sampler = make_sampler(sampling);
+  std::set<std::vector<Index>> orders;
+  for (const Index epoch : {0, 1, 2}) {
+    for (const Index replica : {0, 1, 2}) orders.insert(epoch_ids(*sampler, epoch, replica));
+  }
+  EXPECT_EQ(orders.size(), 9U);
+}
+
+// "auto" keeps files whole from four for each replica on: less are read in pieces of all.
+TEST(StreamOrder, FourFilesForEachReplicaAreKeptWhole) {
+  for (const Index files : {7, 8}) {
+    std::vector<Chunk> chunks;
+    for (Index i = 0; i < files * 10; ++i) chunks.push_back({{i * 10, i * 10 + 10}, false, i / 10});
+    SamplingOptions sampling = options(files * 100, 2, 1, 1);
+    sampling.stream->chunks = std::make_shared<const std::vector<Chunk>>(chunks);
+    sampling.stream->shard_by = ShardBy::kAuto;
+    const StreamOrder order(sampling);
+    std::set<Index> read;
+    for (const Range piece : order.walk(0, 0)->pieces) read.insert(piece.begin / 100);
+    EXPECT_EQ(read.size() == 4, files == 8) << read.size();
+  }
+}
+
 TEST(StreamOrder, ContiguousShardsAreRunsAndStridesAreRefused) {
   SamplingOptions sampling = options(100, 4, 10, 5);
   sampling.shard_order = ShardOrder::kContiguous;

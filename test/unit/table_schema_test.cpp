@@ -159,6 +159,8 @@ TEST_F(TableTest, NumbersAreScaledAndMissingOnesFilled) {
   for (const double log : logs) squares += (log - mean) * (log - mean);
   EXPECT_NEAR(logarithms[3], (logs[2] - mean) / std::sqrt(squares / 3), 1e-6);
   EXPECT_EQ(logarithms[2], 0);
+  EXPECT_NEAR(scaled("log", "constant(3)")[2], logarithms[1], 1e-6) << "as a record with that number";
+  EXPECT_NEAR(scaled("standard", "constant(5)")[2], standard[3], 1e-6);
 }
 
 TEST_F(TableTest, CategoriesAreEncoded) {
