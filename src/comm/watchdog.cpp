@@ -19,35 +19,23 @@
 #include "lockstep/comm/agree.h"
 #include "node_board.h"
 #include "stack_of_thread.h"
+#include "stall_clock.h"
 #include "stall_meeting.h"
 #include "watched_communicator.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kLongestInterval = 1;  // seconds between two looks
-constexpr double kShortestInterval = 0.01;
 constexpr double kMeeting = 5;  // seconds that the other nodes have to tell of their ranks
 constexpr std::chrono::milliseconds kAnswerWait{1500};  // stacks take a second at most
 
-double interval_for(const CommOptions& options) {
-  if (options.stall_seconds == 0) return kLongestInterval;
-  return std::clamp(options.stall_seconds / 10, kShortestInterval, kLongestInterval);
-}
-
 }  // namespace
-
-double automatic_stall_seconds(double longest_step) {
-  constexpr double kLeast = 60;
-  constexpr double kSteps = 20;
-  return std::max(kLeast, kSteps * longest_step);
-}
 
 class Watchdog::Watcher {
  public:
   Watcher(Communicator& comm, const CommOptions& options, Index ranks_per_node, End end)
       : options_(options),
-        interval_(interval_for(options)),
+        clock_(options.stall_seconds),
         end_(std::move(end)),
         rank_(comm.rank()),
         node_(comm.split_by_node(ranks_per_node)),
@@ -79,42 +67,22 @@ class Watchdog::Watcher {
   void watch() {
     std::unique_lock lock(mutex_);
     Stopwatch since_look;
-    while (!wake_.wait_for(lock, std::chrono::duration<double>(interval_), [this] { return stopping_; })) {
-      look(std::min(since_look.lap(), 2 * interval_));  // more was not spent looking: the job was suspended
-    }
-  }
-
-  double limit() const {
-    return options_.stall_seconds > 0 ? options_.stall_seconds : automatic_stall_seconds(longest_step_);
+    const std::chrono::duration<double> interval(clock_.interval());
+    while (!wake_.wait_for(lock, interval, [this] { return stopping_; })) look(since_look.lap());
   }
 
   void look(double passed) {
     const Activity& activity = board_.mine().activity;
-    follow(activity, passed);
+    if (const auto stuck = clock_.look(activity.step, activity.marks, passed); stuck && told_) go_on(*stuck);
+    board_.mine().stuck = clock_.stuck();
     answer();
     if (board_.head().ended) end_();
-    if (stuck_ > limit() / 2) meeting_.answer_if_asked([this] { return ask_node(); });
+    if (clock_.stuck() > clock_.limit() / 2) meeting_.answer_if_asked([this] { return ask_node(); });
     if (activity.call == Call::kNone) return;
     // Rank 0 has a log file: the others let it be the first.
-    if (!told_ && stuck_ > limit() + (rank_ == 0 ? 0 : 2 * interval_)) tell();
+    const double courtesy = rank_ == 0 ? 0 : 2 * clock_.interval();
+    if (!told_ && clock_.stuck() > clock_.limit() + courtesy) tell();
     if (options_.abort_seconds > 0) end_if_in_vain();
-  }
-
-  void follow(const Activity& activity, double passed) {
-    step_seconds_ += passed;
-    if (const Index step = activity.step; step != step_) {
-      if (step_ >= 0) longest_step_ = std::max(longest_step_, step_seconds_);
-      step_ = step;
-      step_seconds_ = 0;
-    }
-    const std::uint64_t marks = activity.marks;
-    stuck_ += passed;
-    if (marks != seen_) {
-      if (told_) go_on();
-      seen_ = marks;
-      stuck_ = 0;
-    }
-    board_.mine().stuck = stuck_;
   }
 
   // With the stacks of the main thread and of those that work for it, cut to what there is room for.
@@ -134,7 +102,7 @@ class Watchdog::Watcher {
     answer();
     const auto answered = [question](const NodeBoard::Slot& slot) { return slot.answered >= question; };
     const Stopwatch waiting;
-    const double longest = 2 * interval_ + std::chrono::duration<double>(kAnswerWait).count();
+    const double longest = 2 * clock_.interval() + std::chrono::duration<double>(kAnswerWait).count();
     while (waiting.seconds() < longest && !std::ranges::all_of(board_.slots(), answered)) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
@@ -156,30 +124,30 @@ class Watchdog::Watcher {
                                       "(comm.abort_seconds)",
                                       options_.abort_seconds, kExitStalled)
                                 : "";
-    spdlog::warn("{}{}", describe_stall(ranks, stuck_), end);
+    spdlog::warn("{}{}", describe_stall(ranks, clock_.stuck()), end);
   }
 
-  void go_on() {
+  void go_on(double stuck) {
     told_ = false;
     int mine = rank_;
     board_.head().speaker.compare_exchange_strong(mine, -1);
     if (!std::exchange(reports_, false)) return;
     meeting_.forget();
-    spdlog::warn("stall: the ranks go on after {:.1f} s", stuck_);
+    spdlog::warn("stall: the ranks go on after {:.1f} s", stuck);
   }
 
   // Who has told of it says so; the others are late enough for it to be the first.
   void end_if_in_vain() {
     constexpr double kCourtesy = kMeeting + 3;
-    if (stuck_ < limit() + options_.abort_seconds + (reports_ ? 0 : kCourtesy)) return;
+    if (clock_.stuck() < clock_.limit() + options_.abort_seconds + (reports_ ? 0 : kCourtesy)) return;
     if (!told_) return;
-    spdlog::error("stall: nobody has come for {:.1f} s, and the job ends", stuck_);
+    spdlog::error("stall: nobody has come for {:.1f} s, and the job ends", clock_.stuck());
     board_.head().ended = true;
     end_();
   }
 
   CommOptions options_;
-  double interval_;
+  StallClock clock_;
   End end_;
   int rank_;
   std::unique_ptr<Communicator> node_;
@@ -191,11 +159,6 @@ class Watchdog::Watcher {
   SignalStack signal_stack_;  // of the main thread
 
   // Of the watcher alone.
-  std::uint64_t seen_ = 0;
-  double stuck_ = 0;  // seconds since `seen_` was new
-  Index step_ = -1;
-  double step_seconds_ = 0;
-  double longest_step_ = 0;
   bool told_ = false;     // this stall is known
   bool reports_ = false;  // and this rank tells of it
 

@@ -24,9 +24,6 @@
 
 namespace lockstep {
 
-/// "Automatic" for comm.stall_seconds, given the longest step so far.
-double automatic_stall_seconds(double longest_step);
-
 class Watchdog {
  public:
   /// What the watcher calls on this rank when the job is to end.
