@@ -46,7 +46,7 @@ bool RunControl::agree(std::uint64_t term) {
   // Steps may become slower at once, but not faster.
   looks_to_skip_ = std::min(sums[2], 2 * looks_to_skip_ + 1);
   looks_skipped_ = 0;
-  checkpoint_due_ = checkpoint_due_ || sums[1] > 0;
+  checkpoint_due_ = sums[1] > 0;  // the clock says so until one is taken
   if (sums[0] > 0 && !stops()) {
     const std::vector<std::string> reasons = gather_texts(comm_, mine);
     const auto rank = std::ranges::find_if(reasons, [](const std::string& text) { return !text.empty(); });

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "lockstep/comm/thread_ranks.h"
+#include "support/faulty_communicator.h"
 #include "support/temporary_directory.h"
 
 namespace lockstep {
@@ -44,6 +45,28 @@ TEST(RunControl, ForgetsTheTermsAtTheNextAgreement) {
     EXPECT_FALSE(control.terms_cancel());
     control.agree();
     EXPECT_TRUE(control.terms_cancel());
+  });
+}
+
+// Looks that take no time are many in a tenth of a second; but one that is slow may come at any moment.
+TEST(RunControl, LetsRanksAgreeAtTheFirstLookAndThenAtMostTwiceAsFarApartEachTime) {
+  run_thread_ranks(1, [](Communicator& comm) {
+    const test::Fault none;
+    test::CallCount agreements;
+    test::FaultyCommunicator counting(comm, none, agreements);
+    RunControl control(counting, {});
+    Index last = 0;  // look that agreed
+    Index most = 1;  // looks until the next one does
+    for (Index look = 1; look <= 3000; ++look) {
+      const Index before = agreements.calls;
+      control.look();
+      EXPECT_LE(look - last, most) << "looks without an agreement";
+      if (agreements.calls == before) continue;
+      most = 2 * (look - last);
+      last = look;
+    }
+    EXPECT_GT(last, 0);
+    EXPECT_LT(agreements.calls, 300) << "not at every look";
   });
 }
 
