@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
@@ -78,6 +79,49 @@ TEST(Losses, WithWeightsEqualPyTorchsMeanByWeights) {
     for (Scalar& slope : given.gradient) slope /= static_cast<Scalar>(weight);
     test::expect_close(given.gradient, reference.at("gradient"), 1e-7);
     EXPECT_EQ(evaluate_weighted(*given.loss, outputs, targets, weights, nullptr), value);
+  }
+}
+
+// The loss of one sample in double, and its derivative.
+double softmax_loss(const std::vector<Scalar>& outputs, std::size_t target, double smoothing,
+                    std::vector<double>& slopes) {
+  const double largest = *std::ranges::max_element(outputs);
+  const auto classes = static_cast<double>(outputs.size());
+  double sum = 0;
+  for (const Scalar x : outputs) sum += std::exp(static_cast<double>(x) - largest);
+  const double log_sum = largest + std::log(sum);
+  double loss = 0;
+  slopes.clear();
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const double wanted = smoothing / classes + (i == target ? 1 - smoothing : 0);
+    const double log_share = static_cast<double>(outputs[i]) - log_sum;
+    loss -= wanted * log_share;
+    slopes.push_back(std::exp(log_share) - wanted);
+  }
+  return loss;
+}
+
+// Rows are reduced in lanes: the largest output may be in any of them, and beyond the last full ones. It is
+// so large that no other number may be taken for it.
+TEST(Losses, SoftmaxFindsTheLargestOutputWhereverItIs) {
+  for (std::size_t classes = 1; classes <= 50; ++classes) {
+    for (std::size_t place = 0; place < classes; ++place) {
+      std::vector<Scalar> outputs(classes);
+      for (std::size_t i = 0; i < classes; ++i) outputs[i] = static_cast<Scalar>(i % 5) * 0.5F - 300;
+      outputs[place] = 200;
+      const std::size_t target = (place + classes / 2) % classes;
+      const double smoothing = place % 2 == 0 ? 0.1 : 0;
+      const auto loss =
+          find_entry(loss_catalog(), "loss", "softmax_cross_entropy").make({.label_smoothing = smoothing});
+      std::vector<double> slopes;
+      const double expected = softmax_loss(outputs, target, smoothing, slopes);
+      const std::vector<Scalar> targets{static_cast<Scalar>(target)};
+      std::vector<Scalar> gradient(classes);
+      Matrix found = as_matrix(std::span(gradient), 1, static_cast<Index>(classes));
+      const double value = loss->evaluate(view(outputs, 1), view(targets, 1), &found);
+      EXPECT_NEAR(value, expected, 1e-6 * std::max(1.0, expected)) << place << " of " << classes;
+      for (std::size_t i = 0; i < classes; ++i) EXPECT_NEAR(gradient[i], slopes[i], 1e-6);
+    }
   }
 }
 
