@@ -124,6 +124,50 @@ TEST(OptimizerCatalog, WeightsAndSlotsAreEnoughToResume) {
   }
 }
 
+// Schedules change the rate: what an optimizer remembers of earlier steps must not depend on the rate of
+// those.
+TEST(OptimizerCatalog, TheRateMovesTheWeightsAndNotTheState) {
+  std::mt19937_64 rng(test::seed());
+  constexpr std::size_t kSize = 33;
+  for (const Variant& variant : variants()) {
+    SCOPED_TRACE(variant.name);
+    test::OptimizerRun steady(*variant.optimizer, random_values(rng, kSize));
+    test::OptimizerRun changing = steady;
+    for (Index step = 1; step <= 6; ++step) {
+      steady.gradient = changing.gradient = random_values(rng, kSize);
+      steady.update({0, kSize}, {.step = step, .lr = 0.5});
+      changing.update({0, kSize}, {.step = step, .lr = step % 2 == 0 ? 0.001 : 2});
+      EXPECT_EQ(changing.slots, steady.slots) << "step " << step;
+    }
+  }
+}
+
+TEST(OptimizerCatalog, AStepIsProportionalToItsRate) {
+  std::mt19937_64 rng(test::seed());
+  constexpr std::size_t kSize = 33;
+  for (const Variant& variant : variants()) {
+    SCOPED_TRACE(variant.name);
+    test::OptimizerRun start(*variant.optimizer, random_values(rng, kSize));
+    for (Index step = 1; step <= 3; ++step) {
+      start.gradient = random_values(rng, kSize);
+      start.step({.step = step, .lr = 0.125});
+    }
+    start.gradient = random_values(rng, kSize);
+    const auto weights_with = [&](double lr) {
+      test::OptimizerRun run = start;
+      run.step({.step = 4, .lr = lr});
+      return run.weights;
+    };
+    EXPECT_EQ(weights_with(0), start.weights);
+    const std::vector<Scalar> once = weights_with(0.25);
+    const std::vector<Scalar> four_times = weights_with(1);
+    for (std::size_t i = 0; i < kSize; ++i) {
+      const Scalar move = once[i] - start.weights[i];
+      EXPECT_NEAR(four_times[i] - start.weights[i], 4 * move, 1e-5) << "weight " << i;
+    }
+  }
+}
+
 TEST(OptimizerCatalog, EntriesExplainThemselves) {
   for (const Variant& variant : variants()) {
     const std::string name = variant.name.substr(0, variant.name.find(' '));

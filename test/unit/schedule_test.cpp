@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 
 #include "lockstep/base/errors.h"
 #include "support/torch_references.h"
@@ -76,6 +78,24 @@ TEST(Schedule, BordersThatRoundingWouldMissAreMet) {
   const Schedule schedule(options, at_step(10), kBatch);
   for (Index step = 0; step < 10; ++step) {
     EXPECT_DOUBLE_EQ(schedule.lr(at_step(step)), 0.01 * std::pow(0.5, step)) << "step " << step;
+  }
+}
+
+// Two steps of 4 samples and one of 2: before the last, 4 of 5 parts of the run are done, not 2 of 3.
+TEST(Schedule, DecaysOverTheRunGoBySamplesNotSteps) {
+  const Progress whole{.steps = 3, .samples = 10, .epochs = 1};
+  const auto lr = [&](const std::string& name, const Progress& now) {
+    ScheduleOptions options;
+    options.schedule = name;
+    options.lr = 1;
+    return Schedule(options, whole, kBatch).lr(now);
+  };
+  const Progress last{.steps = 2, .samples = 8, .epochs = 0.8};
+  EXPECT_DOUBLE_EQ(lr("polynomial", last), 0.2);
+  EXPECT_DOUBLE_EQ(lr("cosine", last), (1 + std::cos(0.8 * std::numbers::pi)) / 2);
+  for (const std::string name : {"polynomial", "cosine"}) {
+    EXPECT_DOUBLE_EQ(lr(name, {}), 1) << name;
+    EXPECT_DOUBLE_EQ(lr(name, whole), 0) << name;
   }
 }
 

@@ -105,6 +105,19 @@ TEST(Update, LambStepsByTheNormOfEachTensor) {
   for (const Scalar bias : run.of(1, run.weights)) EXPECT_NEAR(bias, -0.1, 1e-6);
 }
 
+// Nothing to step along: the quotient of the norms would be one by 0.
+TEST(Update, LambLeavesATensorWithoutADirectionWhereItIs) {
+  OptimizerOptions options;
+  options.optimizer = "lamb";
+  Update run(options, {.weight_decay = 0.5});  // which spares the bias
+  std::ranges::fill(run.of(0, run.weights), Scalar{3});
+  std::ranges::fill(run.of(0, run.gradient), Scalar{5});
+  std::ranges::fill(run.of(1, run.weights), Scalar{2});
+  ASSERT_TRUE(run.apply({.step = 1, .weight = 1, .lr = 0.1}));
+  for (const Scalar bias : run.of(1, run.weights)) EXPECT_EQ(bias, 2);
+  for (const Scalar weight : run.of(0, run.weights)) EXPECT_NEAR(weight, 3 - 0.1 * 3, 1e-6);
+}
+
 // Two tensors that a team divides, and one that is too small for that, with norms over all of them.
 std::vector<Scalar> weights_of_team(const std::string& optimizer_name, int threads) {
   Layout layout;
