@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <map>
+
 #include "lockstep/base/errors.h"
 
 namespace lockstep {
@@ -139,6 +142,25 @@ TEST(CheckConfig, RefusesKeysThatInitAndScalingLeaveIdle) {
   EXPECT_NE(error_of(config, {"train.lr_reference_batch"}), "no error");
   config.schedule.lr_scaling = "linear";
   EXPECT_EQ(error_of(config, {"train.lr_reference_batch"}), "no error");
+}
+
+// Of the choices among names that no catalog holds: what makes each key count.
+TEST(CheckConfig, AcceptsEveryKeyWithTheChoiceThatReadsIt) {
+  const std::map<std::string, std::function<void(Config&)>> readers{
+      {"model.init_std", [](Config& config) { config.model.init = "normal"; }},
+      {"model.outputs", [](Config& config) { config.model.preset = "mlp"; }},
+      {"train.lr_reference_batch", [](Config& config) { config.schedule.lr_scaling = "sqrt"; }},
+      {"train.init_partial", [](Config& config) { config.train.init = "weights.safetensors"; }},
+      {"train.skip_limit", [](Config& config) { config.train.on_nan = OnNan::kSkip; }},
+      {"distribute.block_nesterov", [](Config& config) { config.distribute.block_momentum = 0.9; }}};
+  for (const std::string& key : keys_without_effect({}, {})) {
+    SCOPED_TRACE(key);
+    EXPECT_NE(error_of(valid_config(), {key}).find(key + " has no effect with"), std::string::npos);
+    ASSERT_TRUE(readers.contains(key)) << "say here what reads it";
+    Config config = valid_config();
+    readers.at(key)(config);
+    EXPECT_EQ(error_of(config, {key}), "no error");
+  }
 }
 
 TEST(KeysWithoutEffect, AreThoseThatNoChosenEntryReads) {
