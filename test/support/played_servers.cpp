@@ -68,7 +68,7 @@ Pulls work(AsynchronousStrategy& strategy, const Plan& plan, const std::vector<P
                                      .loss = push.loss,
                                      .correct = push.correct,
                                      .lr = push.lr,
-                                     .moments = {}});
+                                     .moments = push.moments});
     EXPECT_EQ(good, std::isfinite(push.mean));
     if (good) continue;
     EXPECT_FALSE(strategy.next(false)) << "after a bad number";
@@ -106,7 +106,8 @@ ServersPlayed play_servers(const ServersPlay& play) {
   const Plan plan =
       make_plan(options, layout, {.world = workers + servers, .servers = servers, .replicas = workers});
   const auto optimizer = find_entry(optimizer_catalog(), "optimizer", "sgd").make({});
-  ServersPlayed played{.weights = {}, .pulled = std::vector<Pulls>(play.workers.size()), .report = {}};
+  ServersPlayed played{
+      .weights = {}, .pulled = std::vector<Pulls>(play.workers.size()), .moments = {}, .report = {}};
   run_thread_ranks(static_cast<int>(workers + servers), [&](Communicator& comm) {
     ThreadTeam team(1);
     const auto made = strategy_entry(options.strategy)
@@ -123,9 +124,12 @@ ServersPlayed play_servers(const ServersPlay& play) {
     if (worker < play.workers.size()) {
       played.pulled[worker] = work(strategy, plan, play.workers[worker]);
     } else {
-      strategy.serve(play.until, {.take_moments = [](std::span<const double>) {},
-                                  .before_step = [](Index) {},
-                                  .ends_early = [] { return false; }});
+      const auto take_moments = [&](std::span<const double> sums) {
+        played.moments.emplace_back(sums.begin(), sums.end());
+      };
+      strategy.serve(
+          play.until,
+          {.take_moments = take_moments, .before_step = [](Index) {}, .ends_early = [] { return false; }});
     }
     const WorkersReport report = strategy.report();
     const std::vector<Scalar> weights = by_server(strategy.settle());

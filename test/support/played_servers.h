@@ -17,6 +17,7 @@ struct PushedGradient {
   double lr = 1;
   double loss = 0;  ///< sum
   double correct = 0;
+  std::vector<double> moments = {};
 };
 
 struct ServersPlay {
@@ -36,6 +37,7 @@ inline constexpr Index kPlayedSlice = 1024;
 struct ServersPlayed {
   std::vector<Scalar> weights;                           ///< at the end, by server
   std::vector<std::vector<std::vector<Scalar>>> pulled;  ///< by worker, pull and server
+  std::vector<std::vector<double>> moments;              ///< that the first server took, in order
   WorkersReport report;
 };
 

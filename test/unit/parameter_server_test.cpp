@@ -218,6 +218,15 @@ TEST(ParameterServer, WhatCameTooLateIsCountedWithItsSamples) {
   }
 }
 
+TEST(ParameterServer, MomentsAreThoseOfTheGradientsThatWereTaken) {
+  ServersPlay play = backup_play();
+  for (auto& pushes : play.workers) {
+    for (PushedGradient& push : pushes) push.moments = {push.mean, push.weight};
+  }
+  const std::vector<std::vector<double>> expected{{4, 1}, {8, 3}, {1, 2}, {5, 6}, {6, 4}, {-2, 4}};
+  EXPECT_EQ(play_servers(play).moments, expected);
+}
+
 // Of the mean, over the slices of all servers.
 TEST(ParameterServer, AStepOfSeveralIsClippedAsAWhole) {
   ServersPlay play = backup_play();
