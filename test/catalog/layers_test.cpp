@@ -216,6 +216,18 @@ TEST(Layers, EntriesDescribeThemselves) {
   for (const CompositeEntry& entry : composite_catalog()) expect_described(entry);
 }
 
+// Weight decay pulls the factors of what comes in: no bias, and no scale of a normalisation, which starts
+// as 1.
+TEST(Layers, OnlyWeightsDecay) {
+  for (const Example& example : catalog_examples()) {
+    const Model model({.layers = example.text + " flatten dense(2)"}, example.input);
+    for (const ParamInfo& param : model.layout().params) {
+      const bool weighs = param.name.ends_with("weight") && param.initialiser != Initialiser::kOne;
+      EXPECT_EQ(param.decays, weighs) << example.text << ": " << param.name;
+    }
+  }
+}
+
 std::vector<Range> ranges_of(const Layout& layout, Index node) {
   std::vector<Range> ranges;
   for (const ParamInfo& param : layout.params) {

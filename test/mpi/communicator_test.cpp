@@ -139,15 +139,17 @@ TEST(Communicator, ExchangesSeveralMessagesBetweenEachPairInOrder) {
 TEST(Agree, EverybodyThrowsTheLowestFailingRanksError) {
   test::on_ranks([](Communicator& comm) {
     agree(comm, [] {});
-    const int last = comm.size() - 1;
-    try {
-      agree(comm, [&] {
-        if (comm.rank() == last) throw DataError("no such file");
-      });
-      FAIL() << "nothing was thrown";
-    } catch (const AgreedError& error) {
-      EXPECT_EQ(error.exit_code(), kExitData);
-      EXPECT_EQ(error.what(), last == 0 ? "no such file" : "rank " + std::to_string(last) + ": no such file");
+    for (const int failing : {0, comm.size() - 1}) {
+      try {
+        agree(comm, [&] {
+          if (comm.rank() == failing) throw DataError("no such file");
+        });
+        FAIL() << "nothing was thrown";
+      } catch (const AgreedError& error) {
+        EXPECT_EQ(error.exit_code(), kExitData);
+        const std::string whose = comm.size() == 1 ? "" : "rank " + std::to_string(failing) + ": ";
+        EXPECT_EQ(error.what(), whose + "no such file");
+      }
     }
     try {
       agree(comm, [] { throw ConfigError("the same everywhere"); });

@@ -91,6 +91,21 @@ TEST(LoadRecords, WhatEveryoneNeedsComesToEveryone) {
   });
 }
 
+// A batch larger than what is gathered at once: each record keeps its own target.
+TEST(LoadRecords, ALargeBatchIsGatheredWhole) {
+  on_ranks([](Communicator& comm) {
+    RankColleagues colleagues(comm);
+    const NumberedSource source(chunks_of(1000, 300));
+    const Index size = comm.size();
+    std::vector<Index> all(1000);
+    std::iota(all.begin(), all.end(), Index{0});
+    const auto to_all = [size](Index) { return Range{0, size}; };
+    const auto records = load_records(source, {}, {.ranks = to_all, .count = 1000}, colleagues);
+    expect_records(*records, source, all);
+    comm.barrier();
+  });
+}
+
 // More than the rounds of an exchange take at once.
 TEST(LoadRecords, ManyRoundsAndUnevenSharesBringTheSame) {
   on_ranks([](Communicator& comm) {

@@ -96,6 +96,18 @@ TEST(SampleWeights, OfOneChangeNoBit) {
   }
 }
 
+// By weight, as the accuracy: whose class is the highest output is among the two highest, too.
+TEST(SampleWeights, CountForTheTopKAsForTheAccuracy) {
+  for (const std::string weights : {"", "some", "few"}) {
+    Config config = weighted_config(weights);
+    config.eval.top_k = 2;
+    const EvalMetrics found = *train_tiny_alone(config).training.last_evaluation;
+    ASSERT_GT(*found.accuracy, 0) << weights;
+    EXPECT_GE(*found.top_k_accuracy, *found.accuracy) << weights;
+    EXPECT_LE(*found.top_k_accuracy, 1) << weights;
+  }
+}
+
 TEST(SampleWeights, ChangeWhatIsLearnt) {
   EXPECT_NE(train_tiny_alone(weighted_config("some")).weights, train_tiny_alone(weighted_config("")).weights);
 }

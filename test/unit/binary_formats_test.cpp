@@ -50,6 +50,8 @@ TEST_F(BinaryFormats, NumpyReadsEveryTypeAndVersion) {
     EXPECT_EQ(load_all().features, (std::vector<Scalar>{1, 2, 3, 4, 5, 6.5F}));
     EXPECT_EQ(load_all().targets, (std::vector<Scalar>{7, 0, 9}));
   }
+  write_pair(features_, npy_content("<i8", {3, 1}, bytes_of<std::int64_t>({7, 0, 9})));
+  EXPECT_EQ(load_all().targets, (std::vector<Scalar>{7, 0, 9})) << "labels as a column";
   write_pair(npy_content("<f8", {3, 1}, bytes_of<double>({-1.5, 0, 1e3})), labels_);
   EXPECT_EQ(load_all().features, (std::vector<Scalar>{-1.5F, 0, 1e3F}));
   write_pair(npy_content("|u1", {3, 1}, std::string{'\0', '\x33', '\xff'}), labels_);

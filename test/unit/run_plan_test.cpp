@@ -53,6 +53,11 @@ TEST(RunPlan, LengthsInSamplesAndFractionsOfEpochs) {
   setup.train.samples = 0;
   setup.train.epochs = 0.5;
   EXPECT_EQ(setup.plan(1).steps, 2540);
+  // 1.1 x 10 is above 11 in doubles.
+  setup.rows = 1280;
+  setup.train.epochs = 1.1;
+  EXPECT_EQ(setup.plan(1).steps, 11);
+  setup.rows = 650'000;
   setup.train.epochs = 1e-9;
   EXPECT_EQ(setup.plan(1).steps, 1);
   setup.train.epochs = 1e6;

@@ -1,5 +1,6 @@
 #include "lockstep/base/text.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -35,6 +36,25 @@ TEST(HumanSeconds, ChangesTheUnitAtAMinuteAndAnHour) {
   EXPECT_EQ(human_seconds(3599.4), "59 m 59 s");
   EXPECT_EQ(human_seconds(3599.5), "1 h 00 m");
   EXPECT_EQ(human_seconds(2 * 3600 + 10 * 60), "2 h 10 m");
+}
+
+// The borders of table 3-7 of the Unicode standard: what stands outside is no character.
+TEST(Utf8, HoldsNoOverlongFormsNorSurrogates) {
+  const auto length = [](std::string_view bytes) { return utf8_length(bytes); };
+  EXPECT_EQ(length("a"), 1U);
+  EXPECT_EQ(length("\xc2\x80"), 2U);
+  EXPECT_EQ(length("\xdf\xbf"), 2U);
+  EXPECT_EQ(length("\xe0\xa0\x80"), 3U);
+  EXPECT_EQ(length("\xed\x9f\xbf"), 3U);
+  EXPECT_EQ(length("\xee\x80\x80"), 3U);
+  EXPECT_EQ(length("\xf0\x90\x80\x80"), 4U);
+  EXPECT_EQ(length("\xf4\x8f\xbf\xbf"), 4U);
+  for (const std::string_view wrong :
+       {"\x80", "\xc1\xbf", "\xc2", "\xc2\x7f", "\xe0\x9f\xbf", "\xe0\x80\x80", "\xed\xa0\x80", "\xe1\x80",
+        "\xe1\x80\xc0", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xf1\x80\x80"}) {
+    EXPECT_EQ(length(wrong), 0U);
+    EXPECT_FALSE(is_text(fmt::format("a{}b", wrong)));
+  }
 }
 
 }  // namespace

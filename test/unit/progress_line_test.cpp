@@ -1,0 +1,31 @@
+// The line that is redrawn while training goes on.
+#include "lockstep/report/progress_line.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+namespace lockstep {
+namespace {
+
+TEST(ProgressLine, BeginsWithTheLossOfTheFirstStep) {
+  testing::internal::CaptureStdout();
+  {
+    ProgressLine line(ProgressStyle::kLive, {.steps = 10, .samples = 100, .epochs = 1}, {});
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    line.on_step({.steps = 1, .samples = 10, .epochs = 0.1}, 2.5);
+  }
+  const std::string shown = testing::internal::GetCapturedStdout();
+  EXPECT_NE(shown.find("loss 2.5000"), std::string::npos) << shown;
+}
+
+TEST(ProgressLine, TheBarIsFilledByTheShare) {
+  EXPECT_EQ(bar(0, 4), "[>   ]");
+  EXPECT_EQ(bar(0.5, 4), "[==> ]");
+  EXPECT_EQ(bar(1, 4), "[====]");
+  EXPECT_EQ(bar(2, 4), "[====]");
+}
+
+}  // namespace
+}  // namespace lockstep
