@@ -38,6 +38,7 @@ ProcessResult run_trainer(const std::string& arguments) {
 }
 
 ProcessResult run_trainer(int ranks, const std::string& arguments) {
+  if (ranks == 1) return run_trainer(arguments);
   return run_command(mpiexec_words() + " " + rank_words(ranks, arguments));
 }
 

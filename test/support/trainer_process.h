@@ -17,7 +17,7 @@ ProcessResult run_command(const std::string& command);
 /// trainer ARGUMENTS, without a launcher.
 ProcessResult run_trainer(const std::string& arguments);
 
-/// mpiexec -n RANKS trainer ARGUMENTS.
+/// mpiexec -n RANKS trainer ARGUMENTS; one rank is started without a launcher, which is faster.
 ProcessResult run_trainer(int ranks, const std::string& arguments);
 
 /// The words that start the trainer on `ranks` ranks; several may be joined with ':' after the first.
