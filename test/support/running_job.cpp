@@ -48,8 +48,9 @@ std::optional<std::string> variable(pid_t pid, const std::string& name) {
 
 std::set<std::string> shared_memory() {
   std::set<std::string> names;
+  std::error_code gone;
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
-    names.insert(entry.path().filename());
+    if (entry.is_regular_file(gone)) names.insert(entry.path().filename());
   }
   return names;
 }
