@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <numeric>
 #include <random>
 #include <string_view>
 
@@ -43,8 +44,14 @@ bool under_mpi() {
 }
 
 void on_ranks(const std::function<void(Communicator&)>& body) {
+  std::vector<int> counts(kMostThreadRanks);
+  std::iota(counts.begin(), counts.end(), 1);
+  on_ranks(counts, body);
+}
+
+void on_ranks(const std::vector<int>& counts, const std::function<void(Communicator&)>& body) {
   if (the_world != nullptr) return body(*the_world);
-  for (int ranks = 1; ranks <= kMostThreadRanks; ++ranks) {
+  for (const int ranks : counts) {
     SCOPED_TRACE(testing::Message() << ranks << " ranks as threads");
     run_thread_ranks(ranks, body);
   }

@@ -1,9 +1,9 @@
 // Runs a test's body on several ranks: as threads for each count in turn or, when the program runs under
-// mpiexec (with
-// --mpi), on the ranks that there are.
+// mpiexec (with --mpi), on the ranks that there are.
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "lockstep/comm/communicator.h"
 
@@ -16,5 +16,8 @@ inline constexpr int kMostThreadRanks = 8;
 bool under_mpi();
 
 void on_ranks(const std::function<void(Communicator&)>& body);
+
+/// As threads for these counts only.
+void on_ranks(const std::vector<int>& counts, const std::function<void(Communicator&)>& body);
 
 }  // namespace lockstep::test
