@@ -35,12 +35,16 @@ inline const std::vector<Case>& cases() {
   return kCases;
 }
 
-/// Every case with one to three servers, wherever there are workers enough.
+/// Every case with one to three servers, wherever there are workers enough. Of more than four ranks, each
+/// pair of ranks, servers and case.
 inline void walk(const std::function<void(Communicator&, const Case&, Config)>& body) {
   on_ranks([&](Communicator& comm) {
-    for (const Case& one : cases()) {
+    for (std::size_t i = 0; i < cases().size(); ++i) {
+      const Case& one = cases()[i];
       for (const Index servers : {1, 2, 3}) {
         if (comm.size() - servers <= one.backup_workers) continue;
+        const bool pair = (static_cast<std::size_t>(comm.size() + servers) + i) % cases().size() == 0;
+        if (comm.size() > 4 && !pair) continue;
         SCOPED_TRACE(one.name + ", " + std::to_string(servers) + " servers of " +
                      std::to_string(comm.size()));
         Config config = config_for(comm, servers, one.mode);
