@@ -25,8 +25,22 @@ Index samples_of(Index step, Index replica) {
 }
 
 // The mean gradient of a replica pulls each weight towards a place of its own.
+double place_of(Index replica, std::size_t i) {
+  constexpr std::size_t kPlaces = 4096;
+  static const std::vector<double> kAll = [] {
+    std::vector<double> all;
+    for (Index r = 0; r < kReplicas; ++r) {
+      for (std::size_t place = 0; place < kPlaces; ++place) {
+        all.push_back(std::sin(static_cast<double>(r) + 0.1 * static_cast<double>(place)));
+      }
+    }
+    return all;
+  }();
+  return kAll.at(static_cast<std::size_t>(replica) * kPlaces + i);
+}
+
 double gradient_of(double weight, Index replica, std::size_t i) {
-  return weight - std::sin(static_cast<double>(replica) + 0.1 * static_cast<double>(i));
+  return weight - place_of(replica, i);
 }
 
 // What the strategy should do, written down replica by replica in double.
