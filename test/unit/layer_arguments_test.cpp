@@ -112,9 +112,9 @@ TEST(LayerArguments, ErrorsNameTheLayerWhereverItStands) {
 
 TEST(LayerArguments, CompositesNestButNotWithoutEnd) {
   const auto nested = [](int depth) {
-    std::string text = "tanh";
-    for (int i = 0; i < depth; ++i) text = "residual(" + text + ")";
-    return text;
+    std::string text;
+    for (int i = 0; i < depth; ++i) text += "residual(";
+    return text + "tanh" + std::string(static_cast<std::size_t>(depth), ')');
   };
   EXPECT_EQ(output_of(nested(100), {{4}}), (Shape{{4}}));
   expect_refused(nested(100'000), {{4}}, {"at most 100 composites inside each other"});
