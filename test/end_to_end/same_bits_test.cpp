@@ -34,9 +34,12 @@ class SameBits : public testing::TestWithParam<Setting> {
 TEST_P(SameBits, OnAnyNumberOfRanksAndThreads) {
   const std::string alone = model_of(1, 1);
   EXPECT_GT(alone.size(), 1000U);
+  // The first setting with each pair of ranks and threads, the others with each number of either.
+  const bool first = GetParam().mode == "shard" && GetParam().optimizer.ends_with("0.9");
   for (const int ranks : {1, 2, 3, 4, 8}) {
     for (const int threads : {1, 2}) {
       if (8 / ranks < threads || (ranks == 1 && threads == 1)) continue;
+      if (!first && ranks > 1 && ranks < 8 && ranks % 2 != threads % 2) continue;
       EXPECT_EQ(model_of(ranks, threads) == alone, true) << ranks << " ranks, " << threads << " threads";
     }
   }
@@ -85,7 +88,8 @@ TEST(SameBitsOfStrategies, WhereverReplicasStepAlone) {
   }
 }
 
-// With as many workers, and for strategies that have servers with two of those beside them.
+// With as many workers, and for strategies that have servers with two of those beside them. The optimizers
+// take turns, so that each is there with every strategy and every number of workers.
 TEST(SameBitsOfStrategies, WhoeverOwnsWhat) {
   const SmallExperiment experiment;
   for (const std::string optimizer : {"sgd --train.momentum 0.9", "adam"}) {
@@ -99,10 +103,12 @@ TEST(SameBitsOfStrategies, WhoeverOwnsWhat) {
       return read_file(run + "/model.safetensors");
     };
     const std::string alone = model_of(1, "allreduce");
-    for (const StrategyEntry& entry : strategy_catalog()) {
+    for (int turn = optimizer == "adam" ? 1 : 0; const StrategyEntry& entry : strategy_catalog()) {
+      ++turn;
       if (!entry.promises.same_bits) continue;
       const std::string strategy = entry.name + (entry.has_servers ? " --distribute.servers 2" : "");
       for (const int workers : {1, 2, 3, 4}) {
+        if ((turn + workers) % 2 == 0) continue;
         EXPECT_EQ(model_of(workers + (entry.has_servers ? 2 : 0), strategy) == alone, true)
             << strategy << ", " << optimizer << ", " << workers << " workers";
       }
@@ -128,7 +134,9 @@ TEST(SameBitsOfLayers, WithBatchNormAndDropout) {
     };
     const std::string alone = model_of(1, 1);
     EXPECT_EQ(model_of(3, 2) == alone, true) << mode;
-    EXPECT_EQ(model_of(4, 1) == alone, true) << mode;
+    if (mode == "group(3)") {  // three ranks have whole groups, four part them
+      EXPECT_EQ(model_of(4, 1) == alone, true) << mode;
+    }
   }
 }
 
