@@ -1,4 +1,4 @@
-// trainer bench: every figure is there, for people and for machines.
+// trainer bench: every figure is there, for people, for machines, and for trainer plan.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +11,15 @@
 
 namespace lockstep::test {
 namespace {
+
+// A forecast from what bench has measured with the same flags names `algorithm`.
+void expect_forecast(const SmallExperiment& experiment, const std::string& file, const std::string& flags,
+                     const std::string& algorithm) {
+  const ProcessResult result =
+      run_trainer(fmt::format("plan --config {} --from {} {}", experiment.config(), file, flags));
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_NE(result.output.find(algorithm), std::string::npos) << result.output;
+}
 
 TEST(Bench, MeasuresMachineModelExchangeAndStep) {
   const SmallExperiment experiment;
@@ -71,6 +80,7 @@ TEST(Bench, MeasuresMachineModelExchangeAndStep) {
   EXPECT_NEAR(parts, 1, 1e-6);
   EXPECT_NEAR(step["samples_per_second"].get<double>() * step["seconds"].get<double>(),
               step["samples"].get<double>(), 1e-6 * step["samples"].get<double>() + 1e-9);
+  expect_forecast(experiment, file, "--distribute.reduction ordered --nodes 1 --ranks-per-node 4", "shared");
 }
 
 TEST(Bench, PretendsNodesThroughout) {
@@ -86,6 +96,7 @@ TEST(Bench, PretendsNodesThroughout) {
   EXPECT_EQ(algorithms, (std::set<std::string>{"mpi", "ring", "rabenseifner"}));
   EXPECT_EQ(json["step"]["stepped"], 1);
   EXPECT_GT(json["step"]["sent_bytes"], 0);
+  expect_forecast(experiment, file, "--nodes 1 --ranks-per-node 4", "shared");
 }
 
 TEST(Bench, NeedsAConfig) {

@@ -126,16 +126,6 @@ TEST_F(Scale, MoreBandwidthIsNotSlower) {
   }
 }
 
-TEST_F(Scale, TakesWhatBenchWrites) {
-  const std::string file = experiment_.fresh_run() + ".json";
-  const ProcessResult bench =
-      run_trainer(2, fmt::format("bench --config {} --json {}", experiment_.config(), file));
-  ASSERT_EQ(bench.exit_code, 0) << bench.errors;
-  const ProcessResult result = plan(file, "--nodes 1 --ranks-per-node 4");
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_NE(result.output.find("shared"), std::string::npos) << result.output;
-}
-
 TEST_F(Scale, RefusesWhatIsNoReport) {
   ProcessResult result = plan("/nonexistent/bench.json", "--nodes 1");
   EXPECT_EQ(result.exit_code, 3) << result.errors;
