@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <future>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "lockstep/base/file.h"
@@ -101,7 +103,7 @@ End end_of(int ranks, int rank, const std::string& signal, const std::string& di
   const Stopwatch whole;
   const std::string script = fmt::format(
       R"({} {} & job=$!
-for i in $(seq 300); do [ -s {}/metrics.jsonl ] && break; sleep 0.1; done
+for i in $(seq 3000); do [ -s {}/metrics.jsonl ] && break; sleep 0.01; done
 for process in /proc/[0-9]*; do
   if grep -qF {} $process/cmdline 2>/dev/null &&
      tr '\0' '\n' <$process/environ | grep -Eqx '(OMPI_COMM_WORLD_RANK|PMI_RANK)={}'; then
@@ -135,17 +137,22 @@ TEST_F(Servers, ADeadWorkerOrServerEndsTheJobWithItsName) {
   }
 }
 
-// Two workers, two servers.
+// Two workers, two servers. The jobs of both modes wait at the same time.
 TEST_F(Servers, AStoppedWorkerOrServerEndsTheJobWithItsName) {
   for (const int rank : {1, 2, 3}) {
+    std::map<std::string, std::future<End>> ends;
     for (const std::string mode : {"bounded", "async"}) {
-      SCOPED_TRACE(fmt::format("rank {}, {}", rank, mode));
       const std::string directory = experiment_.fresh_run();
       const std::string flags =
           "--train.steps 10000000 --eval.every_epochs 1000000 --run.log_every 5 --distribute.servers 2 "
           "--distribute.timeout_seconds 3 --distribute.mode " +
           mode;
-      const End end = end_of(4, rank, "STOP", directory, arguments(directory, flags));
+      ends[mode] =
+          std::async(std::launch::async, end_of, 4, rank, "STOP", directory, arguments(directory, flags));
+    }
+    for (auto& [mode, waiting] : ends) {
+      SCOPED_TRACE(fmt::format("rank {}, {}", rank, mode));
+      const End end = waiting.get();
       EXPECT_EQ(end.result.exit_code, 4);
       EXPECT_LT(end.seconds, 10);
       EXPECT_NE(end.result.errors.find(fmt::format("no sign of life from rank {} ", rank)), std::string::npos)
