@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
@@ -81,19 +82,21 @@ void write_census(const std::string& path, Index rows) {
 // An experiment with a model so small that the steps are quick.
 class Epochs : public testing::Test {
  protected:
-  Epochs() {
-    write_census(directory_ / "train.csv", 650'000);
-    write_census(directory_ / "test.csv", 10'000);
+  static void SetUpTestSuite() {
+    directory_ = std::make_unique<TemporaryDirectory>();
+    write_census(*directory_ / "train.csv", 650'000);
+    write_census(*directory_ / "test.csv", 10'000);
     std::ofstream(config()) << fmt::format(
         "[data]\ntrain = \"{0}\"\ntest = \"{1}\"\nlabel = \"income\"\n"
         "[model]\nlayers = \"wide_deep(dense(1) | dense(16) relu dense(1))\"\n"
         "[train]\nloss = \"binary_cross_entropy\"\nper_replica_batch = 128\nreplicas = 6\nlr = 0.05\n"
         "epochs = 1\n[eval]\nevery_epochs = 1000\n",
-        directory_ / "train.csv", directory_ / "test.csv");
+        *directory_ / "train.csv", *directory_ / "test.csv");
   }
+  static void TearDownTestSuite() { directory_.reset(); }
 
   Outcome train(int ranks, const std::string& flags) {
-    const std::string run = directory_ / fmt::format("run{}", runs_++);
+    const std::string run = *directory_ / fmt::format("run{}", runs_++);
     const ProcessResult planned =
         run_trainer(fmt::format("plan --config {} --np {} {}", config(), ranks, flags));
     EXPECT_EQ(planned.exit_code, 0) << planned.errors;
@@ -109,10 +112,10 @@ class Epochs : public testing::Test {
   }
 
  private:
-  std::string config() const { return directory_ / "run.toml"; }
+  static std::string config() { return *directory_ / "run.toml"; }
 
-  TemporaryDirectory directory_;
-  int runs_ = 0;
+  static inline std::unique_ptr<TemporaryDirectory> directory_;
+  static inline int runs_ = 0;
 };
 
 TEST_F(Epochs, InShardModeAllReplicasTogetherWalkTheRowsOnce) {
