@@ -175,6 +175,9 @@ bool CheckpointWriter::wait_for_parts(const std::filesystem::path& directory) co
   for (int rank = 0; rank < comm_.size(); ++rank) {
     while (!std::filesystem::exists(directory / parts_file(rank), ignored)) {
       if (give_up_) return false;
+      if (!std::filesystem::exists(directory, ignored)) {
+        throw DataError(fmt::format("'{}' is gone: it was moved or removed", directory.string()));
+      }
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
   }
