@@ -89,7 +89,7 @@ bool is_owner(const RunIdentity& owner, const RunIdentity& run, bool is_new) {
 }
 
 bool is_own(const CheckpointDirectory& checkpoints, const RunDirectory& run) {
-  return same_place(checkpoints.root(), run.checkpoints());
+  return same_place(checkpoints.root(), run.checkpoints()) || same_place(checkpoints.root(), run.root);
 }
 
 }  // namespace
