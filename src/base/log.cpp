@@ -17,6 +17,7 @@
 #include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/file_kind.h"
 #include "lockstep/base/terminal.h"
 
 namespace lockstep {
@@ -121,6 +122,7 @@ void start_log(int rank, LogTarget target) {
 }
 
 void add_log_file(const std::filesystem::path& path) {
+  check_regular_file(path);
   auto sink = std::make_shared<LogFileSink>(path);
   sink->set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
   spdlog::default_logger()->sinks().push_back(std::move(sink));

@@ -12,6 +12,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {
@@ -103,14 +104,14 @@ void check_ranges(const std::filesystem::path& path, std::vector<NamedRange> ten
   std::string before = "its header";
   for (const NamedRange& tensor : tensors) {
     if (tensor.bytes.begin < end) {
-      fail(path, fmt::format("the tensors {} and '{}' overlap", before, tensor.name));
+      fail(path, fmt::format("the tensors {} and {} overlap", before, in_quotes(tensor.name)));
     }
     if (tensor.bytes.begin > end) {
-      fail(path, fmt::format("no tensor has the {} bytes between {} and '{}'",
-                             with_commas(tensor.bytes.begin - end), before, tensor.name));
+      fail(path, fmt::format("no tensor has the {} bytes between {} and {}",
+                             with_commas(tensor.bytes.begin - end), before, in_quotes(tensor.name)));
     }
     end = tensor.bytes.end;
-    before = fmt::format("'{}'", tensor.name);
+    before = in_quotes(tensor.name);
   }
   if (end < data.end) {
     fail(path,

@@ -92,7 +92,7 @@ std::vector<std::string> suspicious(const TableInspection& inspection) {
 
 std::string column_table(const TableInspection& inspection) {
   std::size_t width = 6;
-  for (const TableColumn& column : inspection.columns) width = std::max(width, column.name.size());
+  for (const TableColumn& column : inspection.columns) width = std::max(width, excerpt(column.name).size());
   width = std::min<std::size_t>(width, 30);
   std::string text = fmt::format("  {:<{}}  {:<14}  {:>9}  values\n", "column", width, "kind", "missing");
   for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
@@ -100,8 +100,8 @@ std::string column_table(const TableInspection& inspection) {
     const ColumnSummary& summary = inspection.scan.columns[i];
     const std::string missing =
         summary.missing == 0 ? "-" : fmt::format("{:.2f} %", percent(summary.missing, inspection.scan.good));
-    text += fmt::format("  {:<{}}  {:<14}  {:>9}  {}\n", column.name, width, kind_of(column), missing,
-                        describe_values(column, summary));
+    text += fmt::format("  {:<{}}  {:<14}  {:>9}  {}\n", excerpt(column.name), width, kind_of(column),
+                        missing, describe_values(column, summary));
   }
   return text;
 }
