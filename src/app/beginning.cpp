@@ -126,6 +126,10 @@ void look_into_directory(Communicator& comm, const Config& config, Beginning& be
 
 }  // namespace
 
+std::string command_that_goes_on(const Config& config) {
+  return config.run.resume == kAuto ? "the same command" : "the same command with --run.resume auto";
+}
+
 CheckpointDirectory checkpoint_directory(const Config& config, const RunDirectory& directory) {
   return CheckpointDirectory(config.checkpoint.dir.empty() ? directory.checkpoints()
                                                            : std::filesystem::path(config.checkpoint.dir));
@@ -191,6 +195,9 @@ void prepare(Beginning& beginning, const Config& config) {
                  beginning.directory.root.string(), beginning.moved_to.string());
   }
   if (beginning.is_new) {
+    std::error_code unknown;
+    beginning.root_was_there =
+        std::filesystem::exists(std::filesystem::symlink_status(beginning.directory.root, unknown));
     create_run_directory(beginning.directory.root);
   } else if (!beginning.checkpoint) {
     reuse_run_directory(beginning.directory.root);
@@ -206,13 +213,8 @@ void prepare(Beginning& beginning, const Config& config) {
       std::filesystem::remove(entry->path(), unimportant);
     }
   }
-  try {
-    beginning.checkpoints_lock =
-        claim_checkpoints(checkpoint_directory(config, beginning.directory), beginning.directory);
-  } catch (const Error&) {
-    undo_preparation(beginning);
-    throw;
-  }
+  beginning.checkpoints_lock =
+      claim_checkpoints(checkpoint_directory(config, beginning.directory), beginning.directory);
 }
 
 }  // namespace lockstep

@@ -29,10 +29,14 @@ struct Beginning {
   bool restarts = false;                ///< what is in the directory is moved away first, by run.resume
   RunLock moved_lock = {};              ///< rank 0's, of what is moved away
   std::filesystem::path moved_to = {};  ///< rank 0: where it is then
+  bool root_was_there = false;          ///< rank 0: the directory, empty, or a link to one
 
   /// Of metrics.jsonl, what stays.
   Index metrics_bytes() const { return is_new || !checkpoint ? 0 : checkpoint->header().metrics_bytes; }
 };
+
+/// "the same command", with what it needs to go on with the run that this config has begun.
+std::string command_that_goes_on(const Config& config);
 
 /// Where the checkpoints of a run are.
 CheckpointDirectory checkpoint_directory(const Config& config, const RunDirectory& directory);

@@ -11,8 +11,8 @@
 
 namespace lockstep {
 
-LostFiles::LostFiles(const Observer& output, const CheckpointWriter& writer)
-    : files_(output.incomplete_files()) {
+LostFiles::LostFiles(const Observer& output, const CheckpointWriter& writer, std::string command)
+    : command_(std::move(command)), files_(output.incomplete_files()) {
   if (!files_.empty()) text_ = fmt::format("lines of {}", fmt::join(files_, " and "));
   if (const std::string& failure = writer.last_failure(); !failure.empty()) {
     attempt("the last checkpoint", [&] { throw DataError(failure); });
@@ -31,9 +31,11 @@ bool LostFiles::attempt(const std::string& file, const std::function<void()>& wr
 }
 
 std::string LostFiles::describe() const {
-  return text_ +
-         ". Once files can be written, the same command goes on from the newest checkpoint, if there is one, "
-         "and writes again what came after it; lines lost before it, and those of log.txt, stay lost";
+  return fmt::format(
+      "{}. Once files can be written, {} goes on from the newest checkpoint, if there is one, and writes "
+      "again "
+      "what came after it; lines lost before it, and those of log.txt, stay lost",
+      text_, command_);
 }
 
 std::vector<std::string> incomplete_before(const Beginning& beginning) {

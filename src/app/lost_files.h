@@ -14,8 +14,8 @@ namespace lockstep {
 
 class LostFiles {
  public:
-  /// So far: files that lack lines, and the last checkpoint.
-  LostFiles(const Observer& output, const CheckpointWriter& writer);
+  /// So far: files that lack lines, and the last checkpoint. `command`: see command_that_goes_on().
+  LostFiles(const Observer& output, const CheckpointWriter& writer, std::string command);
 
   /// Calls `write`, whose DataError means that this file is lost. Whether it is not.
   bool attempt(const std::string& file, const std::function<void()>& write);
@@ -26,6 +26,7 @@ class LostFiles {
   std::string describe() const;
 
  private:
+  std::string command_;
   std::vector<std::string> files_;
   std::string text_;
 };

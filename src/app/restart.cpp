@@ -20,13 +20,21 @@ RunLock claim_restart(const Config& config, const RunDirectory& directory) {
 
 void undo_preparation(const Beginning& beginning) {
   if (!beginning.is_new) return;
+  const std::filesystem::path& root = beginning.directory.root;
   std::error_code error;
-  std::filesystem::remove_all(beginning.directory.root, error);
+  // Without the lock what is there is another's.
+  if (beginning.lock.held() && beginning.root_was_there) {
+    for (const auto& entry : std::filesystem::directory_iterator(root, error)) {
+      std::error_code ignored;
+      std::filesystem::remove_all(entry.path(), ignored);
+    }
+  } else if (beginning.lock.held()) {
+    std::filesystem::remove_all(root, error);
+  }
   if (beginning.moved_to.empty()) return;
-  std::filesystem::rename(beginning.moved_to, beginning.directory.root, error);
+  std::filesystem::rename(beginning.moved_to, root, error);
   if (!error) {
-    spdlog::info("what was moved to '{}' is back in '{}'", beginning.moved_to.string(),
-                 beginning.directory.root.string());
+    spdlog::info("what was moved to '{}' is back in '{}'", beginning.moved_to.string(), root.string());
   }
 }
 

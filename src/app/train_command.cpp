@@ -116,23 +116,26 @@ std::map<std::string, std::string> versions() {
   return all;
 }
 
-int report_stop(Communicator& comm, const Beginning& beginning, const TrainingResult& result,
-                const Watch& watch, const LostFiles& lost) {
-  if (!watch.writer.last_failure().empty()) {
-    throw AgreedError(fmt::format("stopped after {} steps by {}, but this was lost: {}",
-                                  with_commas(result.progress.steps), result.stopped, lost.describe()),
-                      kExitData);
-  }
+int report_stop(Communicator& comm, const Config& config, const Beginning& beginning,
+                const TrainingResult& result, const Watch& watch, const LostFiles& lost) {
+  const std::string& failure = watch.writer.last_failure();
+  const std::string steps = with_commas(result.progress.steps);
   agree(comm, [&] {
     if (comm.rank() != 0) return;
     const std::string mishap = describe_lost_directory(beginning.directory, beginning.lock);
     if (mishap.empty()) return;
-    throw DataError(fmt::format("stopped and saved after {} steps by {}, but {}",
-                                with_commas(result.progress.steps), result.stopped, mishap));
+    throw DataError(fmt::format("stopped {}after {} steps by {}, but {}{}",
+                                failure.empty() ? "and saved " : "", steps, result.stopped, mishap,
+                                failure.empty() ? "" : "; the last checkpoint is lost"));
   });
+  if (!failure.empty()) {
+    throw AgreedError(fmt::format("stopped after {} steps by {}, but this was lost: {}", steps,
+                                  result.stopped, lost.describe()),
+                      kExitData);
+  }
   if (comm.rank() != 0) return kExitStopped;
-  spdlog::info("stopped after {} steps by {}; the same command goes on from there{}",
-               with_commas(result.progress.steps), result.stopped,
+  spdlog::info("stopped after {} steps by {}; {} goes on from there{}", steps, result.stopped,
+               command_that_goes_on(config),
                lost.empty() ? "" : fmt::format("; lost: lines of {}", fmt::join(lost.names(), " and ")));
   std::error_code ignored;
   std::filesystem::remove(beginning.directory.stop(), ignored);
@@ -185,32 +188,32 @@ int train_command(Communicator& world, const CommandLine& line) {
   }
 
   watch->saving.texts = describing_texts(experiment, plan);
-  agree(comm, [&] {
-    if (comm.rank() != 0) return;
-    prepare(beginning, experiment.config);
-    add_log_file(beginning.directory.log());
-    write_file_atomically(beginning.directory.ranks(), places.table);
-  });
-  watchdog.meet_in(loaded.config.run.dir);
-  tell_notes(experiment.sources());
-  tell_doubts(comm, experiment, plan);
-  announce(comm, experiment.config, plan, places);
-  if (comm.rank() == 0) report_time_left(watch->left);
-  const bool helped = loaded.config.distribute.progress_thread && comm.size() > 1;
-  warn_of_few_cores(comm, plan.dist.threads + (helped ? 1 : 0));
-  if (comm.rank() == 0 && loaded.config.distribute.reduction == Reduction::kOrdered &&
-      !loaded.given.contains("train.replicas")) {
-    spdlog::warn(
-        "train.replicas is not given, so it follows the number of ranks, and another number gives other "
-        "bits; "
-        "for the same bits anywhere set train.replicas = {}",
-        plan.sampling.replicas);
-  }
-
   const CheckpointReader* const go_on = beginning.checkpoint.get();
   std::unique_ptr<Run> run;
   std::unique_ptr<Observer> observer = std::make_unique<SilentObserver>();
   try {
+    agree(comm, [&] {
+      if (comm.rank() != 0) return;
+      prepare(beginning, experiment.config);
+      add_log_file(beginning.directory.log());
+      write_file_atomically(beginning.directory.ranks(), places.table);
+    });
+    watchdog.meet_in(loaded.config.run.dir);
+    tell_notes(experiment.sources());
+    tell_doubts(comm, experiment, plan);
+    announce(comm, experiment.config, plan, places);
+    if (comm.rank() == 0) report_time_left(watch->left);
+    const bool helped = loaded.config.distribute.progress_thread && comm.size() > 1;
+    warn_of_few_cores(comm, plan.dist.threads + (helped ? 1 : 0));
+    if (comm.rank() == 0 && loaded.config.distribute.reduction == Reduction::kOrdered &&
+        !loaded.given.contains("train.replicas")) {
+      spdlog::warn(
+          "train.replicas is not given, so it follows the number of ranks, and another number gives other "
+          "bits; "
+          "for the same bits anywhere set train.replicas = {}",
+          plan.sampling.replicas);
+    }
+
     run = std::make_unique<Run>(comm, experiment, plan);
     run->initialise_weights(go_on);
     run->load(go_on != nullptr ? go_on->header().progress.steps : 0);
@@ -259,7 +262,7 @@ int train_command(Communicator& world, const CommandLine& line) {
   } catch (const AgreedError&) {
     AlignedBuffer<Scalar> last_good = run->stored();
     if (comm.rank() == 0) {
-      LostFiles lost(*observer, watch->writer);
+      LostFiles lost(*observer, watch->writer, command_that_goes_on(experiment.config));
       lost.attempt("model.safetensors", [&] { save(last_good); });
       if (!lost.empty()) spdlog::warn("lost: {}", lost.describe());
       if (results.root != beginning.directory.root) {
@@ -269,8 +272,8 @@ int train_command(Communicator& world, const CommandLine& line) {
     }
     throw;
   }
-  LostFiles lost(*observer, watch->writer);
-  if (!result.stopped.empty()) return report_stop(comm, beginning, result, *watch, lost);
+  LostFiles lost(*observer, watch->writer, command_that_goes_on(experiment.config));
+  if (!result.stopped.empty()) return report_stop(comm, experiment.config, beginning, result, *watch, lost);
   AlignedBuffer<Scalar> stored = run->stored();
   agree(comm, [&] {
     if (comm.rank() != 0) return;
