@@ -39,15 +39,34 @@ std::filesystem::path temporary_name(const std::filesystem::path& path) {
   return name;
 }
 
+// Syncs the directory that had this path when it was opened, whatever it is called since. One that may not
+// be read is left alone.
+class OpenDirectory {
+ public:
+  explicit OpenDirectory(std::filesystem::path path)
+      : path_(std::move(path)), descriptor_(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (descriptor_ < 0 && errno != EACCES) fail("sync", path_);
+  }
+  ~OpenDirectory() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  OpenDirectory(const OpenDirectory&) = delete;
+  OpenDirectory& operator=(const OpenDirectory&) = delete;
+
+  void sync() const {
+    if (descriptor_ < 0 || ::fsync(descriptor_) == 0) return;
+    if (errno != EINVAL && errno != ENOTSUP) fail("sync", path_);
+  }
+
+ private:
+  std::filesystem::path path_;
+  int descriptor_;
+};
+
 }  // namespace
 
 void sync_directory(const std::filesystem::path& directory) {
-  const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0 && errno == EACCES) return;
-  if (descriptor < 0) fail("sync", directory);
-  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
-  ::close(descriptor);
-  if (error != 0 && error != EINVAL && error != ENOTSUP) fail("sync", directory, error);
+  OpenDirectory(directory).sync();
 }
 
 bool write_all(int descriptor, std::string_view bytes) {
@@ -98,9 +117,11 @@ void AtomicFile::write(std::string_view bytes) {
 void AtomicFile::commit() {
   if (::fsync(descriptor_) != 0) fail("sync", path_);
   if (::close(std::exchange(descriptor_, -1)) != 0) fail("close", path_);
+  // Opened before: once others see the file they may rename its directory.
+  const OpenDirectory directory(path_.has_parent_path() ? path_.parent_path() : ".");
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename a finished file to", path_);
   committed_ = true;
-  sync_directory(path_.has_parent_path() ? path_.parent_path() : ".");
+  directory.sync();
 }
 
 }  // namespace lockstep
