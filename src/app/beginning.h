@@ -53,7 +53,7 @@ void tell_beginning(const Config& config, const Beginning& beginning, Index rank
                     const std::string& algorithm);
 
 /// Rank 0: makes the directory, and that of the checkpoints, ready to be written to, and moves away what a
-/// restart finds there.
+/// restart finds there. Where it fails, undo_preparation() takes back what it did.
 void prepare(Beginning& beginning, const Config& config);
 
 }  // namespace lockstep

@@ -22,14 +22,12 @@ void undo_preparation(const Beginning& beginning) {
   if (!beginning.is_new) return;
   const std::filesystem::path& root = beginning.directory.root;
   std::error_code error;
-  // Without the lock what is there is another's.
-  if (beginning.lock.held() && beginning.root_was_there) {
+  if (beginning.lock.held()) {
     for (const auto& entry : std::filesystem::directory_iterator(root, error)) {
       std::error_code ignored;
       std::filesystem::remove_all(entry.path(), ignored);
     }
-  } else if (beginning.lock.held()) {
-    std::filesystem::remove_all(root, error);
+    if (!beginning.root_was_there) std::filesystem::remove(root, error);
   }
   if (beginning.moved_to.empty()) return;
   std::filesystem::rename(beginning.moved_to, root, error);

@@ -10,7 +10,8 @@ namespace lockstep {
 RunLock claim_restart(const Config& config, const RunDirectory& directory);
 
 /// Rank 0: after a start that failed before anything was learned; a directory left behind would only be in
-/// the way of the next attempt. A new one is removed, and what was moved away comes back.
+/// the way of the next attempt. A new one is removed, of one that was there its content, and what was moved
+/// away comes back. Without the lock nothing is removed: it is another's.
 void undo_preparation(const Beginning& beginning);
 
 }  // namespace lockstep

@@ -69,40 +69,28 @@ TEST(LoadRecords, NothingIsSharedWhereTheMemoryIsNotToBeHad) {
   });
 }
 
+// All of them in one batch, of which 256 are gathered at a time: each keeps its own target.
 TEST(LoadRecords, WhatEveryoneNeedsComesToEveryone) {
   on_ranks([](Communicator& comm) {
     RankColleagues colleagues(comm);
-    const NumberedSource source(chunks_of(50, 3));
     const Index size = comm.size();
-    std::vector<Index> all(50);
-    std::iota(all.begin(), all.end(), Index{0});
-    for (const bool everyone : {false, true}) {
-      const RecordNeeds needs{.ranks =
-                                  [size](Index) {
-                                    return Range{0, size};
-                                  },
-                              .count = 50,
-                              .everyone = everyone};
-      const auto records = load_records(source, {}, needs, colleagues);
-      expect_records(*records, source, all);
-      EXPECT_EQ(dynamic_cast<const HeldRecords&>(*records).is_shared(), everyone && size > 1);
-      comm.barrier();
+    for (const Index rows : {50, 1000}) {
+      const NumberedSource source(chunks_of(rows, rows / 16));
+      std::vector<Index> all(static_cast<std::size_t>(rows));
+      std::iota(all.begin(), all.end(), Index{0});
+      for (const bool everyone : {false, true}) {
+        const RecordNeeds needs{.ranks =
+                                    [size](Index) {
+                                      return Range{0, size};
+                                    },
+                                .count = rows,
+                                .everyone = everyone};
+        const auto records = load_records(source, {}, needs, colleagues);
+        expect_records(*records, source, all);
+        EXPECT_EQ(dynamic_cast<const HeldRecords&>(*records).is_shared(), everyone && size > 1);
+        comm.barrier();
+      }
     }
-  });
-}
-
-// A batch larger than what is gathered at once: each record keeps its own target.
-TEST(LoadRecords, ALargeBatchIsGatheredWhole) {
-  on_ranks([](Communicator& comm) {
-    RankColleagues colleagues(comm);
-    const NumberedSource source(chunks_of(1000, 300));
-    const Index size = comm.size();
-    std::vector<Index> all(1000);
-    std::iota(all.begin(), all.end(), Index{0});
-    const auto to_all = [size](Index) { return Range{0, size}; };
-    const auto records = load_records(source, {}, {.ranks = to_all, .count = 1000}, colleagues);
-    expect_records(*records, source, all);
-    comm.barrier();
   });
 }
 

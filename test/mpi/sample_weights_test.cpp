@@ -50,7 +50,7 @@ void expect_same(const TinyResult& result, const TinyResult& expected, const Com
 }
 
 // Calls body(comm, config) for each strategy that keeps one of the promises of the same bits. One and two
-// threads take turns, so that each is there with every strategy and number of ranks.
+// threads take turns, so that each is there with every strategy and with every number of ranks.
 void walk(const Config& config, const std::function<void(Communicator&, const Config&)>& body) {
   for (Index turn = 0; const StrategyEntry& entry : strategy_catalog()) {
     ++turn;

@@ -85,7 +85,8 @@ bool refused(const StrategyEntry& entry, const Config& config) {
 
 // Every case with every strategy that keeps `promise`, on any number of ranks, beside one rank with plain
 // ordered allreduce or, where replicas step alone, with the same strategy: compare(result, alone, comm). One
-// and two threads take turns, so that each is there with every strategy, case and number of ranks.
+// and two threads take turns, so that each is there with every strategy, with every case and with every
+// number of ranks.
 using Compare = std::function<void(const TinyResult&, const TinyResult&, Communicator&)>;
 
 void walk_cases(bool Promises::*promise, Reduction reduction, const Compare& compare) {
