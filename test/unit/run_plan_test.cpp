@@ -53,10 +53,10 @@ TEST(RunPlan, LengthsInSamplesAndFractionsOfEpochs) {
   setup.train.samples = 0;
   setup.train.epochs = 0.5;
   EXPECT_EQ(setup.plan(1).steps, 2540);
-  // 1.1 x 10 is above 11 in doubles.
-  setup.rows = 1280;
+  // 1.1 x 50 is above 55 in doubles.
+  setup.rows = 50 * 128;
   setup.train.epochs = 1.1;
-  EXPECT_EQ(setup.plan(1).steps, 11);
+  EXPECT_EQ(setup.plan(1).steps, 55);
   setup.rows = 650'000;
   setup.train.epochs = 1e-9;
   EXPECT_EQ(setup.plan(1).steps, 1);
