@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file_kind.h"
@@ -67,6 +68,30 @@ class OpenDirectory {
 
 void sync_directory(const std::filesystem::path& directory) {
   OpenDirectory(directory).sync();
+}
+
+void sync_file(const std::filesystem::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0 && errno == ENOENT) return;
+  if (descriptor < 0) fail("sync", path);
+  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
+  ::close(descriptor);
+  if (error != 0) fail("sync", path, error);
+}
+
+bool create_synced_directories(const std::filesystem::path& path, std::error_code& error) {
+  std::vector<std::filesystem::path> changed;  // the directories that get a new one
+  std::filesystem::path made = std::filesystem::absolute(path, error);
+  if (!made.has_filename()) made = made.parent_path();
+  for (bool there = false; !error && !there; made = made.parent_path()) {
+    changed.push_back(made.parent_path());
+    there = std::filesystem::exists(made, error);
+  }
+  if (error) return false;
+  const bool is_new = std::filesystem::create_directories(path, error);
+  if (error) return false;
+  for (const std::filesystem::path& directory : changed) sync_directory(directory);
+  return is_new;
 }
 
 bool write_all(int descriptor, std::string_view bytes) {

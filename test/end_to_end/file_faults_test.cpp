@@ -149,6 +149,16 @@ TEST_F(FileFaultRuns, ADirectoryThatCannotBeSyncedIsTold) {
   EXPECT_NE(warning.find("step-000000003.partial': Input/output error"), std::string::npos) << result.errors;
 }
 
+// Rank 0 goes on, with the manifest and the checkpoint's name, once it sees the last file of each rank.
+TEST_F(FileFaultRuns, ARankThatIsSlowToWriteItsPartIsNoFailure) {
+  const std::string run = experiment_.fresh_run();
+  const FileFaults slow({.in = checkpoint_of(run, 3), .effect = "wait", .count = kForever, .rank = 1});
+  const ProcessResult result = run_with(slow, run);
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(result.errors, "");
+  EXPECT_EQ(newest_checkpoint(run), 9);
+}
+
 // A call that fails once never costs more than the checkpoint that it belongs to.
 TEST_F(FileFaultRuns, AnyCallThatFailsOnceLeavesAWholeCheckpoint) {
   const bool every = std::getenv("LOCKSTEP_EVERY_CALL") != nullptr;

@@ -2,7 +2,6 @@
 // (LD_PRELOAD) into trainers that they start, so that the program under test is the one that users have. It
 // stands between the program and the C library, counts the calls that concern files in one place, writes
 // each down, and lets some of them go wrong. See file_faults.h for what the environment tells it.
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -14,7 +13,6 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <climits>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -24,10 +22,19 @@
 #include <utility>
 #include <vector>
 
+#include "support/file_layer.h"
+
 namespace {
+
+using lockstep::test::mode_of;
+using lockstep::test::path_at;
+using lockstep::test::path_of;
+using lockstep::test::rank_of_process;
 
 constexpr std::array<std::pair<std::string_view, int>, 5> kErrors{
     {{"ENOSPC", ENOSPC}, {"EDQUOT", EDQUOT}, {"EIO", EIO}, {"ENOENT", ENOENT}, {"EROFS", EROFS}}};
+
+constexpr useconds_t kWaitMicroseconds = 30'000;
 
 // "name=value;name=value": the value of one; "" where there is none.
 std::string setting(std::string_view all, std::string_view name) {
@@ -54,9 +61,9 @@ struct Faults {
     const char* text = std::getenv("LOCKSTEP_TEST_FAULTS");
     if (text == nullptr) return;
     in = setting(text, "in");
-    log = setting(text, "log") + "-" + rank();
+    log = setting(text, "log") + "-" + rank_of_process();
     const std::string wanted = setting(text, "rank");
-    if (!wanted.empty() && wanted != rank()) return;
+    if (!wanted.empty() && wanted != rank_of_process()) return;
     calls = setting(text, "calls");
     if (!calls.empty()) calls += ',';
     from = std::atol(setting(text, "from").c_str());
@@ -72,14 +79,6 @@ struct Faults {
       left.remove_prefix(left.find(',') + 1);
     return left.substr(0, left.find(','));
   }
-
-  // As the launchers of Open MPI and MPICH say.
-  static std::string rank() {
-    for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
-      if (const char* number = std::getenv(name)) return number;
-    }
-    return "0";
-  }
 };
 
 const Faults& faults() {
@@ -88,18 +87,6 @@ const Faults& faults() {
 }
 
 std::atomic<long> calls_so_far = 0;  // of the kinds that may go wrong
-
-std::string path_of(int descriptor) {
-  std::array<char, PATH_MAX> path{};
-  const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
-  const ssize_t length = ::readlink(link.c_str(), path.data(), path.size());
-  return length < 0 ? "" : std::string(path.data(), static_cast<std::size_t>(length));
-}
-
-std::string path_at(int directory, const char* path) {
-  if (directory == AT_FDCWD || path[0] == '/') return path;
-  return path_of(directory) + "/" + path;
-}
 
 // By system calls: what is written down is not counted.
 void write_down(std::string_view kind, const std::string& path, std::string_view effect) {
@@ -124,6 +111,7 @@ std::string_view effect_on(std::string_view kind, const std::string& path) {
   write_down(kind, path, effect);
   if (effect == "die" && kind != "write") ::kill(::getpid(), SIGKILL);
   while (effect == "hang") ::pause();
+  if (effect == "wait") ::usleep(kWaitMicroseconds);
   errno = before;
   return effect;
 }
@@ -142,24 +130,8 @@ bool fails(std::string_view kind, const std::string& path) {
   return fails(effect_on(kind, path));
 }
 
-template <class Function>
-Function* next(Function*, const char* name) {
-  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
-}
-
-// The same function of the C library.
-#define REAL(name)                                 \
-  ([] {                                            \
-    static const auto real = next(&::name, #name); \
-    return real;                                   \
-  }())
-
 std::string_view kind_of_open(int flags) {
   return (flags & (O_CREAT | O_ACCMODE)) == O_RDONLY ? "open" : "create";
-}
-
-mode_t mode_of(int flags, std::va_list& more) {
-  return (flags & O_CREAT) != 0 ? va_arg(more, mode_t) : 0;
 }
 
 // `write` does it with these bytes.

@@ -16,7 +16,7 @@ namespace lockstep::test {
 /// Effects: ENOSPC, EDQUOT, EIO, ENOENT and EROFS: the call fails with that and does nothing. "die": the
 /// process ends by SIGKILL instead of the call, of a write after the first half of its bytes. "half": half is
 /// written or read, as is legal. "flip": a bit of what is written is another. "end": there is nothing more to
-/// be read. "hang": the call never comes back.
+/// be read. "hang": the call never comes back. "wait": it is made a moment later.
 struct FileFault {
   std::string in;           ///< counts calls for files whose absolute path begins with this
   std::string effect = {};  ///< of each call from `from` on, with commas; the last for all that follow

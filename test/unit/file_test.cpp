@@ -162,6 +162,20 @@ TEST_F(File, DirectoryIsNotReplacedAndNoTemporaryIsLeft) {
   EXPECT_EQ(files(), 1);
 }
 
+TEST_F(File, DirectoriesAreMadeWithThoseAboveThem) {
+  std::error_code error;
+  for (const char* name : {"a/b/c", "d/e/", "f"}) {
+    EXPECT_TRUE(create_synced_directories(path(name), error)) << name;
+    EXPECT_FALSE(error) << name;
+    EXPECT_TRUE(std::filesystem::is_directory(path(name))) << name;
+    EXPECT_FALSE(create_synced_directories(path(name), error)) << name;
+    EXPECT_FALSE(error) << name;
+  }
+  write_file_atomically(path("file"), "");
+  EXPECT_FALSE(create_synced_directories(path("file/a"), error));
+  EXPECT_TRUE(error);
+}
+
 TEST_F(File, PiecesAppearTogetherOrNotAtAll) {
   write_file_atomically(path("a"), "old");
   {
