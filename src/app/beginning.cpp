@@ -6,6 +6,7 @@
 #include <array>
 
 #include "catalogs.h"
+#include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
@@ -191,6 +192,8 @@ void tell_beginning(const Config& config, const Beginning& beginning, Index rank
 void prepare(Beginning& beginning, const Config& config) {
   if (beginning.restarts) {
     beginning.moved_to = move_away(beginning.directory);
+    // Before a new directory gets the name: else a crash could leave the name to that one alone.
+    sync_directory(beginning.moved_to.has_parent_path() ? beginning.moved_to.parent_path() : ".");
     spdlog::info("run.resume = \"restart\": what was in '{}' is in '{}' now",
                  beginning.directory.root.string(), beginning.moved_to.string());
   }

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
@@ -134,7 +135,7 @@ RunDirectory create_run_directory(const std::filesystem::path& root) {
                     "{0}-2), or move this one away; {1} moves away the directory of a run",
                     root.string(), kRestart));
   }
-  std::filesystem::create_directories(root, error);
+  create_synced_directories(root, error);
   if (error) throw DataError(fmt::format("cannot create run.dir '{}': {}", root.string(), error.message()));
   return {root};
 }
@@ -189,7 +190,7 @@ RunDirectory make_directory_beside(const std::filesystem::path& root) {
   std::filesystem::path path = without_slash(root);
   for (Index number = 1;; ++number) {
     std::error_code error;
-    if (std::filesystem::create_directories(path, error)) return {path};
+    if (create_synced_directories(path, error)) return {path};
     if (error && !std::filesystem::exists(path)) {
       throw DataError(fmt::format("cannot create '{}': {}", path.string(), error.message()));
     }

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <functional>
 
+#include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/file_kind.h"
@@ -101,7 +102,7 @@ void CheckpointDirectory::make_partial(Index step) const {
   remove_partial();
   const std::filesystem::path directory = partial(step);
   std::error_code error;
-  std::filesystem::create_directories(root_, error);
+  if (!std::filesystem::exists(root_, error)) create_synced_directories(root_, error);
   if (!error && !std::filesystem::create_directory(directory, error) && !error) {
     error = std::make_error_code(std::errc::file_exists);
   }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <random>
 
+#include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 
@@ -115,7 +116,7 @@ RunLock claim_checkpoints(const CheckpointDirectory& checkpoints, const RunDirec
   if (is_own(checkpoints, run)) return {};
   const std::filesystem::path& root = checkpoints.root();
   std::error_code error;
-  std::filesystem::create_directories(root, error);
+  create_synced_directories(root, error);
   if (error) {
     throw DataError(fmt::format("cannot create checkpoint.dir '{}': {}", root.string(), error.message()));
   }
