@@ -43,15 +43,19 @@ std::vector<std::string> names_in(const std::filesystem::path& root, std::error_
   return names;
 }
 
-// The manifest first: what is left of it is never taken for whole. Of a symbolic link only the link: what it
-// leads to is not ours.
+// The manifest first, also if a crash loses some of it: what is left is never taken for whole. Of a symbolic
+// link only the link: what it leads to is not ours.
 void remove_checkpoint(const std::filesystem::path& path) {
   std::error_code ignored;
   if (std::filesystem::is_symlink(path, ignored)) {
     std::filesystem::remove(path, ignored);
     return;
   }
-  std::filesystem::remove(path / kManifestName, ignored);
+  try {
+    if (std::filesystem::remove(path / kManifestName, ignored)) sync_directory(path);
+  } catch (const DataError&) {
+    return;  // the rest is removed another time
+  }
   std::filesystem::remove_all(path, ignored);
 }
 
