@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/comm/agree.h"
@@ -49,6 +50,15 @@ void note_checkpoints(const Config& config, const Beginning& beginning) {
   }
 }
 
+// Where that fails a start says which lines are missing.
+void sync_metrics(const RunDirectory& directory) {
+  try {
+    sync_file(directory.metrics());
+    sync_directory(directory.root);  // for its name
+  } catch (const Error&) {
+  }
+}
+
 CheckpointHooks checkpoint_hooks(const Config& config, const Beginning& beginning) {
   const bool inside =
       is_within(checkpoint_directory(config, beginning.directory).root(), beginning.directory.root);
@@ -59,6 +69,7 @@ CheckpointHooks checkpoint_hooks(const Config& config, const Beginning& beginnin
       if (!lost.empty()) throw DataError(lost);
     };
   }
+  hooks.sync = [&beginning] { sync_metrics(beginning.directory); };
   hooks.after = [config, &beginning] { note_checkpoints(config, beginning); };
   return hooks;
 }

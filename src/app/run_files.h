@@ -22,8 +22,11 @@ void refuse_lost_checkpoints(Communicator& comm, const Config& config, const Run
 /// checkpoint does it, should it fail.
 void note_checkpoints(const Config& config, const Beginning& beginning);
 
-/// Checkpoints leave a note, and are not made in the run directory when another directory has its name. The
-/// beginning must outlive the hooks.
+/// Makes the lines that metrics.jsonl has so far survive a crash, as far as the file system can.
+void sync_metrics(const RunDirectory& directory);
+
+/// Checkpoints sync metrics.jsonl, whose length they hold. They leave a note, and are not made in the run
+/// directory when another directory has its name. The beginning must outlive the hooks.
 CheckpointHooks checkpoint_hooks(const Config& config, const Beginning& beginning);
 
 /// Rank 0: what befell the run directory since this process took it, for the middle of a sentence; "" if it

@@ -278,6 +278,7 @@ int train_command(Communicator& world, const CommandLine& line) {
   agree(comm, [&] {
     if (comm.rank() != 0) return;
     const bool saved = lost.attempt("model.safetensors", [&] { save(stored); });
+    sync_metrics(results);
     const bool summed =
         lost.attempt("summary.json", [&] { write_summary(results, result, run->algorithm(), lost.names()); });
     report_result(result);

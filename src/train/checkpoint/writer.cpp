@@ -195,6 +195,7 @@ void CheckpointWriter::commit(const std::filesystem::path& directory) {
   }
   for (const auto& [name, file] : manifest.parts.files) bytes += file.bytes;
   write_file_atomically(directory / kManifestName, to_json(manifest));
+  if (hooks_.sync) hooks_.sync();
   const Index step = header_.progress.steps;
   std::filesystem::rename(directory, directory_.finished(step), error);
   if (error) throw DataError(fmt::format("cannot rename '{}': {}", directory.string(), error.message()));

@@ -32,10 +32,12 @@ struct CheckpointContent {
   const std::map<std::string, std::string>& texts;  ///< further files by name: config.toml
 };
 
-/// What rank 0 does beside writing; either may be null.
+/// What rank 0 does beside writing; each may be null.
 struct CheckpointHooks {
   std::function<void()> before = {};  ///< an Error that it throws is why there is no checkpoint
-  std::function<void()> after = {};   ///< once a checkpoint is finished, on the writer's thread; never throws
+  /// Before a checkpoint gets its name, on the writer's thread: syncs what it refers to; never throws.
+  std::function<void()> sync = {};
+  std::function<void()> after = {};  ///< once a checkpoint is finished, on the writer's thread; never throws
 };
 
 class CheckpointWriter {
