@@ -1,10 +1,11 @@
-// The order of streamed records: each record once in an epoch, a function of (seed, epoch, replica) alone,
-// random enough, and made of few reads.
+// The order of streamed records: each record once in an epoch, a function of (seed, epoch, replica) alone and
+// another for each of these, random enough, and made of few reads.
 #include "lockstep/data/stream_order.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -35,6 +36,11 @@ std::vector<Index> epoch_ids(const Sampler& sampler, Index epoch, Index replica)
     all.insert(all.end(), ids.begin(), ids.end());
   }
   return all;
+}
+
+std::set<Index> shard(const Sampler& sampler, Index epoch, Index replica) {
+  const std::vector<Index> ids = epoch_ids(sampler, epoch, replica);
+  return {ids.begin(), ids.end()};
 }
 
 TEST(StreamOrder, EachRecordComesOnceInAnEpochWhateverTheSizes) {
@@ -94,13 +100,98 @@ TEST(StreamOrder, AnyStepComesOutTheSameInAnyOrder) {
   }
 }
 
-TEST(StreamOrder, SeedsAndEpochsDiffer) {
-  SamplingOptions sampling = options(300, 2, 10, 50);
-  const auto one = make_sampler(sampling);
-  sampling.seed = 2;
-  const auto two = make_sampler(sampling);
-  EXPECT_NE(epoch_ids(*one, 0, 0), epoch_ids(*two, 0, 0));
-  EXPECT_NE(epoch_ids(*one, 0, 0), epoch_ids(*one, 1, 0));
+// data.reshuffle = shard.
+TEST(StreamOrder, AReplicaKeepsItsSamplesForTheWholeRun) {
+  const auto sampler = make_sampler(options(300, 3, 10, 50));
+  for (Index replica = 0; replica < 3; ++replica) {
+    for (const Index epoch : {1, 2, 7}) {
+      EXPECT_EQ(shard(*sampler, epoch, replica), shard(*sampler, 0, replica));
+      EXPECT_NE(epoch_ids(*sampler, epoch, replica), epoch_ids(*sampler, 0, replica));
+    }
+  }
+}
+
+// data.reshuffle = global.
+TEST(StreamOrder, DealtAnewAReplicaHasOtherSamplesInEachEpoch) {
+  SamplingOptions sampling = options(300, 3, 10, 50);
+  const auto kept = make_sampler(sampling);
+  sampling.reshuffle = Reshuffle::kGlobal;
+  const auto anew = make_sampler(sampling);
+  for (Index replica = 0; replica < 3; ++replica) {
+    EXPECT_EQ(shard(*anew, 0, replica), shard(*kept, 0, replica));
+    std::set<std::set<Index>> shards;
+    for (Index epoch = 0; epoch < 5; ++epoch) shards.insert(shard(*anew, epoch, replica));
+    EXPECT_EQ(shards.size(), 5U);
+  }
+  EXPECT_EQ(anew->replicas_of(5), (Range{0, 3}));
+}
+
+TEST(StreamOrder, EachSeedDealsShardsOfItsOwn) {
+  SamplingOptions sampling = options(300, 3, 10, 50);
+  std::set<std::set<Index>> shards;
+  for (sampling.seed = 1; sampling.seed <= 5; ++sampling.seed) {
+    shards.insert(shard(*make_sampler(sampling), 0, 1));
+  }
+  EXPECT_EQ(shards.size(), 5U);
+}
+
+// Calls visit(order, epoch, replica) where all have the same records to put in order.
+void visit_orders(SamplingOptions sampling,
+                  const std::function<void(const SamplingOptions&, Index, Index)>& visit) {
+  sampling.mode = DataMode::kFull;
+  sampling.shard_order = ShardOrder::kContiguous;
+  for (sampling.seed = 1; sampling.seed <= 2; ++sampling.seed) {
+    for (Index epoch = 0; epoch < 4; ++epoch) {
+      for (Index replica = 0; replica < sampling.replicas; ++replica) visit(sampling, epoch, replica);
+    }
+  }
+}
+
+TEST(StreamOrder, PiecesComeInAnotherOrderInEachEpochOfEachReplica) {
+  std::set<std::vector<Index>> orders;
+  visit_orders(options(200, 3, 10, 1), [&](const SamplingOptions& sampling, Index epoch, Index replica) {
+    const auto walk = StreamOrder(sampling).walk(epoch, replica);
+    std::vector<Index> begins;
+    for (const Range& piece : walk->pieces) begins.push_back(piece.begin);
+    EXPECT_EQ(begins.size(), 20U);
+    EXPECT_FALSE(std::ranges::is_sorted(begins));
+    EXPECT_TRUE(orders.insert(begins).second) << "epoch " << epoch << ", replica " << replica;
+  });
+}
+
+// Of a single chunk, so that a window is a run of the file.
+TEST(StreamOrder, SamplesComeInAnotherOrderInEachWindowOfEachEpochAndReplica) {
+  constexpr Index kWindow = 20;
+  std::set<std::vector<Index>> orders;
+  visit_orders(options(60, 3, 60, kWindow), [&](const SamplingOptions& sampling, Index epoch, Index replica) {
+    const std::vector<Index> ids = epoch_ids(*make_sampler(sampling), epoch, replica);
+    for (Index begin = 0; begin < std::ssize(ids); begin += kWindow) {
+      std::vector<Index> order(ids.begin() + begin, ids.begin() + begin + kWindow);
+      for (Index& id : order) id -= begin;
+      EXPECT_EQ(*std::ranges::min_element(order), 0);
+      EXPECT_EQ(*std::ranges::max_element(order), kWindow - 1);
+      EXPECT_FALSE(std::ranges::is_sorted(order));
+      EXPECT_TRUE(orders.insert(order).second) << "epoch " << epoch << ", replica " << replica;
+    }
+  });
+}
+
+// So that a buffer of data.shuffle_buffer records is enough.
+TEST(StreamOrder, AWindowHoldsTheNextRecordsOfTheWalk) {
+  const SamplingOptions sampling = options(203, 2, 9, 16);
+  const auto sampler = make_sampler(sampling);
+  const StreamOrder order(sampling);
+  for (const Index epoch : {0, 1}) {
+    const std::vector<Index> ids = epoch_ids(*sampler, epoch, 1);
+    const auto walk = order.walk(epoch, 1);
+    ASSERT_EQ(std::ssize(ids), walk->size());
+    for (Index begin = 0; begin < walk->size(); begin += 16) {
+      const Index end = std::min<Index>(begin + 16, walk->size());
+      std::set<Index> expected;
+      for (Index k = begin; k < end; ++k) expected.insert(walk->record(k));
+      EXPECT_EQ(std::set<Index>(ids.begin() + begin, ids.begin() + end), expected);
+    }
+  }
 }
 
 // Sorted by class, every window of a replica holds records from many places.
@@ -148,58 +239,50 @@ TEST(StreamOrder, FilesAndChunksThatFollowOnStayTogether) {
   }
 }
 
-// "global" deals the records anew in each epoch; "shard" leaves each replica its own.
-TEST(StreamOrder, OnlyAGlobalReshuffleDealsTheRecordsAnew) {
-  for (const Reshuffle reshuffle : {Reshuffle::kShard, Reshuffle::kGlobal}) {
-    SamplingOptions sampling = options(400, 2, 10, 20);
-    sampling.reshuffle = reshuffle;
-    const auto sampler = make_sampler(sampling);
-    for (Index replica = 0; replica < 2; ++replica) {
-      const auto records = [&](Index epoch) {
-        const std::vector<Index> ids = epoch_ids(*sampler, epoch, replica);
-        return std::set<Index>(ids.begin(), ids.end());
-      };
-      EXPECT_EQ(records(0) == records(1), reshuffle == Reshuffle::kShard);
-      EXPECT_EQ(records(1) == records(2), reshuffle == Reshuffle::kShard);
+// Files of three chunks of ten records.
+SamplingOptions files(Index count, Index replicas, ShardBy by) {
+  std::vector<Chunk> chunks = chunks_of(count * 30, 10);
+  for (Chunk& chunk : chunks) chunk.file = chunk.records.begin / 30;
+  SamplingOptions sampling = options(count * 30, replicas, 1, 1);
+  sampling.stream->chunks = std::make_shared<const std::vector<Chunk>>(chunks);
+  sampling.stream->shard_by = by;
+  return sampling;
+}
+
+TEST(StreamOrder, FilesStayWholeByThemselvesIfThereAreFourForEachReplica) {
+  const auto pieces = [](Index count, Index replicas, ShardBy by) {
+    return StreamOrder(files(count, replicas, by)).walk(0, 0)->pieces;
+  };
+  for (const Index replicas : {1, 2, 5}) {
+    for (const Index count : {4 * replicas - 1, 4 * replicas, 4 * replicas + 1}) {
+      const auto by_file = pieces(count, replicas, ShardBy::kFile);
+      const auto by_record = pieces(count, replicas, ShardBy::kRecord);
+      EXPECT_NE(by_file, by_record);
+      EXPECT_EQ(pieces(count, replicas, ShardBy::kAuto), count >= 4 * replicas ? by_file : by_record)
+          << count << " files, " << replicas << " replicas";
     }
   }
 }
 
-// How many orders there are over three epochs of every replica, where each walks all records.
-std::size_t count_orders(SamplingOptions sampling) {
-  sampling.mode = DataMode::kFull;
-  const auto sampler = make_sampler(sampling);
-  std::set<std::vector<Index>> orders;
-  for (const Index epoch : {0, 1, 2}) {
-    for (Index replica = 0; replica < sampling.replicas; ++replica) {
-      orders.insert(epoch_ids(*sampler, epoch, replica));
-    }
+TEST(StreamOrder, OneFileIsCutIntoEvenRuns) {
+  SamplingOptions sampling = options(60, 5, 10, 1);
+  sampling.stream->shard_by = ShardBy::kFile;
+  const StreamOrder order(sampling);
+  for (Index replica = 0; replica < 5; ++replica) {
+    const auto walk = order.walk(0, replica);
+    EXPECT_EQ(walk->size(), 12);
+    EXPECT_EQ(walk->pieces.back().end - walk->pieces.front().begin, 12);
   }
-  return orders.size();
 }
 
-// With a window of one record, what is left is the order of the chunks.
-TEST(StreamOrder, ChunksComeInAnotherOrderInEachEpochAndReplica) {
-  EXPECT_EQ(count_orders(options(400, 2, 10, 1)), 6U);
-}
-
-// With one chunk and one window, what is left is the order within the window.
-TEST(StreamOrder, AWindowIsMixedAnewInEachEpochAndReplica) {
-  EXPECT_EQ(count_orders(options(100, 3, 100, 100)), 9U);
-}
-
-// "auto" keeps files whole from four for each replica on: less are read in pieces of all.
-TEST(StreamOrder, FourFilesForEachReplicaAreKeptWhole) {
-  for (const Index files : {7, 8}) {
-    std::vector<Chunk> chunks;
-    for (Index i = 0; i < files * 10; ++i) chunks.push_back({{i * 10, i * 10 + 10}, false, i / 10});
-    SamplingOptions sampling = options(files * 100, 2, 1, 1);
-    sampling.stream->chunks = std::make_shared<const std::vector<Chunk>>(chunks);
-    sampling.stream->shard_by = ShardBy::kAuto;
-    const StreamOrder order(sampling);
-    std::set<Index> read;
-    for (const Range piece : order.walk(0, 0)->pieces) read.insert(piece.begin / 100);
-    EXPECT_EQ(read.size() == 4, files == 8) << read.size();
+TEST(StreamOrder, OnlyAtTheBordersOfShardsIsAChunkReadTwice) {
+  for (const Index replicas : {1, 3, 8}) {
+    const StreamOrder order(options(400, replicas, 7, 20));
+    Index pieces = 0;
+    for (Index replica = 0; replica < replicas; ++replica) {
+      pieces += std::ssize(order.walk(1, replica)->pieces);
+    }
+    EXPECT_LE(pieces, divide_up(400, 7) + replicas - 1);
   }
 }
 
