@@ -1,10 +1,11 @@
-// Which of the evaluations of a run counts as the best.
+// Which evaluation of a run is the best one: the direction of each measure, and values that are none.
 #include "lockstep/train/best_measure.h"
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
-#include <set>
+#include <map>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/train/metric.h"
@@ -13,63 +14,87 @@
 namespace lockstep {
 namespace {
 
-EvalMetrics with(double loss, double accuracy, std::vector<MetricValue> others = {}) {
-  EvalMetrics evaluation;
-  evaluation.loss = loss;
-  evaluation.accuracy = accuracy;
-  evaluation.others = std::move(others);
-  return evaluation;
-}
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-TEST(BestMeasure, ALossIsBestWhereItIsSmallestAndAnAccuracyWhereItIsLargest) {
-  BestMeasure loss("loss", {}, true);
-  BestMeasure accuracy("accuracy", {}, true);
-  EXPECT_TRUE(loss.improves(with(0.5, 0.7)) && accuracy.improves(with(0.5, 0.7))) << "the first";
-  EXPECT_TRUE(loss.improves(with(0.4, 0.6)));
-  EXPECT_FALSE(accuracy.improves(with(0.4, 0.6)));
-  EXPECT_FALSE(loss.improves(with(0.6, 0.8)));
-  EXPECT_TRUE(accuracy.improves(with(0.6, 0.8)));
-  EXPECT_FALSE(loss.improves(with(0.4, 0.9))) << "as good as the best is no better";
-  EXPECT_EQ(loss.value(), 0.4);
-  EXPECT_EQ(accuracy.value(), 0.8);
-}
-
-TEST(BestMeasure, EveryMetricGoesTheWayThatItsEntrySays) {
+// An evaluation in which `name` has this value, and all other measures are the same as ever.
+EvalMetrics evaluation(const std::string& name, std::optional<double> value) {
+  EvalMetrics metrics;
+  metrics.loss = name == "loss" ? *value : 0.5;
+  metrics.accuracy = name == "accuracy" ? value : 0.5;
   for (const MetricEntry& entry : metric_catalog()) {
-    BestMeasure best(entry.name, {entry.name}, true);
-    const auto improves = [&](double value) {
-      return best.improves(with(1, 1, {{.name = entry.name, .value = value}}));
-    };
-    EXPECT_TRUE(improves(0.5)) << entry.name;
-    EXPECT_EQ(improves(0.4), entry.smaller_is_better) << entry.name;
-    EXPECT_EQ(improves(0.6), !entry.smaller_is_better) << entry.name;
+    metrics.others.push_back({entry.name, entry.name == name ? value : 0.5});
   }
-  const std::set<std::string> errors{"log_loss", "mean_absolute_error", "mean_squared_error"};
-  for (const MetricEntry& entry : metric_catalog()) {
-    EXPECT_EQ(entry.smaller_is_better, errors.contains(entry.name)) << entry.name;
+  return metrics;
+}
+
+BestMeasure measure_of(const std::string& name) {
+  std::vector<std::string> metrics;
+  for (const MetricEntry& entry : metric_catalog()) metrics.push_back(entry.name);
+  return {name, metrics, true};
+}
+
+// Errors are to be small; what counts right answers is to be large.
+TEST(BestMeasure, EachMeasureHasItsDirection) {
+  const std::map<std::string, bool> larger_is_better = {{"loss", false},
+                                                        {"accuracy", true},
+                                                        {"auc", true},
+                                                        {"log_loss", false},
+                                                        {"precision", true},
+                                                        {"recall", true},
+                                                        {"mean_squared_error", false},
+                                                        {"mean_absolute_error", false},
+                                                        {"r2", true}};
+  for (const MetricEntry& entry : metric_catalog()) EXPECT_TRUE(larger_is_better.contains(entry.name));
+  for (const auto& [name, larger] : larger_is_better) {
+    SCOPED_TRACE(name);
+    BestMeasure best = measure_of(name);
+    EXPECT_TRUE(std::isnan(best.value()));
+    EXPECT_TRUE(best.improves(evaluation(name, 0.5))) << "the first";
+    EXPECT_FALSE(best.improves(evaluation(name, 0.5))) << "an equal one";
+    EXPECT_EQ(best.improves(evaluation(name, 0.75)), larger);
+    EXPECT_EQ(best.improves(evaluation(name, 0.25)), !larger);
+    EXPECT_EQ(best.value(), larger ? 0.75 : 0.25);
+    EXPECT_FALSE(best.improves(evaluation(name, 0.5))) << "worse than the best, if better than the last";
+    EXPECT_EQ(best.value(), larger ? 0.75 : 0.25);
   }
 }
 
-TEST(BestMeasure, WhatIsNotDefinedIsNeverTheBest) {
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  BestMeasure best("loss", {}, false);
-  EXPECT_FALSE(best.improves(with(nan, 0)));
-  EXPECT_TRUE(best.improves(with(3, 0)));
-  EXPECT_FALSE(best.improves(with(nan, 0)));
-  EXPECT_FALSE(best.improves(with(-std::numeric_limits<double>::infinity(), 0)));
-  EXPECT_EQ(best.value(), 3);
+TEST(BestMeasure, AValueThatIsNoNumberIsNeverTheBest) {
+  for (const std::string name : {"loss", "accuracy", "auc", "log_loss"}) {
+    SCOPED_TRACE(name);
+    BestMeasure best = measure_of(name);
+    for (const double value : {kNaN, kInfinity, -kInfinity}) {
+      EXPECT_FALSE(best.improves(evaluation(name, value)));
+    }
+    EXPECT_TRUE(std::isnan(best.value()));
+    EXPECT_TRUE(best.improves(evaluation(name, 0.5)));
+    for (const double value : {kNaN, kInfinity, -kInfinity}) {
+      EXPECT_FALSE(best.improves(evaluation(name, value)));
+    }
+    EXPECT_EQ(best.value(), 0.5);
+  }
 }
 
-TEST(BestMeasure, ARunThatGoesOnKeepsItsBest) {
-  BestMeasure best("loss", {}, false);
-  best.value() = 0.2;
-  EXPECT_FALSE(best.improves(with(0.3, 0)));
-  EXPECT_TRUE(best.improves(with(0.1, 0)));
+TEST(BestMeasure, AnUndefinedValueIsNeverTheBest) {
+  BestMeasure best = measure_of("auc");
+  EXPECT_FALSE(best.improves(evaluation("auc", std::nullopt)));
+  EXPECT_TRUE(std::isnan(best.value()));
+  EXPECT_TRUE(best.improves(evaluation("auc", 0.1)));
 }
 
-TEST(BestMeasure, AnUnknownOneIsNamed) {
-  test::expect_parts(test::error_text<ConfigError>([] { BestMeasure("auc", {"f1"}, false); }),
-                     {"checkpoint.best", "auc", "loss", "f1"});
+TEST(BestMeasure, AResumedRunComparesWithTheBestBefore) {
+  BestMeasure best = measure_of("auc");
+  best.value() = 0.6;
+  EXPECT_FALSE(best.improves(evaluation("auc", 0.55)));
+  EXPECT_TRUE(best.improves(evaluation("auc", 0.65)));
+}
+
+TEST(BestMeasure, OnlyWhatIsMeasuredCanBeNamed) {
+  test::expect_parts(test::error_text<ConfigError>([] { BestMeasure("auc", {"recall"}, true); }),
+                     {"checkpoint.best", "'auc'", "'loss', 'accuracy', 'recall'", "eval.metrics"});
+  test::expect_parts(test::error_text<ConfigError>([] { BestMeasure("accuracy", {}, false); }),
+                     {"'accuracy'", "'loss'"});
 }
 
 }  // namespace
