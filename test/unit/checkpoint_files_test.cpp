@@ -10,7 +10,6 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/train/checkpoint/directory.h"
-#include "lockstep/train/checkpoint/interval.h"
 #include "lockstep/train/checkpoint/reader.h"
 #include "support/seed.h"
 #include "support/special_files.h"
@@ -278,30 +277,6 @@ TEST_F(CheckpointFiles, AFifoAmongItsFilesIsAnErrorAtOnce) {
                        .memory = {.data = numbers.data(), .type = DataType::kFloat},
                        .written = {}};
   expect_fifo([&] { reader.fill({part}); });
-}
-
-TEST(CheckpointInterval, IsDueWhereABorderIsCrossed) {
-  const auto at = [](Index steps, Index samples, double epochs) {
-    return Progress{.steps = steps, .samples = samples, .epochs = epochs};
-  };
-  const Interval steps = parse_interval("checkpoint.every", "500 steps");
-  EXPECT_FALSE(steps.is_due(at(498, 0, 0), at(499, 0, 0)));
-  EXPECT_TRUE(steps.is_due(at(499, 0, 0), at(500, 0, 0)));
-  EXPECT_FALSE(steps.is_due(at(500, 0, 0), at(501, 0, 0)));
-  EXPECT_TRUE(parse_interval("k", "2000 samples").is_due(at(0, 1990, 0), at(0, 2050, 0)));
-  EXPECT_TRUE(parse_interval("k", "1 epoch").is_due(at(0, 0, 2.9), at(0, 0, 3.0)));
-  // 3 x 0.1 is not 0.3 in doubles: each border is met once all the same.
-  const Interval tenths = parse_interval("k", "0.1 epochs");
-  for (int tenth = 1; tenth <= 100; ++tenth) {
-    EXPECT_TRUE(tenths.is_due(at(0, 0, (tenth - 0.5) / 10), at(0, 0, tenth / 10.0))) << tenth;
-    EXPECT_FALSE(tenths.is_due(at(0, 0, tenth / 10.0), at(0, 0, (tenth + 0.5) / 10))) << tenth;
-  }
-  EXPECT_EQ(parse_interval("k", "10 minutes").seconds, 600);
-  EXPECT_EQ(parse_interval("k", "0.5 hours").seconds, 1800);
-  EXPECT_FALSE(parse_interval("k", "never").training || parse_interval("k", "never").seconds);
-  for (const char* wrong : {"", "often", "10", "0 steps", "-1 minutes", "10 parsecs", "nan steps"}) {
-    EXPECT_NE(problem_of([&] { parse_interval("checkpoint.every", wrong); }), "") << wrong;
-  }
 }
 
 }  // namespace
