@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/nn/activations.h"
 #include "support/planned_run.h"
 
 namespace lockstep {
@@ -76,40 +75,6 @@ TEST(RunPlan, FullModeCountsEveryReplicasPass) {
   EXPECT_EQ(plan.sampling.global_batch, 768);
   EXPECT_EQ(plan.epoch.samples, 3'900'000);
   EXPECT_DOUBLE_EQ(plan.times_each_seen, 6);
-}
-
-// One room for each thread, or for each replica of a rank where they meet; of a part of the samples.
-TEST(RunPlan, ActivationsAreThoseOfAPass) {
-  for (const std::string mode : {"local", "sync"}) {
-    Given setup = typical("dense(16) batch_norm(mode=" + mode + ") relu dense(2)");
-    setup.train.replicas = 8;
-    setup.train.threads = 2;
-    setup.train.accumulate = 2;
-    const RunPlan plan = setup.plan(2);
-    const Index rows = 128 / 8 / 2;
-    EXPECT_EQ(plan.memory.activations,
-              (mode == "sync" ? 4 : 2) * activation_bytes(setup.model, rows, Kept::kForTraining));
-  }
-}
-
-TEST(RunPlan, MemoryFollowsWhatIsHeld) {
-  Given setup = typical();
-  const RunPlan one = setup.plan(1);
-  const RunPlan four = setup.plan(4);
-  EXPECT_EQ(one.memory.weights, 4 * setup.model.layout().size);
-  EXPECT_EQ(one.memory.optimizer, one.memory.weights);
-  EXPECT_GE(one.memory.data, 650'000 * 104);
-  EXPECT_LT(four.memory.data, one.memory.data / 3);
-  EXPECT_LT(four.memory.evaluation, one.memory.evaluation);
-  EXPECT_EQ(one.sent_bytes, 0);
-  EXPECT_NEAR(static_cast<double>(four.sent_bytes), 1.5 * static_cast<double>(four.gradient_bytes), 64);
-  // The batch in use, and those that are got ready meanwhile.
-  setup.data.prefetch = 3;
-  EXPECT_EQ(setup.plan(1).memory.data, 650'000 * 104 + (3 + 1) * 128 * (100 + 1) * 4);
-  setup.evaluation_rankings = 10;
-  EXPECT_EQ(setup.plan(1).memory.evaluation, one.memory.evaluation + 1000 * 10 * 4);
-  setup.data.mode = DataMode::kFull;
-  EXPECT_GE(setup.plan(4).memory.data, 650'000 * 104);
 }
 
 // Where slices of whole blocks are about even.
@@ -289,15 +254,6 @@ TEST(RunPlan, TheSentenceSaysWhatTheTailDoes) {
       << table();
   setup.distribute.strategy = "local_sgd";
   EXPECT_NE(table().find("with the weighted mean gradient of its own samples"), std::string::npos) << table();
-}
-
-TEST(RunPlan, WeightsTakeMemoryForScoresOfAllOnTheFirstRank) {
-  Given setup = typical();
-  setup.evaluation_rankings = 2;
-  const Index without = setup.plan(2).memory.evaluation;
-  setup.weighted = true;
-  // A weight beside each score of half of the 1,000 rows, and of each prepared one; and both of all rows.
-  EXPECT_EQ(setup.plan(2).memory.evaluation - without, 500 * 2 * 4 + 100 * 4 + 1000 * 8);
 }
 
 }  // namespace

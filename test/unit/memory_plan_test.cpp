@@ -1,0 +1,74 @@
+// The memory that a plan states, by what it is for.
+#include <gtest/gtest.h>
+
+#include "lockstep/nn/activations.h"
+#include "lockstep/train/run_plan.h"
+#include "support/planned_run.h"
+
+namespace lockstep {
+namespace {
+
+using test::Given;
+using test::typical;
+
+// One room for each thread, or for each replica of a rank where they meet; of a part of the samples.
+TEST(MemoryPlan, ActivationsAreThoseOfAPass) {
+  for (const std::string mode : {"local", "sync"}) {
+    Given setup = typical("dense(16) batch_norm(mode=" + mode + ") relu dense(2)");
+    setup.train.replicas = 8;
+    setup.train.threads = 2;
+    setup.train.accumulate = 2;
+    const RunPlan plan = setup.plan(2);
+    const Index rows = 128 / 8 / 2;
+    EXPECT_EQ(plan.memory.activations,
+              (mode == "sync" ? 4 : 2) * activation_bytes(setup.model, rows, Kept::kForTraining));
+  }
+}
+
+TEST(MemoryPlan, MemoryFollowsWhatIsHeld) {
+  Given setup = typical();
+  const RunPlan one = setup.plan(1);
+  const RunPlan four = setup.plan(4);
+  EXPECT_EQ(one.memory.weights, 4 * setup.model.layout().size);
+  EXPECT_EQ(one.memory.optimizer, one.memory.weights);
+  EXPECT_GE(one.memory.data, 650'000 * 104);
+  EXPECT_LT(four.memory.data, one.memory.data / 3);
+  EXPECT_LT(four.memory.evaluation, one.memory.evaluation);
+  EXPECT_EQ(one.sent_bytes, 0);
+  EXPECT_NEAR(static_cast<double>(four.sent_bytes), 1.5 * static_cast<double>(four.gradient_bytes), 64);
+  setup.evaluation_rankings = 10;
+  EXPECT_EQ(setup.plan(1).memory.evaluation, one.memory.evaluation + 1000 * 10 * 4);
+  setup.data.mode = DataMode::kFull;
+  EXPECT_GE(setup.plan(4).memory.data, 650'000 * 104);
+}
+
+// A rank holds its records, and for each of its replicas the batch in use and those prepared ahead, each
+// sample with its features, its target and its weight.
+TEST(MemoryPlan, DataTakesTheMemoryOfRecordsAndOfTheBatchesAheadAndInUse) {
+  Given setup = typical();
+  setup.rows = 640'000;
+  for (const Index ahead : {0, 1, 3}) {
+    setup.data.prefetch = ahead;
+    for (const Index world : {1, 4}) {
+      for (const bool weighted : {false, true}) {
+        setup.weighted = weighted;
+        const Index records = setup.rows / world * 104;
+        const Index batch = 128 / world * (100 + 1 + (weighted ? 1 : 0)) * 4;
+        const Index dealt = setup.plan(world).memory.data - batch * (ahead + 1);
+        EXPECT_EQ(dealt, records) << ahead << " ahead, " << world << " ranks";
+      }
+    }
+  }
+}
+
+TEST(MemoryPlan, WeightsTakeMemoryForScoresOfAllOnTheFirstRank) {
+  Given setup = typical();
+  setup.evaluation_rankings = 2;
+  const Index without = setup.plan(2).memory.evaluation;
+  setup.weighted = true;
+  // A weight beside each score of half of the 1,000 rows, and of each prepared one; and both of all rows.
+  EXPECT_EQ(setup.plan(2).memory.evaluation - without, 500 * 2 * 4 + 100 * 4 + 1000 * 8);
+}
+
+}  // namespace
+}  // namespace lockstep
