@@ -13,6 +13,7 @@
 #include "support/error_text.h"
 #include "support/idx_files.h"
 #include "support/loaded.h"
+#include "support/numbered_source.h"
 #include "support/temporary_directory.h"
 
 namespace lockstep {
@@ -82,46 +83,60 @@ TEST_F(HeldBackTest, PartsMayNotBeEmpty) {
                {"data.validation_share", "5000 records", files_.images});
 }
 
-// What is told of the whole is told once, by the part to train on.
-TEST_F(HeldBackTest, NotesAreThoseOfThePartToTrainOn) {
-  class Noting final : public RecordSource {
-   public:
-    explicit Noting(std::unique_ptr<RecordSource> plain) : plain_(std::move(plain)) {}
-    const DatasetInfo& info() const override { return plain_->info(); }
-    std::span<const Chunk> chunks() const override { return plain_->chunks(); }
-    std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override {
-      return plain_->reader(rule);
-    }
-    void unpack(std::span<const Index> ids, std::span<const std::byte* const> records, Matrix& x,
-                Matrix& labels) const override {
-      plain_->unpack(ids, records, x, labels);
-    }
-    std::vector<std::string> notes() const override { return {"a note"}; }
-    std::vector<std::string> rejects() const override { return {"a record"}; }
+// Chunks of one record, so that some are held back as a whole, in two files that are read from their start.
+class TwoPackedFiles final : public RecordSource {
+ public:
+  const DatasetInfo& info() const override { return numbers_.info(); }
+  std::span<const Chunk> chunks() const override { return numbers_.chunks(); }
+  std::string schema() const override { return "a schema"; }
+  std::vector<std::string> notes() const override { return {"a note"}; }
+  std::vector<std::string> rejects() const override { return {"a bad record"}; }
+  std::vector<std::string> files() const override { return {"first.gz", "second.gz"}; }
+  std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override { return numbers_.reader(rule); }
+  void unpack(std::span<const Index> ids, std::span<const std::byte* const> records, Matrix& x,
+              Matrix& targets) const override {
+    numbers_.unpack(ids, records, x, targets);
+  }
 
-   private:
-    std::unique_ptr<RecordSource> plain_;
-  };
-  const HeldBack parts = hold_back(std::make_unique<Noting>(open()), 0.1, 7);
-  EXPECT_EQ(parts.train->notes(), std::vector<std::string>{"a note"});
-  EXPECT_EQ(parts.train->rejects(), std::vector<std::string>{"a record"});
-  EXPECT_TRUE(parts.validation->notes().empty());
-  EXPECT_TRUE(parts.validation->rejects().empty());
+ private:
+  static constexpr Index kRecords = 20;  // of a file
+  static std::vector<Chunk> packed_chunks() {
+    std::vector<Chunk> chunks = chunks_of(2 * kRecords, 1);
+    for (Chunk& chunk : chunks) {
+      chunk.file = chunk.records.begin / kRecords;
+      chunk.follows_on = chunk.records.begin % kRecords > 0;
+    }
+    return chunks;
+  }
+
+  NumberedSource numbers_{packed_chunks()};
+};
+
+// Whoever reads a file from its start reads all of it.
+TEST(HeldBack, EachFileIsReadFromItsFirstChunkThatIsLeft) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    const HeldBack parts = hold_back(std::make_unique<TwoPackedFiles>(), 0.5, seed);
+    for (const RecordSource* part : {parts.train.get(), parts.validation.get()}) {
+      Index file = -1;
+      for (const Chunk& chunk : part->chunks()) {
+        EXPECT_EQ(chunk.follows_on, chunk.file == file);
+        EXPECT_GE(chunk.file, file);
+        file = chunk.file;
+      }
+      EXPECT_EQ(file, 1);
+    }
+  }
 }
 
-// Two ids that one of the sums takes for the same, the other does not.
-TEST(Audit, TheTwoSumsAreOfDifferentHashes) {
-  for (const std::size_t sum : {1U, 2U}) {
-    std::map<Index, IdSums> seen;
-    Index pairs = 0;
-    for (Index id = 0; id < 20'000; ++id) {
-      const IdSums found = sums_of({id, id + 1}, 1);
-      const auto [other, fresh] = seen.emplace(found.numbers[sum], found);
-      if (fresh) continue;
-      ++pairs;
-      EXPECT_NE(found, other->second) << id;
-    }
-    EXPECT_GT(pairs, 0);
+TEST(HeldBack, WhatIsKnownOfTheFilesIsToldOnceAndTheSchemaGoesToBoth) {
+  const HeldBack parts = hold_back(std::make_unique<TwoPackedFiles>(), 0.5, 1);
+  EXPECT_EQ(parts.train->notes(), std::vector<std::string>{"a note"});
+  EXPECT_EQ(parts.train->rejects(), std::vector<std::string>{"a bad record"});
+  EXPECT_TRUE(parts.validation->notes().empty());
+  EXPECT_TRUE(parts.validation->rejects().empty());
+  for (const RecordSource* part : {parts.train.get(), parts.validation.get()}) {
+    EXPECT_EQ(part->schema(), "a schema");
+    EXPECT_EQ(part->files(), (std::vector<std::string>{"first.gz", "second.gz"}));
   }
 }
 
@@ -148,6 +163,22 @@ TEST(Audit, SumsDoNotDependOnTheOrderAndTellOtherIdsApart) {
   fewer.add(ids);
   expect_parts(compare_sums(fewer, forwards, 3), {"epoch 3", "used 999 samples", "expected 1,000"});
   EXPECT_EQ(sums_of({0, 1000}, 3).count(), 3000);
+}
+
+// Two samples taken for one another, that one sum cannot tell apart.
+TEST(Audit, EachOfTheTwoSumsTellsApartWhatTheOtherCannot) {
+  for (const std::size_t blind : {std::size_t{1}, std::size_t{2}}) {
+    std::map<Index, Index> first_with;
+    Index found = 0;
+    for (Index id = 0; id < 20'000; ++id) {
+      const auto [other, is_new] = first_with.emplace(sums_of({id, id + 1}, 1).numbers[blind], id);
+      if (is_new) continue;
+      ++found;
+      EXPECT_NE(compare_sums(sums_of({id, id + 1}, 1), sums_of({other->second, other->second + 1}, 1), 1),
+                "");
+    }
+    EXPECT_GT(found, 0);
+  }
 }
 
 }  // namespace

@@ -163,8 +163,10 @@ TEST(Metrics, AreUndefinedWhereThereIsNothingToMeasure) {
 
 TEST(Metrics, AnOutputThatIsNotANumberUpsetsNothing) {
   const Scalar nan = std::numeric_limits<Scalar>::quiet_NaN();
-  const Set set{.kind = TargetKind::kBinary, .rows = 4, .outputs = {nan, 1, nan, 2}, .targets = {1, 1, 0, 0}};
+  Set set{.kind = TargetKind::kBinary, .rows = 4, .outputs = {nan, 1, nan, 2}, .targets = {1, 1, 0, 0}};
   EXPECT_EQ(measure("auc", set, 4), 1.5 / 4);
+  set.targets = {1, 0, 0, 0};
+  EXPECT_EQ(measure("auc", set, 4), 0.5 / 3) << "below all numbers";
 }
 
 std::vector<std::string> chosen(const std::vector<std::string>& names, TargetKind targets, Index outputs) {

@@ -1,11 +1,14 @@
 // Replicas that should be equal and are not: found, told with the tensor and the ranks, or made equal again.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/thread_ranks.h"
+#include "lockstep/train/replica_check.h"
+#include "support/error_text.h"
 #include "support/tiny_run.h"
 
 namespace lockstep {
@@ -90,6 +93,44 @@ TEST(ReplicaCheck, FindsNothingWhereNothingIsWrong) {
       config.comm.verify_every = 1;
       EXPECT_EQ(error_of(4, config), "");
     }
+  }
+}
+
+// Weights that two ranks hold the same of, and nothing else.
+class WeightsOnly final : public SynchronousStrategy {
+ public:
+  explicit WeightsOnly(Communicator& comm) : comm_(comm) {}
+  ReplicatedState replicated() override { return {.among = &comm_, .parts = {{"weights", weights_}}}; }
+  std::span<Scalar> weights(Index) override { return weights_; }
+  std::span<const Scalar> settle() override { return weights_; }
+  SavedState saved_state() override { return {}; }
+  void start() override {}
+  void begin_step(std::span<const Index>, double) override {}
+  void bucket_ready(const Bucket&, const PartialGrads&) override {}
+  void progress() override {}
+  void finish_exchange() override {}
+  StepOutcome update(const UpdateRequest&) override { return {}; }
+
+ private:
+  Communicator& comm_;
+  std::vector<Scalar> weights_ = {1, 2, 3};
+};
+
+TEST(ReplicaCheck, FindsRanksThatHaveMadeAnotherNumberOfSteps) {
+  for (const Index steps_ahead : {0, 1}) {
+    std::atomic<std::uint64_t> sum = 0;
+    run_thread_ranks(2, [&](Communicator& comm) {
+      WeightsOnly strategy(comm);
+      ReplicaCheck check(comm, strategy, {.verify_every = 1});
+      const Index steps = 3 + (comm.rank() == 1 ? steps_ahead : 0);
+      const std::optional<std::uint64_t> term = check.term(steps);
+      ASSERT_TRUE(term);
+      sum += *term;
+      if (steps_ahead == 0) return check.tell(steps);
+      test::expect_parts(test::error_text<AgreedError>([&] { check.tell(steps); }),
+                         {"the number of steps differs, rank 1 against rank 0"});
+    });
+    EXPECT_EQ(sum == 0, steps_ahead == 0);
   }
 }
 

@@ -163,6 +163,18 @@ TEST_F(TableTest, NumbersAreScaledAndMissingOnesFilled) {
   EXPECT_NEAR(scaled("standard", "constant(5)")[2], standard[3], 1e-6);
 }
 
+TEST_F(TableTest, AMissingNumberIsEncodedAsTheOneThatStandsForIt) {
+  for (const std::string scale : {"none", "minmax", "standard", "log"}) {
+    options_.scale = scale;
+    for (const std::string missing : {"1", "3", "5"}) {
+      options_.missing = "constant(" + missing + ")";
+      const Rows rows = encode(learn("a,y\n1,0\n3,1\n,1\n5,0\n").schema);
+      const std::size_t same = missing == "1" ? 0 : missing == "3" ? 1 : 3;
+      EXPECT_EQ(rows[2][0], rows[same][0]) << missing << " with the scale " << scale;
+    }
+  }
+}
+
 TEST_F(TableTest, CategoriesAreEncoded) {
   const std::string text = "c,n,y\nred,1,0\nblue,2,1\nred,3,1\n?,4,0\n";
   options_.scale = "none";
