@@ -1,17 +1,21 @@
-// ONNX files, read back with the classes of the format. That they compute what a prediction does is tested
-// with a runtime, end to end.
+// ONNX files, read back with the classes of the format, and computed by the definitions of its operations.
+// That runtimes take them is tested end to end.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <onnx/onnx_pb.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <set>
 
+#include "catalog/onnx_evaluator.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/random.h"
 #include "lockstep/nn/composite.h"
+#include "lockstep/nn/workspace.h"
 #include "support/error_text.h"
 #include "support/exportable_model.h"
 #include "support/temporary_directory.h"
@@ -123,6 +127,94 @@ TEST(Onnx, HasWordsForEveryLayerAndEveryComposite) {
   };
   for (const LayerEntry& entry : layer_catalog()) check(entry.example, entry.example_input);
   for (const CompositeEntry& entry : composite_catalog()) check(entry.example, entry.example_input);
+}
+
+// Those that an embedding of five rows takes.
+std::vector<Scalar> whole_numbers(Index count) {
+  std::vector<Scalar> values;
+  for (Index i = 0; i < count; ++i) values.push_back(static_cast<Scalar>(i * i % 5));
+  return values;
+}
+
+std::vector<Scalar> random_numbers(Index count) {
+  RandomStream random({.seed = 3});
+  std::vector<Scalar> values;
+  for (Index i = 0; i < count; ++i) values.push_back(2 * random.normal());
+  return values;
+}
+
+// For random weights and moments, so that no two inputs of an operation can be exchanged unnoticed.
+void expect_same_outputs(const std::string& layers, const Shape& input,
+                         const Normaliser& normaliser = {{0}, {1}, 1}) {
+  SCOPED_TRACE(layers);
+  constexpr Index kRows = 3;
+  ExportableModel exportable(layers, input, normaliser);
+  RandomStream random({.seed = 5});
+  for (Scalar& value : exportable.stored.span()) value = Scalar{0.1F} + random.uniform();
+  std::vector<Scalar> x = layers.find("embedding") == std::string::npos ? random_numbers(kRows * input.size())
+                                                                        : whole_numbers(kRows * input.size());
+  OnnxTensor given{.dims = {kRows}, .values = {x.begin(), x.end()}};
+  given.dims.insert(given.dims.end(), input.dims.begin(), input.dims.end());
+  const auto computed = evaluate(exported_graph(exportable.to_export()), given);
+
+  Matrix rows(x.data(), kRows, input.size());
+  normaliser.apply(rows);
+  Workspace workspace(exportable.model, kRows, Kept::kForEvaluation);
+  const ConstMatrix outputs =
+      workspace.forward({.values = stored_values(exportable.model, exportable.stored.span()),
+                         .x = ConstMatrix(x.data(), kRows, input.size()),
+                         .batch = {}});
+  const std::vector<double>& found = computed.at("outputs").values;
+  ASSERT_EQ(std::ssize(found), outputs.rows() * outputs.cols());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const double expected = outputs.data()[i];
+    EXPECT_NEAR(found[i], expected, 1e-4 * std::max(1.0, std::abs(expected))) << "number " << i;
+  }
+}
+
+TEST(Onnx, ComputesWhatTheModelDoesWithEveryLayerAndEveryComposite) {
+  for (const LayerEntry& entry : layer_catalog()) {
+    expect_same_outputs(entry.example + " flatten dense(2)", entry.example_input);
+  }
+  for (const CompositeEntry& entry : composite_catalog()) {
+    expect_same_outputs(entry.example + " flatten dense(2)", entry.example_input);
+  }
+}
+
+// No argument has the value that ONNX takes where an attribute is missing.
+TEST(Onnx, ComputesWhatTheModelDoesWithAllArguments) {
+  const Shape picture{{7, 10, 4}};  // padding=same is 1 and 1 on one axis, and 0 and 1 on the other
+  for (const std::string layer :
+       {"conv2d(6, 3, stride=2, padding=same, groups=2)", "conv2d(6, 2, dilation=3, padding=1, bias=false)",
+        "conv2d(4, 3, groups=depthwise, padding=1)", "maxpool(3, stride=2, padding=same)", "maxpool(2)",
+        "avgpool(4, stride=3, padding=same)", "avgpool(3, stride=1, padding=2)", "batch_norm(eps=0.5)",
+        "layer_norm(eps=0.5)", "leaky_relu(0.3)", "elu(0.6)", "global_avgpool"}) {
+    expect_same_outputs(layer + " flatten dense(3)", picture);
+  }
+  for (const Shape& input : {Shape{{6}}, Shape{{4, 3}}, Shape{{2, 3, 2}}, Shape{{2, 3, 2, 2}}}) {
+    expect_same_outputs("batch_norm(eps=0.5) concat(tanh | layer_norm(eps=0.5)) flatten dense(3)", input);
+  }
+  expect_same_outputs("concat(slice(0, 2) | slice(3, 4)) dense(5, bias=false) gelu dense(3)", {{7}});
+  expect_same_outputs("embedding(5, 3) dense(3)", {{2, 2}});
+  expect_same_outputs("dense(2)", {{2, 2}}, {{0.5}, {1, 2, 3, 4}, 4});
+  expect_same_outputs("dense(2)", {{2, 2}}, {{0.5}, {0.25}, 4});
+}
+
+TEST(Onnx, ComputesTheProbabilitiesOfItsOutputs) {
+  const OnnxTensor given{.dims = {1, 3}, .values = {1, -2, 0.5}};
+  const auto computed = [&](TargetKind targets) {
+    return evaluate(exported_graph("dense(3)", {{3}}, targets), given);
+  };
+  const auto classes = computed(TargetKind::kClass);
+  const std::vector<double>& outputs = classes.at("outputs").values;
+  double sum = 0;
+  for (const double output : outputs) sum += std::exp(output);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(classes.at("probabilities").values[i], std::exp(outputs[i]) / sum, 1e-12);
+    EXPECT_NEAR(computed(TargetKind::kBinary).at("probabilities").values[i], 1 / (1 + std::exp(-outputs[i])),
+                1e-12);
+  }
+  EXPECT_FALSE(computed(TargetKind::kValue).contains("probabilities"));
 }
 
 TEST(Onnx, PicturesHaveTheirChannelsFirstInside) {

@@ -1,0 +1,200 @@
+#include "onnx_evaluator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <stdexcept>
+
+namespace lockstep::test {
+namespace {
+
+// The attributes of a node, with the defaults of the standard.
+class Attributes {
+ public:
+  explicit Attributes(const onnx::NodeProto& node) {
+    for (const onnx::AttributeProto& attribute : node.attribute()) left_[attribute.name()] = &attribute;
+  }
+
+  Index whole(const std::string& name, Index missing) {
+    const onnx::AttributeProto* found = take(name, onnx::AttributeProto::INT);
+    return found == nullptr ? missing : found->i();
+  }
+  double number(const std::string& name, double missing) {
+    const onnx::AttributeProto* found = take(name, onnx::AttributeProto::FLOAT);
+    return found == nullptr ? missing : double{found->f()};
+  }
+  List list(const std::string& name, const List& missing) {
+    const onnx::AttributeProto* found = take(name, onnx::AttributeProto::INTS);
+    return found == nullptr ? missing : List(found->ints().begin(), found->ints().end());
+  }
+  void expect_no_more() const {
+    if (!left_.empty()) throw std::invalid_argument("an unknown attribute: " + left_.begin()->first);
+  }
+
+ private:
+  const onnx::AttributeProto* take(const std::string& name, onnx::AttributeProto::AttributeType type) {
+    const auto found = left_.find(name);
+    if (found == left_.end()) return nullptr;
+    const onnx::AttributeProto* attribute = found->second;
+    left_.erase(found);
+    if (attribute->type() != type) throw std::invalid_argument("an attribute of another type: " + name);
+    return attribute;
+  }
+
+  std::map<std::string, const onnx::AttributeProto*> left_;
+};
+
+std::size_t axis_of(const OnnxTensor& x, Index axis) {
+  return static_cast<std::size_t>(axis < 0 ? axis + std::ssize(x.dims) : axis);
+}
+
+List whole_numbers(const OnnxTensor& tensor) {
+  return {tensor.values.begin(), tensor.values.end()};
+}
+
+Windows windows_of(const List& kernel, Attributes& attributes, bool dilated) {
+  return {.kernel = kernel,
+          .strides = attributes.list("strides", {1, 1}),
+          .pads = attributes.list("pads", {0, 0, 0, 0}),
+          .dilations = dilated ? attributes.list("dilations", {1, 1}) : List{1, 1}};
+}
+
+const std::map<std::string, std::function<double(double)>>& functions() {
+  static const std::map<std::string, std::function<double(double)>> kFunctions{
+      {"Identity", [](double x) { return x; }},
+      {"Cast", [](double x) { return std::trunc(x); }},
+      {"Relu", [](double x) { return std::max(x, 0.0); }},
+      {"Sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
+      {"Tanh", [](double x) { return std::tanh(x); }},
+      {"Softplus", [](double x) { return std::log1p(std::exp(x)); }},
+      {"Erf", [](double x) { return std::erf(x); }},
+      {"Sqrt", [](double x) { return std::sqrt(x); }}};
+  return kFunctions;
+}
+
+const std::map<std::string, std::function<double(double, double)>>& pair_functions() {
+  static const std::map<std::string, std::function<double(double, double)>> kFunctions{
+      {"Add", std::plus<>()},
+      {"Sum", std::plus<>()},
+      {"Sub", std::minus<>()},
+      {"Mul", std::multiplies<>()},
+      {"Div", std::divides<>()}};
+  return kFunctions;
+}
+
+// ---- the table
+// ---------------------------------------------------------------------------------------------
+
+using Operation = std::function<OnnxTensor(const Tensors&, Attributes&)>;
+
+const std::map<std::string, Operation>& operations() {
+  static const std::map<std::string, Operation> kOperations{
+      {"LeakyRelu",
+       [](const Tensors& in, Attributes& attributes) {
+         const double alpha = attributes.number("alpha", 0.01);
+         return each(in[0], [&](double x) { return x < 0 ? alpha * x : x; });
+       }},
+      {"Elu",
+       [](const Tensors& in, Attributes& attributes) {
+         const double alpha = attributes.number("alpha", 1);
+         return each(in[0], [&](double x) { return x < 0 ? alpha * std::expm1(x) : x; });
+       }},
+      {"Reshape", [](const Tensors& in, Attributes&) { return reshaped(in[0], whole_numbers(in.at(1))); }},
+      {"Flatten", [](const Tensors& in,
+                     Attributes& attributes) { return flattened(in[0], attributes.whole("axis", 1)); }},
+      {"Unsqueeze",
+       [](const Tensors& in, Attributes&) { return unsqueezed(in[0], whole_numbers(in.at(1))); }},
+      {"Transpose", [](const Tensors& in,
+                       Attributes& attributes) { return transposed(in[0], attributes.list("perm", {})); }},
+      {"Concat",
+       [](const Tensors& in, Attributes& attributes) {
+         return concatenated(in, axis_of(in[0], attributes.whole("axis", 0)));
+       }},
+      {"Slice",
+       [](const Tensors& in, Attributes&) {
+         const auto number = [&](std::size_t input) { return static_cast<Index>(in.at(input).values.at(0)); };
+         return sliced(in[0], number(1), number(2), axis_of(in[0], number(3)));
+       }},
+      {"Gather",
+       [](const Tensors& in, Attributes& attributes) {
+         if (attributes.whole("axis", 0) != 0) throw std::invalid_argument("an axis that is not known here");
+         return gathered(in[0], in.at(1));
+       }},
+      {"Gemm", [](const Tensors& in,
+                  Attributes& attributes) { return gemm(in, attributes.whole("transB", 0) != 0); }},
+      {"ReduceMean",
+       [](const Tensors& in, Attributes& attributes) { return mean(in[0], attributes.list("axes", {})); }},
+      {"GlobalAveragePool",
+       [](const Tensors& in, Attributes&) {
+         return mean(in[0], {2, 3});
+       }},
+      {"Softmax",
+       [](const Tensors& in, Attributes& attributes) {
+         return softmax(in[0], axis_of(in[0], attributes.whole("axis", -1)));
+       }},
+      {"BatchNormalization",
+       [](const Tensors& in, Attributes& attributes) {
+         return batch_normalised(in, attributes.number("epsilon", 1e-5));
+       }},
+      {"Conv",
+       [](const Tensors& in, Attributes& attributes) {
+         const List& weight = in.at(1).dims;
+         return convolved(in, windows_of({weight.at(2), weight.at(3)}, attributes, true),
+                          attributes.whole("group", 1));
+       }},
+      {"MaxPool",
+       [](const Tensors& in, Attributes& attributes) {
+         return max_pooled(in[0], windows_of(attributes.list("kernel_shape", {}), attributes, true));
+       }},
+      {"AveragePool", [](const Tensors& in, Attributes& attributes) {
+         return average_pooled(in[0], windows_of(attributes.list("kernel_shape", {}), attributes, false),
+                               attributes.whole("count_include_pad", 0) != 0);
+       }}};
+  return kOperations;
+}
+
+OnnxTensor result_of(const onnx::NodeProto& node, const Tensors& in) {
+  Attributes attributes(node);
+  OnnxTensor result;
+  if (const auto function = functions().find(node.op_type()); function != functions().end()) {
+    if (node.op_type() == "Cast") attributes.whole("to", 0);
+    result = each(in.at(0), function->second);
+  } else if (const auto pair = pair_functions().find(node.op_type()); pair != pair_functions().end()) {
+    result = in.at(0);
+    for (std::size_t i = 1; i < in.size(); ++i) result = pairwise(result, in[i], pair->second);
+  } else if (const auto found = operations().find(node.op_type()); found != operations().end()) {
+    result = found->second(in, attributes);
+  } else {
+    throw std::invalid_argument("an operation that is not known here: " + node.op_type());
+  }
+  attributes.expect_no_more();
+  return result;
+}
+
+template <class Number>
+OnnxTensor read(const onnx::TensorProto& tensor) {
+  std::vector<Number> numbers(tensor.raw_data().size() / sizeof(Number));
+  if (!numbers.empty()) std::memcpy(numbers.data(), tensor.raw_data().data(), tensor.raw_data().size());
+  OnnxTensor result{.dims = List(tensor.dims().begin(), tensor.dims().end()), .values = {}};
+  for (const Number number : numbers) result.values.push_back(static_cast<double>(number));
+  return result;
+}
+
+}  // namespace
+
+std::map<std::string, OnnxTensor> evaluate(const onnx::GraphProto& graph, const OnnxTensor& input) {
+  std::map<std::string, OnnxTensor> values{{graph.input(0).name(), input}};
+  for (const onnx::TensorProto& tensor : graph.initializer()) {
+    values[tensor.name()] =
+        tensor.data_type() == onnx::TensorProto::INT64 ? read<Index>(tensor) : read<float>(tensor);
+  }
+  for (const onnx::NodeProto& node : graph.node()) {
+    Tensors in;
+    for (const std::string& name : node.input()) in.push_back(values.at(name));
+    values[node.output(0)] = result_of(node, in);
+  }
+  return values;
+}
+
+}  // namespace lockstep::test

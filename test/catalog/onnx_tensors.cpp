@@ -1,0 +1,237 @@
+#include "onnx_tensors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+
+namespace lockstep::test {
+namespace {
+
+// Where the value at `place` is stored; a dimension of 1, or one that is not there, is repeated.
+std::size_t offset(const List& dims, const List& place) {
+  const std::size_t missing = place.size() - dims.size();
+  Index sum = 0;
+  for (std::size_t i = 0; i < dims.size(); ++i) sum = sum * dims[i] + (dims[i] == 1 ? 0 : place[missing + i]);
+  return static_cast<std::size_t>(sum);
+}
+
+List with(List place, std::size_t axis, Index value) {
+  place.at(axis) = value;
+  return place;
+}
+
+}  // namespace
+
+Index product(const List& dims) {
+  return std::accumulate(dims.begin(), dims.end(), Index{1}, std::multiplies<>());
+}
+
+double at(const OnnxTensor& tensor, const List& place) {
+  return tensor.values.at(offset(tensor.dims, place));
+}
+
+OnnxTensor made(const List& dims, const std::function<double(const List&)>& value) {
+  OnnxTensor result{.dims = dims, .values = {}};
+  List place(dims.size());
+  for (Index i = 0; i < product(dims); ++i) {
+    Index rest = i;
+    for (std::size_t axis = dims.size(); axis-- > 0;) {
+      place[axis] = rest % dims[axis];
+      rest /= dims[axis];
+    }
+    result.values.push_back(value(place));
+  }
+  return result;
+}
+
+// ---- value by value
+// ----------------------------------------------------------------------------------------
+
+OnnxTensor each(const OnnxTensor& x, const std::function<double(double)>& function) {
+  OnnxTensor result = x;
+  std::ranges::transform(x.values, result.values.begin(), function);
+  return result;
+}
+
+OnnxTensor pairwise(const OnnxTensor& a, const OnnxTensor& b,
+                    const std::function<double(double, double)>& function) {
+  List dims(std::max(a.dims.size(), b.dims.size()), 1);
+  for (const OnnxTensor* x : {&a, &b}) {
+    const std::size_t missing = dims.size() - x->dims.size();
+    for (std::size_t i = 0; i < x->dims.size(); ++i)
+      dims[missing + i] = std::max(dims[missing + i], x->dims[i]);
+  }
+  return made(dims, [&](const List& place) { return function(at(a, place), at(b, place)); });
+}
+
+// ---- shapes
+// ------------------------------------------------------------------------------------------------
+
+OnnxTensor reshaped(const OnnxTensor& x, List dims) {
+  const auto open = std::ranges::find(dims, -1);
+  if (open != dims.end()) *open = product(x.dims) / -product(dims);
+  if (product(dims) != std::ssize(x.values)) throw std::invalid_argument("a shape of another size");
+  return {.dims = dims, .values = x.values};
+}
+
+OnnxTensor flattened(const OnnxTensor& x, Index axis) {
+  const List before(x.dims.begin(), x.dims.begin() + axis);
+  return reshaped(x, {product(before), -1});
+}
+
+OnnxTensor unsqueezed(const OnnxTensor& x, const List& axes) {
+  List dims = x.dims;
+  for (const Index axis : axes) dims.insert(dims.begin() + axis, 1);
+  return reshaped(x, dims);
+}
+
+OnnxTensor transposed(const OnnxTensor& x, const List& perm) {
+  List dims;
+  for (const Index axis : perm) dims.push_back(x.dims.at(static_cast<std::size_t>(axis)));
+  return made(dims, [&](const List& place) {
+    List from(place.size());
+    for (std::size_t i = 0; i < perm.size(); ++i) from[static_cast<std::size_t>(perm[i])] = place[i];
+    return at(x, from);
+  });
+}
+
+OnnxTensor concatenated(const Tensors& parts, std::size_t axis) {
+  List dims = parts.front().dims;
+  dims[axis] = 0;
+  for (const OnnxTensor& x : parts) dims[axis] += x.dims.at(axis);
+  return made(dims, [&](const List& place) {
+    Index rest = place[axis];
+    auto x = parts.begin();
+    while (rest >= x->dims[axis]) rest -= (x++)->dims[axis];
+    return at(*x, with(place, axis, rest));
+  });
+}
+
+OnnxTensor sliced(const OnnxTensor& x, Index first, Index end, std::size_t axis) {
+  return made(with(x.dims, axis, end - first),
+              [&](const List& place) { return at(x, with(place, axis, first + place[axis])); });
+}
+
+OnnxTensor gathered(const OnnxTensor& table, const OnnxTensor& rows) {
+  List dims = rows.dims;
+  dims.push_back(table.dims.at(1));
+  return made(dims, [&](const List& place) {
+    const List row(place.begin(), place.end() - 1);
+    return at(table, {static_cast<Index>(at(rows, row)), place.back()});
+  });
+}
+
+// ---- sums
+// --------------------------------------------------------------------------------------------------
+
+OnnxTensor gemm(const Tensors& in, bool transpose_b) {
+  const Index inner = in[0].dims.at(1);
+  return made({in[0].dims[0], in[1].dims.at(transpose_b ? 0 : 1)}, [&](const List& place) {
+    double sum = in.size() > 2 ? at(in[2], place) : 0;
+    for (Index k = 0; k < inner; ++k) {
+      sum += at(in[0], {place[0], k}) * at(in[1], transpose_b ? List{place[1], k} : List{k, place[1]});
+    }
+    return sum;
+  });
+}
+
+OnnxTensor mean(const OnnxTensor& x, const List& axes) {
+  List dims = x.dims;
+  for (const Index axis : axes) dims.at(static_cast<std::size_t>(axis)) = 1;
+  OnnxTensor result{.dims = dims, .values = std::vector<double>(static_cast<std::size_t>(product(dims)))};
+  made(x.dims, [&](const List& place) { return result.values[offset(dims, place)] += at(x, place); });
+  const double count = static_cast<double>(product(x.dims) / product(dims));
+  return each(result, [&](double sum) { return sum / count; });
+}
+
+OnnxTensor softmax(const OnnxTensor& x, std::size_t axis) {
+  return made(x.dims, [&](const List& place) {
+    double sum = 0;
+    for (Index i = 0; i < x.dims[axis]; ++i) sum += std::exp(at(x, with(place, axis, i)));
+    return std::exp(at(x, place)) / sum;
+  });
+}
+
+OnnxTensor batch_normalised(const Tensors& in, double epsilon) {
+  return made(in[0].dims, [&](const List& place) {
+    const List channel{place.at(1)};
+    return (at(in[0], place) - at(in[3], channel)) / std::sqrt(at(in[4], channel) + epsilon) *
+               at(in[1], channel) +
+           at(in[2], channel);
+  });
+}
+
+// ---- windows
+// -----------------------------------------------------------------------------------------------
+
+namespace {
+
+// Calls visit(place in x's picture, place in the kernel) for what of a window is inside.
+void visit_window(const OnnxTensor& x, const Windows& windows, const List& place,
+                  const std::function<void(const List&, const List&)>& visit) {
+  made(windows.kernel, [&](const List& k) {
+    List from(2);
+    bool inside = true;
+    for (std::size_t i = 0; i < 2; ++i) {
+      from[i] = place[2 + i] * windows.strides[i] - windows.pads[i] + k[i] * windows.dilations[i];
+      inside = inside && from[i] >= 0 && from[i] < x.dims[2 + i];
+    }
+    if (inside) visit(from, k);
+    return 0.0;
+  });
+}
+
+List window_dims(const OnnxTensor& x, const Windows& windows, Index channels) {
+  List dims{x.dims[0], channels};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Index covered = windows.dilations[i] * (windows.kernel[i] - 1) + 1;
+    dims.push_back((x.dims[2 + i] + windows.pads[i] + windows.pads[2 + i] - covered) / windows.strides[i] +
+                   1);
+  }
+  return dims;
+}
+
+}  // namespace
+
+OnnxTensor convolved(const Tensors& in, const Windows& windows, Index groups) {
+  const OnnxTensor& weight = in[1];
+  const Index channels = weight.dims[0];
+  const Index group_out = channels / groups;
+  const Index group_in = weight.dims[1];
+  return made(window_dims(in[0], windows, channels), [&](const List& place) {
+    double sum = in.size() > 2 ? at(in[2], {place[1]}) : 0;
+    visit_window(in[0], windows, place, [&](const List& from, const List& k) {
+      for (Index c = 0; c < group_in; ++c) {
+        const Index channel = place[1] / group_out * group_in + c;
+        sum += at(in[0], {place[0], channel, from[0], from[1]}) * at(weight, {place[1], c, k[0], k[1]});
+      }
+    });
+    return sum;
+  });
+}
+
+OnnxTensor max_pooled(const OnnxTensor& x, const Windows& windows) {
+  return made(window_dims(x, windows, x.dims[1]), [&](const List& place) {
+    double largest = -std::numeric_limits<double>::infinity();
+    visit_window(x, windows, place, [&](const List& from, const List&) {
+      largest = std::max(largest, at(x, {place[0], place[1], from[0], from[1]}));
+    });
+    return largest;
+  });
+}
+
+OnnxTensor average_pooled(const OnnxTensor& x, const Windows& windows, bool counts_padding) {
+  return made(window_dims(x, windows, x.dims[1]), [&](const List& place) {
+    double sum = 0;
+    Index count = 0;
+    visit_window(x, windows, place, [&](const List& from, const List&) {
+      sum += at(x, {place[0], place[1], from[0], from[1]});
+      ++count;
+    });
+    return sum / static_cast<double>(counts_padding ? product(windows.kernel) : count);
+  });
+}
+
+}  // namespace lockstep::test

@@ -1,0 +1,59 @@
+// Tensors in double precision, and what the operations of ONNX do with them.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "lockstep/base/types.h"
+
+namespace lockstep::test {
+
+struct OnnxTensor {
+  std::vector<Index> dims;
+  std::vector<double> values;  ///< row by row
+};
+
+using Tensors = std::vector<OnnxTensor>;
+using List = std::vector<Index>;
+
+Index product(const List& dims);
+/// The value at `place`. A dimension of 1, or one that is not there, is repeated.
+double at(const OnnxTensor& tensor, const List& place);
+/// A tensor whose values follow from their places; they are asked for row by row.
+OnnxTensor made(const List& dims, const std::function<double(const List&)>& value);
+
+OnnxTensor each(const OnnxTensor& x, const std::function<double(double)>& function);
+OnnxTensor pairwise(const OnnxTensor& a, const OnnxTensor& b,
+                    const std::function<double(double, double)>& function);
+
+/// A dimension of -1 is what is left.
+OnnxTensor reshaped(const OnnxTensor& x, List dims);
+OnnxTensor flattened(const OnnxTensor& x, Index axis);
+OnnxTensor unsqueezed(const OnnxTensor& x, const List& axes);
+OnnxTensor transposed(const OnnxTensor& x, const List& perm);
+OnnxTensor concatenated(const Tensors& parts, std::size_t axis);
+OnnxTensor sliced(const OnnxTensor& x, Index first, Index end, std::size_t axis);
+/// Rows of a table.
+OnnxTensor gathered(const OnnxTensor& table, const OnnxTensor& rows);
+
+/// Inputs: a, b and maybe what is added.
+OnnxTensor gemm(const Tensors& in, bool transpose_b);
+/// Over these axes, which stay with a length of 1.
+OnnxTensor mean(const OnnxTensor& x, const List& axes);
+OnnxTensor softmax(const OnnxTensor& x, std::size_t axis);
+/// Inputs: x, scale, bias, mean, variance; channels are axis 1.
+OnnxTensor batch_normalised(const Tensors& in, double epsilon);
+
+/// Where windows fall on the pictures of [N, channels, height, width].
+struct Windows {
+  List kernel;
+  List strides = {1, 1};
+  List pads = {0, 0, 0, 0};  ///< top, left, bottom, right
+  List dilations = {1, 1};
+};
+/// Inputs: x, weight [channels, channels of a group, height, width] and maybe bias.
+OnnxTensor convolved(const Tensors& in, const Windows& windows, Index groups);
+OnnxTensor max_pooled(const OnnxTensor& x, const Windows& windows);
+OnnxTensor average_pooled(const OnnxTensor& x, const Windows& windows, bool counts_padding);
+
+}  // namespace lockstep::test
