@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include <cmath>
 
@@ -7,6 +6,7 @@
 #include "experiment.h"
 #include "guards.h"
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/print.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
@@ -22,23 +22,23 @@ namespace lockstep {
 namespace {
 
 void print_confusion(const EvalMetrics& metrics) {
-  fmt::print("confusion matrix (row: true class, column: predicted class)\n");
+  print_out("confusion matrix (row: true class, column: predicted class)\n");
   const auto classes = static_cast<std::size_t>(metrics.classes);
   for (std::size_t row = 0; row < classes; ++row) {
     for (std::size_t column = 0; column < classes; ++column)
-      fmt::print("{:>7}", metrics.confusion[row * classes + column]);
-    fmt::print("\n");
+      print_out("{:>7}", metrics.confusion[row * classes + column]);
+    print_out("\n");
   }
 }
 
 void print_metrics(const EvalMetrics& metrics) {
-  fmt::print("{}: {} samples, loss {:.6f}", to_string(metrics.split), with_commas(metrics.samples),
-             metrics.loss);
-  if (metrics.accuracy) fmt::print(", accuracy {:.2f} %", 100 * *metrics.accuracy);
+  print_out("{}: {} samples, loss {:.6f}", to_string(metrics.split), with_commas(metrics.samples),
+            metrics.loss);
+  if (metrics.accuracy) print_out(", accuracy {:.2f} %", 100 * *metrics.accuracy);
   if (metrics.top_k_accuracy)
-    fmt::print(", top-{} accuracy {:.2f} %", metrics.top_k, 100 * *metrics.top_k_accuracy);
-  for (const MetricValue& other : metrics.others) fmt::print(", {}", to_string(other));
-  fmt::print("\n");
+    print_out(", top-{} accuracy {:.2f} %", metrics.top_k, 100 * *metrics.top_k_accuracy);
+  for (const MetricValue& other : metrics.others) print_out(", {}", to_string(other));
+  print_out("\n");
   constexpr Index kMostClassesShown = 30;
   if (!metrics.confusion.empty() && metrics.classes <= kMostClassesShown) print_confusion(metrics);
 }

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include <csignal>
 #include <optional>
 
 #include "build_facts.h"
@@ -12,6 +13,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/memory_limit.h"
+#include "lockstep/base/print.h"
 #include "lockstep/base/stop_signal.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/session.h"
@@ -26,7 +28,7 @@ namespace {
 using Command = CommandLine::Command;
 
 int print(const std::string& text) {
-  fmt::print("{}", text);
+  print_text(text);
   return 0;
 }
 
@@ -82,10 +84,13 @@ int run_with_ranks(Communicator& comm, const ParsedLine& parsed) {
     refuse_singletons(comm);
   });
   refuse_different_commands(comm, parsed.line);
-  if (parsed.line.command == Command::kEval) return eval_command(comm, parsed.line);
-  if (parsed.line.command == Command::kPredict) return predict_command(comm, parsed.line);
-  if (parsed.line.command == Command::kBench) return bench_command(comm, parsed.line);
-  return train_command(comm, parsed.line);
+  if (parsed.line.command == Command::kTrain) return train_command(comm, parsed.line);
+  const auto command = parsed.line.command == Command::kEval      ? eval_command
+                       : parsed.line.command == Command::kPredict ? predict_command
+                                                                  : bench_command;
+  const int exit_code = command(comm, parsed.line);
+  agree(comm, finish_printing);
+  return exit_code;
 }
 
 // What a command without ranks was busy with.
@@ -105,8 +110,14 @@ int run(const std::vector<std::string>& arguments) {
   start_log(0, log_target(parsed.line));
   try {
     if (!parsed.error) {
-      if (const std::optional<int> exit_code = run_alone(parsed.line)) return *exit_code;
-      if (parsed.line.command == Command::kTrain) note_stop_signals();  // before MPI makes threads
+      if (const std::optional<int> exit_code = run_alone(parsed.line)) {
+        finish_printing();
+        return *exit_code;
+      }
+      if (parsed.line.command == Command::kTrain) {
+        note_stop_signals();            // before MPI makes threads
+        std::signal(SIGPIPE, SIG_IGN);  // who read its log may go away: `| head`
+      }
     }
     const bool threads = !parsed.error && wants_talking_threads(parsed.line);
     return run_session([&](Communicator& comm) { return run_with_ranks(comm, parsed); },

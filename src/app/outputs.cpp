@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "lockstep/base/output_file.h"
+#include "lockstep/base/print.h"
 #include "lockstep/data/byte_stream.h"
 #include "lockstep/data/file_list.h"
 #include "lockstep/train/run_directory.h"
@@ -69,7 +70,11 @@ std::string schema_beside(const std::string& output) {
 }
 
 void print_report(const CommandLine& line, const std::string& text) {
-  fmt::print(writes_to_standard_output(line) ? stderr : stdout, "{}", text);
+  if (writes_to_standard_output(line)) {
+    std::fputs(text.c_str(), stderr);
+  } else {
+    print_text(text);
+  }
 }
 
 }  // namespace lockstep

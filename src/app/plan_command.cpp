@@ -8,6 +8,7 @@
 #include "experiment.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/memory_limit.h"
+#include "lockstep/base/print.h"
 #include "lockstep/base/text.h"
 #include "lockstep/train/model_table.h"
 #include "shard_balance.h"
@@ -45,10 +46,10 @@ int plan_command(const CommandLine& line) {
     }
   }
   if (plans.empty()) throw ConfigError(refused.front());
-  fmt::print("{}\n{}", model_table(*experiment.model), plan_table(plans));
-  fmt::print("{}", warn_of_uneven_shards(experiment, plans.back().sampling));
-  fmt::print("{}", warn_of_memory(plans));
-  for (const std::string& reason : refused) fmt::print("{}\n", reason);
+  print_out("{}\n{}", model_table(*experiment.model), plan_table(plans));
+  print_text(warn_of_uneven_shards(experiment, plans.back().sampling));
+  print_text(warn_of_memory(plans));
+  for (const std::string& reason : refused) print_out("{}\n", reason);
   return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include "catalogs.h"
 #include "commands.h"
+#include "lockstep/base/print.h"
 #include "lockstep/config/help.h"
 #include "lockstep/data/format.h"
 #include "lockstep/dist/algorithm.h"
@@ -24,11 +25,11 @@ namespace {
 // A section of entries that have a name, a sentence and the keys that they read.
 template <class Entry>
 void print_entries(std::string_view title, std::string_view chooser, std::span<const Entry> catalog) {
-  fmt::print("\n## {} (`{}`)\n\n| name | meaning | reads |\n|---|---|---|\n", title, chooser);
+  print_out("\n## {} (`{}`)\n\n| name | meaning | reads |\n|---|---|---|\n", title, chooser);
   for (const Entry& entry : catalog) {
     std::vector<std::string> keys;
     for (const std::string& key : entry.options) keys.push_back("`" + key + "`");
-    fmt::print("| `{}` | {} | {} |\n", entry.name, entry.help, fmt::join(keys, ", "));
+    print_out("| `{}` | {} | {} |\n", entry.name, entry.help, fmt::join(keys, ", "));
   }
 }
 
@@ -40,19 +41,19 @@ std::string escaped(std::string text) {
 }
 
 void print_layers() {
-  fmt::print("\n## Layers (`model.layers`)\n\n| layer | meaning |\n|---|---|\n");
-  for (const LayerEntry& entry : layer_catalog()) fmt::print("| `{}` | {} |\n", entry.signature, entry.help);
+  print_out("\n## Layers (`model.layers`)\n\n| layer | meaning |\n|---|---|\n");
+  for (const LayerEntry& entry : layer_catalog()) print_out("| `{}` | {} |\n", entry.signature, entry.help);
   for (const CompositeEntry& entry : composite_catalog()) {
-    fmt::print("| `{}` | {} |\n", escaped(entry.signature), entry.help);
+    print_out("| `{}` | {} |\n", escaped(entry.signature), entry.help);
   }
 }
 
 void print_presets() {
-  fmt::print(
+  print_out(
       "\n## Presets (`model.preset`)\n\nEach stands for a text of `model.layers`; `{{outputs}}` is "
       "`model.outputs`.\n");
   for (const PresetEntry& entry : preset_catalog()) {
-    fmt::print("\n`{}`: {}\n\n```text\n{}\n```\n", entry.name, entry.help, entry.text);
+    print_out("\n`{}`: {}\n\n```text\n{}\n```\n", entry.name, entry.help, entry.text);
   }
 }
 
@@ -104,44 +105,44 @@ std::string_view to_words(TargetKind targets) {
 }
 
 void print_metrics() {
-  fmt::print("\n## Metrics (`eval.metrics`)\n\n| name | meaning | targets |\n|---|---|---|\n");
+  print_out("\n## Metrics (`eval.metrics`)\n\n| name | meaning | targets |\n|---|---|---|\n");
   for (const MetricEntry& entry : metric_catalog()) {
     std::vector<std::string_view> targets;
     for (const TargetKind kind : entry.targets) targets.push_back(to_words(kind));
-    fmt::print("| `{}` | {} | {} |\n", entry.name, escaped(entry.help), fmt::join(targets, ", "));
+    print_out("| `{}` | {} | {} |\n", entry.name, escaped(entry.help), fmt::join(targets, ", "));
   }
 }
 
 void print_strategies() {
-  fmt::print("\n## Strategies (`distribute.strategy`)\n\n");
-  fmt::print("| strategy | what it is | elsewhere | promises | choose it |\n|---|---|---|---|---|\n");
+  print_out("\n## Strategies (`distribute.strategy`)\n\n");
+  print_out("| strategy | what it is | elsewhere | promises | choose it |\n|---|---|---|---|---|\n");
   for (const StrategyEntry& entry : strategy_catalog()) {
-    fmt::print("| `{}` | {} | {} | {} | {} |\n", entry.name, entry.help, entry.elsewhere,
-               describe(entry.promises), entry.choose);
+    print_out("| `{}` | {} | {} | {} | {} |\n", entry.name, entry.help, entry.elsewhere,
+              describe(entry.promises), entry.choose);
   }
 }
 
 void print_algorithms() {
-  fmt::print("\n## Exchange algorithms (`distribute.algorithm`)\n\n");
-  fmt::print("| name | how the sum gets to all ranks | with `reduction = \"ordered\"` |\n|---|---|---|\n");
+  print_out("\n## Exchange algorithms (`distribute.algorithm`)\n\n");
+  print_out("| name | how the sum gets to all ranks | with `reduction = \"ordered\"` |\n|---|---|---|\n");
   for (const AlgorithmEntry& entry : algorithm_catalog()) {
-    fmt::print("| `{}` | {} | {} |\n", entry.name, entry.help,
-               entry.keeps_order ? "the same bits as the others" : "refused");
+    print_out("| `{}` | {} | {} |\n", entry.name, entry.help,
+              entry.keeps_order ? "the same bits as the others" : "refused");
   }
 }
 
 void print_refusals() {
-  fmt::print("\n## What cannot be combined\n\n");
-  fmt::print("Nothing is switched off silently: what stands here is refused, with the reason.\n\n");
-  fmt::print("| combination | why, and what to do |\n|---|---|\n");
-  for (const Refusal& row : refusals()) fmt::print("| {} | {} |\n", row.combination, row.reason);
+  print_out("\n## What cannot be combined\n\n");
+  print_out("Nothing is switched off silently: what stands here is refused, with the reason.\n\n");
+  print_out("| combination | why, and what to do |\n|---|---|\n");
+  for (const Refusal& row : refusals()) print_out("| {} | {} |\n", row.combination, row.reason);
 }
 
 }  // namespace
 
 int reference_command() {
   Config defaults;
-  fmt::print("{}", reference_markdown(declare_options(defaults, known_names())));
+  print_text(reference_markdown(declare_options(defaults, known_names())));
   print_layers();
   print_presets();
   print_entries("Losses", "train.loss", loss_catalog());

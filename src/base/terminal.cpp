@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "lockstep/base/environment.h"
+#include "lockstep/base/print.h"
 
 namespace lockstep {
 namespace {
@@ -43,7 +44,7 @@ int columns_of_parent() {
 
 void erase() {
   if (live_row_width == 0) return;
-  fmt::print("\r{:{}}\r", "", live_row_width);
+  print_out("\r{:{}}\r", "", live_row_width);
   std::fflush(stdout);
   live_row_width = 0;
 }
@@ -93,7 +94,7 @@ int terminal_columns() {
 
 void draw_live_row(std::string_view text) {
   const std::lock_guard lock(live_row_mutex);
-  fmt::print("\r{:<{}}", text, live_row_width);
+  print_out("\r{:<{}}", text, live_row_width);
   std::fflush(stdout);
   live_row_width = std::max(text.size(), live_row_width);
 }
@@ -102,10 +103,10 @@ void erase_live_row() {
   print_above_live_row([] {});
 }
 
-void print_above_live_row(const std::function<void()>& print) {
+void print_above_live_row(const std::function<void()>& write) {
   const std::lock_guard lock(live_row_mutex);
   erase();
-  print();
+  write();
 }
 
 std::string wrap_lines(std::string_view text, int columns, int used) {

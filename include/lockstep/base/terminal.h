@@ -23,8 +23,8 @@ int terminal_columns();
 void draw_live_row(std::string_view text);
 /// Erases it, if there is one.
 void erase_live_row();
-/// Erases it and calls `print`, while no other thread draws.
-void print_above_live_row(const std::function<void()>& print);
+/// Erases it and calls `write`, while no other thread draws.
+void print_above_live_row(const std::function<void()>& write);
 
 /// Breaks lines at spaces where they are wider than `columns`; what goes on is indented. A word that is wider
 /// is left whole. `used`: columns that are taken before the first line.
