@@ -14,9 +14,6 @@ namespace {
 constexpr double kLookSeconds = 0.1;
 constexpr double kMostLooks = 1e6;
 
-// Beside the checkpoint: for steps under way, for the log, and for the way out.
-constexpr double kReserveSeconds = 3;
-
 }  // namespace
 
 RunControl::RunControl(Communicator& comm, const RunControlOptions& options)

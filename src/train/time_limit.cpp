@@ -13,6 +13,7 @@
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/train/checkpoint/interval.h"
+#include "lockstep/train/run_control.h"
 
 namespace lockstep {
 namespace {
@@ -75,8 +76,18 @@ std::string ago(double seconds) {
 
 double parse_time_limit(std::string_view key, std::string_view text) {
   if (same_but_for_case(text, "UNLIMITED") || same_but_for_case(text, "INFINITE")) return kUnlimited;
-  if (const std::optional<double> seconds = clock_seconds(text)) return *seconds;
-  if (const std::optional<double> seconds = slurm_seconds(text)) return *seconds > 0 ? *seconds : kUnlimited;
+  std::optional<double> seconds = clock_seconds(text);
+  if (!seconds) {
+    seconds = slurm_seconds(text);
+    if (seconds == 0) seconds = kUnlimited;
+  }
+  if (seconds && *seconds > kReserveSeconds) return *seconds;
+  if (seconds) {
+    throw ConfigError(fmt::format(
+        "{} is {}, of which {:.0f} s are kept to save the run and to end in time: each start would "
+        "make one step; expected a longer time",
+        key, in_quotes(text), kReserveSeconds));
+  }
   throw ConfigError(fmt::format(
       "{} is {}: expected a number above 0 with its unit, such as \"50 minutes\", \"30 seconds\", \"2 "
       "hours\"; or a time as Slurm writes it, such as \"90\" (minutes), \"90:00\" (minutes and seconds), "
@@ -93,6 +104,8 @@ TimeLeft job_time_left(std::string_view end_time, double now) {
     problem = "which is no time in seconds since 1970";
   } else if (end <= now) {
     problem = fmt::format("a time that passed {} ago (of another job?)", ago(now - end));
+  } else if (end - now <= kReserveSeconds) {
+    problem = fmt::format("which is in {}: there is no time to save the run", human_seconds(end - now));
   } else if (end - now > kMaxAhead) {
     problem = "which is more than ten years away (is it in seconds since 1970?)";
   } else {

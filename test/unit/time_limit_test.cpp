@@ -57,13 +57,22 @@ TEST(TimeLimit, RefusesEverythingElseWithTheKeyAndTheText) {
   }
 }
 
+// Of which nothing is left to train in.
+TEST(TimeLimit, RefusesWhatIsKeptInReserveAsAWhole) {
+  for (const char* text : {"2 seconds", "3 seconds", "0.01 minutes", "0:02", "0:03", "0-0:0:1"}) {
+    expect_parts(error_text<ConfigError>([&] { limit(text); }),
+                 {fmt::format("run.time_limit is '{}'", text), "3 s are kept", "expected a longer time"});
+  }
+  EXPECT_EQ(limit("0:04"), 4);
+}
+
 constexpr double kNow = 1.7e9;
 
 TEST(EndOfJob, IsTheTimeUntilTheEndOfTheJob) {
   const TimeLeft left = job_time_left("1700003600", kNow);
   EXPECT_EQ(left.seconds, 3600);
   EXPECT_EQ(left.warning, "");
-  EXPECT_EQ(job_time_left("1700000001", kNow).seconds, 1);
+  EXPECT_EQ(job_time_left("1700000004", kNow).seconds, 4);
   // Slurm gives a job without a limit a year.
   EXPECT_EQ(job_time_left("1731536000", kNow).seconds, 365 * 86400);
 }
@@ -85,6 +94,7 @@ TEST(EndOfJob, AValueThatCannotBeItsEndIsNoLimitButAWarning) {
                                       {"2025-01-01T00:00:00", "no time in seconds since 1970"},
                                       {"1699999900", "passed 1 m 40 s ago"},
                                       {"1700000000", "passed 0.0 s ago"},
+                                      {"1700000003", "is in 3.0 s: there is no time to save"},
                                       {"1600000000", "passed 1157 days ago"},
                                       {"1700003600000", "more than ten years away"},
                                       {"1e300", "more than ten years away"},

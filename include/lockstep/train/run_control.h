@@ -14,6 +14,10 @@
 
 namespace lockstep {
 
+/// Of a time limit, what is kept for the steps under way, for the log, and for the way out; a checkpoint
+/// takes its time beside.
+inline constexpr double kReserveSeconds = 3;
+
 struct RunControlOptions {
   std::filesystem::path stop_file = {};  ///< whose existence is a wish to stop; empty: none. Rank 0 looks
   std::optional<double> checkpoint_seconds = {};  ///< between two checkpoints

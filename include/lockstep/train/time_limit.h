@@ -10,7 +10,7 @@ namespace lockstep {
 /// Seconds of a time limit: "50 minutes" (also seconds, hours), or in one of the notations of Slurm's --time:
 /// "minutes", "minutes:seconds", "hours:minutes:seconds", "days-hours", "days-hours:minutes",
 /// "days-hours:minutes:seconds". Infinity for "UNLIMITED", "INFINITE" and, as in Slurm, a limit of zero.
-/// Errors: ConfigError naming `key` and the text.
+/// Errors: ConfigError naming `key` and the text, also if all of the time is kept in reserve.
 double parse_time_limit(std::string_view key, std::string_view text);
 
 struct TimeLeft {
