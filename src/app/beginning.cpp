@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <array>
 
 #include "catalogs.h"
@@ -20,22 +21,42 @@ namespace {
 
 constexpr const char* kNever = "never";
 
-// Why a checkpoint is not whole; "" if it is. *Collective.*
+// Why a checkpoint is not whole; "" if it is. *Collective.* Errors: AgreedError if that cannot be told, since
+// a rank cannot open it. What only some ranks miss cannot be opened either: rank 0 looks for all files.
 std::string find_damage(Communicator& comm, const std::filesystem::path& path,
                         std::unique_ptr<CheckpointReader>& reader) {
+  bool damaged = false;
   try {
     agree(comm, [&] {
-      reader = std::make_unique<CheckpointReader>(path);
-      reader->verify(comm.size(), comm.rank());
+      try {
+        if (comm.rank() == 0) refuse_missing(path / kManifestName);
+        reader = std::make_unique<CheckpointReader>(path);
+        if (comm.rank() == 0) reader->refuse_missing_files();
+        reader->verify(comm.size(), comm.rank());
+      } catch (const CannotOpenError&) {
+        throw;
+      } catch (const DataError&) {
+        damaged = true;
+        throw;
+      }
     });
     return "";
   } catch (const AgreedError& error) {
-    return error.what();
+    const std::vector<Index> found = gather_numbers(comm, damaged ? 1 : 0);
+    if (std::ranges::count(found, 1) > 0) return error.what();
+    throw AgreedError(
+        fmt::format("{}; the checkpoint '{}' is left as it is: every rank must be able to read it; "
+                    "to go on from the one before, move it away",
+                    error.what(), path.string()),
+        error.exit_code());
   }
 }
 
+enum class Damaged { kPutAside, kLeft };
+
 // *Collective.* The newest whole one; nothing if there is none at all.
-std::unique_ptr<CheckpointReader> newest_whole(Communicator& comm, const CheckpointDirectory& directory) {
+std::unique_ptr<CheckpointReader> newest_whole(Communicator& comm, const CheckpointDirectory& directory,
+                                               Damaged others) {
   std::vector<Index> steps;
   agree(comm, [&] {
     if (comm.rank() == 0) steps = directory.steps();
@@ -49,16 +70,20 @@ std::unique_ptr<CheckpointReader> newest_whole(Communicator& comm, const Checkpo
     const std::string damage = find_damage(comm, directory.finished(step), reader);
     if (damage.empty()) return reader;
     if (comm.rank() == 0) {
-      spdlog::warn("the checkpoint of step {} is not used, and put aside: {}", with_commas(step), damage);
-      directory.set_aside(step);
+      const bool aside = others == Damaged::kPutAside;
+      spdlog::warn("the checkpoint of step {} is not used{}: {}", with_commas(step),
+                   aside ? ", and put aside" : "", damage);
+      if (aside) directory.set_aside(step);
     }
   }
   if (steps.empty()) return nullptr;
   throw AgreedError(
       fmt::format(
-          "'{}' has no whole checkpoint: nothing to go on from. What was found is kept beside with the "
-          "ending .damaged; to start anew, name another run.dir, or give run.resume = \"restart\"",
-          directory.root().string()),
+          "'{}' has no whole checkpoint: nothing to go on from{}", directory.root().string(),
+          others == Damaged::kLeft
+              ? "; name another in run.resume"
+              : ". What was found is kept beside with the ending .damaged; to start anew, name another "
+                "run.dir, or give run.resume = \"restart\""),
       kExitData);
 }
 
@@ -77,18 +102,16 @@ CheckpointDirectory checkpoints_of_run(Communicator& comm, const RunDirectory& r
 
 // A checkpoint, or a run with some.
 std::unique_ptr<CheckpointReader> named_checkpoint(Communicator& comm, const std::string& name) {
-  bool is_checkpoint = false;
-  agree(comm, [&] {
-    std::error_code ignored;
-    is_checkpoint = std::filesystem::exists(std::filesystem::path(name) / kManifestName, ignored);
-  });
+  std::error_code ignored;
+  Index is_checkpoint = std::filesystem::exists(std::filesystem::path(name) / kManifestName, ignored) ? 1 : 0;
+  comm.broadcast(as_buffer(std::span(&is_checkpoint, 1)), 0);
   std::unique_ptr<CheckpointReader> reader;
-  if (is_checkpoint) {
+  if (is_checkpoint > 0) {
     const std::string damage = find_damage(comm, name, reader);
     if (!damage.empty()) throw AgreedError(damage, kExitData);
     return reader;
   }
-  reader = newest_whole(comm, checkpoints_of_run(comm, {name}));
+  reader = newest_whole(comm, checkpoints_of_run(comm, {name}), Damaged::kLeft);
   if (reader == nullptr) {
     throw AgreedError(fmt::format("run.resume is '{}': no checkpoint, and no run directory with checkpoints; "
                                   "expected auto, never, restart, or such a directory",
@@ -121,7 +144,7 @@ void look_into_directory(Communicator& comm, const Config& config, Beginning& be
   if (restarts) return;
   beginning.is_new = false;
   if (found[1] > 0) beginning.completed_steps = found[1];
-  beginning.checkpoint = newest_whole(comm, checkpoint_directory(config, directory));
+  beginning.checkpoint = newest_whole(comm, checkpoint_directory(config, directory), Damaged::kPutAside);
   if (!beginning.checkpoint && !beginning.completed_steps) refuse_lost_checkpoints(comm, config, directory);
 }
 

@@ -3,12 +3,28 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/comm/agree.h"
 
 namespace lockstep {
+namespace {
+
+// Where an earlier start has put them aside.
+std::string list_damaged(const CheckpointDirectory& checkpoints) {
+  constexpr std::size_t kListed = 3;
+  std::vector<std::string> names = checkpoints.damaged();
+  if (names.empty()) return "";
+  const std::size_t more = names.size() - std::min(names.size(), kListed);
+  names.resize(names.size() - more);
+  return fmt::format(" but damaged ones ({}{})", fmt::join(names, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+}  // namespace
 
 bool is_within(const std::filesystem::path& path, const std::filesystem::path& directory) {
   const auto plain = [](const std::filesystem::path& any) {
@@ -28,12 +44,14 @@ void refuse_lost_checkpoints(Communicator& comm, const Config& config, const Run
   });
   noted = broadcast_text(comm, noted);
   if (noted.empty()) return;
+  const CheckpointDirectory checkpoints = checkpoint_directory(config, directory);
+  const std::string damaged = broadcast_text(comm, comm.rank() == 0 ? list_damaged(checkpoints) : "");
   throw AgreedError(
       fmt::format(
-          "the run in '{}' has made checkpoints in '{}', and there is none in '{}' now: nothing to go "
+          "the run in '{}' has made checkpoints in '{}', and there is none in '{}' now{}: nothing to go "
           "on from. Bring them back, or name their directory in checkpoint.dir; to begin again, give "
           "run.resume = \"restart\", which moves what is there away, or name another run.dir",
-          directory.root.string(), noted, checkpoint_directory(config, directory).root().string()),
+          directory.root.string(), noted, checkpoints.root().string(), damaged),
       kExitData);
 }
 

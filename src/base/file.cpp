@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::size_t kBlockBytes = std::size_t{1} << 16;
 
-[[noreturn]] void fail(const char* doing, const std::filesystem::path& path) {
-  throw DataError(fmt::format("cannot {} '{}': {}", doing, path.string(), std::strerror(errno)));
+std::string describe_failure(const char* doing, const std::filesystem::path& path) {
+  return fmt::format("cannot {} '{}': {}", doing, path.string(), std::strerror(errno));
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ std::string read_file(const std::filesystem::path& path) {
   check_regular_file(path);
   errno = 0;
   std::ifstream in(path, std::ios::binary);
-  if (!in) fail("open", path);
+  if (!in) throw CannotOpenError(describe_failure("open", path));
   // Unlike iterators over the buffer, which throws, read() makes a state of the stream of what goes wrong.
   std::string text;
   std::array<char, kBlockBytes> block;
@@ -41,7 +41,7 @@ std::string read_file(const std::filesystem::path& path) {
     throw ConfigError(fmt::format("'{}' does not fit into memory: it has more than {}", path.string(),
                                   human_bytes(static_cast<double>(text.size()))));
   }
-  if (in.bad()) fail("read", path);
+  if (in.bad()) throw DataError(describe_failure("read", path));
   return text;
 }
 
@@ -60,7 +60,7 @@ std::int64_t file_bytes(const std::filesystem::path& path) {
   std::error_code error;
   const auto bytes = std::filesystem::file_size(path, error);
   if (error) {
-    throw DataError(fmt::format("cannot open '{}': {}", path.string(), error.message()));
+    throw CannotOpenError(fmt::format("cannot open '{}': {}", path.string(), error.message()));
   }
   return static_cast<std::int64_t>(bytes);
 }

@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <tuple>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "support/error_text.h"
+#include "support/file_faults.h"
 #include "support/saved_runs.h"
 #include "support/small_experiment.h"
+#include "support/special_files.h"
 #include "support/trainer_process.h"
 
 namespace lockstep::test {
@@ -36,6 +39,20 @@ class ResumeLimits : public testing::Test {
     EXPECT_EQ(train(run, failing_in(9)).exit_code, kExitTraining);
     std::filesystem::remove(run + "/model.safetensors");  // as if it had been killed
     return run;
+  }
+  // At the start that finds them, and at the next.
+  void expect_damaged_ones_are_told(const std::string& run) const {
+    for (const Index step : finished_checkpoints(run)) {
+      write_file_atomically(checkpoint_of(run, step) + "/manifest.json", "{");
+    }
+    for (const std::string& told :
+         {run + "/checkpoints' has no whole checkpoint",
+          run +
+              "/checkpoints' now but damaged ones (step-000000003.damaged, step-000000005.damaged, step-"}) {
+      const ProcessResult refused = train(run);
+      EXPECT_EQ(refused.exit_code, kExitData) << refused.errors;
+      expect_parts(refused.errors, {told});
+    }
   }
   static std::string failing_in(Index step) {
     return fmt::format("--debug.nan_replica 0 --debug.nan_step {} ", step - 1);
@@ -159,7 +176,11 @@ TEST_F(ResumeLimits, LostCheckpointsAreNoFreshStart) {
     expect_parts(refused.errors, {"has made checkpoints in '" + run + "/checkpoints'", "\"restart\""});
     EXPECT_EQ(read_file(run + "/metrics.jsonl"), metrics);
   }
+  std::filesystem::copy(run, run + "-damaged", std::filesystem::copy_options::recursive);
+  std::filesystem::copy(run + "-kept", run + "-damaged/checkpoints",
+                        std::filesystem::copy_options::recursive);
   EXPECT_EQ(train(run, "--checkpoint.dir " + run + "-kept").exit_code, 0);
+  expect_damaged_ones_are_told(run + "-damaged");
 
   for (const std::string flags : {"", "--checkpoint.every never --checkpoint.best ''"}) {
     const std::string young = experiment_.fresh_run();
@@ -170,6 +191,51 @@ TEST_F(ResumeLimits, LostCheckpointsAreNoFreshStart) {
     EXPECT_EQ(anew.exit_code, 0) << anew.errors;
     expect_parts(anew.output, {"ended before its first checkpoint"});
   }
+}
+
+// What cannot be opened may well be whole: it is not put aside, and no older one is taken for the newest.
+TEST_F(ResumeLimits, ACheckpointThatARankCannotOpenIsLeftAsItIs) {
+  const std::string run = failed_run();
+  const std::vector<Index> checkpoints = finished_checkpoints(run);
+  // Each of two ranks verifies every second file.
+  for (const auto& [rank, file, effect] : {std::tuple{1, "", "EIO"},
+                                           {1, "", "ENOENT"},
+                                           {0, "/manifest.json", "EIO"},
+                                           {1, "/model.safetensors", "ENOENT"},
+                                           {0, "/state-00000.bin", "EIO"}}) {
+    SCOPED_TRACE(fmt::format("rank {} {} {}", rank, file, effect));
+    const std::string in = checkpoint_of(run, 6) + file;
+    const FileFaults faults({.in = in, .effect = effect, .calls = "open", .count = kForever, .rank = rank});
+    for (const std::string& resume : {std::string("auto"), run, checkpoint_of(run, 6)}) {
+      const std::string directory = resume == "auto" ? run : experiment_.fresh_run();
+      const ProcessResult result = run_trainer(2, arguments(directory, "--run.resume " + resume), faults);
+      EXPECT_EQ(result.exit_code, kExitData) << result.errors;
+      expect_parts(result.errors, {in, "the checkpoint '" + checkpoint_of(run, 6) + "' is left as it is"});
+      EXPECT_EQ(finished_checkpoints(run), checkpoints);
+    }
+    EXPECT_GT(faults.hits(), 0);
+  }
+}
+
+TEST_F(ResumeLimits, DamagedCheckpointsOfAnotherRunAreLeftWhereTheyAre) {
+  const std::string run = failed_run();
+  const std::vector<Index> checkpoints = finished_checkpoints(run);
+  write_file_atomically(checkpoint_of(run, 6) + "/manifest.json", "{");
+  const std::string fresh = experiment_.fresh_run();
+  const ProcessResult result = train(fresh, "--run.resume " + run);
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  expect_parts(result.errors, {"the checkpoint of step 6 is not used: "});
+  expect_parts(result.output, {"goes on from '" + checkpoint_of(run, 5)});
+  EXPECT_EQ(finished_checkpoints(run), checkpoints);
+}
+
+TEST_F(ResumeLimits, ALogThatIsAFifoIsRefusedAtOnce) {
+  const std::string run = failed_run();
+  std::filesystem::remove(run + "/log.txt");
+  make_fifo(run + "/log.txt");
+  const ProcessResult result = train(run);
+  EXPECT_EQ(result.exit_code, kExitData) << result.errors;
+  expect_parts(result.errors, {run + "/log.txt", "is a FIFO"});
 }
 
 // In the middle of a run.

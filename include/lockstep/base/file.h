@@ -7,10 +7,18 @@
 #include <string>
 #include <string_view>
 
+#include "lockstep/base/errors.h"
+
 namespace lockstep {
 
-/// The whole text of a file. Errors: DataError with the path and the system's reason; ConfigError if it does
-/// not fit into memory.
+/// A file that cannot be opened now, by this process: which says nothing of what is in it.
+class CannotOpenError : public DataError {
+ public:
+  using DataError::DataError;
+};
+
+/// The whole text of a file. Errors: CannotOpenError with the path and the system's reason; DataError if it
+/// is no regular file; ConfigError if it does not fit into memory.
 std::string read_file(const std::filesystem::path& path);
 
 /// Writes the parts one after the other to a temporary name beside `path`, syncs, and renames.
@@ -18,7 +26,7 @@ std::string read_file(const std::filesystem::path& path);
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
-/// Size in bytes. Errors: DataError if there is no such file.
+/// Size in bytes. Errors: CannotOpenError if there is no such file.
 std::int64_t file_bytes(const std::filesystem::path& path);
 
 }  // namespace lockstep

@@ -122,6 +122,16 @@ void CheckpointDirectory::remove_partial() const {
   }
 }
 
+std::vector<std::string> CheckpointDirectory::damaged() const {
+  std::vector<std::string> damaged;
+  std::error_code ignored;
+  for (const std::string& name : names_in(root_, ignored)) {
+    if (name.starts_with(kPrefix) && name.ends_with(kDamaged)) damaged.push_back(name);
+  }
+  std::ranges::sort(damaged);
+  return damaged;
+}
+
 void CheckpointDirectory::set_aside(Index step) const {
   const std::filesystem::path away = finished(step).string() + kDamaged;
   std::error_code ignored;
@@ -141,8 +151,11 @@ CheckpointFile describe_file(const std::filesystem::path& path) {
     file.bytes += static_cast<Index>(got);
     file.checksums.push_back(hash_bytes(std::as_bytes(std::span(block).first(got))));
   }
-  if (in.bad() || !in.is_open()) {
-    throw DataError(fmt::format("cannot read '{}': {}", path.string(), std::strerror(errno)));
+  if (!in.is_open() || in.bad()) {
+    const std::string problem = fmt::format("cannot {} '{}': {}", in.is_open() ? "read" : "open",
+                                            path.string(), std::strerror(errno));
+    if (!in.is_open()) throw CannotOpenError(problem);
+    throw DataError(problem);
   }
   return file;
 }

@@ -27,6 +27,12 @@ void read_bytes(const std::filesystem::path& path, Index offset, std::byte* to, 
 
 }  // namespace
 
+void refuse_missing(const std::filesystem::path& path) {
+  std::error_code unknown;
+  if (std::filesystem::status(path, unknown).type() != std::filesystem::file_type::not_found) return;
+  throw DataError(fmt::format("'{}' is missing", path.string()));
+}
+
 CheckpointReader::CheckpointReader(std::filesystem::path directory)
     : directory_(std::move(directory)),
       manifest_(
@@ -51,6 +57,10 @@ void CheckpointReader::verify(Index ranks, Index rank) const {
                       found.checksums[block], kManifestName, wanted.checksums[block]));
     }
   }
+}
+
+void CheckpointReader::refuse_missing_files() const {
+  for (const auto& [name, file] : manifest_.parts.files) refuse_missing(directory_ / name);
 }
 
 std::string CheckpointReader::text(const std::string& name) const {

@@ -43,12 +43,14 @@ class CheckpointDirectory {
   void remove_partial() const;
   /// Out of the way, but not away.
   void set_aside(Index step) const;
+  /// Names of what was set aside.
+  std::vector<std::string> damaged() const;
 
  private:
   std::filesystem::path root_;
 };
 
-/// Size and checksums of a file as it is on disk. Errors: DataError.
+/// Size and checksums of a file as it is on disk. Errors: CannotOpenError; DataError.
 CheckpointFile describe_file(const std::filesystem::path& path);
 /// The same of a file as it is to be, or of a part of it that begins where a checksum does.
 CheckpointFile describe_bytes(std::span<const std::byte> bytes);
