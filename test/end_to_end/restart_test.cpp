@@ -7,6 +7,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "support/error_text.h"
+#include "support/file_faults.h"
 #include "support/saved_runs.h"
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
@@ -91,6 +92,68 @@ TEST_F(Restart, AStartThatFailsLeavesAllInItsPlace) {
   const ProcessResult mixed = train(other, checkpoints + kRestart);
   EXPECT_EQ(mixed.exit_code, kExitConfig);
   expect_parts(mixed.errors, {"name another checkpoint.dir"});
+}
+
+// Also where nothing can be written any more.
+TEST_F(Restart, OnAFullDiskWhatWasMovedAwayComesBack) {
+  const std::string run = experiment_.fresh_run();
+  EXPECT_EQ(train(run).exit_code, 0);
+  const std::string model = model_of(run);
+  for (const int from : {1, 2, 3}) {
+    SCOPED_TRACE(fmt::format("from write {} on", from));
+    const FileFaults full({.in = run, .effect = "ENOSPC", .calls = "write", .from = from, .count = kForever});
+    const ProcessResult result = run_trainer(1, arguments(run, kRestart), full);
+    EXPECT_GT(full.hits(), 0);
+    EXPECT_EQ(result.exit_code, kExitData) << result.errors;
+    expect_parts(result.errors, {"No space left on device"});
+    EXPECT_TRUE(model_of(run) == model);
+    EXPECT_FALSE(std::filesystem::exists(run + ".1"));
+  }
+}
+
+// What was there before is there afterwards: nothing, an empty directory, or a link to one.
+TEST_F(Restart, AFirstStartThatFailsLeavesWhatItFound) {
+  namespace fs = std::filesystem;
+  const std::string refused = "--checkpoint.dir /proc/nobody/can/make/this";
+  const std::string nothing = experiment_.fresh_run();
+  const std::string empty = experiment_.fresh_run();
+  const std::string link = experiment_.fresh_run();
+  fs::create_directory(empty);
+  fs::create_directory(link + "-behind");
+  fs::create_directory_symlink(link + "-behind", link);
+  for (const std::string& run : {nothing, empty, link}) {
+    const ProcessResult result = train(run, refused);
+    EXPECT_EQ(result.exit_code, kExitData) << result.errors;
+    expect_parts(result.errors, {"cannot create checkpoint.dir"});
+  }
+  EXPECT_FALSE(fs::exists(nothing));
+  EXPECT_TRUE(fs::is_directory(empty) && fs::is_empty(empty));
+  EXPECT_TRUE(fs::is_symlink(link) && fs::is_empty(link + "-behind"));
+  EXPECT_EQ(train(link).exit_code, 0);
+  EXPECT_TRUE(fs::exists(link + "-behind/model.safetensors"));
+}
+
+// The same command would begin again, be refused, or begin from the other run.
+TEST_F(Restart, AStoppedRunSaysWhatGoesOnWithIt) {
+  const std::string other = experiment_.fresh_run();
+  EXPECT_EQ(train(other).exit_code, 0);
+  for (const std::string resume : {"auto", "never", "restart", other.c_str()}) {
+    const std::string run = experiment_.fresh_run();
+    const std::string slow = fmt::format(
+        "--debug.delay_rank 0 --debug.delay_ms 50 --run.log_every 1 --train.epochs 20 "
+        "--run.resume_allow train.epochs --run.resume {}",
+        resume);
+    const ProcessResult stopped = run_command(fmt::format(
+        "run={}; {} {} & job=$!; for i in $(seq 3000); do [ -s $run/metrics.jsonl ] && break; sleep 0.01; "
+        "done; kill -USR1 $job; wait $job",
+        run, trainer_path(), arguments(run, slow)));
+    EXPECT_EQ(stopped.exit_code, kExitStopped) << stopped.errors;
+    const bool alone = resume == "auto";
+    EXPECT_EQ(count_of(stopped.output, "the same command goes on from there"), alone ? 1 : 0)
+        << stopped.output;
+    EXPECT_EQ(count_of(stopped.output, "the same command with --run.resume auto goes on"), alone ? 0 : 1)
+        << stopped.output;
+  }
 }
 
 }  // namespace

@@ -135,5 +135,16 @@ TEST_F(ResumeGuards, ADirectoryOfCheckpointsIsThatOfOneRun) {
   expect_parts(branch.output, {"goes on from '" + (directory_ / "shared/step-")});
 }
 
+TEST_F(ResumeGuards, CheckpointsMayBeInTheRunDirectoryItself) {
+  const std::string flags =
+      "--data.format synthetic --data.synthetic_rows 200 --data.synthetic_classes 4 --checkpoint.every '5 "
+      "steps' --checkpoint.dir " +
+      (directory_ / "both");
+  for (const int epochs : {1, 2}) {
+    const ProcessResult result = start(1, "both", flags, epochs);
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::test

@@ -64,6 +64,15 @@ class Table : public testing::Test {
   std::string test_ = write("test.csv", header_ + people(500, 2));
 };
 
+TEST_F(Table, LongAndStrangeNamesOfColumnsAreCutAndEscaped) {
+  const std::string table =
+      write("names.csv", fmt::format("age,\x1b[2Jevil,{:a>50000},income\n1,2,3,4\n5,6,7,8\n", "b"));
+  const ProcessResult inspected = run_trainer(fmt::format("inspect {} --label income", table));
+  EXPECT_EQ(inspected.exit_code, 0) << inspected.errors;
+  EXPECT_LT(inspected.output.size(), 53'000U) << "whole in the proposed config alone";
+  EXPECT_EQ(inspected.output.find('\x1b'), std::string::npos) << inspected.output;
+}
+
 TEST_F(Table, WhatInspectWritesTrainsWithTheSameBitsOnAnyNumberOfRanks) {
   const ProcessResult inspected =
       run_trainer(fmt::format("inspect {} --label income --json {}", train_, directory_ / "i.json"));

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <thread>
 
 #include "lockstep/base/file.h"
 #include "lockstep/comm/agree.h"
@@ -12,6 +13,7 @@
 #include "lockstep/dist/strategy.h"
 #include "lockstep/train/checkpoint/directory.h"
 #include "lockstep/train/checkpoint/reader.h"
+#include "lockstep/train/checkpoint/writer.h"
 #include "support/asynchronous_cases.h"
 #include "support/error_text.h"
 #include "support/ranks.h"
@@ -62,6 +64,35 @@ TEST(Checkpoint, ARunGoesOnAsIfItHadNotStopped) {
       }
     });
   }
+}
+
+// What others have moved away a rank no longer sees: here rank 1 writes its part where rank 0 does not look.
+TEST(Checkpoint, OneWhoseDirectoryIsGoneEndsWithAnError) {
+  if (test::under_mpi()) GTEST_SKIP() << "ranks of this process";
+  run_thread_ranks(2, [](Communicator& comm) {
+    const test::TemporaryDirectory place;
+    const CheckpointDirectory directory(place.path());
+    const std::filesystem::path partial = directory.partial(1);
+    if (comm.rank() == 1) std::filesystem::create_directory(partial);
+    const Model model({.layers = "dense(2)"}, Shape{{3}});
+    const std::vector<Scalar> weights(static_cast<std::size_t>(model.layout().size));
+    const std::map<std::string, std::string> texts;
+    CheckpointWriter writer(comm, directory, 1);
+    CheckpointHeader header;
+    header.progress.steps = 1;
+    writer.start({.header = header,
+                  .state = {},
+                  .stored = {weights, {}},
+                  .layout = &model.stored_layout(),
+                  .input = model.input(),
+                  .texts = texts});
+    if (comm.rank() == 0) {
+      while (!std::filesystem::exists(partial / "state-00000.json")) std::this_thread::yield();
+      std::filesystem::remove_all(partial);
+    }
+    writer.finish();
+    test::expect_parts(writer.last_failure(), {"rank 0: ", "step-000000001.partial' is gone: it was moved"});
+  });
 }
 
 void choose(Config& config, const StrategyEntry& strategy) {

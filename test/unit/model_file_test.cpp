@@ -198,6 +198,19 @@ TEST_F(ModelFiles, TensorsCoverTheFileAndDoNotOverlap) {
   test::expect_parts(error({}), {"no tensor has its last 12 bytes, behind its header"});
 }
 
+TEST_F(ModelFiles, NamesOfTensorsAreCutAndEscapedInMessages) {
+  const std::string name = "\\u001b[2J" + std::string(100'000, 'a');
+  for (const auto& [begin, end] : {std::pair{0, 8}, {4, 12}}) {
+    const std::string header = fmt::format(R"({{"{}":{{"dtype":"U8","shape":[8],"data_offsets":[{},{}]}},)"
+                                           R"("t":{{"dtype":"U8","shape":[6],"data_offsets":[6,12]}}}})",
+                                           name, begin, end);
+    const std::string error = error_of_loading(file_with(header, std::string(12, 'x')));
+    EXPECT_NE(error, "");
+    EXPECT_LT(error.size(), 1000U);
+    EXPECT_EQ(error.find('\x1b'), std::string::npos) << error;
+  }
+}
+
 // Files with holes, which need no disk: what they claim is compared before anything of that size is made.
 TEST_F(ModelFiles, AHugeFileIsRefusedByItsHeader) {
   constexpr Index kHuge = Index{1} << 40;
