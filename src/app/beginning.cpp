@@ -12,7 +12,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/train/checkpoint/owner.h"
+#include "lockstep/train/storage/checkpoint/owner.h"
 #include "restart.h"
 #include "run_files.h"
 

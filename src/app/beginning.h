@@ -7,9 +7,9 @@
 
 #include "experiment.h"
 #include "lockstep/comm/communicator.h"
-#include "lockstep/train/checkpoint/directory.h"
-#include "lockstep/train/checkpoint/reader.h"
-#include "lockstep/train/run_directory.h"
+#include "lockstep/train/storage/checkpoint/directory.h"
+#include "lockstep/train/storage/checkpoint/reader.h"
+#include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {
 

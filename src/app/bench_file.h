@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "lockstep/nn/model.h"
-#include "lockstep/train/forecast.h"
+#include "lockstep/train/plan/forecast.h"
 
 namespace lockstep {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/train/bench.h"
-#include "lockstep/train/metrics.h"
+#include "lockstep/train/bench/bench.h"
+#include "lockstep/train/evaluation/metrics.h"
 
 namespace lockstep {
 

@@ -2,15 +2,15 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/data/format.h"
-#include "lockstep/dist/algorithm.h"
-#include "lockstep/dist/asynchronous.h"
-#include "lockstep/dist/strategy.h"
-#include "lockstep/dist/wire.h"
+#include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/distributed/exchange/wire.h"
+#include "lockstep/distributed/strategies/asynchronous.h"
+#include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/preset.h"
 #include "lockstep/optim/optimizer.h"
 #include "lockstep/optim/schedule.h"
-#include "lockstep/train/metric.h"
+#include "lockstep/train/evaluation/metric.h"
 
 namespace lockstep {
 

@@ -7,7 +7,7 @@
 #include "experiment.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/data/record_source.h"
-#include "lockstep/train/run_directory.h"
+#include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {
 

@@ -10,8 +10,8 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/data/held_back.h"
 #include "lockstep/data/memory.h"
-#include "lockstep/dist/strategy.h"
-#include "lockstep/train/metrics.h"
+#include "lockstep/distributed/strategies/strategy.h"
+#include "lockstep/train/evaluation/metrics.h"
 
 namespace lockstep {
 namespace {

@@ -10,13 +10,13 @@
 #include "lockstep/data/augmenter.h"
 #include "lockstep/data/format.h"
 #include "lockstep/data/normaliser.h"
-#include "lockstep/dist/update.h"
+#include "lockstep/distributed/update.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/optim/optimizer.h"
-#include "lockstep/train/fit_check.h"
-#include "lockstep/train/metric_set.h"
-#include "lockstep/train/run_plan.h"
+#include "lockstep/train/evaluation/metric_set.h"
+#include "lockstep/train/plan/fit_check.h"
+#include "lockstep/train/plan/run_plan.h"
 
 namespace lockstep {
 

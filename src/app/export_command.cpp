@@ -9,7 +9,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
-#include "lockstep/train/exporter.h"
+#include "lockstep/train/storage/exporter.h"
 #include "outputs.h"
 #include "trained_model.h"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "beginning.h"
-#include "lockstep/train/checkpoint/writer.h"
-#include "lockstep/train/observer.h"
+#include "lockstep/train/loop/observer.h"
+#include "lockstep/train/storage/checkpoint/writer.h"
 
 namespace lockstep {
 

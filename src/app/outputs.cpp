@@ -8,7 +8,7 @@
 #include "lockstep/base/print.h"
 #include "lockstep/data/byte_stream.h"
 #include "lockstep/data/file_list.h"
-#include "lockstep/train/run_directory.h"
+#include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {
 namespace {

@@ -10,7 +10,8 @@
 #include "lockstep/base/memory_limit.h"
 #include "lockstep/base/print.h"
 #include "lockstep/base/text.h"
-#include "lockstep/train/model_table.h"
+#include "lockstep/report/model_table.h"
+#include "lockstep/report/plan_table.h"
 #include "shard_balance.h"
 
 namespace lockstep {

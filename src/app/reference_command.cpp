@@ -7,17 +7,17 @@
 #include "lockstep/base/print.h"
 #include "lockstep/config/help.h"
 #include "lockstep/data/format.h"
-#include "lockstep/dist/algorithm.h"
-#include "lockstep/dist/refusals.h"
-#include "lockstep/dist/strategy.h"
-#include "lockstep/dist/wire.h"
+#include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/distributed/exchange/wire.h"
+#include "lockstep/distributed/strategies/refusals.h"
+#include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/nn/composite.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/preset.h"
 #include "lockstep/optim/optimizer.h"
 #include "lockstep/optim/schedule.h"
-#include "lockstep/train/metric.h"
+#include "lockstep/train/evaluation/metric.h"
 
 namespace lockstep {
 namespace {

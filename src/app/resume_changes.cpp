@@ -11,7 +11,7 @@
 #include "data_notes.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"
-#include "lockstep/dist/asynchronous.h"
+#include "lockstep/distributed/strategies/asynchronous.h"
 
 namespace lockstep {
 namespace {

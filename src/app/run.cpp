@@ -12,8 +12,8 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/data/streamed_records.h"
-#include "lockstep/train/model_file.h"
 #include "lockstep/train/rank_colleagues.h"
+#include "lockstep/train/storage/model_file.h"
 #include "startup.h"
 
 namespace lockstep {

@@ -10,10 +10,10 @@
 #include "lockstep/comm/communicator.h"
 #include "lockstep/comm/progress_thread.h"
 #include "lockstep/data/fingerprint.h"
-#include "lockstep/dist/replica_states.h"
-#include "lockstep/dist/strategy.h"
-#include "lockstep/train/evaluation.h"
-#include "lockstep/train/trainer.h"
+#include "lockstep/distributed/replica_states.h"
+#include "lockstep/distributed/strategies/strategy.h"
+#include "lockstep/train/evaluation/evaluation.h"
+#include "lockstep/train/loop/trainer.h"
 
 namespace lockstep {
 

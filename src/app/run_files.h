@@ -7,7 +7,7 @@
 #include <string>
 
 #include "beginning.h"
-#include "lockstep/train/checkpoint/writer.h"
+#include "lockstep/train/storage/checkpoint/writer.h"
 
 namespace lockstep {
 

@@ -4,8 +4,8 @@
 #include "experiment.h"
 #include "lockstep/report/metrics_file.h"
 #include "lockstep/report/progress_line.h"
-#include "lockstep/train/run_directory.h"
-#include "lockstep/train/run_plan.h"
+#include "lockstep/train/plan/run_plan.h"
+#include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {
 

@@ -9,8 +9,9 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/dist/algorithm.h"
+#include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/report/metrics_file.h"
+#include "lockstep/report/plan_table.h"
 #include "precision.h"
 
 namespace lockstep {

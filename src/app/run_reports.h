@@ -6,8 +6,8 @@
 #include "experiment.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/data/records.h"
-#include "lockstep/train/run_directory.h"
-#include "lockstep/train/trainer.h"
+#include "lockstep/train/loop/trainer.h"
+#include "lockstep/train/storage/run_directory.h"
 #include "rank_places.h"
 
 namespace lockstep {

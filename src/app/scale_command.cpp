@@ -9,8 +9,8 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/output_file.h"
-#include "lockstep/dist/algorithm.h"
-#include "lockstep/dist/strategy.h"
+#include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/distributed/strategies/strategy.h"
 #include "outputs.h"
 #include "scale_report.h"
 

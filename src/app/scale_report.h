@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/train/forecast.h"
+#include "lockstep/train/plan/forecast.h"
 
 namespace lockstep {
 

@@ -1,6 +1,6 @@
 #include "trained_model.h"
 
-#include "lockstep/train/model_file.h"
+#include "lockstep/train/storage/model_file.h"
 
 namespace lockstep {
 

@@ -6,7 +6,7 @@
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/config/command_line.h"
 #include "lockstep/nn/model.h"
-#include "lockstep/train/run_directory.h"
+#include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {
 

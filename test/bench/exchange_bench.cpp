@@ -10,7 +10,7 @@
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/session.h"
-#include "lockstep/dist/algorithm.h"
+#include "lockstep/distributed/exchange/algorithm.h"
 
 namespace lockstep {
 namespace {

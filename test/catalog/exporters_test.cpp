@@ -8,8 +8,8 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/file.h"
-#include "lockstep/train/exporter.h"
-#include "lockstep/train/model_file.h"
+#include "lockstep/train/storage/exporter.h"
+#include "lockstep/train/storage/model_file.h"
 #include "support/exportable_model.h"
 #include "support/temporary_directory.h"
 

@@ -8,7 +8,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
-#include "lockstep/dist/algorithm.h"
+#include "lockstep/distributed/exchange/algorithm.h"
 #include "support/error_text.h"
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"

@@ -12,7 +12,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/nn/model.h"
-#include "lockstep/train/model_file.h"
+#include "lockstep/train/storage/model_file.h"
 #include "support/small_experiment.h"
 #include "support/special_files.h"
 #include "support/trainer_process.h"

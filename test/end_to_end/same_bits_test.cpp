@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/file.h"
-#include "lockstep/dist/strategy.h"
+#include "lockstep/distributed/strategies/strategy.h"
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/train/model_file.h"
+#include "lockstep/train/storage/model_file.h"
 #include "scratch_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,6 +1,6 @@
 // Every exchange algorithm of the catalog, and the choice among them: on any number of ranks and nodes, with
 // buckets that overlap, against sums in double.
-#include "lockstep/dist/algorithm.h"
+#include "lockstep/distributed/exchange/algorithm.h"
 
 #include <gtest/gtest.h>
 

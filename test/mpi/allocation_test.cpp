@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "lockstep/dist/strategy.h"
+#include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/math/bf16_kernels.h"
 #include "support/idx_files.h"
 #include "support/ranks.h"

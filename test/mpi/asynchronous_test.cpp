@@ -7,7 +7,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/thread_ranks.h"
-#include "lockstep/dist/asynchronous.h"
+#include "lockstep/distributed/strategies/asynchronous.h"
 #include "support/asynchronous_cases.h"
 
 namespace lockstep {

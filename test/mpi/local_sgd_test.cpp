@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/dist/strategy.h"
+#include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/nn/model.h"
 #include "support/ranks.h"
 

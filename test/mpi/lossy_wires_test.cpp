@@ -7,9 +7,9 @@
 #include <functional>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/dist/reducer.h"
-#include "lockstep/dist/strategy.h"
-#include "lockstep/dist/wire.h"
+#include "lockstep/distributed/exchange/reducer.h"
+#include "lockstep/distributed/exchange/wire.h"
+#include "lockstep/distributed/strategies/strategy.h"
 #include "support/ranks.h"
 #include "support/tiny_run.h"
 

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "lockstep/comm/thread_ranks.h"
-#include "lockstep/dist/rank_pairs.h"
+#include "lockstep/train/evaluation/rank_pairs.h"
 #include "support/ranks.h"
 #include "support/seed.h"
 #include "support/tiny_run.h"

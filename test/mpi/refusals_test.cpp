@@ -1,5 +1,5 @@
 // The whole grid of what can be combined: each cell is refused by a row with its reason, or trains.
-#include "lockstep/dist/refusals.h"
+#include "lockstep/distributed/strategies/refusals.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/thread_ranks.h"
-#include "lockstep/dist/strategy.h"
+#include "lockstep/distributed/strategies/strategy.h"
 #include "support/tiny_run.h"
 
 namespace lockstep {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/dist/strategy.h"
+#include "lockstep/distributed/strategies/strategy.h"
 #include "support/asynchronous_cases.h"
 #include "support/error_text.h"
 #include "support/ranks.h"

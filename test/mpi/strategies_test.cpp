@@ -6,7 +6,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/data/format.h"
-#include "lockstep/dist/strategy.h"
+#include "lockstep/distributed/strategies/strategy.h"
 #include "support/loaded.h"
 #include "support/ranks.h"
 #include "support/tiny_run.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/dist/algorithm.h"
+#include "lockstep/distributed/exchange/algorithm.h"
 
 namespace lockstep::test {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/train/exporter.h"
+#include "lockstep/train/storage/exporter.h"
 
 namespace lockstep::test {
 

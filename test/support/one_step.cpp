@@ -8,8 +8,8 @@
 
 #include "lockstep/base/random.h"
 #include "lockstep/comm/thread_ranks.h"
-#include "lockstep/dist/reducer.h"
-#include "lockstep/train/gradient_step.h"
+#include "lockstep/distributed/exchange/reducer.h"
+#include "lockstep/train/loop/gradient_step.h"
 
 namespace lockstep::test {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lockstep/comm/communicator.h"
-#include "lockstep/dist/options.h"
+#include "lockstep/distributed/options.h"
 #include "lockstep/math/shape.h"
 #include "lockstep/nn/options.h"
 #include "lockstep/nn/params.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "lockstep/train/run_plan.h"
+#include "lockstep/train/plan/run_plan.h"
 
 namespace lockstep::test {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/dist/asynchronous.h"
+#include "lockstep/distributed/strategies/asynchronous.h"
 
 namespace lockstep::test {
 

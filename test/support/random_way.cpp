@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "lockstep/dist/strategy.h"
+#include "lockstep/distributed/strategies/strategy.h"
 #include "support/random_experiment.h"
 
 namespace lockstep::test {

@@ -7,7 +7,7 @@
 #include <regex>
 
 #include "lockstep/base/file.h"
-#include "lockstep/train/checkpoint/directory.h"
+#include "lockstep/train/storage/checkpoint/directory.h"
 
 namespace lockstep::test {
 

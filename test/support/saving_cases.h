@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lockstep/comm/agree.h"
-#include "lockstep/train/checkpoint/directory.h"
+#include "lockstep/train/storage/checkpoint/directory.h"
 #include "support/temporary_directory.h"
 #include "support/tiny_run.h"
 

@@ -9,8 +9,8 @@
 #include "lockstep/data/format.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/data/normaliser.h"
-#include "lockstep/train/model_file.h"
 #include "lockstep/train/rank_colleagues.h"
+#include "lockstep/train/storage/model_file.h"
 #include "support/weighted_source.h"
 
 namespace lockstep::test {

@@ -9,7 +9,7 @@
 #include "lockstep/comm/communicator.h"
 #include "lockstep/config/config.h"
 #include "lockstep/data/sampler.h"
-#include "lockstep/train/trainer.h"
+#include "lockstep/train/loop/trainer.h"
 
 namespace lockstep::test {
 

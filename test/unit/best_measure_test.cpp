@@ -1,5 +1,5 @@
 // Which evaluation of a run is the best one: the direction of each measure, and values that are none.
-#include "lockstep/train/best_measure.h"
+#include "lockstep/train/evaluation/best_measure.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <map>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/train/metric.h"
+#include "lockstep/train/evaluation/metric.h"
 #include "support/error_text.h"
 
 namespace lockstep {

@@ -1,5 +1,5 @@
 // What an evaluation gives, against a count by hand.
-#include "lockstep/train/evaluation.h"
+#include "lockstep/train/evaluation/evaluation.h"
 
 #include <gtest/gtest.h>
 

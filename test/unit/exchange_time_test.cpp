@@ -1,6 +1,6 @@
 // The time of an exchange: closed forms, the stages that the trainer really goes through, and the bytes that
 // it really sends.
-#include "lockstep/dist/exchange_time.h"
+#include "lockstep/distributed/exchange/exchange_time.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 #include <map>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/dist/algorithm.h"
-#include "lockstep/dist/stages.h"
-#include "lockstep/dist/strategy.h"
+#include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/distributed/exchange/stages.h"
+#include "lockstep/distributed/strategies/strategy.h"
 
 namespace lockstep {
 namespace {

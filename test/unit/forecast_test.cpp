@@ -1,5 +1,5 @@
 // What a step takes elsewhere: what scales with what, what is hidden, and what is refused.
-#include "lockstep/train/forecast.h"
+#include "lockstep/train/plan/forecast.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/comm/thread_ranks.h"
-#include "lockstep/dist/strategy.h"
+#include "lockstep/distributed/strategies/strategy.h"
 
 namespace lockstep {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "lockstep/dist/update.h"
+#include "lockstep/distributed/update.h"
 #include "lockstep/nn/workspace.h"
 
 namespace lockstep {

@@ -7,7 +7,7 @@
 #include "lockstep/comm/stall_report.h"
 #include "lockstep/data/table/schema.h"
 #include "lockstep/data/table/sparse_source.h"
-#include "lockstep/train/checkpoint/manifest.h"
+#include "lockstep/train/storage/checkpoint/manifest.h"
 #include "support/error_text.h"
 
 namespace lockstep {

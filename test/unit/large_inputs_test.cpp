@@ -10,7 +10,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/data/table/learn_schema.h"
-#include "lockstep/train/model_table.h"
+#include "lockstep/report/model_table.h"
 #include "support/planned_run.h"
 #include "support/temporary_directory.h"
 

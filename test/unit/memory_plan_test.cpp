@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/nn/activations.h"
-#include "lockstep/train/run_plan.h"
+#include "lockstep/train/plan/run_plan.h"
 #include "support/planned_run.h"
 
 namespace lockstep {

@@ -6,8 +6,8 @@
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/thread_ranks.h"
-#include "lockstep/train/metric_set.h"
-#include "lockstep/train/metrics.h"
+#include "lockstep/train/evaluation/metric_set.h"
+#include "lockstep/train/evaluation/metrics.h"
 #include "support/error_text.h"
 #include "support/torch_references.h"
 

@@ -1,4 +1,4 @@
-#include "lockstep/train/model_file.h"
+#include "lockstep/train/storage/model_file.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

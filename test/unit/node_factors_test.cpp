@@ -1,5 +1,5 @@
 // Gradients from factors that several replicas left, against the products themselves.
-#include "lockstep/dist/node_factors.h"
+#include "lockstep/distributed/exchange/node_factors.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "lockstep/dist/plan.h"
+#include "lockstep/distributed/plan.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/dist/blocks.h"
+#include "lockstep/distributed/blocks.h"
 #include "lockstep/nn/model.h"
 
 namespace lockstep {

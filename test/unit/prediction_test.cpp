@@ -1,5 +1,5 @@
 // Prediction: the same rows, in order, on any number of ranks and threads, and what the files hold.
-#include "lockstep/train/prediction.h"
+#include "lockstep/train/evaluation/prediction.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/comm/thread_ranks.h"
 #include "lockstep/data/dense_source.h"
-#include "lockstep/train/prediction_lines.h"
+#include "lockstep/train/storage/prediction_lines.h"
 #include "support/error_text.h"
 #include "support/loaded.h"
 #include "support/ranks.h"

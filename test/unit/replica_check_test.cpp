@@ -7,7 +7,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/thread_ranks.h"
-#include "lockstep/train/replica_check.h"
+#include "lockstep/train/loop/replica_check.h"
 #include "support/error_text.h"
 #include "support/tiny_run.h"
 

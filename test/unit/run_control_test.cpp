@@ -1,5 +1,5 @@
 // What ranks agree on between two steps, and the terms that travel with it.
-#include "lockstep/train/run_control.h"
+#include "lockstep/train/loop/run_control.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The directory of a run: whether a run has ended in it, who works in it, where it is, and how it is moved
 // away.
-#include "lockstep/train/run_directory.h"
+#include "lockstep/train/storage/run_directory.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,9 @@
-#include "lockstep/train/run_plan.h"
+#include "lockstep/train/plan/run_plan.h"
 
 #include <gtest/gtest.h>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/report/plan_table.h"
 #include "support/planned_run.h"
 
 namespace lockstep {

@@ -8,10 +8,10 @@
 #include <set>
 #include <vector>
 
-#include "dist/parameter_server/arrivals.h"
-#include "dist/parameter_server/leave.h"
-#include "dist/parameter_server/ledger.h"
-#include "dist/parameter_server/step_collector.h"
+#include "distributed/strategies/parameter_server/arrivals.h"
+#include "distributed/strategies/parameter_server/leave.h"
+#include "distributed/strategies/parameter_server/ledger.h"
+#include "distributed/strategies/parameter_server/step_collector.h"
 #include "lockstep/comm/thread_ranks.h"
 
 namespace lockstep {

@@ -1,8 +1,9 @@
-#include "lockstep/dist/single_values.h"
+#include "lockstep/distributed/single_values.h"
 
 #include <gtest/gtest.h>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/report/plan_table.h"
 #include "support/planned_run.h"
 
 namespace lockstep {

@@ -1,5 +1,5 @@
 // The stages of the exchange, by simulation: any number of ranks, any count, without a communicator.
-#include "lockstep/dist/stages.h"
+#include "lockstep/distributed/exchange/stages.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // From summed gradients to weights, against PyTorch: the division, clipping, decay that spares biases, the
 // trust ratio.
-#include "lockstep/dist/update.h"
+#include "lockstep/distributed/update.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "lockstep/dist/wire.h"
+#include "lockstep/distributed/exchange/wire.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/dist/refusals.h"
-#include "lockstep/dist/slice_wire.h"
+#include "lockstep/distributed/exchange/slice_wire.h"
+#include "lockstep/distributed/strategies/refusals.h"
 #include "support/seed.h"
 
 namespace lockstep {

@@ -3,7 +3,7 @@
 
 #include "lockstep/comm/options.h"
 #include "lockstep/data/options.h"
-#include "lockstep/dist/options.h"
+#include "lockstep/distributed/options.h"
 #include "lockstep/nn/options.h"
 #include "lockstep/optim/options.h"
 #include "lockstep/train/options.h"

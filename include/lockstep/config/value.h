@@ -14,7 +14,7 @@
 #include "lockstep/base/types.h"
 #include "lockstep/comm/options.h"
 #include "lockstep/data/options.h"
-#include "lockstep/dist/options.h"
+#include "lockstep/distributed/options.h"
 #include "lockstep/nn/options.h"
 #include "lockstep/train/options.h"
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "lockstep/train/observer.h"
+#include "lockstep/train/loop/observer.h"
 
 namespace lockstep {
 

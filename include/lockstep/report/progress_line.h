@@ -7,7 +7,7 @@
 #include "lockstep/base/terminal.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/report/time_estimate.h"
-#include "lockstep/train/observer.h"
+#include "lockstep/train/loop/observer.h"
 #include "lockstep/train/options.h"
 
 namespace lockstep {

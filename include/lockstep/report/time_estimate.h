@@ -4,7 +4,7 @@
 #include <array>
 #include <optional>
 
-#include "lockstep/train/metrics.h"
+#include "lockstep/train/evaluation/metrics.h"
 
 namespace lockstep {
 

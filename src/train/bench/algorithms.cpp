@@ -1,5 +1,5 @@
-#include "lockstep/dist/exchange_trial.h"
-#include "lockstep/train/bench.h"
+#include "lockstep/distributed/exchange/exchange_trial.h"
+#include "lockstep/train/bench/bench.h"
 #include "timing.h"
 
 namespace lockstep {

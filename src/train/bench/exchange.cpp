@@ -5,8 +5,8 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
-#include "lockstep/dist/exchange_trial.h"
-#include "lockstep/train/bench.h"
+#include "lockstep/distributed/exchange/exchange_trial.h"
+#include "lockstep/train/bench/bench.h"
 #include "timing.h"
 
 namespace lockstep {

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/train/bench.h"
+#include "lockstep/train/bench/bench.h"
 #include "timing.h"
 
 namespace lockstep {

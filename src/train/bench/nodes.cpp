@@ -1,7 +1,7 @@
 #include "lockstep/base/random.h"
 #include "lockstep/nn/kernel_weights.h"
 #include "lockstep/nn/workspace.h"
-#include "lockstep/train/bench.h"
+#include "lockstep/train/bench/bench.h"
 #include "timing.h"
 
 namespace lockstep {

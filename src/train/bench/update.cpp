@@ -1,6 +1,6 @@
 #include "lockstep/base/catalog.h"
-#include "lockstep/dist/strategy.h"
-#include "lockstep/train/bench.h"
+#include "lockstep/distributed/strategies/strategy.h"
+#include "lockstep/train/bench/bench.h"
 #include "timing.h"
 
 namespace lockstep {

@@ -1,0 +1,107 @@
+// How the sum of the gradients gets to every rank, where every rank gets the whole of it and numbers travel
+// as they are: an algorithm for each bucket, named in the config or chosen for its size.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockstep/comm/communicator.h"
+#include "lockstep/distributed/exchange/costs.h"
+#include "lockstep/distributed/exchange/exchange_time.h"
+#include "lockstep/distributed/exchange/reducer.h"
+#include "lockstep/distributed/options.h"
+#include "lockstep/distributed/plan.h"
+
+namespace lockstep {
+
+/// How the ranks lie on nodes.
+struct Nodes {
+  Index count = 1;
+  Index largest = 1;       ///< ranks
+  bool neighbours = true;  ///< the ranks of each node follow each other
+};
+
+/// *Collective.* With `ranks_per_node` > 0 nodes are taken for so small.
+Nodes look_at_nodes(Communicator& comm, Index ranks_per_node);
+
+/// What an exchange is made from. References outlive it.
+struct AlgorithmContext {
+  Communicator& comm;
+  const Plan& plan;
+  Reduction reduction = Reduction::kNative;
+  Index gradient_arenas = 1;  ///< that this rank takes, at most
+  Index ranks_per_node = 0;   ///< nodes are taken for so small; 0: as they are
+  bool overlaps = true;       ///< buckets travel while something else goes on
+};
+
+/// Of one rank, in bytes.
+struct AlgorithmCosts {
+  Index held = 0;  ///< beside the gradients themselves
+  Index sent = 0;  ///< per exchange
+};
+
+struct AlgorithmEntry {
+  std::string name;
+  std::string help;
+  bool keeps_order = false;     ///< can add along the fixed tree: the same bits, whichever of these it is
+  bool in_node_memory = false;  ///< gradients lie in memory that the ranks of a node share
+  /// Whether it can give what the reduction promises.
+  bool allows(Reduction reduction) const { return reduction == Reduction::kNative || keeps_order; }
+  /// Native buckets are a nonblocking collective of the MPI library each, several under way at a time: one
+  /// alone is as fast as others, but with backward going on they were slower than no overlap at all.
+  bool suffers_from_overlap = false;
+  /// Why it cannot run on these nodes, and what to do instead; "" if it can.
+  std::function<std::string(const Nodes&)> refusal;
+  /// *Collective.* Every rank gets the whole sum.
+  std::function<std::unique_ptr<Reducer>(const AlgorithmContext&)> make;
+  std::function<AlgorithmCosts(const CostQuestion&, Index rank)> costs;
+  /// Of so many bytes of the gradient.
+  std::function<ExchangeSeconds(const TimeQuestion&, double bytes)> time;
+};
+
+/// Every algorithm there is. One more: one file in distributed/exchange/algorithms and one line in its list.
+std::span<const AlgorithmEntry> algorithm_catalog();
+
+/// What stands for a choice among them.
+inline constexpr const char* kAutoAlgorithm = "auto";
+
+/// What `auto` takes without calibration: memory where ranks share it, else MPI.
+const AlgorithmEntry& algorithm_by_rule(const Nodes& nodes);
+
+/// By bucket of the plan.
+using AlgorithmChoice = std::vector<const AlgorithmEntry*>;
+
+/// *Collective.* Each bucket by an algorithm of its own, at most one of them in node memory. `remark`: behind
+/// what algorithm() says. Errors: AgreedError if one cannot be made.
+std::unique_ptr<Reducer> make_bucketwise_reducer(const AlgorithmContext& context,
+                                                 const AlgorithmChoice& choice,
+                                                 const std::string& remark = {});
+
+/// *Collective.* The exchange of the options where every worker gets the whole sum; what the context says
+/// about reduction and overlap is taken from options and plan. Errors: AgreedError if the algorithm cannot
+/// run on these nodes, or if shared memory is not to be had (`auto` does without it).
+std::unique_ptr<Reducer> make_exchange(AlgorithmContext context, const DistOptions& options);
+
+/// What make_exchange() costs, `auto` as by rule.
+AlgorithmCosts exchange_costs(const CostQuestion& question, Index rank);
+
+/// Those that give what the options ask for on these nodes, where the sum is exact.
+std::vector<const AlgorithmEntry*> possible_algorithms(const DistOptions& options, const Nodes& nodes);
+
+/// Those among which `auto` takes the fastest for each bucket; without calibration the one of the rule. Of
+/// those in node memory only that of the rule: the others would do the same there. None that suffers from
+/// overlap, which calibration, with one bucket alone, would not see.
+std::vector<const AlgorithmEntry*> automatic_algorithms(const DistOptions& options, const Plan& plan,
+                                                        const Nodes& nodes);
+
+/// Those that the reduction of the options rules out, and why, in a sentence; "" if there are none.
+std::string note_on_order(const DistOptions& options);
+
+/// How long make_exchange() takes for each bucket of the plan, `auto` with the fastest that it tries. Errors:
+/// ConfigError if the algorithm cannot run on these nodes.
+std::vector<ExchangeSeconds> exchange_times(const TimeQuestion& question);
+
+}  // namespace lockstep

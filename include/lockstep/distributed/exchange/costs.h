@@ -1,0 +1,66 @@
+// What a strategy holds and sends, known before the run: from the same plan that the run follows.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "lockstep/distributed/exchange/reducer.h"
+#include "lockstep/distributed/local_gradients.h"
+#include "lockstep/distributed/options.h"
+#include "lockstep/distributed/plan.h"
+
+namespace lockstep {
+
+/// Of one rank, in bytes.
+struct RankCosts {
+  Index weights = 0;    ///< copies of the weights, and what is kept to average them
+  Index optimizer = 0;  ///< state
+  Index gradients = 0;  ///< local sums and exchange
+  double sent = 0;      ///< per step that the rank takes part in, on average over the run
+};
+
+struct CostQuestion {
+  const DistOptions& options;
+  const Plan& plan;
+  LocalSums sums = LocalSums::kOneSum;  ///< how ranks add the gradients of their replicas
+  bool interleaved = false;             ///< see arenas_needed()
+  Index slots = 0;                      ///< of the optimizer
+  Index steps = 1;                      ///< of the run
+  Index ranks_per_node = 0;             ///< 0: all on one
+
+  /// Of one copy of all weights, or of one slot of the optimizer for all of them.
+  Index weights_bytes() const;
+  /// Of the arenas for the gradients of a rank's replicas.
+  Index gradient_bytes(Index rank) const;
+};
+
+/// The answer for each rank.
+std::vector<RankCosts> each_rank(const CostQuestion& question,
+                                 const std::function<RankCosts(Index rank)>& costs);
+
+/// What the exchange of make_reducer() costs beside the gradients themselves.
+class ExchangeCosts {
+ public:
+  ExchangeCosts(const Plan& plan, const DistOptions& options, Delivery delivery);
+
+  /// Bytes.
+  Index held(Index rank) const;
+  /// Bytes per exchange. Native to all: what an algorithm that is optimal in bandwidth sends.
+  Index sent(Index rank) const;
+
+ private:
+  Index owned(Index rank) const;
+  Index own_message(Index rank) const;
+  Index partial_sums(Index rank) const;
+
+  const Plan& plan_;
+  Reduction reduction_;
+  bool to_all_;
+  bool error_feedback_;
+  bool lossy_;
+  bool by_mpi_;             // a collective, which holds nothing and has no owners
+  Index message_;           // bytes of all gradients in one
+  Index all_partial_sums_;  // of all ranks
+};
+
+}  // namespace lockstep

@@ -1,0 +1,67 @@
+// The factors of large dense gradients of all replicas of a node, in memory that its ranks share. Where few
+// samples make a large gradient, dy and x are less to write and read than their product: each rank multiplies
+// the rows that it owns, of all replicas at once, just before it steps on them.
+//
+// Who may do what when is up to the caller: all factors of a step are there before product().
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/distributed/plan.h"
+#include "lockstep/math/kernels.h"
+#include "lockstep/nn/factors.h"
+
+namespace lockstep {
+
+class NodeFactors {
+ public:
+  /// Scalars of the factors of all replicas of a plan.
+  static Index shared_size(const Plan& plan);
+  /// Scalars that a thread of a rank works with.
+  static Index own_size(const Plan& plan);
+
+  /// For the plan.factored of all its replicas in `shared`, of shared_size(): the same memory on all ranks.
+  /// Empty: of no tensors.
+  NodeFactors(const Plan& plan, std::span<Scalar> shared);
+
+  std::span<const FactoredTensor> tensors() const { return tensors_; }
+  /// *Local.* Samples of each replica in the step that begins.
+  void begin_step(std::span<const Index> samples);
+  /// *Local, any thread.* Where a replica leaves its factors.
+  FactorRoom room(std::size_t tensor, Index replica);
+
+  /// Whether a place of the arena is in one of the tensors.
+  bool contains(Index place) const { return tensor_at(place) < tensors_.size(); }
+  /// Of a place that is: where the rows end that are best multiplied at once.
+  Index part_end(Index place) const;
+  /// *Local, a thread of the plan's.* The sum of the gradients of all replicas in a range within such a part,
+  /// until the thread's next call.
+  std::span<Scalar> product(int thread, Range range);
+  /// *Local.* Spent in product() by the first thread in the step.
+  double seconds() const { return lanes_.empty() ? 0 : lanes_.front().seconds; }
+
+ private:
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  // What one thread works with.
+  struct Lane {
+    PackedMatrix x;
+    std::size_t packed = kNone;  // the tensor whose x that is
+    AlignedBuffer<Scalar> product;
+    double seconds = 0;  // in product(), in the step
+  };
+
+  std::size_t tensor_at(Index place) const;
+  // Of all samples of the step.
+  ConstMatrix x_of(std::size_t tensor) const;
+  ConstMatrix dy_rows(std::size_t tensor, Range rows) const;
+
+  std::span<const FactoredTensor> tensors_;
+  std::vector<std::span<Scalar>> x_;     // by tensor; as many rows as the step has samples are used
+  std::vector<std::span<Scalar>> dy_t_;  // by tensor; likewise columns
+  std::vector<Index> begins_;            // by replica: its first sample, of the node's; then all of them
+  std::vector<Lane> lanes_;              // by thread
+};
+
+}  // namespace lockstep

@@ -1,0 +1,49 @@
+// What one sender says about one slice of the gradient arena, message after message. The gradients go through
+// a wire; the sum of the losses behind them goes as it is.
+//
+// With error feedback the sender keeps what each message loses and adds it to the next: so nothing is lost,
+// only late, and training converges as if nothing had been lost (Seide et al. 2014, "1-bit stochastic
+// gradient descent"; Karimireddy et al. 2019, "Error feedback fixes SignSGD").
+#pragma once
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/distributed/exchange/wire.h"
+#include "lockstep/distributed/plan.h"
+#include "lockstep/distributed/saved_state.h"
+
+namespace lockstep {
+
+class SliceWire {
+ public:
+  /// What lies in `slice` from `loss_place` on (Plan::loss_place) is exact. The wire must outlive it.
+  SliceWire(Wire& wire, Range slice, Index loss_place, bool error_feedback);
+
+  /// Of a message.
+  Index bytes() const;
+  /// `values`: of the slice; `message`: bytes(), on a border of 4 bytes.
+  void encode(std::span<const Scalar> values, std::span<std::byte> message);
+  /// What messages have lost so far, as part of an array in places of the arena. Nothing without error
+  /// feedback.
+  void add_saved(SavedState& state, const std::string& array);
+  /// values += what the message says. Of messages of any sender about this slice.
+  void add(std::span<const std::byte> message, std::span<Scalar> values) const;
+  /// values = what the message says.
+  void decode(std::span<const std::byte> message, std::span<Scalar> values) const;
+
+ private:
+  void make_lost();
+
+  Wire* wire_;
+  Index begin_;  // of the slice
+  Index loss_place_;
+  std::size_t gradients_;  // numbers that go through the wire
+  std::size_t wire_bytes_;
+  std::size_t exact_;  // numbers behind them
+  bool error_feedback_;
+  AlignedBuffer<Scalar> lost_;  // by the messages so far; empty before it is needed
+};
+
+/// What a gradient comes to in messages of the options' wire, one for each slice of each bucket.
+Index message_bytes(const Plan& plan, const DistOptions& options);
+
+}  // namespace lockstep

@@ -1,0 +1,63 @@
+// Who hosts which replicas, and which ranges of the arena travel together: a pure function of the config and
+// the number of ranks, the same on every rank, and known without MPI.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "lockstep/distributed/options.h"
+#include "lockstep/nn/factors.h"
+#include "lockstep/nn/params.h"
+
+namespace lockstep {
+
+/// A range of the gradient arena that travels together: small layers, or a part of a large one.
+struct Bucket {
+  Range range;
+};
+
+struct PlanRequest {
+  Index world = 1;    ///< ranks
+  Index servers = 0;  ///< of them: the last ones
+  Index replicas = 1;
+  Index threads = 1;                          ///< per worker
+  Index most_rows = 1;                        ///< samples of a replica in a step, at most
+  std::vector<FactoredTensor> factored = {};  ///< of the model
+};
+
+/// Behind the gradients of the weights, the gradient arena carries the sum of the losses: it travels with the
+/// bucket that leaves first, and tells all ranks in the same step if a loss is not a number.
+struct Plan {
+  Index world = 1;
+  Index servers = 0;  ///< the last ranks; they host no replica, and own the weights. Without any, workers do
+  Index replicas = 1;
+  Index threads = 1;
+  std::vector<Range> hosted;               ///< by rank: its replicas
+  std::vector<Bucket> buckets;             ///< in the order in which they leave, last layer first
+  std::vector<std::vector<Range>> slices;  ///< by bucket and rank: the range that the rank owns
+  Index gradient_size = 0;                 ///< scalars in a gradient arena
+  Index loss_place = 0;                    ///< where in it the loss is
+  Index most_rows = 1;                     ///< samples of a replica in a step, at most
+  /// Tensors whose gradients workers of one node do better to leave as factors, where the strategy can take
+  /// those: the samples of all replicas are much less to read and write than the gradient.
+  std::vector<FactoredTensor> factored;
+  Index local_from = 0;  ///< the first step (from 0) that replicas take alone, with strategies where they do
+
+  Index workers() const { return world - servers; }
+  bool several_buckets() const { return buckets.size() > 1; }
+  /// What `rank` owns of the arena of weights, in order.
+  std::vector<Range> owned(Index rank) const;
+  /// The replicas of `rank` that its thread `thread` runs.
+  Range thread_replicas(Index rank, Index thread) const;
+};
+
+/// The parts of a range of the arena that belong to none of these tensors, in order.
+void for_each_outside(std::span<const FactoredTensor> tensors, Range range,
+                      const std::function<void(Range)>& work);
+
+/// Errors: ConfigError if a worker would have no replica, or more threads than replicas.
+Plan make_plan(const DistOptions& options, const Layout& layout, const PlanRequest& request);
+
+}  // namespace lockstep

@@ -1,0 +1,77 @@
+// The running moments of batch norm, for each replica hosted here: each keeps its own, and what goes into
+// them is decided by the mode of the layer. What is evaluated and saved is the state of replica 0: with local
+// its own samples' moments, with group those of its group, with averaged and sync everybody's.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/comm/communicator.h"
+#include "lockstep/distributed/saved_state.h"
+#include "lockstep/distributed/scope_sums.h"
+#include "lockstep/nn/model.h"
+
+namespace lockstep {
+
+class ReplicaStates {
+ public:
+  /// All references must outlive it.
+  ReplicaStates(Communicator& comm, const Plan& plan, const Model& model);
+
+  /// The state of a replica hosted here.
+  std::span<Scalar> of(Index replica) { return states_[local(replica)].span(); }
+  /// *Collective.* All replicas start from replica 0's.
+  void start();
+  /// *Local.* The states of all replicas, as part of what is saved.
+  void add_saved(SavedState& state);
+  /// *Collective.* Once they are filled again: nothing is taken from replica 0.
+  void go_on();
+  /// *Collective.* Replica 0's, on every rank; valid until the next call.
+  std::span<const Scalar> settle();
+
+  /// Forgets the sums of the last step.
+  void begin_step();
+  /// Adds the sums of a batch at a node with statistics: over all that the replica was normalised with.
+  /// Threads may add for different replicas at a time.
+  void add(Index replica, Index node, std::span<const double> sums);
+  /// Takes back what was added for a replica since begin_step(): its numbers are not good.
+  void forget(Index replica);
+  /// *Collective.* Moves the running moments of each layer by the moments of what was added since
+  /// begin_step(), or replaces them, over the replicas that its mode says.
+  void update(BatchStatistics::Update update);
+
+  // Where workers step alone, there is one state, which servers keep.
+
+  /// *Local.* What was added since begin_step(), over all replicas hosted here.
+  std::vector<double> sums() const;
+  /// *Local.* Moves this rank's copy of the one state, or replaces its moments, by sums that a replica took
+  /// anywhere since the last adopt(): replicas keep what they got then.
+  void move_settled(std::span<const double> sums, BatchStatistics::Update update);
+  /// *Collective.* All replicas get the root's copy of the one state.
+  void adopt(int root);
+
+ private:
+  struct Place {
+    Index node = 0;
+    Range columns;  // of a row of sums_
+  };
+
+  std::size_t local(Index replica) const { return static_cast<std::size_t>(replica - hosted_.begin); }
+  std::span<double> row(Index replica);
+  void update_state(std::span<const double> sums, std::span<const Scalar> around,
+                    BatchStatistics::Update update, std::span<Scalar> state);
+
+  Communicator& comm_;
+  const Model& model_;
+  Range hosted_;
+  std::vector<AlignedBuffer<Scalar>> states_;
+  AlignedBuffer<Scalar> settled_;
+  AlignedBuffer<Scalar> adopted_;
+  std::vector<Place> places_;
+  std::vector<Index> place_of_;  // by node; -1 for one without statistics
+  ScopeSums scope_sums_;
+  std::vector<double> sums_;  // hosted replicas x columns
+};
+
+}  // namespace lockstep

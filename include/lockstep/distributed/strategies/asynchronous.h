@@ -1,0 +1,92 @@
+// Workers that take steps alone: each computes a gradient from the weights as it pulled them, and servers
+// apply it when it arrives, whatever other workers have done in between. Training goes in stretches, between
+// which all ranks meet.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "lockstep/distributed/strategies/strategy.h"
+
+namespace lockstep {
+
+/// What the servers have taken in since the run began.
+struct Totals {
+  Index steps = 0;
+  Index samples = 0;
+  double weight = 0;   ///< of the samples, see Tally; likewise
+  double loss = 0;     ///< sum over the samples
+  double correct = 0;  ///< of them
+};
+
+/// Leave to compute one gradient.
+struct Assignment {
+  Index step = 0;     ///< number of the step that it is meant for, from 0
+  Totals totals;      ///< up to now
+  double waited = 0;  ///< seconds until leave was given
+};
+
+/// What a worker pushes beside its gradient: of its own samples.
+struct Contribution {
+  Index step = 0;
+  Index samples = 0;
+  double weight = 0;  ///< sum
+  double loss = 0;    ///< sum
+  double correct = 0;
+  double lr = 0;
+  std::span<const double> moments;  ///< sums for the running moments; see ReplicaStates
+};
+
+/// What became of one worker's gradients.
+struct WorkerRecord {
+  Index computed = 0;  ///< gradients that it pushed, as it counted them itself
+  Index steps = 0;     ///< gradients applied
+  Index samples = 0;   ///< in them
+  Index dropped = 0;   ///< gradients that came too late (backup workers)
+  Index dropped_samples = 0;
+  Index most_ahead = 0;          ///< gradients more than the slowest worker had pushed, when it was let go
+  Index staleness_sum = 0;       ///< over the slices of gradients that were applied
+  std::vector<Index> staleness;  ///< how many of them, by staleness; the last of 1,024 places is "or more"
+};
+
+struct WorkersReport {
+  Totals totals;
+  std::vector<WorkerRecord> workers;
+
+  /// Over the gradients of all workers.
+  double mean_staleness() const;
+  /// The least staleness that at least this share of them do not exceed.
+  Index staleness_percentile(double share) const;
+};
+
+/// What servers call while they serve.
+struct ServeHooks {
+  std::function<void(std::span<const double>)> take_moments;  ///< with the sums of each gradient of a step
+  std::function<void(Index)> before_step;                     ///< with its number, from 0
+  std::function<bool()> ends_early;  ///< whether to end the stretch, on the first server
+};
+
+class AsynchronousStrategy : public Strategy {
+ public:
+  /// *Servers, blocking.* Serves until `until` steps are done in all and every worker has said goodbye.
+  virtual void serve(Index until, const ServeHooks& hooks) = 0;
+
+  /// *Workers, blocking.* Leave for one more gradient; weights() are then those of the servers. Nothing: the
+  /// stretch is over. `ends_early`: it is to end for everybody.
+  virtual std::optional<Assignment> next(bool ends_early) = 0;
+  /// *Workers.* Pushes the gradient whose buckets are all ready. False if it or the loss is not finite: then
+  /// it is not pushed, and the stretch ends for everybody.
+  virtual bool push(const Contribution& contribution) = 0;
+  /// *Workers.* After next() gave nothing.
+  virtual void say_goodbye() = 0;
+
+  /// *Collective, between stretches.*
+  virtual WorkersReport report() = 0;
+};
+
+/// Whether the workers take steps alone with these options.
+bool steps_alone(const DistOptions& options);
+
+}  // namespace lockstep

@@ -1,0 +1,182 @@
+// A strategy is how gradients become weights: who owns which range of the arena and what travels back.
+#pragma once
+
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/thread_team.h"
+#include "lockstep/comm/communicator.h"
+#include "lockstep/distributed/exchange/costs.h"
+#include "lockstep/distributed/exchange/exchange_time.h"
+#include "lockstep/distributed/local_gradients.h"
+#include "lockstep/distributed/options.h"
+#include "lockstep/distributed/plan.h"
+#include "lockstep/distributed/update.h"
+#include "lockstep/nn/factors.h"
+
+namespace lockstep {
+
+/// What a strategy is made from. Everything outlives it.
+struct StrategyContext {
+  Communicator& comm;
+  const DistOptions& options;
+  const Plan& plan;
+  const Layout& layout;
+  const Optimizer& optimizer;
+  UpdateRules rules;
+  ThreadTeam& team;
+  Index gradient_arenas = 1;             ///< that this rank takes, at most
+  Index ranks_per_node = 0;              ///< nodes are taken for so small; 0: as they are
+  double server_mbit = 0;                ///< servers pretend a link of so many Mbit/s; 0: none
+  std::filesystem::path record_to = {};  ///< directory for recordings of arrivals; empty: none
+};
+
+/// How a step ended. Where replicas step alone, the loss and who stopped are those of this rank; all else is
+/// the same on all ranks.
+struct StepOutcome {
+  bool applied = false;  ///< false: the loss or a gradient was not finite, and the weights are as before
+  double mean_loss = 0;  ///< over the samples of the step, by their weights, in float precision
+  double exchange_seconds = 0;      ///< spent with other ranks in update()
+  double product_seconds = 0;       ///< spent there on products of factors, which are part of backward
+  std::vector<Index> stopped = {};  ///< replicas that met a bad number alone, and stand still since
+};
+
+/// What several ranks must hold the same bits of.
+struct ReplicatedState {
+  Communicator* among = nullptr;  ///< those ranks; null: nothing is to be compared now, on no rank
+  std::vector<NamedSpan> parts;   ///< in the same order on all of them
+};
+
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+
+  /// *Local.* The weights that a replica hosted here computes with. Initialise those of replica 0, on rank 0,
+  /// before start().
+  virtual std::span<Scalar> weights(Index replica) = 0;
+  /// *Local, any thread.* Memory for one more arena of gradients, zeroed. It stays the strategy's.
+  virtual std::span<Scalar> gradient_arena(Index size);
+  /// *Local.* Tensors of the plan whose gradients replicas leave as factors, in the step's factor_room();
+  /// what the arenas hold there is not read.
+  virtual std::span<const FactoredTensor> factored() const { return {}; }
+  /// *Local, any thread, in a step.* Where a replica hosted here leaves those of one of factored(), for its
+  /// samples of the step.
+  virtual FactorRoom factor_room(std::size_t /*tensor*/, Index /*replica*/) { return {}; }
+  /// *Local, any thread, in a step.* The most that any part of a replica's gradient may be: who makes it
+  /// looks at it while it is at hand. None: the strategy looks at sums itself, as all do that overlap.
+  virtual std::optional<Scalar> most_gradient() const { return {}; }
+  /// *Local, any thread, in a step.* Some part of a gradient is NaN, or beyond that.
+  virtual void bad_gradient() {}
+  /// *Local.* What carries out the exchange, where there is a choice (Reducer::algorithm()); else "".
+  virtual std::string algorithm() const { return {}; }
+  /// *Collective.* Afterwards all replicas start from replica 0's weights.
+  virtual void start() = 0;
+  /// *Collective, between two steps.* The one true model, on every rank: for evaluation and the model file.
+  /// Valid until the next step.
+  virtual std::span<const Scalar> settle() = 0;
+
+  /// *Local.* For a run that goes on after so many steps: after start(), before saved_state().
+  virtual void go_on_after(Index /*steps*/) {}
+  /// *Local, between two steps.* What the strategy keeps beside the weights that settle() gives. Its memory
+  /// is read to save a run, and filled to go on with one.
+  virtual SavedState saved_state() = 0;
+
+  /// The local sums of a bucket are final; buckets come in the plan's order.
+  virtual void bucket_ready(const Bucket& bucket, const PartialGrads& partial) = 0;
+  /// *Local.* Called between layers: lets the exchange make progress.
+  virtual void progress() = 0;
+  /// *Local.* Whether buckets travel while backward goes on.
+  virtual bool overlaps() const { return true; }
+
+ protected:
+  /// *Local, any thread.* One more arena where `exchange` wants it.
+  std::span<Scalar> arena_for(Reducer& exchange, Index size);
+
+ private:
+  std::mutex arenas_mutex_;
+  std::deque<AlignedBuffer<Scalar>> arenas_;
+};
+
+/// All ranks take each step together: bucket_ready() is collective.
+class SynchronousStrategy : public Strategy {
+ public:
+  /// *Collective.* `samples[r]`: samples of replica r in this step; `weight`: as UpdateRequest::weight.
+  virtual void begin_step(std::span<const Index> samples, double weight) = 0;
+  /// *Collective.* Completes the exchange of gradients.
+  virtual void finish_exchange() = 0;
+  /// *Collective.* One update of the weights; afterwards weights() are the new ones on every worker.
+  virtual StepOutcome update(const UpdateRequest& request) = 0;
+  /// *Local.* Whether the gradients of the step under way, or of the next one between two steps, travel; else
+  /// no rank waits for another in it.
+  virtual bool gradients_travel() const { return true; }
+  bool overlaps() const override { return gradients_travel(); }
+  /// *Collective, between two steps.* The first bad number that a replica met alone: "step 7: replica 3: the
+  /// loss is not finite"; "" if there is none.
+  virtual std::string late_bad_number() { return {}; }
+  /// *Local, between two steps.* Weights and optimizer state that are to be the same on several ranks. Who
+  /// writes to them calls changed_replicated().
+  virtual ReplicatedState replicated() { return {}; }
+  /// *Collective.* After some ranks have written into replicated().
+  virtual void changed_replicated() {}
+};
+
+/// What a strategy guarantees; tests walk the catalog and verify each.
+struct Promises {
+  /// With ordered reduction: same bits for any number of ranks and threads, and as every other such strategy.
+  bool same_bits = false;
+  bool same_bits_alone = false;     ///< the same, but not the bits of other strategies
+  bool identical_replicas = false;  ///< after each step all workers hold the same weights
+  bool one_copy_per_node = false;   ///< the ranks of a node share one copy of weights and optimizer state
+  bool divides_optimizer_state =
+      false;  ///< a rank holds the optimizer state of its share of the weights only
+  /// With ordered reduction: a run that goes on from a checkpoint, on any number of ranks, ends with the same
+  /// bits as one that was not interrupted.
+  bool exact_resume = false;
+  /// Those above hold where workers take each step together; where they do not, a run can be recorded and
+  /// repeated bit for bit.
+  bool repeats_recorded_runs = false;
+};
+
+struct StrategyEntry {
+  std::string name;
+  std::string help;       ///< what it is, in one sentence
+  std::string elsewhere;  ///< what others call it
+  std::string choose;     ///< when to choose it
+  Promises promises;
+  bool has_servers = false;               ///< some ranks own the weights and host no replica
+  bool sums_to_all = false;               ///< every worker gets the sum of all gradients
+  bool weights_per_replica = false;       ///< each steps with its own, and they meet now and then
+  std::vector<std::string> options = {};  ///< keys that it reads beside those that all read
+  std::function<std::vector<RankCosts>(const CostQuestion&)> costs;
+  std::function<StepExchange(const TimeQuestion&)> time;
+  std::function<std::unique_ptr<Strategy>(const StrategyContext&)> make;
+};
+
+/// As distribute.strategy: the program chooses, by where the ranks are.
+inline constexpr const char* kAutoStrategy = "auto";
+
+/// Every strategy there is. One more: one file in distributed/strategies and one line in its list.
+std::span<const StrategyEntry> strategy_catalog();
+
+/// The strategy of that name; as long as nobody chose one (auto), allreduce, which runs anywhere.
+/// Errors: ConfigError if there is none.
+const StrategyEntry& strategy_entry(const std::string& name);
+
+/// Whether each worker gets the whole sum, as it is: else distribute.algorithm has nothing to say.
+bool uses_algorithm(const DistOptions& options);
+
+/// How each rank adds the gradients of its replicas with these options.
+LocalSums local_sums(const DistOptions& options);
+
+/// The ranks that are servers with these options.
+Index count_servers(const DistOptions& options);
+
+}  // namespace lockstep

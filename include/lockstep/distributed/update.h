@@ -1,0 +1,143 @@
+// From summed gradients to new weights: divide once by what the samples weigh, clip, and let the optimizer
+// step, tensor by tensor, on the ranges of the arena that this rank owns. The threads of a team take a part
+// of these each; numbers do not depend on how many they are.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/thread_team.h"
+#include "lockstep/distributed/blocks.h"
+#include "lockstep/distributed/saved_state.h"
+#include "lockstep/nn/params.h"
+#include "lockstep/optim/optimizer.h"
+
+namespace lockstep {
+
+/// A mean gradient beyond this counts as bad as NaN: its square must be a number still, and with the largest
+/// learning rate (1e6) a step from it must leave the weights finite. So weights are good after every step
+/// that is taken.
+inline constexpr Scalar kMostGradient = 1e18F;
+
+/// Weights that a step works on at a time, while the next are fetched: what a source of sums does best to add
+/// at once.
+inline constexpr Index kStepBlock = 256;
+
+/// What a sum over samples that weigh so much is then at most; a finite number.
+Scalar most_sum(double weight);
+
+/// Some of the numbers that a rank holds, by what they are: "2.weight", "optimizer state 0 of 2.weight".
+struct NamedSpan {
+  std::string name;
+  std::span<Scalar> values;
+};
+
+/// The tensors of an arena.
+std::vector<NamedSpan> tensors_of(const Layout& layout, std::span<Scalar> weights);
+
+/// What a step asks of the update.
+struct UpdateRequest {
+  Index step = 1;  ///< number of this update, from 1
+  /// Sum of the weights of the step's samples, over all replicas: how many they are, where they have none. 0:
+  /// no sample counts, so the gradient is zero.
+  double weight = 1;
+  double lr = 0;
+  /// The same of each replica hosted here, for replicas that step alone.
+  std::span<const double> replica_weights = {};
+};
+
+struct UpdateRules {
+  double weight_decay = 0;
+  double clip_norm = 0;  ///< gradients are scaled down to this global norm; 0: never (Pascanu et al. 2013)
+};
+
+/// Adds numbers over all owners, each of which has those of its own blocks and zeros for the others: so sums
+/// are exact. For an owner of everything it does nothing.
+using ShareSums = std::function<void(std::span<double>)>;
+
+/// Where the sum of the gradients comes from, part by part, each just before it is read.
+class SumSource {
+ public:
+  virtual ~SumSource() = default;
+  /// Where the part ends that begins at this place of the arena, or has it in its middle: as much as should
+  /// be summed at once, and stays in a cache.
+  virtual Index part_end(Index place) const = 0;
+  /// *Any thread of the team.* The sum in a range within a part, in memory of the source that is the caller's
+  /// until the thread's next call.
+  virtual std::span<Scalar> sum(int thread, Range range) = 0;
+};
+
+class ParameterUpdate {
+ public:
+  /// `owned`: ranges of the arena, in order, each ending where a block begins (see BlockGrid) or a tensor
+  /// ends. Owns the optimizer's slots for them, from the first step() or slots() on. References must outlive
+  /// it. `team` (may be null: the caller works alone) is at rest whenever a method is called.
+  ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules,
+                  std::span<const Range> owned, ShareSums share, ThreadTeam* team = nullptr);
+  /// For an owner of everything.
+  ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules,
+                  ThreadTeam* team = nullptr);
+
+  /// *Local.* Whether the means of the sums in the owned ranges are all good numbers.
+  bool good(std::span<const Scalar> gradient_sum, double weight) const;
+  /// After good() for every owner: one step on the owned weights with the clipped means of the sums, which
+  /// may be used up. *Collective* over the owners if clipping or the optimizer asks for norms. `source`
+  /// (null: the sum is there) gives each part of the owned ranges once.
+  void step(std::span<Scalar> weights, std::span<Scalar> gradient_sum, const UpdateRequest& request,
+            SumSource* source = nullptr);
+  /// The same without the step, for who leaves it to others: the sums become their clipped means.
+  void make_means(std::span<Scalar> gradient_sum, double weight);
+  /// The optimizer's slots, each of the owned ranges one after the other.
+  std::span<AlignedBuffer<Scalar>> slots();
+  /// Adds the slots to what is saved, as "PREFIXoptimizer.0" and so on, in places of the arena. `written`:
+  /// the range of the arena that this rank saves, of those it owns.
+  void add_saved(SavedState& state, Range written, const std::string& prefix = "");
+  /// The owned parts of the tensors in `weights` (an arena) and of the optimizer state, as far as there is
+  /// one yet.
+  std::vector<NamedSpan> named_parts(std::span<Scalar> weights);
+
+ private:
+  // The part of one tensor that is owned here and falls to one thread.
+  struct Piece {
+    std::size_t param = 0;
+    Range range;  // in the arena
+    Range slots;  // in each of slots_
+    Index first_block = 0;
+  };
+
+  void divide(const Piece& piece, Index threads);
+  void for_each_piece(const std::function<void(int thread, const Piece&)>& work) const;
+  double factor(std::span<const Scalar> gradient_sum, double weight);
+  // What a step does to all of its parts.
+  struct Pass {
+    std::span<Scalar> weights;
+    std::span<Scalar> gradient;
+    SumSource* source;  // null: the gradient is the sum
+  };
+  // The sum in a range of the arena, moved there if it stays of use.
+  enum class Keep { kNo, kYes };
+
+  void step(int thread, const Piece& piece, const Pass& pass, const StepInfo& info);
+  static std::span<Scalar> take_sum(int thread, Range range, const Pass& pass, Keep keep);
+  void step_part(const Piece& piece, Range range, std::span<Scalar> sum, std::span<Scalar> weights,
+                 const StepInfo& info);
+  void add_squares(std::span<const Scalar> arena, std::span<double> blocks) const;
+  void make_slots();
+  void move_by_trust_ratio(std::span<Scalar> weights, std::span<const Scalar> direction, double lr);
+
+  const Layout& layout_;
+  const Optimizer& optimizer_;
+  UpdateRules rules_;
+  ShareSums share_;
+  BlockGrid grid_;
+  ThreadTeam* team_;
+  std::vector<std::vector<Piece>> pieces_;  // by thread
+  Index slot_size_ = 0;
+  std::vector<AlignedBuffer<Scalar>> slots_;  // empty before the first step
+  std::vector<double> squares_;  // by block; of weights, then of directions, where both are needed
+};
+
+}  // namespace lockstep

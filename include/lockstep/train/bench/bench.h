@@ -1,0 +1,81 @@
+// How fast this machine is, and how near training comes to it: the limits of its cores and memory, the nodes
+// of a model, and the exchange. Every figure is a median of several runs, on all ranks at once.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lockstep/comm/communicator.h"
+#include "lockstep/distributed/options.h"
+#include "lockstep/distributed/plan.h"
+#include "lockstep/nn/model.h"
+#include "lockstep/optim/optimizer.h"
+
+namespace lockstep {
+
+/// Of one thread of each rank while all ranks are busy; the slowest rank's.
+struct MachineLimits {
+  double flops = 0;  ///< fp32 multiply-adds that the core can start, counted as two each, per second
+  double cache_bandwidth = 0;   ///< bytes per second read and written by a copy within the second-level cache
+  double memory_bandwidth = 0;  ///< the same of a copy that is much larger
+};
+/// *Collective.* Takes about half a second.
+MachineLimits measure_machine(Communicator& comm);
+
+/// A node of the model on one batch.
+struct NodeRate {
+  std::string title;
+  Index forward_flops = 0;   ///< of the batch
+  Index backward_flops = 0;  ///< of the batch; without what the first node does not need
+  double forward_seconds = 0;
+  double backward_seconds = 0;
+};
+/// *Collective.* Batches of `rows` random samples.
+std::vector<NodeRate> measure_nodes(Communicator& comm, const Model& model, Index rows);
+
+/// *Collective*, likewise. Seconds of so many rows through the whole model and back.
+double measure_pass(Communicator& comm, const Model& model, Index rows);
+
+/// The sum of a gradient over all ranks, and the optimizer's step with it.
+struct UpdateRate {
+  std::string name;
+  Index weights = 0;
+  double seconds = 0;
+  /// Bytes of memory that each of so many ranks reads and writes at least: its share of all gradients, of the
+  /// weights and of their velocity, these two there and back.
+  double least_bytes(Index ranks) const;
+};
+/// *Collective.* The exchange and the step of SGD with momentum on one tensor of so many weights, as the
+/// strategy of the options does it with nothing to hide behind. With `ranks_per_node` > 0 nodes are taken for
+/// so small.
+UpdateRate measure_update(Communicator& comm, const DistOptions& options, Index ranks_per_node,
+                          Index weights);
+/// *Collective.* The yardstick: a blocking all-reduce of MPI, then each rank steps on all weights.
+UpdateRate measure_plain_update(Communicator& comm, Index weights);
+
+/// *Collective.* Seconds of a blocking all-reduce of so many bytes of floats.
+double measure_all_reduce(Communicator& comm, Index bytes);
+
+/// *Collective* over ranks that share memory, at least two: seconds of a message of so many bytes from each
+/// to its neighbour, and of the sum of so many bytes in their memory.
+double measure_message(Communicator& node, Index bytes);
+double measure_shared_sum(Communicator& node, Index bytes);
+/// *Collective*, likewise: seconds in which a cache line goes from a rank to its neighbour and back. Cores
+/// with a cache in common are quicker at it; ranks that share a core have to change places for it.
+double measure_cache_line(Communicator& node);
+
+/// One way to bring the sum of the gradients to every rank.
+struct AlgorithmRate {
+  std::string name;
+  Index bytes = 0;
+  double seconds = 0;
+};
+/// *Collective.* So many bytes of gradients by each algorithm that these nodes and the reduction of the
+/// options allow.
+std::vector<AlgorithmRate> measure_algorithms(Communicator& comm, const DistOptions& options,
+                                              const Plan& plan, Index ranks_per_node, Index bytes);
+
+/// Of this machine, whatever the rank is bound to.
+Index count_cores();
+
+}  // namespace lockstep

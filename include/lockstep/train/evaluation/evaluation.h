@@ -1,0 +1,78 @@
+// Distributed evaluation: each sample exactly once whatever the number of ranks, and the same bits. The set
+// is cut into blocks of eval.batch rows; each rank takes a range of blocks, the sums of the blocks are added
+// along the fixed tree, and what is compared is whole numbers or has an order of its own.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "lockstep/base/thread_team.h"
+#include "lockstep/comm/communicator.h"
+#include "lockstep/data/loader.h"
+#include "lockstep/data/record_source.h"
+#include "lockstep/data/records.h"
+#include "lockstep/nn/kernel_weights.h"
+#include "lockstep/nn/loss.h"
+#include "lockstep/nn/model.h"
+#include "lockstep/nn/workspace.h"
+#include "lockstep/train/evaluation/metric_set.h"
+#include "lockstep/train/evaluation/metrics.h"
+#include "lockstep/train/options.h"
+
+namespace lockstep {
+
+/// What an evaluation is made from. Everything outlives it.
+struct EvaluationContext {
+  Communicator& comm;
+  const Model& model;
+  const Loss& loss;
+  const Normaliser& normaliser;
+  ThreadTeam& team;
+  const EvalOptions& options;
+  const MetricSet& metrics;
+};
+
+class Evaluation {
+ public:
+  /// *Collective.* Loads this rank's part of the set. Errors: AgreedError.
+  Evaluation(const EvaluationContext& context, const RecordSource& source, Split split);
+
+  /// *Collective.* The same result on all ranks.
+  EvalMetrics run(const ModelValues& values) { return run(values, {}).value(); }
+  /// *Collective.* Nothing if `interrupted` says so, which is asked again and again, and is collective.
+  std::optional<EvalMetrics> run(const ModelValues& values, const std::function<bool()>& interrupted);
+
+ private:
+  // What one thread needs.
+  struct Lane {
+    Lane(const EvaluationContext& context, Index rows, const DatasetInfo& info);
+    Workspace workspace;
+    AlignedBuffer<Scalar> features;
+    AlignedBuffer<Scalar> labels;   // targets and weights
+    AlignedBuffer<Scalar> weights;  // empty: none
+    std::vector<Index> ids;
+    std::vector<Index> confusion;
+    std::vector<Scores> scores;  // of the metrics
+  };
+
+  void run_block(Lane& lane, const ModelValues& values, Index block);
+  void count_confusion(Lane& lane, const ConstMatrix& outputs, const ConstMatrix& targets) const;
+  EvalMetrics combine();
+  std::vector<MetricValue> combine_metrics(std::span<const double> sums);
+  Index columns() const;
+
+  EvaluationContext context_;
+  Split split_;
+  DatasetInfo info_;
+  Index rows_;  // of a block, but for the last
+  Index blocks_;
+  Range local_blocks_;
+  std::unique_ptr<Records> records_;
+  std::optional<KernelWeights> weights_;
+  std::vector<Lane> lanes_;
+  std::vector<double> block_sums_;  // local blocks x columns()
+};
+
+}  // namespace lockstep

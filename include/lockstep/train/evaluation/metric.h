@@ -1,0 +1,69 @@
+// A measure of a model beside its loss: AUC, recall, R2. It says what it collects of each block of rows; the
+// evaluation adds that up over blocks, threads and ranks, and the metric makes its value of the totals. No
+// metric sees a rank, and what is added goes along the fixed tree: so a value has the same bits on any number
+// of ranks. A sample counts as often as its weight says, as sample_weight of scikit-learn.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockstep/math/matrix.h"
+#include "lockstep/nn/loss.h"
+#include "lockstep/train/evaluation/rank_pairs.h"
+
+namespace lockstep {
+
+/// How much a metric collects.
+struct MetricNeeds {
+  Index sums = 0;      ///< numbers for each block of rows
+  Index rankings = 0;  ///< sets of scores of which each positive is compared with each negative
+};
+
+/// A block of rows. Shapes: those of Loss::evaluate.
+struct MetricRows {
+  const ConstMatrix& outputs;
+  const ConstMatrix& targets;
+  SampleWeights weights = {};
+};
+
+/// What a metric has collected so far; sums are of this block alone, and 0 at its start.
+struct MetricParts {
+  std::span<double> sums;
+  std::span<Scores> scores;  ///< one for each ranking
+};
+
+/// The same over the whole set.
+struct MetricTotals {
+  double weight = 0;  ///< of all samples
+  std::span<const double> sums;
+  std::span<const RankedPairs> rankings;
+};
+
+class Metric {
+ public:
+  virtual ~Metric() = default;
+  virtual MetricNeeds needs() const = 0;
+
+  /// Adds a block of rows. May be called by several threads at once.
+  virtual void collect(const MetricRows& rows, const MetricParts& parts) const = 0;
+
+  /// Nothing where it is not defined, as the AUC of a set without positives.
+  virtual std::optional<double> value(const MetricTotals& totals) const = 0;
+};
+
+struct MetricEntry {
+  std::string name;
+  std::string help;                 ///< one sentence, with its formula or source
+  std::vector<TargetKind> targets;  ///< that it is defined for
+  bool smaller_is_better;           ///< of two values; each entry says it
+  std::function<std::unique_ptr<Metric>(TargetKind targets, Index outputs)> make;
+};
+
+/// Every metric there is. One more: one file in train/evaluation/metrics and one line in its list.
+std::span<const MetricEntry> metric_catalog();
+
+}  // namespace lockstep

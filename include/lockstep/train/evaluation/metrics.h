@@ -1,0 +1,81 @@
+// What is measured, as (sum, count), so that it can be added over samples, replicas and ranks.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockstep/data/dataset.h"
+#include "lockstep/math/matrix.h"
+#include "lockstep/nn/loss.h"
+#include "lockstep/optim/schedule.h"
+#include "lockstep/train/evaluation/metric_set.h"
+
+namespace lockstep {
+
+/// Sums over samples, each times its weight.
+struct Tally {
+  double weight = 0;  ///< how many samples, where they have no weights
+  double loss = 0;
+  double correct = 0;  ///< classes: highest output is the target; binary: outputs on the right side of 0
+
+  static constexpr Index kColumns = 3;
+  void add(const Tally& other);
+};
+
+/// What a loss asks of the targets in the data, for a model with that many outputs.
+TargetRule target_rule(const Loss& loss, Index outputs);
+
+/// What the rows weigh that have their prediction right. kValue targets: 0.
+double count_correct(TargetKind kind, const ConstMatrix& outputs, const ConstMatrix& targets,
+                     const SampleWeights& weights);
+
+/// What the rows weigh that have their class among the `k` highest outputs; a tie counts for the lower class.
+double count_in_top_k(const ConstMatrix& outputs, const ConstMatrix& targets, const SampleWeights& weights,
+                      Index k);
+
+/// The class with the highest output of one row (the first of equals).
+Index predicted_class(const ConstMatrix& outputs, Index row);
+
+/// Shares of a step's time, averaged over ranks; data, compute, communication and waiting are together 1.
+struct TimeShares {
+  double data = 0;           ///< waiting for the loader, or preparing samples on the main thread
+  double compute = 0;        ///< forward, optimizer, and all the rest: backward with the loss and local sums
+  double forward = 0;        ///< part of compute
+  double optimizer = 0;      ///< part of compute
+  double communication = 0;  ///< exchange, once all ranks have arrived
+  double waiting = 0;        ///< for the slowest rank
+  /// Not of the time, but of the exchange: 1 - its seconds in a step / its seconds in those steps in which
+  /// nothing left before backward was over. Only where such steps were made.
+  std::optional<double> hidden = {};
+};
+
+/// Training since the last such line.
+struct TrainMetrics {
+  Progress progress;
+  double loss = 0;
+  std::optional<double> accuracy;
+  double lr = 0;
+  double samples_per_second = 0;
+  TimeShares time;
+};
+
+/// One walk over the validation or test set. Where samples have weights, all but the counts of samples are
+/// weighted means.
+struct EvalMetrics {
+  Split split = Split::kTest;
+  Progress progress;
+  Index samples = 0;
+  double loss = 0;
+  std::optional<double> accuracy;
+  std::optional<double> top_k_accuracy;  ///< none where k classes are all there are
+  Index top_k = 0;
+  Index classes = 0;
+  std::vector<Index> confusion;     ///< classes x classes: row is the true class, column the predicted one;
+                                    ///< samples, whatever they weigh; empty beyond 100 classes
+  std::vector<MetricValue> others;  ///< of eval.metrics
+  double seconds = 0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,70 @@
+// Hands each bucket to the strategy as soon as every thread has its gradient, while backward goes on.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "lockstep/base/thread_team.h"
+#include "lockstep/comm/communicator.h"
+#include "lockstep/comm/progress_thread.h"
+#include "lockstep/distributed/local_gradients.h"
+#include "lockstep/distributed/strategies/strategy.h"
+
+namespace lockstep {
+
+/// What is measured in a step beside the time of the exchange: the wait for the slowest rank, by a barrier
+/// before the last bucket leaves and before each meeting; or, too, what the exchange takes alone, as nothing
+/// leaves before all ranks are through with backward.
+enum class Measured { kNothing, kWaiting, kExchangeAlone };
+
+/// Seconds of one step inside the exchange, and of them the wait for the slowest rank where that was
+/// measured.
+struct ExchangeTime {
+  double exchange = 0;
+  std::optional<double> waiting;
+  bool alone = false;  ///< nothing else went on beside it
+};
+
+class BucketSender {
+ public:
+  /// `progress` (may be null) runs while backward goes on and a bucket is under way.
+  BucketSender(Communicator& comm, const Plan& plan, Strategy& strategy, LocalGradients& gradients,
+               ThreadTeam& team, ProgressThread* progress);
+
+  /// *Collective*, main thread.
+  void begin_step(Measured measured);
+  /// Any thread: its gradients are final from this place of the arena on. Buckets that begin before the place
+  /// `first` wait: all ranks are to send them after something else that they do together.
+  void final_from(Index thread, Index place, Index first = 0);
+  /// Main thread, all threads at rest: does something that all ranks do together in the middle of a step, and
+  /// counts its time as exchange, and the time until all have arrived as waiting where that is measured.
+  void meet(const std::function<void()>& together);
+  /// Main thread, all threads at rest: sends what is complete from the place `first` on.
+  void send_ready(Index first);
+  /// *Collective*, main thread, all threads at rest: sends what has not left, as backward is over.
+  void end_step();
+
+  const ExchangeTime& time() const { return time_; }
+
+ private:
+  void wait_for_all();
+  bool nothing_to_hide() const;
+  void send_from(Index complete, ThreadTeam* team);
+
+  Communicator& comm_;
+  const Plan& plan_;
+  Strategy& strategy_;
+  LocalGradients& gradients_;
+  ThreadTeam& team_;
+  ProgressThread* progress_thread_;
+  std::vector<std::atomic<Index>> final_from_;  // by thread: a place of the arena
+  std::size_t sent_ = 0;
+  bool early_ = true;  // buckets leave during backward
+  Measured measured_ = Measured::kNothing;
+  ExchangeTime time_;
+};
+
+}  // namespace lockstep

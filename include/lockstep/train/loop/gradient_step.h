@@ -1,0 +1,145 @@
+// One step's gradients: this rank's replicas, forward and backward, spread over its threads; each bucket
+// leaves as soon as all threads have it, while backward goes on.
+//
+// Where no layer adds statistics over replicas, a thread takes its replicas one after the other through the
+// whole model, with one workspace. Otherwise all replicas go from meeting to meeting together, each with a
+// workspace of its own, and between two such stretches of nodes the ranks add their statistics.
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/thread_team.h"
+#include "lockstep/comm/communicator.h"
+#include "lockstep/data/loader.h"
+#include "lockstep/distributed/local_gradients.h"
+#include "lockstep/distributed/replica_states.h"
+#include "lockstep/distributed/single_values.h"
+#include "lockstep/distributed/strategies/strategy.h"
+#include "lockstep/nn/kernel_weights.h"
+#include "lockstep/nn/loss.h"
+#include "lockstep/nn/workspace.h"
+#include "lockstep/train/evaluation/metrics.h"
+#include "lockstep/train/loop/bucket_sender.h"
+
+namespace lockstep {
+
+/// What it is made from. Everything outlives it.
+struct GradientStepContext {
+  Communicator& comm;
+  const Plan& plan;
+  const Model& model;
+  const Loss& loss;
+  Strategy& strategy;
+  ReplicaStates& states;
+  ThreadTeam& team;
+  LocalSums sums;
+  std::uint64_t seed;
+  Index accumulate;
+  Index most_rows;  ///< samples of a replica in a step, at most
+  Index target_columns;
+  ProgressThread* progress = nullptr;  ///< runs while buckets travel and backward goes on; may be null
+  Index bad_replica = -1;              ///< whose loss is NaN on purpose, in the steps `bad_steps`
+  Range bad_steps = {};
+};
+
+/// The first place in a step, forward and back, where a number is not finite.
+struct BadNumber {
+  Index place = std::numeric_limits<Index>::max();  ///< orders them; that of "nowhere" is the last
+  std::string text;                                 ///< "replica 3: layer 2 'relu' gives ..."
+};
+
+class GradientStep {
+ public:
+  explicit GradientStep(const GradientStepContext& context);
+
+  /// *Collective.* Runs all local replicas, starts the exchange of every bucket, and adds the sums of batch
+  /// norm to the states (their update is the caller's).
+  void run(const StepBatch& batch, Measured measured);
+  /// *Collective.* Forward only, all replicas with `weights`: adds the sums of batch norm to the states.
+  void measure(const StepBatch& batch, std::span<const Scalar> weights);
+
+  /// The sums of each local replica in the last step, in order.
+  std::span<const Tally> tallies() const { return tallies_; }
+  /// Where batch norm had a single value in the last step.
+  const SingleValues& single_values() const { return single_values_; }
+  const ExchangeTime& exchange_time() const { return sender_.time(); }
+  /// Of the main thread's replicas in the last step: to prepare their samples, and forward without meetings.
+  double data_seconds() const { return data_seconds_; }
+  double forward_seconds() const { return forward_seconds_; }
+
+  /// *Local.* Why the last run() gave no finite loss or gradient, as far as replicas hosted here tell. The
+  /// weights must be those of that run. Takes room for all activations of a replica. Of replicas that met,
+  /// the last part of their samples is looked at, and no gradients: they are added up.
+  BadNumber find_bad_number(const StepBatch& batch);
+
+ private:
+  // One replica in the step under way.
+  struct Replica {
+    Index number = 0;
+    ModelValues values = {};
+    const ReplicaBatch* batch = nullptr;
+    Range rows = {};  // of the part under way
+    GradientTarget target = {};
+    std::vector<FactorRoom> rooms = {};  // of the part under way, by node; empty: none
+  };
+  // What a thread does for one of its replicas; `last`: it has no further one with samples.
+  using ReplicaWork = std::function<void(Index thread, Replica& replica, bool last)>;
+
+  bool together() const { return !meetings_.empty(); }
+  std::size_t local(const Replica& replica) const {
+    return static_cast<std::size_t>(replica.number - hosted_.begin);
+  }
+  Workspace& room(Index thread, const Replica& replica);
+  void begin(const StepBatch& batch);
+  void prepare_weights();
+  void walk(bool backward);
+  void for_each_replica(const ReplicaWork& work);
+  void prepare(Index thread, const Replica& replica);
+  void start_pass(Workspace& workspace, const Replica& replica,
+                  const std::optional<GradientLimit>& limit) const;
+  void find_rooms(Replica& replica) const;
+  void evaluate_loss(Workspace& workspace, const Replica& replica);
+  void add_sums(Index replica, Index node, std::span<const double> sums);
+  void add_own_sums(Workspace& workspace, Index replica);
+
+  void run_apart(Index thread, Replica& replica, bool last, bool backward);
+  void run_together(Index part, bool backward);
+  void walk_forward(bool backward);
+  void walk_back(bool last_part);
+  void start_targets();
+  Index place_of(Index node) const;
+  void meet(std::size_t meeting, bool forward);
+
+  std::optional<GradientLimit> limit_of(const Replica& replica, bool last) const;
+  void go_back(Workspace& workspace, Range nodes, const Replica& replica, const GradientsFinal& final);
+  BadNumber check_again(const Replica& replica);
+  BadNumber check_together(const Replica& replica);
+  BadNumber check_values(const Workspace& workspace, const Replica& replica) const;
+  BadNumber check_gradient(const Replica& replica) const;
+
+  GradientStepContext context_;
+  Range hosted_;
+  Index nodes_;
+  std::vector<Index> meetings_;           // nodes before which replicas meet
+  std::vector<Index> own_statistics_;     // nodes with statistics of one replica alone
+  std::vector<ScopeSums> forward_sums_;   // by meeting
+  std::vector<ScopeSums> backward_sums_;  // by meeting
+  SingleValues single_values_;
+  LocalGradients gradients_;
+  BucketSender sender_;
+  std::vector<std::unique_ptr<Workspace>> workspaces_;  // by thread, or by local replica if they meet
+  std::vector<Replica> replicas_;                       // local ones
+  std::vector<KernelWeights> weights_;                  // by arena of weights among them
+  std::vector<Tally> tallies_;                          // by local replica
+  double data_seconds_ = 0;
+  double forward_seconds_ = 0;
+  std::vector<double> rows_;  // of a meeting
+  Index step_ = 0;
+};
+
+}  // namespace lockstep

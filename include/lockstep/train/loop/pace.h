@@ -1,0 +1,76 @@
+// How the updates between two evaluations come about: all ranks step by step together, or each worker at its
+// own pace.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "lockstep/distributed/strategies/asynchronous.h"
+#include "lockstep/train/evaluation/metrics.h"
+#include "lockstep/train/loop/gradient_step.h"
+#include "lockstep/train/loop/training_context.h"
+
+namespace lockstep {
+
+class Pace {
+ public:
+  virtual ~Pace() = default;
+
+  /// *Local.* For a run that goes on after so many steps: before saved_state().
+  virtual void go_on_after(Index steps) = 0;
+  /// *Local, between two steps.* What the pace keeps from step to step; its memory is read to save a run, and
+  /// filled to go on with one.
+  virtual SavedState saved_state() = 0;
+  /// *Collective.* Once, before the first step; after what was saved has been filled.
+  virtual void begin() = 0;
+
+  /// *Collective.* Trains until so many updates are done in all, or until the ranks agree that something else
+  /// is due first (RunControl). Errors: AgreedError (exit code 5) if the
+  /// loss or a gradient is not finite; the weights are then those of the last good step.
+  virtual void advance(Index until) = 0;
+  /// *Collective.* The running moments anew, over the batches of the first `steps` steps under the weights as
+  /// they are (Wu & Johnson 2021, "Rethinking batch in BatchNorm", section 3.1): of many batches under the
+  /// same weights, instead of a moving average over weights that were.
+  virtual void recompute_moments(Index steps) = 0;
+  /// How far training has come; samples are those that were learned from.
+  virtual Progress progress() const = 0;
+  /// What became of each worker's gradients so far, where workers step alone.
+  virtual std::optional<WorkersReport> workers() const { return std::nullopt; }
+  /// Steps that were left out, because their loss or gradient was not finite.
+  virtual Index skipped_steps() const { return 0; }
+  /// Steps in which some replica had a single value for batch norm to normalise.
+  virtual Index single_value_steps() const = 0;
+  /// Times that replicas which differed were made equal again.
+  virtual Index repairs() const { return 0; }
+  /// Of the steps so far.
+  virtual double seconds() const = 0;
+  /// *Collective.* Shares of the time so far, over all ranks.
+  virtual TimeShares take_shares() = 0;
+};
+
+std::unique_ptr<Pace> make_synchronous_pace(const TrainingContext& context, SynchronousStrategy& strategy);
+std::unique_ptr<Pace> make_asynchronous_pace(const TrainingContext& context, AsynchronousStrategy& strategy);
+
+// What both do.
+
+/// Waits, hangs or fails, if debug options say so for this rank and step. *Collective* where debug.hang is
+/// 'skip': the other ranks wait for the one that leaves it out.
+void force_faults(const DebugOptions& debug, Communicator& comm, Index step);
+/// *Local.* Warns of single values that batch norm had to normalise; `found`: where, "step 3 gives a
+/// replica".
+void warn_of_single_values(const std::string& found);
+/// *Collective.* Where a loss or gradient was not finite on some rank, and the first such place in the model;
+/// `found`: what this rank knows of it.
+std::string describe_bad_number(Communicator& comm, const BadNumber& found);
+/// *Collective.* Flips a bit of one of the weights on debug.flip_rank.
+void flip_bit(const DebugOptions& debug, Communicator& comm, Scalar& weight);
+/// *Collective.* `step`: the one in which, on some rank, the loss or a gradient was not finite; `found`: what
+/// this rank knows of it; `good`: steps that the weights have taken; `skipped`: left out before. Throws the
+/// AgreedError (exit code 5).
+[[noreturn]] void stop_on_bad_number(Communicator& comm, const BadNumber& found, Index step, double loss,
+                                     Index good, Index skipped = 0);
+/// The same for what a replica met alone: SynchronousStrategy::late_bad_number(), in the same words on all
+/// ranks.
+[[noreturn]] void stop_on_late_bad_number(const std::string& found);
+
+}  // namespace lockstep

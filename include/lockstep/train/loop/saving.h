@@ -1,0 +1,24 @@
+// How a run is saved while it goes on, and where it goes on from.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "lockstep/train/evaluation/best_measure.h"
+#include "lockstep/train/storage/checkpoint/interval.h"
+#include "lockstep/train/storage/checkpoint/reader.h"
+#include "lockstep/train/storage/checkpoint/writer.h"
+
+namespace lockstep {
+
+struct Saving {
+  CheckpointWriter& writer;
+  Interval every;     ///< beside a stop, which is always saved
+  bool wait = false;  ///< for a checkpoint that is still being written when the next is due
+  std::optional<BestMeasure> best = {};           ///< says which checkpoint is the best
+  CheckpointHeader header = {};                   ///< what is the same in all checkpoints of the run
+  std::map<std::string, std::string> texts = {};  ///< rank 0: files beside the model
+};
+
+}  // namespace lockstep

@@ -1,0 +1,44 @@
+// Where the time of training goes, from a few measured steps to shares over all ranks.
+#pragma once
+
+#include "lockstep/comm/communicator.h"
+#include "lockstep/train/evaluation/metrics.h"
+#include "lockstep/train/loop/gradient_step.h"
+
+namespace lockstep {
+
+/// Seconds of one step.
+struct StepTime {
+  double data = 0;  ///< waiting for the loader, or preparing samples on the main thread
+  double forward = 0;
+  double optimizer = 0;
+  double total = 0;  ///< of all
+  ExchangeTime exchange;
+};
+
+class StepClock {
+ public:
+  /// What is measured in a step: every so often the wait for the slowest rank, and more rarely, since it
+  /// takes longer, the exchange alone.
+  static Measured measured(Index step);
+
+  /// One step.
+  void add(const StepTime& step);
+  /// *Collective.* Shares over all ranks since the last call (or the start).
+  TimeShares take_shares(Communicator& comm);
+
+ private:
+  double data_ = 0;
+  double forward_ = 0;
+  double optimizer_ = 0;
+  double total_ = 0;
+  double exchange_ = 0;
+  double measured_exchange_ = 0;
+  double measured_waiting_ = 0;
+  double alone_ = 0;  // of the exchange, in steps where nothing hides it
+  Index alone_steps_ = 0;
+  double overlapped_ = 0;  // likewise, in all others
+  Index overlapped_steps_ = 0;
+};
+
+}  // namespace lockstep

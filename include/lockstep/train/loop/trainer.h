@@ -1,0 +1,52 @@
+// A training from its first step to its last evaluation.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "lockstep/train/loop/pace.h"
+#include "lockstep/train/loop/training_context.h"
+
+namespace lockstep {
+
+/// How a training went, the same on all ranks.
+struct TrainingResult {
+  Progress progress;
+  double seconds = 0;  ///< of the steps, evaluation not counted
+  double samples_per_second = 0;
+  TimeShares time;
+  std::optional<EvalMetrics>
+      last_evaluation;                   ///< of the test set if there is one, else of the validation set
+  std::optional<WorkersReport> workers;  ///< where they step alone
+  Index skipped_steps = 0;
+  Index single_value_steps = 0;  ///< in which batch norm had a single value to normalise
+  Index repairs = 0;
+  std::string stopped;  ///< why the run stopped before its end; "" if it did not
+};
+
+class Trainer {
+ public:
+  explicit Trainer(const TrainingContext& context);
+
+  /// *Collective.* From the strategy's weights as they are to the end of the plan. Errors: AgreedError (exit
+  /// code 5) if the loss or a gradient is not finite; the weights are then those of the last good step.
+  TrainingResult run();
+
+ private:
+  void begin();
+  SavedState saved_state();
+  // In a step after `before`, up to the one that ends with `steps_done`.
+  bool evaluation_due(Index before, Index steps_done) const;
+  bool checkpoint_due(Index before, Index steps_done) const;
+  Index next_stop(Index steps_done) const;
+  bool stops() const { return context_.control.stops(); }
+  void save();
+  void recompute_moments();
+  void evaluate(Evaluation* evaluation);
+
+  TrainingContext context_;
+  std::unique_ptr<Pace> pace_;
+  std::optional<EvalMetrics> last_evaluation_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,62 @@
+// What a training is made from.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "lockstep/base/thread_team.h"
+#include "lockstep/comm/communicator.h"
+#include "lockstep/comm/options.h"
+#include "lockstep/comm/progress_thread.h"
+#include "lockstep/data/loader.h"
+#include "lockstep/distributed/replica_states.h"
+#include "lockstep/distributed/strategies/strategy.h"
+#include "lockstep/nn/loss.h"
+#include "lockstep/nn/model.h"
+#include "lockstep/train/evaluation/evaluation.h"
+#include "lockstep/train/loop/observer.h"
+#include "lockstep/train/loop/run_control.h"
+#include "lockstep/train/loop/saving.h"
+#include "lockstep/train/plan/run_plan.h"
+
+namespace lockstep {
+
+/// Everything outlives it. Evaluations may be null.
+struct TrainingContext {
+  Communicator& comm;
+  const RunPlan& plan;
+  const Model& model;
+  const Loss& loss;
+  const Schedule& schedule;
+  Strategy& strategy;
+  ReplicaStates& states;
+  ThreadTeam& team;
+  const Sampler& sampler;
+  Evaluation* validation;
+  Evaluation* test;
+  Observer& observer;
+  RunControl& control;
+  ProgressThread* progress = nullptr;  ///< of ranks that take each step together; may be null
+
+  LocalSums sums = LocalSums::kOneSum;
+  std::uint64_t seed = 1;
+  bool audit = false;  ///< of the samples of each epoch
+  Index accumulate = 1;
+  Index target_columns = 1;
+  bool weighted = false;  ///< samples have weights
+  Index log_every = 100;
+  double evaluate_every = 1;  ///< epochs; the validation set, or the test set if there is none
+  /// Steps, from the first on, over whose batches the running moments are recomputed before each evaluation;
+  /// 0 leaves them as they are.
+  Index calibration_steps = 0;
+  /// Makes a loader of these steps.
+  std::function<std::unique_ptr<Loader>(Range steps)> loader = {};
+  Saving* saving = nullptr;                 ///< null: nothing is saved
+  const CheckpointReader* go_on = nullptr;  ///< null: from the first step
+  OnNan on_nan = OnNan::kStop;
+  Index skip_limit = 0;  ///< steps in all that may be left out
+  CommOptions ranks = {};
+  DebugOptions debug;
+};
+
+}  // namespace lockstep

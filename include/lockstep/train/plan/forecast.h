@@ -1,0 +1,96 @@
+// What a step takes on machines that are not there: computing as trainer bench has measured it, the exchange
+// as its model says (distributed/exchange/exchange_time.h). A pure function.
+#pragma once
+
+#include <vector>
+
+#include "lockstep/distributed/exchange/cluster.h"
+#include "lockstep/distributed/exchange/exchange_time.h"
+#include "lockstep/distributed/options.h"
+#include "lockstep/nn/model.h"
+#include "lockstep/train/options.h"
+
+namespace lockstep {
+
+/// Seconds.
+struct StepSeconds {
+  double data = 0;
+  double forward = 0;
+  double backward = 0;
+  double optimizer = 0;
+  double waiting = 0;  ///< for the slowest rank
+};
+
+/// What a rank has to do in a step.
+struct RankWork {
+  Index replicas = 1;  ///< that it hosts
+  Index rows = 1;      ///< of a replica that go through the model at once
+};
+
+/// What was measured, on few ranks.
+struct Calibration {
+  Index ranks = 1;
+  Index hosts = 1;
+  Index cores = 1;  ///< of a host
+  Index parameters = 0;
+  RankWork work = {};
+  Index accumulate = 1;
+  Index threads = 1;
+  StepSeconds step = {};
+  double stepped = 1;      ///< times all weights that each rank's optimizer stepped on
+  TimeCurve pass = {};     ///< rows through the model and back
+  TimeCurve message = {};  ///< see Cluster; empty where no two ranks shared a host
+  TimeCurve shared = {};   ///< likewise
+  double add_bandwidth = 0;
+
+  /// Threads that computed, for each core; at least 1.
+  double crowding() const;
+};
+
+/// The machines to foretell of.
+struct ClusterRequest {
+  Index nodes = 1;
+  Index ranks_per_node = 1;
+  double latency = 0;    ///< seconds of a message of no bytes between two nodes
+  double bandwidth = 0;  ///< bytes per second of a node's link, each way
+  Index cores = 0;       ///< of a node; 0: as many as were measured on
+};
+
+struct ForecastRequest {
+  const Model& model;
+  const TrainOptions& train;
+  const DistOptions& distribute;
+  const Calibration& calibration;
+  const ClusterRequest& cluster;
+  Index optimizer_slots = 0;
+};
+
+/// Of one step, in seconds, of the slowest rank.
+struct Forecast {
+  Index ranks = 1;
+  Index global_batch = 0;
+  double compute = 0;   ///< data, forward, backward, optimizer
+  double waiting = 0;   ///< for the slowest rank, as much as was measured
+  double exchange = 0;  ///< all of it
+  double exposed = 0;   ///< of that what is not hidden behind backward
+  double crowding = 1;  ///< threads that compute, for each core
+
+  double seconds() const { return compute + waiting + exposed; }
+  double samples_per_second() const { return static_cast<double>(global_batch) / seconds(); }
+  /// Against the same work without any exchange.
+  double efficiency() const { return compute / seconds(); }
+  bool exchange_overtakes() const { return exchange > compute; }
+};
+
+/// What stays the same as ranks are added: the batch of each rank (as measured), or the global batch.
+enum class Scaling { kWeak, kStrong };
+
+/// Errors: ConfigError for what cannot be run: fewer replicas than workers, algorithms that the nodes refuse;
+/// and where a figure is needed that the calibration lacks.
+Forecast forecast(const ForecastRequest& request, Scaling scaling);
+
+/// How much of the exchange of the buckets comes after the end of backward, which takes `parts[i]` seconds
+/// until bucket i leaves, and is over with the last.
+double exposed_seconds(const std::vector<double>& parts, const std::vector<ExchangeSeconds>& buckets);
+
+}  // namespace lockstep

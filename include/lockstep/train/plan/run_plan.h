@@ -1,0 +1,100 @@
+// What a run will do, in numbers: a pure function of the config, the data set's size and the number of ranks.
+// It is printed before each run and by `trainer plan`, and the run is held to it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockstep/data/options.h"
+#include "lockstep/data/sampler.h"
+#include "lockstep/distributed/plan.h"
+#include "lockstep/nn/model.h"
+#include "lockstep/optim/schedule.h"
+#include "lockstep/train/options.h"
+
+namespace lockstep {
+
+struct RunPlanRequest {
+  const TrainOptions& train;
+  const DataOptions& data;
+  const DistOptions& distribute;
+  const ScheduleOptions& schedule;
+  const Model& model;
+  std::uint64_t seed = 1;
+  Index rows = 0;          ///< of the training set
+  Index record_bytes = 0;  ///< memory of one record
+  std::shared_ptr<const std::vector<Chunk>> streamed =
+      nullptr;  ///< chunks of the training set; null: it is loaded
+  Index target_columns = 1;
+  bool weighted = false;  ///< records have weights
+  Index optimizer_slots = 0;
+  Index evaluation_rows = 0;  ///< of the validation and the test set together
+  Index evaluation_batch = 1;
+  Index evaluation_rankings = 0;  ///< of the metrics: each keeps a score of each row
+  bool saves = false;             ///< makes checkpoints
+  Index world = 1;
+  Index ranks_per_node = 0;  ///< 0: all on one
+};
+
+/// Bytes on the rank that needs most. What ranks of a node share counts for the first of them.
+struct MemoryPlan {
+  Index weights = 0;
+  Index optimizer = 0;
+  Index gradients = 0;  ///< local sums and exchange
+  Index activations = 0;
+  Index data = 0;        ///< records and prepared batches
+  Index evaluation = 0;  ///< records, activations and scores
+  Index checkpoint = 0;  ///< the copy that is written while training goes on
+  Index total() const {
+    return weights + optimizer + gradients + activations + data + evaluation + checkpoint;
+  }
+};
+
+struct RunPlan {
+  Plan dist;
+  SamplingOptions sampling;
+  EpochPlan epoch;
+  std::string strategy;
+  bool weighted = false;            ///< what a step divides by is the sum of the weights of its samples
+  bool alone = false;               ///< workers go at their own pace
+  Index backup_workers = 0;         ///< whose gradients a step does not wait for
+  std::optional<Index> most_ahead;  ///< gradients that a worker may be ahead of the slowest
+  Index step_batch = 0;     ///< samples that make a step: the global batch, or what a step takes of it
+  Index epoch_samples = 0;  ///< samples that make the steps of an epoch
+  Index steps_per_epoch = 0;
+  Index steps = 0;             ///< of the whole run
+  Index samples = 0;           ///< of the whole run
+  double epochs = 0;           ///< of the whole run
+  double times_each_seen = 0;  ///< in the whole run, on average
+  double lr_start = 0;
+  double lr_peak = 0;
+  double lr_end = 0;
+  Precision precision = Precision::kFp32;
+  std::string batch_norm;   ///< modes, with the samples that are normalised together; "" if there is none
+  Index single_values = 0;  ///< replicas of which batch norm has a single value in the last step of an epoch
+  Index parameters = 0;
+  Index flops = 0;           ///< of one sample, forward and backward
+  Index gradient_bytes = 0;  ///< the arena that is exchanged
+  Index sent_bytes = 0;      ///< by the worker that sends most, per step; on average, where steps differ
+  Index server_sent_bytes = 0;
+  Index average_every = 0;  ///< steps that replicas take alone between two averages; 0: none
+  MemoryPlan memory;        ///< of workers
+  MemoryPlan server_memory;
+  Index model_file_bytes = 0;
+  Index checkpoint_bytes = 0;  ///< weights and optimizer state
+
+  /// Batches that a rank may go through, at most. A worker alone may take every step, and skips batches in
+  /// which it has no samples.
+  Index batches() const { return alone ? 2 * steps + 1 : steps; }
+  Progress whole_run() const { return {.steps = steps, .samples = samples, .epochs = epochs}; }
+  /// Progress when `step` (from 0) begins.
+  Progress before(Index step) const;
+};
+
+/// Errors: ConfigError for what cannot be run (batch below replicas, ranks without work, ...).
+RunPlan make_run_plan(const RunPlanRequest& request);
+
+}  // namespace lockstep

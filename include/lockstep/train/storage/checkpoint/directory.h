@@ -1,0 +1,58 @@
+// The directory in which the checkpoints of a run are: one directory for each, named by its step. A name that
+// ends in ".partial" is one that is being written or was never finished, ".damaged" one that was found so.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/base/types.h"
+#include "lockstep/train/storage/checkpoint/manifest.h"
+
+namespace lockstep {
+
+inline constexpr const char* kManifestName = "manifest.json";
+inline constexpr const char* kCheckpointModel = "model.safetensors";
+inline constexpr const char* kCheckpointConfig = "config.toml";
+
+class CheckpointDirectory {
+ public:
+  explicit CheckpointDirectory(std::filesystem::path root) : root_(std::move(root)) {}
+
+  const std::filesystem::path& root() const { return root_; }
+  std::filesystem::path finished(Index step) const;
+  std::filesystem::path partial(Index step) const;
+
+  /// Steps with a finished checkpoint, the newest first; none if there is no directory. Errors: DataError if
+  /// it cannot be read.
+  std::vector<Index> steps() const;
+  /// The step of the best so far.
+  std::optional<Index> best() const;
+  /// Errors: DataError.
+  void mark_best(Index step) const;
+
+  /// Keeps the newest `keep` and the best. What cannot be removed stays, and what symbolic links lead to.
+  void remove_old(Index keep) const;
+  /// Makes a new directory for the checkpoint of a step, after all that was never finished is removed.
+  /// Errors: DataError, also if something stands under the name that cannot be removed.
+  void make_partial(Index step) const;
+  /// Removes what was never finished.
+  void remove_partial() const;
+  /// Out of the way, but not away.
+  void set_aside(Index step) const;
+  /// Names of what was set aside.
+  std::vector<std::string> damaged() const;
+
+ private:
+  std::filesystem::path root_;
+};
+
+/// Size and checksums of a file as it is on disk. Errors: CannotOpenError; DataError.
+CheckpointFile describe_file(const std::filesystem::path& path);
+/// The same of a file as it is to be, or of a part of it that begins where a checksum does.
+CheckpointFile describe_bytes(std::span<const std::byte> bytes);
+
+}  // namespace lockstep

@@ -1,0 +1,35 @@
+// Trained models in the files of other programs.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "lockstep/base/output_file.h"
+#include "lockstep/data/normaliser.h"
+#include "lockstep/nn/loss.h"
+#include "lockstep/nn/model.h"
+#include "lockstep/nn/params.h"
+
+namespace lockstep {
+
+/// All that makes predictions out of records. Borrowed.
+struct ModelToExport {
+  const Model& model;
+  ParamStore store;              ///< its weights and running moments, as in its stored_layout()
+  const Normaliser& normaliser;  ///< what records go through before the model
+  TargetKind targets;            ///< what its outputs are compared with
+};
+
+struct ExporterEntry {
+  std::string name;  ///< "npz"
+  std::string help;  ///< one sentence: what the file holds, and who reads it
+  /// Writes to a file that the caller commits; the same weights give the same bytes.
+  /// Errors: DataError; ConfigError naming the layer if the format has no words for it.
+  std::function<void(const ModelToExport&, OutputFile&)> write;
+};
+
+/// Every exporter there is. One more: one file in train/storage/exporters and one line in its list.
+std::span<const ExporterEntry> exporter_catalog();
+
+}  // namespace lockstep

@@ -1,0 +1,102 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+
+#include "algorithms/entries.h"
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/distributed/exchange/wire.h"
+#include "node/node_layout.h"
+
+namespace lockstep {
+
+std::span<const AlgorithmEntry> algorithm_catalog() {
+  static const std::array kEntries{mpi_entry(), ring_entry(), rabenseifner_entry(), shared_entry(),
+                                   hierarchical_entry()};
+  return kEntries;
+}
+
+const AlgorithmEntry& algorithm_by_rule(const Nodes& nodes) {
+  const bool shares_memory = nodes.largest > 1 && nodes.neighbours;
+  const char* name = nodes.count == 1 ? "shared" : "hierarchical";
+  return find_entry(algorithm_catalog(), "algorithm", shares_memory ? name : "mpi");
+}
+
+AlgorithmCosts exchange_costs(const CostQuestion& question, Index rank) {
+  const Plan& plan = question.plan;
+  const DistOptions& options = question.options;
+  if (plan.world == 1 || is_lossy(options)) {
+    const ExchangeCosts exchange(plan, options, Delivery::kToAll);
+    return {.held = exchange.held(rank), .sent = exchange.sent(rank)};
+  }
+  const Index on_node = ranks_on_node(question.ranks_per_node, plan.world);
+  const Nodes nodes{.count = divide_up(plan.world, on_node), .largest = on_node};
+  const AlgorithmEntry& entry = options.algorithm == kAutoAlgorithm
+                                    ? algorithm_by_rule(nodes)
+                                    : find_entry(algorithm_catalog(), "algorithm", options.algorithm);
+  return entry.costs(question, rank);
+}
+
+std::vector<const AlgorithmEntry*> possible_algorithms(const DistOptions& options, const Nodes& nodes) {
+  std::vector<const AlgorithmEntry*> possible;
+  for (const AlgorithmEntry& entry : algorithm_catalog()) {
+    if (options.algorithm != kAutoAlgorithm && options.algorithm != entry.name) continue;
+    if (!entry.allows(options.reduction)) continue;
+    if (entry.refusal(nodes).empty()) possible.push_back(&entry);
+  }
+  return possible;
+}
+
+std::vector<const AlgorithmEntry*> automatic_algorithms(const DistOptions& options, const Plan& plan,
+                                                        const Nodes& nodes) {
+  const AlgorithmEntry& by_rule = algorithm_by_rule(nodes);
+  if (!options.calibrate) return {&by_rule};
+  const bool native_overlap = options.reduction == Reduction::kNative && plan.several_buckets();
+  std::vector<const AlgorithmEntry*> all;
+  for (const AlgorithmEntry& entry : algorithm_catalog()) {
+    if (!entry.allows(options.reduction)) continue;
+    if (native_overlap && entry.suffers_from_overlap) continue;
+    if (entry.in_node_memory && &entry != &by_rule) continue;
+    all.push_back(&entry);
+  }
+  return all;
+}
+
+std::string note_on_order(const DistOptions& options) {
+  std::vector<std::string> names;
+  for (const AlgorithmEntry& entry : algorithm_catalog()) {
+    if (!entry.allows(options.reduction)) names.push_back(entry.name);
+  }
+  if (names.empty()) return "";
+  return fmt::format("with ordered reduction not: {}, which add in an order of their own",
+                     fmt::join(names, ", "));
+}
+
+std::vector<ExchangeSeconds> exchange_times(const TimeQuestion& question) {
+  const Plan& plan = question.costs.plan;
+  const DistOptions& options = question.costs.options;
+  const Nodes nodes{.count = question.cluster.nodes, .largest = question.cluster.ranks_per_node};
+  std::vector<const AlgorithmEntry*> possible;
+  if (plan.world > 1 && !is_lossy(options)) {
+    possible = options.algorithm == kAutoAlgorithm ? automatic_algorithms(options, plan, nodes)
+                                                   : possible_algorithms(options, nodes);
+    if (possible.empty()) {
+      const AlgorithmEntry& entry = find_entry(algorithm_catalog(), "algorithm", options.algorithm);
+      throw ConfigError(fmt::format("distribute.algorithm {}: {}", entry.name, entry.refusal(nodes)));
+    }
+  }
+  std::vector<ExchangeSeconds> times;
+  for (const Bucket& bucket : plan.buckets) {
+    const double bytes = bytes_of(bucket);
+    ExchangeSeconds fastest = reducer_time(question, Delivery::kToAll, bytes);
+    for (const AlgorithmEntry* entry : possible) {
+      const ExchangeSeconds time = entry->time(question, bytes);
+      if (entry == possible.front() || time.total() < fastest.total()) fastest = time;
+    }
+    times.push_back(fastest);
+  }
+  return times;
+}
+
+}  // namespace lockstep

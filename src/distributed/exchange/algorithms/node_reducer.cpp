@@ -1,0 +1,183 @@
+// Each bucket is cut into a slice for each rank of a node. A rank that hands in a bucket says so in shared
+// memory. Once all ranks of the node have, each adds its own slice of their partial sums; with several nodes
+// it exchanges the result with those who own the slice there. Then it writes the sum into the arenas of all
+// ranks of the node and says so; a rank for whom all have done that has the whole bucket in its own arena.
+//
+// Ranks handle buckets in order, so for each of them two counts tell everything: buckets handed in, and
+// buckets whose slice is done. They only grow, from step to step too. A rank that has finished a step knows
+// that nobody looks at its arenas any more, so it may begin the next one without another meeting.
+//
+// Between nodes messages go in pairs and nothing is collective: a rank comes to a bucket's second half at a
+// moment of its own, before or after something else that all ranks do together.
+#include "node_reducer.h"
+
+#include <algorithm>
+
+#include "../node/node_gradients.h"
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/distributed/exchange/stages.h"
+#include "staged_reducer.h"
+
+namespace lockstep {
+namespace {
+
+// Sums are written to all ranks while they are in the cache.
+constexpr Index kBlock = 4096;
+
+NodeCut every_bucket(const Plan& plan) {
+  return {.buckets = plan.buckets, .cut = [](Range range, Index parts) {
+            std::vector<Range> slices;
+            for (Index i = 0; i < parts; ++i) {
+              const Range slice = split_evenly(range.size(), parts, i, kAlignment);
+              slices.push_back({range.begin + slice.begin, range.begin + slice.end});
+            }
+            return slices;
+          }};
+}
+
+class NodeReducer final : public Reducer {
+ public:
+  NodeReducer(const AlgorithmContext& context, const std::string& user)
+      : gradients_({.comm = context.comm,
+                    .plan = context.plan,
+                    .reduction = context.reduction,
+                    .cut = every_bucket(context.plan),
+                    .arenas = context.gradient_arenas,
+                    .ranks_per_node = context.ranks_per_node,
+                    .user = user}),
+        slices_(gradients_.layout().slices),
+        across_(make_across(context.reduction)) {}
+
+  std::span<Scalar> shared_arena() override { return gradients_.arena(); }
+
+  void begin_step(std::span<const Index> samples) override {
+    gradients_.begin_step(samples);
+    if (across_) across_->begin_step(samples);
+    before_ += static_cast<Index>(started_);
+    started_ = added_ = done_ = complete_ = 0;
+  }
+
+  void bucket_ready(const Bucket&, const PartialGrads& partial) override {
+    if (started_ == 0) gradients_.leave_note(partial);
+    ++started_;
+    gradients_.ready(rank()).store(count_of(started_), std::memory_order_release);
+    progress();
+  }
+
+  std::size_t progress() override {
+    while (added_ < started_ && all_have(&NodeGradients::ready, added_ + 1)) add_slice(added_++);
+    if (across_) finish_slices(across_->progress());
+    while (complete_ < started_ && all_have(&NodeGradients::done, complete_ + 1)) ++complete_;
+    return complete_;
+  }
+
+  std::span<Scalar> sum() override { return gradients_.result(rank()); }
+
+  std::span<Scalar> finish() override {
+    constexpr int kSpins = 100;  // most waits are short
+    for (int spin = 0; progress() < started_; ++spin) {
+      if (spin % kSpins == kSpins - 1) gradients_.node().idle();
+    }
+    return sum();
+  }
+
+ private:
+  int rank() { return gradients_.node().rank(); }
+  Index count_of(std::size_t buckets) const { return before_ + static_cast<Index>(buckets); }
+
+  std::unique_ptr<Reducer> make_across(Reduction reduction) {
+    const bool owns_nothing = std::ranges::all_of(slices_, [](Range slice) { return slice.empty(); });
+    if (gradients_.across().size() == 1 || owns_nothing) return nullptr;
+    const Plan& plan = gradients_.layout().across;
+    if (reduction == Reduction::kNative) {
+      return make_staged_reducer(gradients_.across(), plan, rabenseifner_stages);
+    }
+    return make_owner_reducer(gradients_.across(), plan, reduction, Delivery::kToAll);
+  }
+
+  bool all_have(std::atomic_ref<Index> (NodeGradients::*counter)(int), std::size_t buckets) {
+    for (int peer = 0; peer < gradients_.node().size(); ++peer) {
+      if ((gradients_.*counter)(peer).load(std::memory_order_acquire) < count_of(buckets)) return false;
+    }
+    return true;
+  }
+
+  void add_slice(std::size_t bucket) {
+    if (bucket == 0) node_sums_ = &gradients_.collect();
+    const Range slice = slices_[bucket];
+    if (across_) {
+      gradients_.add(slice);
+      across_->bucket_ready(gradients_.layout().across.buckets[bucket], *node_sums_);
+      return;
+    }
+    for (Index begin = slice.begin; begin < slice.end; begin += kBlock) {
+      const Range block{begin, std::min(begin + kBlock, slice.end)};
+      gradients_.add(block);
+      hand_out(node_sums_->sums.front(), block);
+    }
+    say_done(bucket + 1);
+  }
+
+  // Those that came back from the other nodes.
+  void finish_slices(std::size_t exchanged) {
+    if (done_ == exchanged) return;
+    while (done_ < exchanged) hand_out(across_->sum(), slices_[done_++]);
+    say_done(done_);
+  }
+
+  void hand_out(std::span<const Scalar> sum, Range range) {
+    for (int peer = 0; peer < gradients_.node().size(); ++peer) {
+      const std::span<Scalar> to = part(gradients_.result(peer), range);
+      const std::span<const Scalar> from = part(sum, range);
+      if (to.data() != from.data()) std::ranges::copy(from, to.begin());
+    }
+  }
+
+  void say_done(std::size_t buckets) {
+    gradients_.done(rank()).store(count_of(buckets), std::memory_order_release);
+  }
+
+  NodeGradients gradients_;
+  std::vector<Range> slices_;        // by bucket
+  std::unique_ptr<Reducer> across_;  // none on one node, or without a slice
+  Index before_ = 0;                 // buckets of the steps before this one
+  std::size_t started_ = 0;          // buckets of this step: handed in here,
+  std::size_t added_ = 0;            // added over the node,
+  std::size_t done_ = 0;             // back from the other nodes, where there are any,
+  std::size_t complete_ = 0;         // and complete
+  const PartialGrads* node_sums_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Reducer> make_node_reducer(const AlgorithmContext& context, const std::string& user) {
+  return std::make_unique<NodeReducer>(context, user);
+}
+
+AlgorithmCosts node_reducer_costs(const CostQuestion& question, Index rank) {
+  const Index on_node = ranks_on_node(question.ranks_per_node, question.plan.world);
+  const Plan across = plan_across(question.plan, on_node);
+  AlgorithmCosts costs;
+  if (across.world > 1 && question.options.reduction == Reduction::kNative) {
+    costs = staged_costs(across, rank / on_node, rabenseifner_stages);
+  } else {
+    const ExchangeCosts exchange(across, question.options, Delivery::kToAll);
+    costs = {.held = exchange.held(rank / on_node), .sent = exchange.sent(rank / on_node)};
+  }
+  costs.held += NodeGradients::header_bytes();
+  return costs;
+}
+
+ExchangeSeconds node_reducer_time(const TimeQuestion& question, double bytes) {
+  const Cluster& cluster = question.cluster;
+  const CostQuestion& costs = question.costs;
+  const auto sums = static_cast<double>(most_partial_sums(costs.plan, costs.options.reduction));
+  const ExchangeSeconds inside = shared_time(cluster, bytes, sums);
+  if (cluster.nodes == 1) return inside;
+  if (costs.options.reduction == Reduction::kNative) {
+    return inside + rabenseifner_time(between_nodes(cluster), bytes);
+  }
+  return inside + time_between_nodes(question, bytes);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,79 @@
+#include "lockstep/distributed/exchange/costs.h"
+
+#include "lockstep/distributed/exchange/slice_wire.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Index kScalarBytes = sizeof(Scalar);
+
+}  // namespace
+
+Index CostQuestion::weights_bytes() const {
+  return plan.loss_place * kScalarBytes;
+}
+
+Index CostQuestion::gradient_bytes(Index rank) const {
+  if (plan.hosted[static_cast<std::size_t>(rank)].empty()) return 0;
+  return arenas_needed(plan, rank, sums, interleaved) * plan.gradient_size * kScalarBytes;
+}
+
+std::vector<RankCosts> each_rank(const CostQuestion& question,
+                                 const std::function<RankCosts(Index rank)>& costs) {
+  std::vector<RankCosts> all;
+  for (Index rank = 0; rank < question.plan.world; ++rank) all.push_back(costs(rank));
+  return all;
+}
+
+ExchangeCosts::ExchangeCosts(const Plan& plan, const DistOptions& options, Delivery delivery)
+    : plan_(plan),
+      reduction_(options.reduction),
+      to_all_(delivery == Delivery::kToAll),
+      error_feedback_(options.error_feedback),
+      lossy_(make_wire(options) != nullptr),
+      by_mpi_(!lossy_ && to_all_ && reduction_ == Reduction::kNative),
+      message_(message_bytes(plan, options)),
+      all_partial_sums_(0) {
+  for (Index rank = 0; rank < plan.world; ++rank) all_partial_sums_ += partial_sums(rank);
+}
+
+// Of the gradient arena.
+Index ExchangeCosts::owned(Index rank) const {
+  Index count = 0;
+  for (const std::vector<Range>& slices : plan_.slices)
+    count += slices[static_cast<std::size_t>(rank)].size();
+  return count * kScalarBytes;
+}
+
+Index ExchangeCosts::partial_sums(Index rank) const {
+  const Range hosted = plan_.hosted[static_cast<std::size_t>(rank)];
+  if (hosted.empty()) return 0;
+  if (reduction_ == Reduction::kNative) return 1;
+  return static_cast<Index>(complete_nodes(plan_.replicas, hosted).size());
+}
+
+// About the slices of a rank, from one other.
+Index ExchangeCosts::own_message(Index rank) const {
+  const auto arena = static_cast<double>(plan_.gradient_size * kScalarBytes);
+  const double share = static_cast<double>(owned(rank)) / arena;
+  return static_cast<Index>(share * static_cast<double>(message_));
+}
+
+Index ExchangeCosts::held(Index rank) const {
+  if (plan_.world == 1 || by_mpi_) return 0;
+  const Index arena = plan_.gradient_size * kScalarBytes;
+  const Index mine = partial_sums(rank);
+  if (!lossy_) return arena + (all_partial_sums_ - mine) * owned(rank);
+  // The sum; a message to each owner; those of the other ranks about the own slice; what was lost.
+  const Index lost = error_feedback_ ? mine * arena + (to_all_ ? owned(rank) : 0) : 0;
+  return arena + message_ + (all_partial_sums_ - mine) * own_message(rank) + lost;
+}
+
+Index ExchangeCosts::sent(Index rank) const {
+  if (plan_.world == 1) return 0;
+  if (by_mpi_) return 2 * (message_ - message_ / plan_.world);
+  const Index own = own_message(rank);
+  return partial_sums(rank) * (message_ - own) + (to_all_ ? own * (plan_.world - 1) : 0);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,124 @@
+#include "lockstep/distributed/exchange/node_factors.h"
+
+#include <algorithm>
+
+#include "lockstep/base/timer.h"
+
+namespace lockstep {
+namespace {
+
+// What stays in the second-level cache between the product and the step.
+constexpr Index kProductSize = Index{1} << 17;
+
+Index rows_at_once(const FactoredTensor& tensor) {
+  constexpr Index kFewest = 16;
+  constexpr Index kMost = 128;
+  return std::clamp(kProductSize / tensor.in / kFewest * kFewest, kFewest, kMost);
+}
+
+Index most_samples(const Plan& plan) {
+  return plan.replicas * plan.most_rows;
+}
+
+Index x_size(const Plan& plan, const FactoredTensor& tensor) {
+  return round_up(most_samples(plan) * tensor.in, kAlignment);
+}
+
+Index dy_size(const Plan& plan, const FactoredTensor& tensor) {
+  return round_up(most_samples(plan) * tensor.out, kAlignment);
+}
+
+Index product_size(const Plan& plan) {
+  Index most = 0;
+  for (const FactoredTensor& tensor : plan.factored)
+    most = std::max(most, (rows_at_once(tensor) + 1) * tensor.in);
+  return most;
+}
+
+}  // namespace
+
+Index NodeFactors::shared_size(const Plan& plan) {
+  Index size = 0;
+  for (const FactoredTensor& tensor : plan.factored) size += x_size(plan, tensor) + dy_size(plan, tensor);
+  return size;
+}
+
+Index NodeFactors::own_size(const Plan& plan) {
+  Index packed = 0;
+  for (const FactoredTensor& tensor : plan.factored) packed += x_size(plan, tensor);
+  return 2 * packed + product_size(plan);  // a short last batch is packed in a layout of its own
+}
+
+NodeFactors::NodeFactors(const Plan& plan, std::span<Scalar> shared) {
+  if (shared.empty()) return;
+  tensors_ = plan.factored;
+  Index place = 0;
+  const auto take = [&](Index size) {
+    place += size;
+    return part(shared, {place - size, place});
+  };
+  for (const FactoredTensor& tensor : tensors_) {
+    x_.push_back(take(x_size(plan, tensor)));
+    dy_t_.push_back(take(dy_size(plan, tensor)));
+  }
+  lanes_.resize(static_cast<std::size_t>(plan.threads));
+  for (Lane& lane : lanes_) lane.product = AlignedBuffer<Scalar>(product_size(plan));
+}
+
+void NodeFactors::begin_step(std::span<const Index> samples) {
+  begins_.assign(1, 0);
+  for (const Index count : samples) begins_.push_back(begins_.back() + count);
+  for (Lane& lane : lanes_) {
+    lane.packed = kNone;
+    lane.seconds = 0;
+  }
+}
+
+FactorRoom NodeFactors::room(std::size_t tensor, Index replica) {
+  const Index first = begins_[static_cast<std::size_t>(replica)];
+  return {.x = x_[tensor].data() + first * tensors_[tensor].in,
+          .dy_t = dy_t_[tensor].data() + first,
+          .stride = begins_.back()};
+}
+
+ConstMatrix NodeFactors::x_of(std::size_t tensor) const {
+  return {x_[tensor].data(), begins_.back(), tensors_[tensor].in};
+}
+
+ConstMatrix NodeFactors::dy_rows(std::size_t tensor, Range rows) const {
+  return {dy_t_[tensor].data() + rows.begin * begins_.back(), rows.size(), begins_.back()};
+}
+
+std::size_t NodeFactors::tensor_at(Index place) const {
+  const auto found =
+      std::ranges::find_if(tensors_, [&](const FactoredTensor& t) { return t.range.contains(place); });
+  return static_cast<std::size_t>(found - tensors_.begin());
+}
+
+Index NodeFactors::part_end(Index place) const {
+  const FactoredTensor& tensor = tensors_[tensor_at(place)];
+  const Index part = rows_at_once(tensor) * tensor.in;
+  return std::min(place + part - (place - tensor.range.begin) % part, tensor.range.end);
+}
+
+std::span<Scalar> NodeFactors::product(int thread, Range range) {
+  const Stopwatch watch;
+  Lane& lane = lanes_[static_cast<std::size_t>(thread)];
+  const std::size_t number = tensor_at(range.begin);
+  const FactoredTensor& tensor = tensors_[number];
+  const Range within{range.begin - tensor.range.begin, range.end - tensor.range.begin};
+  const Range rows{within.begin / tensor.in, (within.end + tensor.in - 1) / tensor.in};
+  Matrix product(lane.product.data(), rows.size(), tensor.in);
+  if (begins_.back() == 0) {
+    product.setZero();
+  } else {
+    if (lane.packed != number) lane.x.pack(x_of(number));
+    lane.packed = number;
+    lane.x.multiply(dy_rows(number, rows), product);
+  }
+  lane.seconds += watch.seconds();
+  const Index first = within.begin - rows.begin * tensor.in;
+  return part(lane.product.span(), {first, first + range.size()});
+}
+
+}  // namespace lockstep

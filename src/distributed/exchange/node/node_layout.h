@@ -1,0 +1,42 @@
+// Who owns what where ranks of a node share memory: a slice of each bucket for each of them, the same on all
+// nodes.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lockstep/comm/communicator.h"
+#include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/distributed/plan.h"
+
+namespace lockstep {
+
+/// Cuts a range of the gradient arena into so many slices.
+using Cut = std::function<std::vector<Range>(Range range, Index parts)>;
+
+struct NodeLayout {
+  std::vector<Range> hosted;  ///< by rank of the node: its replicas
+  Range replicas;             ///< of the whole node
+  std::vector<Range> slices;  ///< by bucket: what this rank owns of it; may be empty
+  Plan across;                ///< of the exchange of those slices, between nodes as its ranks
+};
+
+/// How to cut an arena of which several ranks own parts, and over what.
+struct NodeCut {
+  std::vector<Bucket> buckets;
+  Cut cut;
+};
+
+/// *Collective* over `comm`. Errors: AgreedError if the ranks of a node are not neighbours, naming `user`.
+NodeLayout lay_out_node(Communicator& comm, Communicator& node, Communicator& across, const Plan& plan,
+                        const NodeCut& cut, const std::string& user);
+
+/// What `across` will be on nodes of so many ranks each, for a rank's share of the whole arena: known before
+/// the run.
+Plan plan_across(const Plan& plan, Index on_node);
+
+/// The ranks of a node, of so many in all; `ranks_per_node` 0: all on one.
+Index ranks_on_node(Index ranks_per_node, Index world);
+
+}  // namespace lockstep

@@ -1,0 +1,194 @@
+// Each bucket goes through two phases. First every rank sends, to the owner of each slice, its partial sums
+// of that slice, and the owner adds them: ordered, along the fixed tree; native, rank by rank. Then, if the
+// sum is wanted everywhere, every owner sends its result to all. Which nodes a rank sends follows from the
+// plan and the samples of the step, so nothing about them is ever sent. Ranks come to the second phase of a
+// bucket at different moments, before or after other buckets leave: so both are messages between pairs, each
+// on a channel of its own, and none is a collective. Buckets come to each phase in order, but while one is
+// still in the second, those behind it go on.
+#include <algorithm>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/distributed/exchange/reducer.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kPartialSums = 0;  // channels
+constexpr int kResults = 1;
+
+class OwnerReducer final : public Reducer {
+ public:
+  OwnerReducer(Communicator& comm, const Plan& plan, Reduction reduction, Delivery delivery)
+      : comm_(comm), plan_(plan), reduction_(reduction), delivery_(delivery) {
+    if (comm.size() == 1) return;
+    sum_ = AlignedBuffer<Scalar>(plan.gradient_size);
+    states_.resize(plan.buckets.size());
+    for (std::size_t i = 0; i < states_.size(); ++i) states_[i].slices = plan.slices[i];
+  }
+
+  void begin_step(std::span<const Index> samples) override {
+    started_ = 0;
+    summed_ = 0;
+    finished_ = 0;
+    if (!std::ranges::equal(samples, samples_)) {
+      samples_.assign(samples.begin(), samples.end());
+      plan_sums();
+    }
+  }
+
+  void bucket_ready(const Bucket&, const PartialGrads& partial) override {
+    if (comm_.size() == 1) {
+      result_ = partial.sums.front();
+      finished_ = summed_ = ++started_;
+      return;
+    }
+    result_ = sum_.span();
+    BucketState& state = states_[started_++];
+    prepare_pieces(state, partial);
+    state.request = send_partial_sums(state, partial);
+    progress();
+  }
+
+  std::size_t progress() override {
+    while (summed_ < started_ && states_[summed_].request->test()) add_up(states_[summed_++]);
+    while (finished_ < summed_ && (!states_[finished_].request || states_[finished_].request->test())) {
+      states_[finished_++].request.reset();
+    }
+    return finished_;
+  }
+
+  std::span<Scalar> sum() override { return result_; }
+
+  std::span<Scalar> finish() override {
+    while (progress() < started_) {
+      states_[summed_ < started_ ? summed_ : finished_].request->wait();
+    }
+    return result_;
+  }
+
+ private:
+  struct BucketState {
+    std::vector<Range> slices;              // by owner
+    AlignedBuffer<Scalar> received;         // the others' partial sums of our slice, one after the other
+    std::vector<std::span<Scalar>> pieces;  // of our slice, by node of the tree
+    std::unique_ptr<Request> request;       // of the phase under way; none: the bucket is complete
+  };
+
+  // Which nodes each rank contributes, and how an owner adds them.
+  void plan_sums() {
+    nodes_of_.clear();
+    std::vector<Range> nodes;
+    for (const Range hosted : plan_.hosted) {
+      nodes_of_.push_back(contribution(hosted));
+      nodes.insert(nodes.end(), nodes_of_.back().begin(), nodes_of_.back().end());
+    }
+    if (reduction_ == Reduction::kOrdered) {
+      const Range whole{0, plan_.replicas};
+      tree_ = plan_merges(nodes, std::span(&whole, 1));
+    } else {
+      tree_ = {.merges = {}, .survivors = {0}, .nodes = {}};
+      for (Index node = 1; node < std::ssize(nodes); ++node) tree_.merges.push_back({0, node});
+    }
+    foreign_nodes_ =
+        static_cast<Index>(nodes.size() - nodes_of_[static_cast<std::size_t>(comm_.rank())].size());
+  }
+
+  std::vector<Range> contribution(Range hosted) const {
+    if (reduction_ == Reduction::kOrdered) return present_nodes(plan_.replicas, hosted, samples_);
+    return hosted.empty() ? std::vector<Range>{} : std::vector{hosted};
+  }
+
+  void prepare_pieces(BucketState& state, const PartialGrads& partial) {
+    const Range mine = state.slices[static_cast<std::size_t>(comm_.rank())];
+    const Index needed = foreign_nodes_ * mine.size();
+    if (state.received.size() < needed) state.received = AlignedBuffer<Scalar>(needed);
+    state.pieces.clear();
+    Index place = 0;
+    for (std::size_t rank = 0; rank < nodes_of_.size(); ++rank) {
+      for (std::size_t i = 0; i < nodes_of_[rank].size(); ++i) {
+        if (static_cast<int>(rank) == comm_.rank()) {
+          state.pieces.push_back(part(partial.sums[i], mine));
+        } else {
+          state.pieces.push_back(part(state.received.span(), {place, place + mine.size()}));
+          place += mine.size();
+        }
+      }
+    }
+  }
+
+  std::unique_ptr<Request> send_partial_sums(const BucketState& state, const PartialGrads& partial) {
+    sends_.clear();
+    receives_.clear();
+    std::size_t piece = 0;
+    for (int peer = 0; peer < comm_.size(); ++peer) {
+      const std::size_t count = nodes_of_[static_cast<std::size_t>(peer)].size();
+      if (peer != comm_.rank()) {
+        const Range theirs = state.slices[static_cast<std::size_t>(peer)];
+        for (const std::span<Scalar> sum : partial.sums) {
+          sends_.push_back({peer, as_buffer(std::span<const Scalar>(part(sum, theirs)))});
+        }
+        for (std::size_t i = 0; i < count; ++i)
+          receives_.push_back({peer, as_buffer(state.pieces[piece + i])});
+      }
+      piece += count;
+    }
+    return comm_.start_exchange(kPartialSums, sends_, receives_);
+  }
+
+  // All partial sums are there: on to the next phase.
+  void add_up(BucketState& state) {
+    apply_merges(tree_.merges, state.pieces);
+    const Range mine = state.slices[static_cast<std::size_t>(comm_.rank())];
+    std::ranges::copy(state.pieces[static_cast<std::size_t>(tree_.survivors.front())],
+                      part(sum_.span(), mine).begin());
+    state.request = delivery_ == Delivery::kToAll ? send_results(state) : nullptr;
+  }
+
+  std::unique_ptr<Request> send_results(const BucketState& state) {
+    sends_.clear();
+    receives_.clear();
+    const auto slice = [&](int rank) {
+      return as_buffer(part(sum_.span(), state.slices[static_cast<std::size_t>(rank)]));
+    };
+    for (int peer = 0; peer < comm_.size(); ++peer) {
+      if (peer == comm_.rank()) continue;
+      sends_.push_back({peer, slice(comm_.rank())});
+      receives_.push_back({peer, slice(peer)});
+    }
+    return comm_.start_exchange(kResults, sends_, receives_);
+  }
+
+  Communicator& comm_;
+  const Plan& plan_;
+  Reduction reduction_;
+  Delivery delivery_;
+  AlignedBuffer<Scalar> sum_;
+  std::span<Scalar> result_;
+  std::vector<BucketState> states_;  // by bucket
+  std::size_t started_ = 0;          // buckets that are in the first phase or past it
+  std::size_t summed_ = 0;           // past the first
+  std::size_t finished_ = 0;         // past both
+  std::vector<Index> samples_;
+  std::vector<std::vector<Range>> nodes_of_;  // by rank
+  MergePlan tree_;
+  Index foreign_nodes_ = 0;
+  std::vector<Send> sends_;
+  std::vector<Receive> receives_;
+};
+
+}  // namespace
+
+std::vector<Range> present_nodes(Index replicas, Range hosted, std::span<const Index> samples) {
+  std::vector<Range> present = complete_nodes(replicas, hosted);
+  std::erase_if(present, [&](Range node) {
+    return std::ranges::all_of(part(samples, node), [](Index count) { return count == 0; });
+  });
+  return present;
+}
+
+std::unique_ptr<Reducer> make_owner_reducer(Communicator& comm, const Plan& plan, Reduction reduction,
+                                            Delivery delivery) {
+  return std::make_unique<OwnerReducer>(comm, plan, reduction, delivery);
+}
+
+}  // namespace lockstep

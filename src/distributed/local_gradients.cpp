@@ -1,0 +1,150 @@
+#include "lockstep/distributed/local_gradients.h"
+
+#include <algorithm>
+
+#include "lockstep/base/aligned_buffer.h"
+
+namespace lockstep {
+
+Index arenas_needed(const Plan& plan, Index rank, LocalSums sums, bool interleaved) {
+  Index total = 0;
+  for (Index thread = 0; thread < plan.threads; ++thread) {
+    const Range mine = plan.thread_replicas(rank, thread);
+    Index most = 1;
+    if (sums == LocalSums::kApart || (sums == LocalSums::kAlongTree && interleaved)) most = mine.size();
+    if (sums == LocalSums::kAlongTree && !interleaved) {
+      for (Index next = mine.begin; next < mine.end; ++next) {
+        const auto held = static_cast<Index>(complete_nodes(plan.replicas, {mine.begin, next}).size());
+        most = std::max(most, held + 1);
+      }
+    }
+    total += most;
+  }
+  return total;
+}
+
+LocalGradients::LocalGradients(LocalSums sums, const Plan& plan, Index rank, bool interleaved,
+                               std::span<const FactoredTensor> factored, TakeArena take_arena)
+    : sums_(sums),
+      replicas_(plan.replicas),
+      local_(plan.hosted[static_cast<std::size_t>(rank)]),
+      interleaved_(interleaved),
+      factored_(factored),
+      take_arena_(std::move(take_arena)),
+      lanes_(static_cast<std::size_t>(plan.threads)) {}
+
+std::size_t LocalGradients::arena_for(Lane& lane) {
+  if (lane.free.empty()) {
+    lane.arenas.push_back(take_arena_());
+    return lane.arenas.size() - 1;
+  }
+  const std::size_t arena = lane.free.back();
+  lane.free.pop_back();
+  return arena;
+}
+
+void LocalGradients::begin_step() {
+  for (Lane& lane : lanes_) {
+    for (const Piece& piece : lane.pieces) lane.free.push_back(piece.arena);
+    lane.pieces.clear();
+  }
+  combination_planned_ = false;
+}
+
+GradientTarget LocalGradients::begin_replica(Index thread, Index replica) {
+  Lane& lane = lanes_[static_cast<std::size_t>(thread)];
+  if (sums_ == LocalSums::kOneSum && !lane.pieces.empty()) {
+    lane.pieces.front().node.end = replica + 1;
+    return {lane.arenas[lane.pieces.front().arena], Write::kAdd};
+  }
+  if (sums_ == LocalSums::kAlongTree && !interleaved_) merge_lane(lane);
+  const std::size_t arena = arena_for(lane);
+  lane.pieces.push_back({{replica, replica + 1}, arena});
+  return {lane.arenas[arena], Write::kReplace};
+}
+
+// Adds whole arenas until the lane holds only complete nodes of the leaves it has behind it.
+void LocalGradients::merge_lane(Lane& lane) {
+  if (lane.pieces.size() < 2) return;
+  std::vector<Range> nodes;
+  std::vector<std::span<Scalar>> arenas;
+  for (const Piece& piece : lane.pieces) {
+    nodes.push_back(piece.node);
+    arenas.push_back(lane.arenas[piece.arena]);
+  }
+  const Range behind{lane.pieces.front().node.begin, lane.pieces.back().node.end};
+  const MergePlan plan = plan_merges(nodes, complete_nodes(replicas_, behind));
+  apply_merges(plan.merges, arenas);
+  std::vector<Piece> kept;
+  for (std::size_t i = 0; i < plan.survivors.size(); ++i) {
+    kept.push_back({plan.nodes[i], lane.pieces[static_cast<std::size_t>(plan.survivors[i])].arena});
+  }
+  for (const Merge& merge : plan.merges) {
+    lane.free.push_back(lane.pieces[static_cast<std::size_t>(merge.source)].arena);
+  }
+  lane.pieces = std::move(kept);
+}
+
+// What is left to add once all threads are done, in order of replicas.
+void LocalGradients::plan_combination() {
+  partial_ = {};
+  combined_pieces_.clear();
+  merges_.clear();
+  if (local_.empty()) return;
+  std::vector<Range> nodes;
+  for (Lane& lane : lanes_) {
+    for (const Piece& piece : lane.pieces) {
+      nodes.push_back(piece.node);
+      combined_pieces_.push_back(lane.arenas[piece.arena]);
+    }
+  }
+  if (sums_ == LocalSums::kApart) {
+    partial_ = {.nodes = nodes, .sums = combined_pieces_};
+    return;
+  }
+  if (sums_ == LocalSums::kAlongTree) {
+    const MergePlan plan = plan_merges(nodes, complete_nodes(replicas_, local_));
+    merges_ = plan.merges;
+    partial_.nodes = plan.nodes;
+    for (const Index survivor : plan.survivors) {
+      partial_.sums.push_back(combined_pieces_[static_cast<std::size_t>(survivor)]);
+    }
+    return;
+  }
+  if (combined_pieces_.empty()) {  // no replica here has a sample: the others still expect a contribution
+    Lane& lane = lanes_.front();
+    const std::size_t arena = arena_for(lane);
+    lane.pieces.push_back({local_, arena});
+    combined_pieces_.push_back(lane.arenas[arena]);
+    std::ranges::fill(combined_pieces_.front(), Scalar{0});
+  }
+  for (std::size_t i = 1; i < combined_pieces_.size(); ++i) {
+    merges_.push_back({.target = 0, .source = static_cast<Index>(i)});
+  }
+  partial_.nodes = {local_};
+  partial_.sums = {combined_pieces_.front()};
+}
+
+void LocalGradients::merge(Range range) const {
+  std::vector<std::span<Scalar>> slices(combined_pieces_.size());
+  for_each_outside(factored_, range, [&](Range whole) {
+    std::ranges::transform(combined_pieces_, slices.begin(),
+                           [&](std::span<Scalar> piece) { return part(piece, whole); });
+    apply_merges(merges_, slices);
+  });
+}
+
+const PartialGrads& LocalGradients::combine(Range range, ThreadTeam* team) {
+  if (!combination_planned_) {
+    plan_combination();
+    combination_planned_ = true;
+  }
+  if (team != nullptr && team->size() > 1) {
+    team->run_parts(range, [this](Range mine) { merge(mine); });
+  } else {
+    merge(range);
+  }
+  return partial_;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,138 @@
+#include "lockstep/distributed/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
+#include "lockstep/distributed/blocks.h"
+
+namespace lockstep {
+namespace {
+
+void check(const PlanRequest& request) {
+  const Index workers = request.world - request.servers;
+  if (workers > request.replicas) {
+    throw ConfigError(
+        fmt::format("{} {} but {} replicas: {} of them would have no work; start at most {} ranks or raise "
+                    "train.replicas",
+                    workers, request.servers == 0 ? "ranks" : "workers", request.replicas,
+                    workers - request.replicas, request.replicas + request.servers));
+  }
+  const Index fewest = request.replicas / workers;
+  if (request.threads > fewest) {
+    throw ConfigError(fmt::format(
+        "train.threads is {} but a rank hosts only {} of the {} replicas: threads run whole replicas; lower "
+        "train.threads or raise train.replicas to a multiple of {}",
+        request.threads, fewest, request.replicas, request.threads * workers));
+  }
+}
+
+// A plan lists the slice of each rank of each bucket.
+void check_slices(const DistOptions& options, const PlanRequest& request, Index gradient_size) {
+  constexpr double kMaxSlices = 1e8;
+  if (options.bucket_kib == 0) return;
+  const double bytes = static_cast<double>(gradient_size) * sizeof(Scalar);
+  const double buckets = std::max(1.0, bytes / (1024.0 * static_cast<double>(options.bucket_kib)));
+  if (buckets * static_cast<double>(request.world) <= kMaxSlices) return;
+  throw ConfigError(fmt::format(
+      "distribute.bucket_kib = {} cuts the gradient ({}) into {:.0f} buckets, with a slice for each "
+      "of {} ranks: expected at most {:.0e} slices; raise distribute.bucket_kib",
+      options.bucket_kib, human_bytes(bytes), buckets, request.world, kMaxSlices));
+}
+
+// Whole layers, from the last one on, until a bucket is full; a layer that is larger than a bucket fills
+// several, as equal as blocks allow.
+std::vector<Bucket> make_buckets(const Layout& layout, const BlockGrid& grid, Index gradient_size,
+                                 Index bucket_bytes) {
+  std::vector<Bucket> buckets;
+  Index end = gradient_size;
+  for (auto param = layout.params.rbegin(); param != layout.params.rend(); ++param) {
+    const bool arena_begins = std::next(param) == layout.params.rend();
+    const bool layer_begins = arena_begins || std::next(param)->layer != param->layer;
+    const Range range{param->range.begin, end};
+    const Index bytes = range.size() * Index{sizeof(Scalar)};
+    if (!arena_begins && (!layer_begins || bytes < bucket_bytes)) continue;
+    const Index parts = bucket_bytes > 0 ? std::max<Index>(bytes / bucket_bytes, 1) : 1;
+    const std::vector<Range> cut = owner_slices(grid, range, parts);
+    for (auto part = cut.rbegin(); part != cut.rend(); ++part) {
+      if (!part->empty()) buckets.push_back({.range = *part});
+    }
+    end = range.begin;
+  }
+  return buckets;
+}
+
+// Servers own everything where there are any, else workers do.
+std::vector<Range> slices_of(const BlockGrid& grid, Range range, const Plan& plan) {
+  if (plan.servers == 0) return owner_slices(grid, range, plan.world);
+  std::vector<Range> slices(static_cast<std::size_t>(plan.workers()), {range.begin, range.begin});
+  for (const Range slice : owner_slices(grid, range, plan.servers)) slices.push_back(slice);
+  return slices;
+}
+
+// The order of a sum over samples is the kernel's, which no fixed tree allows.
+std::vector<FactoredTensor> worth_factoring(const DistOptions& options, const PlanRequest& request) {
+  constexpr Index kTimesSmaller =
+      4;  // than the gradient: the factors are written, looked at, read and packed
+  std::vector<FactoredTensor> tensors = request.factored;
+  std::erase_if(tensors, [&](const FactoredTensor& tensor) {
+    const Index factors = request.replicas * request.most_rows * (tensor.out + tensor.in);
+    return options.reduction != Reduction::kNative || kTimesSmaller * factors > tensor.range.size();
+  });
+  return tensors;
+}
+
+}  // namespace
+
+Range Plan::thread_replicas(Index rank, Index thread) const {
+  const Range mine = hosted[static_cast<std::size_t>(rank)];
+  const Range part = split_evenly(mine.size(), threads, thread);
+  return {mine.begin + part.begin, mine.begin + part.end};
+}
+
+std::vector<Range> Plan::owned(Index rank) const {
+  std::vector<Range> ranges;
+  for (auto bucket = slices.rbegin(); bucket != slices.rend(); ++bucket) {
+    const Range mine = intersect((*bucket)[static_cast<std::size_t>(rank)], {0, loss_place});
+    if (!mine.empty()) ranges.push_back(mine);
+  }
+  return ranges;
+}
+
+void for_each_outside(std::span<const FactoredTensor> tensors, Range range,
+                      const std::function<void(Range)>& work) {
+  for (const FactoredTensor& tensor : tensors) {
+    if (intersect(tensor.range, range).empty()) continue;
+    if (range.begin < tensor.range.begin) work({range.begin, tensor.range.begin});
+    range.begin = tensor.range.end;
+  }
+  if (!range.empty()) work(range);
+}
+
+Plan make_plan(const DistOptions& options, const Layout& layout, const PlanRequest& request) {
+  check(request);
+  Plan plan;
+  plan.world = request.world;
+  plan.servers = request.servers;
+  plan.replicas = request.replicas;
+  plan.threads = request.threads;
+  for (Index rank = 0; rank < plan.workers(); ++rank) {
+    plan.hosted.push_back(split_evenly(plan.replicas, plan.workers(), rank));
+  }
+  plan.hosted.resize(static_cast<std::size_t>(plan.world), {plan.replicas, plan.replicas});
+  plan.most_rows = request.most_rows;
+  plan.factored = worth_factoring(options, request);
+  plan.loss_place = layout.size;
+  plan.gradient_size = layout.size + kAlignment;
+  check_slices(options, request, plan.gradient_size);
+  const BlockGrid grid(layout);
+  plan.buckets = make_buckets(layout, grid, plan.gradient_size, options.bucket_kib * 1024);
+  for (const Bucket& bucket : plan.buckets) {
+    plan.slices.push_back(slices_of(grid, bucket.range, plan));
+  }
+  return plan;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,130 @@
+#include "lockstep/distributed/replica_states.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+namespace lockstep {
+namespace {
+
+// What add() is given covers all that a replica is normalised with; what is missing to its moments is added
+// over replicas.
+std::vector<ScopeColumns> moment_scopes(const Model& model, Index replicas) {
+  std::vector<ScopeColumns> blocks;
+  for (const ModelNode& node : model.nodes()) {
+    const BatchStatistics* statistics = node.layer->statistics();
+    if (statistics == nullptr) continue;
+    const BatchNormMode mode = statistics->mode();
+    const bool complete = mode.moments_with(0, replicas) == mode.normalised_with(0, replicas);
+    blocks.push_back(
+        {.columns = statistics->forward_count(), .scope = [mode, replicas, complete](Index replica) {
+           return complete ? Range{replica, replica + 1} : mode.moments_with(replica, replicas);
+         }});
+  }
+  return blocks;
+}
+
+}  // namespace
+
+ReplicaStates::ReplicaStates(Communicator& comm, const Plan& plan, const Model& model)
+    : comm_(comm),
+      model_(model),
+      hosted_(plan.hosted[static_cast<std::size_t>(comm.rank())]),
+      settled_(model.state_layout().size),
+      adopted_(model.state_layout().size),
+      place_of_(model.nodes().size(), -1),
+      scope_sums_(comm, plan, moment_scopes(model, plan.replicas)) {
+  for (Index i = 0; i < hosted_.size(); ++i) states_.emplace_back(model.state_layout().size);
+  Index first = 0;
+  for (std::size_t i = 0; i < model.nodes().size(); ++i) {
+    const BatchStatistics* statistics = model.nodes()[i].layer->statistics();
+    if (statistics == nullptr) continue;
+    place_of_[i] = static_cast<Index>(places_.size());
+    places_.push_back({static_cast<Index>(i), {first, first + statistics->forward_count()}});
+    first = places_.back().columns.end;
+  }
+  sums_.resize(static_cast<std::size_t>(hosted_.size() * first));
+}
+
+std::span<double> ReplicaStates::row(Index replica) {
+  const auto columns = static_cast<std::size_t>(scope_sums_.columns());
+  return std::span(sums_).subspan(local(replica) * columns, columns);
+}
+
+void ReplicaStates::start() {
+  settle();
+  adopt(0);
+}
+
+void ReplicaStates::add_saved(SavedState& state) {
+  if (settled_.size() == 0) return;
+  for (Index replica = hosted_.begin; replica < hosted_.end; ++replica) {
+    const Range all{0, settled_.size()};
+    state.push_back({.array = fmt::format("replica.{}.moments", replica),
+                     .size = all.end,
+                     .range = all,
+                     .memory = as_buffer(of(replica)),
+                     .written = all});
+  }
+}
+
+void ReplicaStates::go_on() {
+  const std::span<const Scalar> settled = settle();
+  std::ranges::copy(settled, adopted_.data());
+}
+
+std::span<const Scalar> ReplicaStates::settle() {
+  if (settled_.size() == 0) return {};
+  if (hosted_.contains(0)) std::ranges::copy(of(0), settled_.data());
+  comm_.broadcast(as_buffer(settled_.span()), 0);
+  return settled_.span();
+}
+
+void ReplicaStates::begin_step() {
+  std::ranges::fill(sums_, 0.0);
+}
+
+void ReplicaStates::add(Index replica, Index node, std::span<const double> sums) {
+  const Place& place = places_[static_cast<std::size_t>(place_of_[static_cast<std::size_t>(node)])];
+  const std::span<double> mine = part(row(replica), place.columns);
+  std::ranges::transform(mine, sums, mine.begin(), std::plus<>());
+}
+
+void ReplicaStates::forget(Index replica) {
+  std::ranges::fill(row(replica), 0.0);
+}
+
+void ReplicaStates::update(BatchStatistics::Update update) {
+  scope_sums_.combine(sums_);
+  for (Index replica = hosted_.begin; replica < hosted_.end; ++replica) {
+    update_state(row(replica), of(replica), update, of(replica));
+  }
+}
+
+void ReplicaStates::update_state(std::span<const double> sums, std::span<const Scalar> around,
+                                 BatchStatistics::Update update, std::span<Scalar> state) {
+  for (const Place& place : places_) {
+    model_.node(place.node)
+        .layer->statistics()
+        ->update_state(part(sums, place.columns), around, update, state);
+  }
+}
+
+std::vector<double> ReplicaStates::sums() const {
+  std::vector<double> total(static_cast<std::size_t>(scope_sums_.columns()), 0.0);
+  for (std::size_t i = 0; i < sums_.size(); ++i) total[i % total.size()] += sums_[i];
+  return total;
+}
+
+void ReplicaStates::move_settled(std::span<const double> sums, BatchStatistics::Update update) {
+  update_state(sums, adopted_.span(), update, settled_.span());
+}
+
+void ReplicaStates::adopt(int root) {
+  comm_.broadcast(as_buffer(settled_.span()), root);
+  std::ranges::copy(settled_.span(), adopted_.data());
+  for (AlignedBuffer<Scalar>& state : states_) std::ranges::copy(settled_.span(), state.data());
+}
+
+}  // namespace lockstep

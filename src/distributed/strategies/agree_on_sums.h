@@ -1,0 +1,14 @@
+// Where each rank has the sums of its own slices only, nobody sees alone whether all of them are good.
+#pragma once
+
+#include "lockstep/comm/communicator.h"
+#include "lockstep/distributed/strategies/strategy.h"
+
+namespace lockstep {
+
+/// *Collective.* The step is to be applied if every rank's sums are `good` and the loss is finite. `loss`:
+/// the sum of the losses from the one rank that tells it, 0 from the others. `weight`: as
+/// UpdateRequest::weight.
+StepOutcome agree_on_sums(Communicator& comm, bool good, double loss, double weight);
+
+}  // namespace lockstep

@@ -1,0 +1,15 @@
+// Parameter servers whose workers take steps alone: async, bounded, or sync with backup workers.
+#pragma once
+
+#include <memory>
+
+#include "lockstep/distributed/strategies/asynchronous.h"
+
+namespace lockstep {
+
+std::unique_ptr<AsynchronousStrategy> make_asynchronous_servers(const StrategyContext& context);
+
+/// What it holds and sends.
+std::vector<RankCosts> asynchronous_costs(const CostQuestion& question);
+
+}  // namespace lockstep

@@ -1,0 +1,43 @@
+// What becomes of the average of the replicas: the change of the weights over a block of local steps is taken
+// like a gradient, with a learning rate and momentum of its own (Chen & Huo 2016, "Scalable training of deep
+// learning machines by incremental block training with intra-block parallel optimization and blockwise
+// model-update filtering").
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/distributed/options.h"
+#include "lockstep/distributed/saved_state.h"
+#include "lockstep/distributed/update.h"
+
+namespace lockstep {
+
+class BlockMomentum {
+ public:
+  /// Whether the options ask for more than the plain average.
+  static bool wanted(const DistOptions& options) {
+    return options.block_momentum > 0 || options.block_lr != 1;
+  }
+
+  BlockMomentum(const DistOptions& options, Index size);
+
+  /// The weights that the first block starts from.
+  void start(std::span<const Scalar> weights);
+  /// What it keeps from block to block; rank 0 saves it.
+  void add_saved(SavedState& state, int rank);
+  /// The same, for comparisons of ranks.
+  std::vector<NamedSpan> named_parts();
+  /// Makes of the average at the end of a block the weights that the next one starts from.
+  void apply(std::span<Scalar> average);
+
+ private:
+  Scalar momentum_;
+  Scalar lr_;
+  bool nesterov_;
+  AlignedBuffer<Scalar> last_;  // what the block started from
+  AlignedBuffer<Scalar> velocity_;
+};
+
+}  // namespace lockstep

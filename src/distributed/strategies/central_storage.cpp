@@ -1,0 +1,270 @@
+// One copy of the weights and of the optimizer state per node, in memory that its ranks share. Every rank
+// reads that copy and leaves its gradients in the same memory; each then adds its own slice over all replicas
+// and takes the optimizer step on it, in place. Between nodes a slice is added among those who own it; on one
+// node the sum and the step are one pass through memory, which each rank's word that its own gradients are
+// good numbers allows, and the gradients of large dense layers are never written: see NodeFactors.
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <optional>
+
+#include "../exchange/node/node_gradients.h"
+#include "agree_on_sums.h"
+#include "entries.h"
+#include "lockstep/base/timer.h"
+#include "lockstep/distributed/blocks.h"
+#include "lockstep/distributed/exchange/node_factors.h"
+#include "lockstep/distributed/exchange/reducer.h"
+#include "lockstep/math/kernels.h"
+#include "lockstep/math/sample_weights.h"
+
+namespace lockstep {
+namespace {
+
+// One slice of the whole arena for each rank of a node: nothing travels before all is there, since memory is
+// faster than any overlap with it. Of a tensor that is left as factors each has its share, since to multiply
+// takes longer than to add.
+NodeCut cut_arena(const StrategyContext& context, bool one_node) {
+  const Range whole{0, context.plan.gradient_size};
+  std::vector<Bucket> buckets;
+  if (one_node) {
+    for (const FactoredTensor& tensor : context.plan.factored) buckets.push_back({.range = tensor.range});
+    for_each_outside(context.plan.factored, whole, [&](Range range) { buckets.push_back({.range = range}); });
+    std::ranges::sort(buckets, {}, [](const Bucket& bucket) { return bucket.range.begin; });
+  } else {
+    buckets.push_back({.range = whole});
+  }
+  return {.buckets = buckets, .cut = [grid = BlockGrid(context.layout)](Range range, Index parts) {
+            return owner_slices(grid, range, parts);
+          }};
+}
+
+// Adds the sums of a node's ranks, and multiplies its factors, as the step goes on.
+class NodeSum final : public SumSource {
+ public:
+  NodeSum(NodeGradients& gradients, NodeFactors& factors, int threads)
+      : gradients_(gradients), factors_(factors), blocks_(static_cast<std::size_t>(threads)) {}
+
+  Index part_end(Index place) const override {
+    return factors_.contains(place) ? factors_.part_end(place) : place + kStepBlock;
+  }
+
+  std::span<Scalar> sum(int thread, Range range) override {
+    if (factors_.contains(range.begin)) return factors_.product(thread, range);
+    const std::span<Scalar> room(blocks_[static_cast<std::size_t>(thread)].values);
+    return gradients_.sum(range, part(room, {0, range.size()}));
+  }
+
+ private:
+  struct alignas(kAlignmentBytes) Block {
+    std::array<Scalar, kStepBlock> values;
+  };
+
+  NodeGradients& gradients_;
+  NodeFactors& factors_;
+  std::vector<Block> blocks_;  // by thread
+};
+
+class CentralStorage final : public SynchronousStrategy {
+ public:
+  explicit CentralStorage(const StrategyContext& context)
+      : comm_(context.comm),
+        plan_(context.plan),
+        one_node_(look_at_nodes(comm_, context.ranks_per_node).count == 1),
+        gradients_({.comm = comm_,
+                    .plan = plan_,
+                    .reduction = context.options.reduction,
+                    .cut = cut_arena(context, one_node_),
+                    .arenas = context.gradient_arenas,
+                    .ranks_per_node = context.ranks_per_node,
+                    .keeps_weights = true,
+                    .shared_size = one_node_ ? NodeFactors::shared_size(plan_) : 0,
+                    .user = "strategy central_storage"}),
+        factors_(plan_, gradients_.shared()),
+        sum_(gradients_, factors_, context.team.size()),
+        weights_(gradients_.weights()),
+        across_reducer_(
+            make_reducer(gradients_.across(), gradients_.layout().across, context.options, Delivery::kToAll)),
+        update_(
+            context.layout, context.optimizer, context.rules, owned_weights(),
+            [this](std::span<double> sums) { gradients_.node().all_reduce_sum(as_buffer(sums)); },
+            &context.team) {}
+
+  std::span<Scalar> weights(Index) override { return weights_; }
+  std::span<const Scalar> settle() override { return weights_; }
+  std::span<Scalar> gradient_arena(Index) override { return gradients_.arena(); }
+
+  void start() override {
+    if (gradients_.node().rank() == 0) gradients_.across().broadcast(as_buffer(weights_), 0);
+    gradients_.fence();
+  }
+
+  SavedState saved_state() override {
+    SavedState state;
+    update_.add_saved(state, gradients_.across().rank() == 0 ? Range{0, plan_.loss_place} : Range{});
+    across_reducer_->add_saved(state);
+    return state;
+  }
+
+  std::span<const FactoredTensor> factored() const override { return factors_.tensors(); }
+  FactorRoom factor_room(std::size_t tensor, Index replica) override {
+    return factors_.room(tensor, replica);
+  }
+  // Its even share of what the sum may be.
+  std::optional<Scalar> most_gradient() const override { return most_; }
+  void bad_gradient() override { good_ = false; }
+
+  void begin_step(std::span<const Index> samples, double weight) override {
+    across_reducer_->begin_step(samples);
+    gradients_.begin_step(samples);
+    factors_.begin_step(samples);
+    good_ = true;
+    if (one_node_) most_ = most_sum(weight) / static_cast<Scalar>(samples.size());
+  }
+
+  void bucket_ready(const Bucket&, const PartialGrads& partial) override { partial_ = &partial; }
+  void progress() override {}
+  bool overlaps() const override { return false; }
+
+  void finish_exchange() override {
+    gradients_.leave_note(*partial_, good_);
+    gradients_.fence();
+    if (one_node_) {
+      gradient_ = gradients_.collect().sums.front();
+      return;
+    }
+    if (slice().empty()) return;
+    const PartialGrads& node_sums = gradients_.collect();
+    gradients_.add(slice());
+    across_reducer_->bucket_ready(gradients_.layout().across.buckets.front(), node_sums);
+    gradient_ = across_reducer_->finish();
+  }
+
+  StepOutcome update(const UpdateRequest& request) override {
+    return one_node_ ? update_node(request) : update_between_nodes(request);
+  }
+
+  // Of a node there is one copy; each slice of it is compared with those of the other nodes.
+  ReplicatedState replicated() override {
+    if (one_node_) return {};
+    return {&gradients_.across(), update_.named_parts(weights_)};
+  }
+  void changed_replicated() override { gradients_.fence(); }
+
+ private:
+  // All ranks find the same in the node's memory.
+  StepOutcome update_node(const UpdateRequest& request) {
+    const auto loss = static_cast<double>(gradients_.sum_at(plan_.loss_place));
+    StepOutcome outcome{.applied = gradients_.all_good() && std::isfinite(loss),
+                        .mean_loss = mean_of(loss, request.weight)};
+    if (!outcome.applied) return outcome;
+    update_.step(weights_, gradient_, request, &sum_);
+    outcome.product_seconds = factors_.seconds();
+    finish_step(outcome);
+    return outcome;
+  }
+
+  StepOutcome update_between_nodes(const UpdateRequest& request) {
+    const bool good = slice().empty() || update_.good(gradient_, request.weight);
+    const bool tells_loss = gradients_.across().rank() == 0 && slice().contains(plan_.loss_place);
+    const double loss =
+        tells_loss ? static_cast<double>(gradient_[static_cast<std::size_t>(plan_.loss_place)]) : 0.0;
+    StepOutcome outcome = agree_on_sums(comm_, good, loss, request.weight);
+    if (!outcome.applied) return outcome;
+    update_.step(weights_, gradient_, request);
+    finish_step(outcome);
+    return outcome;
+  }
+
+  void finish_step(StepOutcome& outcome) {
+    const Stopwatch meeting;
+    gradients_.fence();
+    outcome.exchange_seconds += meeting.seconds();
+  }
+
+  // The only one, where there are several nodes.
+  Range slice() const { return gradients_.layout().slices.front(); }
+
+  std::vector<Range> owned_weights() const {
+    std::vector<Range> owned;
+    for (const Range slice : gradients_.layout().slices) {
+      const Range mine = intersect(slice, {0, plan_.loss_place});
+      if (!mine.empty()) owned.push_back(mine);
+    }
+    return owned;
+  }
+
+  Communicator& comm_;
+  const Plan& plan_;
+  const bool one_node_;
+  NodeGradients gradients_;
+  NodeFactors factors_;
+  NodeSum sum_;
+  std::span<Scalar> weights_;
+  std::unique_ptr<Reducer> across_reducer_;
+  ParameterUpdate update_;
+  const PartialGrads* partial_ = nullptr;
+  std::span<Scalar> gradient_;
+  std::atomic<bool> good_ = true;  // this rank's own gradients
+  std::optional<Scalar> most_;     // that a good one may be; none: sums are looked at
+};
+
+// The first rank's part holds the factors of all. Arenas whose parts nobody touches are memory all the same.
+Index factor_bytes(const Plan& plan, Index rank) {
+  const Index shared = rank == 0 ? NodeFactors::shared_size(plan) : 0;
+  return (shared + plan.threads * NodeFactors::own_size(plan)) * Index{sizeof(Scalar)};
+}
+
+std::vector<RankCosts> costs(const CostQuestion& question) {
+  const Plan& plan = question.plan;
+  const Index on_node = ranks_on_node(question.ranks_per_node, plan.world);
+  const Plan across = plan_across(plan, on_node);
+  const ExchangeCosts exchange(across, question.options, Delivery::kToAll);
+  return each_rank(question, [&](Index rank) {
+    const Index node = rank / on_node;
+    return RankCosts{.weights = rank % on_node == 0 ? question.weights_bytes() : 0,
+                     .optimizer = question.slots * question.weights_bytes() / on_node,
+                     .gradients = question.gradient_bytes(rank) + exchange.held(node) +
+                                  (on_node == plan.world ? factor_bytes(plan, rank) : 0),
+                     .sent = static_cast<double>(exchange.sent(node))};
+  });
+}
+
+// Measured is a sum that is also handed out: here new weights are, when the next forward reads them.
+StepExchange exchange_time(const TimeQuestion& question) {
+  const Cluster& cluster = question.cluster;
+  const Plan& plan = question.costs.plan;
+  const double bytes = static_cast<double>(plan.gradient_size * Index{sizeof(Scalar)});
+  const auto sums = static_cast<double>(most_partial_sums(plan, question.costs.options.reduction));
+  const double share = 1 / static_cast<double>(cluster.ranks_per_node);
+  if (plan.world == 1) return {};
+  StepExchange exchange{.after = agreement_time(cluster), .stepped = share};
+  if (cluster.ranks_per_node > 1) {
+    const ExchangeSeconds meeting = shared_time(cluster, 0, 1);
+    exchange.after = exchange.after + shared_time(cluster, bytes, sums) + meeting;
+  }
+  if (cluster.nodes > 1) exchange.after = exchange.after + time_between_nodes(question, bytes);
+  return exchange;
+}
+
+}  // namespace
+
+StrategyEntry central_storage_entry() {
+  return {.name = "central_storage",
+          .help =
+              "the ranks of a node share one copy of the weights and of the optimizer state; each adds its "
+              "slice of the gradients and takes the step on it in place",
+          .elsewhere = "CentralStorageStrategy",
+          .choose =
+              "the default on one node; elsewhere with several ranks per node: less memory, and no message "
+              "inside a node",
+          .promises = {.same_bits = true,
+                       .identical_replicas = true,
+                       .one_copy_per_node = true,
+                       .exact_resume = true},
+          .costs = costs,
+          .time = exchange_time,
+          .make = [](const StrategyContext& context) { return std::make_unique<CentralStorage>(context); }};
+}
+
+}  // namespace lockstep

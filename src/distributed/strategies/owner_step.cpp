@@ -1,0 +1,139 @@
+#include "owner_step.h"
+
+#include "agree_on_sums.h"
+#include "lockstep/base/timer.h"
+#include "lockstep/distributed/exchange/reducer.h"
+
+namespace lockstep {
+namespace {
+
+class OwnerStep final : public SynchronousStrategy {
+ public:
+  explicit OwnerStep(const StrategyContext& context)
+      : comm_(context.comm),
+        plan_(context.plan),
+        layout_(context.layout),
+        reducer_(make_reducer(comm_, plan_, context.options, Delivery::kToOwners)),
+        weights_(context.layout.size),
+        update_(
+            context.layout, context.optimizer, context.rules, plan_.owned(comm_.rank()),
+            [this](std::span<double> sums) { comm_.all_reduce_sum(as_buffer(sums)); }, &context.team) {
+    const Range first = plan_.slices.front()[static_cast<std::size_t>(comm_.rank())];
+    owns_loss_ = first.contains(plan_.loss_place);
+    for (const std::vector<Range>& bucket : plan_.slices) {
+      for (const Range slice : bucket) {
+        weight_slices_.push_back(intersect(slice, {0, weights_.size()}));
+      }
+    }
+  }
+
+  std::span<Scalar> weights(Index) override { return weights_.span(); }
+  std::span<const Scalar> settle() override { return weights_.span(); }
+  void start() override { comm_.broadcast(as_buffer(weights_.span()), 0); }
+  SavedState saved_state() override {
+    SavedState state;
+    update_.add_saved(state, {0, weights_.size()});
+    reducer_->add_saved(state);
+    return state;
+  }
+
+  void begin_step(std::span<const Index> samples, double) override { reducer_->begin_step(samples); }
+  void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {
+    reducer_->bucket_ready(bucket, partial);
+  }
+  void progress() override { reducer_->progress(); }
+  void finish_exchange() override { gradient_ = reducer_->finish(); }
+
+  // Optimizer state is with the owners only.
+  ReplicatedState replicated() override { return {&comm_, tensors_of(layout_, weights_.span())}; }
+
+  StepOutcome update(const UpdateRequest& request) override {
+    const std::span<Scalar> gradient = part(gradient_, {0, weights_.size()});
+    const bool good = update_.good(gradient, request.weight);
+    const double loss =
+        owns_loss_ ? static_cast<double>(gradient_[static_cast<std::size_t>(plan_.loss_place)]) : 0.0;
+    StepOutcome outcome = agree_on_sums(comm_, good, loss, request.weight);
+    if (!outcome.applied) return outcome;
+    update_.step(weights_.span(), gradient, request);
+    const Stopwatch gathering;
+    gather_weights();
+    outcome.exchange_seconds += gathering.seconds();
+    return outcome;
+  }
+
+ private:
+  void gather_weights() {
+    const auto world = static_cast<std::size_t>(comm_.size());
+    std::vector<std::unique_ptr<Request>> requests;
+    for (std::size_t bucket = 0; bucket < plan_.slices.size(); ++bucket) {
+      const std::span<const Range> parts = std::span(weight_slices_).subspan(bucket * world, world);
+      requests.push_back(comm_.start_all_gather(as_buffer(weights_.span()), parts));
+    }
+    for (const auto& request : requests) request->wait();
+  }
+
+  Communicator& comm_;
+  const Plan& plan_;
+  const Layout& layout_;
+  std::unique_ptr<Reducer> reducer_;
+  AlignedBuffer<Scalar> weights_;
+  ParameterUpdate update_;
+  std::vector<Range> weight_slices_;  // by bucket, then rank
+  bool owns_loss_ = false;
+  std::span<Scalar> gradient_;
+};
+
+// Servers get gradients and give weights, while workers wait.
+StepExchange server_step_time(const TimeQuestion& question) {
+  const Plan& plan = question.costs.plan;
+  const DistOptions& options = question.costs.options;
+  const auto servers = static_cast<double>(plan.servers);
+  const auto sums = static_cast<double>(most_partial_sums(plan, options.reduction));
+  const auto sent = static_cast<double>(ExchangeCosts(plan, options, Delivery::kToOwners).sent(0));
+  const double sent_of_byte = sent / static_cast<double>(plan.gradient_size * Index{sizeof(Scalar)});
+  const auto weights = static_cast<double>(question.costs.weights_bytes());
+  StepExchange exchange{.after = agreement_time(question.cluster) + server_time(question, weights, 1),
+                        .stepped = 1 / servers};
+  for (const Bucket& bucket : plan.buckets) {
+    const double added = bytes_of(bucket) / servers * (sums * static_cast<double>(plan.workers()) - 1);
+    exchange.buckets.push_back(server_time(question, sent_of_byte * bytes_of(bucket), sums) +
+                               add_time(question.cluster, added));
+  }
+  return exchange;
+}
+
+}  // namespace
+
+std::unique_ptr<SynchronousStrategy> make_owner_step(const StrategyContext& context) {
+  return std::make_unique<OwnerStep>(context);
+}
+
+std::vector<RankCosts> owner_step_costs(const CostQuestion& question) {
+  const Plan& plan = question.plan;
+  const ExchangeCosts exchange(plan, question.options, Delivery::kToOwners);
+  return each_rank(question, [&](Index rank) {
+    Index owned = 0;
+    for (const Range range : plan.owned(rank)) owned += range.size() * Index{sizeof(Scalar)};
+    return RankCosts{.weights = question.weights_bytes(),
+                     .optimizer = question.slots * owned,
+                     .gradients = question.gradient_bytes(rank) + exchange.held(rank),
+                     .sent = static_cast<double>(exchange.sent(rank) + owned * (plan.world - 1))};
+  });
+}
+
+StepExchange owner_step_time(const TimeQuestion& question) {
+  const Plan& plan = question.costs.plan;
+  if (plan.world == 1) return {};
+  if (plan.servers > 0) return server_step_time(question);
+  const auto weights = static_cast<double>(question.costs.weights_bytes());
+  const double share = 1 / static_cast<double>(plan.world);
+  StepExchange exchange{
+      .after = agreement_time(question.cluster) + pairwise_time(question.cluster, weights * (1 - share), 1),
+      .stepped = share};
+  for (const Bucket& bucket : plan.buckets) {
+    exchange.buckets.push_back(reducer_time(question, Delivery::kToOwners, bytes_of(bucket)));
+  }
+  return exchange;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,51 @@
+// Who may compute the next gradient: the first server's decision, from what has been pushed so far.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "lockstep/distributed/options.h"
+
+namespace lockstep {
+
+/// What a worker that asks is told.
+enum class Leave { kGo, kWait, kStop };
+
+class LeaveRule {
+ public:
+  LeaveRule(const DistOptions& options, Index workers);
+
+  /// Until how many steps in all leave is given.
+  void begin_stretch(Index until);
+  /// The run goes on after so many steps.
+  void go_on_after(Index steps) { granted_ = steps; }
+  /// Nobody gets leave any more.
+  void stop() { stopped_ = true; }
+  /// Nobody gets leave any more in this stretch.
+  void cut_short() { cut_short_ = true; }
+
+  /// `steps_done`: in all.
+  Leave ask(std::size_t worker, Index steps_done) const;
+  /// The worker goes. Gives the number of the step.
+  Index go(std::size_t worker, Index steps_done);
+  void pushed(std::size_t worker) { ++pushed_[worker]; }
+
+  /// Gradients that every worker has pushed, if the mode is bounded; else 0.
+  Index slowest() const;
+  /// Gradients that it has pushed more than the slowest worker.
+  Index ahead(std::size_t worker) const;
+
+ private:
+  // A step takes gradients of several workers, and a worker has one part in it.
+  bool together() const { return options_.mode == ServerMode::kSync; }
+
+  const DistOptions& options_;
+  Index until_ = 0;
+  Index granted_ = 0;
+  bool stopped_ = false;
+  bool cut_short_ = false;
+  std::vector<Index> pushed_;     // by worker
+  std::vector<Index> last_step_;  // by worker: that it got leave for
+};
+
+}  // namespace lockstep

@@ -1,0 +1,51 @@
+// A worker's side: leave to go on, weights, gradients.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "lockstep/distributed/exchange/slice_wire.h"
+#include "messages.h"
+#include "patience.h"
+#include "service.h"
+
+namespace lockstep {
+
+class Link {
+ public:
+  /// `comm` and `service` must outlive it.
+  Link(Communicator& comm, const Service& service, const DistOptions& options);
+
+  /// *Blocking.* Errors of all that follow: CommError naming a server that does not answer.
+  std::optional<Assignment> ask(bool ends_early);
+  /// *Blocking.* All ranges of the weights, for step `step`.
+  void pull(Index step, std::span<Scalar> weights);
+  /// Starts; the gradient must stay as it is until finish_push().
+  void push(const Contribution& contribution, std::span<const Scalar> gradient);
+  void finish_push();
+  void add_saved(SavedState& state);
+  /// Instead of a push: the gradient is not finite.
+  void report_bad();
+  void say_goodbye();
+
+ private:
+  ConstBuffer message_of(std::size_t server, std::span<const Scalar> gradient);
+  void send_note(std::size_t server, const Note& note);
+  void wait_for_any(const std::vector<std::unique_ptr<Request>>& answers) const;
+
+  Communicator& comm_;
+  const Service& service_;
+  Patience held_;                                  // with a server that may wait for others
+  Patience answer_;                                // with one that does not
+  bool collects_;                                  // a step takes gradients of several workers
+  Index slowest_ = 0;                              // see Ticket
+  std::unique_ptr<Wire> wire_;                     // null: gradients travel as they are
+  std::vector<SliceWire> encoders_;                // by server, where there is a wire
+  std::vector<AlignedBuffer<std::byte>> encoded_;  // likewise: of the push under way
+  std::vector<Index> versions_;                    // of the weights here, by server
+  std::vector<Note> notes_;                        // of the push under way, by server
+  std::vector<std::unique_ptr<Request>> pushes_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,88 @@
+// A server: it owns a range of the weights and of the optimizer's state, hands it out, and takes gradients of
+// it. The first server also gives workers leave to go on, and keeps the totals.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "arrivals.h"
+#include "leave.h"
+#include "ledger.h"
+#include "lockstep/distributed/exchange/slice_wire.h"
+#include "lockstep/distributed/strategies/asynchronous.h"
+#include "lockstep/distributed/update.h"
+#include "service.h"
+#include "step_collector.h"
+
+namespace lockstep {
+
+class Server {
+ public:
+  /// *Collective* over `servers`, those that serve. All references must outlive it; `weights` is the whole
+  /// arena, of which it steps its own range.
+  Server(Communicator& comm, Communicator& servers, const StrategyContext& context, const Service& service,
+         std::span<Scalar> weights, Ledger& ledger);
+
+  void serve(Index until, const ServeHooks& hooks);
+  const Totals& totals() const { return totals_; }
+  void go_on_after(Index steps);
+  void add_saved(SavedState& state);
+  /// Writes the recording of arrivals, if there is to be one. Errors: DataError.
+  void save_recording() const { arrivals_.save(); }
+
+ private:
+  bool first() const { return number_ == 0; }
+  Range slice() const { return service_.slices[number_]; }
+  bool collects() const { return collector_ != nullptr; }
+  bool answerable(const Note& pull) const;
+
+  void handle(std::size_t peer);
+  void answer_askers();
+  void answer_pulls();
+  void take_push(std::size_t worker);
+  void step_alone(std::size_t worker);
+  void step_together();
+  void announce(const std::vector<Index>& members);
+  void hear_decision(std::size_t peer);
+  void add_to_step(std::size_t worker);
+  void count(std::size_t worker);
+  void drop_leftovers();
+  void send_note(std::size_t server, const Note& note);
+  void send(int channel, int rank, ConstBuffer buffer);
+  void receive(int channel, std::size_t peer, Buffer buffer);
+  void receive_gradient(std::size_t worker, std::span<Scalar> to);
+  void take_time_of_link(Index bytes) const;
+
+  Communicator& comm_;
+  const DistOptions& options_;
+  const Service& service_;
+  std::size_t number_;
+  double link_mbit_;
+  Patience transfer_;  // with a message that is under way
+  Patience meeting_;   // with the other servers
+  Arrivals arrivals_;
+  LeaveRule leave_;
+  Ledger& ledger_;
+  std::span<Scalar> weights_;
+  AlignedBuffer<Scalar> gradient_;  // as large as all weights; only the own range is used
+  ParameterUpdate update_;
+  std::unique_ptr<StepCollector> collector_;  // with backup workers
+  std::unique_ptr<Wire> wire_;                // null: gradients travel as they are
+  std::optional<SliceWire> decoder_;          // where there is a wire
+  AlignedBuffer<std::byte> encoded_;          // likewise
+  Totals totals_;
+  Index version_ = 0;                       // steps done
+  std::size_t present_ = 0;                 // workers that have not said goodbye
+  std::vector<bool> asking_;                // by worker
+  std::vector<std::optional<Note>> pulls_;  // by worker
+  struct Pushed {
+    Note note;  // 0 samples: none, or it has been counted
+    std::vector<double> moments;
+  };
+  std::vector<Pushed> pushed_;  // by worker: on the first server, what its last gradient brought
+  const ServeHooks* hooks_ = nullptr;
+};
+
+}  // namespace lockstep

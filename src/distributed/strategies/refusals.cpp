@@ -1,0 +1,121 @@
+#include "lockstep/distributed/strategies/refusals.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/distributed/exchange/wire.h"
+#include "lockstep/distributed/strategies/asynchronous.h"
+#include "lockstep/distributed/strategies/strategy.h"
+
+namespace lockstep {
+
+std::span<const Refusal> refusals() {
+  static const std::array kRows{
+      Refusal{"as many servers as ranks, or more",
+              "a server hosts no replica, so nobody would train: start more ranks, or lower "
+              "distribute.servers",
+              [](const Combination& c) { return c.workers() < 1; }},
+      Refusal{"ordered reduction with workers that step alone (mode async or bounded, or backup workers)",
+              "gradients count in the order in which they arrive, so there is no fixed order of the sum: set "
+              "distribute.reduction = \"native\", or distribute.mode = \"sync\" without backup workers",
+              [](const Combination& c) {
+                return steps_alone(c.distribute) && c.distribute.reduction == Reduction::kOrdered;
+              }},
+      Refusal{"batch norm over several replicas with workers that step alone",
+              "replicas would have to meet in every layer, but they are never at the same step: set "
+              "model.batch_norm to local or averaged, or distribute.mode = \"sync\" without backup workers",
+              [](const Combination& c) { return steps_alone(c.distribute) && c.normalises_over_replicas; }},
+      Refusal{"backup workers with mode async or bounded",
+              "there no step waits for anybody: remove distribute.backup_workers, or set distribute.mode = "
+              "\"sync\"",
+              [](const Combination& c) {
+                return steps_alone(c.distribute) && c.distribute.backup_workers > 0 &&
+                       c.distribute.mode != ServerMode::kSync;
+              }},
+      Refusal{"as many backup workers as workers, or more",
+              "a step would take nobody's gradient: lower distribute.backup_workers, or start more ranks",
+              [](const Combination& c) {
+                return steps_alone(c.distribute) && c.distribute.backup_workers >= c.workers();
+              }},
+      Refusal{
+          "workers that step alone with different numbers of replicas",
+          "each of their gradients makes a step, and steps are to be of one size: make train.replicas a "
+          "multiple of the workers",
+          [](const Combination& c) { return steps_alone(c.distribute) && c.replicas % c.workers() != 0; }},
+      Refusal{
+          "workers that step alone with a global batch that does not divide by the replicas",
+          "each of their gradients makes a step, and steps are to be of one size: make train.global_batch "
+          "a multiple of train.replicas",
+          [](const Combination& c) { return steps_alone(c.distribute) && c.batch % c.replicas != 0; }},
+      Refusal{"workers that step alone without a record of their own",
+              "a worker without data has no gradient to push: set data.mode = \"full\", or lower "
+              "train.replicas to at most the rows",
+              [](const Combination& c) { return steps_alone(c.distribute) && c.replicas_without_rows > 0; }},
+      Refusal{"error feedback on a lossy wire with backup workers",
+              "what a message makes up for is lost with a gradient that is dropped: set "
+              "distribute.error_feedback = false, or use distribute.wire fp32",
+              [](const Combination& c) {
+                return steps_alone(c.distribute) && c.distribute.backup_workers > 0 &&
+                       c.distribute.error_feedback && make_wire(c.distribute) != nullptr;
+              }},
+      Refusal{"ordered reduction with a lossy wire",
+              "ordered promises the same bits on any number of ranks, but what a message loses depends on "
+              "which rank adds which replicas: use distribute.wire fp32, or distribute.reduction native",
+              [](const Combination& c) {
+                return c.distribute.reduction == Reduction::kOrdered && make_wire(c.distribute) != nullptr;
+              }},
+      Refusal{"ordered reduction with algorithm ring or rabenseifner",
+              "they add in the order in which ranks pass numbers on, not along the fixed tree: use "
+              "distribute.algorithm mpi, shared, hierarchical or auto, which all give the same bits",
+              [](const Combination& c) {
+                return uses_algorithm(c.distribute) && c.distribute.algorithm != kAutoAlgorithm &&
+                       !find_entry(algorithm_catalog(), "algorithm", c.distribute.algorithm)
+                            .allows(c.distribute.reduction);
+              }},
+      Refusal{"local_sgd with a lossy wire",
+              "what travels are weights, of which a message must lose nothing: use distribute.wire fp32, and "
+              "raise distribute.average_every for fewer bytes",
+              [](const Combination& c) {
+                return local_sums(c.distribute) == LocalSums::kApart && make_wire(c.distribute) != nullptr;
+              }},
+      Refusal{
+          "local_sgd with batch norm averaged, sync or group",
+          "the replicas do not meet in each step, so each has the moments of its own samples only: choose "
+          "model.batch_norm local, or layer_norm",
+          [](const Combination& c) {
+            return local_sums(c.distribute) == LocalSums::kApart &&
+                   (c.normalises_over_replicas || c.moments_of_all_replicas);
+          }},
+      Refusal{"train.on_nan skip with workers that step alone",
+              "the servers have given leave for a gradient that would never come, and the steps of the run "
+              "would not be as many as planned: set train.on_nan = \"stop\", or distribute.mode = \"sync\" "
+              "without backup workers",
+              [](const Combination& c) { return c.skips_bad_steps && steps_alone(c.distribute); }},
+      Refusal{"train.on_nan skip with local_sgd",
+              "a replica that leaves out a step which the others take is no equal part of the next average: "
+              "set train.on_nan = \"stop\", or use another strategy",
+              [](const Combination& c) {
+                return c.skips_bad_steps && local_sums(c.distribute) == LocalSums::kApart;
+              }},
+      Refusal{"train.on_nan skip with error feedback on a lossy wire",
+              "what a message makes up for later would hold the bad number: set distribute.error_feedback = "
+              "false, or use distribute.wire fp32",
+              [](const Combination& c) {
+                return c.skips_bad_steps && c.distribute.error_feedback && make_wire(c.distribute) != nullptr;
+              }},
+  };
+  return kRows;
+}
+
+void refuse(const Combination& combination) {
+  for (const Refusal& row : refusals()) {
+    if (!row.applies(combination)) continue;
+    throw ConfigError(fmt::format("refused: {}; {}", row.combination, row.reason));
+  }
+}
+
+}  // namespace lockstep

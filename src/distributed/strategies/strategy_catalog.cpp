@@ -1,0 +1,45 @@
+#include <array>
+
+#include "entries.h"
+#include "lockstep/base/catalog.h"
+#include "lockstep/distributed/exchange/wire.h"
+#include "lockstep/distributed/strategies/strategy.h"
+
+namespace lockstep {
+
+std::span<const StrategyEntry> strategy_catalog() {
+  static const std::array kEntries{allreduce_entry(), zero1_entry(), central_storage_entry(),
+                                   parameter_server_entry(), local_sgd_entry()};
+  return kEntries;
+}
+
+const StrategyEntry& strategy_entry(const std::string& name) {
+  return find_entry(strategy_catalog(), "strategy", name == kAutoStrategy ? "allreduce" : name);
+}
+
+bool uses_algorithm(const DistOptions& options) {
+  return strategy_entry(options.strategy).sums_to_all && !is_lossy(options);
+}
+
+LocalSums local_sums(const DistOptions& options) {
+  const StrategyEntry& entry = strategy_entry(options.strategy);
+  if (entry.weights_per_replica) return LocalSums::kApart;
+  return options.reduction == Reduction::kOrdered ? LocalSums::kAlongTree : LocalSums::kOneSum;
+}
+
+Index count_servers(const DistOptions& options) {
+  const StrategyEntry& entry = strategy_entry(options.strategy);
+  return entry.has_servers ? options.servers : 0;
+}
+
+std::span<Scalar> Strategy::gradient_arena(Index size) {
+  const std::lock_guard lock(arenas_mutex_);
+  return arenas_.emplace_back(size).span();
+}
+
+std::span<Scalar> Strategy::arena_for(Reducer& exchange, Index size) {
+  const std::span<Scalar> shared = exchange.shared_arena();
+  return shared.empty() ? Strategy::gradient_arena(size) : shared;
+}
+
+}  // namespace lockstep

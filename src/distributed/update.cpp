@@ -1,0 +1,261 @@
+#include "lockstep/distributed/update.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "lockstep/base/prefetch.h"
+#include "lockstep/math/kernels.h"
+#include "lockstep/math/sample_weights.h"
+
+namespace lockstep {
+namespace {
+
+// With less for each, to call them takes longer than what they do.
+constexpr Index kLeastForThread = 16 * kSquareBlock;
+
+// Of a range that is at hand as a whole where there is no source.
+template <class Work>
+void for_each_part(Range range, const SumSource* source, const Work& work) {
+  while (!range.empty()) {
+    const Index end = source == nullptr ? range.end : std::min(source->part_end(range.begin), range.end);
+    work(Range{range.begin, end});
+    range.begin = end;
+  }
+}
+
+double sum_of(std::span<const double> blocks) {
+  return std::accumulate(blocks.begin(), blocks.end(), 0.0);
+}
+
+}  // namespace
+
+Scalar most_sum(double weight) {
+  constexpr double kLargest = std::numeric_limits<Scalar>::max() / 2;  // a little beyond is a number, too
+  return static_cast<Scalar>(std::min(double{kMostGradient} * weight, kLargest));
+}
+
+ParameterUpdate::ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules,
+                                 std::span<const Range> owned, ShareSums share, ThreadTeam* team)
+    : layout_(layout),
+      optimizer_(optimizer),
+      rules_(rules),
+      share_(std::move(share)),
+      grid_(layout),
+      team_(team) {
+  std::vector<Piece> whole;
+  for (const Range range : owned) {
+    for (std::size_t param = 0; param < layout.params.size(); ++param) {
+      const Range mine = intersect(range, layout.params[param].range);
+      if (mine.empty()) continue;
+      whole.push_back({param, mine, {slot_size_, slot_size_ + mine.size()}, grid_.inside(mine).begin});
+      slot_size_ = round_up(slot_size_ + mine.size(), kAlignment);
+    }
+  }
+  const Index most = team == nullptr ? 1 : team->size();
+  const Index threads = std::clamp<Index>(slot_size_ / kLeastForThread, 1, most);
+  pieces_.resize(static_cast<std::size_t>(threads));
+  for (const Piece& piece : whole) divide(piece, threads);
+}
+
+// By where its slots are, in whole blocks.
+void ParameterUpdate::divide(const Piece& piece, Index threads) {
+  const auto border = [&](Index thread) {
+    const Index place = slot_size_ * thread / threads - piece.slots.begin;
+    return std::clamp<Index>(round_up(place, kSquareBlock), 0, piece.range.size());
+  };
+  for (Index thread = 0; thread < threads; ++thread) {
+    const Range mine{thread == 0 ? 0 : border(thread),
+                     thread + 1 == threads ? piece.range.size() : border(thread + 1)};
+    if (mine.empty()) continue;
+    pieces_[static_cast<std::size_t>(thread)].push_back(
+        {.param = piece.param,
+         .range = {piece.range.begin + mine.begin, piece.range.begin + mine.end},
+         .slots = {piece.slots.begin + mine.begin, piece.slots.begin + mine.end},
+         .first_block = piece.first_block + mine.begin / kSquareBlock});
+  }
+}
+
+// Each thread takes its own, in order.
+void ParameterUpdate::for_each_piece(const std::function<void(int thread, const Piece&)>& work) const {
+  const auto take = [&](int thread) {
+    const auto mine = static_cast<std::size_t>(thread);
+    if (mine >= pieces_.size()) return;
+    for (const Piece& piece : pieces_[mine]) work(thread, piece);
+  };
+  if (pieces_.size() > 1) {
+    team_->run(take);
+  } else {
+    take(0);
+  }
+}
+
+void ParameterUpdate::make_slots() {
+  while (std::ssize(slots_) < optimizer_.slots()) slots_.emplace_back(slot_size_);
+}
+
+std::span<AlignedBuffer<Scalar>> ParameterUpdate::slots() {
+  make_slots();
+  return slots_;
+}
+
+void ParameterUpdate::add_saved(SavedState& state, Range written, const std::string& prefix) {
+  make_slots();
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+    for (const std::vector<Piece>& pieces : pieces_) {
+      for (const Piece& piece : pieces) {
+        state.push_back({.array = fmt::format("{}optimizer.{}", prefix, slot),
+                         .size = layout_.size,
+                         .range = piece.range,
+                         .memory = as_buffer(part(slots_[slot].span(), piece.slots)),
+                         .written = intersect(piece.range, written)});
+      }
+    }
+  }
+}
+
+std::vector<NamedSpan> ParameterUpdate::named_parts(std::span<Scalar> weights) {
+  std::vector<NamedSpan> parts;
+  for (const std::vector<Piece>& pieces : pieces_) {
+    for (const Piece& piece : pieces) {
+      const std::string& name = layout_.params[piece.param].name;
+      parts.push_back({name, part(weights, piece.range)});
+      for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+        parts.push_back(
+            {fmt::format("optimizer state {} of {}", slot, name), part(slots_[slot].span(), piece.slots)});
+      }
+    }
+  }
+  return parts;
+}
+
+std::vector<NamedSpan> tensors_of(const Layout& layout, std::span<Scalar> weights) {
+  std::vector<NamedSpan> tensors;
+  for (const ParamInfo& param : layout.params) tensors.push_back({param.name, part(weights, param.range)});
+  return tensors;
+}
+
+ParameterUpdate::ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules,
+                                 ThreadTeam* team)
+    : ParameterUpdate(
+          layout, optimizer, rules, std::vector<Range>{{0, layout.size}}, [](std::span<double>) {}, team) {}
+
+bool ParameterUpdate::good(std::span<const Scalar> gradient_sum, double weight) const {
+  const Scalar most = most_sum(weight);
+  std::atomic<bool> good = true;
+  for_each_piece([&](int, const Piece& piece) {
+    if (!all_within(part(gradient_sum, piece.range), most)) good = false;
+  });
+  return good;
+}
+
+void ParameterUpdate::step(std::span<Scalar> weights, std::span<Scalar> gradient_sum,
+                           const UpdateRequest& request, SumSource* source) {
+  make_slots();
+  Pass pass{weights, gradient_sum, source};
+  if (source != nullptr && rules_.clip_norm > 0) {  // the norm of all comes first
+    for_each_piece([&](int thread, const Piece& piece) {
+      for_each_part(piece.range, source, [&](Range range) { take_sum(thread, range, pass, Keep::kYes); });
+    });
+    pass.source = nullptr;
+  }
+  const auto scale = static_cast<Scalar>(factor(gradient_sum, request.weight));
+  for_each_piece([&](int thread, const Piece& piece) {
+    const bool decays = layout_.params[piece.param].decays;
+    step(thread, piece, pass,
+         {.step = request.step,
+          .lr = request.lr,
+          .weight_decay = decays ? rules_.weight_decay : 0.0,
+          .gradient_scale = scale});
+  });
+  if (optimizer_.uses_trust_ratio()) move_by_trust_ratio(weights, gradient_sum, request.lr);
+}
+
+std::span<Scalar> ParameterUpdate::take_sum(int thread, Range range, const Pass& pass, Keep keep) {
+  const std::span<Scalar> place = part(pass.gradient, range);
+  if (pass.source == nullptr) return place;
+  const std::span<Scalar> sum = pass.source->sum(thread, range);
+  if (keep == Keep::kNo || sum.data() == place.data()) return sum;
+  std::ranges::copy(sum, place.begin());
+  return place;
+}
+
+void ParameterUpdate::step(int thread, const Piece& piece, const Pass& pass, const StepInfo& info) {
+  const Keep keep = optimizer_.uses_trust_ratio() ? Keep::kYes : Keep::kNo;  // who leaves the direction there
+  for_each_part(piece.range, pass.source, [&](Range range) {
+    step_part(piece, range, take_sum(thread, range, pass, keep), pass.weights, info);
+  });
+}
+
+// In blocks, each of which asks for the memory of the next.
+void ParameterUpdate::step_part(const Piece& piece, Range range, std::span<Scalar> sum,
+                                std::span<Scalar> weights, const StepInfo& info) {
+  const auto slot_of = [&](std::size_t slot, Range block) {
+    const Index shift = piece.slots.begin - piece.range.begin;
+    return part(slots_[slot].span(), {block.begin + shift, block.end + shift});
+  };
+  for (Index begin = range.begin; begin < range.end; begin += kStepBlock) {
+    const Range block{begin, std::min(begin + kStepBlock, range.end)};
+    const Range next{block.end, std::min(block.end + kStepBlock, piece.range.end)};
+    std::array<std::span<Scalar>, kMostSlots> slots;
+    prefetch_to_write(part(weights, next));
+    for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+      prefetch_to_write(slot_of(slot, next));
+      slots[slot] = slot_of(slot, block);
+    }
+    optimizer_.update({.weights = part(weights, block),
+                       .gradient = part(sum, {block.begin - range.begin, block.end - range.begin}),
+                       .slots = std::span(slots).first(slots_.size())},
+                      info);
+  }
+}
+
+void ParameterUpdate::make_means(std::span<Scalar> gradient_sum, double weight) {
+  const auto scale = static_cast<Scalar>(factor(gradient_sum, weight));
+  for_each_piece([&](int, const Piece& piece) { as_array(part(gradient_sum, piece.range)) *= scale; });
+}
+
+// From a sum to its mean, clipped as by torch.nn.utils.clip_grad_norm_.
+double ParameterUpdate::factor(std::span<const Scalar> gradient_sum, double weight) {
+  const double mean = mean_of(1, weight);
+  if (rules_.clip_norm <= 0) return mean;
+  squares_.assign(static_cast<std::size_t>(grid_.count()), 0.0);
+  add_squares(gradient_sum, squares_);
+  share_(squares_);
+  return mean * std::min(1.0, rules_.clip_norm / (mean * std::sqrt(sum_of(squares_)) + 1e-6));
+}
+
+void ParameterUpdate::add_squares(std::span<const Scalar> arena, std::span<double> blocks) const {
+  for_each_piece([&](int, const Piece& piece) {
+    const Index count = divide_up(piece.range.size(), kSquareBlock);
+    sum_squares_of_blocks(part(arena, piece.range),
+                          part(blocks, {piece.first_block, piece.first_block + count}));
+  });
+}
+
+// You et al. 2019, algorithm 2, with the identity for phi; a zero norm leaves the step as it is.
+void ParameterUpdate::move_by_trust_ratio(std::span<Scalar> weights, std::span<const Scalar> direction,
+                                          double lr) {
+  const Index count = grid_.count();
+  squares_.assign(static_cast<std::size_t>(2 * count), 0.0);
+  const std::span<double> all(squares_);
+  add_squares(weights, part(all, {0, count}));
+  add_squares(direction, part(all, {count, 2 * count}));
+  share_(all);
+  for_each_piece([&](int, const Piece& piece) {
+    const Range blocks = grid_.of_param(piece.param);
+    const double weight_norm = std::sqrt(sum_of(part(all, blocks)));
+    const double direction_norm = std::sqrt(sum_of(part(all, {count + blocks.begin, count + blocks.end})));
+    const double ratio = weight_norm > 0 && direction_norm > 0 ? weight_norm / direction_norm : 1.0;
+    as_array(part(weights, piece.range)) -=
+        static_cast<Scalar>(lr * ratio) * as_array(part(direction, piece.range));
+  });
+}
+
+}  // namespace lockstep

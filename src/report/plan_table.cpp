@@ -1,0 +1,189 @@
+#include "lockstep/report/plan_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "lockstep/base/text.h"
+
+namespace lockstep {
+namespace {
+
+using Cell = std::function<std::string(const RunPlan&)>;
+
+struct Row {
+  std::string label;
+  Cell cell;
+  bool servers_only = false;  // for plans with servers
+};
+
+std::string bytes(Index count) {
+  return human_bytes(static_cast<double>(count));
+}
+
+std::string number(double value) {
+  return fmt::format("{:.6g}", value);
+}
+
+std::string per_replica(const RunPlan& plan) {
+  const Index least = plan.sampling.global_batch / plan.sampling.replicas;
+  const bool even = plan.sampling.global_batch % plan.sampling.replicas == 0;
+  return even ? with_commas(least) : fmt::format("{} or {}", least, least + 1);
+}
+
+std::string steps_per_epoch(const RunPlan& plan) {
+  const std::string steps = with_commas(plan.steps_per_epoch);
+  if (plan.alone) return steps;
+  if (plan.epoch.positions % plan.sampling.global_batch == 0) return steps;
+  if (plan.sampling.tail == Tail::kDrop) {
+    return fmt::format("{} (rounded down, {} dropped)", steps,
+                       with_commas(plan.epoch.positions - plan.epoch.samples));
+  }
+  return fmt::format("{} (rounded up, last: {})", steps, with_commas(plan.epoch.last_batch));
+}
+
+const std::vector<Row>& rows() {
+  static const std::vector<Row> kRows{
+      {"ranks", [](const RunPlan& p) { return with_commas(p.dist.world); }},
+      {"  of them servers", [](const RunPlan& p) { return with_commas(p.dist.servers); }, true},
+      {"replicas", [](const RunPlan& p) { return with_commas(p.sampling.replicas); }},
+      {"threads per rank", [](const RunPlan& p) { return with_commas(p.dist.threads); }},
+      {"data mode", [](const RunPlan& p) { return p.sampling.mode == DataMode::kFull ? "full" : "shard"; }},
+      {"training records",
+       [](const RunPlan& p) { return p.sampling.stream ? "streamed from files" : "in memory"; }},
+      {"rows", [](const RunPlan& p) { return with_commas(p.sampling.rows); }},
+      {"global batch", [](const RunPlan& p) { return with_commas(p.sampling.global_batch); }},
+      {"batch per replica", per_replica},
+      {"steps per epoch", steps_per_epoch},
+      {"samples per epoch", [](const RunPlan& p) { return with_commas(p.epoch_samples); }},
+      {"epochs", [](const RunPlan& p) { return number(p.epochs); }},
+      {"steps", [](const RunPlan& p) { return with_commas(p.steps); }},
+      {"samples", [](const RunPlan& p) { return with_commas(p.samples); }},
+      {"each example seen", [](const RunPlan& p) { return number(p.times_each_seen) + " times"; }},
+      {"learning rate: start", [](const RunPlan& p) { return number(p.lr_start); }},
+      {"learning rate: peak", [](const RunPlan& p) { return number(p.lr_peak); }},
+      {"learning rate: end", [](const RunPlan& p) { return number(p.lr_end); }},
+      {"strategy", [](const RunPlan& p) { return p.strategy; }},
+      {"batch norm",
+       [](const RunPlan& p) { return p.batch_norm.empty() ? std::string("none") : p.batch_norm; }},
+      {"precision", [](const RunPlan& p) { return p.precision == Precision::kBf16 ? "bf16" : "fp32"; }},
+      {"parameters", [](const RunPlan& p) { return with_commas(p.parameters); }},
+      {"FLOPs per sample", [](const RunPlan& p) { return with_commas(p.flops); }},
+      {"gradient", [](const RunPlan& p) { return bytes(p.gradient_bytes); }},
+      {"sent per step and rank",
+       [](const RunPlan& p) { return bytes(p.sent_bytes) + (p.average_every > 1 ? " on average" : ""); }},
+      {"sent per step and server", [](const RunPlan& p) { return bytes(p.server_sent_bytes); }, true},
+      {"buckets", [](const RunPlan& p) { return with_commas(static_cast<Index>(p.dist.buckets.size())); }},
+      {"memory per rank", [](const RunPlan& p) { return bytes(p.memory.total()); }},
+      {"  weights", [](const RunPlan& p) { return bytes(p.memory.weights); }},
+      {"  optimizer state", [](const RunPlan& p) { return bytes(p.memory.optimizer); }},
+      {"  gradients, exchange", [](const RunPlan& p) { return bytes(p.memory.gradients); }},
+      {"  activations", [](const RunPlan& p) { return bytes(p.memory.activations); }},
+      {"  training data", [](const RunPlan& p) { return bytes(p.memory.data); }},
+      {"  evaluation", [](const RunPlan& p) { return bytes(p.memory.evaluation); }},
+      {"  copy for checkpoints", [](const RunPlan& p) { return bytes(p.memory.checkpoint); }},
+      {"memory per server", [](const RunPlan& p) { return bytes(p.server_memory.total()); }, true},
+      {"  optimizer state", [](const RunPlan& p) { return bytes(p.server_memory.optimizer); }, true},
+      {"model file", [](const RunPlan& p) { return bytes(p.model_file_bytes); }},
+      {"checkpoint", [](const RunPlan& p) { return bytes(p.checkpoint_bytes); }},
+  };
+  return kRows;
+}
+
+// What a step is where each worker goes at its own pace.
+std::string own_pace_sentence(const RunPlan& plan) {
+  const Index workers = plan.dist.workers();
+  if (plan.backup_workers == 0) {
+    const std::string bound =
+        plan.most_ahead ? fmt::format(", no worker more than {} ahead of the slowest", *plan.most_ahead) : "";
+    return fmt::format(
+        "Each step is one worker's gradient of {} samples, applied as it arrives{}: {} worker{} with {} "
+        "each in an epoch. Workers may end in the middle of one: then more samples are used than stated, by "
+        "less "
+        "than a batch for each worker.",
+        plan.step_batch, bound, workers, workers == 1 ? "" : "s", with_commas(plan.epoch.steps));
+  }
+  return fmt::format(
+      "Each step is one update of the weights with the first {} of {} workers' gradients, {} of {} samples; "
+      "what comes later is dropped.",
+      workers - plan.backup_workers, workers, plan.step_batch, plan.sampling.global_batch);
+}
+
+// What a step is: of all replicas together, or of each alone.
+std::string update_sentence(const RunPlan& plan) {
+  if (plan.alone) return own_pace_sentence(plan);
+  const Index batch = std::min(plan.sampling.global_batch, plan.epoch.samples);
+  const Index replicas = plan.sampling.replicas;
+  const std::string together = fmt::format(
+      "is one update of the weights with the sum of the gradients of {} samples over {} replica{}, divided "
+      "by {}",
+      batch, replicas, replicas == 1 ? "" : "s",
+      plan.weighted ? "the sum of the weights of these samples" : fmt::format("{}", batch));
+  if (plan.average_every == 0 || plan.dist.local_from >= plan.steps)
+    return fmt::format("Each step {}.", together);
+  const std::string alone = fmt::format(
+      "is an update that each of the {} replicas makes to weights of its own, with the {}mean gradient of "
+      "its own samples ({} samples in all); after every {} of them the weights of all replicas are averaged",
+      replicas, plan.weighted ? "weighted " : "", batch, with_commas(plan.average_every));
+  if (plan.dist.local_from == 0) return fmt::format("Each step {}.", alone);
+  return fmt::format("Each of the first {} steps {}.\nEach later step {}.", with_commas(plan.dist.local_from),
+                     together, alone);
+}
+
+std::string epoch_sentence(const RunPlan& plan) {
+  const std::string update = update_sentence(plan);
+  const std::string rows = with_commas(plan.sampling.rows);
+  const Index dropped = plan.epoch.positions - plan.epoch.samples;
+  const std::string but =
+      dropped == 0 ? "" : fmt::format(", but for the {} dropped at its end", with_commas(dropped));
+  if (plan.sampling.mode == DataMode::kShard) {
+    return fmt::format(
+        "{}\nAn epoch is one pass over the {} rows by all replicas together: each example is {} once{}{}.",
+        update, rows, plan.backup_workers > 0 ? "drawn" : "seen",
+        plan.alone ? " if all are equally fast" : "", but);
+  }
+  return fmt::format(
+      "{}\nAn epoch is one pass over the {} rows by every one of the {} replicas: {} samples, each example "
+      "{} times{}.",
+      update, rows, plan.sampling.replicas, with_commas(plan.epoch.samples), plan.sampling.replicas, but);
+}
+
+std::string tail_sentence(const RunPlan& plan) {
+  if (plan.single_values == 0) return "";
+  return fmt::format(
+      "\nThe last step of each epoch gives {} of {} replicas a single value to normalise in batch norm; it "
+      "moves no running moments by itself. train.tail = \"drop\" leaves that step out.",
+      plan.single_values, plan.sampling.replicas);
+}
+
+std::string sentence(const RunPlan& plan) {
+  return epoch_sentence(plan) + tail_sentence(plan);
+}
+
+}  // namespace
+
+std::string plan_table(std::span<const RunPlan> plans) {
+  std::string text;
+  std::vector<std::size_t> widths(plans.size(), 0);
+  std::size_t label_width = 0;
+  for (const Row& row : rows()) {
+    label_width = std::max(label_width, row.label.size());
+    for (std::size_t i = 0; i < plans.size(); ++i) widths[i] = std::max(widths[i], row.cell(plans[i]).size());
+  }
+  const bool servers = std::ranges::any_of(plans, [](const RunPlan& plan) { return plan.dist.servers > 0; });
+  for (const Row& row : rows()) {
+    if (row.servers_only && !servers) continue;
+    text += fmt::format("{:<{}}", row.label, label_width);
+    for (std::size_t i = 0; i < plans.size(); ++i)
+      text += fmt::format("  {:>{}}", row.cell(plans[i]), widths[i]);
+    text += '\n';
+  }
+  // Where only the number of ranks differs, one sentence holds for all columns.
+  const auto same = [&](const RunPlan& plan) { return sentence(plan) == sentence(plans.front()); };
+  if (std::ranges::all_of(plans, same)) return text + sentence(plans.front()) + '\n';
+  for (const RunPlan& plan : plans) text += fmt::format("np {}: {}\n", plan.dist.world, sentence(plan));
+  return text;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,85 @@
+#include "lockstep/train/evaluation/metric_set.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+
+namespace lockstep {
+namespace {
+
+// The piece of `all` that begins at `first` and has `count` elements.
+template <class T>
+std::span<T> piece(std::span<T> all, Index first, Index count) {
+  return all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+}
+
+bool fits(const MetricEntry& entry, TargetKind targets) {
+  return std::ranges::find(entry.targets, targets) != entry.targets.end();
+}
+
+void refuse_misfit(const MetricEntry& entry, TargetKind targets) {
+  if (fits(entry, targets)) return;
+  std::vector<std::string> fitting;
+  for (const MetricEntry& other : metric_catalog()) {
+    if (fits(other, targets)) fitting.push_back(other.name);
+  }
+  throw ConfigError(
+      fmt::format("eval.metrics: '{}' is not defined for the targets of this train.loss; those that are: {}",
+                  entry.name, fmt::join(fitting, ", ")));
+}
+
+}  // namespace
+
+std::string to_string(const MetricValue& metric) {
+  if (!metric.value) return metric.name + " undefined";
+  return fmt::format("{} {:.5g}", metric.name, *metric.value);
+}
+
+MetricSet::MetricSet(std::span<const std::string> names, TargetKind targets, Index outputs) {
+  for (const std::string& name : names) {
+    const MetricEntry& entry = find_entry(metric_catalog(), "metric", name);
+    refuse_misfit(entry, targets);
+    if (std::ranges::find(members_, name, &Member::name) != members_.end()) {
+      throw ConfigError(fmt::format("eval.metrics: '{}' is named twice; name it once", name));
+    }
+    add(entry, targets, outputs);
+  }
+  if (!names.empty() || (targets == TargetKind::kClass && outputs > 2)) return;
+  for (const MetricEntry& entry : metric_catalog()) {
+    if (fits(entry, targets)) add(entry, targets, outputs);
+  }
+}
+
+void MetricSet::add(const MetricEntry& entry, TargetKind targets, Index outputs) {
+  members_.push_back({.name = entry.name, .metric = entry.make(targets, outputs), .first = needs_});
+  const MetricNeeds more = members_.back().metric->needs();
+  needs_.sums += more.sums;
+  needs_.rankings += more.rankings;
+}
+
+void MetricSet::collect(const MetricRows& rows, const MetricParts& parts) const {
+  for (const Member& member : members_) {
+    const MetricNeeds needs = member.metric->needs();
+    member.metric->collect(rows, {.sums = piece(parts.sums, member.first.sums, needs.sums),
+                                  .scores = piece(parts.scores, member.first.rankings, needs.rankings)});
+  }
+}
+
+std::vector<MetricValue> MetricSet::values(const MetricTotals& totals) const {
+  std::vector<MetricValue> values;
+  for (const Member& member : members_) {
+    const MetricNeeds needs = member.metric->needs();
+    const std::optional<double> value =
+        member.metric->value({.weight = totals.weight,
+                              .sums = piece(totals.sums, member.first.sums, needs.sums),
+                              .rankings = piece(totals.rankings, member.first.rankings, needs.rankings)});
+    values.push_back({member.name, value});
+  }
+  return values;
+}
+
+}  // namespace lockstep

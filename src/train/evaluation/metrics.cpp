@@ -1,0 +1,76 @@
+#include "lockstep/train/evaluation/metrics.h"
+
+#include <algorithm>
+
+namespace lockstep {
+
+void Tally::add(const Tally& other) {
+  weight += other.weight;
+  loss += other.loss;
+  correct += other.correct;
+}
+
+TargetRule target_rule(const Loss& loss, Index outputs) {
+  return {.classes = loss.targets() == TargetKind::kClass ? outputs : 0,
+          .unit_interval = loss.targets() == TargetKind::kBinary};
+}
+
+Index predicted_class(const ConstMatrix& outputs, Index row) {
+  const Scalar* first = outputs.data() + row * outputs.cols();
+  return std::max_element(first, first + outputs.cols()) - first;
+}
+
+namespace {
+
+double count_right_classes(const ConstMatrix& outputs, const ConstMatrix& targets,
+                           const SampleWeights& weights) {
+  double right = 0;
+  for (Index row = 0; row < outputs.rows(); ++row) {
+    right += predicted_class(outputs, row) == static_cast<Index>(targets(row, 0)) ? weights[row] : 0;
+  }
+  return right;
+}
+
+// The mean over the outputs of a row, so that a row counts as one sample.
+double count_right_sides(const ConstMatrix& outputs, const ConstMatrix& targets,
+                         const SampleWeights& weights) {
+  double right = 0;
+  for (Index row = 0; row < outputs.rows(); ++row) {
+    for (Index i = 0; i < outputs.cols(); ++i) {
+      right += (outputs(row, i) > 0) == (targets(row, i) > Scalar{0.5}) ? weights[row] : 0;
+    }
+  }
+  return right / static_cast<double>(outputs.cols());
+}
+
+}  // namespace
+
+double count_correct(TargetKind kind, const ConstMatrix& outputs, const ConstMatrix& targets,
+                     const SampleWeights& weights) {
+  switch (kind) {
+    case TargetKind::kClass:
+      return count_right_classes(outputs, targets, weights);
+    case TargetKind::kBinary:
+      return count_right_sides(outputs, targets, weights);
+    case TargetKind::kValue:
+      return 0;
+  }
+  return 0;
+}
+
+double count_in_top_k(const ConstMatrix& outputs, const ConstMatrix& targets, const SampleWeights& weights,
+                      Index k) {
+  double inside = 0;
+  for (Index row = 0; row < outputs.rows(); ++row) {
+    const Scalar* scores = outputs.data() + row * outputs.cols();
+    const auto target = static_cast<Index>(targets(row, 0));
+    Index before = 0;
+    for (Index other = 0; other < outputs.cols(); ++other) {
+      before += scores[other] > scores[target] || (scores[other] == scores[target] && other < target) ? 1 : 0;
+    }
+    inside += before < k ? weights[row] : 0;
+  }
+  return inside;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,53 @@
+#include "questions.h"
+
+#include <cmath>
+#include <limits>
+
+#include "lockstep/train/evaluation/metrics.h"
+#include "probabilities.h"
+
+namespace lockstep {
+
+bool Questions::truth(const ConstMatrix& targets, Index row, Index question) const {
+  if (targets_ == TargetKind::kBinary) return targets(row, question) > Scalar{0.5};
+  return static_cast<Index>(targets(row, 0)) == (outputs_ == 2 ? 1 : question);
+}
+
+void Questions::visit_answers(const MetricRows& rows, Index row,
+                              const std::function<void(Index, bool, bool)>& visit) const {
+  const Index guess = targets_ == TargetKind::kClass ? predicted_class(rows.outputs, row) : 0;
+  for (Index question = 0; question < size(); ++question) {
+    const bool says_so = targets_ == TargetKind::kBinary ? rows.outputs(row, question) > 0
+                                                         : guess == (outputs_ == 2 ? 1 : question);
+    visit(question, truth(rows.targets, row, question), says_so);
+  }
+}
+
+void Questions::visit_scores(const MetricRows& rows, Index row,
+                             const std::function<void(Index, bool, Scalar)>& visit) const {
+  const ConstMatrix& outputs = rows.outputs;
+  const bool many = targets_ == TargetKind::kClass && outputs_ != 2;
+  const double log_sum = many ? log_sum_exp(outputs, row) : 0;
+  for (Index question = 0; question < size(); ++question) {
+    Scalar score = outputs(row, question);
+    if (many) score = static_cast<Scalar>(static_cast<double>(score) - log_sum);
+    if (targets_ == TargetKind::kClass && !many) score = outputs(row, 1) - outputs(row, 0);
+    // The loss tells that something went wrong; here it must only not upset the sorting.
+    if (std::isnan(score)) score = -std::numeric_limits<Scalar>::infinity();
+    visit(question, truth(rows.targets, row, question), score);
+  }
+}
+
+std::optional<double> mean_over(Index questions, const std::function<std::optional<double>(Index)>& value) {
+  double sum = 0;
+  Index defined = 0;
+  for (Index question = 0; question < questions; ++question) {
+    const std::optional<double> one = value(question);
+    sum += one.value_or(0);
+    defined += one ? 1 : 0;
+  }
+  if (defined == 0) return std::nullopt;
+  return sum / static_cast<double>(defined);
+}
+
+}  // namespace lockstep

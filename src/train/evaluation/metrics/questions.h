@@ -1,0 +1,39 @@
+// Classification as yes-or-no questions, which AUC, precision and recall are defined for: with binary targets
+// one for each output, with two classes one (is it class 1?), with more classes one for each of them.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "lockstep/train/evaluation/metric.h"
+
+namespace lockstep {
+
+class Questions {
+ public:
+  /// `targets`: kClass or kBinary.
+  Questions(TargetKind targets, Index outputs) : targets_(targets), outputs_(outputs) {}
+
+  Index size() const { return targets_ == TargetKind::kClass && outputs_ == 2 ? 1 : outputs_; }
+
+  /// Calls visit(question, is it so, whether the model says so) for each question about one row.
+  void visit_answers(const MetricRows& rows, Index row,
+                     const std::function<void(Index question, bool truth, bool guess)>& visit) const;
+
+  /// Calls visit(question, is it so, score), with a score that rises with the probability that the model
+  /// gives: for binary targets the output, for two classes the difference of the outputs (both are its
+  /// log-odds), for more its logarithm. A score that is not a number becomes the lowest.
+  void visit_scores(const MetricRows& rows, Index row,
+                    const std::function<void(Index question, bool truth, Scalar score)>& visit) const;
+
+ private:
+  bool truth(const ConstMatrix& targets, Index row, Index question) const;
+
+  TargetKind targets_;
+  Index outputs_;
+};
+
+/// The mean over the questions for which `value` gives one; nothing if there is none.
+std::optional<double> mean_over(Index questions, const std::function<std::optional<double>(Index)>& value);
+
+}  // namespace lockstep

@@ -1,0 +1,152 @@
+#include "lockstep/train/evaluation/prediction.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "lockstep/data/load_records.h"
+#include "lockstep/math/elementary.h"
+#include "lockstep/nn/kernel_weights.h"
+#include "lockstep/train/evaluation/metrics.h"
+#include "lockstep/train/rank_colleagues.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kResults = 0;  // channel
+
+void softmax(std::span<const Scalar> x, Scalar* probabilities) {
+  const Scalar largest = *std::ranges::max_element(x);
+  double sum = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    probabilities[i] = exp_nonpositive(x[i] - largest);
+    sum += static_cast<double>(probabilities[i]);
+  }
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    probabilities[i] = static_cast<Scalar>(static_cast<double>(probabilities[i]) / sum);
+  }
+}
+
+}  // namespace
+
+PredictionColumns prediction_columns(TargetKind targets, Index outputs) {
+  switch (targets) {
+    case TargetKind::kClass:
+      return {.labels = 1, .values = outputs};
+    case TargetKind::kBinary:
+      return {.labels = outputs, .values = outputs};
+    case TargetKind::kValue:
+      return {.labels = 0, .values = outputs};
+  }
+  return {};
+}
+
+void predict_rows(TargetKind targets, const ConstMatrix& outputs, Matrix& predictions) {
+  const Index values = outputs.cols();
+  for (Index row = 0; row < outputs.rows(); ++row) {
+    const std::span<const Scalar> x(outputs.data() + row * values, static_cast<std::size_t>(values));
+    Scalar* labels = predictions.data() + row * predictions.cols();
+    switch (targets) {
+      case TargetKind::kClass:
+        labels[0] = static_cast<Scalar>(predicted_class(outputs, row));
+        softmax(x, labels + 1);
+        break;
+      case TargetKind::kBinary:
+        std::ranges::transform(x, labels, [](Scalar value) { return value > 0 ? Scalar{1} : Scalar{0}; });
+        std::ranges::transform(x, labels + values, sigmoid);
+        break;
+      case TargetKind::kValue:
+        std::ranges::copy(x, labels);
+        break;
+    }
+  }
+}
+
+Prediction::Lane::Lane(const PredictionContext& context)
+    : workspace(context.model, context.batch, Kept::kForEvaluation),
+      features(context.batch * context.model.input().size()),
+      ids(static_cast<std::size_t>(context.batch)) {}
+
+Prediction::Prediction(const PredictionContext& context, const RecordSource& source)
+    : context_(context),
+      columns_(prediction_columns(context.targets, context.model.output().size())),
+      rows_(source.info().rows),
+      share_rows_(context.batch * context.team.size()) {
+  assert(source.info().target_columns == 0);
+  const Index rank = context.comm.rank();
+  Index count = 0;
+  for (Index round = 0; share(round, 0).begin < rows_; ++round) count += share(round, rank).size();
+  RankColleagues colleagues(context.comm);
+  records_ = load_records(
+      source, {},
+      needed_by_owner([this](Index id) { return id / share_rows_ % context_.comm.size(); }, count),
+      colleagues);
+  colleagues.agree([&] {
+    for (int thread = 0; thread < context.team.size(); ++thread) lanes_.emplace_back(context);
+    for (int i = 0; i < (rank == 0 ? context.comm.size() : 1); ++i) {
+      results_.emplace_back(share_rows_ * columns_.size());
+    }
+  });
+}
+
+// The rows of a rank in a round; empty behind the end.
+Range Prediction::share(Index round, Index rank) const {
+  const Index begin = (round * context_.comm.size() + rank) * share_rows_;
+  return {std::min(begin, rows_), std::min(begin + share_rows_, rows_)};
+}
+
+void Prediction::run(const ModelValues& values, const Sink& sink) {
+  KernelWeights weights(context_.model);
+  const ModelValues operands = weights.prepare(values, context_.team);
+  for (Index round = 0; share(round, 0).begin < rows_; ++round) {
+    predict_share(operands, share(round, context_.comm.rank()));
+    collect(round, sink);
+  }
+}
+
+void Prediction::predict_share(const ModelValues& values, Range rows) {
+  context_.team.run([&](int thread) {
+    const Range block =
+        intersect({rows.begin + thread * context_.batch, rows.begin + (thread + 1) * context_.batch}, rows);
+    if (block.empty()) return;
+    Scalar* first = results_.front().data() + (block.begin - rows.begin) * columns_.size();
+    Matrix predictions(first, block.size(), columns_.size());
+    predict_block(lanes_[static_cast<std::size_t>(thread)], values, block, predictions);
+  });
+}
+
+void Prediction::predict_block(Lane& lane, const ModelValues& values, Range rows, Matrix& predictions) {
+  const std::span<Index> ids = std::span(lane.ids).first(static_cast<std::size_t>(rows.size()));
+  for (Index row = rows.begin; row < rows.end; ++row) ids[static_cast<std::size_t>(row - rows.begin)] = row;
+  Matrix x(lane.features.data(), rows.size(), context_.model.input().size());
+  Matrix no_targets(nullptr, rows.size(), 0);
+  records_->gather(ids, x, no_targets);
+  context_.normaliser.apply(x);
+  const ConstMatrix outputs =
+      lane.workspace.forward({.values = values, .x = ConstMatrix(x.data(), x.rows(), x.cols()), .batch = {}});
+  predict_rows(context_.targets, outputs, predictions);
+}
+
+void Prediction::collect(Index round, const Sink& sink) {
+  const auto scalars = [&](Index rank) { return share(round, rank).size() * columns_.size(); };
+  Communicator& comm = context_.comm;
+  if (comm.rank() > 0) {
+    const std::span<Scalar> mine = part(results_.front().span(), {0, scalars(comm.rank())});
+    if (mine.empty()) return;
+    const Send send{.peer = 0, .buffer = as_buffer(mine)};
+    comm.start_exchange(kResults, {&send, 1}, {})->wait();
+    return;
+  }
+  std::vector<Receive> receives;
+  for (int rank = 1; rank < comm.size() && scalars(rank) > 0; ++rank) {
+    const auto place = static_cast<std::size_t>(rank);
+    receives.push_back({.peer = rank, .buffer = as_buffer(part(results_[place].span(), {0, scalars(rank)}))});
+  }
+  comm.start_exchange(kResults, {}, receives)->wait();
+  for (int rank = 0; rank < comm.size() && scalars(rank) > 0; ++rank) {
+    sink(ConstMatrix(results_[static_cast<std::size_t>(rank)].data(), share(round, rank).size(),
+                     columns_.size()));
+  }
+}
+
+}  // namespace lockstep

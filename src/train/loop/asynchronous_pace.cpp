@@ -1,0 +1,290 @@
+// Each worker computes gradient after gradient and pushes them to the servers, until so many steps are done
+// in all; then everybody meets. Rank 0 tells of what the servers have seen, when it asks them for leave.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "lockstep/base/text.h"
+#include "lockstep/base/timer.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/train/loop/pace.h"
+#include "lockstep/train/loop/step_clock.h"
+
+namespace lockstep {
+namespace {
+
+// The plan of a worker that has no others beside it.
+Plan plan_alone(const Plan& plan, int rank) {
+  Plan alone = plan;
+  alone.world = 1;
+  alone.servers = 0;
+  alone.hosted = {plan.hosted[static_cast<std::size_t>(rank)]};
+  return alone;
+}
+
+class AsynchronousPace final : public Pace {
+ public:
+  AsynchronousPace(const TrainingContext& context, AsynchronousStrategy& strategy)
+      : context_(context),
+        strategy_(strategy),
+        alone_(context.comm.split(context.comm.rank(), 0)),
+        plan_(plan_alone(context.plan.dist, context.comm.rank())),
+        gradients_({.comm = *alone_,
+                    .plan = plan_,
+                    .model = context.model,
+                    .loss = context.loss,
+                    .strategy = strategy,
+                    .states = context.states,
+                    .team = context.team,
+                    .sums = LocalSums::kOneSum,
+                    .seed = context.seed,
+                    .accumulate = context.accumulate,
+                    .most_rows = context.sampler.largest_count(),
+                    .target_columns = context.target_columns,
+                    .bad_replica = context.debug.nan_replica,
+                    .bad_steps = {context.debug.nan_step, context.debug.nan_step + context.debug.nan_steps}}),
+        batches_taken_(static_cast<std::size_t>(plan_.hosted.front().size())) {}
+
+  void go_on_after(Index steps) override { logged_.steps = steps; }
+  SavedState saved_state() override;
+  void begin() override;
+  void advance(Index until) override;
+  void recompute_moments(Index steps) override;
+  Progress progress() const override;
+  std::optional<WorkersReport> workers() const override { return report_; }
+  Index single_value_steps() const override { return single_value_steps_; }
+  double seconds() const override { return seconds_; }
+  TimeShares take_shares() override { return run_clock_.take_shares(context_.comm); }
+
+ private:
+  // What a worker found that is not finite.
+  struct Failure {
+    Index step = 0;
+    double loss = 0;
+    BadNumber found;
+  };
+
+  bool serves() const { return plan_.hosted.front().empty(); }
+  int first_server() const { return static_cast<int>(context_.plan.dist.workers()); }
+  void work();
+  bool take_step(const Assignment& assignment, double asking);
+  void count_single_values();
+  const StepBatch& next_batch();
+  void log(const Assignment& assignment);
+  void log_metrics(const Totals& totals, double seconds);
+  void finish_stretch();
+
+  TrainingContext context_;
+  AsynchronousStrategy& strategy_;
+  std::unique_ptr<Communicator> alone_;  // this rank and nobody else
+  Plan plan_;                            // for it
+  GradientStep gradients_;
+  std::unique_ptr<Loader> loader_;
+  StepClock log_clock_;
+  StepClock run_clock_;
+  Index own_steps_ = 0;
+  Index own_single_value_steps_ = 0;  // since all met
+  Index single_value_steps_ = 0;      // of all workers, until then
+  std::vector<Index> batches_taken_;  // from the loader, by hosted replica: the same for each
+  std::optional<Failure> failure_;
+  std::optional<WorkersReport> report_;
+  Totals logged_;  // at the last log line
+  Stopwatch stretch_;
+  double seconds_ = 0;  // of the stretches before
+  double logged_seconds_ = 0;
+};
+
+SavedState AsynchronousPace::saved_state() {
+  const int rank = context_.comm.rank();
+  SavedState state;
+  state.push_back({.array = "batches_taken",
+                   .size = context_.plan.sampling.replicas,
+                   .range = plan_.hosted.front(),
+                   .memory = as_buffer(std::span(batches_taken_)),
+                   .written = plan_.hosted.front()});
+  state.push_back(saved_by_first(rank, "seconds", std::span(&seconds_, 1)));
+  state.push_back(saved_by_first(rank, "logged.seconds", std::span(&logged_seconds_, 1)));
+  state.push_back(saved_by_first(rank, "logged.samples", std::span(&logged_.samples, 1)));
+  state.push_back(saved_by_first(rank, "logged.weight", std::span(&logged_.weight, 1)));
+  state.back().optional = true;  // only runs with weights look at it
+  state.push_back(saved_by_first(rank, "single_value_steps", std::span(&single_value_steps_, 1)));
+  state.back().optional = true;  // older checkpoints have none
+  state.push_back(saved_by_first(rank, "logged.loss", std::span(&logged_.loss, 1)));
+  state.push_back(saved_by_first(rank, "logged.correct", std::span(&logged_.correct, 1)));
+  return state;
+}
+
+// On other workers than those that took the batches, a worker goes on where the last of its replicas was.
+void AsynchronousPace::begin() {
+  report_ = strategy_.report();
+  if (serves()) return;
+  const Index taken = std::ranges::max(batches_taken_);
+  std::ranges::fill(batches_taken_, taken);
+  loader_ = context_.loader({taken, taken + context_.plan.batches() - report_->totals.steps});
+}
+
+void AsynchronousPace::advance(Index until) {
+  stretch_.lap();
+  if (serves()) {
+    strategy_.serve(until,
+                    {.take_moments =
+                         [this](std::span<const double> sums) {
+                           context_.states.move_settled(sums, BatchStatistics::Update::kMove);
+                         },
+                     .before_step = [this](Index step) { force_faults(context_.debug, context_.comm, step); },
+                     .ends_early = [this] { return context_.control.has_wish(); }});
+  } else {
+    work();
+  }
+  context_.comm.barrier();
+  seconds_ += stretch_.seconds();
+  finish_stretch();
+}
+
+void AsynchronousPace::work() {
+  Stopwatch asking;
+  const auto leaves = [this] { return context_.control.has_wish(); };
+  while (const std::optional<Assignment> assignment = strategy_.next(leaves())) {
+    log(*assignment);
+    if (!take_step(*assignment, asking.seconds())) break;
+    asking.lap();
+  }
+  if (failure_) strategy_.next(false);  // nothing any more
+  strategy_.say_goodbye();
+}
+
+// False if the gradient is not finite.
+bool AsynchronousPace::take_step(const Assignment& assignment, double asking) {
+  Stopwatch whole;
+  Communicator& comm = context_.comm;
+  comm.note_step(assignment.step, {});
+  comm.note_phase(Phase::kData);
+  const StepBatch& batch = next_batch();
+  const double data_seconds = whole.seconds();
+  comm.note_phase(Phase::kCompute);
+  force_faults(context_.debug, context_.comm, own_steps_++);
+  gradients_.run(batch, Measured::kNothing);
+  Tally tally;
+  for (const Tally& replica : gradients_.tallies()) tally.add(replica);
+  Index samples = 0;
+  for (const ReplicaBatch& replica : batch.replicas) samples += replica.rows;
+
+  const Stopwatch pushing;
+  comm.note_phase(Phase::kExchange);
+  const std::vector<double> moments = context_.states.sums();
+  const bool good = strategy_.push({.step = assignment.step,
+                                    .samples = samples,
+                                    .weight = tally.weight,
+                                    .loss = tally.loss,
+                                    .correct = tally.correct,
+                                    .lr = context_.schedule.lr(context_.plan.before(assignment.step)),
+                                    .moments = moments});
+  const double loss = mean_of(tally.loss, tally.weight);
+  if (good && gradients_.single_values().replicas(plan_.hosted.front()) > 0) ++own_single_value_steps_;
+  if (!good) failure_ = {assignment.step, loss, gradients_.find_bad_number(batch)};
+  const StepTime time{.data = data_seconds + gradients_.data_seconds(),
+                      .forward = gradients_.forward_seconds(),
+                      .total = whole.seconds() + asking,
+                      .exchange = {.exchange = asking + pushing.seconds(), .waiting = assignment.waited}};
+  log_clock_.add(time);
+  run_clock_.add(time);
+  if (good && context_.comm.rank() == 0) {
+    context_.observer.on_step(context_.plan.before(assignment.step + 1), loss);
+  }
+  return good;
+}
+
+// A short last batch of an epoch may leave nothing for this worker.
+const StepBatch& AsynchronousPace::next_batch() {
+  while (true) {
+    const StepBatch& batch = loader_->next();
+    for (Index& taken : batches_taken_) ++taken;
+    const auto has_rows = [](const ReplicaBatch& replica) { return replica.rows > 0; };
+    if (std::ranges::any_of(batch.replicas, has_rows)) return batch;
+  }
+}
+
+void AsynchronousPace::log(const Assignment& assignment) {
+  if (context_.comm.rank() != 0) return;
+  const Totals& totals = assignment.totals;
+  if (totals.steps / context_.log_every == logged_.steps / context_.log_every) return;
+  log_metrics(totals, seconds_ + stretch_.seconds());
+}
+
+void AsynchronousPace::log_metrics(const Totals& totals, double seconds) {
+  const auto samples = static_cast<double>(totals.samples - logged_.samples);
+  if (samples == 0) return;
+  TrainMetrics metrics;
+  metrics.progress = context_.plan.before(totals.steps);
+  metrics.progress.samples = totals.samples;
+  const double weight = context_.weighted ? totals.weight - logged_.weight : samples;
+  metrics.loss = mean_of(totals.loss - logged_.loss, weight);
+  if (context_.loss.targets() != TargetKind::kValue) {
+    metrics.accuracy = mean_of(totals.correct - logged_.correct, weight);
+  }
+  metrics.lr = context_.schedule.lr(context_.plan.before(totals.steps - 1));
+  metrics.samples_per_second = samples / std::max(seconds - logged_seconds_, 1e-9);
+  metrics.time = log_clock_.take_shares(*alone_);
+  logged_ = totals;
+  logged_seconds_ = seconds;
+  context_.observer.on_train_metrics(metrics);
+}
+
+void AsynchronousPace::finish_stretch() {
+  Index earliest = failure_ ? failure_->step : std::numeric_limits<Index>::max();
+  const std::vector<Index> failures = gather_numbers(context_.comm, earliest);
+  const auto first = std::ranges::min_element(failures);
+  report_ = strategy_.report();
+  context_.states.adopt(first_server());
+  if (*first != std::numeric_limits<Index>::max()) {
+    const bool mine = *first == earliest;
+    double loss = mine ? failure_->loss : 0;
+    context_.comm.broadcast(as_buffer(std::span(&loss, 1)), static_cast<int>(first - failures.begin()));
+    stop_on_bad_number(context_.comm, mine ? failure_->found : BadNumber{}, *first, loss,
+                       report_->totals.steps);
+  }
+  count_single_values();
+  context_.control.agree();
+  if (context_.comm.rank() != 0) return;
+  if (report_->totals.steps == context_.plan.steps) {
+    log_metrics(report_->totals, seconds_);
+  }
+  context_.observer.on_workers(*report_, progress());
+}
+
+// *Collective.*
+void AsynchronousPace::count_single_values() {
+  const bool new_ones = single_value_steps_ == 0;
+  context_.comm.all_reduce_sum(as_buffer(std::span(&own_single_value_steps_, 1)));
+  single_value_steps_ += std::exchange(own_single_value_steps_, 0);
+  if (!new_ones || single_value_steps_ == 0 || context_.comm.rank() != 0) return;
+  warn_of_single_values(
+      fmt::format("{} so far gave a replica",
+                  with_commas(single_value_steps_) + (single_value_steps_ == 1 ? " step" : " steps")));
+}
+
+Progress AsynchronousPace::progress() const {
+  Progress progress = context_.plan.before(report_ ? report_->totals.steps : 0);
+  progress.samples = report_ ? report_->totals.samples : 0;
+  return progress;
+}
+
+void AsynchronousPace::recompute_moments(Index steps) {
+  const std::span<const Scalar> weights = strategy_.settle();  // all workers measure under the same weights
+  const std::unique_ptr<Loader> loader = context_.loader({0, steps});
+  context_.states.begin_step();
+  for (Index step = 0; step < steps; ++step) gradients_.measure(loader->next(), weights);
+  std::vector<double> sums = context_.states.sums();
+  context_.comm.all_reduce_sum(as_buffer(std::span(sums)));
+  context_.states.move_settled(sums, BatchStatistics::Update::kReplace);
+  context_.states.adopt(first_server());
+}
+
+}  // namespace
+
+std::unique_ptr<Pace> make_asynchronous_pace(const TrainingContext& context, AsynchronousStrategy& strategy) {
+  return std::make_unique<AsynchronousPace>(context, strategy);
+}
+
+}  // namespace lockstep

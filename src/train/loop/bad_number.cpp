@@ -1,0 +1,104 @@
+// What gradients of a step may be; and where a number went bad, after one whose loss or gradient is not
+// finite. What is found first is what comes first in the model, so that the answer does not depend on who
+// hosts what.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "lockstep/train/loop/gradient_step.h"
+
+namespace lockstep {
+
+// `last`: the thread has no further replica with samples in this part.
+std::optional<GradientLimit> GradientStep::limit_of(const Replica& replica, bool last) const {
+  const std::optional<Scalar> most = context_.strategy.most_gradient();
+  if (!most) return {};
+  const bool more_parts = replica.rows.end < replica.batch->rows;
+  const bool more_replicas = context_.sums == LocalSums::kOneSum && !last;
+  return GradientLimit{*most, replica.batch->rows, !more_parts && !more_replicas};
+}
+
+void GradientStep::go_back(Workspace& workspace, Range nodes, const Replica& replica,
+                           const GradientsFinal& final) {
+  workspace.backward(nodes, replica.target.arena, replica.target.write, final);
+  if (!workspace.good_gradient()) context_.strategy.bad_gradient();
+}
+
+BadNumber GradientStep::find_bad_number(const StepBatch& batch) {
+  begin(batch);
+  prepare_weights();
+  BadNumber first;
+  for (const Replica& replica : replicas_) {
+    if (replica.rows.empty()) continue;
+    const BadNumber found = together() ? check_together(replica) : check_again(replica);
+    if (found.place < first.place) first = found;
+  }
+  return first;
+}
+
+BadNumber GradientStep::check_again(const Replica& in_step) {
+  AlignedBuffer<Scalar> arena(context_.plan.gradient_size);
+  Replica replica = in_step;
+  replica.rooms.clear();  // all gradients are to be seen
+  const Index parts = std::min(context_.accumulate, replica.batch->rows);
+  Workspace workspace(context_.model, divide_up(replica.batch->rows, parts), Kept::kAll);
+  BadNumber first;
+  for (Index i = 0; i < parts; ++i) {
+    replica.rows = split_evenly(replica.batch->rows, parts, i);
+    replica.target = {arena.span(), Write::kReplace};
+    tallies_[local(replica)] = {};
+    start_pass(workspace, replica, {});
+    workspace.forward({0, nodes_});
+    evaluate_loss(workspace, replica);
+    workspace.backward(arena.span(), Write::kReplace, {});
+    for (const BadNumber& found : {check_values(workspace, replica), check_gradient(replica)}) {
+      if (found.place < first.place) first = found;
+    }
+  }
+  return first;
+}
+
+// The sums of all replicas that met in the last part of their samples are still there: a replica can go on
+// from them alone.
+BadNumber GradientStep::check_together(const Replica& in_step) {
+  Replica replica = in_step;
+  replica.rows = split_evenly(replica.batch->rows, context_.accumulate, context_.accumulate - 1);
+  Workspace workspace(context_.model, replica.rows.size(), Kept::kOutputs, meetings_);
+  for (const Index node : meetings_) {
+    workspace.sums(node).forward = workspaces_[local(replica)]->sums(node).forward;
+  }
+  start_pass(workspace, replica, {});
+  workspace.forward({0, nodes_});
+  BadNumber found = check_values(workspace, replica);
+  if (found.place == nodes_ && context_.accumulate > 1) {
+    found.text = fmt::format(
+        "replica {}: a value in an earlier part of its samples, or the loss, is not finite", replica.number);
+  }
+  return found;
+}
+
+BadNumber GradientStep::check_values(const Workspace& workspace, const Replica& replica) const {
+  if (const std::optional<Index> node = workspace.first_bad_node()) {
+    return {*node, fmt::format("replica {}: {} gives a value that is not finite", replica.number,
+                               context_.model.node(*node).title)};
+  }
+  const std::array loss{static_cast<Scalar>(tallies_[local(replica)].loss)};
+  if (all_finite(loss)) return {};
+  return {nodes_, fmt::format("replica {}: the loss itself is not finite", replica.number)};
+}
+
+// On the way back the last layer comes first.
+BadNumber GradientStep::check_gradient(const Replica& replica) const {
+  const Scalar limit = most_sum(tallies_[local(replica)].weight);
+  const std::vector<ParamInfo>& params = context_.model.layout().params;
+  for (std::size_t i = params.size(); i-- > 0;) {
+    if (all_within(part(std::span<const Scalar>(replica.target.arena), params[i].range), limit)) continue;
+    return {nodes_ + 1 + static_cast<Index>(params.size() - i),
+            fmt::format("replica {}: the gradient of {} ({}) is not finite or beyond 1e18", replica.number,
+                        params[i].name, context_.model.node(params[i].layer).title)};
+  }
+  return {};
+}
+
+}  // namespace lockstep

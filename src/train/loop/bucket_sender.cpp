@@ -1,0 +1,89 @@
+#include "lockstep/train/loop/bucket_sender.h"
+
+#include <algorithm>
+
+#include "lockstep/base/timer.h"
+
+namespace lockstep {
+
+BucketSender::BucketSender(Communicator& comm, const Plan& plan, Strategy& strategy,
+                           LocalGradients& gradients, ThreadTeam& team, ProgressThread* progress)
+    : comm_(comm),
+      plan_(plan),
+      strategy_(strategy),
+      gradients_(gradients),
+      team_(team),
+      progress_thread_(progress),
+      final_from_(static_cast<std::size_t>(plan.threads)) {}
+
+void BucketSender::begin_step(Measured measured) {
+  sent_ = 0;
+  measured_ = comm_.size() > 1 ? measured : Measured::kNothing;
+  if (measured_ == Measured::kExchangeAlone && plan_.buckets.size() == 1) measured_ = Measured::kNothing;
+  time_ = {};
+  time_.alone = measured_ == Measured::kExchangeAlone;
+  early_ = !time_.alone && !nothing_to_hide();
+  for (std::atomic<Index>& place : final_from_) place = plan_.gradient_size;
+}
+
+// Then threads do better to add up their gradients together, once all are through with backward.
+bool BucketSender::nothing_to_hide() const {
+  return team_.size() > 1 && (comm_.size() == 1 || !strategy_.overlaps());
+}
+
+void BucketSender::final_from(Index thread, Index place, Index first) {
+  final_from_[static_cast<std::size_t>(thread)].store(place, std::memory_order_release);
+  if (thread == 0) send_ready(first);
+}
+
+void BucketSender::wait_for_all() {
+  if (measured_ == Measured::kNothing) return;
+  const Stopwatch wait;
+  comm_.barrier();
+  const double seconds = wait.seconds();
+  time_.waiting = time_.waiting.value_or(0) + seconds;
+  time_.exchange += seconds;
+}
+
+void BucketSender::meet(const std::function<void()>& together) {
+  wait_for_all();
+  const Stopwatch meeting;
+  together();
+  time_.exchange += meeting.seconds();
+}
+
+// Thread 0 alone starts messages. Buckets leave in the order of the plan, each once every thread has it.
+void BucketSender::send_ready(Index first) {
+  if (!early_) return;
+  Index complete = first;
+  for (const std::atomic<Index>& place : final_from_) {
+    complete = std::max(complete, place.load(std::memory_order_acquire));
+  }
+  send_from(complete, nullptr);
+  if (progress_thread_ != nullptr && sent_ > 0) progress_thread_->resume();
+}
+
+void BucketSender::end_step() {
+  if (progress_thread_ != nullptr) progress_thread_->pause();
+  if (time_.alone) wait_for_all();
+  send_from(0, &team_);
+}
+
+// `team`: at rest, or null.
+void BucketSender::send_from(Index complete, ThreadTeam* team) {
+  const std::vector<Bucket>& buckets = plan_.buckets;
+  while (sent_ < buckets.size() && complete <= buckets[sent_].range.begin) {
+    if (sent_ + 1 == buckets.size() && !time_.alone) wait_for_all();
+    comm_.note_phase(Phase::kCompute, static_cast<Index>(sent_));
+    const Bucket& bucket = buckets[sent_++];
+    const PartialGrads& partial = gradients_.combine(bucket.range, team);
+    const Stopwatch sending;
+    strategy_.bucket_ready(bucket, partial);
+    time_.exchange += sending.seconds();
+  }
+  const Stopwatch progressing;
+  strategy_.progress();
+  time_.exchange += progressing.seconds();
+}
+
+}  // namespace lockstep

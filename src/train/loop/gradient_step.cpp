@@ -1,0 +1,297 @@
+#include "lockstep/train/loop/gradient_step.h"
+
+#include <algorithm>
+
+#include "lockstep/base/timer.h"
+
+namespace lockstep {
+
+GradientStep::GradientStep(const GradientStepContext& context)
+    : context_(context),
+      hosted_(context.plan.hosted[static_cast<std::size_t>(context.comm.rank())]),
+      nodes_(static_cast<Index>(context.model.nodes().size())),
+      meetings_(context.model.meetings(context.plan.replicas)),
+      single_values_(context.model, context.plan.replicas, context.accumulate),
+      gradients_(context.sums, context.plan, context.comm.rank(), together(), context.strategy.factored(),
+                 [this] { return context_.strategy.gradient_arena(context_.plan.gradient_size); }),
+      sender_(context.comm, context.plan, context.strategy, gradients_, context.team, context.progress),
+      tallies_(static_cast<std::size_t>(hosted_.size())) {
+  const Index replicas = context.plan.replicas;
+  for (Index i = 0; i < nodes_; ++i) {
+    const BatchStatistics* statistics = context.model.node(i).layer->statistics();
+    if (statistics == nullptr) continue;
+    if (!std::ranges::binary_search(meetings_, i)) {
+      own_statistics_.push_back(i);
+      continue;
+    }
+    const auto scope = [mode = statistics->mode(), replicas](Index replica) {
+      return mode.normalised_with(replica, replicas);
+    };
+    forward_sums_.push_back(ScopeSums(context.comm, context.plan, {{statistics->forward_count(), scope}}));
+    backward_sums_.push_back(ScopeSums(context.comm, context.plan, {{statistics->backward_count(), scope}}));
+  }
+  const Index rows = divide_up(context.most_rows, context.accumulate);
+  const Index rooms = together() ? hosted_.size() : std::min(context.plan.threads, hosted_.size());
+  for (Index i = 0; i < rooms; ++i) {
+    workspaces_.push_back(std::make_unique<Workspace>(context.model, rows, Kept::kForTraining, meetings_));
+  }
+  for (Index i = hosted_.begin; i < hosted_.end; ++i) replicas_.push_back({.number = i});
+}
+
+void GradientStep::run(const StepBatch& batch, Measured measured) {
+  gradients_.begin_step();
+  context_.states.begin_step();
+  sender_.begin_step(measured);
+  std::ranges::fill(tallies_, Tally{});
+  data_seconds_ = 0;
+  forward_seconds_ = 0;
+  begin(batch);
+  prepare_weights();
+  walk(true);
+  sender_.end_step();
+}
+
+void GradientStep::measure(const StepBatch& batch, std::span<const Scalar> weights) {
+  begin(batch);
+  for (Replica& replica : replicas_) replica.values.weights = weights;
+  prepare_weights();
+  walk(false);
+}
+
+void GradientStep::begin(const StepBatch& batch) {
+  step_ = batch.step;
+  single_values_.look(batch.rows);
+  for (Replica& replica : replicas_) {
+    replica.values = {.weights = context_.strategy.weights(replica.number),
+                      .state = context_.states.of(replica.number)};
+    replica.batch = &batch.replicas[local(replica)];
+    replica.rows = {0, replica.batch->rows};
+  }
+}
+
+// Replicas with the same weights are neighbours.
+void GradientStep::prepare_weights() {
+  std::size_t arenas = 0;
+  const Replica* last = nullptr;
+  for (Replica& replica : replicas_) {
+    if (last != nullptr && last->values.weights.data() == replica.values.weights.data()) {
+      replica.values.rounded = last->values.rounded;
+      replica.values.version = last->values.version;
+    } else {
+      if (arenas == weights_.size()) weights_.emplace_back(context_.model);
+      replica.values = weights_[arenas++].prepare(replica.values, context_.team);
+    }
+    last = &replica;
+  }
+}
+
+void GradientStep::walk(bool backward) {
+  if (together()) {
+    for (Index part = 0; part < context_.accumulate; ++part) run_together(part, backward);
+    return;
+  }
+  for_each_replica(
+      [&](Index thread, Replica& replica, bool last) { run_apart(thread, replica, last, backward); });
+  for (Index thread = 0; backward && thread < context_.plan.threads; ++thread) {
+    sender_.final_from(thread, 0);
+  }
+}
+
+// Each thread takes those of its replicas that have samples, in order.
+void GradientStep::for_each_replica(const ReplicaWork& work) {
+  context_.team.run([&](int thread) {
+    const Range mine = context_.plan.thread_replicas(context_.comm.rank(), thread);
+    const std::span<Replica> replicas = std::span(replicas_).subspan(
+        static_cast<std::size_t>(mine.begin - hosted_.begin), static_cast<std::size_t>(mine.size()));
+    auto left = std::ranges::count_if(replicas, [](const Replica& replica) { return !replica.rows.empty(); });
+    for (Replica& replica : replicas) {
+      if (!replica.rows.empty()) work(thread, replica, --left == 0);
+    }
+  });
+}
+
+Workspace& GradientStep::room(Index thread, const Replica& replica) {
+  return *workspaces_[together() ? local(replica) : static_cast<std::size_t>(thread)];
+}
+
+// With the first of its parts.
+void GradientStep::prepare(Index thread, const Replica& replica) {
+  if (replica.rows.begin > 0 || replica.batch->prepare == nullptr) return;
+  if (thread != 0) return replica.batch->prepare();
+  const Stopwatch watch;
+  context_.comm.note_phase(Phase::kData);
+  replica.batch->prepare();
+  context_.comm.note_phase(Phase::kCompute);
+  data_seconds_ += watch.seconds();
+}
+
+void GradientStep::start_pass(Workspace& workspace, const Replica& replica,
+                              const std::optional<GradientLimit>& limit) const {
+  const Index columns = context_.model.input().size();
+  const Scalar* x = replica.batch->features.data() + replica.rows.begin * columns;
+  workspace.begin({.values = replica.values,
+                   .x = ConstMatrix(x, replica.rows.size(), columns),
+                   .batch = {.training = true,
+                             .seed = context_.seed,
+                             .step = step_,
+                             .replica = replica.number,
+                             .first_row = replica.rows.begin},
+                   .factors = replica.rooms,
+                   .limit = limit});
+}
+
+// A part of the replica's samples has a part of its rooms.
+void GradientStep::find_rooms(Replica& replica) const {
+  const std::span<const FactoredTensor> tensors = context_.strategy.factored();
+  if (tensors.empty()) return;
+  replica.rooms.assign(static_cast<std::size_t>(nodes_), {});
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const FactorRoom room = context_.strategy.factor_room(i, replica.number);
+    replica.rooms[static_cast<std::size_t>(tensors[i].node)] =
+        room.from_row(replica.rows.begin, tensors[i].in);
+  }
+}
+
+void GradientStep::evaluate_loss(Workspace& workspace, const Replica& replica) {
+  const Index columns = context_.target_columns;
+  const ConstMatrix targets(replica.batch->targets.data() + replica.rows.begin * columns, replica.rows.size(),
+                            columns);
+  const ConstMatrix outputs = workspace.outputs();
+  Matrix gradient = workspace.output_gradient();
+  const SampleWeights weights = replica.batch->weights_of(replica.rows);
+  Tally tally{.weight = weights.sum(replica.rows.size())};
+  tally.loss = evaluate_weighted(context_.loss, outputs, targets, weights, &gradient);
+  if (replica.number == context_.bad_replica && context_.bad_steps.contains(step_)) {
+    tally.loss = std::numeric_limits<double>::quiet_NaN();
+  }
+  tally.correct = count_correct(context_.loss.targets(), outputs, targets, weights);
+  tallies_[local(replica)].add(tally);
+  // Before backward: the loss leaves with the first bucket.
+  Scalar& loss_sum = replica.target.arena[static_cast<std::size_t>(context_.plan.loss_place)];
+  loss_sum = (replica.target.write == Write::kAdd ? loss_sum : 0) + static_cast<Scalar>(tally.loss);
+}
+
+void GradientStep::add_sums(Index replica, Index node, std::span<const double> sums) {
+  if (single_values_.are_followed(replica, node)) context_.states.add(replica, node, sums);
+}
+
+void GradientStep::add_own_sums(Workspace& workspace, Index replica) {
+  for (const Index node : own_statistics_) add_sums(replica, node, workspace.sums(node).forward);
+}
+
+void GradientStep::run_apart(Index thread, Replica& replica, bool last, bool backward) {
+  Workspace& workspace = room(thread, replica);
+  prepare(thread, replica);
+  if (backward) replica.target = gradients_.begin_replica(thread, replica.number);
+  const Index parts = std::min(context_.accumulate, replica.batch->rows);
+  for (Index i = 0; i < parts; ++i) {
+    replica.rows = split_evenly(replica.batch->rows, parts, i);
+    const Stopwatch forward;
+    if (backward) find_rooms(replica);
+    start_pass(workspace, replica, limit_of(replica, last));
+    workspace.forward({0, nodes_});
+    add_own_sums(workspace, replica.number);
+    if (thread == 0) forward_seconds_ += forward.seconds();
+    if (!backward) continue;
+    evaluate_loss(workspace, replica);
+    GradientsFinal final;
+    if (last && i + 1 == parts) final = [&](Index from) { sender_.final_from(thread, from); };
+    go_back(workspace, {0, nodes_}, replica, final);
+    replica.target.write = Write::kAdd;
+  }
+}
+
+void GradientStep::run_together(Index part, bool backward) {
+  for (Replica& replica : replicas_) {
+    replica.rows = split_evenly(replica.batch->rows, context_.accumulate, part);
+  }
+  const double other = sender_.time().exchange + data_seconds_;
+  const Stopwatch forward;
+  walk_forward(backward);
+  forward_seconds_ += forward.seconds() - (sender_.time().exchange + data_seconds_ - other);
+  if (!backward) return;
+  if (part == 0) start_targets();
+  walk_back(part + 1 == context_.accumulate);
+}
+
+void GradientStep::walk_forward(bool backward) {
+  for (std::size_t i = 0; i <= meetings_.size(); ++i) {
+    const Range nodes{i == 0 ? 0 : meetings_[i - 1], i == meetings_.size() ? nodes_ : meetings_[i]};
+    for_each_replica([&](Index thread, Replica& replica, bool last) {
+      Workspace& workspace = room(thread, replica);
+      if (i == 0) prepare(thread, replica);
+      if (i == 0 && backward) find_rooms(replica);
+      if (i == 0) start_pass(workspace, replica, limit_of(replica, last));
+      workspace.forward(nodes);
+      if (i == meetings_.size()) add_own_sums(workspace, replica.number);
+    });
+    if (i < meetings_.size()) meet(i, true);
+  }
+}
+
+void GradientStep::start_targets() {
+  for (Index thread = 0; thread < context_.plan.threads; ++thread) {
+    const Range mine = context_.plan.thread_replicas(context_.comm.rank(), thread);
+    for (Index number = mine.begin; number < mine.end; ++number) {
+      Replica& replica = replicas_[static_cast<std::size_t>(number - hosted_.begin)];
+      if (!replica.rows.empty()) replica.target = gradients_.begin_replica(thread, number);
+    }
+  }
+}
+
+// Where the gradients of this node and of those behind it begin.
+Index GradientStep::place_of(Index node) const {
+  for (Index i = node; i < nodes_; ++i) {
+    if (const Range own = context_.model.node(i).params; !own.empty()) return own.begin;
+  }
+  return context_.plan.gradient_size;
+}
+
+// A bucket leaves between the same two meetings on all ranks: collectives keep one order.
+void GradientStep::walk_back(bool last_part) {
+  for (Index thread = 0; last_part && thread < context_.plan.threads; ++thread) {
+    const Range mine = context_.plan.thread_replicas(context_.comm.rank(), thread);
+    const auto idle = [&](const Replica& replica) {
+      return !mine.contains(replica.number) || replica.rows.empty();
+    };
+    if (std::ranges::all_of(replicas_, idle)) sender_.final_from(thread, 0, context_.plan.gradient_size);
+  }
+  for (std::size_t i = meetings_.size() + 1; i-- > 0;) {
+    const bool outputs = i == meetings_.size();
+    const Range nodes{i == 0 ? 0 : meetings_[i - 1] + 1, outputs ? nodes_ : meetings_[i] + 1};
+    const Index first = place_of(nodes.begin);
+    for_each_replica([&](Index thread, Replica& replica, bool last) {
+      Workspace& workspace = room(thread, replica);
+      if (outputs) evaluate_loss(workspace, replica);
+      GradientsFinal final;
+      if (last_part && last) final = [&](Index from) { sender_.final_from(thread, from, first); };
+      go_back(workspace, nodes, replica, final);
+    });
+    if (last_part) sender_.send_ready(first);
+    if (i > 0) meet(i - 1, false);
+  }
+  for (Replica& replica : replicas_) replica.target.write = Write::kAdd;
+}
+
+void GradientStep::meet(std::size_t meeting, bool forward) {
+  ScopeSums& sums = (forward ? forward_sums_ : backward_sums_)[meeting];
+  const Index node = meetings_[meeting];
+  const auto columns = static_cast<std::size_t>(sums.columns());
+  const auto row = [&](const Replica& replica) {
+    return std::span(rows_).subspan(local(replica) * columns, columns);
+  };
+  rows_.assign(replicas_.size() * columns, 0.0);
+  for (const Replica& replica : replicas_) {
+    if (replica.rows.empty()) continue;
+    const NodeSums& own = workspaces_[local(replica)]->sums(node);
+    std::ranges::copy(forward ? own.own_forward : own.own_backward, row(replica).begin());
+  }
+  sender_.meet([&] { sums.combine(rows_); });
+  for (const Replica& replica : replicas_) {
+    NodeSums& all = workspaces_[local(replica)]->sums(node);
+    std::ranges::copy(row(replica), (forward ? all.forward : all.backward).begin());
+    if (forward) add_sums(replica.number, node, row(replica));
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,84 @@
+#include "lockstep/train/loop/pace.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <stdexcept>
+#include <thread>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/comm/agree.h"
+
+namespace lockstep {
+namespace {
+
+constexpr const char* kAdvice = "Lower train.lr, add train.warmup, or clip with train.clip_norm";
+
+void hang(const DebugOptions& debug, Communicator& comm) {
+  const bool mine = comm.rank() == debug.hang_rank;
+  if (debug.hang == Hang::kSkip) {
+    if (!mine) comm.barrier();
+    return;
+  }
+  volatile bool forever = mine;
+  while (forever) {
+  }
+}
+
+}  // namespace
+
+void force_faults(const DebugOptions& debug, Communicator& comm, Index step) {
+  const int rank = comm.rank();
+  if (debug.delay_rank == rank) std::this_thread::sleep_for(std::chrono::milliseconds(debug.delay_ms));
+  if (debug.fail_rank == rank && debug.fail_step == step) {
+    throw std::runtime_error(
+        fmt::format("debug.fail_rank {} fails at step {} as asked", debug.fail_rank, step));
+  }
+  if (debug.hang_rank >= 0 && debug.hang_step == step) hang(debug, comm);
+}
+
+void warn_of_single_values(const std::string& found) {
+  spdlog::warn(
+      "{} a single value to normalise in batch norm: it has no variance, becomes a constant, and moves no "
+      "running moments by itself. Set train.tail = \"drop\" to leave short last steps out, or use a larger "
+      "batch or fewer replicas",
+      found);
+}
+
+std::string describe_bad_number(Communicator& comm, const BadNumber& found) {
+  const std::string text = text_of_first(comm, found.place, found.text);
+  return text.empty() ? "the sum of the gradients is not finite or overflows" : text;
+}
+
+void flip_bit(const DebugOptions& debug, Communicator& comm, Scalar& weight) {
+  if (comm.rank() == debug.flip_rank) {
+    weight = std::bit_cast<Scalar>(std::bit_cast<std::uint32_t>(weight) ^ (std::uint32_t{1} << 20));
+  }
+  comm.barrier();  // the others may share that memory
+}
+
+void stop_on_bad_number(Communicator& comm, const BadNumber& found, Index step, double loss, Index good,
+                        Index skipped) {
+  const std::string where = describe_bad_number(comm, found);
+  const std::string before =
+      skipped == 0 ? "" : fmt::format(" ({} were left out, which is train.skip_limit)", skipped);
+  throw AgreedError(fmt::format("step {}: the loss is {:.6g} and training stops: {}. The weights are those "
+                                "after {} good step{}{}. {}",
+                                step + 1, std::isnan(loss) ? std::abs(loss) : loss, where, good,
+                                good == 1 ? "" : "s", before, kAdvice),
+                    kExitTraining);
+}
+
+void stop_on_late_bad_number(const std::string& found) {
+  throw AgreedError(
+      fmt::format("{}, and training stops. The weights are the average of all replicas, each after its last "
+                  "good step. {}",
+                  found, kAdvice),
+      kExitTraining);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,70 @@
+#include "lockstep/train/loop/step_clock.h"
+
+#include <algorithm>
+#include <array>
+
+namespace lockstep {
+namespace {
+
+constexpr Index kWaitingEvery = 16;
+constexpr Index kAloneEvery = 64;
+constexpr Index kFirstAlone = 24;  // not the first steps, which are slow
+
+}  // namespace
+
+Measured StepClock::measured(Index step) {
+  if (step % kWaitingEvery == 0) return Measured::kWaiting;
+  return step % kAloneEvery == kFirstAlone ? Measured::kExchangeAlone : Measured::kNothing;
+}
+
+void StepClock::add(const StepTime& step) {
+  data_ += step.data;
+  forward_ += step.forward;
+  optimizer_ += step.optimizer;
+  total_ += step.total;
+  exchange_ += step.exchange.exchange;
+  if (step.exchange.alone) {
+    alone_ += step.exchange.exchange - step.exchange.waiting.value_or(0);
+    ++alone_steps_;
+    return;
+  }
+  overlapped_ += step.exchange.exchange;
+  ++overlapped_steps_;
+  if (step.exchange.waiting) {
+    measured_exchange_ += step.exchange.exchange;
+    measured_waiting_ += *step.exchange.waiting;
+  }
+}
+
+TimeShares StepClock::take_shares(Communicator& comm) {
+  const double waits = measured_exchange_ > 0 ? measured_waiting_ / measured_exchange_ : 0;
+  const double waiting = exchange_ * waits;
+  const double overlapped =
+      overlapped_steps_ > 0 ? overlapped_ * (1 - waits) / static_cast<double>(overlapped_steps_) : 0;
+  const double alone = alone_steps_ > 0 ? alone_ / static_cast<double>(alone_steps_) : 0;
+  const bool compares = alone_steps_ > 0 && overlapped_steps_ > 0;  // the same on all ranks
+  std::array sums{data_,
+                  total_ - data_ - exchange_,
+                  exchange_ - waiting,
+                  waiting,
+                  forward_,
+                  optimizer_,
+                  overlapped,
+                  alone,
+                  total_};
+  comm.all_reduce_sum(as_buffer(std::span(sums)));
+  *this = {};
+  const double total = sums.back();
+  if (total <= 0) return {};
+  std::optional<double> hidden;
+  if (compares && sums[7] > 0) hidden = std::max(1 - sums[6] / sums[7], 0.0);
+  return {.data = sums[0] / total,
+          .compute = sums[1] / total,
+          .forward = sums[4] / total,
+          .optimizer = sums[5] / total,
+          .communication = sums[2] / total,
+          .waiting = sums[3] / total,
+          .hidden = hidden};
+}
+
+}  // namespace lockstep

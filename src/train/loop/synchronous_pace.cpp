@@ -1,0 +1,275 @@
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/timer.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/distributed/ordered_sums.h"
+#include "lockstep/math/fixed_tree.h"
+#include "lockstep/train/loop/epoch_audit.h"
+#include "lockstep/train/loop/gradient_step.h"
+#include "lockstep/train/loop/pace.h"
+#include "lockstep/train/loop/replica_check.h"
+#include "lockstep/train/loop/step_clock.h"
+
+namespace lockstep {
+namespace {
+
+GradientStepContext gradient_context(const TrainingContext& context) {
+  return {.comm = context.comm,
+          .plan = context.plan.dist,
+          .model = context.model,
+          .loss = context.loss,
+          .strategy = context.strategy,
+          .states = context.states,
+          .team = context.team,
+          .sums = context.sums,
+          .seed = context.seed,
+          .accumulate = context.accumulate,
+          .most_rows = context.sampler.largest_count(),
+          .target_columns = context.target_columns,
+          .progress = context.progress,
+          .bad_replica = context.debug.nan_replica,
+          .bad_steps = {context.debug.nan_step, context.debug.nan_step + context.debug.nan_steps}};
+}
+
+class SynchronousPace final : public Pace {
+ public:
+  SynchronousPace(const TrainingContext& context, SynchronousStrategy& strategy)
+      : context_(context),
+        strategy_(strategy),
+        gradients_(gradient_context(context)),
+        check_(context.comm, strategy, context.ranks),
+        weights_(context.weighted ? static_cast<std::size_t>(context.plan.sampling.replicas) : 0),
+        replica_weights_(gradients_.tallies().size()),
+        tallies_(gradients_.tallies().size()),
+        audit_(context) {}
+
+  void go_on_after(Index steps) override { steps_done_ = steps; }
+  SavedState saved_state() override;
+  void begin() override {
+    audit_.begin(steps_done_);
+    loader_ = context_.loader({steps_done_, context_.plan.steps});
+  }
+
+  void advance(Index until) override {
+    while (steps_done_ < until) {
+      run_step(steps_done_++);
+      const bool last = steps_done_ == context_.plan.steps;
+      if (last || steps_done_ % context_.log_every == 0) log_metrics(steps_done_);
+      const std::optional<std::uint64_t> term = check_.term(steps_done_);
+      const bool leaves = context_.control.look(term);
+      if (term && !context_.control.terms_cancel()) check_.tell(steps_done_);
+      if (leaves) break;
+    }
+    stop_on_late_bad_number();
+  }
+
+  void recompute_moments(Index steps) override {
+    const std::unique_ptr<Loader> loader = context_.loader({0, steps});
+    const std::span<const Scalar> weights = strategy_.settle();
+    context_.states.begin_step();
+    for (Index step = 0; step < steps; ++step) gradients_.measure(loader->next(), weights);
+    context_.states.update(BatchStatistics::Update::kReplace);
+  }
+
+  Progress progress() const override { return context_.plan.before(steps_done_); }
+  Index skipped_steps() const override { return skipped_; }
+  Index single_value_steps() const override { return single_value_steps_; }
+  Index repairs() const override { return check_.repairs(); }
+  double seconds() const override { return train_seconds_; }
+  TimeShares take_shares() override { return run_clock_.take_shares(context_.comm); }
+
+ private:
+  Index first_hosted() const {
+    return context_.plan.dist.hosted[static_cast<std::size_t>(context_.comm.rank())].begin;
+  }
+  Measured measured(Index step) const;
+  double weigh(const StepBatch& batch, Index step);
+  void run_step(Index step);
+  void note_single_values(Index step);
+  void leave_out(const StepBatch& batch, Index step, double loss);
+  void log_metrics(Index steps_done);
+  void stop_on_late_bad_number();
+
+  TrainingContext context_;
+  SynchronousStrategy& strategy_;
+  GradientStep gradients_;
+  ReplicaCheck check_;
+  std::unique_ptr<Loader> loader_;
+  StepClock log_clock_;
+  StepClock run_clock_;
+  Index steps_done_ = 0;
+  Index skipped_ = 0;
+  Index single_value_steps_ = 0;
+  std::vector<double> weights_;          // sum of those of the samples of each replica; empty: they have none
+  std::vector<double> replica_weights_;  // see UpdateRequest
+  std::vector<Tally> tallies_;           // of each local replica since the last log line
+  EpochAudit audit_;
+  double train_seconds_ = 0;
+  double logged_seconds_ = 0;
+  double logged_samples_ = 0;
+};
+
+// Replica by replica, so that it is the same whoever hosts them.
+SavedState SynchronousPace::saved_state() {
+  static_assert(sizeof(Tally) == Tally::kColumns * sizeof(double));
+  constexpr Index kColumns = Tally::kColumns;
+  const int rank = context_.comm.rank();
+  const Range hosted = context_.plan.dist.hosted[static_cast<std::size_t>(rank)];
+  const Range range{hosted.begin * kColumns, hosted.end * kColumns};
+  double* const first = tallies_.empty() ? nullptr : &tallies_.front().weight;
+  SavedState state;
+  state.push_back({.array = "logged.tallies",
+                   .size = context_.plan.sampling.replicas * kColumns,
+                   .range = range,
+                   .memory = as_buffer(std::span(first, static_cast<std::size_t>(range.size()))),
+                   .written = range});
+  audit_.add_saved(state);
+  state.push_back(saved_by_first(rank, "skipped", std::span(&skipped_, 1)));
+  state.push_back(saved_by_first(rank, "single_value_steps", std::span(&single_value_steps_, 1)));
+  state.back().optional = true;  // older checkpoints have none
+  state.push_back(saved_by_first(rank, "seconds", std::span(&train_seconds_, 1)));
+  state.push_back(saved_by_first(rank, "logged.seconds", std::span(&logged_seconds_, 1)));
+  state.push_back(saved_by_first(rank, "logged.samples", std::span(&logged_samples_, 1)));
+  return state;
+}
+
+// The exchange alone is compared to what is left of it where backward hides some.
+Measured SynchronousPace::measured(Index step) const {
+  const Measured due = StepClock::measured(step);
+  const bool tells = due == Measured::kExchangeAlone ? strategy_.overlaps() : strategy_.gradients_travel();
+  return tells ? due : Measured::kNothing;
+}
+
+// As UpdateRequest::weight. *Collective* where samples have weights and gradients travel: no rank knows those
+// of the others. Added along the tree, so that it is the same on any number of ranks.
+double SynchronousPace::weigh(const StepBatch& batch, Index step) {
+  for (std::size_t i = 0; i < replica_weights_.size(); ++i) {
+    const ReplicaBatch& replica = batch.replicas[i];
+    replica_weights_[i] = replica.weights_of({0, replica.rows}).sum(replica.rows);
+  }
+  if (!context_.weighted) return static_cast<double>(context_.sampler.step_samples(step));
+  if (!strategy_.gradients_travel()) return tree_sum(replica_weights_);
+  std::ranges::copy(replica_weights_, weights_.begin() + first_hosted());
+  context_.comm.note_phase(Phase::kExchange);
+  context_.comm.start_all_gather(as_buffer(std::span(weights_)), context_.plan.dist.hosted)->wait();
+  context_.comm.note_phase(Phase::kCompute);
+  return tree_sum(weights_);
+}
+
+void SynchronousPace::run_step(Index step) {
+  Stopwatch whole;
+  Communicator& comm = context_.comm;
+  comm.note_step(step, {context_.plan.before(step).samples, context_.plan.before(step + 1).samples});
+  comm.note_phase(Phase::kData);
+  const StepBatch& batch = loader_->next();
+  const double data_seconds = whole.seconds();
+  comm.note_phase(Phase::kCompute);
+  force_faults(context_.debug, context_.comm, step);
+
+  const Stopwatch weighing;
+  const double weight = weigh(batch, step);
+  const double weighing_seconds = weighing.seconds();
+  strategy_.begin_step(batch.rows, weight);
+  gradients_.run(batch, measured(step));
+  ExchangeTime exchange = gradients_.exchange_time();
+  exchange.exchange += weighing_seconds;
+  const Stopwatch finishing;
+  comm.note_phase(Phase::kExchange);
+  strategy_.finish_exchange();
+  exchange.exchange += finishing.seconds();
+
+  const Stopwatch updating;
+  comm.note_phase(Phase::kOptimizer);
+  const StepOutcome outcome = strategy_.update({.step = step + 1 - skipped_,
+                                                .weight = weight,
+                                                .lr = context_.schedule.lr(context_.plan.before(step)),
+                                                .replica_weights = replica_weights_});
+  const double optimizer = updating.seconds() - outcome.exchange_seconds - outcome.product_seconds;
+  exchange.exchange += outcome.exchange_seconds;
+  if (outcome.applied) {
+    for (const Index replica : outcome.stopped) context_.states.forget(replica);
+    const Stopwatch moving;
+    context_.states.update(BatchStatistics::Update::kMove);
+    exchange.exchange += moving.seconds();
+    if (gradients_.single_values().replicas() > 0) note_single_values(step);
+    for (std::size_t i = 0; i < tallies_.size(); ++i) tallies_[i].add(gradients_.tallies()[i]);
+    if (comm.rank() == 0) context_.observer.on_step(context_.plan.before(step + 1), outcome.mean_loss);
+  } else {
+    leave_out(batch, step, outcome.mean_loss);
+  }
+  if (context_.debug.flip_rank >= 0 && context_.debug.flip_step == step) {
+    const Index place = context_.model.layout().params.back().range.begin;
+    flip_bit(context_.debug, comm, strategy_.weights(first_hosted())[static_cast<std::size_t>(place)]);
+  }
+
+  audit_.add(batch, step);
+  const double seconds = whole.seconds();
+  train_seconds_ += seconds;
+  const StepTime time{.data = data_seconds + gradients_.data_seconds(),
+                      .forward = gradients_.forward_seconds(),
+                      .optimizer = optimizer,
+                      .total = seconds,
+                      .exchange = exchange};
+  log_clock_.add(time);
+  run_clock_.add(time);
+}
+
+void SynchronousPace::note_single_values(Index step) {
+  if (single_value_steps_++ > 0 || context_.comm.rank() != 0) return;
+  warn_of_single_values(fmt::format("step {} gives {} of {} replicas", step + 1,
+                                    gradients_.single_values().replicas(), context_.plan.sampling.replicas));
+}
+
+// The optimizer counts the steps that were taken; samples and the schedule go on.
+void SynchronousPace::leave_out(const StepBatch& batch, Index step, double loss) {
+  stop_on_late_bad_number();
+  const BadNumber found = gradients_.find_bad_number(batch);
+  if (context_.on_nan == OnNan::kStop || skipped_ == context_.skip_limit) {
+    stop_on_bad_number(context_.comm, found, step, loss, step - skipped_, skipped_);
+  }
+  ++skipped_;
+  const std::string where = describe_bad_number(context_.comm, found);
+  if (context_.comm.rank() != 0) return;
+  spdlog::warn("step {} is left out: {} ({} of at most {})", step + 1, where, skipped_, context_.skip_limit);
+}
+
+void SynchronousPace::log_metrics(Index steps_done) {
+  std::vector<double> rows;
+  for (const Tally& tally : tallies_) rows.insert(rows.end(), {tally.weight, tally.loss, tally.correct});
+  const std::vector<double> sums = ordered_sums(
+      context_.comm, rows, context_.plan.dist.hosted[static_cast<std::size_t>(context_.comm.rank())],
+      context_.plan.sampling.replicas, Tally::kColumns);
+  std::ranges::fill(tallies_, Tally{});
+  if (sums[0] == 0) return;  // all steps since the last line were left out, or no sample weighs anything
+
+  TrainMetrics metrics;
+  metrics.progress = context_.plan.before(steps_done);
+  metrics.loss = sums[1] / sums[0];
+  if (!std::isfinite(metrics.loss)) stop_on_late_bad_number();
+  if (context_.loss.targets() != TargetKind::kValue) metrics.accuracy = sums[2] / sums[0];
+  metrics.lr = context_.schedule.lr(context_.plan.before(steps_done - 1));
+  metrics.samples_per_second = (static_cast<double>(metrics.progress.samples) - logged_samples_) /
+                               std::max(train_seconds_ - logged_seconds_, 1e-9);
+  metrics.time = log_clock_.take_shares(context_.comm);
+  logged_samples_ = static_cast<double>(metrics.progress.samples);
+  logged_seconds_ = train_seconds_;
+  if (context_.comm.rank() == 0) context_.observer.on_train_metrics(metrics);
+}
+
+void SynchronousPace::stop_on_late_bad_number() {
+  const std::string late = strategy_.late_bad_number();
+  if (!late.empty()) lockstep::stop_on_late_bad_number(late);
+}
+
+}  // namespace
+
+std::unique_ptr<Pace> make_synchronous_pace(const TrainingContext& context, SynchronousStrategy& strategy) {
+  return std::make_unique<SynchronousPace>(context, strategy);
+}
+
+}  // namespace lockstep

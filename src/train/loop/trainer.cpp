@@ -1,0 +1,179 @@
+#include "lockstep/train/loop/trainer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/first_index.h"
+#include "lockstep/base/text.h"
+#include "lockstep/comm/agree.h"
+
+namespace lockstep {
+namespace {
+
+std::unique_ptr<Pace> make_pace(const TrainingContext& context) {
+  if (auto* alone = dynamic_cast<AsynchronousStrategy*>(&context.strategy)) {
+    return make_asynchronous_pace(context, *alone);
+  }
+  return make_synchronous_pace(context, dynamic_cast<SynchronousStrategy&>(context.strategy));
+}
+
+// Without a step left to take, the loops over steps would never meet their end.
+[[noreturn]] void throw_beyond_the_end(Index done, Index steps) {
+  throw AgreedError(fmt::format("the checkpoint has made {} steps, and the run has only {}; make it longer",
+                                with_commas(done), with_commas(steps)),
+                    kExitConfig);
+}
+
+}  // namespace
+
+Trainer::Trainer(const TrainingContext& context) : context_(context), pace_(make_pace(context)) {}
+
+TrainingResult Trainer::run() {
+  begin();
+  Evaluation* during = context_.validation != nullptr ? context_.validation : context_.test;
+  const Index steps = context_.plan.steps;
+  Index done = pace_->progress().steps;
+  const bool begins_at_end = done == steps;
+  // Where the last checkpoint was made before an evaluation that was due.
+  bool evaluates = done > 0 && done < steps && evaluation_due(done - 1, done);
+  while (!stops()) {
+    if (evaluates) {
+      recompute_moments();
+      evaluate(during);
+    }
+    if (stops() || done >= steps) break;
+    pace_->advance(next_stop(done));
+    const Index before = done;
+    done = pace_->progress().steps;
+    // Workers that step alone may come back before any of them has stepped.
+    if (stops() || checkpoint_due(before, done)) save();
+    evaluates = done < steps && evaluation_due(before, done);
+  }
+  if (done == steps && !stops()) {
+    recompute_moments();
+    if (context_.validation != nullptr) evaluate(context_.validation);
+    if (context_.test != nullptr) evaluate(context_.test);
+  }
+  // From the checkpoint of another run to the end without a step: this run has no checkpoint of its end yet.
+  if (stops() || (begins_at_end && checkpoint_due(done - 1, done))) save();
+  if (context_.saving != nullptr) context_.saving->writer.finish();
+  if (last_evaluation_ && !std::isfinite(last_evaluation_->loss)) {
+    throw AgreedError(
+        "training is complete, but the model gives a loss that is not finite in evaluation: look at the "
+        "evaluation data, and at the scale of what goes into batch norm",
+        kExitTraining);
+  }
+  const Progress progress = pace_->progress();
+  return {.progress = progress,
+          .seconds = pace_->seconds(),
+          .samples_per_second = static_cast<double>(progress.samples) / pace_->seconds(),
+          .time = pace_->take_shares(),
+          .last_evaluation = last_evaluation_,
+          .workers = pace_->workers(),
+          .skipped_steps = pace_->skipped_steps(),
+          .single_value_steps = pace_->single_value_steps(),
+          .repairs = pace_->repairs(),
+          .stopped = context_.control.stop_reason()};
+}
+
+void Trainer::begin() {
+  context_.strategy.start();
+  context_.states.start();
+  if (context_.go_on != nullptr) {
+    const Index steps = context_.go_on->header().progress.steps;
+    if (steps > context_.plan.steps) throw_beyond_the_end(steps, context_.plan.steps);
+    context_.strategy.go_on_after(steps);
+    pace_->go_on_after(steps);
+    agree(context_.comm, [&] { context_.go_on->fill(saved_state()); });
+    context_.states.go_on();
+  }
+  pace_->begin();
+}
+
+// What all of them keep, beside the weights.
+SavedState Trainer::saved_state() {
+  SavedState state = context_.strategy.saved_state();
+  context_.states.add_saved(state);
+  SavedState of_pace = pace_->saved_state();
+  std::ranges::move(of_pace, std::back_inserter(state));
+  if (context_.saving != nullptr && context_.saving->best) {
+    state.push_back(
+        saved_by_first(context_.comm.rank(), "best", std::span(&context_.saving->best->value(), 1)));
+    state.back().optional = true;
+  }
+  return state;
+}
+
+bool Trainer::evaluation_due(Index before, Index steps_done) const {
+  if (context_.validation == nullptr && context_.test == nullptr) return false;
+  const auto evaluations = [&](Index steps) {
+    return std::floor(context_.plan.before(steps).epochs / context_.evaluate_every + 1e-9);
+  };
+  return evaluations(steps_done) > evaluations(before);
+}
+
+bool Trainer::checkpoint_due(Index before, Index steps_done) const {
+  if (context_.saving == nullptr) return false;
+  if (context_.control.checkpoint_due()) return true;
+  if (steps_done == context_.plan.steps && context_.saving->every.ever()) return true;
+  return context_.saving->every.is_due(context_.plan.before(before), context_.plan.before(steps_done));
+}
+
+// The next number of steps after which there is an evaluation or a checkpoint: once one is due, it stays so.
+Index Trainer::next_stop(Index steps_done) const {
+  const auto nothing_due = [&](Index stop) {
+    return !evaluation_due(steps_done, stop) && !checkpoint_due(steps_done, stop);
+  };
+  return first_index({steps_done + 1, context_.plan.steps}, nothing_due);
+}
+
+void Trainer::save() {
+  context_.control.checkpoint_taken();
+  if (context_.saving == nullptr) return;
+  context_.comm.note_phase(Phase::kCheckpoint);
+  Saving& saving = *context_.saving;
+  const Index step = pace_->progress().steps;
+  if (step == 0 || saving.writer.has(step)) return;
+  if (saving.wait || stops() || step == context_.plan.steps) saving.writer.finish();
+  CheckpointHeader header = saving.header;
+  header.progress = pace_->progress();
+  header.metrics_bytes = context_.observer.written_bytes();
+  header.seconds = pace_->seconds();
+  header.incomplete_files = context_.observer.incomplete_files();
+  const SavedState state = saved_state();
+  saving.writer.start({.header = header,
+                       .state = state,
+                       .stored = {context_.strategy.settle(), context_.states.settle()},
+                       .layout = &context_.model.stored_layout(),
+                       .input = context_.model.input(),
+                       .texts = saving.texts});
+}
+
+// The best so far is kept, and made if its step has no checkpoint.
+void Trainer::evaluate(Evaluation* evaluation) {
+  context_.comm.note_phase(Phase::kEvaluation);
+  const auto interrupted = [this] { return context_.control.look() && stops(); };
+  const std::optional<EvalMetrics> metrics =
+      evaluation->run({context_.strategy.settle(), context_.states.settle()}, interrupted);
+  if (!metrics) return;
+  last_evaluation_ = metrics;
+  last_evaluation_->progress = pace_->progress();
+  const bool measured = evaluation == context_.validation || context_.validation == nullptr;
+  if (measured && context_.saving != nullptr && context_.saving->best &&
+      context_.saving->best->improves(*last_evaluation_)) {
+    save();
+    context_.saving->writer.mark_best(pace_->progress().steps);
+  }
+  if (context_.comm.rank() == 0) context_.observer.on_evaluation(*last_evaluation_);
+}
+
+void Trainer::recompute_moments() {
+  if (context_.calibration_steps == 0 || context_.model.state_layout().size == 0) return;
+  pace_->recompute_moments(std::min(context_.calibration_steps, context_.plan.steps));
+}
+
+}  // namespace lockstep

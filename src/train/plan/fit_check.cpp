@@ -1,0 +1,95 @@
+#include "lockstep/train/plan/fit_check.h"
+
+#include <fmt/format.h>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep {
+namespace {
+
+std::string last_layer(const FitQuestion& question) {
+  return question.model.nodes().back().title;
+}
+
+// "label 'species' (setosa, virginica) of 'iris.csv' has 3 classes"
+std::string describe_classes(const DatasetInfo& data) {
+  return fmt::format("{} of '{}' has {} class{}", data.target_text, data.name,
+                     with_commas(data.target_classes), data.target_classes == 1 ? "" : "es");
+}
+
+void check_columns(const FitQuestion& question) {
+  const Index outputs = question.model.output().size();
+  const Index wanted = question.targets == TargetKind::kClass ? 1 : outputs;
+  const DatasetInfo& data = question.data;
+  if (data.target_columns == wanted) return;
+  throw ConfigError(fmt::format(
+      "{} puts out {}, so train.loss '{}' needs {} target{} per record, but '{}' has {}; change the last "
+      "layer or the loss",
+      last_layer(question), to_string(question.model.output()), question.loss, wanted, wanted == 1 ? "" : "s",
+      data.name, data.target_columns));
+}
+
+void check_classes(const FitQuestion& question) {
+  const Index outputs = question.model.output().size();
+  const Index classes = question.data.target_classes;
+  const bool of_classes = question.targets == TargetKind::kClass;
+  if (of_classes && outputs == 1) {
+    throw ConfigError(fmt::format(
+        "{} puts out 1 number, of which train.loss '{}' is always 0: give an output for each class, or for "
+        "yes and no train.loss 'binary_cross_entropy'",
+        last_layer(question), question.loss));
+  }
+  if (of_classes && classes > outputs) {
+    throw ConfigError(fmt::format("{}, but {} puts out {}: train.loss '{}' needs {} outputs",
+                                  describe_classes(question.data), last_layer(question), outputs,
+                                  question.loss, classes));
+  }
+  if (!of_classes && classes > 2) {
+    throw ConfigError(fmt::format(
+        "{}, whose numbers mean nothing to train.loss '{}': take 'softmax_cross_entropy' and a last layer "
+        "with {} outputs",
+        describe_classes(question.data), question.loss, classes));
+  }
+}
+
+}  // namespace
+
+void refuse_misfit(const FitQuestion& question) {
+  check_classes(question);
+  check_columns(question);
+}
+
+std::string doubt_spare_outputs(const FitQuestion& question, Index classes) {
+  const Index outputs = question.model.output().size();
+  if (question.targets != TargetKind::kClass || classes <= 0 || classes >= outputs) return "";
+  return fmt::format("{} puts out {}, but '{}' has {} class{}: the other outputs are never right",
+                     last_layer(question), outputs, question.data.name, with_commas(classes),
+                     classes == 1 ? "" : "es");
+}
+
+std::vector<std::string> find_doubts(const FitQuestion& question, const RunPlan& plan) {
+  std::vector<std::string> doubts;
+  const DatasetInfo& data = question.data;
+  const std::string spare = doubt_spare_outputs(question, data.target_classes);
+  if (!spare.empty()) doubts.push_back(spare);
+  if (question.targets == TargetKind::kBinary && question.model.nodes().back().text == "sigmoid") {
+    doubts.push_back(fmt::format(
+        "train.loss '{}' takes the sigmoid of the outputs itself, and {} takes it before: leave that out",
+        question.loss, last_layer(question)));
+  }
+  if (question.targets == TargetKind::kValue && data.target_classes == 2) {
+    doubts.push_back(fmt::format(
+        "{}, which train.loss '{}' learns as the numbers 0 and 1: 'binary_cross_entropy' is made for that",
+        describe_classes(data), question.loss));
+  }
+  if (plan.step_batch > plan.epoch_samples) {
+    doubts.push_back(
+        fmt::format("a step is to take {} samples, the global batch, but an epoch of '{}' has {}: each step "
+                    "takes all of them",
+                    with_commas(plan.step_batch), data.name, with_commas(plan.epoch_samples)));
+  }
+  return doubts;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,140 @@
+#include "plan_costs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/text.h"
+#include "lockstep/data/loader.h"
+#include "lockstep/data/memory.h"
+#include "lockstep/data/streamed_records.h"
+#include "lockstep/distributed/strategies/strategy.h"
+#include "lockstep/nn/activations.h"
+#include "lockstep/train/storage/checkpoint/manifest.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Index kScalarBytes = sizeof(Scalar);
+
+// Part by part the most that a rank of these needs.
+RankCosts most(std::span<const RankCosts> ranks) {
+  RankCosts most;
+  for (const RankCosts& rank : ranks) {
+    most.weights = std::max(most.weights, rank.weights);
+    most.optimizer = std::max(most.optimizer, rank.optimizer);
+    most.gradients = std::max(most.gradients, rank.gradients);
+    most.sent = std::max(most.sent, rank.sent);
+  }
+  return most;
+}
+
+// Of the weights as a model in bf16 multiplies with them.
+Index rounded_bytes(const RunPlanRequest& request) {
+  return request.model.precision() == Precision::kBf16 ? request.model.layout().size * Index{sizeof(Bf16)}
+                                                       : 0;
+}
+
+// Of the weights that a thread keeps in the layouts of its kernels, forward and back. (The back end may do
+// with less.)
+Index arranged_bytes(const Model& model) {
+  Index numbers = 0;
+  for (const ModelNode& node : model.nodes()) numbers += node.layer->arranged_tensor().size();
+  return 2 * numbers * (model.precision() == Precision::kBf16 ? Index{sizeof(Bf16)} : kScalarBytes);
+}
+
+// Prepared: features, targets and weight.
+Index sample_bytes_of(const RunPlanRequest& request) {
+  return (request.model.input().size() + request.target_columns + (request.weighted ? 1 : 0)) * kScalarBytes;
+}
+
+MemoryPlan memory_of(const RunPlanRequest& request, const RunPlan& plan, const RankCosts& costs) {
+  MemoryPlan memory{.weights = costs.weights, .optimizer = costs.optimizer, .gradients = costs.gradients};
+  if (request.evaluation_rows == 0) return memory;
+  const Index sample_bytes = sample_bytes_of(request);
+  const Index blocks = divide_up(request.evaluation_rows, request.evaluation_batch);
+  const Index batch_rows = std::min(request.evaluation_batch, request.evaluation_rows);
+  const Index score_bytes = request.weighted ? 2 * kScalarBytes : kScalarBytes;
+  const Index record_bytes = request.record_bytes + request.evaluation_rankings * score_bytes;
+  // With weights the first rank gets the scores of all.
+  const bool collects = request.weighted && request.evaluation_rankings > 0;
+  memory.evaluation = rounded_bytes(request) + (collects ? request.evaluation_rows * score_bytes : 0) +
+                      divide_up(blocks, plan.dist.world) * batch_rows * record_bytes +
+                      plan.dist.threads * (activation_bytes(request.model, batch_rows, Kept::kForEvaluation) +
+                                           batch_rows * sample_bytes);
+  return memory;
+}
+
+// Of the training records of the first rank. Errors: ConfigError if streaming them takes more than is
+// allowed.
+Index record_memory(const RunPlanRequest& request, const RunPlan& plan) {
+  const Range replicas = plan.dist.hosted.front();
+  if (!plan.sampling.stream) return make_sampler(plan.sampling)->needed(replicas) * request.record_bytes;
+  DatasetInfo info;
+  info.rows = request.rows;
+  info.record_bytes = request.record_bytes;
+  const Index bytes = stream_bytes(info, plan.sampling, replicas.size());
+  if (bytes <= memory_limit_bytes(request.data)) return bytes;
+  throw ConfigError(fmt::format(
+      "streaming with data.shuffle_buffer = {} for each of {} replicas of a rank takes {}, more than "
+      "data.memory_limit = {} GiB: lower data.shuffle_buffer, or raise the limit",
+      with_commas(request.data.shuffle_buffer), replicas.size(), human_bytes(static_cast<double>(bytes)),
+      request.data.memory_limit));
+}
+
+// The first rank hosts at least as many replicas as any other.
+void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_weights, MemoryPlan& memory) {
+  const Index hosted = plan.dist.hosted.front().size();
+  const Index batch = plan.dist.most_rows;
+  const Index micro = divide_up(batch, request.train.accumulate);
+  const bool together = request.model.replicas_meet(plan.sampling.replicas);
+  const Index sample_bytes = sample_bytes_of(request);
+  const Index arenas = own_weights ? hosted : 1;
+  memory.weights += request.model.state_layout().size * kScalarBytes * (hosted + 2);  // ReplicaStates
+  memory.weights += rounded_bytes(request) * arenas + arranged_bytes(request.model) * plan.dist.threads;
+  memory.activations =
+      (together ? hosted : plan.dist.threads) * activation_bytes(request.model, micro, Kept::kForTraining);
+  const Index ahead = steps_ahead(request.data, true, plan.sampling.stream.has_value());  // at most
+  memory.data = record_memory(request, plan) + hosted * batch * sample_bytes * (ahead + 1);
+}
+
+}  // namespace
+
+void plan_costs(const RunPlanRequest& request, RunPlan& plan) {
+  const StrategyEntry& strategy = strategy_entry(request.distribute.strategy);
+  const std::vector<RankCosts> ranks =
+      strategy.costs({.options = request.distribute,
+                      .plan = plan.dist,
+                      .sums = local_sums(request.distribute),
+                      .interleaved = request.model.replicas_meet(plan.sampling.replicas),
+                      .slots = request.optimizer_slots,
+                      .steps = plan.steps,
+                      .ranks_per_node = request.ranks_per_node});
+  const auto workers = static_cast<std::size_t>(plan.dist.workers());
+  const RankCosts worker = most(std::span(ranks).first(workers));
+  const RankCosts server = most(std::span(ranks).subspan(workers));
+  plan.gradient_bytes = plan.dist.gradient_size * kScalarBytes;
+  plan.sent_bytes = std::llround(worker.sent);
+  plan.server_sent_bytes = std::llround(server.sent);
+  plan.memory = memory_of(request, plan, worker);
+  add_replicas(request, plan, strategy.weights_per_replica, plan.memory);
+  if (plan.dist.servers > 0) plan.server_memory = memory_of(request, plan, server);
+
+  plan.model_file_bytes = request.model.stored_layout().count() * kScalarBytes;
+  const Index slots = plan.parameters * kScalarBytes * request.optimizer_slots;
+  const Index models = strategy.weights_per_replica ? plan.sampling.replicas : 1;
+  plan.checkpoint_bytes = models * (plan.model_file_bytes + slots);
+  if (!request.saves) return;
+  // All ranks copy the model file, in whole blocks, and those that own something else their share of that.
+  const Index owners = plan.dist.servers > 0 ? plan.dist.servers : plan.dist.world;
+  const Index state = (plan.checkpoint_bytes - plan.model_file_bytes) / owners;
+  const Index model =
+      std::min(plan.model_file_bytes, round_up(plan.model_file_bytes / plan.dist.world + 1, kCheckedBytes));
+  plan.memory.checkpoint = model + (plan.dist.servers > 0 ? 0 : state);
+  if (plan.dist.servers > 0) plan.server_memory.checkpoint = model + state;
+}
+
+}  // namespace lockstep

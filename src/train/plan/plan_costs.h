@@ -1,0 +1,11 @@
+// What a run holds in memory and sends, for the plan.
+#pragma once
+
+#include "lockstep/train/plan/run_plan.h"
+
+namespace lockstep {
+
+/// Fills in what `plan` says about bytes; the rest of it is there.
+void plan_costs(const RunPlanRequest& request, RunPlan& plan);
+
+}  // namespace lockstep

@@ -1,0 +1,218 @@
+#include "lockstep/train/plan/run_plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/first_index.h"
+#include "lockstep/base/text.h"
+#include "lockstep/distributed/single_values.h"
+#include "lockstep/distributed/strategies/asynchronous.h"
+#include "lockstep/distributed/strategies/refusals.h"
+#include "lockstep/distributed/strategies/strategy.h"
+#include "plan_costs.h"
+
+namespace lockstep {
+namespace {
+
+// Steps until `samples` are used: whole epochs, and then steps of the next one.
+Index steps_for_samples(const RunPlan& plan, Index samples) {
+  const Index whole = samples / plan.epoch_samples;
+  const Index rest = samples % plan.epoch_samples;
+  return whole * plan.steps_per_epoch + divide_up(rest, plan.step_batch);
+}
+
+Index run_steps(const TrainOptions& train, const RunPlan& plan) {
+  // Beyond this, counts of samples would no longer be exact.
+  constexpr double kMostSamples = 1e17;
+  const auto per_epoch = static_cast<double>(plan.steps_per_epoch);
+  const auto batch = static_cast<double>(plan.step_batch);
+  const double steps = train.steps > 0     ? static_cast<double>(train.steps)
+                       : train.samples > 0 ? static_cast<double>(steps_for_samples(plan, train.samples))
+                                           : std::ceil(train.epochs * per_epoch - 1e-9);
+  if (steps * batch > kMostSamples) {
+    throw ConfigError(
+        fmt::format("the run would take {:.3g} samples, expected at most {:.0e}; shorten train.epochs, "
+                    "train.steps or train.samples",
+                    steps * batch, kMostSamples));
+  }
+  return std::max<Index>(1, static_cast<Index>(steps));
+}
+
+bool weights_per_replica(const RunPlanRequest& request) {
+  return local_sums(request.distribute) == LocalSums::kApart;
+}
+
+// Where replicas step alone: the first step of the run (from 0) in which they do.
+Index first_local_step(const RunPlanRequest& request, const RunPlan& plan) {
+  if (!weights_per_replica(request)) return 0;
+  const Duration together = parse_duration("distribute.local_after", request.distribute.local_after);
+  const auto still_together = [&](Index step) {
+    return together.measure(plan.before(step)) < together.value;
+  };
+  return first_index({0, plan.steps}, still_together);
+}
+
+// The largest learning rate that a step of the run takes. It rises, then falls: all steps of a short run are
+// looked at, and a million of a long one.
+double peak_lr(const Schedule& schedule, const RunPlan& plan) {
+  const Index stride = std::max<Index>(1, plan.steps / 1'000'000);
+  double peak = 0;
+  for (Index step = 0; step < plan.steps; step += stride)
+    peak = std::max(peak, schedule.lr(plan.before(step)));
+  return peak;
+}
+
+// Each mode with the samples that one normalisation sees. Errors: ConfigError where a group is larger than
+// all replicas.
+std::string plan_batch_norm(const RunPlanRequest& request, const SamplingOptions& sampling) {
+  const Index per_replica = sampling.global_batch / sampling.replicas;
+  const Index part = per_replica / std::min(request.train.accumulate, std::max<Index>(per_replica, 1));
+  std::vector<std::string> modes;
+  for (const ModelNode& node : request.model.nodes()) {
+    const BatchStatistics* statistics = node.layer->statistics();
+    if (statistics == nullptr) continue;
+    const BatchNormMode mode = statistics->mode();
+    if (mode.kind == BatchNormMode::Kind::kGroup && mode.group > sampling.replicas) {
+      throw ConfigError(fmt::format("{} has the mode {}, but there are only {} replicas", node.title,
+                                    to_string(mode), sampling.replicas));
+    }
+    const Index samples = part * mode.normalised_with(0, sampling.replicas).size();
+    const std::string text = fmt::format("{} ({} samples)", to_string(mode), with_commas(samples));
+    if (std::ranges::find(modes, text) == modes.end()) modes.push_back(text);
+  }
+  return fmt::format("{}", fmt::join(modes, ", "));
+}
+
+std::vector<Index> rows_of_step(const SamplingOptions& sampling, Index step) {
+  const Dealing dealing(sampling);
+  std::vector<Index> rows;
+  for (Index i = 0; i < sampling.replicas; ++i) rows.push_back(dealing.numbers(step, i).size());
+  return rows;
+}
+
+// Where batch norm has single values: of the steps of an epoch only the last has fewer samples than the
+// first. Errors: ConfigError for single values in each step, which would always become zero.
+Index plan_single_values(const RunPlanRequest& request, const RunPlan& plan) {
+  SingleValues values(request.model, plan.sampling.replicas, request.train.accumulate);
+  values.look(rows_of_step(plan.sampling, 0));
+  if (values.replicas() > 0) {
+    const ModelNode& node = request.model.node(values.first_node());
+    throw ConfigError(
+        fmt::format("{} would normalise single values, which always gives zero: with batch norm {}, a sample "
+                    "at a time; raise the batch, lower train.replicas or train.accumulate, or choose sync",
+                    node.title, to_string(node.layer->statistics()->mode())));
+  }
+  values.look(rows_of_step(plan.sampling, plan.epoch.steps - 1));
+  return values.replicas();
+}
+
+// What the parts of the config ask of each other.
+void refuse_combinations(const RunPlanRequest& request, Index servers, Index replicas) {
+  const Index idle = request.data.mode == DataMode::kShard ? std::max<Index>(0, replicas - request.rows) : 0;
+  Combination combination{.distribute = request.distribute,
+                          .world = request.world,
+                          .servers = servers,
+                          .replicas = replicas,
+                          .batch = request.train.global_batch_of(replicas),
+                          .replicas_without_rows = idle};
+  combination.skips_bad_steps = request.train.on_nan == OnNan::kSkip;
+  for (const ModelNode& node : request.model.nodes()) {
+    const BatchStatistics* statistics = node.layer->statistics();
+    if (statistics == nullptr) continue;
+    const BatchNormMode mode = statistics->mode();
+    combination.normalises_over_replicas |= mode.normalised_with(0, 2).size() > 1;
+    combination.moments_of_all_replicas |= mode.moments_with(0, 2).size() > 1;
+  }
+  refuse(combination);
+}
+
+// Where workers step alone, each worker's gradient is a step; with backup workers a step is made of several,
+// and without those of the last.
+void plan_steps(Index workers, RunPlan& plan) {
+  const Index batch = plan.sampling.global_batch;
+  const Index steps_per_batch = plan.alone && plan.backup_workers == 0 ? workers : 1;
+  plan.steps_per_epoch = plan.epoch.steps * steps_per_batch;
+  plan.step_batch = (batch - batch / workers * plan.backup_workers) / steps_per_batch;
+  const Index dropped = plan.epoch.samples / workers * plan.backup_workers;
+  plan.epoch_samples = plan.epoch.samples - dropped;
+}
+
+}  // namespace
+
+Progress RunPlan::before(Index step) const {
+  const Index whole = step / steps_per_epoch;
+  const Index within = std::min(step % steps_per_epoch * step_batch, epoch_samples);
+  return {.steps = step,
+          .samples = whole * epoch_samples + within,
+          .epochs = static_cast<double>(step) / static_cast<double>(steps_per_epoch)};
+}
+
+RunPlan make_run_plan(const RunPlanRequest& request) {
+  const TrainOptions& train = request.train;
+  const Index servers = count_servers(request.distribute);
+  const Index workers = request.world - servers;
+  const Index replicas = train.replicas_of(workers);
+  refuse_combinations(request, servers, replicas);
+  RunPlan plan;
+  plan.dist = make_plan(request.distribute, request.model.layout(),
+                        {.world = request.world,
+                         .servers = servers,
+                         .replicas = replicas,
+                         .threads = train.threads,
+                         .most_rows = divide_up(train.global_batch_of(replicas), replicas),
+                         .factored = request.model.factored_tensors()});
+  plan.sampling = {.rows = request.rows,
+                   .replicas = replicas,
+                   .global_batch = train.global_batch_of(replicas),
+                   .mode = request.data.mode,
+                   .tail = train.tail,
+                   .seed = request.seed,
+                   .shard_order = request.data.shard_order,
+                   .reshuffle = request.data.reshuffle};
+  if (request.streamed) {
+    plan.sampling.stream = {
+        .chunks = request.streamed, .shard_by = request.data.shard_by, .window = request.data.shuffle_buffer};
+  }
+  check_sampling(plan.sampling);
+  plan.epoch = plan_epoch(plan.sampling);
+  plan.strategy = request.distribute.strategy;
+  plan.weighted = request.weighted;
+  plan.alone = steps_alone(request.distribute);
+  if (plan.alone && request.distribute.mode == ServerMode::kBounded) {
+    plan.most_ahead = request.distribute.staleness;
+  }
+  if (request.data.audit && (plan.alone || train.tail == Tail::kDrop)) {
+    throw ConfigError(
+        "data.audit needs train.tail = keep and workers that take each step together: otherwise samples are "
+        "left out on purpose");
+  }
+  plan.backup_workers = plan.alone ? request.distribute.backup_workers : 0;
+  plan_steps(workers, plan);
+  plan.steps = run_steps(train, plan);
+  const Progress end = plan.before(plan.steps);
+  plan.samples = end.samples;
+  plan.epochs = end.epochs;
+  plan.times_each_seen = static_cast<double>(plan.samples) / static_cast<double>(request.rows);
+
+  const Schedule schedule(request.schedule, end, plan.step_batch);
+  plan.lr_start = schedule.lr(plan.before(0));
+  plan.lr_peak = peak_lr(schedule, plan);
+  plan.lr_end = schedule.lr(plan.before(plan.steps - 1));
+
+  plan.batch_norm = plan_batch_norm(request, plan.sampling);
+  plan.single_values = plan_single_values(request, plan);
+  plan.precision = request.model.precision();
+  plan.parameters = request.model.layout().count();
+  plan.flops = request.model.training_flops();
+  plan.dist.local_from = first_local_step(request, plan);
+  plan.average_every = weights_per_replica(request) ? request.distribute.average_every : 0;
+  plan_costs(request, plan);
+  return plan;
+}
+
+}  // namespace lockstep

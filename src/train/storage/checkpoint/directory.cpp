@@ -1,0 +1,173 @@
+#include "lockstep/train/storage/checkpoint/directory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <functional>
+
+#include "lockstep/base/atomic_file.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/file_kind.h"
+#include "lockstep/base/hash.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::string_view kPrefix = "step-";
+constexpr const char* kPartial = ".partial";
+constexpr const char* kDamaged = ".damaged";
+constexpr const char* kBest = "best";
+
+// Of "step-000000500".
+std::optional<Index> step_of(const std::string& name) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  Index step = 0;
+  const char* const end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data() + kPrefix.size(), end, step);
+  if (error != std::errc() || stop != end || step < 0) return std::nullopt;
+  return step;
+}
+
+// As far as they can be read; `error` says whether that was all.
+std::vector<std::string> names_in(const std::filesystem::path& root, std::error_code& error) {
+  std::vector<std::string> names;
+  for (std::filesystem::directory_iterator entry(root, error), end; !error && entry != end;
+       entry.increment(error)) {
+    names.push_back(entry->path().filename().string());
+  }
+  return names;
+}
+
+// The manifest first, also if a crash loses some of it: what is left is never taken for whole. Of a symbolic
+// link only the link: what it leads to is not ours.
+void remove_checkpoint(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_symlink(path, ignored)) {
+    std::filesystem::remove(path, ignored);
+    return;
+  }
+  try {
+    if (std::filesystem::remove(path / kManifestName, ignored)) sync_directory(path);
+  } catch (const DataError&) {
+    return;  // the rest is removed another time
+  }
+  std::filesystem::remove_all(path, ignored);
+}
+
+}  // namespace
+
+std::filesystem::path CheckpointDirectory::finished(Index step) const {
+  return root_ / fmt::format("{}{:09}", kPrefix, step);
+}
+
+std::filesystem::path CheckpointDirectory::partial(Index step) const {
+  return finished(step).string() + kPartial;
+}
+
+std::vector<Index> CheckpointDirectory::steps() const {
+  std::vector<Index> steps;
+  std::error_code error;
+  for (const std::string& name : names_in(root_, error)) {
+    if (const std::optional<Index> step = step_of(name)) steps.push_back(*step);
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw DataError(fmt::format("cannot read '{}': {}", root_.string(), error.message()));
+  }
+  std::ranges::sort(steps, std::greater<>());
+  return steps;
+}
+
+std::optional<Index> CheckpointDirectory::best() const {
+  std::error_code ignored;
+  if (!std::filesystem::exists(root_ / kBest, ignored)) return std::nullopt;
+  std::string name = read_file(root_ / kBest);
+  if (name.ends_with('\n')) name.pop_back();
+  return step_of(name);
+}
+
+void CheckpointDirectory::mark_best(Index step) const {
+  write_file_atomically(root_ / kBest, finished(step).filename().string() + "\n");
+}
+
+void CheckpointDirectory::remove_old(Index keep) const {
+  const std::vector<Index> all = steps();
+  const std::optional<Index> kept = best();
+  for (std::size_t i = static_cast<std::size_t>(keep); i < all.size(); ++i) {
+    if (all[i] != kept) remove_checkpoint(finished(all[i]));
+  }
+}
+
+void CheckpointDirectory::make_partial(Index step) const {
+  remove_partial();
+  const std::filesystem::path directory = partial(step);
+  std::error_code error;
+  if (!std::filesystem::exists(root_, error)) create_synced_directories(root_, error);
+  if (!error && !std::filesystem::create_directory(directory, error) && !error) {
+    error = std::make_error_code(std::errc::file_exists);
+  }
+  if (error) throw DataError(fmt::format("cannot create '{}': {}", directory.string(), error.message()));
+}
+
+void CheckpointDirectory::remove_partial() const {
+  const std::string of_best = std::string(kBest) + kPartial;
+  std::error_code ignored;
+  for (const std::string& name : names_in(root_, ignored)) {
+    const bool of_step = name.starts_with(kPrefix) && name.ends_with(kPartial);
+    if (of_step || name.starts_with(of_best)) remove_checkpoint(root_ / name);
+  }
+}
+
+std::vector<std::string> CheckpointDirectory::damaged() const {
+  std::vector<std::string> damaged;
+  std::error_code ignored;
+  for (const std::string& name : names_in(root_, ignored)) {
+    if (name.starts_with(kPrefix) && name.ends_with(kDamaged)) damaged.push_back(name);
+  }
+  std::ranges::sort(damaged);
+  return damaged;
+}
+
+void CheckpointDirectory::set_aside(Index step) const {
+  const std::filesystem::path away = finished(step).string() + kDamaged;
+  std::error_code ignored;
+  std::filesystem::remove_all(away, ignored);
+  std::filesystem::rename(finished(step), away, ignored);
+}
+
+CheckpointFile describe_file(const std::filesystem::path& path) {
+  CheckpointFile file;
+  check_regular_file(path);
+  std::ifstream in(path, std::ios::binary);
+  std::vector<char> block(static_cast<std::size_t>(std::min(kCheckedBytes, file_bytes(path))));
+  while (in && !block.empty()) {
+    in.read(block.data(), static_cast<std::streamsize>(block.size()));
+    const auto got = static_cast<std::size_t>(in.gcount());
+    if (got == 0) break;
+    file.bytes += static_cast<Index>(got);
+    file.checksums.push_back(hash_bytes(std::as_bytes(std::span(block).first(got))));
+  }
+  if (!in.is_open() || in.bad()) {
+    const std::string problem = fmt::format("cannot {} '{}': {}", in.is_open() ? "read" : "open",
+                                            path.string(), std::strerror(errno));
+    if (!in.is_open()) throw CannotOpenError(problem);
+    throw DataError(problem);
+  }
+  return file;
+}
+
+CheckpointFile describe_bytes(std::span<const std::byte> bytes) {
+  CheckpointFile file{.bytes = std::ssize(bytes), .checksums = {}};
+  while (!bytes.empty()) {
+    const std::size_t taken = std::min(bytes.size(), static_cast<std::size_t>(kCheckedBytes));
+    file.checksums.push_back(hash_bytes(bytes.first(taken)));
+    bytes = bytes.subspan(taken);
+  }
+  return file;
+}
+
+}  // namespace lockstep

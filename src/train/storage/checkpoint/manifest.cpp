@@ -1,0 +1,251 @@
+#include "lockstep/train/storage/checkpoint/manifest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/hash.h"
+#include "lockstep/base/json.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kFormat = 1;
+constexpr const char* kChecksumKey = "xxh3";
+constexpr const char* kManifestKey = "checkpoint";
+constexpr const char* kPartsKey = "parts";
+
+constexpr std::array kTypes{
+    std::pair{DataType::kByte, "byte"},
+    std::pair{DataType::kInt64, "int64"},
+    std::pair{DataType::kFloat, "float32"},
+    std::pair{DataType::kDouble, "float64"},
+};
+
+std::string name_of(DataType type) {
+  return std::ranges::find(kTypes, type, [](const auto& entry) { return entry.first; })->second;
+}
+
+DataType type_of(const std::string& name) {
+  const auto found = std::ranges::find(kTypes, name, [](const auto& entry) { return entry.second; });
+  if (found == kTypes.end()) throw DataError(fmt::format("{} is no type of an array", in_quotes(name)));
+  return found->first;
+}
+
+std::string hex(std::uint64_t number) {
+  return fmt::format("{:016x}", number);
+}
+
+std::uint64_t from_hex(const std::string& text) {
+  std::size_t used = 0;
+  std::uint64_t number = 0;
+  try {
+    number = std::stoull(text, &used, 16);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  if (used == 0 || used != text.size()) throw DataError(fmt::format("{} is no checksum", in_quotes(text)));
+  return number;
+}
+
+// With a checksum of the content as it is written without any space.
+std::string sealed(const char* key, const Json& content) {
+  return Json{{kChecksumKey, hex(hash_text(content.dump()))}, {key, content}}.dump(1) + "\n";
+}
+
+const Json& unsealed(const char* key, const Json& json) {
+  const Json& content = json.at(key);
+  if (from_hex(json.at(kChecksumKey).get<std::string>()) != hash_text(content.dump())) {
+    throw DataError("it does not have the checksum that it states");
+  }
+  return content;
+}
+
+Json parts_json(const CheckpointParts& parts) {
+  Json files = Json::object();
+  for (const auto& [name, file] : parts.files) {
+    Json checksums = Json::array();
+    for (const std::uint64_t checksum : file.checksums) checksums.push_back(hex(checksum));
+    files[name] = {{"bytes", file.bytes}, {"xxh3_of_each_4_mib", checksums}};
+  }
+  Json arrays = Json::object();
+  for (const auto& [name, array] : parts.arrays) {
+    Json blocks = Json::array();
+    for (const CheckpointBlock& block : array.blocks) {
+      blocks.push_back({{"begin", block.range.begin},
+                        {"end", block.range.end},
+                        {"file", block.file},
+                        {"offset", block.offset}});
+    }
+    arrays[name] = {{"type", name_of(array.type)}, {"size", array.size}, {"blocks", blocks}};
+  }
+  return {{"files", files}, {"arrays", arrays}};
+}
+
+// A file of the checkpoint's own directory, whatever somebody wrote here.
+void check_name(const std::string& name) {
+  const bool plain = !name.empty() && name.front() != '.' &&
+                     name.find_first_of(std::string("/\\\0", 3)) == std::string::npos;
+  if (!plain) throw DataError(fmt::format("{} is no name of a file in a checkpoint", in_quotes(name)));
+}
+
+CheckpointFile parse_file(const std::string& name, const Json& json) {
+  check_name(name);
+  CheckpointFile file;
+  file.bytes = whole_number(json.at("bytes"));
+  for (const Json& checksum : json.at("xxh3_of_each_4_mib")) {
+    file.checksums.push_back(from_hex(checksum.get<std::string>()));
+  }
+  const Index wanted = file.bytes < 0 ? -1 : file.bytes / kCheckedBytes + (file.bytes % kCheckedBytes != 0);
+  if (wanted != std::ssize(file.checksums)) {
+    throw DataError(fmt::format("{}: {} bytes do not have {} checksums", in_quotes(name), file.bytes,
+                                file.checksums.size()));
+  }
+  return file;
+}
+
+CheckpointArray parse_array(const std::string& name, const Json& json, const CheckpointParts& parts) {
+  CheckpointArray array{.type = type_of(json.at("type").get<std::string>()),
+                        .size = whole_number(json.at("size")),
+                        .blocks = {}};
+  const Index element = size_of(array.type);
+  Index end = 0;
+  for (const Json& entry : json.at("blocks")) {
+    const CheckpointBlock block{.range = {whole_number(entry.at("begin")), whole_number(entry.at("end"))},
+                                .file = entry.at("file").get<std::string>(),
+                                .offset = whole_number(entry.at("offset"))};
+    const auto file = parts.files.find(block.file);
+    const bool in_order =
+        block.range.begin >= end && block.range.end > block.range.begin && block.range.end <= array.size;
+    // In this order nothing overflows.
+    const bool fits = in_order && file != parts.files.end() && block.offset >= 0 &&
+                      block.offset <= file->second.bytes &&
+                      block.range.size() <= (file->second.bytes - block.offset) / element;
+    if (!fits) {
+      throw DataError(fmt::format("array {} claims the elements {} to {} of {} in {} from byte {} on",
+                                  in_quotes(name), block.range.begin, block.range.end, array.size,
+                                  in_quotes(block.file), block.offset));
+    }
+    end = block.range.end;
+    array.blocks.push_back(block);
+  }
+  return array;
+}
+
+CheckpointParts parse_parts(const Json& json) {
+  CheckpointParts parts;
+  for (const auto& [name, file] : json.at("files").items()) parts.files[name] = parse_file(name, file);
+  for (const auto& [name, array] : json.at("arrays").items()) {
+    parts.arrays[name] = parse_array(name, array, parts);
+  }
+  return parts;
+}
+
+Json fingerprint_json(const Fingerprint& fingerprint) {
+  Json parts = Json::array();
+  for (const std::uint64_t part : fingerprint.parts) parts.push_back(hex(part));
+  return {{"of", fingerprint.kind}, {"parts", parts}};
+}
+
+Fingerprint parse_fingerprint(const Json& json) {
+  Fingerprint fingerprint{.kind = json.at("of").get<std::string>(), .parts = {}};
+  for (const Json& part : json.at("parts")) fingerprint.parts.push_back(from_hex(part.get<std::string>()));
+  return fingerprint;
+}
+
+Json header_json(const CheckpointHeader& header) {
+  Json json{{"step", header.progress.steps},
+            {"samples_seen", header.progress.samples},
+            {"epoch", header.progress.epochs},
+            {"metrics_bytes", header.metrics_bytes},
+            {"seconds", header.seconds},
+            {"ranks", header.ranks},
+            {"strategy", header.strategy},
+            {"algorithm", header.algorithm},
+            {"data", header.data},
+            {"versions", header.versions},
+            {"incomplete_files", header.incomplete_files}};
+  if (!header.fingerprint.kind.empty()) json["fingerprint"] = fingerprint_json(header.fingerprint);
+  return json;
+}
+
+CheckpointHeader parse_header(const Json& json) {
+  CheckpointHeader header{.progress = {.steps = whole_number(json.at("step")),
+                                       .samples = whole_number(json.at("samples_seen")),
+                                       .epochs = json.at("epoch").get<double>()},
+                          .metrics_bytes = whole_number(json.at("metrics_bytes")),
+                          .seconds = json.at("seconds").get<double>(),
+                          .ranks = whole_number(json.at("ranks")),
+                          .strategy = json.at("strategy").get<std::string>(),
+                          .algorithm = json.at("algorithm").get<std::string>(),
+                          .data = json.at("data").get<std::string>(),
+                          .fingerprint = {},
+                          .versions = json.at("versions").get<std::map<std::string, std::string>>(),
+                          .incomplete_files = json.value("incomplete_files", std::vector<std::string>{})};
+  if (json.contains("fingerprint")) header.fingerprint = parse_fingerprint(json.at("fingerprint"));
+  if (header.progress.steps < 0 || header.progress.samples < 0 || header.metrics_bytes < 0) {
+    throw DataError("a count is negative");
+  }
+  return header;
+}
+
+template <class Work>
+auto parse(const std::string& text, const std::string& name, const Work& work) {
+  try {
+    return work(parse_json<Json>(text));
+  } catch (const Json::exception& error) {
+    throw DataError(fmt::format("'{}' is damaged: {}", name, error.what()));
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("'{}' is damaged: {}", name, error.what()));
+  }
+}
+
+}  // namespace
+
+void CheckpointParts::add(const CheckpointParts& other) {
+  for (const auto& [name, part] : other.files) {
+    CheckpointFile& file = files[name];
+    file.bytes += part.bytes;
+    file.checksums.insert(file.checksums.end(), part.checksums.begin(), part.checksums.end());
+  }
+  for (const auto& [name, array] : other.arrays) {
+    CheckpointArray& whole =
+        arrays.try_emplace(name, CheckpointArray{array.type, array.size, {}}).first->second;
+    whole.blocks.insert(whole.blocks.end(), array.blocks.begin(), array.blocks.end());
+    std::ranges::sort(whole.blocks, {}, [](const CheckpointBlock& block) { return block.range.begin; });
+  }
+}
+
+std::string to_json(const CheckpointParts& parts) {
+  return sealed(kPartsKey, parts_json(parts));
+}
+
+std::string to_json(const CheckpointManifest& manifest) {
+  Json content{{"format", kFormat}};
+  content.update(header_json(manifest.header));
+  content.update(parts_json(manifest.parts));
+  return sealed(kManifestKey, content);
+}
+
+CheckpointParts parse_parts(const std::string& text, const std::string& name) {
+  return parse(text, name, [](const Json& json) { return parse_parts(unsealed(kPartsKey, json)); });
+}
+
+CheckpointManifest parse_manifest(const std::string& text, const std::string& name) {
+  return parse(text, name, [](const Json& json) {
+    const Json& content = unsealed(kManifestKey, json);
+    const Index format = whole_number(content.at("format"));
+    if (format != kFormat) {
+      throw DataError(fmt::format("it has format {}, this program reads format {}", format, kFormat));
+    }
+    return CheckpointManifest{parse_header(content), parse_parts(content)};
+  });
+}
+
+}  // namespace lockstep

@@ -1,0 +1,17 @@
+// The file of a run as it is: its names and shapes are those of torch.nn.Sequential.
+#include "entries.h"
+#include "lockstep/train/storage/model_file.h"
+
+namespace lockstep {
+
+ExporterEntry safetensors_exporter() {
+  return {.name = "safetensors",
+          .help = "one tensor for each of torch.nn.Sequential's, for load_state_dict and train.init",
+          .write = [](const ModelToExport& exported, OutputFile& file) {
+            const ModelBytes bytes(*exported.store.layout, {.weights = exported.store.values, .state = {}},
+                                   exported.model.input());
+            for (const std::string_view part : bytes.parts()) file.write(part);
+          }};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,285 @@
+#include "lockstep/train/storage/model_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
+#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "safetensors data is little endian");
+
+// Sorted by name. (The library's ordered kind looks through all names for each one that it adds.)
+using Json = nlohmann::json;
+
+struct NamedRange {
+  std::string name;  // of a tensor
+  Range bytes;       // of the file
+};
+
+constexpr std::uint64_t kHeaderAlignment = 8;
+constexpr Index kLengthBytes = 8;
+constexpr std::uint64_t kMostHeaderBytes = 100'000'000;  // as the format's own library has it
+constexpr const char* kMetadata = "__metadata__";        // texts by name
+constexpr std::string_view kVariance = ".running_var";
+constexpr std::string_view kCounter =
+    ".num_batches_tracked";                    // PyTorch's BatchNorm: not needed with a momentum
+constexpr const char* kInput = "input_shape";  // "[28,28]"
+
+std::string make_header(const Layout& layout, const Shape& input) {
+  using Ordered = nlohmann::ordered_json;
+  std::vector<std::string> members;
+  const auto add = [&](const std::string& name, const Ordered& value) {
+    members.push_back(fmt::format("{}:{}", Ordered(name).dump(), value.dump()));
+  };
+  add(kMetadata, {{"format", "pt"}, {"writer", "lockstep"}, {kInput, Json(input.dims).dump()}});
+  Index place = 0;
+  for (const ParamInfo& param : layout.params) {
+    const Index end = place + param.shape.size() * Index{sizeof(Scalar)};
+    add(param.name, {{"dtype", "F32"}, {"shape", param.shape.dims}, {"data_offsets", {place, end}}});
+    place = end;
+  }
+  std::string text = fmt::format("{{{}}}", fmt::join(members, ","));
+  while ((kLengthBytes + text.size()) % kHeaderAlignment != 0) text += ' ';
+  return text;
+}
+
+[[noreturn]] void fail(const std::filesystem::path& path, const std::string& problem) {
+  throw DataError(fmt::format("'{}' is not a whole safetensors file: {}", path.string(), problem));
+}
+
+// Errors: DataError if a file that is no safetensors file starts as those that torch.save writes.
+void refuse_pickle(const std::filesystem::path& path, std::string_view start) {
+  if (!start.starts_with("PK\x03\x04") && !start.starts_with("\x80\x02")) return;
+  throw DataError(fmt::format(
+      "'{}' is no safetensors file but a pickle or a zip archive, as torch.save writes them: write "
+      "the weights with safetensors.torch.save_file(model.state_dict(), 'weights.safetensors')",
+      path.string()));
+}
+
+Json parse_header(const std::filesystem::path& path, std::string_view text) {
+  try {
+    return parse_json<Json>(text);
+  } catch (const DataError& error) {
+    fail(path, fmt::format("its header: {}", error.what()));
+  }
+}
+
+StoredTensor read_entry(const std::filesystem::path& path, const std::string& name, const Json& entry,
+                        Range data) {
+  StoredTensor tensor;
+  std::vector<Index> offsets;
+  try {
+    tensor.type = entry.at("dtype").get<std::string>();
+    tensor.shape.dims = whole_numbers(entry.at("shape"));
+    offsets = whole_numbers(entry.at("data_offsets"));
+  } catch (const std::exception& error) {
+    fail(path, fmt::format("tensor {}: {}", in_quotes(name), error.what()));
+  }
+  if (offsets.size() != 2 || offsets[0] < 0 || offsets[0] > offsets[1] || offsets[1] > data.size()) {
+    fail(path, fmt::format("tensor {} claims the bytes [{}] of {}", in_quotes(name),
+                           excerpt(fmt::format("{}", fmt::join(offsets, ", "))), data.size()));
+  }
+  tensor.bytes = {data.begin + offsets[0], data.begin + offsets[1]};
+  return tensor;
+}
+
+// Each byte of `data` belongs to one tensor: else a number of one is changed with another, or the file holds
+// more than it says.
+void check_ranges(const std::filesystem::path& path, std::vector<NamedRange> tensors, Range data) {
+  std::ranges::sort(tensors, {},
+                    [](const NamedRange& tensor) { return std::pair(tensor.bytes.begin, tensor.bytes.end); });
+  Index end = data.begin;
+  std::string before = "its header";
+  for (const NamedRange& tensor : tensors) {
+    if (tensor.bytes.begin < end) {
+      fail(path, fmt::format("the tensors {} and {} overlap", before, in_quotes(tensor.name)));
+    }
+    if (tensor.bytes.begin > end) {
+      fail(path, fmt::format("no tensor has the {} bytes between {} and {}",
+                             with_commas(tensor.bytes.begin - end), before, in_quotes(tensor.name)));
+    }
+    end = tensor.bytes.end;
+    before = in_quotes(tensor.name);
+  }
+  if (end < data.end) {
+    fail(path,
+         fmt::format("no tensor has its last {} bytes, behind {}", with_commas(data.end - end), before));
+  }
+}
+
+void read_all(ByteStream& file, const std::filesystem::path& path, Index offset, std::span<std::byte> bytes) {
+  file.go_to(offset);
+  const Index found = file.read(bytes);
+  if (found == std::ssize(bytes)) return;
+  fail(path,
+       fmt::format("it became shorter while it was read: it ends {} bytes behind byte {}", found, offset));
+}
+
+// All sizes that the file claims are compared with its own before anything of that size is made.
+std::string read_header(ByteStream& file, const std::filesystem::path& path, Index size) {
+  if (size < kLengthBytes) fail(path, fmt::format("it has {} bytes", size));
+  std::uint64_t length = 0;
+  read_all(file, path, 0, std::as_writable_bytes(std::span(&length, 1)));
+  if (length > static_cast<std::uint64_t>(size - kLengthBytes)) {
+    refuse_pickle(path, {reinterpret_cast<const char*>(&length), kLengthBytes});
+    fail(path, fmt::format("its header claims {} bytes, the file has {}", length, size));
+  }
+  if (length > kMostHeaderBytes) {
+    fail(path, fmt::format("its header claims {} bytes, the format allows {}", length, kMostHeaderBytes));
+  }
+  std::string header(length, '\0');
+  read_all(file, path, kLengthBytes, std::as_writable_bytes(std::span(header)));
+  return header;
+}
+
+bool all_variances(std::span<const Scalar> values) {
+  return std::ranges::all_of(values, [](Scalar value) { return value >= 0 && std::isfinite(value); });
+}
+
+// Why the tensor cannot fill `param`; "" if it can.
+std::string misfit(const ParamInfo& param, const StoredTensor& tensor) {
+  if (tensor.type != "F32") return fmt::format("expected type F32, found {}", excerpt(tensor.type));
+  if (tensor.shape != param.shape) {
+    return fmt::format("the model has {}, the file {}", to_string(param.shape),
+                       excerpt(to_string(tensor.shape)));
+  }
+  if (tensor.bytes.size() != param.shape.size() * Index{sizeof(Scalar)}) {
+    return fmt::format("{} has {} bytes", to_string(param.shape), tensor.bytes.size());
+  }
+  return "";
+}
+
+}  // namespace
+
+ModelBytes::ModelBytes(const Layout& layout, const ModelValues& values, const Shape& input) {
+  const std::string header = make_header(layout, input);
+  const std::uint64_t length = header.size();
+  head_.assign(reinterpret_cast<const char*>(&length), sizeof length);
+  head_ += header;
+  parts_.emplace_back(head_);
+  const Index weights = std::ssize(values.weights);
+  for (const ParamInfo& param : layout.params) {
+    const Range range = param.range;
+    const std::span<const Scalar> tensor =
+        range.begin < weights ? part(values.weights, range)
+                              : part(values.state, {range.begin - weights, range.end - weights});
+    parts_.emplace_back(reinterpret_cast<const char*>(tensor.data()), tensor.size_bytes());
+  }
+}
+
+Index ModelBytes::size() const {
+  Index size = 0;
+  for (const std::string_view part : parts_) size += std::ssize(part);
+  return size;
+}
+
+void ModelBytes::copy(Range bytes, std::byte* to) const {
+  Index begin = 0;
+  for (const std::string_view part : parts_) {
+    const Range common = intersect(bytes, {begin, begin + std::ssize(part)});
+    if (!common.empty()) {
+      std::memcpy(to, part.data() + (common.begin - begin), static_cast<std::size_t>(common.size()));
+      to += common.size();
+    }
+    begin += std::ssize(part);
+  }
+}
+
+void save_model(const std::filesystem::path& path, const ParamStore& store, const Shape& input) {
+  write_file_atomically(path,
+                        ModelBytes(*store.layout, {.weights = store.values, .state = {}}, input).parts());
+}
+
+ModelFile::ModelFile(const std::filesystem::path& path)
+    : path_(path), file_(std::make_unique<ByteStream>(path.string(), Packing::kNone)) {
+  const Index size = file_->most_bytes();
+  const std::string text = read_header(*file_, path, size);
+  const Json header = parse_header(path, text);
+  if (!header.is_object()) fail(path, "its header is not a JSON object");
+  const Range data{kLengthBytes + std::ssize(text), size};
+  std::vector<NamedRange> ranges;
+  for (const auto& [name, entry] : header.items()) {
+    if (name != kMetadata) {
+      StoredTensor tensor = read_entry(path, name, entry, data);
+      ranges.push_back({name, tensor.bytes});
+      if (!name.ends_with(kCounter)) tensors_.emplace(name, std::move(tensor));
+    } else if (entry.is_object() && entry.contains(kInput) && entry[kInput].is_string()) {
+      input_ = entry[kInput].get<std::string>();
+    }
+  }
+  check_ranges(path, std::move(ranges), data);
+}
+
+Shape ModelFile::input() const {
+  if (input_.empty()) {
+    throw DataError(
+        fmt::format("'{}' does not say what the input of its model is: it was not written by Lockstep; to "
+                    "train from these weights, give them as train.init",
+                    path_.string()));
+  }
+  try {
+    return {whole_numbers(parse_json<Json>(input_))};
+  } catch (const std::exception& error) {
+    fail(path_, fmt::format("{} is {}: {}", kInput, excerpt(input_), error.what()));
+  }
+}
+
+std::vector<std::string> ModelFile::differences(const Layout& layout) const {
+  std::vector<std::string> lines;
+  std::map<std::string, StoredTensor> surplus = tensors_;
+  for (const ParamInfo& param : layout.params) {
+    const auto found = tensors_.find(param.name);
+    if (found == tensors_.end()) {
+      lines.push_back(fmt::format("{}: missing, the model has {}", param.name, to_string(param.shape)));
+      continue;
+    }
+    const std::string problem = misfit(param, found->second);
+    if (!problem.empty()) lines.push_back(fmt::format("{}: {}", param.name, problem));
+    surplus.erase(param.name);
+  }
+  for (const auto& [name, tensor] : surplus) {
+    lines.push_back(fmt::format("{}: in the file ({}), not in the model", excerpt(name),
+                                excerpt(to_string(tensor.shape))));
+  }
+  return lines;
+}
+
+Index ModelFile::fill(const ParamStore& store) const {
+  Index filled = 0;
+  for (const ParamInfo& param : store.layout->params) {
+    const auto found = tensors_.find(param.name);
+    if (found == tensors_.end() || !misfit(param, found->second).empty()) continue;
+    const Range bytes = found->second.bytes;
+    const std::span<Scalar> values = part(store.values, param.range);
+    read_all(*file_, path_, bytes.begin, std::as_writable_bytes(values));
+    if (param.name.ends_with(kVariance) && !all_variances(values)) {
+      throw DataError(fmt::format("'{}': {} holds a number that is no variance: negative, or not finite",
+                                  path_.string(), param.name));
+    }
+    ++filled;
+  }
+  return filled;
+}
+
+void load_model(const std::filesystem::path& path, const ParamStore& store) {
+  const ModelFile file(path);
+  const std::vector<std::string> lines = file.differences(*store.layout);
+  if (!lines.empty()) {
+    throw DataError(fmt::format("'{}' does not fit model.layers:\n  {}", path.string(), first_lines(lines)));
+  }
+  file.fill(store);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,212 @@
+#include "lockstep/train/storage/run_directory.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "lockstep/base/atomic_file.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
+
+namespace lockstep {
+namespace {
+
+constexpr const char* kRestart = "run.resume = \"restart\"";
+
+bool is_directory_of(const struct stat& held, const std::filesystem::path& path) {
+  struct stat named {};
+  return ::stat(path.c_str(), &named) == 0 && named.st_dev == held.st_dev && named.st_ino == held.st_ino;
+}
+
+// "runs/a" for "runs/a/".
+std::filesystem::path without_slash(const std::filesystem::path& root) {
+  const std::filesystem::path plain = root.lexically_normal();
+  return plain.has_filename() ? plain : plain.parent_path();
+}
+
+std::filesystem::path numbered(const std::filesystem::path& root, Index number) {
+  return fmt::format("{}.{}", without_slash(root).string(), number);
+}
+
+// The error number of a rename that never replaces what is there; 0 if it is done. Network file systems know
+// no such call: there another process could take the name in between.
+int rename_to_free(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return errno;
+  struct stat ignored {};
+  if (::lstat(to.c_str(), &ignored) == 0) return EEXIST;
+  return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+}
+
+// Null if there is no summary, or one that is cut off or no JSON.
+nlohmann::json summary_of(const RunDirectory& run) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(run.summary(), ignored)) return nullptr;
+  const std::string text = read_file(run.summary());
+  try {
+    return parse_json<nlohmann::json>(text);
+  } catch (const DataError&) {
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+bool RunDirectory::exists() const {
+  std::error_code error;
+  return std::filesystem::is_directory(root, error) && !std::filesystem::is_empty(root, error);
+}
+
+// A summary that is cut off or has no steps tells of no end.
+std::optional<Index> RunDirectory::completed_steps() const {
+  std::error_code ignored;
+  if (!std::filesystem::exists(model(), ignored) || !lost().empty()) return std::nullopt;
+  const nlohmann::json json = summary_of(*this);
+  const auto steps = json.is_object() ? json.find("steps") : json.end();
+  if (steps == json.end() || !steps->is_number_integer()) return std::nullopt;
+  return steps->get<Index>();
+}
+
+std::vector<std::string> RunDirectory::lost() const {
+  const nlohmann::json json = summary_of(*this);
+  std::vector<std::string> names;
+  if (!json.is_object() || !json.contains("lost")) return names;
+  for (const nlohmann::json& name : json["lost"]) {
+    if (name.is_string()) names.push_back(name.get<std::string>());
+  }
+  return names;
+}
+
+RunLock::RunLock(const RunDirectory& directory)
+    : RunLock(directory.lock(), fmt::format("run.dir '{}'", directory.root.string())) {
+  root_ = directory.root;
+  directory_ = ::open(root_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+// NFS keeps such locks too, from version 4 on.
+RunLock::RunLock(const std::filesystem::path& file, const std::string& what)
+    : descriptor_(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+  if (descriptor_ < 0) {
+    throw DataError(fmt::format("cannot open '{}': {}", file.string(), std::strerror(errno)));
+  }
+  if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  ::close(descriptor_);
+  throw ConfigError(fmt::format(
+      "another trainer works in {} (it holds '{}'): wait until it has ended, or name another directory", what,
+      file.string()));
+}
+
+RunLock::~RunLock() {
+  for (const int open : {descriptor_, directory_}) {
+    if (open >= 0) ::close(open);
+  }
+}
+
+// Linux tells under which name an open directory is now.
+std::optional<std::filesystem::path> RunLock::whereabouts() const {
+  struct stat held {};
+  if (::fstat(directory_, &held) != 0) return std::nullopt;
+  if (is_directory_of(held, root_)) return root_;
+  std::error_code error;
+  const std::filesystem::path moved =
+      std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", directory_), error);
+  if (error || !is_directory_of(held, moved)) return std::nullopt;
+  return moved;
+}
+
+RunDirectory create_run_directory(const std::filesystem::path& root) {
+  std::error_code error;
+  if (std::filesystem::exists(root, error) && !std::filesystem::is_directory(root, error)) {
+    throw ConfigError(
+        fmt::format("run.dir '{}' is a file; name a directory that does not exist yet", root.string()));
+  }
+  if (std::filesystem::exists(root, error) && !std::filesystem::is_empty(root, error)) {
+    throw ConfigError(
+        fmt::format("run.dir '{0}' is not empty, and a run is never overwritten; name another "
+                    "directory (--run.dir "
+                    "{0}-2), or move this one away; {1} moves away the directory of a run",
+                    root.string(), kRestart));
+  }
+  create_synced_directories(root, error);
+  if (error) throw DataError(fmt::format("cannot create run.dir '{}': {}", root.string(), error.message()));
+  return {root};
+}
+
+RunDirectory reuse_run_directory(const std::filesystem::path& root) {
+  const RunDirectory run{root};
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(root, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::filesystem::path& path = entry->path();
+    const bool ours =
+        path == run.config() || path == run.plan() || path == run.ranks() || path == run.log() ||
+        path == run.metrics() || path == run.schema() || path == run.rejects() || path == run.checkpoints() ||
+        path == run.lock() || path == run.id() || path == run.stop() || path == run.checkpointed() ||
+        path.filename() == "stall" || path.filename().string().find(".partial-") != std::string::npos;
+    if (ours) continue;
+    throw ConfigError(fmt::format(
+        "run.dir '{}' is not empty, and not the directory of a run that was ended early: it has '{}'; name "
+        "another directory, or move this one away; {} moves away the directory of a run",
+        root.string(), path.filename().string(), kRestart));
+  }
+  return run;
+}
+
+RunLock claim_to_move(const RunDirectory& run) {
+  std::error_code ignored;
+  if (std::filesystem::equivalent(run.root, std::filesystem::current_path(ignored), ignored)) {
+    throw ConfigError(
+        fmt::format("{} cannot move run.dir '{}', which is the working directory; start from "
+                    "another one",
+                    kRestart, run.root.string()));
+  }
+  const auto has = [&](const std::filesystem::path& file) { return std::filesystem::exists(file, ignored); };
+  const bool is_run = has(run.config()) && (has(run.plan()) || has(run.summary()));
+  if (!is_run) reuse_run_directory(run.root);
+  return RunLock(run);
+}
+
+std::filesystem::path move_away(const RunDirectory& run) {
+  const std::filesystem::path root = without_slash(run.root);
+  for (Index number = 1;; ++number) {
+    const std::filesystem::path away = numbered(run.root, number);
+    const int error = rename_to_free(root, away);
+    if (error == 0) return away;
+    if (error == EEXIST || error == ENOTEMPTY) continue;
+    throw DataError(fmt::format("cannot move run.dir '{}' to '{}': {}", root.string(), away.string(),
+                                std::strerror(error)));
+  }
+}
+
+RunDirectory make_directory_beside(const std::filesystem::path& root) {
+  std::filesystem::path path = without_slash(root);
+  for (Index number = 1;; ++number) {
+    std::error_code error;
+    if (create_synced_directories(path, error)) return {path};
+    if (error && !std::filesystem::exists(path)) {
+      throw DataError(fmt::format("cannot create '{}': {}", path.string(), error.message()));
+    }
+    path = numbered(root, number);
+  }
+}
+
+RunDirectory open_run_directory(const std::filesystem::path& root) {
+  const RunDirectory run{root};
+  std::error_code ignored;
+  for (const std::filesystem::path& file : {run.config(), run.model()}) {
+    if (std::filesystem::exists(file, ignored)) continue;
+    throw ConfigError(fmt::format("'{}' is not the directory of a finished run: it has no {}", root.string(),
+                                  file.filename().string()));
+  }
+  return run;
+}
+
+}  // namespace lockstep
