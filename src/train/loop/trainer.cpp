@@ -14,11 +14,11 @@
 namespace lockstep {
 namespace {
 
-std::unique_ptr<Pace> make_pace(const TrainingContext& context) {
+std::unique_ptr<UpdateLoop> make_update_loop(const TrainingContext& context) {
   if (auto* alone = dynamic_cast<AsynchronousStrategy*>(&context.strategy)) {
-    return make_asynchronous_pace(context, *alone);
+    return make_asynchronous_loop(context, *alone);
   }
-  return make_synchronous_pace(context, dynamic_cast<SynchronousStrategy&>(context.strategy));
+  return make_synchronous_loop(context, dynamic_cast<SynchronousStrategy&>(context.strategy));
 }
 
 // Without a step left to take, the loops over steps would never meet their end.
@@ -30,13 +30,13 @@ std::unique_ptr<Pace> make_pace(const TrainingContext& context) {
 
 }  // namespace
 
-Trainer::Trainer(const TrainingContext& context) : context_(context), pace_(make_pace(context)) {}
+Trainer::Trainer(const TrainingContext& context) : context_(context), loop_(make_update_loop(context)) {}
 
 TrainingResult Trainer::run() {
   begin();
   Evaluation* during = context_.validation != nullptr ? context_.validation : context_.test;
   const Index steps = context_.plan.steps;
-  Index done = pace_->progress().steps;
+  Index done = loop_->progress().steps;
   const bool begins_at_end = done == steps;
   // Where the last checkpoint was made before an evaluation that was due.
   bool evaluates = done > 0 && done < steps && evaluation_due(done - 1, done);
@@ -46,9 +46,9 @@ TrainingResult Trainer::run() {
       evaluate(during);
     }
     if (stops() || done >= steps) break;
-    pace_->advance(next_stop(done));
+    loop_->advance(next_stop(done));
     const Index before = done;
-    done = pace_->progress().steps;
+    done = loop_->progress().steps;
     // Workers that step alone may come back before any of them has stepped.
     if (stops() || checkpoint_due(before, done)) save();
     evaluates = done < steps && evaluation_due(before, done);
@@ -67,16 +67,16 @@ TrainingResult Trainer::run() {
         "evaluation data, and at the scale of what goes into batch norm",
         kExitTraining);
   }
-  const Progress progress = pace_->progress();
+  const Progress progress = loop_->progress();
   return {.progress = progress,
-          .seconds = pace_->seconds(),
-          .samples_per_second = static_cast<double>(progress.samples) / pace_->seconds(),
-          .time = pace_->take_shares(),
+          .seconds = loop_->seconds(),
+          .samples_per_second = static_cast<double>(progress.samples) / loop_->seconds(),
+          .time = loop_->take_shares(),
           .last_evaluation = last_evaluation_,
-          .workers = pace_->workers(),
-          .skipped_steps = pace_->skipped_steps(),
-          .single_value_steps = pace_->single_value_steps(),
-          .repairs = pace_->repairs(),
+          .workers = loop_->workers(),
+          .skipped_steps = loop_->skipped_steps(),
+          .single_value_steps = loop_->single_value_steps(),
+          .repairs = loop_->repairs(),
           .stopped = context_.control.stop_reason()};
 }
 
@@ -87,18 +87,18 @@ void Trainer::begin() {
     const Index steps = context_.go_on->header().progress.steps;
     if (steps > context_.plan.steps) throw_beyond_the_end(steps, context_.plan.steps);
     context_.strategy.go_on_after(steps);
-    pace_->go_on_after(steps);
+    loop_->go_on_after(steps);
     agree(context_.comm, [&] { context_.go_on->fill(saved_state()); });
     context_.states.go_on();
   }
-  pace_->begin();
+  loop_->begin();
 }
 
 // What all of them keep, beside the weights.
 SavedState Trainer::saved_state() {
   SavedState state = context_.strategy.saved_state();
   context_.states.add_saved(state);
-  SavedState of_pace = pace_->saved_state();
+  SavedState of_pace = loop_->saved_state();
   std::ranges::move(of_pace, std::back_inserter(state));
   if (context_.saving != nullptr && context_.saving->best) {
     state.push_back(
@@ -136,13 +136,13 @@ void Trainer::save() {
   if (context_.saving == nullptr) return;
   context_.comm.note_phase(Phase::kCheckpoint);
   Saving& saving = *context_.saving;
-  const Index step = pace_->progress().steps;
+  const Index step = loop_->progress().steps;
   if (step == 0 || saving.writer.has(step)) return;
   if (saving.wait || stops() || step == context_.plan.steps) saving.writer.finish();
   CheckpointHeader header = saving.header;
-  header.progress = pace_->progress();
+  header.progress = loop_->progress();
   header.metrics_bytes = context_.observer.written_bytes();
-  header.seconds = pace_->seconds();
+  header.seconds = loop_->seconds();
   header.incomplete_files = context_.observer.incomplete_files();
   const SavedState state = saved_state();
   saving.writer.start({.header = header,
@@ -161,19 +161,19 @@ void Trainer::evaluate(Evaluation* evaluation) {
       evaluation->run({context_.strategy.settle(), context_.states.settle()}, interrupted);
   if (!metrics) return;
   last_evaluation_ = metrics;
-  last_evaluation_->progress = pace_->progress();
+  last_evaluation_->progress = loop_->progress();
   const bool measured = evaluation == context_.validation || context_.validation == nullptr;
   if (measured && context_.saving != nullptr && context_.saving->best &&
       context_.saving->best->improves(*last_evaluation_)) {
     save();
-    context_.saving->writer.mark_best(pace_->progress().steps);
+    context_.saving->writer.mark_best(loop_->progress().steps);
   }
   if (context_.comm.rank() == 0) context_.observer.on_evaluation(*last_evaluation_);
 }
 
 void Trainer::recompute_moments() {
   if (context_.calibration_steps == 0 || context_.model.state_layout().size == 0) return;
-  pace_->recompute_moments(std::min(context_.calibration_steps, context_.plan.steps));
+  loop_->recompute_moments(std::min(context_.calibration_steps, context_.plan.steps));
 }
 
 }  // namespace lockstep

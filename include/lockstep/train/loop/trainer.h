@@ -4,8 +4,8 @@
 #include <memory>
 #include <optional>
 
-#include "lockstep/train/loop/pace.h"
 #include "lockstep/train/loop/training_context.h"
+#include "lockstep/train/loop/update_loop.h"
 
 namespace lockstep {
 
@@ -45,7 +45,7 @@ class Trainer {
   void evaluate(Evaluation* evaluation);
 
   TrainingContext context_;
-  std::unique_ptr<Pace> pace_;
+  std::unique_ptr<UpdateLoop> loop_;
   std::optional<EvalMetrics> last_evaluation_;
 };
 

@@ -11,9 +11,9 @@
 #include "lockstep/math/fixed_tree.h"
 #include "lockstep/train/loop/epoch_audit.h"
 #include "lockstep/train/loop/gradient_step.h"
-#include "lockstep/train/loop/pace.h"
 #include "lockstep/train/loop/replica_check.h"
 #include "lockstep/train/loop/step_clock.h"
+#include "lockstep/train/loop/update_loop.h"
 
 namespace lockstep {
 namespace {
@@ -36,9 +36,9 @@ GradientStepContext gradient_context(const TrainingContext& context) {
           .bad_steps = {context.debug.nan_step, context.debug.nan_step + context.debug.nan_steps}};
 }
 
-class SynchronousPace final : public Pace {
+class SynchronousLoop final : public UpdateLoop {
  public:
-  SynchronousPace(const TrainingContext& context, SynchronousStrategy& strategy)
+  SynchronousLoop(const TrainingContext& context, SynchronousStrategy& strategy)
       : context_(context),
         strategy_(strategy),
         gradients_(gradient_context(context)),
@@ -115,7 +115,7 @@ class SynchronousPace final : public Pace {
 };
 
 // Replica by replica, so that it is the same whoever hosts them.
-SavedState SynchronousPace::saved_state() {
+SavedState SynchronousLoop::saved_state() {
   static_assert(sizeof(Tally) == Tally::kColumns * sizeof(double));
   constexpr Index kColumns = Tally::kColumns;
   const int rank = context_.comm.rank();
@@ -139,7 +139,7 @@ SavedState SynchronousPace::saved_state() {
 }
 
 // The exchange alone is compared to what is left of it where backward hides some.
-Measured SynchronousPace::measured(Index step) const {
+Measured SynchronousLoop::measured(Index step) const {
   const Measured due = StepClock::measured(step);
   const bool tells = due == Measured::kExchangeAlone ? strategy_.overlaps() : strategy_.gradients_travel();
   return tells ? due : Measured::kNothing;
@@ -147,7 +147,7 @@ Measured SynchronousPace::measured(Index step) const {
 
 // As UpdateRequest::weight. *Collective* where samples have weights and gradients travel: no rank knows those
 // of the others. Added along the tree, so that it is the same on any number of ranks.
-double SynchronousPace::weigh(const StepBatch& batch, Index step) {
+double SynchronousLoop::weigh(const StepBatch& batch, Index step) {
   for (std::size_t i = 0; i < replica_weights_.size(); ++i) {
     const ReplicaBatch& replica = batch.replicas[i];
     replica_weights_[i] = replica.weights_of({0, replica.rows}).sum(replica.rows);
@@ -161,7 +161,7 @@ double SynchronousPace::weigh(const StepBatch& batch, Index step) {
   return tree_sum(weights_);
 }
 
-void SynchronousPace::run_step(Index step) {
+void SynchronousLoop::run_step(Index step) {
   Stopwatch whole;
   Communicator& comm = context_.comm;
   comm.note_step(step, {context_.plan.before(step).samples, context_.plan.before(step + 1).samples});
@@ -219,14 +219,14 @@ void SynchronousPace::run_step(Index step) {
   run_clock_.add(time);
 }
 
-void SynchronousPace::note_single_values(Index step) {
+void SynchronousLoop::note_single_values(Index step) {
   if (single_value_steps_++ > 0 || context_.comm.rank() != 0) return;
   warn_of_single_values(fmt::format("step {} gives {} of {} replicas", step + 1,
                                     gradients_.single_values().replicas(), context_.plan.sampling.replicas));
 }
 
 // The optimizer counts the steps that were taken; samples and the schedule go on.
-void SynchronousPace::leave_out(const StepBatch& batch, Index step, double loss) {
+void SynchronousLoop::leave_out(const StepBatch& batch, Index step, double loss) {
   stop_on_late_bad_number();
   const BadNumber found = gradients_.find_bad_number(batch);
   if (context_.on_nan == OnNan::kStop || skipped_ == context_.skip_limit) {
@@ -238,7 +238,7 @@ void SynchronousPace::leave_out(const StepBatch& batch, Index step, double loss)
   spdlog::warn("step {} is left out: {} ({} of at most {})", step + 1, where, skipped_, context_.skip_limit);
 }
 
-void SynchronousPace::log_metrics(Index steps_done) {
+void SynchronousLoop::log_metrics(Index steps_done) {
   std::vector<double> rows;
   for (const Tally& tally : tallies_) rows.insert(rows.end(), {tally.weight, tally.loss, tally.correct});
   const std::vector<double> sums = ordered_sums(
@@ -261,15 +261,16 @@ void SynchronousPace::log_metrics(Index steps_done) {
   if (context_.comm.rank() == 0) context_.observer.on_train_metrics(metrics);
 }
 
-void SynchronousPace::stop_on_late_bad_number() {
+void SynchronousLoop::stop_on_late_bad_number() {
   const std::string late = strategy_.late_bad_number();
   if (!late.empty()) lockstep::stop_on_late_bad_number(late);
 }
 
 }  // namespace
 
-std::unique_ptr<Pace> make_synchronous_pace(const TrainingContext& context, SynchronousStrategy& strategy) {
-  return std::make_unique<SynchronousPace>(context, strategy);
+std::unique_ptr<UpdateLoop> make_synchronous_loop(const TrainingContext& context,
+                                                  SynchronousStrategy& strategy) {
+  return std::make_unique<SynchronousLoop>(context, strategy);
 }
 
 }  // namespace lockstep

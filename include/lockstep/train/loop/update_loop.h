@@ -12,9 +12,9 @@
 
 namespace lockstep {
 
-class Pace {
+class UpdateLoop {
  public:
-  virtual ~Pace() = default;
+  virtual ~UpdateLoop() = default;
 
   /// *Local.* For a run that goes on after so many steps: before saved_state().
   virtual void go_on_after(Index steps) = 0;
@@ -48,8 +48,10 @@ class Pace {
   virtual TimeShares take_shares() = 0;
 };
 
-std::unique_ptr<Pace> make_synchronous_pace(const TrainingContext& context, SynchronousStrategy& strategy);
-std::unique_ptr<Pace> make_asynchronous_pace(const TrainingContext& context, AsynchronousStrategy& strategy);
+std::unique_ptr<UpdateLoop> make_synchronous_loop(const TrainingContext& context,
+                                                  SynchronousStrategy& strategy);
+std::unique_ptr<UpdateLoop> make_asynchronous_loop(const TrainingContext& context,
+                                                   AsynchronousStrategy& strategy);
 
 // What both do.
 

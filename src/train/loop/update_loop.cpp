@@ -1,4 +1,4 @@
-#include "lockstep/train/loop/pace.h"
+#include "lockstep/train/loop/update_loop.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>

@@ -8,8 +8,8 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/train/loop/pace.h"
 #include "lockstep/train/loop/step_clock.h"
+#include "lockstep/train/loop/update_loop.h"
 
 namespace lockstep {
 namespace {
@@ -23,9 +23,9 @@ Plan plan_alone(const Plan& plan, int rank) {
   return alone;
 }
 
-class AsynchronousPace final : public Pace {
+class AsynchronousLoop final : public UpdateLoop {
  public:
-  AsynchronousPace(const TrainingContext& context, AsynchronousStrategy& strategy)
+  AsynchronousLoop(const TrainingContext& context, AsynchronousStrategy& strategy)
       : context_(context),
         strategy_(strategy),
         alone_(context.comm.split(context.comm.rank(), 0)),
@@ -95,7 +95,7 @@ class AsynchronousPace final : public Pace {
   double logged_seconds_ = 0;
 };
 
-SavedState AsynchronousPace::saved_state() {
+SavedState AsynchronousLoop::saved_state() {
   const int rank = context_.comm.rank();
   SavedState state;
   state.push_back({.array = "batches_taken",
@@ -116,7 +116,7 @@ SavedState AsynchronousPace::saved_state() {
 }
 
 // On other workers than those that took the batches, a worker goes on where the last of its replicas was.
-void AsynchronousPace::begin() {
+void AsynchronousLoop::begin() {
   report_ = strategy_.report();
   if (serves()) return;
   const Index taken = std::ranges::max(batches_taken_);
@@ -124,7 +124,7 @@ void AsynchronousPace::begin() {
   loader_ = context_.loader({taken, taken + context_.plan.batches() - report_->totals.steps});
 }
 
-void AsynchronousPace::advance(Index until) {
+void AsynchronousLoop::advance(Index until) {
   stretch_.lap();
   if (serves()) {
     strategy_.serve(until,
@@ -142,7 +142,7 @@ void AsynchronousPace::advance(Index until) {
   finish_stretch();
 }
 
-void AsynchronousPace::work() {
+void AsynchronousLoop::work() {
   Stopwatch asking;
   const auto leaves = [this] { return context_.control.has_wish(); };
   while (const std::optional<Assignment> assignment = strategy_.next(leaves())) {
@@ -155,7 +155,7 @@ void AsynchronousPace::work() {
 }
 
 // False if the gradient is not finite.
-bool AsynchronousPace::take_step(const Assignment& assignment, double asking) {
+bool AsynchronousLoop::take_step(const Assignment& assignment, double asking) {
   Stopwatch whole;
   Communicator& comm = context_.comm;
   comm.note_step(assignment.step, {});
@@ -196,7 +196,7 @@ bool AsynchronousPace::take_step(const Assignment& assignment, double asking) {
 }
 
 // A short last batch of an epoch may leave nothing for this worker.
-const StepBatch& AsynchronousPace::next_batch() {
+const StepBatch& AsynchronousLoop::next_batch() {
   while (true) {
     const StepBatch& batch = loader_->next();
     for (Index& taken : batches_taken_) ++taken;
@@ -205,14 +205,14 @@ const StepBatch& AsynchronousPace::next_batch() {
   }
 }
 
-void AsynchronousPace::log(const Assignment& assignment) {
+void AsynchronousLoop::log(const Assignment& assignment) {
   if (context_.comm.rank() != 0) return;
   const Totals& totals = assignment.totals;
   if (totals.steps / context_.log_every == logged_.steps / context_.log_every) return;
   log_metrics(totals, seconds_ + stretch_.seconds());
 }
 
-void AsynchronousPace::log_metrics(const Totals& totals, double seconds) {
+void AsynchronousLoop::log_metrics(const Totals& totals, double seconds) {
   const auto samples = static_cast<double>(totals.samples - logged_.samples);
   if (samples == 0) return;
   TrainMetrics metrics;
@@ -231,7 +231,7 @@ void AsynchronousPace::log_metrics(const Totals& totals, double seconds) {
   context_.observer.on_train_metrics(metrics);
 }
 
-void AsynchronousPace::finish_stretch() {
+void AsynchronousLoop::finish_stretch() {
   Index earliest = failure_ ? failure_->step : std::numeric_limits<Index>::max();
   const std::vector<Index> failures = gather_numbers(context_.comm, earliest);
   const auto first = std::ranges::min_element(failures);
@@ -254,7 +254,7 @@ void AsynchronousPace::finish_stretch() {
 }
 
 // *Collective.*
-void AsynchronousPace::count_single_values() {
+void AsynchronousLoop::count_single_values() {
   const bool new_ones = single_value_steps_ == 0;
   context_.comm.all_reduce_sum(as_buffer(std::span(&own_single_value_steps_, 1)));
   single_value_steps_ += std::exchange(own_single_value_steps_, 0);
@@ -264,13 +264,13 @@ void AsynchronousPace::count_single_values() {
                   with_commas(single_value_steps_) + (single_value_steps_ == 1 ? " step" : " steps")));
 }
 
-Progress AsynchronousPace::progress() const {
+Progress AsynchronousLoop::progress() const {
   Progress progress = context_.plan.before(report_ ? report_->totals.steps : 0);
   progress.samples = report_ ? report_->totals.samples : 0;
   return progress;
 }
 
-void AsynchronousPace::recompute_moments(Index steps) {
+void AsynchronousLoop::recompute_moments(Index steps) {
   const std::span<const Scalar> weights = strategy_.settle();  // all workers measure under the same weights
   const std::unique_ptr<Loader> loader = context_.loader({0, steps});
   context_.states.begin_step();
@@ -283,8 +283,9 @@ void AsynchronousPace::recompute_moments(Index steps) {
 
 }  // namespace
 
-std::unique_ptr<Pace> make_asynchronous_pace(const TrainingContext& context, AsynchronousStrategy& strategy) {
-  return std::make_unique<AsynchronousPace>(context, strategy);
+std::unique_ptr<UpdateLoop> make_asynchronous_loop(const TrainingContext& context,
+                                                   AsynchronousStrategy& strategy) {
+  return std::make_unique<AsynchronousLoop>(context, strategy);
 }
 
 }  // namespace lockstep
