@@ -11,7 +11,7 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/strategies/strategy.h"
-#include "lockstep/train/rank_colleagues.h"
+#include "lockstep/train/rank_peer_group.h"
 #include "outputs.h"
 #include "precision.h"
 #include "rank_places.h"
@@ -133,8 +133,8 @@ int bench_command(Communicator& comm, const CommandLine& line) {
     if (comm.rank() == 0) check_outputs(line, files_read(line, loaded.config));
   });
   refuse_differences(comm, loaded.config);
-  RankColleagues colleagues(comm);
-  Experiment experiment = make_experiment(loaded, colleagues);
+  RankPeerGroup peers(comm);
+  Experiment experiment = make_experiment(loaded, peers);
   experiment.validation.reset();
   experiment.test.reset();
   refuse_different_data(comm, experiment.sources());

@@ -11,7 +11,7 @@
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/train/evaluation/evaluation.h"
-#include "lockstep/train/rank_colleagues.h"
+#include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
 #include "lockstep/train/storage/run_directory.h"
 #include "precision.h"
@@ -64,11 +64,11 @@ int eval_command(Communicator& comm, const CommandLine& line) {
       load_config_together(comm, with_config_of_run(line, directory), {.ranks = comm.size()});
   agree(comm, [&] { refuse_missing_precision(loaded.config); });
   refuse_differences(comm, loaded.config);
-  RankColleagues colleagues(comm);
+  RankPeerGroup peers(comm);
   Shape input;
   agree(comm, [&] { input = ModelFile(directory.model()).input(); });
   const Experiment experiment = make_evaluation(loaded, wanted_splits(loaded.flagged), input,
-                                                load_schema_together(comm, directory), colleagues);
+                                                load_schema_together(comm, directory), peers);
   AlignedBuffer<Scalar> stored;
   agree(comm, [&] {
     stored = load_stored(directory, *experiment.model);

@@ -70,21 +70,21 @@ void hold_back_validation(Experiment& experiment) {
 
 // *Collective.* Opens `wanted`, and what it takes to know them.
 void open_data(Experiment& experiment, const std::set<Split>& wanted, const std::string& schema,
-               Colleagues& colleagues) {
+               PeerGroup& peers) {
   DataOptions& options = experiment.config.data;
   const FormatEntry* format = nullptr;
-  colleagues.agree([&] { format = &choose_format(options); });
+  peers.agree([&] { format = &choose_format(options); });
   options.format = format->name;  // for who goes on with the run, and may not have the files of today
   const auto open = [&](Split split, const std::string& known) -> std::unique_ptr<RecordSource> {
     if (!wanted.contains(split)) return nullptr;
-    return format->open({options, split, experiment.seed(), colleagues, known});
+    return format->open({options, split, experiment.seed(), peers, known});
   };
   experiment.train = open(Split::kTrain, schema);
   const std::string learnt = experiment.train ? experiment.train->schema() : schema;
   experiment.validation = open(Split::kValidation, learnt);
   experiment.test = open(Split::kTest, learnt);
   if (experiment.train && options.validation_share > 0) {
-    colleagues.agree([&] { hold_back_validation(experiment); });
+    peers.agree([&] { hold_back_validation(experiment); });
   }
 }
 
@@ -107,18 +107,18 @@ void build_model(Experiment& experiment, const Shape& input) {
 
 }  // namespace
 
-Experiment make_experiment(const LoadedConfig& loaded, Colleagues& colleagues, const std::string& schema) {
+Experiment make_experiment(const LoadedConfig& loaded, PeerGroup& peers, const std::string& schema) {
   Experiment experiment;
   experiment.config = loaded.config;
-  open_data(experiment, {Split::kTrain, Split::kValidation, Split::kTest}, schema, colleagues);
+  open_data(experiment, {Split::kTrain, Split::kValidation, Split::kTest}, schema, peers);
   DataOptions& data = experiment.config.data;
   data.memory = is_streamed(data, experiment.train->info()) ? MemoryMode::kStream : MemoryMode::kLoad;
-  colleagues.agree([&] { build_model(experiment, experiment.train->info().features); });
+  peers.agree([&] { build_model(experiment, experiment.train->info().features); });
   return experiment;
 }
 
 Experiment make_evaluation(const LoadedConfig& loaded, const std::set<Split>& splits, const Shape& input,
-                           const std::string& schema, Colleagues& colleagues) {
+                           const std::string& schema, PeerGroup& peers) {
   Experiment experiment;
   experiment.config = loaded.config;
   std::set<Split> wanted = splits;
@@ -126,8 +126,8 @@ Experiment make_evaluation(const LoadedConfig& loaded, const std::set<Split>& sp
   if (splits.contains(Split::kValidation) && loaded.config.data.validation_share > 0) {
     wanted.insert(Split::kTrain);
   }
-  open_data(experiment, wanted, schema, colleagues);
-  colleagues.agree([&] { build_model(experiment, input); });
+  open_data(experiment, wanted, schema, peers);
+  peers.agree([&] { build_model(experiment, input); });
   return experiment;
 }
 

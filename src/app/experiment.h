@@ -46,15 +46,14 @@ struct Experiment {
 };
 
 /// *Collective.* Opens the data and builds the model. `schema`: of the data that the model was trained on;
-/// "": it is learnt. Errors, as Colleagues::agree throws them: ConfigError, DataError.
-Experiment make_experiment(const LoadedConfig& loaded, Colleagues& colleagues,
-                           const std::string& schema = "");
+/// "": it is learnt. Errors, as PeerGroup::agree throws them: ConfigError, DataError.
+Experiment make_experiment(const LoadedConfig& loaded, PeerGroup& peers, const std::string& schema = "");
 
 /// *Collective.* The same for a model that is there, whose records have the shape `input`: opens the sets of
 /// `splits` alone (and the training data only where part of it is held back for one of them). Errors as
 /// above.
 Experiment make_evaluation(const LoadedConfig& loaded, const std::set<Split>& splits, const Shape& input,
-                           const std::string& schema, Colleagues& colleagues);
+                           const std::string& schema, PeerGroup& peers);
 
 /// Where the ranks of the run are, for what the config leaves to the program.
 struct Placement {

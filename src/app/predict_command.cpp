@@ -13,7 +13,7 @@
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/format.h"
-#include "lockstep/train/rank_colleagues.h"
+#include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/prediction_lines.h"
 #include "outputs.h"
 #include "precision.h"
@@ -25,10 +25,10 @@ namespace {
 
 // *Collective.*
 std::unique_ptr<RecordSource> open_input(const CommandLine& line, const DataOptions& data,
-                                         const std::string& schema, Colleagues& colleagues) {
+                                         const std::string& schema, PeerGroup& peers) {
   const FormatEntry* format = nullptr;
-  colleagues.agree([&] { format = &format_of_input(line.input, data); });
-  return format->open_input({data, line.input, colleagues, schema});
+  peers.agree([&] { format = &format_of_input(line.input, data); });
+  return format->open_input({data, line.input, peers, schema});
 }
 
 void check_input(const CommandLine& line, const Shape& found, const Shape& wanted) {
@@ -123,9 +123,9 @@ int predict_command(Communicator& comm, const CommandLine& line) {
     inference = prepare(config, directory);
   });
   refuse_differences(comm, config);
-  RankColleagues colleagues(comm);
+  RankPeerGroup peers(comm);
   const std::string schema = load_schema_together(comm, directory);
-  const std::unique_ptr<RecordSource> source = open_input(line, config.data, schema, colleagues);
+  const std::unique_ptr<RecordSource> source = open_input(line, config.data, schema, peers);
   const DatasetInfo& input = source->info();
   agree(comm, [&] { check_input(line, input.features, inference.trained.model->input()); });
   const RecordSource* const sources[] = {source.get()};

@@ -12,7 +12,7 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/data/streamed_records.h"
-#include "lockstep/train/rank_colleagues.h"
+#include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
 #include "startup.h"
 
@@ -86,11 +86,11 @@ void Run::initialise_weights(const CheckpointReader* go_on) {
 }
 
 void Run::load(Index step) {
-  RankColleagues colleagues(comm_);
+  RankPeerGroup peers(comm_);
   const RecordSource& train = *experiment_.train;
   if (plan_.sampling.stream && train.info().record_bytes > 0) {
-    fingerprint_ = sample_files(train, colleagues);
-    colleagues.agree([&] {
+    fingerprint_ = sample_files(train, peers);
+    peers.agree([&] {
       auto streamed =
           std::make_unique<StreamedRecords>(train, experiment_.target_rule(), plan_.sampling, replicas());
       streamed->expect(step);
@@ -101,7 +101,7 @@ void Run::load(Index step) {
     std::atomic<Index> largest_class = -1;
     TargetRule rule = experiment_.target_rule();
     rule.largest_class = &largest_class;
-    records_ = load_records(train, rule, records_for(*sampler_, plan_.dist.hosted, comm_.rank()), colleagues,
+    records_ = load_records(train, rule, records_for(*sampler_, plan_.dist.hosted, comm_.rank()), peers,
                             &fingerprint_);
     if (train.info().target_classes == 0) warn_of_spare_outputs(largest_class + 1);
   }

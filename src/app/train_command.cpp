@@ -24,7 +24,7 @@
 #include "lockstep/report/model_table.h"
 #include "lockstep/report/plan_table.h"
 #include "lockstep/train/loop/time_limit.h"
-#include "lockstep/train/rank_colleagues.h"
+#include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
 #include "lost_files.h"
 #include "precision.h"
@@ -164,9 +164,9 @@ int train_command(Communicator& world, const CommandLine& line) {
   Beginning beginning = find_beginning(comm, loaded.config);
   report_lost_before(comm, beginning);
   adopt_choices(loaded, beginning);
-  RankColleagues colleagues(comm);
+  RankPeerGroup peers(comm);
   comm.note_phase(Phase::kLoading);
-  const Experiment experiment = make_experiment(loaded, colleagues, beginning.schema);
+  const Experiment experiment = make_experiment(loaded, peers, beginning.schema);
   RunPlan plan;
   std::unique_ptr<Watch> watch;
   bool over = false;

@@ -43,10 +43,10 @@ std::vector<std::string> sampled_files(const RecordSource& source) {
 }
 
 // *Collective.*
-Fingerprint sum_over_ranks(const Fingerprint& mine, Colleagues& colleagues) {
+Fingerprint sum_over_ranks(const Fingerprint& mine, PeerGroup& peers) {
   std::vector<std::uint64_t> theirs(mine.parts.size());
   Fingerprint sum{.kind = mine.kind, .parts = theirs};
-  for (const Bytes& bytes : colleagues.all_gather(std::as_bytes(std::span(mine.parts)))) {
+  for (const Bytes& bytes : peers.all_gather(std::as_bytes(std::span(mine.parts)))) {
     std::memcpy(theirs.data(), bytes.data(), bytes.size());
     for (std::size_t i = 0; i < theirs.size(); ++i) sum.parts[i] += theirs[i];
   }
@@ -67,22 +67,22 @@ void RecordHashes::add(Index id, std::span<const std::byte> record) {
   if (!weight.empty()) weights_ += keyed(hash_bytes(weight), id);
 }
 
-Fingerprint RecordHashes::sum(Colleagues& colleagues) const {
-  return sum_over_ranks({.kind = Fingerprint::kRecords, .parts = {features_, labels_, weights_}}, colleagues);
+Fingerprint RecordHashes::sum(PeerGroup& peers) const {
+  return sum_over_ranks({.kind = Fingerprint::kRecords, .parts = {features_, labels_, weights_}}, peers);
 }
 
-Fingerprint sample_files(const RecordSource& source, Colleagues& colleagues) {
+Fingerprint sample_files(const RecordSource& source, PeerGroup& peers) {
   const std::vector<std::string> files = sampled_files(source);
   if (files.empty()) return {};
   Fingerprint mine{.kind = Fingerprint::kFileBlocks, .parts = std::vector<std::uint64_t>(files.size())};
   const Index blocks = std::max<Index>(2, kBlocks / std::ssize(files));
-  colleagues.agree([&] {
+  peers.agree([&] {
     std::vector<std::byte> block(static_cast<std::size_t>(kBlockBytes));
     Index number = 0;
     for (std::size_t file = 0; file < files.size(); ++file) {
       ByteStream stream(files[file], Packing::kNone);
       for (const Index offset : spread(std::max<Index>(1, stream.file_bytes() - kBlockBytes + 1), blocks)) {
-        if (number++ % colleagues.size() != colleagues.rank()) continue;
+        if (number++ % peers.size() != peers.rank()) continue;
         stream.go_to(offset);
         const Index found = stream.read(block);
         mine.parts[file] += keyed(
@@ -90,7 +90,7 @@ Fingerprint sample_files(const RecordSource& source, Colleagues& colleagues) {
       }
     }
   });
-  return sum_over_ranks(mine, colleagues);
+  return sum_over_ranks(mine, peers);
 }
 
 std::vector<std::string> describe_changes(const Fingerprint& before, const Fingerprint& now,

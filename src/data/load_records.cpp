@@ -45,19 +45,19 @@ std::vector<Range> rounds_of(std::span<const Chunk> chunks, Range share, Index r
   return rounds;
 }
 
-// A record in a parcel: its id, then its bytes.
-void append(Bytes& parcel, Index id, std::span<const std::byte> record) {
+// A record in a buffer: its id, then its bytes.
+void append(Bytes& buffer, Index id, std::span<const std::byte> record) {
   const auto* name = reinterpret_cast<const std::byte*>(&id);
-  parcel.insert(parcel.end(), name, name + sizeof id);
-  parcel.insert(parcel.end(), record.begin(), record.end());
+  buffer.insert(buffer.end(), name, name + sizeof id);
+  buffer.insert(buffer.end(), record.begin(), record.end());
 }
 
-void unwrap(const Bytes& parcel, HeldRecords& held, Index record_bytes) {
+void unwrap(const Bytes& buffer, HeldRecords& held, Index record_bytes) {
   const auto record = static_cast<std::size_t>(record_bytes);
-  for (std::size_t at = 0; at < parcel.size(); at += sizeof(Index) + record) {
+  for (std::size_t at = 0; at < buffer.size(); at += sizeof(Index) + record) {
     Index id = 0;
-    std::memcpy(&id, parcel.data() + at, sizeof id);
-    std::memcpy(held.place(id).data(), parcel.data() + at + sizeof id, record);
+    std::memcpy(&id, buffer.data() + at, sizeof id);
+    std::memcpy(held.place(id).data(), buffer.data() + at + sizeof id, record);
   }
 }
 
@@ -65,31 +65,31 @@ void unwrap(const Bytes& parcel, HeldRecords& held, Index record_bytes) {
 class Loading {
  public:
   /// `hashes`: of the records that this rank reads; null: not wanted.
-  Loading(const RecordSource& source, const RecordNeeds& needs, Colleagues& colleagues, HeldRecords& held,
+  Loading(const RecordSource& source, const RecordNeeds& needs, PeerGroup& peers, HeldRecords& held,
           RecordHashes* hashes)
       : source_(source),
         needs_(needs),
-        colleagues_(colleagues),
+        peers_(peers),
         held_(held),
         hashes_(hashes),
-        parcels_(static_cast<std::size_t>(colleagues.size())) {}
+        send_buffers_(static_cast<std::size_t>(peers.size())) {}
 
   void run(const TargetRule& rule) {
-    const std::vector<Range> shares = share_chunks(source_.chunks(), colleagues_.size());
+    const std::vector<Range> shares = share_chunks(source_.chunks(), peers_.size());
     std::vector<Range> mine;
     std::size_t rounds = 0;
     for (std::size_t rank = 0; rank < shares.size(); ++rank) {
       std::vector<Range> theirs = rounds_of(source_.chunks(), shares[rank], source_.info().record_bytes);
       rounds = std::max(rounds, theirs.size());
-      if (static_cast<Index>(rank) == colleagues_.rank()) mine = std::move(theirs);
+      if (static_cast<Index>(rank) == peers_.rank()) mine = std::move(theirs);
     }
     std::unique_ptr<ChunkReader> reader;
     for (std::size_t round = 0; round < rounds; ++round) {
-      colleagues_.agree([&] {
+      peers_.agree([&] {
         if (!reader) reader = source_.reader(rule);
         if (round < mine.size()) read(*reader, mine[round]);
       });
-      if (colleagues_.size() > 1) exchange();
+      if (peers_.size() > 1) exchange();
     }
   }
 
@@ -113,28 +113,28 @@ class Loading {
   void hand_out(Index id, std::span<const std::byte> record) {
     const Range ranks = needs_.ranks(id);
     for (Index rank = ranks.begin; rank < ranks.end; ++rank) {
-      if (held_.is_shared() && !colleagues_.writes_for_node(rank)) continue;
-      if (rank == colleagues_.rank()) {
+      if (held_.is_shared() && !peers_.writes_for_node(rank)) continue;
+      if (rank == peers_.rank()) {
         std::ranges::copy(record, held_.place(id).begin());
       } else {
-        append(parcels_[static_cast<std::size_t>(rank)], id, record);
+        append(send_buffers_[static_cast<std::size_t>(rank)], id, record);
       }
     }
   }
 
   void exchange() {
-    for (const Bytes& parcel : colleagues_.all_to_all(parcels_)) {
-      unwrap(parcel, held_, source_.info().record_bytes);
+    for (const Bytes& buffer : peers_.all_to_all(send_buffers_)) {
+      unwrap(buffer, held_, source_.info().record_bytes);
     }
-    for (Bytes& parcel : parcels_) parcel.clear();
+    for (Bytes& buffer : send_buffers_) buffer.clear();
   }
 
   const RecordSource& source_;
   const RecordNeeds& needs_;
-  Colleagues& colleagues_;
+  PeerGroup& peers_;
   HeldRecords& held_;
   RecordHashes* hashes_;
-  std::vector<Bytes> parcels_;
+  std::vector<Bytes> send_buffers_;
   Bytes packed_;
 };
 
@@ -170,24 +170,23 @@ std::vector<Range> share_chunks(std::span<const Chunk> chunks, Index ranks) {
 }
 
 std::unique_ptr<Records> load_records(const RecordSource& source, const TargetRule& rule,
-                                      const RecordNeeds& needs, Colleagues& colleagues,
-                                      Fingerprint* fingerprint) {
+                                      const RecordNeeds& needs, PeerGroup& peers, Fingerprint* fingerprint) {
   const DatasetInfo& info = source.info();
   if (info.record_bytes == 0) {
-    colleagues.agree([&] { source.reader(rule); });
+    peers.agree([&] { source.reader(rule); });
     return std::make_unique<ComputedRecords>(source, needs.count);
   }
   std::unique_ptr<NodeMemory> shared;
-  if (needs.everyone) shared = colleagues.share_on_node(info.rows * info.record_bytes);
+  if (needs.everyone) shared = peers.share_on_node(info.rows * info.record_bytes);
   std::unique_ptr<HeldRecords> held;
-  colleagues.agree([&] {
-    IdSet mine(info.rows, [&](Index id) { return needs.ranks(id).contains(colleagues.rank()); });
+  peers.agree([&] {
+    IdSet mine(info.rows, [&](Index id) { return needs.ranks(id).contains(peers.rank()); });
     assert(mine.size() == needs.count);
     held = std::make_unique<HeldRecords>(source, std::move(mine), std::move(shared));
   });
   RecordHashes hashes(info);
-  Loading(source, needs, colleagues, *held, fingerprint != nullptr ? &hashes : nullptr).run(rule);
-  if (fingerprint != nullptr) *fingerprint = hashes.sum(colleagues);
+  Loading(source, needs, peers, *held, fingerprint != nullptr ? &hashes : nullptr).run(rule);
+  if (fingerprint != nullptr) *fingerprint = hashes.sum(peers);
   held->publish();
   return held;
 }

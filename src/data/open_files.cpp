@@ -58,7 +58,7 @@ std::unique_ptr<RecordSource> open_all(const FilePair& files, std::span<const st
 std::unique_ptr<RecordSource> open_files(const OpenRequest& request, Labels labels,
                                          std::span<const std::string> extensions, const OpenPair& open) {
   std::unique_ptr<RecordSource> source;
-  request.colleagues.agree([&] {
+  request.peers.agree([&] {
     const FilePair files = files_of(request.options, request.split, labels);
     if (!files.records.empty()) source = open_all(files, extensions, open);
   });
@@ -69,7 +69,7 @@ std::unique_ptr<RecordSource> open_input_files(const InputRequest& request,
                                                std::span<const std::string> extensions,
                                                const OpenPair& open) {
   std::unique_ptr<RecordSource> source;
-  request.colleagues.agree([&] {
+  request.peers.agree([&] {
     source = open_all({.records = request.path, .labels = "", .records_key = "--input", .labels_key = ""},
                       extensions, open);
   });

@@ -53,7 +53,7 @@ void check_table(const std::string& path, TableOptions options, bool weighted) {
   if (weighted) options.weight = inspection.table.names.front();
   const auto request = [&](const std::string& schema) {
     return TableRequest{
-        .paths = {path}, .name = path, .options = options, .schema = schema, .colleagues = alone()};
+        .paths = {path}, .name = path, .options = options, .schema = schema, .peers = alone()};
   };
   const TableSource source(request(""));
   read_all(source);

@@ -10,7 +10,7 @@
 #include "lockstep/data/format.h"
 #include "lockstep/data/held_records.h"
 #include "lockstep/data/sampler.h"
-#include "lockstep/train/rank_colleagues.h"
+#include "lockstep/train/rank_peer_group.h"
 #include "support/error_text.h"
 #include "support/idx_files.h"
 #include "support/loaded.h"
@@ -42,7 +42,7 @@ void expect_records(const Records& records, const RecordSource& source, const st
 
 TEST(LoadRecords, EveryChunkIsReadOnceAndEveryRecordComesToItsOwner) {
   on_ranks([](Communicator& comm) {
-    RankColleagues colleagues(comm);
+    RankPeerGroup peers(comm);
     for (const Index size : {1, 7, 100}) {
       const NumberedSource source(chunks_of(100, size));
       const auto owner = [&](Index id) { return id * 7 % comm.size(); };
@@ -51,7 +51,7 @@ TEST(LoadRecords, EveryChunkIsReadOnceAndEveryRecordComesToItsOwner) {
         if (owner(id) == comm.rank()) mine.push_back(id);
       }
       const auto records =
-          load_records(source, {}, needed_by_owner(owner, static_cast<Index>(mine.size())), colleagues);
+          load_records(source, {}, needed_by_owner(owner, static_cast<Index>(mine.size())), peers);
       std::ranges::reverse(mine);
       expect_records(*records, source, mine);
       std::vector<Index> reads = source.reads();
@@ -63,16 +63,16 @@ TEST(LoadRecords, EveryChunkIsReadOnceAndEveryRecordComesToItsOwner) {
 
 TEST(LoadRecords, NothingIsSharedWhereTheMemoryIsNotToBeHad) {
   on_ranks([](Communicator& comm) {
-    RankColleagues colleagues(comm);
-    EXPECT_EQ(colleagues.share_on_node(Index{1} << 50), nullptr);
-    EXPECT_EQ(colleagues.share_on_node(1000) != nullptr, comm.size() > 1);
+    RankPeerGroup peers(comm);
+    EXPECT_EQ(peers.share_on_node(Index{1} << 50), nullptr);
+    EXPECT_EQ(peers.share_on_node(1000) != nullptr, comm.size() > 1);
   });
 }
 
 // All of them in one batch, of which 256 are gathered at a time: each keeps its own target.
 TEST(LoadRecords, WhatEveryoneNeedsComesToEveryone) {
   on_ranks([](Communicator& comm) {
-    RankColleagues colleagues(comm);
+    RankPeerGroup peers(comm);
     const Index size = comm.size();
     for (const Index rows : {50, 1000}) {
       const NumberedSource source(chunks_of(rows, rows / 16));
@@ -85,7 +85,7 @@ TEST(LoadRecords, WhatEveryoneNeedsComesToEveryone) {
                                     },
                                 .count = rows,
                                 .everyone = everyone};
-        const auto records = load_records(source, {}, needs, colleagues);
+        const auto records = load_records(source, {}, needs, peers);
         expect_records(*records, source, all);
         EXPECT_EQ(dynamic_cast<const HeldRecords&>(*records).is_shared(), everyone && size > 1);
         comm.barrier();
@@ -97,14 +97,14 @@ TEST(LoadRecords, WhatEveryoneNeedsComesToEveryone) {
 // More than the rounds of an exchange take at once.
 TEST(LoadRecords, ManyRoundsAndUnevenSharesBringTheSame) {
   on_ranks([](Communicator& comm) {
-    RankColleagues colleagues(comm);
+    RankPeerGroup peers(comm);
     std::vector<Chunk> chunks = chunks_of(2'500'000, 40'000);
     chunks.push_back({{2'500'000, 4'000'000}});
     const NumberedSource source(std::move(chunks));
     const Index rows = source.info().rows;
     const Index last = comm.size() - 1;
     const auto records = load_records(
-        source, {}, needed_by_owner([=](Index) { return last; }, comm.rank() == last ? rows : 0), colleagues);
+        source, {}, needed_by_owner([=](Index) { return last; }, comm.rank() == last ? rows : 0), peers);
     EXPECT_EQ(records->rows(), comm.rank() == last ? rows : 0);
     if (comm.rank() < last) return;
     EXPECT_EQ(gather(*records, source.info(), {rows - 1}).targets[0], -static_cast<Scalar>(rows - 1));
@@ -134,12 +134,11 @@ TEST(LoadRecords, ChunksThatFollowOnAreReadByOneRank) {
 
 TEST(LoadRecords, WhatOneRankCannotReadFailsOnAll) {
   on_ranks([](Communicator& comm) {
-    RankColleagues colleagues(comm);
+    RankPeerGroup peers(comm);
     for (const Index bad : {0, 57, 99}) {
       const NumberedSource source(chunks_of(100, 10), bad);
       const auto load = [&] {
-        load_records(source, {}, needed_by_owner([](Index) { return 0; }, comm.rank() == 0 ? 100 : 0),
-                     colleagues);
+        load_records(source, {}, needed_by_owner([](Index) { return 0; }, comm.rank() == 0 ? 100 : 0), peers);
       };
       expect_parts(comm.size() == 1 ? error_text<Error>(load) : error_text<AgreedError>(load),
                    {"record " + std::to_string(bad) + " is bad"});
@@ -149,23 +148,23 @@ TEST(LoadRecords, WhatOneRankCannotReadFailsOnAll) {
 
 // Whoever needs the records, however they are cut, shared and left out.
 TEST(LoadRecords, TheFingerprintIsThatOfTheContent) {
-  const auto of = [](Index size, const RecordNeeds& needs, Colleagues& colleagues) {
+  const auto of = [](Index size, const RecordNeeds& needs, PeerGroup& peers) {
     Fingerprint fingerprint;
-    load_records(NumberedSource(chunks_of(101, size)), {}, needs, colleagues, &fingerprint);
+    load_records(NumberedSource(chunks_of(101, size)), {}, needs, peers, &fingerprint);
     return fingerprint;
   };
   const Fingerprint expected = of(101, needed_by_owner([](Index) { return 0; }, 101), alone());
   EXPECT_EQ(expected.parts.size(), 3U);
   on_ranks([&](Communicator& comm) {
-    RankColleagues colleagues(comm);
+    RankPeerGroup peers(comm);
     const Index ranks = comm.size();
     const auto to_all = [=](Index) { return Range{0, ranks}; };
     for (const Index size : {1, 7, 101}) {
-      EXPECT_EQ(of(size, {.ranks = to_all, .count = 101}, colleagues), expected);
-      EXPECT_EQ(of(size, {.ranks = to_all, .count = 101, .everyone = true}, colleagues), expected);
+      EXPECT_EQ(of(size, {.ranks = to_all, .count = 101}, peers), expected);
+      EXPECT_EQ(of(size, {.ranks = to_all, .count = 101, .everyone = true}, peers), expected);
       const Index last = comm.rank() == ranks - 1 ? 101 : 0;
-      EXPECT_EQ(of(size, needed_by_owner([=](Index) { return ranks - 1; }, last), colleagues), expected);
-      EXPECT_EQ(of(size, {.ranks = [](Index) { return Range{}; }, .count = 0}, colleagues), expected);
+      EXPECT_EQ(of(size, needed_by_owner([=](Index) { return ranks - 1; }, last), peers), expected);
+      EXPECT_EQ(of(size, {.ranks = [](Index) { return Range{}; }, .count = 0}, peers), expected);
     }
   });
 }
@@ -177,14 +176,14 @@ TEST(LoadRecords, SampledFilesHaveOneFingerprintOnAnyRanks) {
   const Fingerprint expected = sample_files(*source, alone());
   EXPECT_EQ(expected.parts.size(), 2U);
   on_ranks([&](Communicator& comm) {
-    RankColleagues colleagues(comm);
-    EXPECT_EQ(sample_files(*source, colleagues), expected);
+    RankPeerGroup peers(comm);
+    EXPECT_EQ(sample_files(*source, peers), expected);
   });
 }
 
 TEST(LoadRecords, ReplicasGetTheirShardAndServersNothing) {
   on_ranks([](Communicator& comm) {
-    RankColleagues colleagues(comm);
+    RankPeerGroup peers(comm);
     const Index workers = std::max(1, comm.size() - 1);
     for (const DataMode mode : {DataMode::kShard, DataMode::kFull}) {
       const auto sampler = make_sampler({.rows = 101, .replicas = 6, .global_batch = 12, .mode = mode});
@@ -192,7 +191,7 @@ TEST(LoadRecords, ReplicasGetTheirShardAndServersNothing) {
       for (Index rank = 0; rank < workers; ++rank) hosted.push_back(split_evenly(6, workers, rank));
       hosted.resize(static_cast<std::size_t>(comm.size()));
       const NumberedSource source(chunks_of(101, 4));
-      const auto records = load_records(source, {}, records_for(*sampler, hosted, comm.rank()), colleagues);
+      const auto records = load_records(source, {}, records_for(*sampler, hosted, comm.rank()), peers);
       std::vector<Index> mine;
       const Range replicas = hosted[static_cast<std::size_t>(comm.rank())];
       for (Index id = 0; id < 101; ++id) {

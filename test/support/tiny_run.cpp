@@ -9,7 +9,7 @@
 #include "lockstep/data/format.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/data/normaliser.h"
-#include "lockstep/train/rank_colleagues.h"
+#include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
 #include "support/weighted_source.h"
 
@@ -84,9 +84,9 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
   const Schedule schedule(config.schedule, plan.whole_run(), plan.step_batch);
   const auto sampler = make(plan.sampling);
   const Range replicas = plan.dist.hosted[static_cast<std::size_t>(comm.rank())];
-  RankColleagues colleagues(comm);
+  RankPeerGroup peers(comm);
   const auto records = load_records(*train, target_rule(*loss, model.output().size()),
-                                    records_for(*sampler, plan.dist.hosted, comm.rank()), colleagues);
+                                    records_for(*sampler, plan.dist.hosted, comm.rank()), peers);
   const Normaliser normaliser(config.data.mean, config.data.std, model.input().size());
   ThreadTeam team(static_cast<int>(plan.dist.threads));
   const auto strategy =

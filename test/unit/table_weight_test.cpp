@@ -27,7 +27,7 @@ class TableWeight : public testing::Test {
                                                       .options = options_,
                                                       .schema = schema,
                                                       .labels = labels,
-                                                      .colleagues = alone()});
+                                                      .peers = alone()});
   }
   // Of all records, one after the other: the features, and the labels with the weights behind them.
   static Gathered read(const RecordSource& source) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/data/colleagues.h"
+#include "lockstep/data/peer_group.h"
 #include "lockstep/data/record_source.h"
 
 namespace lockstep {
@@ -35,7 +35,7 @@ class RecordHashes {
   /// Adds a packed record. All ranks together add each record once, in any order.
   void add(Index id, std::span<const std::byte> record);
   /// *Collective.* The fingerprint of what all ranks have added.
-  Fingerprint sum(Colleagues& colleagues) const;
+  Fingerprint sum(PeerGroup& peers) const;
 
  private:
   std::size_t feature_bytes_;  // of a record; labels follow, and then the weight
@@ -48,7 +48,7 @@ class RecordHashes {
 /// *Collective.* The fingerprint of kind kFileBlocks of the files of a source: some MiB are read, spread
 /// evenly over them with their first and last bytes, each block by one rank. Unknown if the source has no
 /// files. Errors, the same on all ranks: DataError.
-Fingerprint sample_files(const RecordSource& source, Colleagues& colleagues);
+Fingerprint sample_files(const RecordSource& source, PeerGroup& peers);
 
 /// What differs, line by line: "the labels of 'x.csv' are not those of the run (fingerprint ..., was ...)".
 /// Empty if nothing does, or if the two cannot be compared.

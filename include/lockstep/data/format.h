@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/data/colleagues.h"
 #include "lockstep/data/options.h"
+#include "lockstep/data/peer_group.h"
 #include "lockstep/data/record_source.h"
 
 namespace lockstep {
@@ -18,7 +18,7 @@ struct OpenRequest {
   const DataOptions& options;
   Split split = Split::kTrain;
   std::uint64_t seed = 1;
-  Colleagues& colleagues;   ///< who open it too
+  PeerGroup& peers;         ///< who open it too
   std::string schema = {};  ///< that of the training data; "" to learn it from this data
 };
 
@@ -26,7 +26,7 @@ struct OpenRequest {
 struct InputRequest {
   const DataOptions& options;
   std::string path;
-  Colleagues& colleagues;
+  PeerGroup& peers;
   std::string schema = {};  ///< that of the training data; "" if it has none
 };
 
@@ -36,7 +36,7 @@ struct FormatEntry {
   std::vector<std::string> extensions;  ///< "-ubyte.gz": matched at the end of the file name
   std::vector<std::string> options;     ///< config keys that it reads
   /// *Collective.* Null if the options name no such split. Errors, the same on all ranks (see
-  /// Colleagues::agree): ConfigError if that is the training set; DataError if a file is missing or wrong.
+  /// PeerGroup::agree): ConfigError if that is the training set; DataError if a file is missing or wrong.
   std::function<std::unique_ptr<RecordSource>(const OpenRequest&)> open;
   /// *Collective.* A file of records to predict from (--input), its labels (if it has any) left out:
   /// target_columns is 0. Null for a format without files. Errors as above.

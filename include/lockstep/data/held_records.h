@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/data/colleagues.h"
 #include "lockstep/data/id_set.h"
+#include "lockstep/data/peer_group.h"
 #include "lockstep/data/record_source.h"
 #include "lockstep/data/records.h"
 

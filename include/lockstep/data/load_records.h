@@ -5,8 +5,8 @@
 #include <functional>
 #include <memory>
 
-#include "lockstep/data/colleagues.h"
 #include "lockstep/data/fingerprint.h"
+#include "lockstep/data/peer_group.h"
 #include "lockstep/data/record_source.h"
 #include "lockstep/data/records.h"
 
@@ -30,7 +30,7 @@ RecordNeeds needed_by_owner(std::function<Index(Index id)> owner, Index count);
 /// `fingerprint`: becomes that of all records of the source, the same on all ranks; unknown if they are
 /// computed. Errors, the same on all ranks: DataError with file, record, expected, found.
 std::unique_ptr<Records> load_records(const RecordSource& source, const TargetRule& rule,
-                                      const RecordNeeds& needs, Colleagues& colleagues,
+                                      const RecordNeeds& needs, PeerGroup& peers,
                                       Fingerprint* fingerprint = nullptr);
 
 /// The chunks that each of so many ranks reads: contiguous runs of about as many records, where chunks that

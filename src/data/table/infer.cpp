@@ -53,7 +53,7 @@ ColumnGuess guess_category(const ColumnSummary& summary, Index values) {
 }  // namespace
 
 Scan look_at_columns(const TableText& table, const std::vector<TableColumn>& columns, bool all,
-                     const std::vector<std::string>& missing, Colleagues& colleagues) {
+                     const std::vector<std::string>& missing, PeerGroup& peers) {
   std::vector<RowColumn> rows;
   std::vector<ColumnWants> wants;
   for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -66,7 +66,7 @@ Scan look_at_columns(const TableText& table, const std::vector<TableColumn>& col
                      .wants = wants,
                      .missing = missing,
                      .bad = {.action = OnBadRecord::kSkip}},
-                    colleagues);
+                    peers);
 }
 
 ColumnGuess guess_column(const ColumnSummary& summary, bool label) {
@@ -85,11 +85,10 @@ ColumnGuess guess_column(const ColumnSummary& summary, bool label) {
 }
 
 void infer_kinds(const TableText& table, std::vector<TableColumn>& columns,
-                 const std::vector<std::string>& missing, Colleagues& colleagues,
-                 std::vector<std::string>& told) {
+                 const std::vector<std::string>& missing, PeerGroup& peers, std::vector<std::string>& told) {
   const auto unknown = [](const TableColumn& column) { return column.kind == ColumnKind::kUnknown; };
   if (std::ranges::none_of(columns, unknown)) return;
-  const Scan scan = look_at_columns(table, columns, false, missing, colleagues);
+  const Scan scan = look_at_columns(table, columns, false, missing, peers);
   for (std::size_t i = 0; i < columns.size(); ++i) {
     TableColumn& column = columns[i];
     if (!unknown(column)) continue;

@@ -82,12 +82,12 @@ void check_learnt(const TableText& table, const TableSchema& schema, const Scan&
 }  // namespace
 
 LearntSchema learn_schema(const TableText& table, const TableOptions& options, const Holding& held,
-                          Colleagues& colleagues) {
+                          PeerGroup& peers) {
   LearntSchema learnt;
   learnt.told = table.warnings;
   TableSchema& schema = learnt.schema;
   schema.missing_values = options.missing_values;
-  colleagues.agree([&] {
+  peers.agree([&] {
     if (options.label.empty()) {
       throw ConfigError(
           fmt::format("data.label is missing: name the column to learn (of '{}': {}); 'trainer inspect FILE "
@@ -97,7 +97,7 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
     }
     schema.columns = declare_columns(options, table.names);
   });
-  infer_kinds(table, schema.columns, schema.missing_values, colleagues, learnt.told);
+  infer_kinds(table, schema.columns, schema.missing_values, peers, learnt.told);
 
   std::vector<ColumnWants> wants;
   for (const TableColumn& column : schema.columns) wants.push_back(wants_of(column));
@@ -107,15 +107,15 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
                       .wants = wants,
                       .missing = schema.missing_values,
                       .bad = {.action = options.on_bad_record, .most = options.max_bad_share}};
-  learnt.scan = scan_table(request, colleagues);
+  learnt.scan = scan_table(request, peers);
   if (held.share > 0) {
     // Once more, now that the number of each record is known.
     std::vector<Index> first{0};
     for (const Index rows : learnt.scan.chunk_rows) first.push_back(first.back() + rows);
     request.counts = [&](std::size_t chunk, Index place) { return !held.holds(first[chunk] + place); };
-    learnt.scan = scan_table(request, colleagues);
+    learnt.scan = scan_table(request, peers);
   }
-  colleagues.agree([&] {
+  peers.agree([&] {
     for (std::size_t i = 0; i < schema.columns.size(); ++i) {
       TableColumn& column = schema.columns[i];
       const ColumnSummary& summary = learnt.scan.columns[i];

@@ -161,12 +161,11 @@ double Scan::bad_share() const {
   return bad == 0 ? 0 : static_cast<double>(bad) / static_cast<double>(good + bad);
 }
 
-Scan scan_table(const ScanRequest& request, Colleagues& colleagues) {
+Scan scan_table(const ScanRequest& request, PeerGroup& peers) {
   Share share(request);
-  colleagues.agree([&] {
+  peers.agree([&] {
     const TextFiles& text = request.table.text;
-    const Range mine =
-        share_text_chunks(text, colleagues.size())[static_cast<std::size_t>(colleagues.rank())];
+    const Range mine = share_text_chunks(text, peers.size())[static_cast<std::size_t>(peers.rank())];
     TableReader reader(request.table, request.columns, static_cast<Index>(request.wants.size()),
                        request.missing);
     for (Index i = mine.begin; i < mine.end; ++i) {
@@ -179,9 +178,9 @@ Scan scan_table(const ScanRequest& request, Colleagues& colleagues) {
     scan.columns.push_back(
         {.text_counts = ValueCounts(wants.most_texts), .number_counts = ValueCounts(wants.most_numbers)});
   }
-  for (const Bytes& message : colleagues.all_gather(share.chunks())) merge_chunks(scan, message);
-  for (const Bytes& message : colleagues.all_gather(share.rest())) merge_rest(scan, message);
-  colleagues.agree([&] { check_bad_share(scan.good, scan.bad, scan.rejects, request.bad); });
+  for (const Bytes& message : peers.all_gather(share.chunks())) merge_chunks(scan, message);
+  for (const Bytes& message : peers.all_gather(share.rest())) merge_rest(scan, message);
+  peers.agree([&] { check_bad_share(scan.good, scan.bad, scan.rejects, request.bad); });
   return scan;
 }
 

@@ -96,11 +96,10 @@ std::string describe_sparse(const BadRecord& bad, const std::string& path, Index
                      bad.expected);
 }
 
-SparseScan scan_sparse(const TextFiles& text, const BadRecords& bad, Colleagues& colleagues) {
+SparseScan scan_sparse(const TextFiles& text, const BadRecords& bad, PeerGroup& peers) {
   Share share(bad);
-  colleagues.agree([&] {
-    const Range mine =
-        share_text_chunks(text, colleagues.size())[static_cast<std::size_t>(colleagues.rank())];
+  peers.agree([&] {
+    const Range mine = share_text_chunks(text, peers.size())[static_cast<std::size_t>(peers.rank())];
     TextReader reader(text);
     for (Index i = mine.begin; i < mine.end; ++i) {
       throw_if_stopped();
@@ -109,8 +108,8 @@ SparseScan scan_sparse(const TextFiles& text, const BadRecords& bad, Colleagues&
   });
   SparseScan scan;
   scan.smallest = std::numeric_limits<Index>::max();
-  for (const Bytes& message : colleagues.all_gather(share.message())) merge(scan, message);
-  colleagues.agree([&] { check_bad_share(scan.good, scan.bad, scan.rejects, bad); });
+  for (const Bytes& message : peers.all_gather(share.message())) merge(scan, message);
+  peers.agree([&] { check_bad_share(scan.good, scan.bad, scan.rejects, bad); });
   return scan;
 }
 

@@ -164,13 +164,13 @@ void SparsePacking::unpack(const std::byte* packed, Scalar* to, Scalar* label) c
 }
 
 SparseSource::SparseSource(const TableRequest& request) {
-  Colleagues& colleagues = request.colleagues;
+  PeerGroup& peers = request.peers;
   const TableOptions& options = request.options;
-  colleagues.agree([&] { check_request(request); });
-  text_ = survey_text(request.paths, {.bytes = options.chunk_kib * 1024, .quotes = false}, colleagues);
+  peers.agree([&] { check_request(request); });
+  text_ = survey_text(request.paths, {.bytes = options.chunk_kib * 1024, .quotes = false}, peers);
   const SparseScan scan =
-      scan_sparse(text_, {.action = options.on_bad_record, .most = options.max_bad_share}, colleagues);
-  colleagues.agree([&] {
+      scan_sparse(text_, {.action = options.on_bad_record, .most = options.max_bad_share}, peers);
+  peers.agree([&] {
     if (scan.good == 0) throw DataError(fmt::format("'{}' holds no records", request.name));
     schema_ = request.schema.empty() ? learn(scan, request) : parse_sparse_schema(request.schema);
   });

@@ -115,8 +115,8 @@ void describe_classes(const TableSchema& schema, DatasetInfo& info) {
 }
 
 TableText open_text(const TableRequest& request) {
-  request.colleagues.agree([&] { check_request(request); });
-  return open_table_text(request.paths, request.options, request.colleagues);
+  request.peers.agree([&] { check_request(request); });
+  return open_table_text(request.paths, request.options, request.peers);
 }
 
 }  // namespace
@@ -164,7 +164,7 @@ void note_bad_records(const std::string& name, Index good, Index bad, std::vecto
 
 TableSource::TableSource(const TableRequest& request) : table_(open_text(request)) {
   const Scan scan = request.schema.empty() ? learn(request) : check(request);
-  request.colleagues.agree([&] { check_weights(scan); });
+  request.peers.agree([&] { check_weights(scan); });
   chunks_ = chunks_of(table_.text, scan.chunk_rows);
   info_ = {.rows = scan.good,
            .features = {{encoder_->features()}},
@@ -180,7 +180,7 @@ TableSource::TableSource(const TableRequest& request) : table_(open_text(request
 }
 
 Scan TableSource::learn(const TableRequest& request) {
-  LearntSchema learnt = learn_schema(table_, request.options, request.held, request.colleagues);
+  LearntSchema learnt = learn_schema(table_, request.options, request.held, request.peers);
   schema_ = std::move(learnt.schema);
   encoder_ = std::make_unique<Encoder>(schema_, request.labels);
   columns_ = match_columns(table_, schema_, request.labels);
@@ -194,8 +194,8 @@ Scan TableSource::learn(const TableRequest& request) {
 
 // By a schema that is there, which is good for what records is found by packing them.
 Scan TableSource::check(const TableRequest& request) {
-  Colleagues& colleagues = request.colleagues;
-  colleagues.agree([&] {
+  PeerGroup& peers = request.peers;
+  peers.agree([&] {
     schema_ = parse_schema(request.schema, "the schema of the model");
     columns_ = match_columns(table_, schema_, request.labels);
   });
@@ -211,9 +211,9 @@ Scan TableSource::check(const TableRequest& request) {
        .missing = schema_.missing_values,
        .bad = {.action = options.on_bad_record, .most = options.max_bad_share},
        .check = [&](std::span<const Cell> cells) { encoder_->pack(cells, packed.data(), unseen); }},
-      colleagues);
+      peers);
   std::vector<Index> sums(unseen.size());
-  for (const Bytes& message : colleagues.all_gather(std::as_bytes(std::span(unseen)))) {
+  for (const Bytes& message : peers.all_gather(std::as_bytes(std::span(unseen)))) {
     MessageReader reader(message);
     for (Index& sum : sums) sum += reader.take<Index>();
   }
@@ -228,7 +228,7 @@ Scan TableSource::check(const TableRequest& request) {
     notes_.push_back(fmt::format("{}: records weigh from {:.4g} to {:.4g}, mean {:.4g}", request.name,
                                  weights.min, weights.max, weights.mean));
   }
-  colleagues.agree([&] {
+  peers.agree([&] {
     if (scan.good > 0) return;
     throw DataError(
         fmt::format("'{}' holds no records{}", request.name, table_.header ? ", only a header" : ""));

@@ -104,11 +104,10 @@ void read_first(TableText& table, const TableOptions& options) {
 
 }  // namespace
 
-TableText open_table_text(std::span<const std::string> paths, const TableOptions& options,
-                          Colleagues& colleagues) {
+TableText open_table_text(std::span<const std::string> paths, const TableOptions& options, PeerGroup& peers) {
   TableText table;
-  table.text = survey_text(paths, {.bytes = options.chunk_kib * 1024, .quotes = options.quotes}, colleagues);
-  colleagues.agree([&] { read_first(table, options); });
+  table.text = survey_text(paths, {.bytes = options.chunk_kib * 1024, .quotes = options.quotes}, peers);
+  peers.agree([&] { read_first(table, options); });
   return table;
 }
 

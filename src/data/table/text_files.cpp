@@ -156,11 +156,11 @@ std::vector<std::string> TextFiles::paths() const {
   return paths;
 }
 
-TextFiles survey_text(std::span<const std::string> paths, const ChunkCut& cut, Colleagues& colleagues) {
+TextFiles survey_text(std::span<const std::string> paths, const ChunkCut& cut, PeerGroup& peers) {
   TextFiles text;
   text.quotes = cut.quotes;
   MessageWriter mine;
-  colleagues.agree([&] {
+  peers.agree([&] {
     for (const std::string& path : paths) {
       const ByteStream stream(path);
       if (stream.file_bytes() == 0) throw DataError(fmt::format("'{}' is empty", path));
@@ -171,14 +171,14 @@ TextFiles survey_text(std::span<const std::string> paths, const ChunkCut& cut, C
     const auto weight = [&](Index unit) {
       return static_cast<double>(units[static_cast<std::size_t>(unit)].bytes.size());
     };
-    const Range share = share_by_weight(static_cast<Index>(units.size()), colleagues.size(),
-                                        weight)[static_cast<std::size_t>(colleagues.rank())];
+    const Range share = share_by_weight(static_cast<Index>(units.size()), peers.size(),
+                                        weight)[static_cast<std::size_t>(peers.rank())];
     Survey survey(text.files, cut);
     for (Index unit = share.begin; unit < share.end; ++unit) {
       survey.count(units[static_cast<std::size_t>(unit)], mine);
     }
   });
-  text.chunks = put_together(colleagues.all_gather(mine.bytes()));
+  text.chunks = put_together(peers.all_gather(mine.bytes()));
   return text;
 }
 

@@ -10,7 +10,7 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/distributed/ordered_sums.h"
-#include "lockstep/train/rank_colleagues.h"
+#include "lockstep/train/rank_peer_group.h"
 
 namespace lockstep {
 namespace {
@@ -57,12 +57,12 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
       local_blocks_(split_evenly(blocks_, context.comm.size(), context.comm.rank())) {
   const Range rows{local_blocks_.begin * rows_, local_blocks_.end * rows_};
   const Index count = intersect(rows, {0, info_.rows}).size();
-  RankColleagues colleagues(context.comm);
+  RankPeerGroup peers(context.comm);
   records_ = load_records(
       source, target_rule(context.loss, context.model.output().size()),
       needed_by_owner([this](Index id) { return part_of(blocks_, context_.comm.size(), id / rows_); }, count),
-      colleagues);
-  colleagues.agree([&] {
+      peers);
+  peers.agree([&] {
     weights_.emplace(context.model);
     for (int thread = 0; thread < context.team.size(); ++thread) {
       lanes_.emplace_back(context, rows_, info_);

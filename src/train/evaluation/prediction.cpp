@@ -8,7 +8,7 @@
 #include "lockstep/math/elementary.h"
 #include "lockstep/nn/kernel_weights.h"
 #include "lockstep/train/evaluation/metrics.h"
-#include "lockstep/train/rank_colleagues.h"
+#include "lockstep/train/rank_peer_group.h"
 
 namespace lockstep {
 namespace {
@@ -76,12 +76,11 @@ Prediction::Prediction(const PredictionContext& context, const RecordSource& sou
   const Index rank = context.comm.rank();
   Index count = 0;
   for (Index round = 0; share(round, 0).begin < rows_; ++round) count += share(round, rank).size();
-  RankColleagues colleagues(context.comm);
+  RankPeerGroup peers(context.comm);
   records_ = load_records(
       source, {},
-      needed_by_owner([this](Index id) { return id / share_rows_ % context_.comm.size(); }, count),
-      colleagues);
-  colleagues.agree([&] {
+      needed_by_owner([this](Index id) { return id / share_rows_ % context_.comm.size(); }, count), peers);
+  peers.agree([&] {
     for (int thread = 0; thread < context.team.size(); ++thread) lanes_.emplace_back(context);
     for (int i = 0; i < (rank == 0 ? context.comm.size() : 1); ++i) {
       results_.emplace_back(share_rows_ * columns_.size());

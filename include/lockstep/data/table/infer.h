@@ -12,7 +12,7 @@ namespace lockstep {
 /// *Collective.* Looks at the columns of unknown kind (`columns`: one for each column of the table), or at
 /// all of them. Bad records are left out and counted. Errors as of scan_table.
 Scan look_at_columns(const TableText& table, const std::vector<TableColumn>& columns, bool all,
-                     const std::vector<std::string>& missing, Colleagues& colleagues);
+                     const std::vector<std::string>& missing, PeerGroup& peers);
 
 /// What a column is best taken as.
 struct ColumnGuess {
@@ -25,7 +25,6 @@ ColumnGuess guess_column(const ColumnSummary& summary, bool label);
 /// *Collective.* Gives each column of unknown kind the one that is guessed; what that leaves out is told.
 /// Errors as of scan_table.
 void infer_kinds(const TableText& table, std::vector<TableColumn>& columns,
-                 const std::vector<std::string>& missing, Colleagues& colleagues,
-                 std::vector<std::string>& told);
+                 const std::vector<std::string>& missing, PeerGroup& peers, std::vector<std::string>& told);
 
 }  // namespace lockstep

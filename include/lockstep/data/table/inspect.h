@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/data/colleagues.h"
 #include "lockstep/data/options.h"
+#include "lockstep/data/peer_group.h"
 #include "lockstep/data/table/infer.h"
 
 namespace lockstep {

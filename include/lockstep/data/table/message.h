@@ -8,7 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "lockstep/data/colleagues.h"
+#include "lockstep/data/peer_group.h"
 
 namespace lockstep {
 

@@ -25,7 +25,7 @@ std::unique_ptr<RecordSource> open_tables(const OpenRequest& request,
   if (name.empty() && request.split != Split::kTrain) return nullptr;
   const std::string key = "data." + to_string(request.split);
   std::vector<std::string> paths;
-  request.colleagues.agree([&] {
+  request.peers.agree([&] {
     if (name.empty()) {
       throw ConfigError(
           "data.train is not set: name the file to train on, or set data.format = \"synthetic\"");
@@ -37,7 +37,7 @@ std::unique_ptr<RecordSource> open_tables(const OpenRequest& request,
                                                .options = data.table,
                                                .schema = request.schema,
                                                .held = {data.validation_share, request.seed},
-                                               .colleagues = request.colleagues});
+                                               .peers = request.peers});
 }
 
 /// *Collective.* FormatEntry::open_input likewise.
@@ -45,13 +45,13 @@ template <class Source>
 std::unique_ptr<RecordSource> open_input_tables(const InputRequest& request,
                                                 std::span<const std::string> extensions) {
   std::vector<std::string> paths;
-  request.colleagues.agree([&] { paths = list_files(request.path, extensions, "--input"); });
+  request.peers.agree([&] { paths = list_files(request.path, extensions, "--input"); });
   return std::make_unique<Source>(TableRequest{.paths = std::move(paths),
                                                .name = request.path,
                                                .options = request.options.table,
                                                .schema = request.schema,
                                                .labels = false,
-                                               .colleagues = request.colleagues});
+                                               .peers = request.peers});
 }
 
 }  // namespace lockstep

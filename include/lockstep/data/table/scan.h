@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/data/colleagues.h"
 #include "lockstep/data/options.h"
+#include "lockstep/data/peer_group.h"
 #include "lockstep/data/table/column_stats.h"
 #include "lockstep/data/table/table_text.h"
 
@@ -64,6 +64,6 @@ struct Scan {
 
 /// *Collective.* Errors, the same on all ranks: DataError for what makes it impossible to go on; for the
 /// first bad record, if such are not skipped; or if too many are.
-Scan scan_table(const ScanRequest& request, Colleagues& colleagues);
+Scan scan_table(const ScanRequest& request, PeerGroup& peers);
 
 }  // namespace lockstep

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/data/colleagues.h"
+#include "lockstep/data/peer_group.h"
 #include "lockstep/data/table/scan.h"
 #include "lockstep/data/table/sparse_row.h"
 #include "lockstep/data/table/text_files.h"
@@ -46,6 +46,6 @@ void for_each_sparse_row(const TextFiles& text, TextReader& reader, const TextCh
 }
 
 /// *Collective.* Errors as of scan_table.
-SparseScan scan_sparse(const TextFiles& text, const BadRecords& bad, Colleagues& colleagues);
+SparseScan scan_sparse(const TextFiles& text, const BadRecords& bad, PeerGroup& peers);
 
 }  // namespace lockstep

@@ -23,7 +23,7 @@ struct TableRequest {
   std::string schema;  ///< JSON to read by; "": it is learnt from this table
   bool labels = true;  ///< false: labels and weights are left out, and may be missing
   Holding held = {};   ///< records that nothing is learnt from
-  Colleagues& colleagues;
+  PeerGroup& peers;
 };
 
 /// Errors: DataError if the schema that other data needs is not there.

@@ -21,8 +21,7 @@ struct TableText {
 };
 
 /// *Collective.* Errors, the same on all ranks: DataError if a file cannot be read or holds no records.
-TableText open_table_text(std::span<const std::string> paths, const TableOptions& options,
-                          Colleagues& colleagues);
+TableText open_table_text(std::span<const std::string> paths, const TableOptions& options, PeerGroup& peers);
 
 /// Reads the records of a table, chunk by chunk, as cells. One thread uses it.
 class TableReader {

@@ -23,9 +23,9 @@ class NodeMemory {
   virtual void publish() = 0;
 };
 
-class Colleagues {
+class PeerGroup {
  public:
-  virtual ~Colleagues() = default;
+  virtual ~PeerGroup() = default;
   virtual Index rank() const = 0;
   virtual Index size() const = 0;
 
@@ -36,8 +36,8 @@ class Colleagues {
   /// *Collective.* The bytes of all ranks, in order; they may differ in length.
   virtual std::vector<Bytes> all_gather(std::span<const std::byte> mine) = 0;
 
-  /// *Collective.* parcels[r] goes to rank r. The result is what each rank sent here, in order of rank.
-  virtual std::vector<Bytes> all_to_all(const std::vector<Bytes>& parcels) = 0;
+  /// *Collective.* send_buffers[r] goes to rank r. The result is what each rank sent here, in order of rank.
+  virtual std::vector<Bytes> all_to_all(const std::vector<Bytes>& send_buffers) = 0;
 
   /// *Collective.* So many bytes for each node together; the same number everywhere. Null on all ranks if no
   /// node has several of them, or some has not the memory to share.
@@ -47,6 +47,6 @@ class Colleagues {
 };
 
 /// One rank without others. Its agree() throws what the work threw.
-Colleagues& alone();
+PeerGroup& alone();
 
 }  // namespace lockstep

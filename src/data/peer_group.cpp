@@ -1,9 +1,9 @@
-#include "lockstep/data/colleagues.h"
+#include "lockstep/data/peer_group.h"
 
 namespace lockstep {
 namespace {
 
-class Alone final : public Colleagues {
+class Alone final : public PeerGroup {
  public:
   Index rank() const override { return 0; }
   Index size() const override { return 1; }
@@ -11,14 +11,14 @@ class Alone final : public Colleagues {
   std::vector<Bytes> all_gather(std::span<const std::byte> mine) override {
     return {Bytes(mine.begin(), mine.end())};
   }
-  std::vector<Bytes> all_to_all(const std::vector<Bytes>& parcels) override { return parcels; }
+  std::vector<Bytes> all_to_all(const std::vector<Bytes>& send_buffers) override { return send_buffers; }
   std::unique_ptr<NodeMemory> share_on_node(Index) override { return nullptr; }
   bool writes_for_node(Index) const override { return true; }
 };
 
 }  // namespace
 
-Colleagues& alone() {
+PeerGroup& alone() {
   static Alone one;
   return one;
 }

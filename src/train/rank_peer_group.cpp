@@ -1,4 +1,4 @@
-#include "lockstep/train/rank_colleagues.h"
+#include "lockstep/train/rank_peer_group.h"
 
 #include <algorithm>
 #include <utility>
@@ -25,19 +25,19 @@ class WindowMemory final : public NodeMemory {
 
 }  // namespace
 
-void RankColleagues::agree(const std::function<void()>& work) {
+void RankPeerGroup::agree(const std::function<void()>& work) {
   lockstep::agree(comm_, work);
 }
 
-std::vector<Bytes> RankColleagues::all_gather(std::span<const std::byte> mine) {
+std::vector<Bytes> RankPeerGroup::all_gather(std::span<const std::byte> mine) {
   return all_to_all(std::vector<Bytes>(static_cast<std::size_t>(size()), Bytes(mine.begin(), mine.end())));
 }
 
-std::vector<Bytes> RankColleagues::all_to_all(const std::vector<Bytes>& parcels) {
+std::vector<Bytes> RankPeerGroup::all_to_all(const std::vector<Bytes>& send_buffers) {
   const auto ranks = static_cast<std::size_t>(size());
   const auto me = static_cast<std::size_t>(rank());
   std::vector<Index> lengths;
-  for (const Bytes& parcel : parcels) lengths.push_back(static_cast<Index>(parcel.size()));
+  for (const Bytes& buffer : send_buffers) lengths.push_back(static_cast<Index>(buffer.size()));
   std::vector<Index> all(ranks * ranks);
   comm_.all_gather(as_buffer(std::span<const Index>(lengths)), as_buffer(std::span(all)));
 
@@ -47,11 +47,11 @@ std::vector<Bytes> RankColleagues::all_to_all(const std::vector<Bytes>& parcels)
   for (std::size_t peer = 0; peer < ranks; ++peer) {
     arrived[peer].resize(static_cast<std::size_t>(all[peer * ranks + me]));
     if (peer == me) {
-      arrived[peer] = parcels[peer];
+      arrived[peer] = send_buffers[peer];
       continue;
     }
-    if (!parcels[peer].empty())
-      sends.push_back({static_cast<int>(peer), as_buffer(std::span(parcels[peer]))});
+    if (!send_buffers[peer].empty())
+      sends.push_back({static_cast<int>(peer), as_buffer(std::span(send_buffers[peer]))});
     if (!arrived[peer].empty())
       receives.push_back({static_cast<int>(peer), as_buffer(std::span(arrived[peer]))});
   }
@@ -59,7 +59,7 @@ std::vector<Bytes> RankColleagues::all_to_all(const std::vector<Bytes>& parcels)
   return arrived;
 }
 
-std::unique_ptr<NodeMemory> RankColleagues::share_on_node(Index bytes) {
+std::unique_ptr<NodeMemory> RankPeerGroup::share_on_node(Index bytes) {
   std::unique_ptr<Communicator> node = comm_.split_by_node(0);
   Index writer = rank();
   node->broadcast(as_buffer(std::span(&writer, 1)), 0);
