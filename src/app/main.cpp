@@ -121,7 +121,7 @@ int run(const std::vector<std::string>& arguments) {
     }
     const bool threads = !parsed.error && wants_talking_threads(parsed.line);
     return run_session([&](Communicator& comm) { return run_with_ranks(comm, parsed); },
-                       threads ? Talking::kSeveralThreads : Talking::kMainThread);
+                       threads ? ThreadLevel::kMultiple : ThreadLevel::kFunneled);
   } catch (const Error& error) {
     spdlog::error("{}", error.what());
     return error.exit_code();

@@ -46,8 +46,8 @@ int run_body(Communicator& comm, const std::function<int(Communicator&)>& body) 
 
 }  // namespace
 
-int run_session(const std::function<int(Communicator&)>& body, Talking talking) {
-  const int wanted = talking == Talking::kMainThread ? MPI_THREAD_FUNNELED : MPI_THREAD_MULTIPLE;
+int run_session(const std::function<int(Communicator&)>& body, ThreadLevel level) {
+  const int wanted = level == ThreadLevel::kFunneled ? MPI_THREAD_FUNNELED : MPI_THREAD_MULTIPLE;
   int provided = 0;
   {
     const InitFailureReport report_failure;
