@@ -86,7 +86,7 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
               "Divides each feature after the mean is subtracted; one number for all or one for each",
               above(0));
   list.option("data.augment", data.augment,
-              "Random changes of the training pictures, anew in each epoch, such as \"crop(4) flip "
+              "Random changes of the training images, anew in each epoch, such as \"crop(4) flip "
               "cutout(8)\"; never in evaluation")
       .if_not_given = "none";
   list.option("data.prefetch", data.prefetch,

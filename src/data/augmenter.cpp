@@ -9,10 +9,10 @@
 namespace lockstep {
 namespace {
 
-PictureShape picture_shape(const Shape& features) {
-  if (const std::optional<PictureShape> picture = as_picture(features)) return *picture;
+ImageShape image_shape(const Shape& features) {
+  if (const std::optional<ImageShape> image = as_image(features)) return *image;
   throw ConfigError(
-      fmt::format("data.augment changes pictures, of the shape height x width or height x width x channels, "
+      fmt::format("data.augment changes images, of the shape height x width or height x width x channels, "
                   "but the records have the shape {}; remove data.augment",
                   to_string(features)));
 }
@@ -20,18 +20,18 @@ PictureShape picture_shape(const Shape& features) {
 }  // namespace
 
 Augmenter::Augmenter(std::string_view text, const Shape& features, std::uint64_t seed) : seed_(seed) {
-  const PictureShape shape = picture_shape(features);
+  const ImageShape shape = image_shape(features);
   const TermsOption option{
       .key = "data.augment", .name = "an augmentation name", .example = "crop(4) flip cutout(8)"};
   for (const Term& spec : parse_terms(text, option)) add(spec, shape);
 }
 
-void Augmenter::add(const Term& spec, const PictureShape& shape) {
+void Augmenter::add(const Term& spec, const ImageShape& shape) {
   const AugmentationEntry& entry = find_entry(augmentation_catalog(), "augmentation", spec.name);
   if (!entry.after_normalising && !after_.empty()) {
     throw ConfigError(
-        fmt::format("data.augment: {} works on the picture as read, but stands after one that works on the "
-                    "normalised picture; write it first",
+        fmt::format("data.augment: {} works on the image as read, but stands after one that works on the "
+                    "normalised image; write it first",
                     in_quotes(spec.text)));
   }
   TermArguments arguments(spec);
@@ -49,10 +49,10 @@ void Augmenter::apply(Matrix& x, const BatchKey& key, const Normaliser& normalis
                          .purpose = Purpose::kAugment,
                          .a = static_cast<std::uint64_t>(key.walk),
                          .b = static_cast<std::uint64_t>(key.ids[static_cast<std::size_t>(row)])});
-    Matrix picture(x.data() + row * x.cols(), 1, x.cols());
-    const std::span<Scalar> pixels(picture.data(), static_cast<std::size_t>(x.cols()));
+    Matrix image(x.data() + row * x.cols(), 1, x.cols());
+    const std::span<Scalar> pixels(image.data(), static_cast<std::size_t>(x.cols()));
     for (const auto& augmentation : before_) augmentation->apply(pixels, random);
-    normaliser.apply(picture);
+    normaliser.apply(image);
     for (const auto& augmentation : after_) augmentation->apply(pixels, random);
   }
 }

@@ -16,7 +16,7 @@ namespace {
 // Small, so that a shuffle buffer mixes many places of a file; large enough that a disk is read in long runs.
 constexpr Index kChunkBytes = Index{1} << 19;
 
-// Picture rows x columns of `planes` channels, from channels first to channels last.
+// Image rows x columns of `planes` channels, from channels first to channels last.
 template <class T>
 void interleave(const T* from, Index count, Index planes, T* to) {
   const Index pixels = count / planes;

@@ -14,8 +14,8 @@ SingleValues::SingleValues(const Model& model, Index replicas, Index accumulate)
   for (Index i = 0; i < nodes_; ++i) {
     const BatchStatistics* statistics = model.node(i).layer->statistics();
     if (statistics == nullptr) continue;
-    const std::optional<PictureShape> picture = as_picture(model.node(i).out);
-    if (!picture || picture->pixels() == 1) norms_.push_back({i, statistics->mode()});
+    const std::optional<ImageShape> image = as_image(model.node(i).out);
+    if (!image || image->pixels() == 1) norms_.push_back({i, statistics->mode()});
   }
 }
 

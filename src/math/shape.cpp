@@ -22,10 +22,10 @@ std::string to_string(const Shape& shape) {
   return fmt::format("{}", fmt::join(shape.dims, "x"));
 }
 
-std::optional<PictureShape> as_picture(const Shape& shape) {
+std::optional<ImageShape> as_image(const Shape& shape) {
   const std::vector<Index>& dims = shape.dims;
-  if (dims.size() == 2) return PictureShape{.height = dims[0], .width = dims[1]};
-  if (dims.size() == 3) return PictureShape{.height = dims[0], .width = dims[1], .channels = dims[2]};
+  if (dims.size() == 2) return ImageShape{.height = dims[0], .width = dims[1]};
+  if (dims.size() == 3) return ImageShape{.height = dims[0], .width = dims[1], .channels = dims[2]};
   return std::nullopt;
 }
 

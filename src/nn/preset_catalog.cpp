@@ -19,14 +19,14 @@ PresetEntry lenet5() {
   return {
       .name = "lenet5",
       .help =
-          "LeNet-5 (LeCun et al. 1998, section II.B) for pictures of 28x28 and more, with all connections in "
+          "LeNet-5 (LeCun et al. 1998, section II.B) for images of 28x28 and more, with all connections in "
           "the second convolution, averages without weights and a dense output",
       .text =
           "conv2d(6, 5, padding=2) tanh avgpool(2) conv2d(16, 5) tanh avgpool(2) "
           "flatten dense(120) tanh dense(84) tanh dense({outputs})"};
 }
 
-// Two convolutions and the addition of what went in; the first of a stage halves the picture.
+// Two convolutions and the addition of what went in; the first of a stage halves the image.
 std::string resnet_block(Index channels, Index stride) {
   return fmt::format(
       "residual(conv2d({0}, 3, stride={1}, padding=1, bias=false) batch_norm relu "
@@ -43,7 +43,7 @@ PresetEntry resnet20() {
   }
   return {.name = "resnet20",
           .help =
-              "the residual network of 20 layers for small pictures (He et al. 2015, section 4.2), whose "
+              "the residual network of 20 layers for small images (He et al. 2015, section 4.2), whose "
               "shortcuts between stages are projections (option B) instead of padded with zeros (A)",
           .text = text + "global_avgpool dense({outputs})"};
 }

@@ -1,4 +1,4 @@
-// What every augmentation must keep, whatever it does to a picture.
+// What every augmentation must keep, whatever it does to an image.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 namespace lockstep {
 namespace {
 
-const std::vector<PictureShape> kShapes{{.height = 5, .width = 4},
-                                        {.height = 4, .width = 7, .channels = 3},
-                                        {.height = 8, .width = 8, .channels = 1}};
+const std::vector<ImageShape> kShapes{{.height = 5, .width = 4},
+                                      {.height = 4, .width = 7, .channels = 3},
+                                      {.height = 8, .width = 8, .channels = 1}};
 
-std::unique_ptr<Augmentation> make_example(const AugmentationEntry& entry, const PictureShape& shape) {
+std::unique_ptr<Augmentation> make_example(const AugmentationEntry& entry, const ImageShape& shape) {
   const Term spec = parse_terms(entry.example).front();
   TermArguments arguments(spec);
   auto made = entry.make(arguments, shape);
@@ -23,11 +23,11 @@ std::unique_ptr<Augmentation> make_example(const AugmentationEntry& entry, const
   return made;
 }
 
-std::vector<Scalar> random_picture(const PictureShape& shape) {
+std::vector<Scalar> random_image(const ImageShape& shape) {
   RandomStream random({.seed = test::seed(), .a = 1});
-  std::vector<Scalar> picture(static_cast<std::size_t>(shape.size()));
-  for (Scalar& pixel : picture) pixel = 1 + random.uniform();
-  return picture;
+  std::vector<Scalar> image(static_cast<std::size_t>(shape.size()));
+  for (Scalar& pixel : image) pixel = 1 + random.uniform();
+  return image;
 }
 
 RandomStream stream(Index number) {
@@ -49,10 +49,10 @@ TEST(Augmentations, EntriesDescribeThemselves) {
 
 TEST(Augmentations, TheSameStreamGivesTheSamePictureAndAnotherAnother) {
   for (const AugmentationEntry& entry : augmentation_catalog()) {
-    for (const PictureShape& shape : kShapes) {
+    for (const ImageShape& shape : kShapes) {
       SCOPED_TRACE(entry.name);
       const auto augmentation = make_example(entry, shape);
-      const std::vector<Scalar> original = random_picture(shape);
+      const std::vector<Scalar> original = random_image(shape);
       int changed = 0;
       for (Index number = 0; number < 50; ++number) {
         std::vector<Scalar> one = original;
@@ -70,15 +70,15 @@ TEST(Augmentations, TheSameStreamGivesTheSamePictureAndAnotherAnother) {
   }
 }
 
-TEST(Augmentations, TouchNothingOutsideThePicture) {
+TEST(Augmentations, TouchNothingOutsideTheImage) {
   for (const AugmentationEntry& entry : augmentation_catalog()) {
-    for (const PictureShape& shape : kShapes) {
+    for (const ImageShape& shape : kShapes) {
       SCOPED_TRACE(entry.name);
       const auto augmentation = make_example(entry, shape);
       const auto size = static_cast<std::size_t>(shape.size());
       for (Index number = 0; number < 50; ++number) {
         std::vector<Scalar> memory(3 * size, -1);
-        std::ranges::copy(random_picture(shape), memory.begin() + shape.size());
+        std::ranges::copy(random_image(shape), memory.begin() + shape.size());
         RandomStream random = stream(number);
         augmentation->apply(std::span(memory).subspan(size, size), random);
         EXPECT_EQ(std::count(memory.begin(), memory.begin() + shape.size(), -1), shape.size());

@@ -168,7 +168,7 @@ OnnxTensor batch_normalised(const Tensors& in, double epsilon) {
 
 namespace {
 
-// Calls visit(place in x's picture, place in the kernel) for what of a window is inside.
+// Calls visit(place in x's image, place in the kernel) for what of a window is inside.
 void visit_window(const OnnxTensor& x, const Windows& windows, const List& place,
                   const std::function<void(const List&, const List&)>& visit) {
   made(windows.kernel, [&](const List& k) {

@@ -44,7 +44,7 @@ OnnxTensor softmax(const OnnxTensor& x, std::size_t axis);
 /// Inputs: x, scale, bias, mean, variance; channels are axis 1.
 OnnxTensor batch_normalised(const Tensors& in, double epsilon);
 
-/// Where windows fall on the pictures of [N, channels, height, width].
+/// Where windows fall on the images of [N, channels, height, width].
 struct Windows {
   List kernel;
   List strides = {1, 1};

@@ -183,13 +183,13 @@ TEST(Onnx, ComputesWhatTheModelDoesWithEveryLayerAndEveryComposite) {
 
 // No argument has the value that ONNX takes where an attribute is missing.
 TEST(Onnx, ComputesWhatTheModelDoesWithAllArguments) {
-  const Shape picture{{7, 10, 4}};  // padding=same is 1 and 1 on one axis, and 0 and 1 on the other
+  const Shape image{{7, 10, 4}};  // padding=same is 1 and 1 on one axis, and 0 and 1 on the other
   for (const std::string layer :
        {"conv2d(6, 3, stride=2, padding=same, groups=2)", "conv2d(6, 2, dilation=3, padding=1, bias=false)",
         "conv2d(4, 3, groups=depthwise, padding=1)", "maxpool(3, stride=2, padding=same)", "maxpool(2)",
         "avgpool(4, stride=3, padding=same)", "avgpool(3, stride=1, padding=2)", "batch_norm(eps=0.5)",
         "layer_norm(eps=0.5)", "leaky_relu(0.3)", "elu(0.6)", "global_avgpool"}) {
-    expect_same_outputs(layer + " flatten dense(3)", picture);
+    expect_same_outputs(layer + " flatten dense(3)", image);
   }
   for (const Shape& input : {Shape{{6}}, Shape{{4, 3}}, Shape{{2, 3, 2}}, Shape{{2, 3, 2, 2}}}) {
     expect_same_outputs("batch_norm(eps=0.5) concat(tanh | layer_norm(eps=0.5)) flatten dense(3)", input);
@@ -217,7 +217,7 @@ TEST(Onnx, ComputesTheProbabilitiesOfItsOutputs) {
   EXPECT_FALSE(computed(TargetKind::kValue).contains("probabilities"));
 }
 
-TEST(Onnx, PicturesHaveTheirChannelsFirstInside) {
+TEST(Onnx, ImagesHaveTheirChannelsFirstInside) {
   const auto graph = exported_graph("conv2d(3, 1) relu", {{4, 5, 2}}, TargetKind::kValue);
   EXPECT_EQ(operations(graph), (Words{"Transpose", "Conv", "Relu", "Transpose", "Flatten", "Identity"}));
   const auto perm = [&](int node) {

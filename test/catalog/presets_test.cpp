@@ -1,4 +1,4 @@
-// Every preset fits pictures, and has the number of weights that its source gives.
+// Every preset fits images, and has the number of weights that its source gives.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ std::vector<Scalar> run(const Model& model) {
   return {y.data(), y.data() + y.size()};
 }
 
-TEST(Presets, FitPicturesAndGiveTheOutputsAskedFor) {
+TEST(Presets, FitImagesAndGiveTheOutputsAskedFor) {
   for (const PresetEntry& entry : preset_catalog()) {
     for (const Shape& input : {Shape{{28, 28}}, Shape{{32, 32, 3}}}) {
       SCOPED_TRACE(entry.name + " on " + to_string(input));

@@ -14,9 +14,9 @@
 namespace lockstep::test {
 namespace {
 
-// The pictures of the small experiment, of 12 bytes, and its labels.
+// The images of the small experiment, of 12 bytes, and its labels.
 struct Samples {
-  std::string pictures;
+  std::string images;
   std::string labels;
 };
 
@@ -25,7 +25,7 @@ class Data : public testing::Test {
   Data() {
     const Samples train = read(experiment_.train());
     samples_ = train;
-    write("x.npy", npy_content("|u1", {203, 4, 3}, train.pictures));
+    write("x.npy", npy_content("|u1", {203, 4, 3}, train.images));
     write("y.npy", npy_content("|u1", {203}, train.labels));
   }
 
@@ -38,12 +38,12 @@ class Data : public testing::Test {
     write_file_atomically(path, content);
     return path;
   }
-  // Records of a label and a picture.
+  // Records of a label and an image.
   std::string packed(Index begin, Index end) const {
     std::string bytes;
     for (Index i = begin; i < end; ++i) {
       bytes += samples_.labels[static_cast<std::size_t>(i)];
-      bytes += samples_.pictures.substr(static_cast<std::size_t>(12 * i), 12);
+      bytes += samples_.images.substr(static_cast<std::size_t>(12 * i), 12);
     }
     return bytes;
   }
@@ -86,7 +86,7 @@ TEST_F(Data, EveryFormatTrainsTheSameModel) {
   const std::string npy = fmt::format("train = \"{0}/x.npy\"\ntrain_labels = \"{0}/y.npy\"", directory);
   EXPECT_TRUE(model_of(3, config(npy)) == idx);
   write_npz(directory + "/all.npz",
-            {{"x", npy_content("|u1", {203, 4, 3}, samples_.pictures)},
+            {{"x", npy_content("|u1", {203, 4, 3}, samples_.images)},
              {"y", npy_content("|u1", {203}, samples_.labels)}},
             true);
   EXPECT_TRUE(model_of(2, config(fmt::format("train = \"{0}/all.npz:x\"\ntrain_labels = \"{0}/all.npz:y\"",

@@ -42,8 +42,8 @@ void PrintTo(const Trained& trained, std::ostream* out) {
 }
 
 // The model of run_torch.py.
-const Trained kPictures{
-    .name = "pictures",
+const Trained kImages{
+    .name = "images",
     .input = {{8, 8, 3}},
     .layers =
         "conv2d(8, 3, padding=1) batch_norm relu maxpool(2) "
@@ -56,7 +56,7 @@ const std::vector<Trained> kAll{
      .input = {{4, 3}},
      .layers = "dense(16) relu dense(4)",
      .flags = "--data.mean 0.4 --data.std 0.3"},
-    kPictures,
+    kImages,
     {.name = "windows",
      .input = {{9, 7, 2}},
      .layers =
@@ -65,7 +65,7 @@ const std::vector<Trained> kAll{
          "maxpool(3, stride=1, padding=1)) global_avgpool dropout(0.3) dense(2)",
      .loss = "binary_cross_entropy",
      .target_columns = 2},
-    {.name = "bare_pictures",
+    {.name = "bare_images",
      .input = {{9, 7}},
      .layers = "batch_norm conv2d(4, 5, padding=2, bias=false) relu maxpool(2) flatten layer_norm dense(3)",
      .loss = "huber",
@@ -241,7 +241,7 @@ std::string name_of(const testing::TestParamInfo<Trained>& info) {
 
 INSTANTIATE_TEST_SUITE_P(All, OnnxChecker, testing::ValuesIn(kAll), name_of);
 INSTANTIATE_TEST_SUITE_P(All, OnnxRuntime, testing::ValuesIn(kAll), name_of);
-INSTANTIATE_TEST_SUITE_P(All, PyTorch, testing::Values(kPictures), name_of);
+INSTANTIATE_TEST_SUITE_P(All, PyTorch, testing::Values(kImages), name_of);
 
 }  // namespace
 }  // namespace lockstep::test

@@ -169,8 +169,8 @@ TEST(Allocation, NorDoesRoundingToBf16) {
 
 TEST(Allocation, NorDoConvolutions) {
   const test::TemporaryDirectory directory;
-  const test::IdxPairOptions pictures{.rows = 500, .shape = {{10, 10}}, .classes = 3};
-  const test::IdxPair files = test::write_idx_pair(directory / "pictures", pictures);
+  const test::IdxPairOptions images{.rows = 500, .shape = {{10, 10}}, .classes = 3};
+  const test::IdxPair files = test::write_idx_pair(directory / "images", images);
   for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
     if (precision == Precision::kBf16 && bf16_support() == Bf16Support::kNone) continue;
     Config config = in(precision);

@@ -58,8 +58,8 @@ void RandomExperiment::draw_data(Dice& dice, const std::string& directory) {
   std::vector<std::string> formats = file_formats();
   if (data_.task != Task::kBinary) formats.insert(formats.end(), {"synthetic", "synthetic"});
   data_.format = dice.one_of(formats);
-  const bool pictures = data_.format != "csv" && data_.format != "libsvm" && data_.format != "synthetic";
-  if (pictures && dice.chance(0.5)) {
+  const bool images = data_.format != "csv" && data_.format != "libsvm" && data_.format != "synthetic";
+  if (images && dice.chance(0.5)) {
     data_.features = {{dice.whole(5, 9), dice.whole(5, 9), dice.whole(1, 3)}};
   } else {
     data_.features = {{dice.whole(2, 12)}};

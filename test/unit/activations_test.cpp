@@ -1,4 +1,4 @@
-// What is kept for a block of samples only, in models whose pictures are so large that a pass takes them a
+// What is kept for a block of samples only, in models whose images are so large that a pass takes them a
 // few at a time.
 #include "lockstep/nn/activations.h"
 
@@ -19,10 +19,10 @@ namespace lockstep {
 namespace {
 
 constexpr Index kSamples = 5;
-const Shape kPicture{{128, 128}};  // eight channels of it: half a MiB, a sample to a block
+const Shape kImage{{128, 128}};  // eight channels of it: half a MiB, a sample to a block
 
 Model model_of(const std::string& layers) {
-  return Model({.layers = layers, .init = "he"}, kPicture);
+  return Model({.layers = layers, .init = "he"}, kImage);
 }
 
 struct Kinds {
@@ -84,10 +84,10 @@ TEST(KeptSamples, StatisticsNeedTheirWholeInput) {
 }
 
 TEST(KeptSamples, BytesAreThoseOfAllRooms) {
-  const Index picture = 8 * kPicture.size();
-  const Index pooled = picture / 4;
-  const Index forward = kAlone * picture + kSamples * (pooled + pooled + 3);
-  const Index gradients = kAlone * (picture + pooled) + kSamples * (pooled + 3);
+  const Index image = 8 * kImage.size();
+  const Index pooled = image / 4;
+  const Index forward = kAlone * image + kSamples * (pooled + pooled + 3);
+  const Index gradients = kAlone * (image + pooled) + kSamples * (pooled + 3);
   const Index winners = kSamples * pooled;
   EXPECT_EQ(activation_bytes(model_of(kPooled), kSamples, Kept::kForTraining),
             (forward + gradients + winners) * Index{sizeof(Scalar)});
@@ -100,7 +100,7 @@ struct Setting {
         weights(model.layout().size),
         state(model.state_layout().size),
         gradient(model.layout().size),
-        x(kSamples * kPicture.size()),
+        x(kSamples * kImage.size()),
         random({.seed = test::seed()}) {
     initialise({&model.layout(), weights.span()}, 1, 1.0);
     initialise({&model.state_layout(), state.span()}, 1, 1.0);
@@ -109,7 +109,7 @@ struct Setting {
 
   Pass pass(bool training) {
     return {.values = {.weights = weights.span(), .state = state.span()},
-            .x = ConstMatrix(x.data(), kSamples, kPicture.size()),
+            .x = ConstMatrix(x.data(), kSamples, kImage.size()),
             .batch = {.training = training, .seed = 7}};
   }
 

@@ -18,16 +18,16 @@ namespace lockstep {
 namespace {
 
 using namespace test;
-using Picture = std::vector<Scalar>;
+using Image = std::vector<Scalar>;
 
 // Pixels 1, 2, 3, ... so that each is known wherever it goes, and no zero is one of them.
-Picture numbered(const PictureShape& shape) {
-  Picture picture(static_cast<std::size_t>(shape.size()));
-  std::iota(picture.begin(), picture.end(), Scalar{1});
-  return picture;
+Image numbered(const ImageShape& shape) {
+  Image image(static_cast<std::size_t>(shape.size()));
+  std::iota(image.begin(), image.end(), Scalar{1});
+  return image;
 }
 
-std::unique_ptr<Augmentation> make(const std::string& text, const PictureShape& shape) {
+std::unique_ptr<Augmentation> make(const std::string& text, const ImageShape& shape) {
   const Term spec = parse_terms(text).front();
   TermArguments arguments(spec);
   auto made = find_entry(augmentation_catalog(), "augmentation", spec.name).make(arguments, shape);
@@ -35,38 +35,38 @@ std::unique_ptr<Augmentation> make(const std::string& text, const PictureShape& 
   return made;
 }
 
-Picture changed(const Augmentation& augmentation, Picture picture, std::uint64_t stream) {
+Image changed(const Augmentation& augmentation, Image image, std::uint64_t stream) {
   RandomStream random({.seed = seed(), .purpose = Purpose::kAugment, .a = stream});
-  augmentation.apply(picture, random);
-  return picture;
+  augmentation.apply(image, random);
+  return image;
 }
 
 TEST(Flip, ReversesTheColumnsAndKeepsTheChannels) {
-  const PictureShape grey{.height = 2, .width = 3};
-  EXPECT_EQ(changed(*make("flip(1)", grey), {1, 2, 3, 4, 5, 6}, 0), (Picture{3, 2, 1, 6, 5, 4}));
-  const PictureShape colour{.height = 2, .width = 2, .channels = 3};
+  const ImageShape grey{.height = 2, .width = 3};
+  EXPECT_EQ(changed(*make("flip(1)", grey), {1, 2, 3, 4, 5, 6}, 0), (Image{3, 2, 1, 6, 5, 4}));
+  const ImageShape colour{.height = 2, .width = 2, .channels = 3};
   EXPECT_EQ(changed(*make("flip(1)", colour), {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, 0),
-            (Picture{4, 5, 6, 1, 2, 3, 10, 11, 12, 7, 8, 9}));
+            (Image{4, 5, 6, 1, 2, 3, 10, 11, 12, 7, 8, 9}));
 }
 
 TEST(Flip, FlipsAsOftenAsItIsTold) {
-  const PictureShape shape{.height = 1, .width = 2};
+  const ImageShape shape{.height = 1, .width = 2};
   for (const auto& [text, probability] :
        {std::pair("flip", 0.5), {"flip(0)", 0.0}, {"flip(0.2)", 0.2}, {"flip(probability=0.9)", 0.9}}) {
     const auto flip = make(text, shape);
     int flipped = 0;
-    constexpr int kPictures = 4000;
-    for (int i = 0; i < kPictures; ++i) {
+    constexpr int kImages = 4000;
+    for (int i = 0; i < kImages; ++i) {
       flipped += changed(*flip, {1, 2}, static_cast<std::uint64_t>(i))[0] == 2 ? 1 : 0;
     }
-    const double deviation = std::sqrt(probability * (1 - probability) / kPictures);
-    EXPECT_NEAR(static_cast<double>(flipped) / kPictures, probability, 5 * deviation) << text;
+    const double deviation = std::sqrt(probability * (1 - probability) / kImages);
+    EXPECT_NEAR(static_cast<double>(flipped) / kImages, probability, 5 * deviation) << text;
   }
 }
 
-// The picture moved down and right, with zeros where it came from.
-Picture moved(const Picture& picture, const PictureShape& shape, Index down, Index right) {
-  Picture out(picture.size(), 0);
+// The image moved down and right, with zeros where it came from.
+Image moved(const Image& image, const ImageShape& shape, Index down, Index right) {
+  Image out(image.size(), 0);
   for (Index row = 0; row < shape.height; ++row) {
     for (Index column = 0; column < shape.width; ++column) {
       if (row - down < 0 || row - down >= shape.height) continue;
@@ -74,7 +74,7 @@ Picture moved(const Picture& picture, const PictureShape& shape, Index down, Ind
       for (Index channel = 0; channel < shape.channels; ++channel) {
         const Index to = (row * shape.width + column) * shape.channels + channel;
         out[static_cast<std::size_t>(to)] =
-            picture[static_cast<std::size_t>(to - (down * shape.width + right) * shape.channels)];
+            image[static_cast<std::size_t>(to - (down * shape.width + right) * shape.channels)];
       }
     }
   }
@@ -82,19 +82,19 @@ Picture moved(const Picture& picture, const PictureShape& shape, Index down, Ind
 }
 
 TEST(Crop, MovesThePictureByEveryDistanceEquallyOften) {
-  for (const PictureShape& shape :
-       {PictureShape{.height = 3, .width = 5}, PictureShape{.height = 5, .width = 3, .channels = 3},
-        PictureShape{.height = 4, .width = 4, .channels = 2}}) {
-    const Picture picture = numbered(shape);
+  for (const ImageShape& shape :
+       {ImageShape{.height = 3, .width = 5}, ImageShape{.height = 5, .width = 3, .channels = 3},
+        ImageShape{.height = 4, .width = 4, .channels = 2}}) {
+    const Image image = numbered(shape);
     const auto crop = make("crop(2)", shape);
-    std::map<Picture, int> left;
+    std::map<Image, int> left;
     for (Index down = -2; down <= 2; ++down) {
-      for (Index right = -2; right <= 2; ++right) left[moved(picture, shape, down, right)] = 0;
+      for (Index right = -2; right <= 2; ++right) left[moved(image, shape, down, right)] = 0;
     }
     ASSERT_EQ(left.size(), 25U);
     for (std::uint64_t i = 0; i < 5000; ++i) {
-      const auto found = left.find(changed(*crop, picture, i));
-      ASSERT_NE(found, left.end()) << "no moved picture";
+      const auto found = left.find(changed(*crop, image, i));
+      ASSERT_NE(found, left.end()) << "no moved image";
       ++found->second;
     }
     for (const auto& [window, count] : left) EXPECT_NEAR(count, 200, 5 * std::sqrt(200));
@@ -102,14 +102,14 @@ TEST(Crop, MovesThePictureByEveryDistanceEquallyOften) {
 }
 
 TEST(Cutout, BlanksASquareAroundEveryPixelEquallyOften) {
-  const PictureShape shape{.height = 4, .width = 5, .channels = 2};
-  const Picture picture = numbered(shape);
+  const ImageShape shape{.height = 4, .width = 5, .channels = 2};
+  const Image image = numbered(shape);
   for (const Index size : {1, 2, 3, 4}) {
     const auto cutout = make("cutout(" + std::to_string(size) + ")", shape);
-    std::map<Picture, int> expected;  // how many centres give this picture
+    std::map<Image, int> expected;  // how many centres give this image
     for (Index y = 0; y < shape.height; ++y) {
       for (Index x = 0; x < shape.width; ++x) {
-        Picture cut = picture;
+        Image cut = image;
         for (Index i = 0; i < shape.size(); ++i) {
           const Index row = i / shape.row_size() - (y - size / 2);
           const Index column = i % shape.row_size() / shape.channels - (x - size / 2);
@@ -119,8 +119,8 @@ TEST(Cutout, BlanksASquareAroundEveryPixelEquallyOften) {
         ++expected[cut];
       }
     }
-    std::map<Picture, int> found;
-    for (std::uint64_t i = 0; i < 4000; ++i) ++found[changed(*cutout, picture, i)];
+    std::map<Image, int> found;
+    for (std::uint64_t i = 0; i < 4000; ++i) ++found[changed(*cutout, image, i)];
     EXPECT_EQ(found.size(), expected.size());
     for (const auto& [cut, centres] : expected) EXPECT_NEAR(found[cut], 200 * centres, 100 * centres);
   }
@@ -152,16 +152,16 @@ TEST(Augmenter, NormalisesBetweenCropAndCutout) {
   const Normaliser normaliser({1.0}, {0.5}, 16);
   std::set<Scalar> seen;
   for (Index id = 0; id < 50; ++id) {
-    std::vector<Scalar> picture(16, 7);
-    Matrix x = as_matrix(std::span(picture), 1, 16);
+    std::vector<Scalar> image(16, 7);
+    Matrix x = as_matrix(std::span(image), 1, 16);
     augmenter.apply(x, {.ids = {&id, 1}}, normaliser);
-    seen.insert(picture.begin(), picture.end());
+    seen.insert(image.begin(), image.end());
   }
   EXPECT_EQ(seen, (std::set<Scalar>{-2, 0, 12}));
 }
 
-// Record `id` is a picture of 5 x 4 pixels from 1000 id on.
-class NumberedPictures : public Records {
+// Record `id` is an image of 5 x 4 pixels from 1000 id on.
+class NumberedImages : public Records {
  public:
   Index rows() const override { return 0; }
   Index bytes() const override { return 0; }
@@ -175,7 +175,7 @@ class NumberedPictures : public Records {
 };
 
 // The epoch, the replica (in full mode) and the record, and how it came out.
-using Seen = std::map<std::tuple<Index, Index, Index>, Picture>;
+using Seen = std::map<std::tuple<Index, Index, Index>, Image>;
 
 struct Walks {
   DataMode mode = DataMode::kShard;
@@ -187,8 +187,8 @@ struct Walks {
 
 // Three epochs of 31 records, by loaders that host the replicas of one rank each.
 Seen load(const Walks& walks) {
-  const NumberedPictures records;
-  const DatasetInfo info{.rows = 31, .features = {{5, 4}}, .target_columns = 1, .name = "pictures"};
+  const NumberedImages records;
+  const DatasetInfo info{.rows = 31, .features = {{5, 4}}, .target_columns = 1, .name = "images"};
   const auto sampler =
       make_sampler({.rows = 31, .replicas = walks.replicas, .global_batch = 12, .mode = walks.mode});
   const Normaliser identity({0.0}, {1.0}, 20);
@@ -211,7 +211,7 @@ Seen load(const Walks& walks) {
           const auto id = static_cast<Index>(samples.targets.data()[row]);
           const Index own = walks.mode == DataMode::kFull ? replica : 0;
           const bool fresh =
-              seen.emplace(std::tuple(step / sampler->epoch().steps, own, id), Picture(first, first + 20))
+              seen.emplace(std::tuple(step / sampler->epoch().steps, own, id), Image(first, first + 20))
                   .second;
           EXPECT_TRUE(fresh);
         }
@@ -238,17 +238,17 @@ TEST(Augmenter, EveryEpochAndEveryWalkHasItsOwnChanges) {
   int same_in_next_epoch = 0;
   int same_in_next_replica = 0;
   int same_for_next_record = 0;
-  for (const auto& [key, picture] : shard) {
+  for (const auto& [key, image] : shard) {
     const auto& [epoch, none, id] = key;
-    if (epoch < 2) same_in_next_epoch += picture == shard.at({epoch + 1, 0, id}) ? 1 : 0;
+    if (epoch < 2) same_in_next_epoch += image == shard.at({epoch + 1, 0, id}) ? 1 : 0;
     if (id == 30) continue;
-    Picture next = shard.at({epoch, 0, id + 1});
+    Image next = shard.at({epoch, 0, id + 1});
     for (Scalar& pixel : next) pixel = pixel == 0 ? 0 : pixel - 1000;
-    same_for_next_record += picture == next ? 1 : 0;
+    same_for_next_record += image == next ? 1 : 0;
   }
-  for (const auto& [key, picture] : seen) {
+  for (const auto& [key, image] : seen) {
     const auto& [epoch, replica, id] = key;
-    if (replica < 5) same_in_next_replica += picture == seen.at({epoch, replica + 1, id}) ? 1 : 0;
+    if (replica < 5) same_in_next_replica += image == seen.at({epoch, replica + 1, id}) ? 1 : 0;
   }
   // One pair in 49 is the same by chance.
   EXPECT_LT(same_in_next_epoch, 62 / 5);

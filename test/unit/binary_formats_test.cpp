@@ -119,7 +119,7 @@ TEST_F(BinaryFormats, NumpyNamesWhatIsWrongWithAHeader) {
   expect(npy_content("<f4", {3, 1}, bytes_of<float>({1, NAN, 3})), {"record 1", "found nan", "finite"});
 }
 
-TEST_F(BinaryFormats, CifarPicturesAreTurnedToChannelsLast) {
+TEST_F(BinaryFormats, CifarImagesAreTurnedToChannelsLast) {
   options_.format = "cifar10";
   options_.train = directory_ / "data_batch_1.bin";
   std::string record(3073, '\0');

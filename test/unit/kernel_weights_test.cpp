@@ -28,9 +28,9 @@ TEST(KernelWeights, AreRoundedWhereLayersMultiplyWithThem) {
   }
 }
 
-// Pictures so large that a pass takes a few at a time, and some are left.
+// Images so large that a pass takes a few at a time, and some are left.
 constexpr Index kRows = 7;
-const Shape kPicture{{40, 40, 16}};
+const Shape kImage{{40, 40, 16}};
 constexpr const char* kLayers = "conv2d(16, 3, padding=1) relu conv2d(16, 3, padding=1) flatten dense(4)";
 
 // Outputs and gradient.
@@ -53,7 +53,7 @@ std::vector<Scalar> pass(Workspace& workspace, const Model& model, const ModelVa
 TEST(KernelWeights, AreThoseOfTheLastCall) {
   for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
     if (precision == Precision::kBf16 && bf16_support() == Bf16Support::kNone) continue;
-    const Model model({.layers = kLayers, .init = "he", .precision = precision}, kPicture);
+    const Model model({.layers = kLayers, .init = "he", .precision = precision}, kImage);
     AlignedBuffer<Scalar> weights(model.layout().size);
     KernelWeights prepared(model);
     ThreadTeam team(1);

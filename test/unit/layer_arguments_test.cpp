@@ -19,19 +19,19 @@ void expect_refused(const std::string& layer, const Shape& input, const std::vec
 }
 
 TEST(LayerArguments, WindowsGiveTheSizesOfPyTorchAndTensorFlow) {
-  const Shape picture{{28, 30, 3}};
-  EXPECT_EQ(output_of("conv2d(8, 5)", picture), (Shape{{24, 26, 8}}));
-  EXPECT_EQ(output_of("conv2d(8, 5, padding=2)", picture), (Shape{{28, 30, 8}}));
-  EXPECT_EQ(output_of("conv2d(8, 3, stride=2, padding=1)", picture), (Shape{{14, 15, 8}}));
-  EXPECT_EQ(output_of("conv2d(8, 3, 2, dilation=2)", picture), (Shape{{12, 13, 8}}));
-  EXPECT_EQ(output_of("conv2d(8, 4, stride=3, padding=same)", picture), (Shape{{10, 10, 8}}));
+  const Shape image{{28, 30, 3}};
+  EXPECT_EQ(output_of("conv2d(8, 5)", image), (Shape{{24, 26, 8}}));
+  EXPECT_EQ(output_of("conv2d(8, 5, padding=2)", image), (Shape{{28, 30, 8}}));
+  EXPECT_EQ(output_of("conv2d(8, 3, stride=2, padding=1)", image), (Shape{{14, 15, 8}}));
+  EXPECT_EQ(output_of("conv2d(8, 3, 2, dilation=2)", image), (Shape{{12, 13, 8}}));
+  EXPECT_EQ(output_of("conv2d(8, 4, stride=3, padding=same)", image), (Shape{{10, 10, 8}}));
   EXPECT_EQ(output_of("conv2d(8, 3, padding=same)", {{1, 1, 2}}), (Shape{{1, 1, 8}}));
   EXPECT_EQ(output_of("conv2d(2, 3)", {{28, 28}}), (Shape{{26, 26, 2}}));
-  EXPECT_EQ(output_of("maxpool(2)", picture), (Shape{{14, 15, 3}}));
-  EXPECT_EQ(output_of("maxpool(3, 2)", picture), (Shape{{13, 14, 3}}));
-  EXPECT_EQ(output_of("avgpool(3, stride=2, padding=same)", picture), (Shape{{14, 15, 3}}));
+  EXPECT_EQ(output_of("maxpool(2)", image), (Shape{{14, 15, 3}}));
+  EXPECT_EQ(output_of("maxpool(3, 2)", image), (Shape{{13, 14, 3}}));
+  EXPECT_EQ(output_of("avgpool(3, stride=2, padding=same)", image), (Shape{{14, 15, 3}}));
   EXPECT_EQ(output_of("avgpool(2)", {{28, 28}}), (Shape{{14, 14}}));
-  EXPECT_EQ(output_of("global_avgpool", picture), (Shape{{3}}));
+  EXPECT_EQ(output_of("global_avgpool", image), (Shape{{3}}));
 }
 
 TEST(LayerArguments, PaddingOfSameIsLargerBehind) {
@@ -44,22 +44,22 @@ TEST(LayerArguments, PaddingOfSameIsLargerBehind) {
 }
 
 TEST(LayerArguments, WindowsThatDoNotFitAreRefused) {
-  const Shape picture{{6, 5, 4}};
-  expect_refused("conv2d(8, 3)", {{20}}, {"layer 0 'conv2d(8, 3)' on 20", "expected a picture"});
-  expect_refused("maxpool(2)", {{20}}, {"layer 0 'maxpool(2)' on 20", "expected a picture"});
-  expect_refused("global_avgpool", {{20}}, {"layer 0 'global_avgpool' on 20", "expected a picture"});
-  expect_refused("conv2d(8, 6)", picture, {"on 6x5x4", "6 pixels", "does not fit into 5"});
-  expect_refused("conv2d(8, 3, dilation=3)", picture, {"3 pixels, 3 apart, does not fit into 6"});
-  expect_refused("conv2d(8, 3, dilation=4611686018427387904)", picture, {"does not fit"});
-  expect_refused("conv2d(8, 3, padding=same, dilation=4611686018427387904)", picture, {"too large"});
-  expect_refused("maxpool(2, padding=2)", picture, {"longer than its padding", "padding=2"});
-  expect_refused("maxpool(2, padding=sam)", picture,
+  const Shape image{{6, 5, 4}};
+  expect_refused("conv2d(8, 3)", {{20}}, {"layer 0 'conv2d(8, 3)' on 20", "expected an image"});
+  expect_refused("maxpool(2)", {{20}}, {"layer 0 'maxpool(2)' on 20", "expected an image"});
+  expect_refused("global_avgpool", {{20}}, {"layer 0 'global_avgpool' on 20", "expected an image"});
+  expect_refused("conv2d(8, 6)", image, {"on 6x5x4", "6 pixels", "does not fit into 5"});
+  expect_refused("conv2d(8, 3, dilation=3)", image, {"3 pixels, 3 apart, does not fit into 6"});
+  expect_refused("conv2d(8, 3, dilation=4611686018427387904)", image, {"does not fit"});
+  expect_refused("conv2d(8, 3, padding=same, dilation=4611686018427387904)", image, {"too large"});
+  expect_refused("maxpool(2, padding=2)", image, {"longer than its padding", "padding=2"});
+  expect_refused("maxpool(2, padding=sam)", image,
                  {"'padding' must be valid or same or a whole number of at least 0, found 'sam'"});
-  expect_refused("conv2d(8, 3, dilation=0)", picture, {"'dilation'", "at least 1, found '0'"});
-  expect_refused("conv2d(8, 3, groups=3)", picture, {"3 groups", "4 input", "8 output"});
-  expect_refused("conv2d(6, 3, groups=depthwise)", picture, {"4 groups", "6 output"});
-  expect_refused("conv2d(8, 3, groups=all)", picture, {"'groups' must be depthwise or a whole number"});
-  expect_refused("conv2d(8, 3, init=hee)", picture, {"did you mean 'he'"});
+  expect_refused("conv2d(8, 3, dilation=0)", image, {"'dilation'", "at least 1, found '0'"});
+  expect_refused("conv2d(8, 3, groups=3)", image, {"3 groups", "4 input", "8 output"});
+  expect_refused("conv2d(6, 3, groups=depthwise)", image, {"4 groups", "6 output"});
+  expect_refused("conv2d(8, 3, groups=all)", image, {"'groups' must be depthwise or a whole number"});
+  expect_refused("conv2d(8, 3, init=hee)", image, {"did you mean 'he'"});
 }
 
 TEST(LayerArguments, NumbersOutOfRangeAreRefused) {
@@ -91,23 +91,23 @@ TEST(LayerArguments, EmbeddingRefusesWhatIsNoRow) {
 }
 
 TEST(LayerArguments, ErrorsNameTheLayerWhereverItStands) {
-  const Shape picture{{8, 8, 2}};
-  expect_refused("residual(tanh conv2d(4))", picture,
+  const Shape image{{8, 8, 2}};
+  expect_refused("residual(tanh conv2d(4))", image,
                  {"model.layers: layer 0.body.1 'conv2d(4)': 'size' is missing: write conv2d(4, size)"});
-  expect_refused("relu residual(conv2d(4, 3))", picture,
+  expect_refused("relu residual(conv2d(4, 3))", image,
                  {"layer 1 'residual': no projection takes 8x8x2 to 6x6x4"});
-  expect_refused("concat(tanh)", picture, {"layer 0 'concat(tanh)': 1 chain", "expected at least 2"});
-  expect_refused("concat(flatten | tanh)", picture, {"layer 0 'concat' on 128 and 8x8x2", "side by side"});
+  expect_refused("concat(tanh)", image, {"layer 0 'concat(tanh)': 1 chain", "expected at least 2"});
+  expect_refused("concat(flatten | tanh)", image, {"layer 0 'concat' on 128 and 8x8x2", "side by side"});
   expect_refused("wide_deep(dense(2) | dense(3))", {{4}}, {"layer 0 'wide_deep' on 2 and 3", "cannot add"});
-  expect_refused("batch_norm(mode=sink)", picture, {"layer 0 'batch_norm(mode=sink)'", "group(G)", "'sink'"});
-  expect_refused("leaky_relu(inf)", picture, {"'slope' must be a number, found 'inf'"});
+  expect_refused("batch_norm(mode=sink)", image, {"layer 0 'batch_norm(mode=sink)'", "group(G)", "'sink'"});
+  expect_refused("leaky_relu(inf)", image, {"'slope' must be a number, found 'inf'"});
   expect_refused("dense(3) dense(4, tie=0)", {{4}},
                  {"layer 1 'dense(4, tie=0)' on 3", "that is 3x4, this needs 4x3"});
   expect_refused("dense(4) dense(4, tie=7)", {{4}}, {"layer 1", "layer '7'", "no earlier layer"});
   expect_refused("dense(4) dense(4, tie=0, init=zero)", {{4}}, {"leave out init"});
   const std::string error =
       test::error_text<ConfigError>([] { Model({.layers = {}, .preset = "resnet20"}, {{6}}); });
-  test::expect_parts(error, {"model.preset 'resnet20': layer 0 'conv2d", "expected a picture"});
+  test::expect_parts(error, {"model.preset 'resnet20': layer 0 'conv2d", "expected an image"});
 }
 
 TEST(LayerArguments, CompositesNestButNotWithoutEnd) {

@@ -1,4 +1,4 @@
-// Pictures so large that a pass takes them a few at a time.
+// Images so large that a pass takes them a few at a time.
 #include "lockstep/nn/row_blocks.h"
 
 #include <gtest/gtest.h>
@@ -17,13 +17,13 @@ namespace lockstep {
 namespace {
 
 constexpr Index kSamples = 5;
-const Shape kPicture{{128, 128}};  // eight channels of it: half a MiB, a sample to a block
+const Shape kImage{{128, 128}};  // eight channels of it: half a MiB, a sample to a block
 
 struct Fixture {
   explicit Fixture(const std::string& layers, Kept kept = Kept::kForTraining)
-      : model({.layers = layers, .init = "he"}, kPicture),
+      : model({.layers = layers, .init = "he"}, kImage),
         workspace(model, kSamples, kept),
-        x(kSamples * kPicture.size()),
+        x(kSamples * kImage.size()),
         factors(kSamples * model.output().size()),
         weights(model.layout().size),
         state(model.state_layout().size),
@@ -40,7 +40,7 @@ struct Fixture {
   ConstMatrix forward(Range rows) {
     return workspace.forward(
         {.values = {.weights = weights.span(), .state = state.span()},
-         .x = ConstMatrix(x.data() + rows.begin * kPicture.size(), rows.size(), kPicture.size()),
+         .x = ConstMatrix(x.data() + rows.begin * kImage.size(), rows.size(), kImage.size()),
          .batch = {.training = true, .seed = 7, .step = 3, .first_row = rows.begin},
          .factors = rooms});
   }
@@ -121,7 +121,7 @@ TEST(RowBlocks, SamplesOfABlockAreThoseOfTheBatch) {
 TEST(RowBlocks, ARunHasTheWeightsOfABucketAtMost) {
   std::string layers = "avgpool(32) flatten dense(128, bias=false)";
   for (int i = 0; i < 19; ++i) layers += " dense(128, bias=false)";  // 64 KiB each; the first 8
-  const Model model({.layers = layers}, kPicture);
+  const Model model({.layers = layers}, kImage);
   const std::vector<NodeRun> runs = backward_runs(model);
   ASSERT_EQ(runs.size(), 2U);
   EXPECT_EQ(runs[0].nodes, (Range{0, 18}));
@@ -159,7 +159,7 @@ TEST(RowBlocks, NodesOfARunCanBeTakenOneByOne) {
   whole.back({0, kSamples}, Write::kReplace);
   const auto nodes = std::ssize(parts.model.nodes());
   parts.workspace.begin({.values = {.weights = parts.weights.span(), .state = parts.state.span()},
-                         .x = ConstMatrix(parts.x.data(), kSamples, kPicture.size()),
+                         .x = ConstMatrix(parts.x.data(), kSamples, kImage.size()),
                          .batch = {.training = true, .seed = 7, .step = 3}});
   for (Index i = 0; i < nodes; ++i) parts.workspace.forward({i, i + 1});
   const ConstMatrix z = parts.workspace.outputs();
@@ -177,7 +177,7 @@ TEST(RowBlocks, NodesOfARunCanBeTakenOneByOne) {
 TEST(RowBlocks, BatchNormSeesAllSamples) {
   Fixture fixture("conv2d(8, 3, padding=same) batch_norm tanh avgpool(32) flatten dense(3)");
   fixture.forward({0, kSamples});
-  EXPECT_EQ(fixture.workspace.sums(1).own_forward[0], static_cast<double>(kSamples * kPicture.size()));
+  EXPECT_EQ(fixture.workspace.sums(1).own_forward[0], static_cast<double>(kSamples * kImage.size()));
   fixture.back({0, kSamples}, Write::kReplace);
   for (const ParamInfo& param : fixture.model.layout().params) {
     for (const Index i : {param.range.begin, param.range.end - 1}) {

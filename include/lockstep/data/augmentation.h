@@ -1,5 +1,5 @@
-// An augmentation: a random change of a picture that leaves its label true, so that training never sees quite
-// the same picture twice. Immutable; where its random numbers come from is the augmenter's business.
+// An augmentation: a random change of an image that leaves its label true, so that training never sees quite
+// the same image twice. Immutable; where its random numbers come from is the augmenter's business.
 #pragma once
 
 #include <functional>
@@ -18,8 +18,8 @@ class Augmentation {
  public:
   virtual ~Augmentation() = default;
 
-  /// Changes one picture in place. Allocates nothing.
-  virtual void apply(std::span<Scalar> picture, RandomStream& random) const = 0;
+  /// Changes one image in place. Allocates nothing.
+  virtual void apply(std::span<Scalar> image, RandomStream& random) const = 0;
 };
 
 struct AugmentationEntry {
@@ -27,10 +27,10 @@ struct AugmentationEntry {
   std::string signature;  ///< "crop(padding)"
   std::string help;       ///< one sentence, with its source
   std::string example;    ///< a text for the catalog tests, "crop(1)"
-  /// Works on normalised pictures, where 0 is the mean; others work on pictures as read, where 0 is black.
+  /// Works on normalised images, where 0 is the mean; others work on images as read, where 0 is black.
   bool after_normalising = false;
-  /// Errors: ConfigError if an argument does not fit the pictures.
-  std::function<std::unique_ptr<Augmentation>(TermArguments&, const PictureShape&)> make;
+  /// Errors: ConfigError if an argument does not fit the images.
+  std::function<std::unique_ptr<Augmentation>(TermArguments&, const ImageShape&)> make;
 };
 
 /// Every augmentation there is. One more: one file in data/augmentations and one line in its list.

@@ -1,9 +1,9 @@
-// The augmenter prepares training pictures: the augmentations of data.augment in the order in which they are
-// written, with normalisation between them. As with torchvision, crop and flip see the picture as read (what
-// comes in at the border is black) and the normalised picture comes after; cutout is last, because its square
+// The augmenter prepares training images: the augmentations of data.augment in the order in which they are
+// written, with normalisation between them. As with torchvision, crop and flip see the image as read (what
+// comes in at the border is black) and the normalised image comes after; cutout is last, because its square
 // should be the mean, which carries nothing, and not the darkest pixel there is (DeVries & Taylor 2017).
 //
-// The random numbers of a picture are keyed by (seed, walk over the records, record id), so the same picture
+// The random numbers of an image are keyed by (seed, walk over the records, record id), so the same image
 // in the same epoch is changed the same way on any number of ranks and threads, however far ahead it is
 // prepared; in full mode, where every replica walks all the records, each has changes of its own.
 #pragma once
@@ -30,14 +30,14 @@ struct BatchKey {
 class Augmenter {
  public:
   /// Errors: ConfigError naming data.augment if the text is wrong, or if records of the shape `features` are
-  /// no pictures (height x width, or height x width x channels).
+  /// no images (height x width, or height x width x channels).
   Augmenter(std::string_view text, const Shape& features, std::uint64_t seed);
 
   /// Augments and normalises the rows of x, as they were read. Allocates nothing.
   void apply(Matrix& x, const BatchKey& key, const Normaliser& normaliser) const;
 
  private:
-  void add(const Term& spec, const PictureShape& shape);
+  void add(const Term& spec, const ImageShape& shape);
 
   std::uint64_t seed_;
   std::vector<std::unique_ptr<Augmentation>> before_;  // normalising

@@ -20,7 +20,7 @@ struct DenseField {
   Index offset = 0;  ///< of the first, in the record
   Index count = 1;
   const Element* element = nullptr;
-  /// Pictures whose channels lie one after the other are stored so many channels deep; they are turned
+  /// Images whose channels lie one after the other are stored so many channels deep; they are turned
   /// round to channels last. 1: as they are.
   Index planes = 1;
 };

@@ -18,7 +18,7 @@ struct Moments {
 };
 
 /// The layout of `sums`: the count of values per channel, then for each channel the sum of x - shift, then
-/// for each channel the sum of its square. x: rows of values, channels last (pictures have several pixels in
+/// for each channel the sum of its square. x: rows of values, channels last (images have several pixels in
 /// a row). Rows are added first to last.
 void sum_moments(const ConstMatrix& x, std::span<const Scalar> shift, std::span<double> sums);
 

@@ -1,5 +1,5 @@
 // Pooling in two dimensions over channels-last samples (a row is height x width x channels), channel by
-// channel. A window as large as the picture pools globally.
+// channel. A window as large as the image pools globally.
 #pragma once
 
 #include <cstdint>

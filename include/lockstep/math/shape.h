@@ -23,8 +23,8 @@ struct Shape {
 /// "28x28", "10".
 std::string to_string(const Shape& shape);
 
-/// A picture is `height` rows of `width` pixels of `channels` numbers, in this order in memory.
-struct PictureShape {
+/// An image is `height` rows of `width` pixels of `channels` numbers, in this order in memory.
+struct ImageShape {
   Index height = 0;
   Index width = 0;
   Index channels = 1;
@@ -34,7 +34,7 @@ struct PictureShape {
   Index size() const { return height * width * channels; }
 };
 
-/// A shape of three numbers as a picture, or of two as one with one channel; nothing for other shapes.
-std::optional<PictureShape> as_picture(const Shape& shape);
+/// A shape of three numbers as an image, or of two as one with one channel; nothing for other shapes.
+std::optional<ImageShape> as_image(const Shape& shape);
 
 }  // namespace lockstep

@@ -1,11 +1,11 @@
-// The walk of a window over a picture, for kernels that go pixel by pixel.
+// The walk of a window over an image, for kernels that go pixel by pixel.
 #pragma once
 
 #include "lockstep/math/window.h"
 
 namespace lockstep {
 
-/// How the window moves over pictures of height x width pixels.
+/// How the window moves over images of height x width pixels.
 struct WindowWalk {
   Index height = 1;
   Index width = 1;

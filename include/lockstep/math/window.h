@@ -1,4 +1,4 @@
-// How a window slides along one axis of a picture. Convolution and pooling have two: vertical and horizontal.
+// How a window slides along one axis of an image. Convolution and pooling have two: vertical and horizontal.
 #pragma once
 
 #include <algorithm>

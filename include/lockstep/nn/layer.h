@@ -1,7 +1,7 @@
 // A layer: immutable once declared. It sees matrices of one replica's samples, the arenas of weights and of
 // running state, and never a communicator, a rank or a thread; activations live in the caller's workspace.
 //
-// A picture is a sample of height x width x channels (channels last); without the third number it has one
+// An image is a sample of height x width x channels (channels last); without the third number it has one
 // channel.
 #pragma once
 

@@ -1,4 +1,4 @@
-// A window of the picture's size at a random place of the picture with a black border: the picture moved by
+// A window of the image's size at a random place of the image with a black border: the image moved by
 // up to `padding` pixels, with zeros where it moved away (Krizhevsky 2009; He et al. 2015, section 4.2).
 #include <fmt/format.h>
 
@@ -14,21 +14,21 @@ namespace {
 
 class Crop final : public Augmentation {
  public:
-  Crop(Index padding, const PictureShape& shape) : padding_(padding), shape_(shape) {
+  Crop(Index padding, const ImageShape& shape) : padding_(padding), shape_(shape) {
     if (padding < std::min(shape.height, shape.width)) return;
     throw ConfigError(
         fmt::format("'padding' must be below the height and the width of the "
-                    "pictures ({}x{}), or nothing may be left of them",
+                    "images ({}x{}), or nothing may be left of them",
                     shape.height, shape.width));
   }
 
-  void apply(std::span<Scalar> picture, RandomStream& random) const override {
+  void apply(std::span<Scalar> image, RandomStream& random) const override {
     const Index down = random.below(2 * padding_ + 1) - padding_;
     const Index right = random.below(2 * padding_ + 1) - padding_;
     // In the order in which no row is overwritten before it has moved.
     for (Index i = 0; i < shape_.height; ++i) {
       const Index to = down > 0 ? shape_.height - 1 - i : i;
-      Scalar* row = picture.data() + to * shape_.row_size();
+      Scalar* row = image.data() + to * shape_.row_size();
       if (Range{0, shape_.height}.contains(to - down)) {
         move_row(row - down * shape_.row_size(), right, row);
       } else {
@@ -53,7 +53,7 @@ class Crop final : public Augmentation {
   }
 
   Index padding_;
-  PictureShape shape_;
+  ImageShape shape_;
 };
 
 }  // namespace
@@ -62,9 +62,9 @@ AugmentationEntry crop_entry() {
   return {
       .name = "crop",
       .signature = "crop(padding)",
-      .help = "a window of the same size at a random place of the picture with this many black pixels around",
+      .help = "a window of the same size at a random place of the image with this many black pixels around",
       .example = "crop(1)",
-      .make = [](TermArguments& arguments, const PictureShape& shape) {
+      .make = [](TermArguments& arguments, const ImageShape& shape) {
         return std::make_unique<Crop>(arguments.take_index("padding", 1), shape);
       }};
 }

@@ -1,6 +1,6 @@
 // A square of zeros (DeVries & Taylor 2017, "Improved regularization of convolutional neural networks with
-// cutout"). Its centre is anywhere in the picture, each pixel as likely, so that it may hang over the border:
-// the paper finds it important that some pictures keep more than others.
+// cutout"). Its centre is anywhere in the image, each pixel as likely, so that it may hang over the border:
+// the paper finds it important that some images keep more than others.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,19 +13,19 @@ namespace {
 
 class Cutout final : public Augmentation {
  public:
-  Cutout(Index size, const PictureShape& shape) : size_(size), shape_(shape) {
+  Cutout(Index size, const ImageShape& shape) : size_(size), shape_(shape) {
     if (size <= std::min(shape.height, shape.width)) return;
     throw ConfigError(
         fmt::format("'size' must be at most the height and the width of the "
-                    "pictures ({}x{})",
+                    "images ({}x{})",
                     shape.height, shape.width));
   }
 
-  void apply(std::span<Scalar> picture, RandomStream& random) const override {
+  void apply(std::span<Scalar> image, RandomStream& random) const override {
     const Range rows = side(random.below(shape_.height), shape_.height);
     const Range columns = side(random.below(shape_.width), shape_.width);
     for (Index row = rows.begin; row < rows.end; ++row) {
-      Scalar* first = picture.data() + row * shape_.row_size() + columns.begin * shape_.channels;
+      Scalar* first = image.data() + row * shape_.row_size() + columns.begin * shape_.channels;
       std::fill_n(first, columns.size() * shape_.channels, Scalar{0});
     }
   }
@@ -37,7 +37,7 @@ class Cutout final : public Augmentation {
   }
 
   Index size_;
-  PictureShape shape_;
+  ImageShape shape_;
 };
 
 }  // namespace
@@ -46,11 +46,11 @@ AugmentationEntry cutout_entry() {
   return {.name = "cutout",
           .signature = "cutout(size)",
           .help =
-              "a square of zeros of this side at a random place, in the normalised picture (DeVries & "
+              "a square of zeros of this side at a random place, in the normalised image (DeVries & "
               "Taylor 2017)",
           .example = "cutout(2)",
           .after_normalising = true,
-          .make = [](TermArguments& arguments, const PictureShape& shape) {
+          .make = [](TermArguments& arguments, const ImageShape& shape) {
             return std::make_unique<Cutout>(arguments.take_index("size", 1), shape);
           }};
 }

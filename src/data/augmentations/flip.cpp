@@ -11,14 +11,14 @@ namespace {
 
 class Flip final : public Augmentation {
  public:
-  Flip(double probability, const PictureShape& shape) : probability_(probability), shape_(shape) {
+  Flip(double probability, const ImageShape& shape) : probability_(probability), shape_(shape) {
     if (probability >= 0 && probability <= 1) return;
     throw ConfigError(fmt::format("'probability' must be from 0 to 1, found {}", probability));
   }
 
-  void apply(std::span<Scalar> picture, RandomStream& random) const override {
+  void apply(std::span<Scalar> image, RandomStream& random) const override {
     if (static_cast<double>(random.uniform()) >= probability_) return;
-    for (Index row = 0; row < shape_.height; ++row) flip_row(picture.data() + row * shape_.row_size());
+    for (Index row = 0; row < shape_.height; ++row) flip_row(image.data() + row * shape_.row_size());
   }
 
  private:
@@ -30,7 +30,7 @@ class Flip final : public Augmentation {
   }
 
   double probability_;
-  PictureShape shape_;
+  ImageShape shape_;
 };
 
 }  // namespace
@@ -40,7 +40,7 @@ AugmentationEntry flip_entry() {
           .signature = "flip(probability=0.5)",
           .help = "exchanges left and right, with this probability",
           .example = "flip(1)",
-          .make = [](TermArguments& arguments, const PictureShape& shape) {
+          .make = [](TermArguments& arguments, const ImageShape& shape) {
             return std::make_unique<Flip>(arguments.take_number("probability", 0.5), shape);
           }};
 }

@@ -1,9 +1,9 @@
 // The binary versions of CIFAR-10 and CIFAR-100 (A. Krizhevsky, "Learning multiple layers of features from
 // tiny images", 2009): files of records without a header.
 //
-//   record = label picture              CIFAR-10, 3073 bytes
-//   record = coarse fine picture        CIFAR-100, 3074 bytes; the label is the fine one
-//   picture = 32x32 bytes of red, then of green, then of blue
+//   record = label image              CIFAR-10, 3073 bytes
+//   record = coarse fine image        CIFAR-100, 3074 bytes; the label is the fine one
+//   image = 32x32 bytes of red, then of green, then of blue
 #include <fmt/format.h>
 
 #include "fixed_records.h"
@@ -14,13 +14,13 @@ namespace {
 
 constexpr Index kSide = 32;
 constexpr Index kChannels = 3;
-constexpr Index kPicture = kSide * kSide * kChannels;
+constexpr Index kImage = kSide * kSide * kChannels;
 
 FixedRecords records_with(Index labels) {
   const Element* byte = find_element("u8", ByteOrder::kLittle);
-  return {.record_bytes = labels + kPicture,
+  return {.record_bytes = labels + kImage,
           .shape = {{kSide, kSide, kChannels}},
-          .features = {.offset = labels, .count = kPicture, .element = byte, .planes = kChannels},
+          .features = {.offset = labels, .count = kImage, .element = byte, .planes = kChannels},
           .targets = FixedField{.offset = labels - 1, .count = 1, .element = byte}};
 }
 
@@ -47,8 +47,7 @@ FormatEntry entry(const std::string& name, const std::string& help, Index labels
 }  // namespace
 
 FormatEntry cifar10_format() {
-  return entry("cifar10", "the binary version of CIFAR-10: pictures of 32x32x3 (bytes are scaled to 0..1)",
-               1);
+  return entry("cifar10", "the binary version of CIFAR-10: images of 32x32x3 (bytes are scaled to 0..1)", 1);
 }
 
 FormatEntry cifar100_format() {

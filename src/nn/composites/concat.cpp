@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-// Joins the last dimension: features of vectors, channels of pictures.
+// Joins the last dimension: features of vectors, channels of images.
 class Concat final : public Layer {
  public:
   Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
@@ -71,7 +71,7 @@ CompositeEntry concat_entry() {
           .signature = "concat(layers | layers | ...)",
           .help =
               "several chains on the same input, their outputs side by side (features of vectors, channels "
-              "of pictures); tensors are named by chain, 0.N, 1.N, ...",
+              "of images); tensors are named by chain, 0.N, 1.N, ...",
           .example = "concat(dense(3) | dense(2) tanh | relu)",
           .example_input = {{5}},
           .build = [](GraphBuilder& graph, const Term& term, Index input, const std::string& path) {

@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-// A stride that takes a picture of `from` to one of `to` pixels under a window of one pixel.
+// A stride that takes an image of `from` to one of `to` pixels under a window of one pixel.
 Index stride_between(Index from, Index to) {
   const Index stride = to == 0 ? 1 : divide_up(from, to);
   return (from - 1) / stride + 1 == to ? stride : 0;
@@ -15,8 +15,8 @@ Index stride_between(Index from, Index to) {
 
 // He et al. 2015, option B: a linear projection. "" if none can be.
 std::string projection(const Shape& from, const Shape& to) {
-  const auto in = as_picture(from);
-  const auto out = as_picture(to);
+  const auto in = as_image(from);
+  const auto out = as_image(to);
   if (!in && !out) return fmt::format("dense({}, bias=false)", to.size());
   if (!in || !out) return "";
   const Index stride = stride_between(in->height, out->height);

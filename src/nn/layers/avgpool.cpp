@@ -1,6 +1,6 @@
 // The mean of each window, channel by channel.
 #include "entries.h"
-#include "picture_window.h"
+#include "image_window.h"
 
 namespace lockstep {
 namespace {

@@ -30,8 +30,8 @@ class BatchNorm final : public Layer, public BatchStatistics {
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     const Shape& in = inputs.front();
-    const std::optional<PictureShape> picture = as_picture(in);
-    channels_ = picture ? picture->channels : in.size();
+    const std::optional<ImageShape> image = as_image(in);
+    channels_ = image ? image->channels : in.size();
     mode_ = mode_text_.empty() ? params.default_batch_norm() : parse_batch_norm_mode(mode_text_);
     const auto spec = [&](const char* name, Initialiser initialiser) {
       return ParamSpec{.name = name, .shape = {{channels_}}, .decays = false, .initialiser = initialiser};
@@ -188,7 +188,7 @@ LayerEntry batch_norm_entry() {
   return {.name = "batch_norm",
           .signature = "batch_norm(momentum=0.1, eps=1e-5, mode=WORD)",
           .help =
-              "normalises each feature of a vector or channel of a picture (Ioffe & Szegedy 2015); mode: "
+              "normalises each feature of a vector or channel of an image (Ioffe & Szegedy 2015); mode: "
               "local, averaged, sync or group(G) for this layer instead of model.batch_norm",
           .example = "batch_norm",
           .example_input = {{3, 2, 4}},

@@ -1,14 +1,14 @@
-// Convolution of a picture: each output channel sums its taps over a window of the input channels of its
-// group. In bf16 the picture, the weights and dy are rounded, and nothing else.
+// Convolution of an image: each output channel sums its taps over a window of the input channels of its
+// group. In bf16 the image, the weights and dy are rounded, and nothing else.
 #include <fmt/format.h>
 
 #include "bf16_operands.h"
 #include "entries.h"
+#include "image_window.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/math/bf16_kernels.h"
 #include "lockstep/math/convolution.h"
-#include "picture_window.h"
 
 namespace lockstep {
 namespace {
@@ -95,16 +95,16 @@ class Conv2d final : public Layer {
     }
   }
 
-  ConvolutionShape convolution(const PictureWindows& windows) const {
-    const Index in = windows.picture.channels;
+  ConvolutionShape convolution(const ImageWindows& windows) const {
+    const Index in = windows.image.channels;
     const Index groups = groups_ == "depthwise" ? in : whole_number("groups", groups_, 1, "depthwise");
     if (in % groups != 0 || channels_ % groups != 0) {
       throw ConfigError(
           fmt::format("{} groups must divide both the {} input channels and the {} output channels", groups,
                       in, channels_));
     }
-    return {.in_height = windows.picture.height,
-            .in_width = windows.picture.width,
+    return {.in_height = windows.image.height,
+            .in_width = windows.image.width,
             .in_channels = in,
             .out_channels = channels_,
             .vertical = windows.vertical,
@@ -132,7 +132,7 @@ LayerEntry conv2d_entry() {
       .signature =
           "conv2d(channels, size, stride=1, padding=valid, dilation=1, groups=1, bias=true, init=WORD)",
       .help =
-          "convolution of a picture with windows of size x size pixels; padding: valid (none), same (the "
+          "convolution of an image with windows of size x size pixels; padding: valid (none), same (the "
           "output has ceil(input / stride) pixels a side, as in TensorFlow) or a number of pixels on each "
           "side; groups: a number, or depthwise (as many as input channels); init as for dense",
       .example = "conv2d(4, 3, stride=2, padding=same, groups=2)",

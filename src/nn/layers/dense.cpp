@@ -30,9 +30,9 @@ class Dense final : public Layer {
   }
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
-    const std::optional<PictureShape> picture = as_picture(inputs.front());
-    if (picture && picture->channels > 1 && picture->pixels() > 1) {
-      throw ConfigError("a picture with channels has to become a vector first: put flatten before it");
+    const std::optional<ImageShape> image = as_image(inputs.front());
+    if (image && image->channels > 1 && image->pixels() > 1) {
+      throw ConfigError("an image with channels has to become a vector first: put flatten before it");
     }
     inputs_ = inputs.front().size();
     precision_ = params.precision();

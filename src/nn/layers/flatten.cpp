@@ -1,4 +1,4 @@
-// A sample of any shape becomes one vector. A picture becomes its channels one after the other, as in
+// A sample of any shape becomes one vector. An image becomes its channels one after the other, as in
 // PyTorch, so that the weights of a dense layer behind it mean the same there.
 #include "entries.h"
 
@@ -8,10 +8,10 @@ namespace {
 class Flatten final : public Layer {
  public:
   Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
-    const std::optional<PictureShape> picture = as_picture(inputs.front());
-    if (picture) {
-      pixels_ = picture->pixels();
-      channels_ = picture->channels;
+    const std::optional<ImageShape> image = as_image(inputs.front());
+    if (image) {
+      pixels_ = image->pixels();
+      channels_ = image->channels;
     }
     return {{inputs.front().size()}};
   }
@@ -47,7 +47,7 @@ class Flatten final : public Layer {
 LayerEntry flatten_entry() {
   return {.name = "flatten",
           .signature = "flatten",
-          .help = "a sample of any shape becomes one vector, a picture channel by channel",
+          .help = "a sample of any shape becomes one vector, an image channel by channel",
           .example = "flatten",
           .example_input = {{2, 3, 4}},
           .make = [](TermArguments&) { return std::make_unique<Flatten>(); }};

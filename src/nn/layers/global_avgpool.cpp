@@ -1,4 +1,4 @@
-// The mean of each channel of a picture.
+// The mean of each channel of an image.
 #include "entries.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/math/pooling.h"
@@ -9,14 +9,14 @@ namespace {
 class GlobalAvgPool final : public Layer {
  public:
   Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
-    const std::optional<PictureShape> picture = as_picture(inputs.front());
-    if (!picture) throw ConfigError("expected a picture, height x width or height x width x channels");
-    shape_ = {.in_height = picture->height,
-              .in_width = picture->width,
-              .channels = picture->channels,
-              .vertical = {.size = picture->height},
-              .horizontal = {.size = picture->width}};
-    return {{picture->channels}};
+    const std::optional<ImageShape> image = as_image(inputs.front());
+    if (!image) throw ConfigError("expected an image, height x width or height x width x channels");
+    shape_ = {.in_height = image->height,
+              .in_width = image->width,
+              .channels = image->channels,
+              .vertical = {.size = image->height},
+              .horizontal = {.size = image->width}};
+    return {{image->channels}};
   }
 
   void forward(const ForwardArgs& args) const override { average_pool_forward(shape_, args.x(), args.y); }
@@ -37,7 +37,7 @@ class GlobalAvgPool final : public Layer {
 LayerEntry global_avgpool_entry() {
   return {.name = "global_avgpool",
           .signature = "global_avgpool",
-          .help = "the mean of each channel of a picture, as a vector (Lin et al. 2013)",
+          .help = "the mean of each channel of an image, as a vector (Lin et al. 2013)",
           .example = "global_avgpool",
           .example_input = {{3, 2, 4}},
           .make = [](TermArguments&) { return std::make_unique<GlobalAvgPool>(); }};

@@ -39,16 +39,16 @@ class LayerNorm final : public Layer {
     if (!(eps_ > 0)) throw ConfigError(fmt::format("eps must be above 0, found {}", eps_));
   }
 
-  // The tensors have the order of PyTorch, a picture channel by channel, so that its LayerNorm loads them.
+  // The tensors have the order of PyTorch, an image channel by channel, so that its LayerNorm loads them.
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     const Shape& in = inputs.front();
     size_ = in.size();
     pixels_ = size_;
     Shape tensor = in;
-    if (const std::optional<PictureShape> picture = as_picture(in)) {
-      pixels_ = picture->pixels();
-      channels_ = picture->channels;
-      tensor = {{channels_, picture->height, picture->width}};
+    if (const std::optional<ImageShape> image = as_image(in)) {
+      pixels_ = image->pixels();
+      channels_ = image->channels;
+      tensor = {{channels_, image->height, image->width}};
     }
     weight_ = params.declare(
         {.name = "weight", .shape = tensor, .decays = false, .initialiser = Initialiser::kOne});

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "entries.h"
+#include "image_window.h"
 #include "lockstep/base/errors.h"
-#include "picture_window.h"
 
 namespace lockstep {
 namespace {
@@ -19,7 +19,7 @@ class MaxPool final : public Layer {
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     if (inputs.front().size() > std::numeric_limits<std::int32_t>::max()) {
-      throw ConfigError(fmt::format("a picture of more than {} numbers is too large to pool",
+      throw ConfigError(fmt::format("an image of more than {} numbers is too large to pool",
                                     std::numeric_limits<std::int32_t>::max()));
     }
     shape_ = pooling_shape(place_windows(window_, inputs.front()));

@@ -79,14 +79,14 @@ std::string global_avgpool(OnnxGraph& graph, const OnnxLayer& layer) {
 
 // ---- normalisation ---------------------------------------------------------------------------------------
 
-// ONNX normalises along axis 1: there the channels of a picture stand, and the features of a vector.
+// ONNX normalises along axis 1: there the channels of an image stand, and the features of a vector.
 std::string batch_norm(OnnxGraph& graph, const OnnxLayer& layer) {
   const Shape& sample = layer.node.in.front();
-  const bool picture = as_picture(sample).has_value();
-  const std::string x = picture ? layer.inputs.front() : flattened(graph, layer.inputs.front(), sample);
+  const bool image = as_image(sample).has_value();
+  const std::string x = image ? layer.inputs.front() : flattened(graph, layer.inputs.front(), sample);
   const std::string y = graph.add("BatchNormalization", joined(joined({x}, layer.tensors), layer.state),
                                   {{"epsilon", layer.operation.attribute("eps")}});
-  if (picture || sample.dims.size() == 1) return y;
+  if (image || sample.dims.size() == 1) return y;
   Axes dims{-1};
   dims.insert(dims.end(), sample.dims.begin(), sample.dims.end());
   return graph.add("Reshape", {y, graph.add_list(dims)});

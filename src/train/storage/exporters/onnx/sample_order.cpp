@@ -3,13 +3,13 @@
 namespace lockstep {
 namespace {
 
-// A picture without a number of channels has one, so that its order is the same either way.
+// An image without a number of channels has one, so that its order is the same either way.
 bool has_channels(const Shape& sample) {
   return sample.dims.size() == 3;
 }
 
-bool is_bare_picture(const Shape& sample) {
-  return as_picture(sample) && !has_channels(sample);
+bool is_bare_image(const Shape& sample) {
+  return as_image(sample) && !has_channels(sample);
 }
 
 }  // namespace
@@ -17,7 +17,7 @@ bool is_bare_picture(const Shape& sample) {
 std::string to_graph_order(OnnxGraph& graph, const std::string& value, const Shape& sample) {
   if (has_channels(sample))
     return graph.add("Transpose", {value}, {{"perm", std::vector<Index>{0, 3, 1, 2}}});
-  if (is_bare_picture(sample)) return graph.add("Unsqueeze", {value, graph.add_list({1})});
+  if (is_bare_image(sample)) return graph.add("Unsqueeze", {value, graph.add_list({1})});
   return value;
 }
 
@@ -32,7 +32,7 @@ std::string flattened(OnnxGraph& graph, const std::string& value, const Shape& s
 }
 
 Index rank(const Shape& sample) {
-  return as_picture(sample) ? 4 : 1 + static_cast<Index>(sample.dims.size());
+  return as_image(sample) ? 4 : 1 + static_cast<Index>(sample.dims.size());
 }
 
 Index last_axis(const Shape& sample) {

@@ -1,5 +1,5 @@
-// Where the numbers of a sample stand. In Lockstep a picture has its channels last, in ONNX first: inside the
-// graph a picture is [N, channels, height, width], and any other sample [N, dims] as it is.
+// Where the numbers of a sample stand. In Lockstep an image has its channels last, in ONNX first: inside the
+// graph an image is [N, channels, height, width], and any other sample [N, dims] as it is.
 #pragma once
 
 #include <string>

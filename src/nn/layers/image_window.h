@@ -1,4 +1,4 @@
-// The window of conv2d and of the poolings: how it is written, and where it falls on a picture.
+// The window of conv2d and of the poolings: how it is written, and where it falls on an image.
 #pragma once
 
 #include <string>
@@ -22,18 +22,18 @@ struct WindowArguments {
   std::string padding = "valid";
 };
 
-struct PictureWindows {
-  PictureShape picture;
+struct ImageWindows {
+  ImageShape image;
   Window vertical;
   Window horizontal;
 };
 
-/// Errors: ConfigError with the reason if `in` is no picture, or the window does not fit.
-PictureWindows place_windows(const WindowArguments& arguments, const Shape& in);
+/// Errors: ConfigError with the reason if `in` is no image, or the window does not fit.
+ImageWindows place_windows(const WindowArguments& arguments, const Shape& in);
 
 /// size, stride (default: size) and padding.
 WindowArguments take_pooling(TermArguments& arguments);
-PoolingShape pooling_shape(const PictureWindows& windows);
+PoolingShape pooling_shape(const ImageWindows& windows);
 /// What a pooling of `in` gives.
 Shape pooled(const Shape& in, const PoolingShape& pooling);
 

@@ -1,4 +1,4 @@
-#include "picture_window.h"
+#include "image_window.h"
 
 #include <fmt/format.h>
 
@@ -55,13 +55,12 @@ Window place_window(const WindowArguments& arguments, Index length) {
 
 }  // namespace
 
-PictureWindows place_windows(const WindowArguments& arguments, const Shape& in) {
-  const std::optional<PictureShape> picture = as_picture(in);
-  if (!picture) {
-    throw ConfigError(
-        "expected a picture, height x width or height x width x channels; put it before flatten");
+ImageWindows place_windows(const WindowArguments& arguments, const Shape& in) {
+  const std::optional<ImageShape> image = as_image(in);
+  if (!image) {
+    throw ConfigError("expected an image, height x width or height x width x channels; put it before flatten");
   }
-  return {*picture, place_window(arguments, picture->height), place_window(arguments, picture->width)};
+  return {*image, place_window(arguments, image->height), place_window(arguments, image->width)};
 }
 
 WindowArguments take_pooling(TermArguments& arguments) {
@@ -71,10 +70,10 @@ WindowArguments take_pooling(TermArguments& arguments) {
           .padding = arguments.take_word("padding", "valid")};
 }
 
-PoolingShape pooling_shape(const PictureWindows& windows) {
-  return {.in_height = windows.picture.height,
-          .in_width = windows.picture.width,
-          .channels = windows.picture.channels,
+PoolingShape pooling_shape(const ImageWindows& windows) {
+  return {.in_height = windows.image.height,
+          .in_width = windows.image.width,
+          .channels = windows.image.channels,
           .vertical = windows.vertical,
           .horizontal = windows.horizontal};
 }
