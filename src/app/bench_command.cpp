@@ -73,11 +73,11 @@ std::vector<UpdateRate> measure_updates(Communicator& comm, const Config& config
 }
 
 // As a forecast needs it: from one row to a whole batch.
-std::vector<PassRate> measure_passes(Communicator& comm, const Model& model, Index most_rows) {
+std::vector<PassRate> measure_passes(Communicator& comm, const Model& model, Index max_rows) {
   std::vector<PassRate> rates;
-  for (Index rows = 1; rows < most_rows; rows *= 4) rates.push_back({.rows = rows});
-  rates.push_back({.rows = most_rows});
-  if (most_rows == 1) rates.push_back({.rows = 4});
+  for (Index rows = 1; rows < max_rows; rows *= 4) rates.push_back({.rows = rows});
+  rates.push_back({.rows = max_rows});
+  if (max_rows == 1) rates.push_back({.rows = 4});
   for (PassRate& rate : rates) rate.seconds = measure_pass(comm, model, rate.rows);
   return rates;
 }
@@ -151,7 +151,7 @@ int bench_command(Communicator& comm, const CommandLine& line) {
   report.cores = count_cores();
   report.parameters = plan.parameters;
   report.precision = describe_precision(experiment.config);
-  report.rows = divide_up(plan.dist.most_rows, experiment.config.train.accumulate);
+  report.rows = divide_up(plan.dist.max_rows, experiment.config.train.accumulate);
   report.machine = measure_machine(comm);
   report.nodes = measure_nodes(comm, *experiment.model, report.rows);
   report.passes = measure_passes(comm, *experiment.model, report.rows);

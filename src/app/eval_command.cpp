@@ -39,8 +39,8 @@ void print_metrics(const EvalMetrics& metrics) {
     print_out(", top-{} accuracy {:.2f} %", metrics.top_k, 100 * *metrics.top_k_accuracy);
   for (const MetricValue& other : metrics.others) print_out(", {}", to_string(other));
   print_out("\n");
-  constexpr Index kMostClassesShown = 30;
-  if (!metrics.confusion.empty() && metrics.classes <= kMostClassesShown) print_confusion(metrics);
+  constexpr Index kMaxClassesShown = 30;
+  if (!metrics.confusion.empty() && metrics.classes <= kMaxClassesShown) print_confusion(metrics);
 }
 
 // The sets that flags name; where none does, those of the run.

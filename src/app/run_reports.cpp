@@ -72,7 +72,7 @@ void announce(Communicator& comm, const Config& config, const RunPlan& plan, con
 }
 
 void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train) {
-  constexpr std::size_t kMostLines = 64;
+  constexpr std::size_t kMaxLines = 64;
   const Range replicas = plan.dist.hosted[static_cast<std::size_t>(comm.rank())];
   const std::string holds =
       replicas.empty() ? "serves"
@@ -83,9 +83,9 @@ void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train
           : fmt::format("loaded {} rows, {} (replicas {} to {})", with_commas(train.rows()),
                         human_bytes(static_cast<double>(train.bytes())), replicas.begin, replicas.end - 1);
   const std::vector<std::string> lines = gather_texts(comm, fmt::format("rank {} {}", comm.rank(), holds));
-  for (std::size_t rank = 0; rank < std::min(lines.size(), kMostLines); ++rank)
+  for (std::size_t rank = 0; rank < std::min(lines.size(), kMaxLines); ++rank)
     spdlog::info("{}", lines[rank]);
-  if (lines.size() > kMostLines) spdlog::info("... and so on for {} more ranks", lines.size() - kMostLines);
+  if (lines.size() > kMaxLines) spdlog::info("... and so on for {} more ranks", lines.size() - kMaxLines);
 }
 
 void report_algorithm(const std::string& algorithm, const DistOptions& distribute) {

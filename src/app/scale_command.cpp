@@ -18,8 +18,8 @@ namespace lockstep {
 namespace {
 
 // Where the search for the number of nodes at which exchange overtakes compute ends.
-constexpr Index kMostNodes = 4096;
-constexpr Index kMostRanks = Index{1} << 17;
+constexpr Index kMaxNodes = 4096;
+constexpr Index kMaxRanks = Index{1} << 17;
 
 // A way to exchange, as options.
 struct Way {
@@ -89,7 +89,7 @@ class Scale {
   // Fewer nodes may need another algorithm, or none.
   void look_for_crossing(ForecastRow& row, Scaling scaling, DistOptions options) const {
     const Index most =
-        std::max(report_.cluster.nodes, std::min(kMostNodes, kMostRanks / report_.cluster.ranks_per_node));
+        std::max(report_.cluster.nodes, std::min(kMaxNodes, kMaxRanks / report_.cluster.ranks_per_node));
     for (Index nodes = 1; nodes <= most && !row.overtaken; nodes *= 2) {
       try {
         const bool alone = nodes == 1 && report_.cluster.nodes > 1;

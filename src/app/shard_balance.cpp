@@ -13,7 +13,7 @@ namespace lockstep {
 namespace {
 
 // Of packed records that are looked at.
-constexpr Index kMostBytes = Index{64} << 20;
+constexpr Index kMaxBytes = Index{64} << 20;
 // A class whose share differs by more than this, and by more than chance explains, is worth a word.
 constexpr double kMuch = 0.1;
 constexpr double kDeviations = 5;
@@ -25,7 +25,7 @@ using Counts = std::vector<std::map<Index, double>>;
 std::vector<Index> chosen_chunks(const RecordSource& source) {
   const auto chunks = static_cast<Index>(source.chunks().size());
   const Index bytes = source.info().rows * source.info().record_bytes;
-  const Index every = std::max<Index>(1, divide_up(bytes, kMostBytes));
+  const Index every = std::max<Index>(1, divide_up(bytes, kMaxBytes));
   std::vector<Index> chosen;
   for (Index chunk = 0; chunk < chunks; chunk += every) chosen.push_back(chunk);
   return chosen;

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kStandardOutput = "/dev/stdout";
-constexpr int kMostLinks = 40;  // that Linux follows
+constexpr int kMaxLinks = 40;  // that Linux follows
 
 [[noreturn]] void fail(const char* doing, const std::string& name, int error) {
   const std::string what = is_standard_output(name) ? describe_output(name) : fmt::format("'{}'", name);
@@ -33,7 +33,7 @@ constexpr int kMostLinks = 40;  // that Linux follows
 // Where a symbolic link leads to, also if nothing is there yet.
 fs::path behind_links(fs::path path) {
   std::error_code error;
-  for (int i = 0; i < kMostLinks && fs::is_symlink(fs::symlink_status(path, error)); ++i) {
+  for (int i = 0; i < kMaxLinks && fs::is_symlink(fs::symlink_status(path, error)); ++i) {
     const fs::path target = fs::read_symlink(path, error);
     if (error) break;  // opening it tells the reason
     path = path.parent_path() / target;

@@ -15,7 +15,7 @@
 namespace lockstep {
 namespace {
 
-constexpr int kMostNested = 100;
+constexpr int kMaxNested = 100;
 
 class Parser {
  public:
@@ -62,7 +62,7 @@ class Parser {
 
   void chains(Term& term) {
     if (!accept('(')) fail(fmt::format("'(' and the layers of {}", term.name));
-    if (++depth_ > kMostNested) fail(fmt::format("at most {} composites inside each other", kMostNested));
+    if (++depth_ > kMaxNested) fail(fmt::format("at most {} composites inside each other", kMaxNested));
     do {
       term.chains.push_back(chain());
       if (term.chains.back().empty()) fail(option_.name);

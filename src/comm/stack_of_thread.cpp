@@ -21,12 +21,12 @@
 namespace lockstep {
 namespace {
 
-constexpr int kMostFrames = 48;
-constexpr int kOwnFrames = 2;    // the handler and the return from the signal
-constexpr int kMostLooks = 100;  // for answers, of all threads together
+constexpr int kMaxFrames = 48;
+constexpr int kOwnFrames = 2;   // the handler and the return from the signal
+constexpr int kMaxLooks = 100;  // for answers, of all threads together
 constexpr std::chrono::milliseconds kLookEvery{10};
 
-std::array<void*, kMostFrames> frames;
+std::array<void*, kMaxFrames> frames;
 std::atomic<int> frame_count = -1;  // -1: nobody has answered
 std::atomic<bool> wanted = false;
 std::mutex one_at_a_time;
@@ -38,7 +38,7 @@ int stack_signal() {
 
 extern "C" void write_stack_down(int) {
   const int before = errno;
-  if (wanted.exchange(false)) frame_count = ::backtrace(frames.data(), kMostFrames);
+  if (wanted.exchange(false)) frame_count = ::backtrace(frames.data(), kMaxFrames);
   errno = before;
 }
 
@@ -84,7 +84,7 @@ std::string stack_of(pthread_t thread, int& looks) {
 }  // namespace
 
 void prepare_stacks() {
-  ::backtrace(frames.data(), kMostFrames);  // loads the unwinder
+  ::backtrace(frames.data(), kMaxFrames);  // loads the unwinder
   struct sigaction action {};
   action.sa_handler = write_stack_down;
   action.sa_flags = SA_RESTART | SA_ONSTACK;
@@ -94,7 +94,7 @@ void prepare_stacks() {
 
 std::string stacks_of(pthread_t thread) {
   const std::lock_guard lock(one_at_a_time);
-  int looks = kMostLooks;
+  int looks = kMaxLooks;
   std::string text = stack_of(thread, looks);
   for_each_named_thread([&](const std::string& name, pthread_t other) {
     if (looks == 0) return;

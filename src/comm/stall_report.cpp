@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kMostDescribed = 8;  // ranks with all details; of others only the numbers
+constexpr std::size_t kMaxDescribed = 8;  // ranks with all details; of others only the numbers
 
 std::string where_it_waits(const RankStatus& rank) {
   return fmt::format(
@@ -88,7 +88,7 @@ std::string describe_stall(std::span<const RankStatus> ranks, double waited) {
     text += fmt::format("{} of {} did not arrive: rank{} {}", missing.size(), ranks.size(),
                         missing.size() == 1 ? "" : "s", fmt::join(missing, ", "));
   }
-  for (const int number : std::span(missing).first(std::min(missing.size(), kMostDescribed))) {
+  for (const int number : std::span(missing).first(std::min(missing.size(), kMaxDescribed))) {
     const RankStatus& rank = *std::ranges::find(ranks, number, &RankStatus::rank);
     text += fmt::format("\n  rank {} (host {}, pid {}): {}{}{}", rank.rank, rank.host, rank.pid,
                         condition(rank), last_known(rank), indented(rank.stack));

@@ -71,9 +71,9 @@ std::string describe_no_effect(const std::string& key, const Choice& choice) {
   const std::string kind = choice.chooser.substr(choice.chooser.find('.') + 1);
   std::string reads = choice.keys.empty() ? "which reads no keys of its own"
                                           : fmt::format("which reads {}", fmt::join(choice.keys, ", "));
-  constexpr std::size_t kMostListed = 8;
+  constexpr std::size_t kMaxListed = 8;
   const auto readers = choice.readers.find(key);
-  if (choice.keys.size() > kMostListed && readers != choice.readers.end()) {
+  if (choice.keys.size() > kMaxListed && readers != choice.readers.end()) {
     reads = fmt::format("but with {}", fmt::join(readers->second, ", "));
   }
   const std::string instead = counterpart(key, choice.keys);

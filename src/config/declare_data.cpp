@@ -37,7 +37,7 @@ void declare_table(OptionList& list, TableOptions& table) {
   list.option("data.missing_values", table.missing_values, "Texts that stand for a missing value");
   list.option("data.vocabulary", table.vocabulary,
               "Values of a column that are told apart: the most frequent; the rest count as others",
-              between(1, kMostWidth));
+              between(1, kMaxWidth));
   list.option("data.header", table.header,
               "Whether the first record names the columns; auto: if none of its fields is a number. Columns "
               "without names are called c1, c2 and so on");
@@ -102,7 +102,7 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
               "GiB of memory that training samples may take on a rank when they are streamed",
               above_up_to(0, 1e6));
   list.option("data.shuffle_buffer", data.shuffle_buffer,
-              "Samples that a replica mixes at a time when they are streamed", between(1, kMostSamples));
+              "Samples that a replica mixes at a time when they are streamed", between(1, kMaxSamples));
   list.option(
       "data.shard_order", data.shard_order,
       "Which samples are a replica's in mode 'shard': a random choice (of single samples, or of "
@@ -123,16 +123,16 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
           "and skip, of the types u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 bool")
       .if_not_given = "required by format 'raw'";
   SyntheticOptions& synthetic = data.synthetic;
-  list.option("data.synthetic_rows", synthetic.rows, "Training samples to make up", between(1, kMostSamples))
+  list.option("data.synthetic_rows", synthetic.rows, "Training samples to make up", between(1, kMaxSamples))
       .if_not_given = "required by format 'synthetic'";
   list.option("data.synthetic_validation_rows", synthetic.validation_rows, "Validation samples to make up",
-              between(0, kMostSamples));
+              between(0, kMaxSamples));
   list.option("data.synthetic_test_rows", synthetic.test_rows, "Test samples to make up",
-              between(0, kMostSamples));
+              between(0, kMaxSamples));
   list.option("data.synthetic_features", synthetic.features, "Numbers in a made-up sample",
-              between(1, kMostWidth));
+              between(1, kMaxWidth));
   list.option("data.synthetic_classes", synthetic.classes,
-              "Classes of the made-up samples; 0: a real number as target", between(0, kMostWidth));
+              "Classes of the made-up samples; 0: a real number as target", between(0, kMaxWidth));
   list.option("data.synthetic_noise", synthetic.noise,
               "Standard deviation of the made-up samples around the centre of their class", at_least(0));
   declare_table(list, data.table);

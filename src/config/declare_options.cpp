@@ -15,7 +15,7 @@ void declare_model(OptionList& list, ModelOptions& model, const KnownNames& name
               names.presets)
       .if_not_given = "layers";
   list.option("model.outputs", model.outputs, "Outputs of the preset: classes, or numbers to predict",
-              between(1, kMostWidth));
+              between(1, kMaxWidth));
   list.choice("model.init", model.init, "Random numbers that the weights start from",
               {"he", "xavier", "normal", "zero"});
   list.option("model.batch_norm", model.batch_norm,
@@ -54,7 +54,7 @@ void declare_schedule(OptionList& list, ScheduleOptions& schedule, const KnownNa
               "Multiplies train.lr by global batch / train.lr_reference_batch, or by the root of that",
               {"none", "linear", "sqrt"});
   list.option("train.lr_reference_batch", schedule.lr_reference_batch,
-              "Samples per step that train.lr was chosen for", between(1, kMostBatch));
+              "Samples per step that train.lr was chosen for", between(1, kMaxBatch));
   list.choice("train.schedule", schedule.schedule, "How the learning rate goes on after the warm-up",
               names.schedules);
   list.option("train.warmup", schedule.warmup,
@@ -95,28 +95,28 @@ void declare_train(OptionList& list, Config& config, const KnownNames& names) {
               above_up_to(0, 1e6))
       .if_not_given = "steps or samples";
   list.option("train.steps", train.steps, "Length of the run in updates of the weights",
-              between(1, kMostSamples))
+              between(1, kMaxSamples))
       .if_not_given = "epochs or samples";
   list.option("train.samples", train.samples, "Length of the run in samples, over all replicas",
-              between(1, kMostSamples))
+              between(1, kMaxSamples))
       .if_not_given = "epochs or steps";
   list.option("train.global_batch", train.global_batch, "Samples per update, over all replicas",
-              between(1, kMostBatch))
+              between(1, kMaxBatch))
       .if_not_given = "per_replica_batch";
   list.option("train.per_replica_batch", train.per_replica_batch,
               "Samples per update and replica: the global batch divided by the replicas",
-              between(1, kMostBatch))
+              between(1, kMaxBatch))
       .if_not_given = "global_batch";
   list.option("train.replicas", train.replicas,
               "Logical workers, which alone decide the numbers; fix them to get the same on any rank count",
-              between(1, kMostReplicas))
+              between(1, kMaxReplicas))
       .if_not_given = "one per worker rank and thread";
   list.option("train.threads", train.threads, "Threads of a rank, which share its replicas",
               between(1, 1024));
   list.option("train.accumulate", train.accumulate,
               "Parts that the batch of a step is cut into, to need less memory; the update stays the same "
               "but for rounding, except with batch norm, which normalises each part by itself",
-              between(1, kMostBatch));
+              between(1, kMaxBatch));
   list.option("train.precision", config.model.precision,
               "What dense and conv2d multiply in, in training as in evaluation: bf16 rounds what they "
               "multiply to 8 bits of precision; weights, sums and all else stay fp32. bf16 needs a CPU with "
@@ -136,14 +136,14 @@ void declare_eval(OptionList& list, EvalOptions& eval, const KnownNames& names) 
               above(0));
   list.option("eval.batch", eval.batch,
               "Samples evaluated at a time; changes memory, and of the loss the last digits",
-              between(1, kMostBatch));
+              between(1, kMaxBatch));
   list.option(
       "eval.precise_bn", eval.precise_bn,
       "Training batches, from the first of the run on and at most all, over which the running moments of "
       "batch norm are computed anew before each evaluation and at the end; 0 keeps the moving average",
       between(0, 1e6));
   list.option("eval.top_k", eval.top_k, "A guess counts in top-k when the label is among this many best",
-              between(1, kMostWidth));
+              between(1, kMaxWidth));
   list.choices("eval.metrics", eval.metrics, "Measured beside loss and accuracy, such as \"auc\"",
                names.metrics)
       .if_not_given = "all that suit the targets; none with more than two classes";
@@ -172,7 +172,7 @@ void declare_distribute(OptionList& list, DistOptions& distribute, const KnownNa
   list.option("distribute.progress_thread", distribute.progress_thread,
               "A helper thread moves messages on, where a core is to spare; needs MPI_THREAD_MULTIPLE");
   list.option("distribute.servers", distribute.servers, "Ranks that are parameter servers: the last ones",
-              between(1, kMostReplicas));
+              between(1, kMaxReplicas));
   list.option("distribute.mode", distribute.mode,
               "When the servers take a step: sync, with the gradients of all workers; async, with each "
               "gradient as it arrives; bounded, the same, but no worker is far ahead of the slowest");
@@ -183,7 +183,7 @@ void declare_distribute(OptionList& list, DistOptions& distribute, const KnownNa
   list.option("distribute.backup_workers", distribute.backup_workers,
               "Workers whose gradients a step of mode 'sync' does not wait for: the last to arrive are "
               "dropped, and counted",
-              between(0, kMostReplicas));
+              between(0, kMaxReplicas));
   list.option("distribute.staleness_lr", distribute.staleness_lr,
               "Divide the learning rate of a gradient by its staleness: the steps that others took since its "
               "weights were pulled");

@@ -54,7 +54,7 @@ constexpr std::string_view kExitCodes =
     R"(Exit codes: 0 done, 1 internal, 2 config, 3 data, 4 communication, 5 bad numbers, 6 stopped, 7 stalled
 )";
 
-constexpr std::array<std::string_view, 9> kMostUsed{
+constexpr std::array<std::string_view, 9> kMaxUsed{
     "run.dir",      "data.train",         "model.layers",   "train.optimizer",     "train.lr",
     "train.epochs", "train.global_batch", "train.replicas", "distribute.reduction"};
 
@@ -127,14 +127,14 @@ void for_each_section(std::span<const Option> options, const Visit& visit) {
 }  // namespace
 
 std::string short_help(std::span<const Option> options) {
-  std::vector<Option> most_used;
-  for (const std::string_view key : kMostUsed) {
+  std::vector<Option> max_used;
+  for (const std::string_view key : kMaxUsed) {
     const auto found = std::find_if(options.begin(), options.end(),
                                     [key](const Option& option) { return option.key == key; });
-    if (found != options.end()) most_used.push_back(*found);
+    if (found != options.end()) max_used.push_back(*found);
   }
   return fmt::format("{}\nThe most used options; --help-all shows all {}\n{}\n{}", kUsage, options.size(),
-                     option_paragraphs(most_used), kExitCodes);
+                     option_paragraphs(max_used), kExitCodes);
 }
 
 std::string full_help(std::span<const Option> options) {

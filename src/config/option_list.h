@@ -16,10 +16,10 @@
 namespace lockstep {
 
 // Bounds far beyond use, so that no product of two of them overflows.
-inline constexpr double kMostSamples = 1e12;
-inline constexpr double kMostBatch = 1e9;
-inline constexpr double kMostReplicas = 1e6;
-inline constexpr double kMostWidth = 1e9;
+inline constexpr double kMaxSamples = 1e12;
+inline constexpr double kMaxBatch = 1e9;
+inline constexpr double kMaxReplicas = 1e6;
+inline constexpr double kMaxWidth = 1e9;
 
 inline bool hold(const Limits& limits, double value) {
   return limits.hold(value);

@@ -9,15 +9,15 @@
 namespace lockstep {
 namespace {
 
-constexpr Index kMostRanks = Index{1} << 20;  // in all
+constexpr Index kMaxRanks = Index{1} << 20;  // in all
 
 Index parse_count(const FrontEnd& front, std::string_view flag, Index otherwise) {
   const std::optional<std::string> text = front.value(flag);
   if (!text) return otherwise;
   const Index count = ValueType<Index>::parse(*text).value_or(0);
-  if (count >= 1 && count <= kMostRanks) return count;
-  throw ConfigError(fmt::format("--{}: expected a whole number from 1 to {}, found {}", flag, kMostRanks,
-                                in_quotes(*text)));
+  if (count >= 1 && count <= kMaxRanks) return count;
+  throw ConfigError(
+      fmt::format("--{}: expected a whole number from 1 to {}, found {}", flag, kMaxRanks, in_quotes(*text)));
 }
 
 // Of the link between nodes: there is none on one node.
@@ -55,9 +55,9 @@ PlannedNodes parse_planned_nodes(const FrontEnd& front, const std::string& confi
   planned.nodes = parse_count(front, "nodes", 1);
   planned.ranks_per_node = parse_count(front, "ranks-per-node", 1);
   planned.cores = parse_count(front, "cores-per-node", 0);
-  if (planned.ranks_per_node > kMostRanks / planned.nodes) {
+  if (planned.ranks_per_node > kMaxRanks / planned.nodes) {
     throw ConfigError(fmt::format("--nodes {} --ranks-per-node {}: expected at most {} ranks in all",
-                                  planned.nodes, planned.ranks_per_node, kMostRanks));
+                                  planned.nodes, planned.ranks_per_node, kMaxRanks));
   }
   planned.latency =
       parse_link(front, "latency", planned.nodes, "a time such as 500ns, 2us or 0.1ms", parse_seconds);

@@ -10,13 +10,13 @@ namespace lockstep {
 
 // Deflate packs at best 258 bytes into two bits (zlib's technical notes: 1032:1); the rest is room for the
 // frame.
-inline constexpr Index kMostUnpacked = 1032;
+inline constexpr Index kMaxUnpacked = 1032;
 
 class ByteStream::Input {
  public:
   virtual ~Input() = default;
   virtual bool compressed() const = 0;
-  virtual Index most_bytes() const = 0;
+  virtual Index max_bytes() const = 0;
   /// Bytes read, fewer than asked for only at the end; -1: failed, see reason().
   virtual Index read(std::byte* bytes, Index count) = 0;
   virtual bool go_to(Index position) = 0;

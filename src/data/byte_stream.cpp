@@ -40,8 +40,8 @@ bool ByteStream::compressed() const {
   return input_->compressed();
 }
 
-Index ByteStream::most_bytes() const {
-  return input_->most_bytes();
+Index ByteStream::max_bytes() const {
+  return input_->max_bytes();
 }
 
 Index ByteStream::read(std::span<std::byte> bytes) {

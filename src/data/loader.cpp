@@ -23,7 +23,7 @@ Loader::Loader(const Records& records, const DatasetInfo& info, const Sampler& s
       filled_end_(options.steps.begin),
       taken_end_(options.steps.begin) {
   assert(options.prefetch >= 0);
-  const Index room = sampler.largest_count();
+  const Index room = sampler.max_count();
   ids_.resize(static_cast<std::size_t>(options.replicas.size()));
   for (std::vector<Index>& ids : ids_) ids.reserve(static_cast<std::size_t>(room));
   ring_.resize(static_cast<std::size_t>(options.prefetch + 1));

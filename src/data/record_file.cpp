@@ -10,7 +10,7 @@
 namespace lockstep {
 
 void RecordFile::check_size(const ByteStream& stream) const {
-  const Index available = stream.most_bytes() - offset;
+  const Index available = stream.max_bytes() - offset;
   const Index wanted = records * record_bytes;
   if (available < wanted) {
     if (!stream.compressed()) fail_truncated(available, "");
@@ -18,7 +18,7 @@ void RecordFile::check_size(const ByteStream& stream) const {
         fmt::format("'{}' is truncated or damaged: its header states {} records of {} bytes, but a gzip file "
                     "of {} bytes cannot hold more than {} bytes; fetch or make the file again",
                     path, with_commas(records), with_commas(record_bytes), with_commas(file_bytes),
-                    with_commas(stream.most_bytes())));
+                    with_commas(stream.max_bytes())));
   }
   if (!stream.compressed() && available > wanted) fail_surplus(with_commas(available - wanted));
 }

@@ -25,7 +25,7 @@ class DealingSampler : public Sampler {
   const EpochPlan& epoch() const override { return dealing_.epoch(); }
   Index replicas() const override { return options_.replicas; }
   Index count(Index step, Index replica) const override { return dealing_.numbers(step, replica).size(); }
-  Index largest_count() const override {
+  Index max_count() const override {
     return dealt(std::min(options_.global_batch, epoch().samples), options_.replicas, 0);
   }
   Index step_samples(Index step) const override { return dealing_.positions(step).size(); }

@@ -78,7 +78,7 @@ std::vector<FactoredTensor> worth_factoring(const DistOptions& options, const Pl
       4;  // than the gradient: the factors are written, looked at, read and packed
   std::vector<FactoredTensor> tensors = request.factored;
   std::erase_if(tensors, [&](const FactoredTensor& tensor) {
-    const Index factors = request.replicas * request.most_rows * (tensor.out + tensor.in);
+    const Index factors = request.replicas * request.max_rows * (tensor.out + tensor.in);
     return options.reduction != Reduction::kNative || kTimesSmaller * factors > tensor.range.size();
   });
   return tensors;
@@ -122,7 +122,7 @@ Plan make_plan(const DistOptions& options, const Layout& layout, const PlanReque
     plan.hosted.push_back(split_evenly(plan.replicas, plan.workers(), rank));
   }
   plan.hosted.resize(static_cast<std::size_t>(plan.world), {plan.replicas, plan.replicas});
-  plan.most_rows = request.most_rows;
+  plan.max_rows = request.max_rows;
   plan.factored = worth_factoring(options, request);
   plan.loss_place = layout.size;
   plan.gradient_size = layout.size + kAlignment;

@@ -21,7 +21,7 @@ SingleValues::SingleValues(const Model& model, Index replicas, Index accumulate)
 
 // The fewest samples, if any, that are normalised at once over the replicas `scope`. Where replicas meet, all
 // have as many parts, and some parts may be empty.
-Index SingleValues::fewest_normalised(Range scope) const {
+Index SingleValues::min_normalised(Range scope) const {
   Index fewest = 0;
   for (Index part = 0; part < accumulate_; ++part) {
     Index samples = 0;
@@ -47,7 +47,7 @@ void SingleValues::look(std::span<const Index> rows) {
     for (Index begin = 0; begin < replicas;) {
       const Range scope = norm.mode.normalised_with(begin, replicas);
       begin = scope.end;
-      if (fewest_normalised(scope) != 1) continue;
+      if (min_normalised(scope) != 1) continue;
       for (Index replica = scope.begin; replica < scope.end; ++replica) {
         if (rows[static_cast<std::size_t>(replica)] == 0 || has(replica)) continue;
         first_[static_cast<std::size_t>(replica)] = norm.node;

@@ -36,9 +36,9 @@ double sum_of(std::span<const double> blocks) {
 
 }  // namespace
 
-Scalar most_sum(double weight) {
+Scalar max_sum(double weight) {
   constexpr double kLargest = std::numeric_limits<Scalar>::max() / 2;  // a little beyond is a number, too
-  return static_cast<Scalar>(std::min(double{kMostGradient} * weight, kLargest));
+  return static_cast<Scalar>(std::min(double{kMaxGradient} * weight, kLargest));
 }
 
 ParameterUpdate::ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules,
@@ -147,7 +147,7 @@ ParameterUpdate::ParameterUpdate(const Layout& layout, const Optimizer& optimize
           layout, optimizer, rules, std::vector<Range>{{0, layout.size}}, [](std::span<double>) {}, team) {}
 
 bool ParameterUpdate::good(std::span<const Scalar> gradient_sum, double weight) const {
-  const Scalar most = most_sum(weight);
+  const Scalar most = max_sum(weight);
   std::atomic<bool> good = true;
   for_each_piece([&](int, const Piece& piece) {
     if (!all_within(part(gradient_sum, piece.range), most)) good = false;
@@ -203,7 +203,7 @@ void ParameterUpdate::step_part(const Piece& piece, Range range, std::span<Scala
   for (Index begin = range.begin; begin < range.end; begin += kStepBlock) {
     const Range block{begin, std::min(begin + kStepBlock, range.end)};
     const Range next{block.end, std::min(block.end + kStepBlock, piece.range.end)};
-    std::array<std::span<Scalar>, kMostSlots> slots;
+    std::array<std::span<Scalar>, kMaxSlots> slots;
     prefetch_to_write(part(weights, next));
     for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
       prefetch_to_write(slot_of(slot, next));

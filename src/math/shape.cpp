@@ -10,9 +10,9 @@ namespace lockstep {
 Index Shape::size() const {
   Index product = 1;
   for (const Index dim : dims) {
-    if (__builtin_mul_overflow(product, dim, &product) || product > kMostScalars) {
+    if (__builtin_mul_overflow(product, dim, &product) || product > kMaxScalars) {
       throw ConfigError(
-          fmt::format("a sample or tensor of {} has more than {} numbers", to_string(*this), kMostScalars));
+          fmt::format("a sample or tensor of {} has more than {} numbers", to_string(*this), kMaxScalars));
     }
   }
   return product;

@@ -66,8 +66,8 @@ Index Layout::count() const {
 Range append(Layout& layout, ParamInfo param) {
   param.range = {layout.size, layout.size + param.shape.size()};
   layout.size = round_up(param.range.end, kAlignment);
-  if (layout.size > kMostScalars) {
-    throw ConfigError(fmt::format("the model has more than {} weights", kMostScalars));
+  if (layout.size > kMaxScalars) {
+    throw ConfigError(fmt::format("the model has more than {} weights", kMaxScalars));
   }
   layout.params.push_back(std::move(param));
   return layout.params.back().range;

@@ -45,7 +45,7 @@ Json workers_json(const WorkersReport& report) {
                        {"samples", worker.samples},
                        {"dropped", worker.dropped},
                        {"dropped_samples", worker.dropped_samples},
-                       {"most_ahead", worker.most_ahead},
+                       {"max_ahead", worker.max_ahead},
                        {"staleness", worker.staleness}});
   }
   return {{"mean_staleness", report.mean_staleness()},

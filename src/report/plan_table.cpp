@@ -96,7 +96,7 @@ std::string own_pace_sentence(const RunPlan& plan) {
   const Index workers = plan.dist.workers();
   if (plan.backup_workers == 0) {
     const std::string bound =
-        plan.most_ahead ? fmt::format(", no worker more than {} ahead of the slowest", *plan.most_ahead) : "";
+        plan.max_ahead ? fmt::format(", no worker more than {} ahead of the slowest", *plan.max_ahead) : "";
     return fmt::format(
         "Each step is one worker's gradient of {} samples, applied as it arrives{}: {} worker{} with {} "
         "each in an epoch. Workers may end in the middle of one: then more samples are used than stated, by "

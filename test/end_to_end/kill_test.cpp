@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kRanks = 3;
 constexpr double kLongestLife = 1.2;  // seconds: the start takes about half of it
-constexpr double kMostSeconds = 10;
+constexpr double kMaxSeconds = 10;
 
 int moments() {
   const char* text = std::getenv("LOCKSTEP_KILLS");
@@ -44,7 +44,7 @@ TEST_P(AKilledRank, EndsTheJobAndLeavesNothingBehind) {
     ASSERT_GT(pid, 0) << job.errors();
     std::this_thread::sleep_for(std::chrono::duration<double>(life));
     ASSERT_EQ(::kill(pid, SIGKILL), 0) << job.errors();
-    const int exit_code = job.wait(kMostSeconds);
+    const int exit_code = job.wait(kMaxSeconds);
     // Open MPI 4.1's launcher can hang for ever after a death within MPI_Init (in PMIx_server_finalize): that
     // is not ours to mend. It must be the last that is left, or the last to keep others.
     const bool before_first_line = job.output().empty();

@@ -28,7 +28,7 @@
 namespace lockstep::test {
 namespace {
 
-constexpr double kMostSeconds = 120;  // of a run that takes about one
+constexpr double kMaxSeconds = 120;   // of a run that takes about one
 constexpr double kStartSeconds = 20;  // after which a launcher does not end whose rank died at its start
 constexpr double kLongestLife = 1.5;  // seconds until a run is ended, if it lasts that long
 
@@ -92,7 +92,7 @@ std::string content_of(const std::string& path) {
 }
 
 Outcome Draw::finish(RunningJob& job, const std::string& run) {
-  const int exit_code = job.wait(kMostSeconds);
+  const int exit_code = job.wait(kMaxSeconds);
   EXPECT_NE(exit_code, -1) << "hangs: " << job.output() << job.errors();
   EXPECT_EQ(job.processes_left(), 0);
   story_ += fmt::format("ends with {}\n", exit_code);
@@ -167,7 +167,7 @@ void Draw::interrupt(RunningJob& job, End end, const std::string& run) {
   const std::vector<pid_t> pids = job.started_ranks();
   const pid_t pid = pids[victim % pids.size()];
   const Stopwatch watch;
-  const auto starts = [&] { return job.wait(0) < 0 && watch.seconds() < kMostSeconds; };
+  const auto starts = [&] { return job.wait(0) < 0 && watch.seconds() < kMaxSeconds; };
   // From its plan on a run stops when it is asked to.
   while (end != End::kKilledRank && starts() && !job.says("plan:", 0.05)) {
   }

@@ -17,8 +17,8 @@ namespace {
 
 using lockstep::Index;
 
-constexpr Index kMostWritten = 4096;  // elements
-constexpr std::size_t kMostElementBytes = 16;
+constexpr Index kMaxWritten = 4096;  // elements
+constexpr std::size_t kMaxElementBytes = 16;
 
 // Of a type that the caller closes: numbers of all sizes and orders, and what is no number.
 hid_t make_type(FuzzedDataProvider& input) {
@@ -29,7 +29,7 @@ hid_t make_type(FuzzedDataProvider& input) {
   const hid_t type = H5Tcopy(input.PickValueInArray(types));
   switch (input.ConsumeIntegralInRange(0, 4)) {
     case 0:
-      H5Tset_size(type, input.ConsumeIntegralInRange<std::size_t>(1, kMostElementBytes));
+      H5Tset_size(type, input.ConsumeIntegralInRange<std::size_t>(1, kMaxElementBytes));
       return type;
     case 1: {
       const hid_t members = H5Tenum_create(H5T_NATIVE_INT8);
@@ -66,11 +66,11 @@ void write_file(FuzzedDataProvider& input, const std::string& path) {
   if (!sizes.empty())
     chunks = {.rows = input.ConsumeIntegralInRange<Index>(0, 8), .deflate = input.ConsumeBool()};
   Index elements = 1;
-  for (const Index size : sizes) elements = size > kMostWritten ? kMostWritten + 1 : elements * size;
-  const bool written = input.ConsumeBool() && elements <= kMostWritten;
+  for (const Index size : sizes) elements = size > kMaxWritten ? kMaxWritten + 1 : elements * size;
+  const bool written = input.ConsumeBool() && elements <= kMaxWritten;
   const Index cut = input.ConsumeBool() ? input.ConsumeIntegralInRange<Index>(0, 1 << 16) : -1;
   std::vector<std::uint8_t> data = input.ConsumeRemainingBytes<std::uint8_t>();
-  data.resize(static_cast<std::size_t>(written ? elements : 0) * 2 * kMostElementBytes);
+  data.resize(static_cast<std::size_t>(written ? elements : 0) * 2 * kMaxElementBytes);
   lockstep::test::Hdf5File(path).add("x", type, type, sizes, written ? data.data() : nullptr, chunks);
   H5Tclose(type);
   std::error_code ignored;

@@ -9,16 +9,16 @@
 namespace lockstep::fuzz {
 
 inline void read_all(const RecordSource& source) {
-  constexpr Index kMostBytes = Index{64} << 20;
+  constexpr Index kMaxBytes = Index{64} << 20;
   const DatasetInfo& info = source.info();
   const Index features = info.features.size();
-  if (features > kMostBytes || info.record_bytes == 0) return;
+  if (features > kMaxBytes || info.record_bytes == 0) return;
   const auto reader = source.reader({});
   std::vector<Scalar> x(static_cast<std::size_t>(features));
   std::vector<Scalar> targets(static_cast<std::size_t>(std::max<Index>(info.label_columns(), 1)));
   for (Index chunk = 0; chunk < static_cast<Index>(source.chunks().size()); ++chunk) {
     const Range records = source.chunks()[static_cast<std::size_t>(chunk)].records;
-    if (records.size() > kMostBytes / info.record_bytes) return;
+    if (records.size() > kMaxBytes / info.record_bytes) return;
     std::vector<std::byte> packed(static_cast<std::size_t>(records.size() * info.record_bytes));
     reader->read(chunk, packed);
     for (Index id = records.begin; id < records.end; ++id) {

@@ -87,7 +87,7 @@ class WatchingSampler final : public Sampler {
   const EpochPlan& epoch() const override { return sampler_->epoch(); }
   Index replicas() const override { return sampler_->replicas(); }
   Index count(Index step, Index replica) const override { return sampler_->count(step, replica); }
-  Index largest_count() const override { return sampler_->largest_count(); }
+  Index max_count() const override { return sampler_->max_count(); }
   Index step_samples(Index step) const override {
     if (step == kWarm) warm_ = {large_allocations, held};
     if (step == kSteps - 2) end_ = {large_allocations, held};

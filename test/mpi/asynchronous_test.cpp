@@ -72,7 +72,7 @@ TEST(Asynchronous, BackupWorkersAreNotWaitedFor) {
 }
 
 const WorkerRecord& fastest(const WorkersReport& report) {
-  return *std::ranges::max_element(report.workers, {}, &WorkerRecord::most_ahead);
+  return *std::ranges::max_element(report.workers, {}, &WorkerRecord::max_ahead);
 }
 
 // While a worker computes, another one can push at most what takes it from as far behind as the bound allows
@@ -89,10 +89,10 @@ TEST(Asynchronous, BoundedNeverExceedsItsBound) {
       const WorkersReport report = *train_tiny(comm, config).training.workers;
       const Index others = comm.size() - 2;
       for (const WorkerRecord& worker : report.workers) {
-        EXPECT_LE(worker.most_ahead, bound);
+        EXPECT_LE(worker.max_ahead, bound);
         EXPECT_LE(std::ssize(worker.staleness) - 1, others * (2 * bound + 1));
       }
-      EXPECT_EQ(fastest(report).most_ahead, bound);  // the others run into it
+      EXPECT_EQ(fastest(report).max_ahead, bound);  // the others run into it
     }
   });
 }
@@ -105,7 +105,7 @@ TEST(Asynchronous, WithoutABoundTheSlowWorkerFallsBehind) {
     config.debug.delay_ms = 50;
     config.train.epochs = 12;
     const WorkersReport report = *train_tiny(comm, config).training.workers;
-    EXPECT_GT(fastest(report).most_ahead, 4);
+    EXPECT_GT(fastest(report).max_ahead, 4);
     EXPECT_LT(report.workers.front().samples, fastest(report).samples);
     EXPECT_GT(report.mean_staleness(), 0);
   });

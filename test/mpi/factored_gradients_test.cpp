@@ -51,15 +51,15 @@ TEST(FactoredGradients, TheConfigHasOneTensorForThem) {
   const Config config = factored_config();
   const Model model(config.model, {{12}});
   const Plan plan = make_plan(config.distribute, model.layout(),
-                              {.replicas = 8, .most_rows = 2, .factored = model.factored_tensors()});
+                              {.replicas = 8, .max_rows = 2, .factored = model.factored_tensors()});
   ASSERT_EQ(plan.factored.size(), 1U);
   EXPECT_EQ(plan.factored.front().in, 130);
   EXPECT_EQ(plan.factored.front().out, 150);
   DistOptions ordered = config.distribute;
   ordered.reduction = Reduction::kOrdered;
-  EXPECT_TRUE(make_plan(ordered, model.layout(),
-                        {.replicas = 8, .most_rows = 2, .factored = model.factored_tensors()})
-                  .factored.empty());
+  EXPECT_TRUE(
+      make_plan(ordered, model.layout(), {.replicas = 8, .max_rows = 2, .factored = model.factored_tensors()})
+          .factored.empty());
 }
 
 TEST(FactoredGradients, GiveTheNumbersOfAllreduce) {

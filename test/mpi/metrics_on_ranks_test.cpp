@@ -123,7 +123,7 @@ TEST(Metrics, HaveTheSameBitsOnAnyNumberOfRanks) {
     Config config = test::tiny_config();
     config.train.epochs = 0;
     config.train.steps = 3;
-    config.train.replicas = 2 * test::kMostThreadRanks;  // for two threads on each rank
+    config.train.replicas = 2 * test::kMaxThreadRanks;  // for two threads on each rank
     config.loss.loss = each.loss;
     config.model.layers = each.layers;
     config.data.synthetic.classes = each.classes;

@@ -157,7 +157,7 @@ class MergedSampler final : public Sampler {
   const EpochPlan& epoch() const override { return inner_->epoch(); }
   Index replicas() const override { return 1; }
   Index count(Index step, Index) const override { return inner_->step_samples(step); }
-  Index largest_count() const override { return inner_->largest_count() * replicas_; }
+  Index max_count() const override { return inner_->max_count() * replicas_; }
   Index step_samples(Index step) const override { return inner_->step_samples(step); }
   void ids(Index step, Index, std::vector<Index>& out) const override {
     out.clear();

@@ -12,7 +12,7 @@
 namespace lockstep::test {
 namespace {
 
-constexpr double kMostSeconds = 60;
+constexpr double kMaxSeconds = 60;
 
 std::vector<FileCall> calls_in(const std::filesystem::path& log) {
   std::vector<FileCall> calls;
@@ -52,7 +52,7 @@ int FileFaults::hits() const {
 
 ProcessResult run_trainer(int ranks, const std::string& arguments, const FileFaults& faults) {
   RunningJob job(ranks, arguments, faults.words());
-  const int exit_code = job.wait(kMostSeconds);
+  const int exit_code = job.wait(kMaxSeconds);
   EXPECT_NE(exit_code, -1) << "hangs:\n" << job.output() << job.errors();
   EXPECT_EQ(job.processes_left(), 0);
   return {exit_code, job.output(), job.errors()};

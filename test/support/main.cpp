@@ -44,7 +44,7 @@ bool under_mpi() {
 }
 
 void on_ranks(const std::function<void(Communicator&)>& body) {
-  std::vector<int> counts(kMostThreadRanks);
+  std::vector<int> counts(kMaxThreadRanks);
   std::iota(counts.begin(), counts.end(), 1);
   on_ranks(counts, body);
 }

@@ -138,7 +138,7 @@ OneStepResult run_one_step(Communicator& comm, const OneStep& step) {
                           .sums = local_sums({.reduction = step.reduction}),
                           .seed = 3,
                           .accumulate = step.accumulate,
-                          .most_rows = *std::ranges::max_element(step.rows),
+                          .max_rows = *std::ranges::max_element(step.rows),
                           .target_columns = 1});
   const StepBatch batch = make_batch(step, hosted);
   strategy.begin_step(step.rows, static_cast<double>(samples));

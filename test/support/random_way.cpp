@@ -20,11 +20,11 @@ std::vector<Index> RandomExperiment::workers() const {
 
 RandomExperiment::Way RandomExperiment::draw_way(Dice& dice, Index workers) const {
   Way way{.workers = workers, .servers = 0, .flags = ""};
-  const Index most_threads = replicas_ / workers;
+  const Index max_threads = replicas_ / workers;
   bool one_node = false;
   way.flags =
-      fmt::format("--train.threads {} --comm.verify_every {}",
-                  dice.whole(1, std::min<Index>(3, most_threads)), dice.one_of({"0", "1", "3", "1000"}));
+      fmt::format("--train.threads {} --comm.verify_every {}", dice.whole(1, std::min<Index>(3, max_threads)),
+                  dice.one_of({"0", "1", "3", "1000"}));
   if (dice.chance(0.6)) way.flags += fmt::format(" --data.prefetch {}", dice.one_of({"0", "1", "5"}));
   if (kind_ == Kind::kAlone) way.servers = dice.whole(1, 2);
   if (kind_ == Kind::kOrdered || kind_ == Kind::kNative) {

@@ -10,7 +10,7 @@
 namespace lockstep::test {
 
 /// Most ranks that are run as threads.
-inline constexpr int kMostThreadRanks = 8;
+inline constexpr int kMaxThreadRanks = 8;
 
 /// Whether the program runs under mpiexec.
 bool under_mpi();

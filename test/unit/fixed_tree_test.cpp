@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-constexpr Index kMostLeaves = 64;
+constexpr Index kMaxLeaves = 64;
 
 /// A leaf without a value is missing.
 using Leaves = std::vector<std::optional<float>>;
@@ -105,7 +105,7 @@ TEST(FixedTree, SplitsAtTheLargestPowerOfTwoBelowTheLength) {
 }
 
 TEST(FixedTree, CompleteNodesAreNodesThatCoverARankExactly) {
-  for (Index count = 1; count <= kMostLeaves; ++count) {
+  for (Index count = 1; count <= kMaxLeaves; ++count) {
     std::vector<Range> tree;
     collect_nodes({0, count}, tree);
     for (Index ranks = 1; ranks <= count; ++ranks) {
@@ -148,7 +148,7 @@ TEST(FixedTree, CompleteNodesAreAsFewAsPossible) {
 
 TEST(FixedTree, TheSumHasTheSameBitsForEveryNumberOfRanks) {
   std::mt19937_64 rng(test::seed());
-  for (Index count = 1; count <= kMostLeaves; ++count) {
+  for (Index count = 1; count <= kMaxLeaves; ++count) {
     const Leaves leaves = random_leaves(rng, count, 0);
     const std::optional<float> expected = sum_by_definition(leaves, 0, count);
     for (Index ranks = 1; ranks <= count; ++ranks) {
@@ -159,7 +159,7 @@ TEST(FixedTree, TheSumHasTheSameBitsForEveryNumberOfRanks) {
 
 TEST(FixedTree, MissingLeavesAreSkipped) {
   std::mt19937_64 rng(test::seed());
-  for (Index count = 1; count <= kMostLeaves; ++count) {
+  for (Index count = 1; count <= kMaxLeaves; ++count) {
     for (const double missing : {0.1, 0.5, 0.9, 1.0}) {
       const Leaves leaves = random_leaves(rng, count, missing);
       const std::optional<float> expected = sum_by_definition(leaves, 0, count);
@@ -183,10 +183,10 @@ TEST(FixedTree, TheRandomSumsDoDependOnOrder) {
   std::mt19937_64 rng(test::seed());
   int different = 0;
   for (int trial = 0; trial < 100; ++trial) {
-    const Leaves leaves = random_leaves(rng, kMostLeaves, 0);
+    const Leaves leaves = random_leaves(rng, kMaxLeaves, 0);
     float in_order = 0;
     for (const std::optional<float>& leaf : leaves) in_order += *leaf;
-    if (in_order != *sum_by_definition(leaves, 0, kMostLeaves)) ++different;
+    if (in_order != *sum_by_definition(leaves, 0, kMaxLeaves)) ++different;
   }
   EXPECT_GT(different, 50);
 }

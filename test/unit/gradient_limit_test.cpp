@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-constexpr double kLr = 0.5 / double{kMostGradient};
+constexpr double kLr = 0.5 / double{kMaxGradient};
 
 Layout small_layout() {
   Layout layout;
@@ -40,10 +40,10 @@ StepOutcome Step::take(Communicator& comm, const Plan& plan, SynchronousStrategy
   PartialGrads partial;
   if (replica < shares.size()) {
     const std::span<Scalar> arena = strategy.gradient_arena(plan.gradient_size);
-    const Scalar part = static_cast<Scalar>(shares[replica] * weight * double{kMostGradient});
+    const Scalar part = static_cast<Scalar>(shares[replica] * weight * double{kMaxGradient});
     std::ranges::fill(arena, part);
     arena[static_cast<std::size_t>(plan.loss_place)] = 1;
-    const std::optional<Scalar> most = strategy.most_gradient();
+    const std::optional<Scalar> most = strategy.max_gradient();
     if (most && part > *most) strategy.bad_gradient();
     partial = {.nodes = {{comm.rank(), comm.rank() + 1}}, .sums = {arena}};
   }

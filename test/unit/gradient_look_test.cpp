@@ -19,7 +19,7 @@ namespace {
 
 constexpr Scalar kNan = std::numeric_limits<Scalar>::quiet_NaN();
 constexpr Scalar kInfinity = std::numeric_limits<Scalar>::infinity();
-constexpr Scalar kMost = 1e20F;  // beyond all of good numbers
+constexpr Scalar kMax = 1e20F;  // beyond all of good numbers
 
 // Passes of one model with so many samples, all numbers 1 at first.
 class Passes {
@@ -66,10 +66,10 @@ class Passes {
     for (const Scalar bad : {kNan, kInfinity, -kInfinity, Scalar{1e25F}}) {
       for (Scalar* place : {&numbers.front(), &numbers.back()}) {
         const Scalar before = std::exchange(*place, bad);
-        EXPECT_FALSE(good(kMost)) << bad << " in " << where;
+        EXPECT_FALSE(good(kMax)) << bad << " in " << where;
         EXPECT_TRUE(good({}, Write::kReplace)) << "nobody asked";
         *place = before;
-        EXPECT_TRUE(good(kMost)) << "after " << bad << " in " << where;
+        EXPECT_TRUE(good(kMax)) << "after " << bad << " in " << where;
       }
     }
   }
@@ -164,12 +164,12 @@ TEST(GradientLook, OnlyProductsCount) {
 TEST(GradientLook, ASumIsLookedAtWhenItIsComplete) {
   for (const Index inputs : {2, 200}) {
     Passes passes("dense(300, bias=false)", {{inputs}}, 4);
-    GradientLimit first = passes.limit(kMost);
+    GradientLimit first = passes.limit(kMax);
     first.complete = false;
     passes.x().front() = kNan;
     EXPECT_TRUE(passes.good(first, Write::kReplace));
     passes.x().front() = 1;
-    GradientLimit last = passes.limit(inputs == 2 ? kMost : Scalar{3.9F});  // not told by factors
+    GradientLimit last = passes.limit(inputs == 2 ? kMax : Scalar{3.9F});  // not told by factors
     EXPECT_FALSE(passes.good(last, Write::kAdd)) << inputs;
     passes.leave_factors();
     passes.x().front() = kNan;
@@ -184,9 +184,9 @@ TEST(GradientLook, NoLimitLetsInfinityThrough) {
     if (leaves) passes.leave_factors();
     std::ranges::fill(passes.x(), Scalar{1e19F});
     std::ranges::fill(passes.dy(), Scalar{1e19F});
-    EXPECT_FALSE(passes.good(most_sum(1e30)));
+    EXPECT_FALSE(passes.good(max_sum(1e30)));
     std::ranges::fill(passes.dy(), Scalar{1e18F});
-    EXPECT_TRUE(passes.good(most_sum(1e30)));
+    EXPECT_TRUE(passes.good(max_sum(1e30)));
   }
 }
 

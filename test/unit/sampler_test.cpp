@@ -73,7 +73,7 @@ TEST(Sampler, GlobalBatchesAreExactAndSharesDifferByAtMostOne) {
       before += sum;
     }
     EXPECT_EQ(before, 2 * epoch.samples);
-    EXPECT_EQ(sampler->largest_count(), largest);
+    EXPECT_EQ(sampler->max_count(), largest);
     EXPECT_EQ(epoch.samples, options.tail == Tail::kKeep
                                  ? epoch.positions
                                  : epoch.positions / options.global_batch * options.global_batch);

@@ -161,7 +161,7 @@ TEST(Ledger, CountsEveryGradientAndItsSamplesOnAllRanks) {
     EXPECT_EQ(records[1].samples, 12);
     EXPECT_EQ(records[1].dropped, 3);
     EXPECT_EQ(records[1].dropped_samples, 60);
-    EXPECT_EQ(records[1].most_ahead, 4);
+    EXPECT_EQ(records[1].max_ahead, 4);
   });
 }
 

@@ -149,7 +149,7 @@ TEST(Stages, TheySendNoMoreThanTheyPromise) {
       } else {
         EXPECT_LE(numbers_sent(stages), 7 * kCount / 2);
       }
-      EXPECT_LE(most_added(stages), kCount / 2);
+      EXPECT_LE(max_added(stages), kCount / 2);
     }
   }
 }

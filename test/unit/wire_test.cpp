@@ -162,16 +162,16 @@ TEST(Wires, TopKSendsTheLargestAndOfEqualOnesTheFirst) {
   const std::vector<Scalar> arrived = sent("top_k", values, 0.1);
   EXPECT_EQ(std::ranges::count_if(arrived, [](Scalar value) { return value != 0; }), 101);
   Scalar least_sent = kInfinity;
-  Scalar most_kept = 0;
+  Scalar max_kept = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (arrived[i] == 0) {
-      most_kept = std::max(most_kept, std::abs(values[i]));
+      max_kept = std::max(max_kept, std::abs(values[i]));
     } else {
       EXPECT_EQ(arrived[i], values[i]);
       least_sent = std::min(least_sent, std::abs(values[i]));
     }
   }
-  EXPECT_GE(least_sent, most_kept);
+  EXPECT_GE(least_sent, max_kept);
 }
 
 TEST(Wires, AMessageCanBeAddedAndTakenAway) {

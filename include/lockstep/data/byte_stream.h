@@ -33,7 +33,7 @@ class ByteStream {
   bool compressed() const;
   /// No more than this many bytes can come out, so that a header can be doubted before memory is taken for
   /// it.
-  Index most_bytes() const;
+  Index max_bytes() const;
 
   /// Fills `bytes` from the front and returns how many bytes that were: fewer only at the end of the data.
   /// Errors: DataError if the file cannot be read or a check sum is wrong.

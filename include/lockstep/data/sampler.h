@@ -105,7 +105,7 @@ class Sampler {
   /// Samples of `replica` in `step` (steps count through all epochs, from 0). May be 0 in a short last batch.
   virtual Index count(Index step, Index replica) const = 0;
   /// The most that count() gives for any step and replica: room for that many samples is room enough.
-  virtual Index largest_count() const = 0;
+  virtual Index max_count() const = 0;
   /// Samples of all replicas together in `step`.
   virtual Index step_samples(Index step) const = 0;
   /// The record ids of `replica` in `step`, in order. Cheap when steps come in order, right in any order.

@@ -23,7 +23,7 @@ struct PlanRequest {
   Index servers = 0;  ///< of them: the last ones
   Index replicas = 1;
   Index threads = 1;                          ///< per worker
-  Index most_rows = 1;                        ///< samples of a replica in a step, at most
+  Index max_rows = 1;                         ///< samples of a replica in a step, at most
   std::vector<FactoredTensor> factored = {};  ///< of the model
 };
 
@@ -39,7 +39,7 @@ struct Plan {
   std::vector<std::vector<Range>> slices;  ///< by bucket and rank: the range that the rank owns
   Index gradient_size = 0;                 ///< scalars in a gradient arena
   Index loss_place = 0;                    ///< where in it the loss is
-  Index most_rows = 1;                     ///< samples of a replica in a step, at most
+  Index max_rows = 1;                      ///< samples of a replica in a step, at most
   /// Tensors whose gradients workers of one node do better to leave as factors, where the strategy can take
   /// those: the samples of all replicas are much less to read and write than the gradient.
   std::vector<FactoredTensor> factored;

@@ -38,7 +38,7 @@ class SingleValues {
   };
 
   bool has(Index replica) const { return first_[static_cast<std::size_t>(replica)] < nodes_; }
-  Index fewest_normalised(Range scope) const;
+  Index min_normalised(Range scope) const;
 
   const Model& model_;
   Index accumulate_;

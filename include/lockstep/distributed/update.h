@@ -20,14 +20,14 @@ namespace lockstep {
 /// A mean gradient beyond this counts as bad as NaN: its square must be a number still, and with the largest
 /// learning rate (1e6) a step from it must leave the weights finite. So weights are good after every step
 /// that is taken.
-inline constexpr Scalar kMostGradient = 1e18F;
+inline constexpr Scalar kMaxGradient = 1e18F;
 
 /// Weights that a step works on at a time, while the next are fetched: what a source of sums does best to add
 /// at once.
 inline constexpr Index kStepBlock = 256;
 
 /// What a sum over samples that weigh so much is then at most; a finite number.
-Scalar most_sum(double weight);
+Scalar max_sum(double weight);
 
 /// Some of the numbers that a rank holds, by what they are: "2.weight", "optimizer state 0 of 2.weight".
 struct NamedSpan {

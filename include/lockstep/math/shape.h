@@ -10,12 +10,12 @@
 namespace lockstep {
 
 /// A bound on the size of any one tensor, so that no product of sizes overflows.
-inline constexpr Index kMostScalars = Index{1} << 40;
+inline constexpr Index kMaxScalars = Index{1} << 40;
 
 struct Shape {
   std::vector<Index> dims;
 
-  /// Scalars in one sample. Errors: ConfigError if they are more than kMostScalars.
+  /// Scalars in one sample. Errors: ConfigError if they are more than kMaxScalars.
   Index size() const;
   bool operator==(const Shape&) const = default;
 };

@@ -47,7 +47,7 @@ struct ParamStore {
   std::span<Scalar> values;
 };
 
-/// Errors: ConfigError if there are more than kMostScalars; appends the tensor behind the others.
+/// Errors: ConfigError if there are more than kMaxScalars; appends the tensor behind the others.
 Range append(Layout& layout, ParamInfo param);
 
 /// Fills each tensor from a stream keyed by (seed, its name): renaming nothing changes nothing.

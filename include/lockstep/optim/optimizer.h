@@ -30,13 +30,13 @@ struct ParamSlice {
 };
 
 /// Slots of an optimizer, at most.
-inline constexpr std::size_t kMostSlots = 2;
+inline constexpr std::size_t kMaxSlots = 2;
 
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  /// Numbers of state per weight, zero at the start: sgd 0, momentum 1, adam 2; at most kMostSlots.
+  /// Numbers of state per weight, zero at the start: sgd 0, momentum 1, adam 2; at most kMaxSlots.
   virtual int slots() const = 0;
 
   /// One step on a slice, with the same bits as if the gradient were multiplied by its scale before. With

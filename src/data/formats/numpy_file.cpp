@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-constexpr Index kMostHeaderBytes = Index{1} << 20;
+constexpr Index kMaxHeaderBytes = Index{1} << 20;
 constexpr int kNewestVersion = 3;  // with UTF-8 in its header, else as 2
 
 [[noreturn]] void fail(const std::string& path, const std::string& what) {
@@ -46,9 +46,9 @@ std::string read_header(ByteStream& stream, const std::string& path, Index& offs
   const auto length = std::span(start).subspan(8, length_bytes);
   if (stream.read(length) < static_cast<Index>(length_bytes)) fail(path, "it ends in its header");
   const Index header_bytes = little_endian(length);
-  if (header_bytes > kMostHeaderBytes) {
+  if (header_bytes > kMaxHeaderBytes) {
     fail(path, fmt::format("its header states a length of {} bytes, expected at most {}", header_bytes,
-                           kMostHeaderBytes));
+                           kMaxHeaderBytes));
   }
   std::string header(static_cast<std::size_t>(header_bytes), '\0');
   if (stream.read(std::as_writable_bytes(std::span(header))) < header_bytes) {

@@ -18,7 +18,7 @@
 namespace lockstep {
 namespace {
 
-constexpr Index kMostBytes = Index{1} << 31;
+constexpr Index kMaxBytes = Index{1} << 31;
 
 [[noreturn]] void fail(const std::string& field, const std::string& expected) {
   throw ConfigError(
@@ -37,7 +37,7 @@ Shape parse_shape(const std::string& field, std::string_view text) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     Index size = 0;
     const auto [stop, error] = std::from_chars(text.data() + begin, text.data() + end, size);
-    if (error != std::errc() || stop != text.data() + end || size < 1 || size > kMostBytes / count) {
+    if (error != std::errc() || stop != text.data() + end || size < 1 || size > kMaxBytes / count) {
       fail(field, "sizes above 0, and no more than 2 GiB in a record");
     }
     count *= size;
@@ -68,7 +68,7 @@ void add_field(FixedRecords& records, const std::string& text) {
     fail(text, "one of the names features, label, skip");
   }
   records.record_bytes += field.count * element->bytes;
-  if (records.record_bytes > kMostBytes) fail(text, "no more than 2 GiB in a record");
+  if (records.record_bytes > kMaxBytes) fail(text, "no more than 2 GiB in a record");
 }
 
 FixedRecords parse_layout(const std::string& layout) {

@@ -22,7 +22,7 @@
 namespace lockstep {
 namespace {
 
-constexpr Index kMostElementBytes = 8;  // of a number, in the file and in memory
+constexpr Index kMaxElementBytes = 8;  // of a number, in the file and in memory
 
 std::mutex& library_mutex() {
   static std::mutex mutex;
@@ -136,8 +136,8 @@ std::vector<Index> sizes_of(hid_t space) {
   const int rank = H5Sget_simple_extent_dims(space, sizes.data(), nullptr);
   std::vector<Index> result;
   for (int i = 0; i < rank; ++i) {
-    constexpr auto kMost = static_cast<hsize_t>(std::numeric_limits<Index>::max());
-    result.push_back(static_cast<Index>(std::min(sizes[static_cast<std::size_t>(i)], kMost)));
+    constexpr auto kMax = static_cast<hsize_t>(std::numeric_limits<Index>::max());
+    result.push_back(static_cast<Index>(std::min(sizes[static_cast<std::size_t>(i)], kMax)));
   }
   return result;
 }
@@ -195,8 +195,8 @@ void check_stored(const std::string& name, hid_t dataset, std::span<const Index>
   const bool filtered = H5Pget_nfilters(properties.id()) > 0;
   const auto stored = static_cast<Index>(H5Dget_storage_size(dataset));
   Index most = 0;
-  const bool limited = !__builtin_mul_overflow(stored, filtered ? kMostUnpacked : 1, &most);
-  if (limited && countable(sizes, kMostElementBytes)) {
+  const bool limited = !__builtin_mul_overflow(stored, filtered ? kMaxUnpacked : 1, &most);
+  if (limited && countable(sizes, kMaxElementBytes)) {
     Index wanted = element_bytes;
     for (const Index size : sizes) wanted *= size;
     if (wanted <= most) return;

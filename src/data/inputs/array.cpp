@@ -62,7 +62,7 @@ class ArrayInput final : public ByteStream::Input {
   }
 
   bool compressed() const override { return stat_.comp_method != ZIP_CM_STORE; }
-  Index most_bytes() const override { return static_cast<Index>(stat_.size); }
+  Index max_bytes() const override { return static_cast<Index>(stat_.size); }
 
   Index read(std::byte* bytes, Index count) override {
     Index done = 0;
@@ -99,7 +99,7 @@ class ArrayInput final : public ByteStream::Input {
   // What the archive claims must be possible.
   void check_size(const ArrayPath& path, Index bytes) const {
     const auto size = static_cast<Index>(stat_.size);
-    const Index most = compressed() ? bytes * kMostUnpacked : bytes;
+    const Index most = compressed() ? bytes * kMaxUnpacked : bytes;
     if (size >= 0 && size <= most) return;
     throw DataError(fmt::format("'{}' is damaged: it states {} bytes for the array '{}', but has only {}",
                                 path.file, with_commas(size), path.array, with_commas(bytes)));

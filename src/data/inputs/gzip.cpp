@@ -29,7 +29,7 @@ class GzipInput final : public ByteStream::Input {
   }
 
   bool compressed() const override { return compressed_; }
-  Index most_bytes() const override { return compressed_ ? bytes_ * kMostUnpacked : bytes_; }
+  Index max_bytes() const override { return compressed_ ? bytes_ * kMaxUnpacked : bytes_; }
 
   Index read(std::byte* bytes, Index count) override {
     Index done = 0;

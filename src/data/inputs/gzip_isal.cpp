@@ -23,7 +23,7 @@ class GzipInput final : public ByteStream::Input {
   }
 
   bool compressed() const override { return true; }
-  Index most_bytes() const override { return packed_->most_bytes() * kMostUnpacked; }
+  Index max_bytes() const override { return packed_->max_bytes() * kMaxUnpacked; }
 
   Index read(std::byte* bytes, Index count) override {
     Index done = 0;

@@ -14,11 +14,11 @@ class Hdf5Input final : public ByteStream::Input {
   explicit Hdf5Input(const ArrayPath& path) : dataset_(path) {}
 
   bool compressed() const override { return false; }  // any row can be gone to
-  Index most_bytes() const override { return dataset_.rows() * dataset_.row_bytes(); }
+  Index max_bytes() const override { return dataset_.rows() * dataset_.row_bytes(); }
 
   Index read(std::byte* bytes, Index count) override {
     const Index row_bytes = dataset_.row_bytes();
-    const Index wanted = std::clamp<Index>(most_bytes() - position_, 0, count);
+    const Index wanted = std::clamp<Index>(max_bytes() - position_, 0, count);
     for (Index done = 0; done < wanted;) {
       const Index row = position_ / row_bytes;
       const Index inside = position_ % row_bytes;

@@ -24,7 +24,7 @@ class PlainInput final : public ByteStream::Input {
   ~PlainInput() override { ::close(file_); }
 
   bool compressed() const override { return false; }
-  Index most_bytes() const override { return bytes_; }
+  Index max_bytes() const override { return bytes_; }
 
   Index read(std::byte* bytes, Index count) override {
     Index done = 0;

@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-constexpr Index kMostBuckets = Index{1} << 24;
+constexpr Index kMaxBuckets = Index{1} << 24;
 
 struct Word {
   std::string name;
@@ -48,9 +48,9 @@ const std::vector<Word>& encode_words() {
       {"hash", [](TermArguments& arguments, TableColumn& column) {
          column.encoding = Encoding::kHash;
          column.buckets = arguments.take_index("buckets", 1);
-         if (column.buckets > kMostBuckets) {
+         if (column.buckets > kMaxBuckets) {
            throw ConfigError(
-               fmt::format("expected at most {} buckets, found {}", kMostBuckets, column.buckets));
+               fmt::format("expected at most {} buckets, found {}", kMaxBuckets, column.buckets));
          }
        }}};
   return kWords;

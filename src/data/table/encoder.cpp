@@ -51,8 +51,8 @@ void Encoder::add(const TableColumn& column, std::size_t cell) {
       for (const std::string& value : column.values) added.places.emplace(value, next++);
     }
     if (column.label) {
-      constexpr std::size_t kMostShown = 10;
-      added.classes = listed(column.values, kMostShown);
+      constexpr std::size_t kMaxShown = 10;
+      added.classes = listed(column.values, kMaxShown);
     }
     (column.label ? category_labels_ : categories_).push_back(std::move(added));
     return;

@@ -11,11 +11,11 @@ namespace lockstep {
 namespace {
 
 // Different values that are counted: of texts, and of numbers, which seldom are categories.
-constexpr Index kMostTexts = 100'000;
-constexpr Index kMostNumbers = 1000;
+constexpr Index kMaxTexts = 100'000;
+constexpr Index kMaxNumbers = 1000;
 // A column whose texts are no larger a share is one of numbers with bad records.
 constexpr double kBadNumbers = 0.01;
-constexpr Index kMostOneHot = 1000;
+constexpr Index kMaxOneHot = 1000;
 constexpr Index kHashBuckets = 1024;
 constexpr Index kFewValues = 100;
 
@@ -42,7 +42,7 @@ ColumnGuess guess_category(const ColumnSummary& summary, Index values) {
             .remark = fmt::format("{} different texts, hardly one of them twice: an id or free text?",
                                   countless ? "very many" : with_commas(distinct))};
   }
-  if (distinct > kMostOneHot) {
+  if (distinct > kMaxOneHot) {
     return {.kind = ColumnKind::kCategorical,
             .hash = kHashBuckets,
             .remark = fmt::format("{} categories: best hashed, or embedded (index)", with_commas(distinct))};
@@ -59,7 +59,7 @@ Scan look_at_columns(const TableText& table, const std::vector<TableColumn>& col
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const bool looks = all || columns[i].kind == ColumnKind::kUnknown;
     rows.push_back({.reading = looks ? Reading::kEither : Reading::kSkip, .cell = static_cast<Index>(i)});
-    wants.push_back({.most_texts = looks ? kMostTexts : 0, .most_numbers = looks ? kMostNumbers : 0});
+    wants.push_back({.max_texts = looks ? kMaxTexts : 0, .max_numbers = looks ? kMaxNumbers : 0});
   }
   return scan_table({.table = table,
                      .columns = rows,

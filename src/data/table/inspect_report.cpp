@@ -59,12 +59,12 @@ std::string list_values(const ColumnSummary& summary, std::size_t most) {
 
 // A label of few numbers is shown as classes, whose balance matters.
 std::string describe_values(const TableColumn& column, const ColumnSummary& summary) {
-  constexpr std::size_t kMostShown = 4;
-  constexpr std::size_t kMostClassesShown = 20;
-  const bool few = !countless(summary) && summary.number_counts.distinct() <= Index{kMostClassesShown};
+  constexpr std::size_t kMaxShown = 4;
+  constexpr std::size_t kMaxClassesShown = 20;
+  const bool few = !countless(summary) && summary.number_counts.distinct() <= Index{kMaxClassesShown};
   const bool numbers = summary.numbers.count > summary.texts && column.kind != ColumnKind::kCategorical;
-  if (column.label && few) return list_values(summary, kMostClassesShown);
-  if (!numbers) return summary.texts + summary.numbers.count == 0 ? "" : list_values(summary, kMostShown);
+  if (column.label && few) return list_values(summary, kMaxClassesShown);
+  if (!numbers) return summary.texts + summary.numbers.count == 0 ? "" : list_values(summary, kMaxShown);
   const NumberStats& stats = summary.numbers;
   return fmt::format("{:.6g} to {:.6g}, mean {:.6g}, deviation {:.4g}", stats.min, stats.max, stats.mean,
                      stats.deviation());
@@ -108,7 +108,7 @@ std::string column_table(const TableInspection& inspection) {
 
 Json column_json(const TableColumn& column, const ColumnSummary& summary, const std::string& remark,
                  Index records) {
-  constexpr std::size_t kMostValues = 100;
+  constexpr std::size_t kMaxValues = 100;
   Json json{{"name", column.name},
             {"kind", kind_of(column)},
             {"missing", summary.missing},
@@ -123,7 +123,7 @@ Json column_json(const TableColumn& column, const ColumnSummary& summary, const 
   if (!countless(summary)) {
     const std::vector<ValueCounts::Entry> values = values_of(summary);
     json["different"] = values.size();
-    for (const ValueCounts::Entry& value : std::span(values).first(std::min(kMostValues, values.size()))) {
+    for (const ValueCounts::Entry& value : std::span(values).first(std::min(kMaxValues, values.size()))) {
       json["values"].push_back({{"value", value.text}, {"count", value.count}});
     }
   }

@@ -17,14 +17,14 @@ namespace lockstep {
 namespace {
 
 // More categories are counted nowhere: they are for hashing.
-constexpr Index kMostCategories = 1'000'000;
+constexpr Index kMaxCategories = 1'000'000;
 
 ColumnWants wants_of(const TableColumn& column) {
   if (column.kind != ColumnKind::kCategorical) return {.logarithm = column.scale == Scale::kLog};
   // What is hashed needs no counts, but to be text.
   const bool counts = column.label || column.encoding != Encoding::kHash;
   // A class is one wherever it occurs.
-  return {.most_texts = counts ? kMostCategories : 1, .of_all = column.label};
+  return {.max_texts = counts ? kMaxCategories : 1, .of_all = column.label};
 }
 
 // Classes in an order that people expect: by size if they are numbers, else by their letters.
@@ -47,7 +47,7 @@ void learn_categories(TableColumn& column, const ColumnSummary& summary, Index v
     throw ConfigError(fmt::format(
         "column {0} has more than {1} different values: hash it (data.columns = [\"{2}: hash(1024)\"]) or "
         "ignore it (data.ignore)",
-        in_quotes(column.name), with_commas(kMostCategories), excerpt(column.name)));
+        in_quotes(column.name), with_commas(kMaxCategories), excerpt(column.name)));
   }
   Index known = 0;
   Index all = 0;

@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kMostRejects = 100;
+constexpr std::size_t kMaxRejects = 100;
 
 // What a rank finds in its chunks. Sums are per chunk, so that they can be merged in the same order whoever
 // read the chunks; counts of values can be added in any.
@@ -22,7 +22,7 @@ class Share {
  public:
   explicit Share(const ScanRequest& request) : request_(request) {
     for (const ColumnWants& wants : request.wants) {
-      counts_.push_back({ValueCounts(wants.most_texts), ValueCounts(wants.most_numbers)});
+      counts_.push_back({ValueCounts(wants.max_texts), ValueCounts(wants.max_numbers)});
     }
   }
 
@@ -45,7 +45,7 @@ class Share {
                             description));
           }
           bad_places.push_back(good + std::ssize(bad_places));
-          if (rejects_.size() < kMostRejects) rejects_.push_back(description);
+          if (rejects_.size() < kMaxRejects) rejects_.push_back(description);
         });
     chunks_.put(good);
     chunks_.put(std::ssize(bad_places));
@@ -83,7 +83,7 @@ class Share {
   void check(std::span<const Cell> cells) const {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       const Cell& cell = cells[i];
-      if (request_.wants[i].most_texts == 0 || cell.missing || cell.is_number || is_text(cell.text)) continue;
+      if (request_.wants[i].max_texts == 0 || cell.missing || cell.is_number || is_text(cell.text)) continue;
       throw BadRecord{static_cast<Index>(i), in_quotes(cell.text),
                       "UTF-8 text (iconv -f LATIN1 -t UTF-8 converts what Western programs write)"};
     }
@@ -100,8 +100,8 @@ class Share {
         ++sums.missing;
       } else if (cell.is_number) {
         sums.numbers.add(wants.logarithm ? signed_log(cell.number) : cell.number);
-        if (wants.most_numbers > 0) counts_[i].numbers.add(cell.text);
-      } else if (wants.most_texts > 0) {
+        if (wants.max_numbers > 0) counts_[i].numbers.add(cell.text);
+      } else if (wants.max_texts > 0) {
         ++sums.texts;
         counts_[i].texts.add(cell.text);
       }
@@ -139,7 +139,7 @@ void merge_rest(Scan& scan, std::span<const std::byte> message) {
   }
   while (!reader.done()) {
     std::string reject = reader.take_text();
-    if (scan.rejects.size() < kMostRejects) scan.rejects.push_back(std::move(reject));
+    if (scan.rejects.size() < kMaxRejects) scan.rejects.push_back(std::move(reject));
   }
 }
 
@@ -176,7 +176,7 @@ Scan scan_table(const ScanRequest& request, PeerGroup& peers) {
   Scan scan;
   for (const ColumnWants& wants : request.wants) {
     scan.columns.push_back(
-        {.text_counts = ValueCounts(wants.most_texts), .number_counts = ValueCounts(wants.most_numbers)});
+        {.text_counts = ValueCounts(wants.max_texts), .number_counts = ValueCounts(wants.max_numbers)});
   }
   for (const Bytes& message : peers.all_gather(share.chunks())) merge_chunks(scan, message);
   for (const Bytes& message : peers.all_gather(share.rest())) merge_rest(scan, message);

@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr Index kVersion = 1;
-constexpr Index kMostWidth = Index{1} << 30;
+constexpr Index kMaxWidth = Index{1} << 30;
 
 template <class E>
 struct Named {
@@ -97,7 +97,7 @@ TableColumn parse_column(const Json& json) {
     column.encoding = value_of(kEncodings, json.at("encode"));
     if (column.encoding == Encoding::kHash) column.buckets = whole_number(json.at("buckets"));
     column.values = json.at("values").get<std::vector<std::string>>();
-    if (column.encoding == Encoding::kHash && (column.buckets < 1 || column.buckets > kMostWidth)) {
+    if (column.encoding == Encoding::kHash && (column.buckets < 1 || column.buckets > kMaxWidth)) {
       throw DataError(fmt::format("column {} has {} buckets", in_quotes(column.name), column.buckets));
     }
   }

@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-constexpr Index kMostFeatures = Index{1} << 31;
+constexpr Index kMaxFeatures = Index{1} << 31;
 
 bool is_blank(char c) {
   return c == ' ' || c == '\t';
@@ -44,9 +44,9 @@ SparseValue parse_value(std::string_view word) {
     value = parse_scalar(word.substr(static_cast<std::size_t>(stop - word.data()) + 1));
   }
   if (!value) throw BadRecord{-1, in_quotes(word), "INDEX:NUMBER"};
-  if (parsed.index < 0 || parsed.index > kMostFeatures) {
+  if (parsed.index < 0 || parsed.index > kMaxFeatures) {
     throw BadRecord{-1, fmt::format("the index {}", parsed.index),
-                    fmt::format("one from 0 to {}", kMostFeatures)};
+                    fmt::format("one from 0 to {}", kMaxFeatures)};
   }
   parsed.value = static_cast<Scalar>(*value);
   return parsed;

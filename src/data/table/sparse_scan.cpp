@@ -13,8 +13,8 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kMostRejects = 100;
-constexpr std::size_t kMostLabels = 100'000;
+constexpr std::size_t kMaxRejects = 100;
+constexpr std::size_t kMaxLabels = 100'000;
 
 // What a rank finds in its chunks; all of it can be put together in any order but the rows and the rejects,
 // which come in the order of the ranks.
@@ -33,14 +33,14 @@ class Share {
                             description));
           }
           found_.bad_places.push_back(found_.good + found_.bad++);
-          if (found_.rejects.size() < kMostRejects) found_.rejects.push_back(description);
+          if (found_.rejects.size() < kMaxRejects) found_.rejects.push_back(description);
         });
     found_.chunk_rows.push_back(found_.good - before);
   }
 
   Bytes message() const {
     MessageWriter message;
-    for (const Index number : {found_.good, found_.bad, found_.smallest, found_.largest, found_.most_values,
+    for (const Index number : {found_.good, found_.bad, found_.smallest, found_.largest, found_.max_values,
                                static_cast<Index>(found_.chunk_rows.size())}) {
       message.put(number);
     }
@@ -56,13 +56,13 @@ class Share {
  private:
   void add(const SparseRow& row) {
     ++found_.good;
-    found_.most_values = std::max(found_.most_values, static_cast<Index>(row.values.size()));
+    found_.max_values = std::max(found_.max_values, static_cast<Index>(row.values.size()));
     if (!row.values.empty()) {
       found_.smallest = std::min(found_.smallest, row.values.front().index);
       found_.largest = std::max(found_.largest, row.values.back().index);
     }
-    if (found_.labels.size() <= kMostLabels) found_.labels.insert(row.label);
-    found_.too_many_labels = found_.labels.size() > kMostLabels;
+    if (found_.labels.size() <= kMaxLabels) found_.labels.insert(row.label);
+    found_.too_many_labels = found_.labels.size() > kMaxLabels;
   }
 
   BadRecords bad_;
@@ -77,15 +77,15 @@ void merge(SparseScan& scan, std::span<const std::byte> bytes) {
   scan.bad += bad;
   scan.smallest = std::min(scan.smallest, message.take<Index>());
   scan.largest = std::max(scan.largest, message.take<Index>());
-  scan.most_values = std::max(scan.most_values, message.take<Index>());
+  scan.max_values = std::max(scan.max_values, message.take<Index>());
   for (auto left = message.take<Index>(); left > 0; --left) scan.chunk_rows.push_back(message.take<Index>());
   for (Index i = 0; i < bad; ++i) scan.bad_places.push_back(before + message.take<Index>());
   scan.too_many_labels |= message.take<bool>();
   for (auto left = message.take<std::size_t>(); left > 0; --left) scan.labels.insert(message.take<double>());
-  scan.too_many_labels |= scan.labels.size() > kMostLabels;
+  scan.too_many_labels |= scan.labels.size() > kMaxLabels;
   while (!message.done()) {
     std::string reject = message.take_text();
-    if (scan.rejects.size() < kMostRejects) scan.rejects.push_back(std::move(reject));
+    if (scan.rejects.size() < kMaxRejects) scan.rejects.push_back(std::move(reject));
   }
 }
 

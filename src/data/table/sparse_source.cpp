@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostClasses = 10'000;
+constexpr std::size_t kMaxClasses = 10'000;
 
 SparseSchema learn(const SparseScan& scan, const TableRequest& request) {
   SparseSchema schema;
@@ -25,9 +25,9 @@ SparseSchema learn(const SparseScan& scan, const TableRequest& request) {
   // The one column of a libsvm file that has a name.
   const std::vector<TableColumn> columns = declare_columns({.columns = request.options.columns}, {"label"});
   if (columns.front().kind != ColumnKind::kCategorical) return schema;
-  if (scan.too_many_labels || scan.labels.size() > kMostClasses) {
+  if (scan.too_many_labels || scan.labels.size() > kMaxClasses) {
     throw DataError(fmt::format("'{}' has more than {} different labels, too many for classes", request.name,
-                                kMostClasses));
+                                kMaxClasses));
   }
   schema.classes.assign(scan.labels.begin(), scan.labels.end());
   return schema;
@@ -123,7 +123,7 @@ SparseSchema parse_sparse_schema(const std::string& text) {
 }
 
 Index SparsePacking::record_bytes() const {
-  return 4 * ((dense() ? features : 1 + 2 * most_values) + (labels ? 1 : 0));
+  return 4 * ((dense() ? features : 1 + 2 * max_values) + (labels ? 1 : 0));
 }
 
 void SparsePacking::pack(const SparseRow& row, Index first_index, Scalar label, std::byte* packed) const {
@@ -174,7 +174,7 @@ SparseSource::SparseSource(const TableRequest& request) {
     if (scan.good == 0) throw DataError(fmt::format("'{}' holds no records", request.name));
     schema_ = request.schema.empty() ? learn(scan, request) : parse_sparse_schema(request.schema);
   });
-  packing_ = {.features = schema_.features, .most_values = scan.most_values, .labels = request.labels};
+  packing_ = {.features = schema_.features, .max_values = scan.max_values, .labels = request.labels};
   chunks_ = chunks_of(text_, scan.chunk_rows);
   info_ = {.rows = scan.good,
            .features = {{schema_.features}},
@@ -184,7 +184,7 @@ SparseSource::SparseSource(const TableRequest& request) {
            .source_bytes = text_.source_bytes()};
   notes_.push_back(fmt::format("{}: {} features, counted from {} in the file; at most {} of them in a record",
                                request.name, with_commas(schema_.features), schema_.first_index,
-                               with_commas(scan.most_values)));
+                               with_commas(scan.max_values)));
   if (scan.largest - schema_.first_index >= schema_.features || scan.smallest < schema_.first_index) {
     notes_.push_back(
         fmt::format("{}: features that the training data does not have are left out", request.name));

@@ -96,12 +96,12 @@ class TableChunkReader final : public ChunkReader {
 
 // "label 'species' (setosa, virginica, ...)"
 std::string describe_label(const TableColumn& column) {
-  constexpr std::size_t kMostShown = 5;
+  constexpr std::size_t kMaxShown = 5;
   std::string values;
-  for (std::size_t i = 0; i < std::min(kMostShown, column.values.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMaxShown, column.values.size()); ++i) {
     values += (i > 0 ? ", " : "") + in_quotes(column.values[i]);
   }
-  const char* more = column.values.size() > kMostShown ? ", ..." : "";
+  const char* more = column.values.size() > kMaxShown ? ", ..." : "";
   return fmt::format("label {} ({}{})", in_quotes(column.name), values, more);
 }
 

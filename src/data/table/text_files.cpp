@@ -14,7 +14,7 @@ namespace {
 
 constexpr Index kLookAhead = Index{64} << 10;
 // A longer record is one whose quote was never closed.
-constexpr Index kMostRecordBytes = Index{64} << 20;
+constexpr Index kMaxRecordBytes = Index{64} << 20;
 
 Index read_text(ByteStream& stream, std::string& text, Index count) {
   const std::size_t before = text.size();
@@ -259,7 +259,7 @@ Index TextReader::find_first(const TextChunk& chunk) const {
 std::optional<Index> TextReader::find_end(const TextChunk& chunk, Index first) {
   Index from = chunk.bytes.end - 1;
   bool inside = files_.quotes && std::ranges::count(held({first, from}), '"') % 2 != 0;
-  while (from - chunk.bytes.end < kMostRecordBytes) {
+  while (from - chunk.bytes.end < kMaxRecordBytes) {
     const Index held_end = held_.end;
     if (const auto end = find_line_end(held({from, held_end}), files_.quotes, inside)) return from + *end;
     from = held_end;
@@ -283,7 +283,7 @@ std::string_view TextReader::read(const TextChunk& chunk) {
         "'{}': a record that begins at or after line {} is longer than {}; is a quote not closed? "
         "(data.quotes = false takes quotes as characters)",
         files_.files[chunk.file].path, with_commas(first_line_),
-        human_bytes(static_cast<double>(kMostRecordBytes))));
+        human_bytes(static_cast<double>(kMaxRecordBytes))));
   }
   return held({first, *end});
 }

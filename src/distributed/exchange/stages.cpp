@@ -17,7 +17,7 @@ Index numbers_sent(const std::vector<Stage>& stages) {
   return sum;
 }
 
-Index most_added(const std::vector<Stage>& stages) {
+Index max_added(const std::vector<Stage>& stages) {
   Index most = 0;
   for (const Stage& stage : stages) {
     if (stage.receive && stage.write == Write::kAdd) most = std::max(most, stage.receive->range.size());

@@ -111,7 +111,7 @@ class CentralStorage final : public SynchronousStrategy {
     return factors_.room(tensor, replica);
   }
   // Its even share of what the sum may be.
-  std::optional<Scalar> most_gradient() const override { return most_; }
+  std::optional<Scalar> max_gradient() const override { return max_; }
   void bad_gradient() override { good_ = false; }
 
   void begin_step(std::span<const Index> samples, double weight) override {
@@ -119,7 +119,7 @@ class CentralStorage final : public SynchronousStrategy {
     gradients_.begin_step(samples);
     factors_.begin_step(samples);
     good_ = true;
-    if (one_node_) most_ = most_sum(weight) / static_cast<Scalar>(samples.size());
+    if (one_node_) max_ = max_sum(weight) / static_cast<Scalar>(samples.size());
   }
 
   void bucket_ready(const Bucket&, const PartialGrads& partial) override { partial_ = &partial; }
@@ -206,7 +206,7 @@ class CentralStorage final : public SynchronousStrategy {
   const PartialGrads* partial_ = nullptr;
   std::span<Scalar> gradient_;
   std::atomic<bool> good_ = true;  // this rank's own gradients
-  std::optional<Scalar> most_;     // that a good one may be; none: sums are looked at
+  std::optional<Scalar> max_;      // that a good one may be; none: sums are looked at
 };
 
 // The first rank's part holds the factors of all. Arenas whose parts nobody touches are memory all the same.
@@ -235,7 +235,7 @@ StepExchange exchange_time(const TimeQuestion& question) {
   const Cluster& cluster = question.cluster;
   const Plan& plan = question.costs.plan;
   const double bytes = static_cast<double>(plan.gradient_size * Index{sizeof(Scalar)});
-  const auto sums = static_cast<double>(most_partial_sums(plan, question.costs.options.reduction));
+  const auto sums = static_cast<double>(max_partial_sums(plan, question.costs.options.reduction));
   const double share = 1 / static_cast<double>(cluster.ranks_per_node);
   if (plan.world == 1) return {};
   StepExchange exchange{.after = agreement_time(cluster), .stepped = share};

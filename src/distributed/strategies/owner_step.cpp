@@ -88,7 +88,7 @@ StepExchange server_step_time(const TimeQuestion& question) {
   const Plan& plan = question.costs.plan;
   const DistOptions& options = question.costs.options;
   const auto servers = static_cast<double>(plan.servers);
-  const auto sums = static_cast<double>(most_partial_sums(plan, options.reduction));
+  const auto sums = static_cast<double>(max_partial_sums(plan, options.reduction));
   const auto sent = static_cast<double>(ExchangeCosts(plan, options, Delivery::kToOwners).sent(0));
   const double sent_of_byte = sent / static_cast<double>(plan.gradient_size * Index{sizeof(Scalar)});
   const auto weights = static_cast<double>(question.costs.weights_bytes());

@@ -11,7 +11,7 @@ namespace lockstep {
 namespace {
 
 // Up to here single precision holds every whole number.
-constexpr Index kMostRows = Index{1} << 24;
+constexpr Index kMaxRows = Index{1} << 24;
 
 class Embedding final : public Layer {
  public:
@@ -19,11 +19,11 @@ class Embedding final : public Layer {
       : rows_(arguments.take_index("rows", 1)),
         width_(arguments.take_index("width", 1)),
         init_(arguments.take_word("init", "")) {
-    if (rows_ > kMostRows) {
+    if (rows_ > kMaxRows) {
       throw ConfigError(
           fmt::format("rows must be at most {} (single precision holds no larger whole "
                       "number), found {}",
-                      kMostRows, rows_));
+                      kMaxRows, rows_));
     }
     if (!init_.empty()) parse_initialiser(init_);
   }

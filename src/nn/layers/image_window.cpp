@@ -36,7 +36,7 @@ Window same_window(Window window, Index length) {
 Window place_window(const WindowArguments& arguments, Index length) {
   Window window{.size = arguments.size, .stride = arguments.stride, .dilation = arguments.dilation};
   if (arguments.padding == "same") {
-    if (extent(arguments) > static_cast<double>(kMostScalars)) refuse(arguments, "is too large");
+    if (extent(arguments) > static_cast<double>(kMaxScalars)) refuse(arguments, "is too large");
     return same_window(window, length);
   }
   const Index padding =

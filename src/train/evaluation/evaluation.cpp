@@ -23,7 +23,7 @@ enum Column : std::size_t { kSamples, kWeight, kLoss, kCorrect, kTopK, kColumns 
 constexpr Index kRoundBlocks = 8;
 
 // The confusion matrix has classes^2 cells in memory and in each line of metrics.
-constexpr Index kMostConfusionClasses = 100;
+constexpr Index kMaxConfusionClasses = 100;
 
 Index block_rows(const EvalOptions& options, Index rows) {
   return std::min(options.batch, rows);
@@ -44,7 +44,7 @@ Evaluation::Lane::Lane(const EvaluationContext& context, Index rows, const Datas
       scores(static_cast<std::size_t>(context.metrics.needs().rankings)) {
   if (context.loss.targets() == TargetKind::kClass) {
     const Index classes = context.model.output().size();
-    if (classes <= kMostConfusionClasses) confusion.resize(static_cast<std::size_t>(classes * classes));
+    if (classes <= kMaxConfusionClasses) confusion.resize(static_cast<std::size_t>(classes * classes));
   }
 }
 

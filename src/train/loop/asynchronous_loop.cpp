@@ -40,7 +40,7 @@ class AsynchronousLoop final : public UpdateLoop {
                     .sums = LocalSums::kOneSum,
                     .seed = context.seed,
                     .accumulate = context.accumulate,
-                    .most_rows = context.sampler.largest_count(),
+                    .max_rows = context.sampler.max_count(),
                     .target_columns = context.target_columns,
                     .bad_replica = context.debug.nan_replica,
                     .bad_steps = {context.debug.nan_step, context.debug.nan_step + context.debug.nan_steps}}),

@@ -12,7 +12,7 @@ namespace lockstep {
 
 // `last`: the thread has no further replica with samples in this part.
 std::optional<GradientLimit> GradientStep::limit_of(const Replica& replica, bool last) const {
-  const std::optional<Scalar> most = context_.strategy.most_gradient();
+  const std::optional<Scalar> most = context_.strategy.max_gradient();
   if (!most) return {};
   const bool more_parts = replica.rows.end < replica.batch->rows;
   const bool more_replicas = context_.sums == LocalSums::kOneSum && !last;
@@ -90,7 +90,7 @@ BadNumber GradientStep::check_values(const Workspace& workspace, const Replica& 
 
 // On the way back the last layer comes first.
 BadNumber GradientStep::check_gradient(const Replica& replica) const {
-  const Scalar limit = most_sum(tallies_[local(replica)].weight);
+  const Scalar limit = max_sum(tallies_[local(replica)].weight);
   const std::vector<ParamInfo>& params = context_.model.layout().params;
   for (std::size_t i = params.size(); i-- > 0;) {
     if (all_within(part(std::span<const Scalar>(replica.target.arena), params[i].range), limit)) continue;

@@ -30,7 +30,7 @@ GradientStep::GradientStep(const GradientStepContext& context)
     forward_sums_.push_back(ScopeSums(context.comm, context.plan, {{statistics->forward_count(), scope}}));
     backward_sums_.push_back(ScopeSums(context.comm, context.plan, {{statistics->backward_count(), scope}}));
   }
-  const Index rows = divide_up(context.most_rows, context.accumulate);
+  const Index rows = divide_up(context.max_rows, context.accumulate);
   const Index rooms = together() ? hosted_.size() : std::min(context.plan.threads, hosted_.size());
   for (Index i = 0; i < rooms; ++i) {
     workspaces_.push_back(std::make_unique<Workspace>(context.model, rows, Kept::kForTraining, meetings_));

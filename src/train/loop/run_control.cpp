@@ -12,7 +12,7 @@ namespace lockstep {
 namespace {
 
 constexpr double kLookSeconds = 0.1;
-constexpr double kMostLooks = 1e6;
+constexpr double kMaxLooks = 1e6;
 
 }  // namespace
 
@@ -36,7 +36,7 @@ bool RunControl::agree(std::uint64_t term) {
   const double looks = static_cast<double>(std::max<Index>(looks_skipped_, 1)) * kLookSeconds / seconds;
   constexpr std::uint64_t kHalf = 0xffffffff;
   std::array<Index, 5> sums{mine.empty() ? 0 : 1, first && clock_wants_checkpoint() ? 1 : 0,
-                            first ? static_cast<Index>(std::min(looks, kMostLooks)) : 0,
+                            first ? static_cast<Index>(std::min(looks, kMaxLooks)) : 0,
                             static_cast<Index>(term & kHalf), static_cast<Index>(term >> 32U)};
   comm_.all_reduce_sum(as_buffer(std::span(sums)));
   terms_cancel_ = static_cast<std::uint64_t>(sums[3]) + (static_cast<std::uint64_t>(sums[4]) << 32U) == 0;

@@ -29,7 +29,7 @@ GradientStepContext gradient_context(const TrainingContext& context) {
           .sums = context.sums,
           .seed = context.seed,
           .accumulate = context.accumulate,
-          .most_rows = context.sampler.largest_count(),
+          .max_rows = context.sampler.max_count(),
           .target_columns = context.target_columns,
           .progress = context.progress,
           .bad_replica = context.debug.nan_replica,

@@ -88,7 +88,7 @@ Index record_memory(const RunPlanRequest& request, const RunPlan& plan) {
 // The first rank hosts at least as many replicas as any other.
 void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_weights, MemoryPlan& memory) {
   const Index hosted = plan.dist.hosted.front().size();
-  const Index batch = plan.dist.most_rows;
+  const Index batch = plan.dist.max_rows;
   const Index micro = divide_up(batch, request.train.accumulate);
   const bool together = request.model.replicas_meet(plan.sampling.replicas);
   const Index sample_bytes = sample_bytes_of(request);

@@ -28,17 +28,17 @@ Index steps_for_samples(const RunPlan& plan, Index samples) {
 
 Index run_steps(const TrainOptions& train, const RunPlan& plan) {
   // Beyond this, counts of samples would no longer be exact.
-  constexpr double kMostSamples = 1e17;
+  constexpr double kMaxSamples = 1e17;
   const auto per_epoch = static_cast<double>(plan.steps_per_epoch);
   const auto batch = static_cast<double>(plan.step_batch);
   const double steps = train.steps > 0     ? static_cast<double>(train.steps)
                        : train.samples > 0 ? static_cast<double>(steps_for_samples(plan, train.samples))
                                            : std::ceil(train.epochs * per_epoch - 1e-9);
-  if (steps * batch > kMostSamples) {
+  if (steps * batch > kMaxSamples) {
     throw ConfigError(
         fmt::format("the run would take {:.3g} samples, expected at most {:.0e}; shorten train.epochs, "
                     "train.steps or train.samples",
-                    steps * batch, kMostSamples));
+                    steps * batch, kMaxSamples));
   }
   return std::max<Index>(1, static_cast<Index>(steps));
 }
@@ -164,7 +164,7 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
                          .servers = servers,
                          .replicas = replicas,
                          .threads = train.threads,
-                         .most_rows = divide_up(train.global_batch_of(replicas), replicas),
+                         .max_rows = divide_up(train.global_batch_of(replicas), replicas),
                          .factored = request.model.factored_tensors()});
   plan.sampling = {.rows = request.rows,
                    .replicas = replicas,
@@ -184,7 +184,7 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   plan.weighted = request.weighted;
   plan.alone = steps_alone(request.distribute);
   if (plan.alone && request.distribute.mode == ServerMode::kBounded) {
-    plan.most_ahead = request.distribute.staleness;
+    plan.max_ahead = request.distribute.staleness;
   }
   if (request.data.audit && (plan.alone || train.tail == Tail::kDrop)) {
     throw ConfigError(

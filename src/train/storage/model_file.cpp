@@ -30,8 +30,8 @@ struct NamedRange {
 
 constexpr std::uint64_t kHeaderAlignment = 8;
 constexpr Index kLengthBytes = 8;
-constexpr std::uint64_t kMostHeaderBytes = 100'000'000;  // as the format's own library has it
-constexpr const char* kMetadata = "__metadata__";        // texts by name
+constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // as the format's own library has it
+constexpr const char* kMetadata = "__metadata__";       // texts by name
 constexpr std::string_view kVariance = ".running_var";
 constexpr std::string_view kCounter =
     ".num_batches_tracked";                    // PyTorch's BatchNorm: not needed with a momentum
@@ -136,8 +136,8 @@ std::string read_header(ByteStream& file, const std::filesystem::path& path, Ind
     refuse_pickle(path, {reinterpret_cast<const char*>(&length), kLengthBytes});
     fail(path, fmt::format("its header claims {} bytes, the file has {}", length, size));
   }
-  if (length > kMostHeaderBytes) {
-    fail(path, fmt::format("its header claims {} bytes, the format allows {}", length, kMostHeaderBytes));
+  if (length > kMaxHeaderBytes) {
+    fail(path, fmt::format("its header claims {} bytes, the format allows {}", length, kMaxHeaderBytes));
   }
   std::string header(length, '\0');
   read_all(file, path, kLengthBytes, std::as_writable_bytes(std::span(header)));
@@ -204,7 +204,7 @@ void save_model(const std::filesystem::path& path, const ParamStore& store, cons
 
 ModelFile::ModelFile(const std::filesystem::path& path)
     : path_(path), file_(std::make_unique<ByteStream>(path.string(), Packing::kNone)) {
-  const Index size = file_->most_bytes();
+  const Index size = file_->max_bytes();
   const std::string text = read_header(*file_, path, size);
   const Json header = parse_header(path, text);
   if (!header.is_object()) fail(path, "its header is not a JSON object");

@@ -17,8 +17,8 @@ namespace lockstep {
 /// What is wanted to be known of a column's values.
 struct ColumnWants {
   bool logarithm = false;  ///< statistics of signed_log(number)
-  Index most_texts = 0;    ///< different values counted that are no numbers (with Reading::kText: any)
-  Index most_numbers = 0;  ///< different values counted that are
+  Index max_texts = 0;     ///< different values counted that are no numbers (with Reading::kText: any)
+  Index max_numbers = 0;   ///< different values counted that are
   bool of_all = false;     ///< of records that do not count as well
 };
 

@@ -30,10 +30,10 @@ SparseSchema parse_sparse_schema(const std::string& json);
 /// How rows are packed: all features, or pairs of place and value where that is less.
 struct SparsePacking {
   Index features = 0;
-  Index most_values = 0;  ///< of a record
+  Index max_values = 0;  ///< of a record
   bool labels = true;
 
-  bool dense() const { return features <= 1 + 2 * most_values; }
+  bool dense() const { return features <= 1 + 2 * max_values; }
   Index record_bytes() const;
   /// Indices beyond the features are left out.
   void pack(const SparseRow& row, Index first_index, Scalar label, std::byte* packed) const;

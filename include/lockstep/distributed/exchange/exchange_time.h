@@ -53,7 +53,7 @@ ExchangeSeconds shared_time(const Cluster& cluster, double bytes, double sums);
 ExchangeSeconds pairwise_time(const Cluster& cluster, double bytes, double messages);
 
 /// The most partial sums that a rank brings to the exchange of the plan.
-Index most_partial_sums(const Plan& plan, Reduction reduction);
+Index max_partial_sums(const Plan& plan, Reduction reduction);
 
 /// The exchange of make_reducer(), of so many bytes of the gradient.
 ExchangeSeconds reducer_time(const TimeQuestion& question, Delivery delivery, double bytes);

@@ -44,6 +44,6 @@ void append_stage(std::vector<Stage>& stages, const Transfer& send, const Transf
 
 /// Numbers that are sent in all stages, and the most that are received in one of them to be added.
 Index numbers_sent(const std::vector<Stage>& stages);
-Index most_added(const std::vector<Stage>& stages);
+Index max_added(const std::vector<Stage>& stages);
 
 }  // namespace lockstep

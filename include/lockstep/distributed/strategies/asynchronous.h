@@ -46,7 +46,7 @@ struct WorkerRecord {
   Index samples = 0;   ///< in them
   Index dropped = 0;   ///< gradients that came too late (backup workers)
   Index dropped_samples = 0;
-  Index most_ahead = 0;          ///< gradients more than the slowest worker had pushed, when it was let go
+  Index max_ahead = 0;           ///< gradients more than the slowest worker had pushed, when it was let go
   Index staleness_sum = 0;       ///< over the slices of gradients that were applied
   std::vector<Index> staleness;  ///< how many of them, by staleness; the last of 1,024 places is "or more"
 };

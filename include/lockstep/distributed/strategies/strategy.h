@@ -72,7 +72,7 @@ class Strategy {
   virtual FactorRoom factor_room(std::size_t /*tensor*/, Index /*replica*/) { return {}; }
   /// *Local, any thread, in a step.* The most that any part of a replica's gradient may be: who makes it
   /// looks at it while it is at hand. None: the strategy looks at sums itself, as all do that overlap.
-  virtual std::optional<Scalar> most_gradient() const { return {}; }
+  virtual std::optional<Scalar> max_gradient() const { return {}; }
   /// *Local, any thread, in a step.* Some part of a gradient is NaN, or beyond that.
   virtual void bad_gradient() {}
   /// *Local.* What carries out the exchange, where there is a choice (Reducer::algorithm()); else "".

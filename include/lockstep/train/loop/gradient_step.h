@@ -40,7 +40,7 @@ struct GradientStepContext {
   LocalSums sums;
   std::uint64_t seed;
   Index accumulate;
-  Index most_rows;  ///< samples of a replica in a step, at most
+  Index max_rows;  ///< samples of a replica in a step, at most
   Index target_columns;
   ProgressThread* progress = nullptr;  ///< runs while buckets travel and backward goes on; may be null
   Index bad_replica = -1;              ///< whose loss is NaN on purpose, in the steps `bad_steps`

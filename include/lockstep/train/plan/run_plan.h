@@ -58,12 +58,12 @@ struct RunPlan {
   SamplingOptions sampling;
   EpochPlan epoch;
   std::string strategy;
-  bool weighted = false;            ///< what a step divides by is the sum of the weights of its samples
-  bool alone = false;               ///< workers go at their own pace
-  Index backup_workers = 0;         ///< whose gradients a step does not wait for
-  std::optional<Index> most_ahead;  ///< gradients that a worker may be ahead of the slowest
-  Index step_batch = 0;     ///< samples that make a step: the global batch, or what a step takes of it
-  Index epoch_samples = 0;  ///< samples that make the steps of an epoch
+  bool weighted = false;           ///< what a step divides by is the sum of the weights of its samples
+  bool alone = false;              ///< workers go at their own pace
+  Index backup_workers = 0;        ///< whose gradients a step does not wait for
+  std::optional<Index> max_ahead;  ///< gradients that a worker may be ahead of the slowest
+  Index step_batch = 0;            ///< samples that make a step: the global batch, or what a step takes of it
+  Index epoch_samples = 0;         ///< samples that make the steps of an epoch
   Index steps_per_epoch = 0;
   Index steps = 0;             ///< of the whole run
   Index samples = 0;           ///< of the whole run

@@ -171,7 +171,7 @@ AlgorithmCosts node_reducer_costs(const CostQuestion& question, Index rank) {
 ExchangeSeconds node_reducer_time(const TimeQuestion& question, double bytes) {
   const Cluster& cluster = question.cluster;
   const CostQuestion& costs = question.costs;
-  const auto sums = static_cast<double>(most_partial_sums(costs.plan, costs.options.reduction));
+  const auto sums = static_cast<double>(max_partial_sums(costs.plan, costs.options.reduction));
   const ExchangeSeconds inside = shared_time(cluster, bytes, sums);
   if (cluster.nodes == 1) return inside;
   if (costs.options.reduction == Reduction::kNative) {

@@ -13,7 +13,7 @@ class StagedReducer final : public Reducer {
       BucketState& state = states_.emplace_back();
       state.channel = static_cast<int>(states_.size()) - 1;
       state.stages = stages(comm_->rank(), comm_->size(), bucket.range.size());
-      state.received = AlignedBuffer<Scalar>(most_added(state.stages));
+      state.received = AlignedBuffer<Scalar>(max_added(state.stages));
     }
   }
 
@@ -105,7 +105,7 @@ AlgorithmCosts staged_costs(const Plan& plan, Index rank, const MakeStages& stag
     const std::vector<Stage> list =
         stages(static_cast<int>(rank), static_cast<int>(plan.world), bucket.range.size());
     costs.sent += numbers_sent(list) * Index{sizeof(Scalar)};
-    costs.held += most_added(list) * Index{sizeof(Scalar)};
+    costs.held += max_added(list) * Index{sizeof(Scalar)};
   }
   return costs;
 }

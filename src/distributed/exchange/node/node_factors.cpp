@@ -12,20 +12,20 @@ constexpr Index kProductSize = Index{1} << 17;
 
 Index rows_at_once(const FactoredTensor& tensor) {
   constexpr Index kFewest = 16;
-  constexpr Index kMost = 128;
-  return std::clamp(kProductSize / tensor.in / kFewest * kFewest, kFewest, kMost);
+  constexpr Index kMax = 128;
+  return std::clamp(kProductSize / tensor.in / kFewest * kFewest, kFewest, kMax);
 }
 
-Index most_samples(const Plan& plan) {
-  return plan.replicas * plan.most_rows;
+Index max_samples(const Plan& plan) {
+  return plan.replicas * plan.max_rows;
 }
 
 Index x_size(const Plan& plan, const FactoredTensor& tensor) {
-  return round_up(most_samples(plan) * tensor.in, kAlignment);
+  return round_up(max_samples(plan) * tensor.in, kAlignment);
 }
 
 Index dy_size(const Plan& plan, const FactoredTensor& tensor) {
-  return round_up(most_samples(plan) * tensor.out, kAlignment);
+  return round_up(max_samples(plan) * tensor.out, kAlignment);
 }
 
 Index product_size(const Plan& plan) {

@@ -66,8 +66,8 @@ void NodeGradients::begin_step(std::span<const Index> samples) {
 
 void NodeGradients::leave_note(const PartialGrads& partial, bool good) {
   const auto count = static_cast<Index>(partial.sums.size());
-  if (count > kMostSums) {
-    throw CommError(fmt::format("a rank has {} partial sums, more than {}", count, kMostSums));
+  if (count > kMaxSums) {
+    throw CommError(fmt::format("a rank has {} partial sums, more than {}", count, kMaxSums));
   }
   const std::byte* mine = window_->part(node_->rank()).data();
   Header& note = header(node_->rank());

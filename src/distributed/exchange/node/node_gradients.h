@@ -78,13 +78,13 @@ class NodeGradients {
   static Index header_bytes();
 
  private:
-  static constexpr Index kMostSums = 126;
+  static constexpr Index kMaxSums = 126;
   // In shared memory, zeroed at first. What one rank writes while others read something else has a cache
   // line of its own.
   struct Header {
     alignas(kAlignmentBytes) Index sums;
-    Index good;               // 0 or 1
-    Index places[kMostSums];  // bytes in the part
+    Index good;              // 0 or 1
+    Index places[kMaxSums];  // bytes in the part
     alignas(kAlignmentBytes) Index ready;
     alignas(kAlignmentBytes) Index done;
   };

@@ -109,7 +109,7 @@ ExchangeSeconds pairwise_time(const Cluster& cluster, double bytes, double messa
   return time;
 }
 
-Index most_partial_sums(const Plan& plan, Reduction reduction) {
+Index max_partial_sums(const Plan& plan, Reduction reduction) {
   if (reduction == Reduction::kNative) return 1;
   Index most = 1;
   for (const Range hosted : plan.hosted) {
@@ -128,7 +128,7 @@ ExchangeSeconds reducer_time(const TimeQuestion& question, Delivery delivery, do
   const ExchangeCosts costs(plan, options, delivery);
   const double share = bytes / static_cast<double>(plan.gradient_size * Index{sizeof(Scalar)});
   const double sent = share * static_cast<double>(costs.sent(0));
-  const auto sums = static_cast<double>(most_partial_sums(plan, options.reduction));
+  const auto sums = static_cast<double>(max_partial_sums(plan, options.reduction));
   const auto ranks = static_cast<double>(plan.world);
   const double added = bytes / ranks * (sums * ranks - 1);
   return pairwise_time(question.cluster, sent, sums + (delivery == Delivery::kToAll ? 1 : 0)) +

@@ -22,7 +22,7 @@ void Ledger::count_drop(std::size_t worker, Index samples) {
 }
 
 void Ledger::count_staleness(std::size_t worker, Index staleness) {
-  ++at(worker, kStaleness + std::min(staleness, kMostStaleness));
+  ++at(worker, kStaleness + std::min(staleness, kMaxStaleness));
   at(worker, kStalenessSum) += staleness;
 }
 
@@ -43,7 +43,7 @@ std::vector<WorkerRecord> Ledger::gather(Communicator& comm) const {
                        .samples = row[kSamples],
                        .dropped = row[kDropped],
                        .dropped_samples = row[kDroppedSamples],
-                       .most_ahead = row[kAhead],
+                       .max_ahead = row[kAhead],
                        .staleness_sum = row[kStalenessSum],
                        .staleness = {histogram, end}});
   }

@@ -24,7 +24,7 @@ class Ledger {
 
  private:
   // The histogram of staleness goes up to this; beyond, it is counted as this. The sum is exact.
-  static constexpr Index kMostStaleness = 1023;
+  static constexpr Index kMaxStaleness = 1023;
   enum Column : Index {
     kComputed,
     kSteps,
@@ -35,7 +35,7 @@ class Ledger {
     kStalenessSum,
     kStaleness
   };
-  static constexpr Index kColumns = kStaleness + kMostStaleness + 1;
+  static constexpr Index kColumns = kStaleness + kMaxStaleness + 1;
 
   Index& at(std::size_t worker, Index column) {
     return counts_[worker * static_cast<std::size_t>(kColumns) + static_cast<std::size_t>(column)];

@@ -22,7 +22,7 @@ constexpr const char* kOutputs = "outputs";
 constexpr const char* kProbabilities = "probabilities";
 
 // Protobuf writes no file of 2 GiB or more; a tensor's name and shape come on top of its numbers.
-constexpr Index kMostBytes = std::numeric_limits<int>::max();
+constexpr Index kMaxBytes = std::numeric_limits<int>::max();
 constexpr Index kTensorBytes = 1024;
 
 std::string add_normalisation(OnnxGraph& graph, const ModelToExport& exported) {
@@ -88,11 +88,11 @@ void add_graph(OnnxGraph& graph, const ModelToExport& exported) {
 void refuse_large(const onnx::ModelProto& file, const Layout& layout) {
   const Index bytes = static_cast<Index>(file.ByteSizeLong()) + layout.count() * Index{sizeof(Scalar)} +
                       static_cast<Index>(layout.params.size()) * kTensorBytes;
-  if (bytes <= kMostBytes) return;
+  if (bytes <= kMaxBytes) return;
   throw ConfigError(
       fmt::format("this model takes {} as an ONNX file, which holds less than {}; export as "
                   "safetensors or npz",
-                  human_bytes(static_cast<double>(bytes)), human_bytes(static_cast<double>(kMostBytes))));
+                  human_bytes(static_cast<double>(bytes)), human_bytes(static_cast<double>(kMaxBytes))));
 }
 
 void write_onnx(const ModelToExport& exported, OutputFile& output) {
