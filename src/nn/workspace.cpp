@@ -186,22 +186,23 @@ Matrix Workspace::output_gradient() {
   return {gradient_of(std::ssize(rooms_) - 1, {0, rows_}), rows_, model_.output().size()};
 }
 
-void Workspace::backward(std::span<Scalar> gradient, Write write, const GradientsFinal& final) {
-  backward({0, static_cast<Index>(rooms_.size())}, gradient, write, final);
+void Workspace::backward(std::span<Scalar> gradient, Write write, const GradientReadyCallback& on_ready) {
+  backward({0, static_cast<Index>(rooms_.size())}, gradient, write, on_ready);
 }
 
-void Workspace::backward(Range nodes, std::span<Scalar> gradient, Write write, const GradientsFinal& final) {
+void Workspace::backward(Range nodes, std::span<Scalar> gradient, Write write,
+                         const GradientReadyCallback& on_ready) {
   if (nodes.end == std::ssize(rooms_)) {
     if (write == Write::kReplace) zero_shared(gradient);
-    final_from_ = static_cast<Index>(gradient.size());
+    ready_from_ = static_cast<Index>(gradient.size());
     measure_backward(nodes.end - 1, {0, rows_});
   }
   // Of what lies elsewhere, a tensor shared with another node, a node has nothing to say.
   const auto announce = [&](Index from) {
-    if (own_.contains(from)) final_from_ = from;
-    if (final) final(final_from_);
+    if (own_.contains(from)) ready_from_ = from;
+    if (on_ready) on_ready(ready_from_);
   };
-  const GradientsFinal pause = std::cref(announce);
+  const GradientReadyCallback on_ready_here = std::cref(announce);
   for (auto run = backward_runs_.rbegin(); run != backward_runs_.rend(); ++run) {
     const Range here = intersect(run->nodes, nodes);
     if (here.empty()) continue;
@@ -210,9 +211,9 @@ void Workspace::backward(Range nodes, std::span<Scalar> gradient, Write write, c
     in_blocks(run->rows, [&](Range rows) {
       for (Index i = here.end - 1; i >= here.begin; --i) {
         if (model_.node(i).layer->only_reshapes()) continue;
-        own_ = rows.end == rows_ ? model_.node(i).params : Range{};  // final with the last block
-        run_backward(i, rows, gradient, rows.begin == 0 ? write : Write::kAdd, pause);
-        if (!own_.empty()) pause(own_.begin);
+        own_ = rows.end == rows_ ? model_.node(i).params : Range{};  // ready with the last block
+        run_backward(i, rows, gradient, rows.begin == 0 ? write : Write::kAdd, on_ready_here);
+        if (!own_.empty()) on_ready_here(own_.begin);
       }
       measure_backward(here.begin - 1, rows);
     });
@@ -240,7 +241,7 @@ void Workspace::measure_backward(Index number, Range rows) {
 }
 
 void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradient, Write write,
-                             const GradientsFinal& pause) {
+                             const GradientReadyCallback& on_ready) {
   const ModelNode& node = model_.node(number);
   Room& room = rooms_[at(number)];
   gather_inputs(node, rows, node.layer->reads_input());
@@ -277,7 +278,7 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
        .gradient = gradient,
        .write = node.shares ? Write::kAdd : write,
        .factors = factors.x == nullptr ? nullptr : &factors,
-       .pause = pause});
+       .on_ready = on_ready});
   if (rows.end == rows_) look_.look_at_sums(node, told, gradient);
   for (std::size_t j = 0; j < node.inputs.size(); ++j) {
     if (room.scratch[j].size() == 0) continue;

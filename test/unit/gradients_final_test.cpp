@@ -48,7 +48,7 @@ void expect_true(const std::vector<Said>& said, const std::vector<Scalar>& gradi
 }
 
 // Two layers whose products are cut into pieces, and a shared weight between them.
-TEST(GradientsFinal, WhatIsFinalDoesNotChangeAnyMore) {
+TEST(GradientReadyCallback, WhatIsFinalDoesNotChangeAnyMore) {
   const Model model({.layers = "dense(1100) relu dense(1100, tie=0) relu dense(1100)"}, {{1100}});
   std::vector<Scalar> gradient;
   const std::vector<Said> said = walk_back(model, 2000, gradient);
@@ -58,7 +58,7 @@ TEST(GradientsFinal, WhatIsFinalDoesNotChangeAnyMore) {
 }
 
 // Several layers with weights that take a few samples at a time together: the last of those make them final.
-TEST(GradientsFinal, BlocksOfSamplesAreFinalWithTheLast) {
+TEST(GradientReadyCallback, BlocksOfSamplesAreFinalWithTheLast) {
   const Model model({.layers = "conv2d(8, 3, padding=same) relu conv2d(4, 3, padding=same) flatten dense(3)"},
                     {{64, 64}});
   ASSERT_EQ(backward_runs(model).front().nodes, (Range{0, 4}));

@@ -81,7 +81,7 @@ struct ForwardArgs {
 
 /// Called between two pieces of work on the way back, so that others can use the time: as far as these
 /// samples go, the gradients of the layer are final from the place `from` of the arena on.
-using GradientsFinal = std::function<void(Index from)>;
+using GradientReadyCallback = std::function<void(Index from)>;
 
 /// The same n samples on their way back.
 struct BackwardArgs {
@@ -101,7 +101,7 @@ struct BackwardArgs {
   Write write;                       ///< whether the gradient is overwritten or added to
   const FactorRoom* factors;  ///< for a layer with a factored_tensor(): to be filled instead of that part of
                               ///< the gradient; null: multiply
-  const GradientsFinal& pause;  ///< for long work in pieces; it need not be called
+  const GradientReadyCallback& on_ready;  ///< for long work in pieces; it need not be called
 
   const ConstMatrix& x() const { return inputs.front(); }
   Matrix* dx() const { return dinputs.front(); }

@@ -50,12 +50,12 @@ class Workspace {
   /// After forward: the gradient of the loss by the outputs, to be filled before backward.
   Matrix output_gradient();
   /// These nodes, last first, and likewise; the gradient by the weights is summed over the samples into the
-  /// arena `gradient`. `final` (may be empty) is called after each node that has weights, and now and then
-  /// during its work: all gradients from that place of the arena on are final. A node with statistics before
-  /// them finds sums().own_backward filled.
-  void backward(Range nodes, std::span<Scalar> gradient, Write write, const GradientsFinal& final);
+  /// arena `gradient`. `on_ready` (may be empty) is called after each node that has weights, and now and then
+  /// during its work: all gradients from that place of the arena on are ready. A node with statistics
+  /// before them finds sums().own_backward filled.
+  void backward(Range nodes, std::span<Scalar> gradient, Write write, const GradientReadyCallback& on_ready);
   /// The whole way back.
-  void backward(std::span<Scalar> gradient, Write write, const GradientsFinal& final);
+  void backward(std::span<Scalar> gradient, Write write, const GradientReadyCallback& on_ready);
 
   /// After backward: no part of the gradient is NaN, or beyond the limit of the pass; see GradientLook.
   bool good_gradient() const { return look_.good(); }
@@ -90,7 +90,7 @@ class Workspace {
   void measure_backward(Index node, Range rows);
   void run_forward(Index node, Range rows);
   void run_backward(Index node, Range rows, std::span<Scalar> gradient, Write write,
-                    const GradientsFinal& pause);
+                    const GradientReadyCallback& on_ready);
   void zero_shared(std::span<Scalar> gradient);
 
   const Model& model_;
@@ -106,7 +106,7 @@ class Workspace {
   BatchContext batch_;
   std::span<const FactorRoom> factors_;
   GradientLook look_;
-  Index final_from_ = 0;             // in the arena of gradients, on the way back
+  Index ready_from_ = 0;             // in the arena of gradients, on the way back
   Range own_;                        // there: of the node that runs
   std::vector<ConstMatrix> inputs_;  // of the node that runs
   std::vector<Matrix> dinputs_;

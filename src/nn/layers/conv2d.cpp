@@ -55,7 +55,7 @@ class Conv2d final : public Layer {
     convolution_backward_weights(
         shape_, args.x(), args.dy,
         {.weights = part(args.gradient, weight_), .bias = part(args.gradient, bias_), .write = args.write});
-    args.pause(weight_.begin);
+    args.on_ready(weight_.begin);
     if (args.dx() != nullptr) {
       convolution_backward_data(shape_, args.dy, operand(args.weights, args.version), *args.dx());
     }
@@ -89,7 +89,7 @@ class Conv2d final : public Layer {
                                  args.write);
     const ConstMatrix dy_pixels(args.dy.data(), args.dy.size() / channels_, channels_);
     sum_rows(dy_pixels, part(args.gradient, bias_), args.write);
-    args.pause(weight_.begin);
+    args.on_ready(weight_.begin);
     if (args.dx() != nullptr) {
       convolution_backward_data(shape_, dy, operand(args.rounded, args.version), *args.dx());
     }

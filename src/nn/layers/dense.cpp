@@ -103,7 +103,7 @@ class Dense final : public Layer {
     for (Index end = units_; end > 0; end = std::max<Index>(end - rows, 0)) {
       const Index begin = std::max<Index>(end - rows, 0);
       multiply_backward_weights(dy, x, {begin, end}, dweight, args.write);
-      args.pause(weight_.begin + begin * inputs_);
+      args.on_ready(weight_.begin + begin * inputs_);
     }
   }
 
@@ -116,7 +116,7 @@ class Dense final : public Layer {
       const Range piece{begin, std::min(begin + rows, dx.rows())};
       Matrix dx_rows(dx.data() + begin * inputs_, piece.size(), inputs_);
       multiply_backward_data(rows_of(dy, piece), weight, dx_rows);
-      args.pause(weight_.begin);
+      args.on_ready(weight_.begin);
     }
   }
 

@@ -20,8 +20,8 @@ std::optional<GradientLimit> GradientStep::limit_of(const Replica& replica, bool
 }
 
 void GradientStep::go_back(Workspace& workspace, Range nodes, const Replica& replica,
-                           const GradientsFinal& final) {
-  workspace.backward(nodes, replica.target.arena, replica.target.write, final);
+                           const GradientReadyCallback& on_ready) {
+  workspace.backward(nodes, replica.target.arena, replica.target.write, on_ready);
   if (!workspace.good_gradient()) context_.strategy.bad_gradient();
 }
 

@@ -93,7 +93,7 @@ void GradientStep::walk(bool backward) {
   for_each_replica(
       [&](Index thread, Replica& replica, bool last) { run_apart(thread, replica, last, backward); });
   for (Index thread = 0; backward && thread < context_.plan.threads; ++thread) {
-    sender_.final_from(thread, 0);
+    sender_.ready_from(thread, 0);
   }
 }
 
@@ -194,9 +194,9 @@ void GradientStep::run_apart(Index thread, Replica& replica, bool last, bool bac
     if (thread == 0) forward_seconds_ += forward.seconds();
     if (!backward) continue;
     evaluate_loss(workspace, replica);
-    GradientsFinal final;
-    if (last && i + 1 == parts) final = [&](Index from) { sender_.final_from(thread, from); };
-    go_back(workspace, {0, nodes_}, replica, final);
+    GradientReadyCallback on_ready;
+    if (last && i + 1 == parts) on_ready = [&](Index from) { sender_.ready_from(thread, from); };
+    go_back(workspace, {0, nodes_}, replica, on_ready);
     replica.target.write = Write::kAdd;
   }
 }
@@ -254,7 +254,7 @@ void GradientStep::walk_back(bool last_part) {
     const auto idle = [&](const Replica& replica) {
       return !mine.contains(replica.number) || replica.rows.empty();
     };
-    if (std::ranges::all_of(replicas_, idle)) sender_.final_from(thread, 0, context_.plan.gradient_size);
+    if (std::ranges::all_of(replicas_, idle)) sender_.ready_from(thread, 0, context_.plan.gradient_size);
   }
   for (std::size_t i = meetings_.size() + 1; i-- > 0;) {
     const bool outputs = i == meetings_.size();
@@ -263,9 +263,9 @@ void GradientStep::walk_back(bool last_part) {
     for_each_replica([&](Index thread, Replica& replica, bool last) {
       Workspace& workspace = room(thread, replica);
       if (outputs) evaluate_loss(workspace, replica);
-      GradientsFinal final;
-      if (last_part && last) final = [&](Index from) { sender_.final_from(thread, from, first); };
-      go_back(workspace, nodes, replica, final);
+      GradientReadyCallback on_ready;
+      if (last_part && last) on_ready = [&](Index from) { sender_.ready_from(thread, from, first); };
+      go_back(workspace, nodes, replica, on_ready);
     });
     if (last_part) sender_.send_ready(first);
     if (i > 0) meet(i - 1, false);

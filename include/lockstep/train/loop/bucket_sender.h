@@ -38,7 +38,7 @@ class BucketSender {
   void begin_step(Measured measured);
   /// Any thread: its gradients are final from this place of the arena on. Buckets that begin before the place
   /// `first` wait: all ranks are to send them after something else that they do together.
-  void final_from(Index thread, Index place, Index first = 0);
+  void ready_from(Index thread, Index place, Index first = 0);
   /// Main thread, all threads at rest: does something that all ranks do together in the middle of a step, and
   /// counts its time as exchange, and the time until all have arrived as waiting where that is measured.
   void meet(const std::function<void()>& together);
@@ -60,7 +60,7 @@ class BucketSender {
   LocalGradients& gradients_;
   ThreadTeam& team_;
   ProgressThread* progress_thread_;
-  std::vector<std::atomic<Index>> final_from_;  // by thread: a place of the arena
+  std::vector<std::atomic<Index>> ready_from_;  // by thread: a place of the arena
   std::size_t sent_ = 0;
   bool early_ = true;  // buckets leave during backward
   Measured measured_ = Measured::kNothing;

@@ -116,7 +116,8 @@ class GradientStep {
   void meet(std::size_t meeting, bool forward);
 
   std::optional<GradientLimit> limit_of(const Replica& replica, bool last) const;
-  void go_back(Workspace& workspace, Range nodes, const Replica& replica, const GradientsFinal& final);
+  void go_back(Workspace& workspace, Range nodes, const Replica& replica,
+               const GradientReadyCallback& on_ready);
   BadNumber check_again(const Replica& replica);
   BadNumber check_together(const Replica& replica);
   BadNumber check_values(const Workspace& workspace, const Replica& replica) const;
