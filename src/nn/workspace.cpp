@@ -261,7 +261,7 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
   const Index cached = node.layer->cache_size();
   FactorRoom factors;
   if (!factors_.empty()) factors = factors_[at(number)].from_row(rows.begin, node.in.front().size());
-  const Range told = look_.look_at_factors(node, inputs_.front(), dy, factors.x != nullptr);
+  const Range told = look_.check_factors(node, inputs_.front(), dy, factors.x != nullptr);
   node.layer->backward(
       {.inputs = inputs_,
        .y = y,
@@ -279,7 +279,7 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
        .write = node.shares ? Write::kAdd : write,
        .factors = factors.x == nullptr ? nullptr : &factors,
        .on_ready = on_ready});
-  if (rows.end == rows_) look_.look_at_sums(node, told, gradient);
+  if (rows.end == rows_) look_.check_sums(node, told, gradient);
   for (std::size_t j = 0; j < node.inputs.size(); ++j) {
     if (room.scratch[j].size() == 0) continue;
     const auto count = at(rows.size() * node.in[j].size());

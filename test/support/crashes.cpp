@@ -65,7 +65,7 @@ class CrashStates {
       : recording_(recording), place_(place), look_(look) {}
 
   // False once the test has failed.
-  bool look_at_all(const SimulatedDisk& disk, const Promise& promise, std::size_t calls) {
+  bool check_all(const SimulatedDisk& disk, const Promise& promise, std::size_t calls) {
     const std::string next = calls < recording_.calls.size() ? describe(recording_.calls[calls]) : "the end";
     for (const CrashKind& kind : kCrashKinds) {
       for (int draw = 0; draw < (kind.bytes == Unsynced::kSome ? draws() : 1); ++draw) {
@@ -125,12 +125,12 @@ void crash_at_every_call(const CrashRecording& recording, const std::filesystem:
   Promise promise = recording.first;
   CrashStates states(recording, place, look);
   for (std::size_t calls = 0; calls < recording.calls.size(); ++calls) {
-    if (!states.look_at_all(disk, promise, calls)) return;
+    if (!states.check_all(disk, promise, calls)) return;
     disk.apply(recording.calls[calls]);
     promise.note(recording.calls[calls]);
   }
   promise.ended = recording.steps;
-  states.look_at_all(disk, promise, recording.calls.size());
+  states.check_all(disk, promise, recording.calls.size());
   EXPECT_EQ(promise.reported, promise.renamed) << "not each checkpoint was reported";
   std::printf("%zu calls, %zu states\n", recording.calls.size(), states.count());
 }

@@ -8,7 +8,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/nn/activations.h"
-#include "lockstep/nn/gradient_look.h"
+#include "lockstep/nn/gradient_check.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/row_blocks.h"
 
@@ -57,7 +57,7 @@ class Workspace {
   /// The whole way back.
   void backward(std::span<Scalar> gradient, Write write, const GradientReadyCallback& on_ready);
 
-  /// After backward: no part of the gradient is NaN, or beyond the limit of the pass; see GradientLook.
+  /// After backward: no part of the gradient is NaN, or beyond the limit of the pass; see GradientCheck.
   bool good_gradient() const { return look_.good(); }
 
   /// Sums of a node with statistics in this pass.
@@ -105,7 +105,7 @@ class Workspace {
   ModelValues values_;
   BatchContext batch_;
   std::span<const FactorRoom> factors_;
-  GradientLook look_;
+  GradientCheck look_;
   Index ready_from_ = 0;             // in the arena of gradients, on the way back
   Range own_;                        // there: of the node that runs
   std::vector<ConstMatrix> inputs_;  // of the node that runs

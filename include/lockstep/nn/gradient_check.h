@@ -17,15 +17,15 @@ struct GradientLimit {
   bool complete = true;  ///< nothing is added to its arena after the pass
 };
 
-class GradientLook {
+class GradientCheck {
  public:
   /// Forgets the last pass. No limit: nobody asks.
   void begin(Index rows, const std::optional<GradientLimit>& limit);
   /// Before a node goes back with some of the samples, x (n x in) and dy (n x out). `factored`: leaves them
   /// as factors. The tensor of its gradient that they tell enough of; empty if there is none.
-  Range look_at_factors(const ModelNode& node, const ConstMatrix& x, const ConstMatrix& dy, bool factored);
+  Range check_factors(const ModelNode& node, const ConstMatrix& x, const ConstMatrix& dy, bool factored);
   /// After it went back with the last of them: all of its gradient but the tensor `told`, if it is complete.
-  void look_at_sums(const ModelNode& node, Range told, std::span<const Scalar> gradient);
+  void check_sums(const ModelNode& node, Range told, std::span<const Scalar> gradient);
   /// Since begin(): no part of what was looked at is NaN, or beyond what its samples may give. The arena has
   /// been looked at once it is complete, and what factors tell in every pass.
   bool good() const { return good_; }

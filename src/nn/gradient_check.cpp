@@ -1,4 +1,4 @@
-#include "lockstep/nn/gradient_look.h"
+#include "lockstep/nn/gradient_check.h"
 
 #include <cmath>
 
@@ -13,15 +13,15 @@ std::span<const Scalar> values_of(const ConstMatrix& m) {
 
 }  // namespace
 
-void GradientLook::begin(Index rows, const std::optional<GradientLimit>& limit) {
+void GradientCheck::begin(Index rows, const std::optional<GradientLimit>& limit) {
   rows_ = rows;
   limit_ = limit;
   good_ = true;
 }
 
 // Small factors have a small product. That of others, which no sound training has, is looked at itself.
-Range GradientLook::look_at_factors(const ModelNode& node, const ConstMatrix& x, const ConstMatrix& dy,
-                                    bool factored) {
+Range GradientCheck::check_factors(const ModelNode& node, const ConstMatrix& x, const ConstMatrix& dy,
+                                   bool factored) {
   if (!limit_) return {};
   const Range tensor = node.shares ? Range{} : node.layer->factored_tensor();
   const bool less_to_read = dy.rows() == rows_ && x.size() + dy.size() < tensor.size();
@@ -36,7 +36,7 @@ Range GradientLook::look_at_factors(const ModelNode& node, const ConstMatrix& x,
   return tensor;
 }
 
-void GradientLook::look_at_sums(const ModelNode& node, Range told, std::span<const Scalar> gradient) {
+void GradientCheck::check_sums(const ModelNode& node, Range told, std::span<const Scalar> gradient) {
   if (!limit_ || !limit_->complete) return;
   if (told.empty()) told = {node.params.begin, node.params.begin};
   for (const Range rest : {Range{node.params.begin, told.begin}, Range{told.end, node.params.end}}) {

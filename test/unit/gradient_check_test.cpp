@@ -1,6 +1,6 @@
 // What a pass says of its gradient: good numbers or not, whether it is looked at itself or told by the two
 // factors that it is the product of.
-#include "lockstep/nn/gradient_look.h"
+#include "lockstep/nn/gradient_check.h"
 
 #include <gtest/gtest.h>
 
@@ -97,7 +97,7 @@ struct Case {
 };
 
 // Few samples beside the weights, and many; in blocks of samples, of which the last has one; tied weights.
-TEST(GradientLook, FindsBadNumbersInAnyModel) {
+TEST(GradientCheck, FindsBadNumbersInAnyModel) {
   for (const Case& c : std::vector<Case>{{"dense(300, bias=false)", {{200}}, 4},
                                          {"dense(5)", {{7}}, 90},
                                          {"dense(300) dense(3)", {{200}}, 4},
@@ -120,7 +120,7 @@ TEST(GradientLook, FindsBadNumbersInAnyModel) {
   }
 }
 
-TEST(GradientLook, FindsThemInFactorsThatALayerLeaves) {
+TEST(GradientCheck, FindsThemInFactorsThatALayerLeaves) {
   for (const Case& c : std::vector<Case>{{"dense(300, bias=false)", {{200}}, 4},
                                          {"dense(150)", {{130}}, 2500},
                                          {"dense(150) dense(3)", {{130}}, 2500}}) {
@@ -133,7 +133,7 @@ TEST(GradientLook, FindsThemInFactorsThatALayerLeaves) {
 }
 
 // Four samples of ones: each part of the gradient is four.
-TEST(GradientLook, KnowsHowManySamplesTheLimitIsFor) {
+TEST(GradientCheck, KnowsHowManySamplesTheLimitIsFor) {
   for (const Index inputs : {200, 2}) {
     for (const bool leaves : {false, true}) {
       Passes passes("dense(300)", {{inputs}}, 4);
@@ -149,7 +149,7 @@ TEST(GradientLook, KnowsHowManySamplesTheLimitIsFor) {
 }
 
 // Its product is what counts, not a large factor beside a small one.
-TEST(GradientLook, OnlyProductsCount) {
+TEST(GradientCheck, OnlyProductsCount) {
   for (const bool leaves : {false, true}) {
     Passes passes("dense(300, bias=false)", {{200}}, 4);
     if (leaves) passes.leave_factors();
@@ -161,7 +161,7 @@ TEST(GradientLook, OnlyProductsCount) {
 }
 
 // A sum is looked at once all is added to it, factors in each pass.
-TEST(GradientLook, ASumIsLookedAtWhenItIsComplete) {
+TEST(GradientCheck, ASumIsLookedAtWhenItIsComplete) {
   for (const Index inputs : {2, 200}) {
     Passes passes("dense(300, bias=false)", {{inputs}}, 4);
     GradientLimit first = passes.limit(kMax);
@@ -178,7 +178,7 @@ TEST(GradientLook, ASumIsLookedAtWhenItIsComplete) {
 }
 
 // Weights so great that the limit is the largest there is: sums are numbers still.
-TEST(GradientLook, NoLimitLetsInfinityThrough) {
+TEST(GradientCheck, NoLimitLetsInfinityThrough) {
   for (const bool leaves : {false, true}) {
     Passes passes("dense(300, bias=false)", {{200}}, 4);
     if (leaves) passes.leave_factors();
