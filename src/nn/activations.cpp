@@ -18,7 +18,8 @@ std::vector<Users> users_of(const Model& model) {
   const auto& nodes = model.nodes();
   std::vector<Users> users(nodes.size());
   const auto note = [&](Index node, Index user, bool reads_back) {
-    const Index owner = node == kModelInput ? kModelInput : model.owners()[static_cast<std::size_t>(node)];
+    const Index owner =
+        node == kModelInput ? kModelInput : model.output_owners()[static_cast<std::size_t>(node)];
     if (owner == kModelInput) return;
     Users& all = users[static_cast<std::size_t>(owner)];
     all.nodes = {all.nodes.empty() ? user : all.nodes.begin, user + 1};
@@ -43,16 +44,16 @@ Index samples_at_once(const std::vector<NodeRun>& runs, Range nodes, Index batch
 
 }  // namespace
 
-std::vector<KeptSamples> kept_samples(const Model& model, Index batch, Kept kept) {
+std::vector<RetainedSamples> retained_samples(const Model& model, Index batch, ActivationRetention kept) {
   const std::vector<NodeRun> forward = forward_runs(model);
   const std::vector<NodeRun> backward = backward_runs(model);
   const std::vector<Users> users = users_of(model);
-  std::vector<KeptSamples> samples(users.size());
+  std::vector<RetainedSamples> samples(users.size());
   for (std::size_t i = 0; i < users.size(); ++i) {
     if (!model.owns_output(static_cast<Index>(i)) || model.nodes()[i].layer->only_reshapes()) continue;
-    if (kept == Kept::kAll || kept == Kept::kOutputs) {
-      samples[i] = {batch, kept == Kept::kAll ? batch : 0};
-    } else if (kept == Kept::kForEvaluation) {
+    if (kept == ActivationRetention::kAll || kept == ActivationRetention::kOutputs) {
+      samples[i] = {batch, kept == ActivationRetention::kAll ? batch : 0};
+    } else if (kept == ActivationRetention::kForEvaluation) {
       samples[i].output = samples_at_once(forward, users[i].nodes, batch);
     } else {
       samples[i] = {users[i].reads_back ? batch : samples_at_once(forward, users[i].nodes, batch),
@@ -62,8 +63,8 @@ std::vector<KeptSamples> kept_samples(const Model& model, Index batch, Kept kept
   return samples;
 }
 
-Index activation_bytes(const Model& model, Index batch, Kept kept) {
-  const std::vector<KeptSamples> samples = kept_samples(model, batch, kept);
+Index activation_bytes(const Model& model, Index batch, ActivationRetention kept) {
+  const std::vector<RetainedSamples> samples = retained_samples(model, batch, kept);
   Index scalars = 0;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const ModelNode& node = model.nodes()[i];

@@ -24,14 +24,15 @@ Scalar* rows_in(AlignedBuffer<Scalar>& memory, Index kept, Range rows, Index siz
 
 }  // namespace
 
-Workspace::Workspace(const Model& model, Index max_rows, Kept kept, const std::vector<Index>& meetings)
+Workspace::Workspace(const Model& model, Index max_rows, ActivationRetention kept,
+                     const std::vector<Index>& meetings)
     : model_(model),
       forward_runs_(forward_runs(model)),
       backward_runs_(backward_runs(model)),
       rooms_(model.nodes().size()),
       sums_(model.nodes().size()) {
-  const bool for_training = kept != Kept::kForEvaluation;
-  const std::vector<KeptSamples> samples = kept_samples(model, max_rows, kept);
+  const bool for_training = kept != ActivationRetention::kForEvaluation;
+  const std::vector<RetainedSamples> samples = retained_samples(model, max_rows, kept);
   for (std::size_t i = 0; i < rooms_.size(); ++i) {
     const ModelNode& node = model.nodes()[i];
     Room& room = rooms_[i];
@@ -49,7 +50,7 @@ Workspace::Workspace(const Model& model, Index max_rows, Kept kept, const std::v
     }
   }
   for (const Index node : meetings) rooms_[at(node)].meets = true;
-  if (for_training && kept != Kept::kOutputs) plan_gradients(max_rows);
+  if (for_training && kept != ActivationRetention::kOutputs) plan_gradients(max_rows);
 }
 
 // The first node on the way back writes the gradient of what it took; the others get room of their own, which
@@ -91,7 +92,7 @@ ConstMatrix Workspace::forward(const Pass& pass) {
 }
 
 Index Workspace::owner_of(Index node) const {
-  return node == kModelInput ? kModelInput : model_.owners()[at(node)];
+  return node == kModelInput ? kModelInput : model_.output_owners()[at(node)];
 }
 
 Scalar* Workspace::output_of(Index node, Range rows) {
@@ -109,7 +110,7 @@ Scalar* Workspace::gradient_of(Index node, Range rows) {
 }
 
 ConstMatrix Workspace::outputs() const {
-  const Index owner = model_.owners().back();
+  const Index owner = model_.output_owners().back();
   const Scalar* y = owner == kModelInput ? x_ : rooms_[at(owner)].output.data();
   return {y, rows_, model_.output().size()};
 }

@@ -76,7 +76,7 @@ AlignedBuffer<Scalar> random_values(Index size, std::uint64_t stream) {
 struct Fixture {
   explicit Fixture(const Example& example)
       : model({.layers = example.text, .init = "xavier"}, example.input),
-        workspace(model, kRows, Kept::kForTraining),
+        workspace(model, kRows, ActivationRetention::kForTraining),
         x_values(random_values(kRows * model.input().size(), 1)),
         factors(random_values(kRows * model.output().size(), 2)),
         weights(model.layout().size),

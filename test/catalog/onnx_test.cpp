@@ -159,7 +159,7 @@ void expect_same_outputs(const std::string& layers, const Shape& input,
 
   Matrix rows(x.data(), kRows, input.size());
   normaliser.apply(rows);
-  Workspace workspace(exportable.model, kRows, Kept::kForEvaluation);
+  Workspace workspace(exportable.model, kRows, ActivationRetention::kForEvaluation);
   const ConstMatrix outputs =
       workspace.forward({.values = stored_values(exportable.model, exportable.stored.span()),
                          .x = ConstMatrix(x.data(), kRows, input.size()),

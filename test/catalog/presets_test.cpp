@@ -22,7 +22,7 @@ std::vector<Scalar> run(const Model& model) {
   initialise({&model.layout(), weights.span()}, 1, 1.0);
   initialise({&model.state_layout(), state.span()}, 1, 1.0);
   const std::vector<Scalar> x(static_cast<std::size_t>(model.input().size()), 1);
-  Workspace workspace(model, 1, Kept::kForEvaluation);
+  Workspace workspace(model, 1, ActivationRetention::kForEvaluation);
   const ConstMatrix y = workspace.forward({.values = {.weights = weights.span(), .state = state.span()},
                                            .x = ConstMatrix(x.data(), 1, model.input().size()),
                                            .batch = {}});

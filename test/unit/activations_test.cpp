@@ -30,9 +30,9 @@ struct Kinds {
   std::vector<Index> gradient;
 };
 
-Kinds kept_by(const std::string& layers, Kept kept) {
+Kinds kept_by(const std::string& layers, ActivationRetention kept) {
   Kinds kinds;
-  for (const KeptSamples& samples : kept_samples(model_of(layers), kSamples, kept)) {
+  for (const RetainedSamples& samples : retained_samples(model_of(layers), kSamples, kept)) {
     kinds.output.push_back(samples.output);
     kinds.gradient.push_back(samples.gradient);
   }
@@ -46,50 +46,51 @@ constexpr Index kNone = 0;
 // Nodes: conv2d, maxpool (before the relu that followed it in the text), relu, flatten, dense.
 const std::string kPooled = "conv2d(8, 3, padding=same) relu maxpool(2) flatten dense(3)";
 
-TEST(KeptSamples, OnTheWayBackReluNeedsItsOutputAndDenseItsInput) {
-  const Kinds kinds = kept_by(kPooled, Kept::kForTraining);
+TEST(RetainedSamples, OnTheWayBackReluNeedsItsOutputAndDenseItsInput) {
+  const Kinds kinds = kept_by(kPooled, ActivationRetention::kForTraining);
   EXPECT_EQ(kinds.output, (Samples{kAlone, kSamples, kNone, kSamples, kSamples}));
 }
 
-TEST(KeptSamples, GradientsGoByRunsOfTheWayBack) {
+TEST(RetainedSamples, GradientsGoByRunsOfTheWayBack) {
   const Model model = model_of(kPooled);
   const std::vector<NodeRun> runs = backward_runs(model);
   ASSERT_EQ(runs.size(), 2U);  // dense has too many weights to go with others
   ASSERT_EQ(runs[0].nodes, (Range{0, 4}));
-  const Kinds kinds = kept_by(kPooled, Kept::kForTraining);
+  const Kinds kinds = kept_by(kPooled, ActivationRetention::kForTraining);
   EXPECT_EQ(kinds.gradient, (Samples{kAlone, kAlone, kNone, kSamples, kSamples}));
 }
 
-TEST(KeptSamples, EvaluationKeepsNoGradientAndWhatGoesOnToAnotherRun) {
-  const Kinds kinds = kept_by(kPooled, Kept::kForEvaluation);
+TEST(RetainedSamples, EvaluationKeepsNoGradientAndWhatGoesOnToAnotherRun) {
+  const Kinds kinds = kept_by(kPooled, ActivationRetention::kForEvaluation);
   EXPECT_EQ(kinds.output, (Samples{kAlone, kAlone, kNone, kSamples, kSamples}));
   EXPECT_EQ(kinds.gradient, (Samples{kNone, kNone, kNone, kNone, kNone}));
 }
 
-TEST(KeptSamples, ThereIsRoomForNoMoreThanTheBatch) {
+TEST(RetainedSamples, ThereIsRoomForNoMoreThanTheBatch) {
   const Model model({.layers = kPooled}, Shape{{28, 28}});  // of which a block has a dozen
-  for (const KeptSamples& samples : kept_samples(model, kSamples, Kept::kForTraining)) {
+  for (const RetainedSamples& samples :
+       retained_samples(model, kSamples, ActivationRetention::kForTraining)) {
     EXPECT_LE(samples.output, kSamples);
     EXPECT_LE(samples.gradient, kSamples);
   }
 }
 
 // Batch norm takes the sums of all samples before it takes the first.
-TEST(KeptSamples, StatisticsNeedTheirWholeInput) {
-  const Kinds kinds =
-      kept_by("conv2d(8, 3, padding=same) batch_norm relu maxpool(2) flatten dense(3)", Kept::kForTraining);
+TEST(RetainedSamples, StatisticsNeedTheirWholeInput) {
+  const Kinds kinds = kept_by("conv2d(8, 3, padding=same) batch_norm relu maxpool(2) flatten dense(3)",
+                              ActivationRetention::kForTraining);
   EXPECT_EQ(kinds.output, (Samples{kSamples, kAlone, kSamples, kNone, kSamples, kSamples}));
   EXPECT_EQ(kinds.gradient[0], kSamples);
   EXPECT_EQ(kinds.gradient[1], kSamples);
 }
 
-TEST(KeptSamples, BytesAreThoseOfAllRooms) {
+TEST(RetainedSamples, BytesAreThoseOfAllRooms) {
   const Index image = 8 * kImage.size();
   const Index pooled = image / 4;
   const Index forward = kAlone * image + kSamples * (pooled + pooled + 3);
   const Index gradients = kAlone * (image + pooled) + kSamples * (pooled + 3);
   const Index winners = kSamples * pooled;
-  EXPECT_EQ(activation_bytes(model_of(kPooled), kSamples, Kept::kForTraining),
+  EXPECT_EQ(activation_bytes(model_of(kPooled), kSamples, ActivationRetention::kForTraining),
             (forward + gradients + winners) * Index{sizeof(Scalar)});
 }
 
@@ -132,9 +133,9 @@ std::vector<Scalar> numbers_of(const ConstMatrix& y, std::span<const Scalar> gra
 }
 
 // What comes out, and the gradient of the weights.
-std::vector<Scalar> step(const std::string& layers, Kept kept) {
+std::vector<Scalar> step(const std::string& layers, ActivationRetention kept) {
   Setting setting(layers);
-  const bool training = kept != Kept::kForEvaluation;
+  const bool training = kept != ActivationRetention::kForEvaluation;
   Workspace workspace(setting.model, kSamples, kept);
   const ConstMatrix y = workspace.forward(setting.pass(training));
   if (!training) return numbers_of(y, {});
@@ -152,15 +153,16 @@ constexpr const char* kModels[] = {
     "conv2d(4, 3, padding=same) concat(maxpool(2) | avgpool(2) tanh) global_avgpool dense(3)",
 };
 
-TEST(KeptSamples, ChangesNoBits) {
+TEST(RetainedSamples, ChangesNoBits) {
   for (const std::string layers : kModels) {
-    EXPECT_EQ(step(layers, Kept::kForTraining), step(layers, Kept::kAll)) << layers;
+    EXPECT_EQ(step(layers, ActivationRetention::kForTraining), step(layers, ActivationRetention::kAll))
+        << layers;
   }
 }
 
 // As replicas do that meet before each batch norm: stretch by stretch, with the sums of all, here twice its
 // own.
-std::vector<Scalar> step_with_meetings(Kept kept) {
+std::vector<Scalar> step_with_meetings(ActivationRetention kept) {
   Setting setting(kModels[2]);
   const auto twice = [](const std::vector<double>& own) {
     std::vector<double> sums = own;
@@ -184,18 +186,19 @@ std::vector<Scalar> step_with_meetings(Kept kept) {
   return numbers_of(workspace.outputs(), setting.gradient.span());
 }
 
-TEST(KeptSamples, ChangesNoBitsWhereReplicasMeet) {
+TEST(RetainedSamples, ChangesNoBitsWhereReplicasMeet) {
   const Model model = model_of(kModels[2]);
   ASSERT_NE(model.node(1).layer->statistics(), nullptr);
   ASSERT_NE(model.node(5).layer->statistics(), nullptr);
-  EXPECT_EQ(step_with_meetings(Kept::kForTraining), step_with_meetings(Kept::kAll));
+  EXPECT_EQ(step_with_meetings(ActivationRetention::kForTraining),
+            step_with_meetings(ActivationRetention::kAll));
 }
 
 // What is random or of the batch is not so in evaluation.
-TEST(KeptSamples, EvaluationGivesWhatTrainingDoes) {
+TEST(RetainedSamples, EvaluationGivesWhatTrainingDoes) {
   for (const std::string layers : {kModels[0], kModels[3], kModels[4]}) {
-    const std::vector<Scalar> both = step(layers, Kept::kAll);
-    const std::vector<Scalar> forward = step(layers, Kept::kForEvaluation);
+    const std::vector<Scalar> both = step(layers, ActivationRetention::kAll);
+    const std::vector<Scalar> forward = step(layers, ActivationRetention::kForEvaluation);
     ASSERT_LT(forward.size(), both.size());
     EXPECT_TRUE(std::equal(forward.begin(), forward.end(), both.begin())) << layers;
   }

@@ -56,7 +56,7 @@ Passed pass(const Example& example, Precision precision, int threads = 1) {
   ThreadTeam team(threads);
   const ModelValues values = weights.prepare(stored_values(model, stored.span()), team);
   EXPECT_EQ(values.rounded.empty(), precision == Precision::kFp32);
-  Workspace workspace(model, kRows, Kept::kForTraining);
+  Workspace workspace(model, kRows, ActivationRetention::kForTraining);
   const ConstMatrix outputs = workspace.forward({.values = values,
                                                  .x = ConstMatrix(x.data(), kRows, model.input().size()),
                                                  .batch = {.training = true, .seed = 1}});

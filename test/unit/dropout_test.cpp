@@ -23,7 +23,7 @@ Mask mask_of(const BatchContext& batch, Index rows = kRows,
   AlignedBuffer<Scalar> weights(model.layout().size);
   std::ranges::fill(part(weights.span(), model.layout().params[1].range), Scalar{1});  // the bias
   AlignedBuffer<Scalar> x(rows * kSize);
-  Workspace workspace(model, rows, Kept::kForEvaluation);
+  Workspace workspace(model, rows, ActivationRetention::kForEvaluation);
   const ConstMatrix y = workspace.forward({.values = {.weights = weights.span(), .state = {}},
                                            .x = ConstMatrix(x.data(), rows, kSize),
                                            .batch = batch});

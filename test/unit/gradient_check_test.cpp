@@ -26,7 +26,7 @@ class Passes {
  public:
   Passes(const std::string& layers, const Shape& input, Index rows)
       : model_({.layers = layers}, input),
-        workspace_(model_, rows, Kept::kForTraining),
+        workspace_(model_, rows, ActivationRetention::kForTraining),
         x_(rows * input.size()),
         dy_(rows * model_.output().size()),
         weights_(model_.layout().size),

@@ -24,7 +24,7 @@ std::vector<Said> walk_back(const Model& model, Index rows, std::vector<Scalar>&
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::cos(static_cast<Scalar>(i % 577));
   gradient.assign(weights.size(), -1);
 
-  Workspace workspace(model, rows, Kept::kForTraining);
+  Workspace workspace(model, rows, ActivationRetention::kForTraining);
   workspace.forward({.values = {.weights = weights, .state = {}},
                      .x = ConstMatrix(x.data(), rows, model.input().size()),
                      .batch = {.training = true}});

@@ -57,7 +57,7 @@ TEST(KernelWeights, AreThoseOfTheLastCall) {
     AlignedBuffer<Scalar> weights(model.layout().size);
     KernelWeights prepared(model);
     ThreadTeam team(1);
-    Workspace workspace(model, kRows, Kept::kForTraining);
+    Workspace workspace(model, kRows, ActivationRetention::kForTraining);
     const auto with = [&](std::uint64_t seed, bool known) {
       initialise({&model.layout(), weights.span()}, seed, 1.0);
       ModelValues values = prepared.prepare({.weights = weights.span(), .state = {}}, team);

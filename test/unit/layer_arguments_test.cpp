@@ -76,7 +76,7 @@ TEST(LayerArguments, NumbersOutOfRangeAreRefused) {
 TEST(LayerArguments, EmbeddingRefusesWhatIsNoRow) {
   const Model model({.layers = "embedding(5, 2)"}, {{3}});
   AlignedBuffer<Scalar> weights(model.layout().size);
-  Workspace workspace(model, 2, Kept::kForEvaluation);
+  Workspace workspace(model, 2, ActivationRetention::kForEvaluation);
   const auto run = [&](Scalar value) {
     const std::vector<Scalar> x{0, 4, 1, 2, value, 3};
     workspace.forward(

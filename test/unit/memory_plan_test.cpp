@@ -20,8 +20,9 @@ TEST(MemoryPlan, ActivationsAreThoseOfAPass) {
     setup.train.accumulate = 2;
     const RunPlan plan = setup.plan(2);
     const Index rows = 128 / 8 / 2;
-    EXPECT_EQ(plan.memory.activations,
-              (mode == "sync" ? 4 : 2) * activation_bytes(setup.model, rows, Kept::kForTraining));
+    EXPECT_EQ(
+        plan.memory.activations,
+        (mode == "sync" ? 4 : 2) * activation_bytes(setup.model, rows, ActivationRetention::kForTraining));
   }
 }
 

@@ -99,7 +99,7 @@ struct Setting {
 
 // Labels and probabilities of all rows, one row at a time.
 std::vector<Scalar> expected(Setting& setting) {
-  Workspace workspace(setting.model, 1, Kept::kForEvaluation);
+  Workspace workspace(setting.model, 1, ActivationRetention::kForEvaluation);
   const auto records = load(setting.source, everything(setting.source), {});
   std::vector<Scalar> all;
   for (Index id = 0; id < setting.source.info().rows; ++id) {

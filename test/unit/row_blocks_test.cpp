@@ -20,7 +20,7 @@ constexpr Index kSamples = 5;
 const Shape kImage{{128, 128}};  // eight channels of it: half a MiB, a sample to a block
 
 struct Fixture {
-  explicit Fixture(const std::string& layers, Kept kept = Kept::kForTraining)
+  explicit Fixture(const std::string& layers, ActivationRetention kept = ActivationRetention::kForTraining)
       : model({.layers = layers, .init = "he"}, kImage),
         workspace(model, kSamples, kept),
         x(kSamples * kImage.size()),
@@ -154,7 +154,7 @@ TEST(RowBlocks, FactorsAreThoseOfAllSamples) {
 
 TEST(RowBlocks, NodesOfARunCanBeTakenOneByOne) {
   Fixture whole("conv2d(8, 3, padding=same) relu maxpool(2) flatten dense(3)");
-  Fixture parts("conv2d(8, 3, padding=same) relu maxpool(2) flatten dense(3)", Kept::kAll);
+  Fixture parts("conv2d(8, 3, padding=same) relu maxpool(2) flatten dense(3)", ActivationRetention::kAll);
   const ConstMatrix y = whole.forward({0, kSamples});
   whole.back({0, kSamples}, Write::kReplace);
   const auto nodes = std::ssize(parts.model.nodes());

@@ -21,7 +21,7 @@ class Reference {
   explicit Reference(const Json& reference)
       : rows_(reference.at("rows")),
         model_({.layers = reference.at("layers")}, {reference.at("input").get<std::vector<Index>>()}),
-        workspace_(model_, rows_, Kept::kForTraining),
+        workspace_(model_, rows_, ActivationRetention::kForTraining),
         weights_(model_.layout().size),
         state_(model_.state_layout().size),
         gradient_(model_.layout().size) {

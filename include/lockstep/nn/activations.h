@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-enum class Kept {
+enum class ActivationRetention {
   kForEvaluation,  ///< what the way forward needs
   kForTraining,    ///< what the way forward and back needs
   kOutputs,        ///< every output of every sample, to be looked at after the way forward of training
@@ -16,15 +16,15 @@ enum class Kept {
 };
 
 /// Of one node: for how many samples there is room, those of a batch or of a part of it; 0: none of its own.
-struct KeptSamples {
+struct RetainedSamples {
   Index output = 0;
   Index gradient = 0;  ///< of the output
 };
 
 /// By node, for batches of up to `batch` samples.
-std::vector<KeptSamples> kept_samples(const Model& model, Index batch, Kept kept);
+std::vector<RetainedSamples> retained_samples(const Model& model, Index batch, ActivationRetention kept);
 
 /// Bytes of all that and of what layers keep for the way back, but not of gradients that are added to others.
-Index activation_bytes(const Model& model, Index batch, Kept kept);
+Index activation_bytes(const Model& model, Index batch, ActivationRetention kept);
 
 }  // namespace lockstep

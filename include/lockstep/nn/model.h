@@ -51,7 +51,7 @@ class Model {
   /// By node: the node whose memory holds its output, its own number where that is itself; kModelInput for
   /// the input's. Reshaping needs no memory of its own, nor does a node that can work in place where nobody
   /// else needs what it takes.
-  const std::vector<Index>& owners() const { return owners_; }
+  const std::vector<Index>& output_owners() const { return owners_; }
   bool owns_output(Index number) const { return owners_[static_cast<std::size_t>(number)] == number; }
   /// Nodes before which `replicas` replicas must meet to add statistics, in order.
   std::vector<Index> meetings(Index replicas) const;

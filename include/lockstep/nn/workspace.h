@@ -35,7 +35,8 @@ class Workspace {
  public:
   /// Memory for batches of up to `max_rows` samples. At the nodes `meetings` somebody else fills in the sums
   /// of all replicas; at other nodes with statistics this replica's own sums are all there are.
-  Workspace(const Model& model, Index max_rows, Kept kept, const std::vector<Index>& meetings = {});
+  Workspace(const Model& model, Index max_rows, ActivationRetention kept,
+            const std::vector<Index>& meetings = {});
 
   /// The outputs (n x outputs) of the whole model; valid until the next pass. Requires no meetings.
   ConstMatrix forward(const Pass& pass);
@@ -67,7 +68,7 @@ class Workspace {
 
  private:
   struct Room {
-    KeptSamples kept;
+    RetainedSamples kept;
     AlignedBuffer<Scalar> output;    // empty for a node whose output another owns
     AlignedBuffer<Scalar> gradient;  // of the output; likewise
     AlignedBuffer<Scalar> cache;

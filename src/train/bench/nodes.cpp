@@ -27,7 +27,7 @@ class RandomBatch {
         x_(rows * model.input().size()),
         gradient_(model.layout().size),
         weights_(model),
-        workspace_(model, rows, Kept::kForTraining) {
+        workspace_(model, rows, ActivationRetention::kForTraining) {
     initialise({.layout = &model.stored_layout(), .values = stored_.span()}, 1, 0.01);
     fill(x_.span(), 1);
     begin();

@@ -37,7 +37,7 @@ void append(std::vector<Scalar>& all, std::vector<Scalar>& more) {
 }  // namespace
 
 Evaluation::Lane::Lane(const EvaluationContext& context, Index rows, const DatasetInfo& info)
-    : workspace(context.model, rows, Kept::kForEvaluation),
+    : workspace(context.model, rows, ActivationRetention::kForEvaluation),
       features(rows * context.model.input().size()),
       labels(rows * info.label_columns()),
       weights(info.weighted ? rows : 0),

@@ -63,7 +63,7 @@ void predict_rows(TargetKind targets, const ConstMatrix& outputs, Matrix& predic
 }
 
 Prediction::Lane::Lane(const PredictionContext& context)
-    : workspace(context.model, context.batch, Kept::kForEvaluation),
+    : workspace(context.model, context.batch, ActivationRetention::kForEvaluation),
       features(context.batch * context.model.input().size()),
       ids(static_cast<std::size_t>(context.batch)) {}
 

@@ -42,7 +42,7 @@ BadNumber GradientStep::check_again(const Replica& in_step) {
   Replica replica = in_step;
   replica.rooms.clear();  // all gradients are to be seen
   const Index parts = std::min(context_.accumulate, replica.batch->rows);
-  Workspace workspace(context_.model, divide_up(replica.batch->rows, parts), Kept::kAll);
+  Workspace workspace(context_.model, divide_up(replica.batch->rows, parts), ActivationRetention::kAll);
   BadNumber first;
   for (Index i = 0; i < parts; ++i) {
     replica.rows = split_evenly(replica.batch->rows, parts, i);
@@ -64,7 +64,7 @@ BadNumber GradientStep::check_again(const Replica& in_step) {
 BadNumber GradientStep::check_together(const Replica& in_step) {
   Replica replica = in_step;
   replica.rows = split_evenly(replica.batch->rows, context_.accumulate, context_.accumulate - 1);
-  Workspace workspace(context_.model, replica.rows.size(), Kept::kOutputs, meetings_);
+  Workspace workspace(context_.model, replica.rows.size(), ActivationRetention::kOutputs, meetings_);
   for (const Index node : meetings_) {
     workspace.sums(node).forward = workspaces_[local(replica)]->sums(node).forward;
   }

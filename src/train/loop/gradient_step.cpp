@@ -33,7 +33,8 @@ GradientStep::GradientStep(const GradientStepContext& context)
   const Index rows = divide_up(context.max_rows, context.accumulate);
   const Index rooms = together() ? hosted_.size() : std::min(context.plan.threads, hosted_.size());
   for (Index i = 0; i < rooms; ++i) {
-    workspaces_.push_back(std::make_unique<Workspace>(context.model, rows, Kept::kForTraining, meetings_));
+    workspaces_.push_back(
+        std::make_unique<Workspace>(context.model, rows, ActivationRetention::kForTraining, meetings_));
   }
   for (Index i = hosted_.begin; i < hosted_.end; ++i) replicas_.push_back({.number = i});
 }

@@ -61,10 +61,11 @@ MemoryPlan memory_of(const RunPlanRequest& request, const RunPlan& plan, const R
   const Index record_bytes = request.record_bytes + request.evaluation_rankings * score_bytes;
   // With weights the first rank gets the scores of all.
   const bool collects = request.weighted && request.evaluation_rankings > 0;
-  memory.evaluation = rounded_bytes(request) + (collects ? request.evaluation_rows * score_bytes : 0) +
-                      divide_up(blocks, plan.dist.world) * batch_rows * record_bytes +
-                      plan.dist.threads * (activation_bytes(request.model, batch_rows, Kept::kForEvaluation) +
-                                           batch_rows * sample_bytes);
+  memory.evaluation =
+      rounded_bytes(request) + (collects ? request.evaluation_rows * score_bytes : 0) +
+      divide_up(blocks, plan.dist.world) * batch_rows * record_bytes +
+      plan.dist.threads * (activation_bytes(request.model, batch_rows, ActivationRetention::kForEvaluation) +
+                           batch_rows * sample_bytes);
   return memory;
 }
 
@@ -95,8 +96,8 @@ void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_w
   const Index arenas = own_weights ? hosted : 1;
   memory.weights += request.model.state_layout().size * kScalarBytes * (hosted + 2);  // ReplicaStates
   memory.weights += rounded_bytes(request) * arenas + arranged_bytes(request.model) * plan.dist.threads;
-  memory.activations =
-      (together ? hosted : plan.dist.threads) * activation_bytes(request.model, micro, Kept::kForTraining);
+  memory.activations = (together ? hosted : plan.dist.threads) *
+                       activation_bytes(request.model, micro, ActivationRetention::kForTraining);
   const Index ahead = steps_ahead(request.data, true, plan.sampling.stream.has_value());  // at most
   memory.data = record_memory(request, plan) + hosted * batch * sample_bytes * (ahead + 1);
 }
