@@ -91,7 +91,7 @@ TEST(Algorithms, OrderedGivesTheSameBitsWhicheverItIs) {
       if (refused(comm, one)) return;
       Exchanging exchanging(comm, one);
       Exchanging messages(comm, one, [](AlgorithmContext context, const DistOptions&) {
-        return make_owner_reducer(context.comm, context.plan, Reduction::kOrdered, Delivery::kToAll);
+        return make_owner_reducer(context.comm, context.plan, Reduction::kOrdered, Delivery::kAllReduce);
       });
       for (Index step = 1; step < 4; ++step) ASSERT_EQ(exchanging.step(step), messages.step(step));
     });

@@ -55,7 +55,7 @@ double distance(const std::vector<Scalar>& a, const std::vector<Scalar>& b) {
 }
 
 // Whether two nodes, or a worker and a server, exchange gradients: else nothing is lossy.
-bool gradients_travel(const Config& config, Communicator& comm) {
+bool gradients_exchanged(const Config& config, Communicator& comm) {
   return comm.size() > (config.distribute.strategy == "central_storage" ? config.debug.ranks_per_node : 1);
 }
 
@@ -70,7 +70,7 @@ TEST(LossyWires, ReplicasStayIdenticalAndWeightsCloseToThoseOfFp32) {
       comm.broadcast(as_buffer(std::span(first)), 0);
       EXPECT_EQ(first, result.weights);
       const double far = distance(result.weights, exact.weights);
-      if (!gradients_travel(config, comm)) {
+      if (!gradients_exchanged(config, comm)) {
         EXPECT_LT(far, 1e-5);
         return;
       }
@@ -148,12 +148,12 @@ struct Exchange {
       plan.hosted.push_back({rank, rank + 1});
       plan.slices[0].push_back(split_evenly(arena.size(), comm.size(), rank, kAlignment));
     }
-    reducer = make_reducer(comm, plan, options, Delivery::kToAll);
+    reducer = make_reducer(comm, plan, options, Delivery::kAllReduce);
   }
 
   void exchange_owners(Communicator& comm, const DistOptions& options) {
     std::ranges::reverse(plan.slices[0]);
-    reducer = make_reducer(comm, plan, options, Delivery::kToAll);
+    reducer = make_reducer(comm, plan, options, Delivery::kAllReduce);
   }
 
   std::span<const Scalar> sum() {

@@ -50,7 +50,7 @@ class SumOnly final : public SynchronousStrategy {
  public:
   SumOnly(Communicator& comm, const Plan& plan, Reduction reduction, std::span<Scalar> weights)
       : reducer_(reduction == Reduction::kOrdered
-                     ? make_owner_reducer(comm, plan, Reduction::kOrdered, Delivery::kToAll)
+                     ? make_owner_reducer(comm, plan, Reduction::kOrdered, Delivery::kAllReduce)
                      : make_native_reducer(comm, plan.buckets.size() > 1)),
         weights_(weights) {}
   std::span<Scalar> weights(Index) override { return weights_; }

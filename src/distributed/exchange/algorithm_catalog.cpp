@@ -27,7 +27,7 @@ AlgorithmCosts exchange_costs(const CostQuestion& question, Index rank) {
   const Plan& plan = question.plan;
   const DistOptions& options = question.options;
   if (plan.world == 1 || is_lossy(options)) {
-    const ExchangeCosts exchange(plan, options, Delivery::kToAll);
+    const ExchangeCosts exchange(plan, options, Delivery::kAllReduce);
     return {.held = exchange.held(rank), .sent = exchange.sent(rank)};
   }
   const Index on_node = ranks_on_node(question.ranks_per_node, plan.world);
@@ -89,7 +89,7 @@ std::vector<ExchangeSeconds> exchange_times(const TimeQuestion& question) {
   std::vector<ExchangeSeconds> times;
   for (const Bucket& bucket : plan.buckets) {
     const double bytes = bytes_of(bucket);
-    ExchangeSeconds fastest = reducer_time(question, Delivery::kToAll, bytes);
+    ExchangeSeconds fastest = reducer_time(question, Delivery::kAllReduce, bytes);
     for (const AlgorithmEntry* entry : possible) {
       const ExchangeSeconds time = entry->time(question, bytes);
       if (entry == possible.front() || time.total() < fastest.total()) fastest = time;

@@ -28,7 +28,7 @@ std::vector<RankCosts> each_rank(const CostQuestion& question,
 ExchangeCosts::ExchangeCosts(const Plan& plan, const DistOptions& options, Delivery delivery)
     : plan_(plan),
       reduction_(options.reduction),
-      to_all_(delivery == Delivery::kToAll),
+      to_all_(delivery == Delivery::kAllReduce),
       error_feedback_(options.error_feedback),
       lossy_(make_wire(options) != nullptr),
       by_mpi_(!lossy_ && to_all_ && reduction_ == Reduction::kNative),

@@ -166,7 +166,7 @@ class LossyReducer final : public Reducer {
     for (std::size_t i = 0; i < contributors_.size(); ++i) {
       state.result.add(contributors_[i] == me_ ? state.by_slice[me_] : state.by_contributor[i], mine);
     }
-    if (delivery_ == Delivery::kToOwners) {
+    if (delivery_ == Delivery::kReduceScatter) {
       ++finished_;
       return;
     }

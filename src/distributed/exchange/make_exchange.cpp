@@ -56,7 +56,7 @@ std::unique_ptr<Reducer> make_exchange(AlgorithmContext context, const DistOptio
   context.reduction = options.reduction;
   context.overlaps = context.plan.several_buckets();
   if (context.comm.size() == 1 || is_lossy(options)) {
-    return make_reducer(context.comm, context.plan, options, Delivery::kToAll);
+    return make_reducer(context.comm, context.plan, options, Delivery::kAllReduce);
   }
   const Nodes nodes = look_at_nodes(context.comm, context.ranks_per_node);
   if (options.algorithm == kAutoAlgorithm) return make_automatic(context, options, nodes);

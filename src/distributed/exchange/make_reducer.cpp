@@ -6,7 +6,7 @@ namespace lockstep {
 
 std::unique_ptr<Reducer> make_exact_reducer(Communicator& comm, const Plan& plan, Reduction reduction,
                                             Delivery delivery, bool overlaps) {
-  if (reduction == Reduction::kNative && delivery == Delivery::kToAll) {
+  if (reduction == Reduction::kNative && delivery == Delivery::kAllReduce) {
     return make_native_reducer(comm, overlaps);
   }
   return make_owner_reducer(comm, plan, reduction, delivery);

@@ -141,7 +141,7 @@ class OwnerReducer final : public Reducer {
     const Range mine = state.slices[static_cast<std::size_t>(comm_.rank())];
     std::ranges::copy(state.pieces[static_cast<std::size_t>(tree_.survivors.front())],
                       part(sum_.span(), mine).begin());
-    state.request = delivery_ == Delivery::kToAll ? send_results(state) : nullptr;
+    state.request = delivery_ == Delivery::kAllReduce ? send_results(state) : nullptr;
   }
 
   std::unique_ptr<Request> send_results(const BucketState& state) {

@@ -83,8 +83,8 @@ class CentralStorage final : public SynchronousStrategy {
         factors_(plan_, gradients_.shared()),
         sum_(gradients_, factors_, context.team.size()),
         weights_(gradients_.weights()),
-        across_reducer_(
-            make_reducer(gradients_.across(), gradients_.layout().across, context.options, Delivery::kToAll)),
+        across_reducer_(make_reducer(gradients_.across(), gradients_.layout().across, context.options,
+                                     Delivery::kAllReduce)),
         update_(
             context.layout, context.optimizer, context.rules, owned_weights(),
             [this](std::span<double> sums) { gradients_.node().all_reduce_sum(as_buffer(sums)); },
@@ -219,7 +219,7 @@ std::vector<RankCosts> costs(const CostQuestion& question) {
   const Plan& plan = question.plan;
   const Index on_node = ranks_on_node(question.ranks_per_node, plan.world);
   const Plan across = plan_across(plan, on_node);
-  const ExchangeCosts exchange(across, question.options, Delivery::kToAll);
+  const ExchangeCosts exchange(across, question.options, Delivery::kAllReduce);
   return each_rank(question, [&](Index rank) {
     const Index node = rank / on_node;
     return RankCosts{.weights = rank % on_node == 0 ? question.weights_bytes() : 0,

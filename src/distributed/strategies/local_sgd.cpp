@@ -84,7 +84,7 @@ class LocalSgd final : public SynchronousStrategy {
 
   void begin_step(std::span<const Index> samples, double) override {
     settled_ = {};
-    alone_ = !gradients_travel();
+    alone_ = !gradients_exchanged();
     for (std::size_t replica = 0; alone_ && replica < samples.size(); ++replica) {
       samples_alone_[replica] += samples[replica];
     }
@@ -99,7 +99,7 @@ class LocalSgd final : public SynchronousStrategy {
   void progress() override {
     if (!alone_) reducer_->progress();
   }
-  bool gradients_travel() const override { return steps_done_ < plan_.local_from; }
+  bool gradients_exchanged() const override { return steps_done_ < plan_.local_from; }
   void finish_exchange() override {
     if (!alone_) gradient_ = reducer_->finish();
   }

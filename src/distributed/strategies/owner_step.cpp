@@ -13,7 +13,7 @@ class OwnerStep final : public SynchronousStrategy {
       : comm_(context.comm),
         plan_(context.plan),
         layout_(context.layout),
-        reducer_(make_reducer(comm_, plan_, context.options, Delivery::kToOwners)),
+        reducer_(make_reducer(comm_, plan_, context.options, Delivery::kReduceScatter)),
         weights_(context.layout.size),
         update_(
             context.layout, context.optimizer, context.rules, plan_.owned(comm_.rank()),
@@ -89,7 +89,7 @@ StepExchange server_step_time(const TimeQuestion& question) {
   const DistOptions& options = question.costs.options;
   const auto servers = static_cast<double>(plan.servers);
   const auto sums = static_cast<double>(max_partial_sums(plan, options.reduction));
-  const auto sent = static_cast<double>(ExchangeCosts(plan, options, Delivery::kToOwners).sent(0));
+  const auto sent = static_cast<double>(ExchangeCosts(plan, options, Delivery::kReduceScatter).sent(0));
   const double sent_of_byte = sent / static_cast<double>(plan.gradient_size * Index{sizeof(Scalar)});
   const auto weights = static_cast<double>(question.costs.weights_bytes());
   StepExchange exchange{.after = agreement_time(question.cluster) + server_time(question, weights, 1),
@@ -110,7 +110,7 @@ std::unique_ptr<SynchronousStrategy> make_owner_step(const StrategyContext& cont
 
 std::vector<RankCosts> owner_step_costs(const CostQuestion& question) {
   const Plan& plan = question.plan;
-  const ExchangeCosts exchange(plan, question.options, Delivery::kToOwners);
+  const ExchangeCosts exchange(plan, question.options, Delivery::kReduceScatter);
   return each_rank(question, [&](Index rank) {
     Index owned = 0;
     for (const Range range : plan.owned(rank)) owned += range.size() * Index{sizeof(Scalar)};
@@ -131,7 +131,7 @@ StepExchange owner_step_time(const TimeQuestion& question) {
       .after = agreement_time(question.cluster) + pairwise_time(question.cluster, weights * (1 - share), 1),
       .stepped = share};
   for (const Bucket& bucket : plan.buckets) {
-    exchange.buckets.push_back(reducer_time(question, Delivery::kToOwners, bytes_of(bucket)));
+    exchange.buckets.push_back(reducer_time(question, Delivery::kReduceScatter, bytes_of(bucket)));
   }
   return exchange;
 }

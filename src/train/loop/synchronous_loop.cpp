@@ -141,7 +141,7 @@ SavedState SynchronousLoop::saved_state() {
 // The exchange alone is compared to what is left of it where backward hides some.
 Measured SynchronousLoop::measured(Index step) const {
   const Measured due = StepClock::measured(step);
-  const bool tells = due == Measured::kExchangeAlone ? strategy_.overlaps() : strategy_.gradients_travel();
+  const bool tells = due == Measured::kExchangeAlone ? strategy_.overlaps() : strategy_.gradients_exchanged();
   return tells ? due : Measured::kNothing;
 }
 
@@ -153,7 +153,7 @@ double SynchronousLoop::weigh(const StepBatch& batch, Index step) {
     replica_weights_[i] = replica.weights_of({0, replica.rows}).sum(replica.rows);
   }
   if (!context_.weighted) return static_cast<double>(context_.sampler.step_samples(step));
-  if (!strategy_.gradients_travel()) return tree_sum(replica_weights_);
+  if (!strategy_.gradients_exchanged()) return tree_sum(replica_weights_);
   std::ranges::copy(replica_weights_, weights_.begin() + first_hosted());
   context_.comm.note_phase(Phase::kExchange);
   context_.comm.start_all_gather(as_buffer(std::span(weights_)), context_.plan.dist.hosted)->wait();

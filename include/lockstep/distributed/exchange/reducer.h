@@ -44,7 +44,7 @@ class Reducer {
 std::vector<Range> present_nodes(Index replicas, Range hosted, std::span<const Index> samples);
 
 /// Who needs the sum.
-enum class Delivery { kToOwners, kToAll };
+enum class Delivery { kReduceScatter, kAllReduce };
 
 /// The exchange by messages that the options ask for: through their wire and, to all, by MPI or along the
 /// fixed tree. make_exchange() has other ways too.

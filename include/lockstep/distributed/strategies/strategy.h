@@ -116,8 +116,8 @@ class SynchronousStrategy : public Strategy {
   virtual StepOutcome update(const UpdateRequest& request) = 0;
   /// *Local.* Whether the gradients of the step under way, or of the next one between two steps, travel; else
   /// no rank waits for another in it.
-  virtual bool gradients_travel() const { return true; }
-  bool overlaps() const override { return gradients_travel(); }
+  virtual bool gradients_exchanged() const { return true; }
+  bool overlaps() const override { return gradients_exchanged(); }
   /// *Collective, between two steps.* The first bad number that a replica met alone: "step 7: replica 3: the
   /// loss is not finite"; "" if there is none.
   virtual std::string late_bad_number() { return {}; }

@@ -13,16 +13,16 @@ AlgorithmEntry mpi_entry() {
           .refusal = [](const Nodes&) { return std::string(); },
           .make =
               [](const AlgorithmContext& context) {
-                return make_exact_reducer(context.comm, context.plan, context.reduction, Delivery::kToAll,
+                return make_exact_reducer(context.comm, context.plan, context.reduction, Delivery::kAllReduce,
                                           context.overlaps);
               },
           .costs =
               [](const CostQuestion& question, Index rank) {
-                const ExchangeCosts exchange(question.plan, question.options, Delivery::kToAll);
+                const ExchangeCosts exchange(question.plan, question.options, Delivery::kAllReduce);
                 return AlgorithmCosts{.held = exchange.held(rank), .sent = exchange.sent(rank)};
               },
           .time = [](const TimeQuestion& question,
-                     double bytes) { return reducer_time(question, Delivery::kToAll, bytes); }};
+                     double bytes) { return reducer_time(question, Delivery::kAllReduce, bytes); }};
 }
 
 }  // namespace lockstep

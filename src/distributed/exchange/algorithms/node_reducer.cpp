@@ -92,7 +92,7 @@ class NodeReducer final : public Reducer {
     if (reduction == Reduction::kNative) {
       return make_staged_reducer(gradients_.across(), plan, rabenseifner_stages);
     }
-    return make_owner_reducer(gradients_.across(), plan, reduction, Delivery::kToAll);
+    return make_owner_reducer(gradients_.across(), plan, reduction, Delivery::kAllReduce);
   }
 
   bool all_have(std::atomic_ref<Index> (NodeGradients::*counter)(int), std::size_t buckets) {
@@ -161,7 +161,7 @@ AlgorithmCosts node_reducer_costs(const CostQuestion& question, Index rank) {
   if (across.world > 1 && question.options.reduction == Reduction::kNative) {
     costs = staged_costs(across, rank / on_node, rabenseifner_stages);
   } else {
-    const ExchangeCosts exchange(across, question.options, Delivery::kToAll);
+    const ExchangeCosts exchange(across, question.options, Delivery::kAllReduce);
     costs = {.held = exchange.held(rank / on_node), .sent = exchange.sent(rank / on_node)};
   }
   costs.held += NodeGradients::header_bytes();

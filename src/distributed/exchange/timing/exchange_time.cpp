@@ -122,7 +122,7 @@ Index max_partial_sums(const Plan& plan, Reduction reduction) {
 ExchangeSeconds reducer_time(const TimeQuestion& question, Delivery delivery, double bytes) {
   const Plan& plan = question.costs.plan;
   const DistOptions& options = question.costs.options;
-  const bool by_library = delivery == Delivery::kToAll && options.reduction == Reduction::kNative &&
+  const bool by_library = delivery == Delivery::kAllReduce && options.reduction == Reduction::kNative &&
                           make_wire(options) == nullptr;
   if (by_library) return library_time(question.cluster, bytes);
   const ExchangeCosts costs(plan, options, delivery);
@@ -131,7 +131,7 @@ ExchangeSeconds reducer_time(const TimeQuestion& question, Delivery delivery, do
   const auto sums = static_cast<double>(max_partial_sums(plan, options.reduction));
   const auto ranks = static_cast<double>(plan.world);
   const double added = bytes / ranks * (sums * ranks - 1);
-  return pairwise_time(question.cluster, sent, sums + (delivery == Delivery::kToAll ? 1 : 0)) +
+  return pairwise_time(question.cluster, sent, sums + (delivery == Delivery::kAllReduce ? 1 : 0)) +
          add_time(question.cluster, added);
 }
 
@@ -140,7 +140,7 @@ ExchangeSeconds time_between_nodes(const TimeQuestion& question, double bytes) {
   const Cluster across = between_nodes(question.cluster);
   const Plan plan = plan_across(question.costs.plan, question.cluster.ranks_per_node);
   const CostQuestion costs{.options = question.costs.options, .plan = plan};
-  return reducer_time({.costs = costs, .cluster = across}, Delivery::kToAll, bytes);
+  return reducer_time({.costs = costs, .cluster = across}, Delivery::kAllReduce, bytes);
 }
 
 ExchangeSeconds server_time(const TimeQuestion& question, double bytes, double messages) {
