@@ -1,8 +1,8 @@
 // Nobody in particular owns a range: the summed gradient comes back to every worker, and every worker runs
 // the optimizer on everything.
 #include "entries.h"
+#include "full_update.h"
 #include "lockstep/distributed/exchange/algorithm.h"
-#include "whole_step.h"
 
 namespace lockstep {
 namespace {
@@ -39,7 +39,7 @@ class Allreduce final : public SynchronousStrategy {
   void finish_exchange() override { gradient_ = reducer_->finish(); }
 
   StepOutcome update(const UpdateRequest& request) override {
-    return take_whole_step(update_, weights_.span(), gradient_, request);
+    return take_full_update(update_, weights_.span(), gradient_, request);
   }
   ReplicatedState replicated() override { return {&comm_, update_.named_parts(weights_.span())}; }
 

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "../exchange/node/node_gradients.h"
-#include "agree_on_sums.h"
+#include "agree_finite.h"
 #include "entries.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/distributed/blocks.h"
@@ -169,7 +169,7 @@ class CentralStorage final : public SynchronousStrategy {
     const bool tells_loss = gradients_.across().rank() == 0 && slice().contains(plan_.loss_place);
     const double loss =
         tells_loss ? static_cast<double>(gradient_[static_cast<std::size_t>(plan_.loss_place)]) : 0.0;
-    StepOutcome outcome = agree_on_sums(comm_, good, loss, request.weight);
+    StepOutcome outcome = agree_finite(comm_, good, loss, request.weight);
     if (!outcome.applied) return outcome;
     update_.step(weights_, gradient_, request);
     finish_step(outcome);

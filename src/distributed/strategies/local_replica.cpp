@@ -4,8 +4,8 @@
 
 #include <cmath>
 
+#include "full_update.h"
 #include "lockstep/math/kernels.h"
-#include "whole_step.h"
 
 namespace lockstep {
 
@@ -14,7 +14,7 @@ LocalReplica::LocalReplica(Index replica, const Layout& layout, const Optimizer&
     : number(replica), weights(layout.size), update(layout, optimizer, rules, &team), layout_(&layout) {}
 
 void LocalReplica::step(std::span<Scalar> sum, const UpdateRequest& request) {
-  if (take_whole_step(update, weights.span(), sum, request).applied) return;
+  if (take_full_update(update, weights.span(), sum, request).applied) return;
   bad_step = request.step;
   bad_number = fmt::format("step {}: replica {}: {}", request.step, number,
                            describe_bad_sum(*layout_, sum, request.weight));

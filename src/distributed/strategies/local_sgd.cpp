@@ -18,12 +18,12 @@
 
 #include "apart_reducer.h"
 #include "block_momentum.h"
+#include "full_update.h"
 #include "local_replica.h"
 #include "local_sgd.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/math/kernels.h"
-#include "whole_step.h"
 
 namespace lockstep {
 namespace {
@@ -107,7 +107,7 @@ class LocalSgd final : public SynchronousStrategy {
   StepOutcome update(const UpdateRequest& request) override {
     steps_done_ = request.step;
     LocalReplica& first = replicas_.front();
-    if (!alone_) return take_whole_step(first.update, first.weights.span(), gradient_, request);
+    if (!alone_) return take_full_update(first.update, first.weights.span(), gradient_, request);
     StepOutcome outcome = step_alone(request);
     if ((request.step - plan_.local_from) % options_.average_every != 0) return outcome;
     const Stopwatch meeting;

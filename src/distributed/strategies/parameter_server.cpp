@@ -2,18 +2,18 @@
 // weights (Li et al. 2014, "Scaling distributed machine learning with the parameter server").
 #include "asynchronous_servers.h"
 #include "entries.h"
-#include "owner_step.h"
+#include "sharded_update.h"
 
 namespace lockstep {
 namespace {
 
 std::unique_ptr<Strategy> make(const StrategyContext& context) {
   if (steps_alone(context.options)) return make_asynchronous_servers(context);
-  return make_owner_step(context);
+  return make_sharded_update(context);
 }
 
 std::vector<RankCosts> costs(const CostQuestion& question) {
-  return steps_alone(question.options) ? asynchronous_costs(question) : owner_step_costs(question);
+  return steps_alone(question.options) ? asynchronous_costs(question) : sharded_update_costs(question);
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ StrategyEntry parameter_server_entry() {
           .has_servers = true,
           .options = {"distribute.servers", "distribute.mode", "distribute.backup_workers"},
           .costs = costs,
-          .time = owner_step_time,
+          .time = sharded_update_time,
           .make = make};
 }
 

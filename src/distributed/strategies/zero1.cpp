@@ -1,6 +1,6 @@
 // The workers own the weights among themselves (Rajbhandari et al. 2020, "ZeRO", stage 1).
 #include "entries.h"
-#include "owner_step.h"
+#include "sharded_update.h"
 
 namespace lockstep {
 
@@ -18,9 +18,9 @@ StrategyEntry zero1_entry() {
                        .divides_optimizer_state = true,
                        .exact_resume = true},
           .options = {"distribute.progress_thread"},
-          .costs = owner_step_costs,
-          .time = owner_step_time,
-          .make = make_owner_step};
+          .costs = sharded_update_costs,
+          .time = sharded_update_time,
+          .make = make_sharded_update};
 }
 
 }  // namespace lockstep

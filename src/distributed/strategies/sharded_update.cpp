@@ -1,15 +1,15 @@
-#include "owner_step.h"
+#include "sharded_update.h"
 
-#include "agree_on_sums.h"
+#include "agree_finite.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/distributed/exchange/reducer.h"
 
 namespace lockstep {
 namespace {
 
-class OwnerStep final : public SynchronousStrategy {
+class ShardedUpdate final : public SynchronousStrategy {
  public:
-  explicit OwnerStep(const StrategyContext& context)
+  explicit ShardedUpdate(const StrategyContext& context)
       : comm_(context.comm),
         plan_(context.plan),
         layout_(context.layout),
@@ -52,7 +52,7 @@ class OwnerStep final : public SynchronousStrategy {
     const bool good = update_.good(gradient, request.weight);
     const double loss =
         owns_loss_ ? static_cast<double>(gradient_[static_cast<std::size_t>(plan_.loss_place)]) : 0.0;
-    StepOutcome outcome = agree_on_sums(comm_, good, loss, request.weight);
+    StepOutcome outcome = agree_finite(comm_, good, loss, request.weight);
     if (!outcome.applied) return outcome;
     update_.step(weights_.span(), gradient, request);
     const Stopwatch gathering;
@@ -104,11 +104,11 @@ StepExchange server_step_time(const TimeQuestion& question) {
 
 }  // namespace
 
-std::unique_ptr<SynchronousStrategy> make_owner_step(const StrategyContext& context) {
-  return std::make_unique<OwnerStep>(context);
+std::unique_ptr<SynchronousStrategy> make_sharded_update(const StrategyContext& context) {
+  return std::make_unique<ShardedUpdate>(context);
 }
 
-std::vector<RankCosts> owner_step_costs(const CostQuestion& question) {
+std::vector<RankCosts> sharded_update_costs(const CostQuestion& question) {
   const Plan& plan = question.plan;
   const ExchangeCosts exchange(plan, question.options, Delivery::kReduceScatter);
   return each_rank(question, [&](Index rank) {
@@ -121,7 +121,7 @@ std::vector<RankCosts> owner_step_costs(const CostQuestion& question) {
   });
 }
 
-StepExchange owner_step_time(const TimeQuestion& question) {
+StepExchange sharded_update_time(const TimeQuestion& question) {
   const Plan& plan = question.costs.plan;
   if (plan.world == 1) return {};
   if (plan.servers > 0) return server_step_time(question);

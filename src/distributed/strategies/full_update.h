@@ -9,8 +9,8 @@ namespace lockstep {
 
 /// *Local.* `sum`: a gradient arena, summed over all replicas; it may be used up. Not applied if the loss or
 /// the gradient is not finite.
-StepOutcome take_whole_step(ParameterUpdate& update, std::span<Scalar> weights, std::span<Scalar> sum,
-                            const UpdateRequest& request);
+StepOutcome take_full_update(ParameterUpdate& update, std::span<Scalar> weights, std::span<Scalar> sum,
+                             const UpdateRequest& request);
 
 /// *Local.* Of a sum that no step could be taken with: the loss first, then the gradients as they come on the
 /// way back. `weight`: of the request.

@@ -8,11 +8,11 @@
 
 namespace lockstep {
 
-std::unique_ptr<SynchronousStrategy> make_owner_step(const StrategyContext& context);
+std::unique_ptr<SynchronousStrategy> make_sharded_update(const StrategyContext& context);
 
 /// What it holds and sends.
-std::vector<RankCosts> owner_step_costs(const CostQuestion& question);
+std::vector<RankCosts> sharded_update_costs(const CostQuestion& question);
 /// How long its exchange takes.
-StepExchange owner_step_time(const TimeQuestion& question);
+StepExchange sharded_update_time(const TimeQuestion& question);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-#include "agree_on_sums.h"
+#include "agree_finite.h"
 
 #include <cmath>
 
@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-StepOutcome agree_on_sums(Communicator& comm, bool good, double loss, double weight) {
+StepOutcome agree_finite(Communicator& comm, bool good, double loss, double weight) {
   const Stopwatch agreeing;
   double known[] = {good ? 0.0 : 1.0, loss};  // ranks with a bad sum, sum of the losses
   comm.all_reduce_sum(as_buffer(std::span(known)));

@@ -9,6 +9,6 @@ namespace lockstep {
 /// *Collective.* The step is to be applied if every rank's sums are `good` and the loss is finite. `loss`:
 /// the sum of the losses from the one rank that tells it, 0 from the others. `weight`: as
 /// UpdateRequest::weight.
-StepOutcome agree_on_sums(Communicator& comm, bool good, double loss, double weight);
+StepOutcome agree_finite(Communicator& comm, bool good, double loss, double weight);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-#include "whole_step.h"
+#include "full_update.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-StepOutcome take_whole_step(ParameterUpdate& update, std::span<Scalar> weights, std::span<Scalar> sum,
-                            const UpdateRequest& request) {
+StepOutcome take_full_update(ParameterUpdate& update, std::span<Scalar> weights, std::span<Scalar> sum,
+                             const UpdateRequest& request) {
   const Scalar loss = sum[weights.size()];  // behind the gradients of the weights
   StepOutcome outcome{.mean_loss = mean_of(static_cast<double>(loss), request.weight)};
   const std::span<Scalar> gradient = sum.first(weights.size());
