@@ -114,7 +114,8 @@ void divide_step(Communicator& comm, const Experiment& experiment, const Plan& p
   const Nodes nodes = look_at_nodes(comm, experiment.config.debug.ranks_per_node);
   const Cluster cluster{.nodes = nodes.count, .ranks_per_node = nodes.largest};
   const Index slots = experiment.optimizer->slots();
-  const CostQuestion costs{.options = options, .plan = plan, .slots = slots, .ranks_per_node = nodes.largest};
+  const CostModelInput costs{
+      .options = options, .plan = plan, .slots = slots, .ranks_per_node = nodes.largest};
   const StrategyEntry& strategy = strategy_entry(options.strategy);
   step.stepped = strategy.time({.costs = costs, .cluster = cluster}).stepped;
   if (!strategy.has_servers) {

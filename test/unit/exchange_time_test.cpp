@@ -50,7 +50,7 @@ struct Setting {
 
   DistOptions options;
   Plan plan;
-  CostQuestion costs;
+  CostModelInput costs;
 };
 
 StepExchange time_of(const DistOptions& options, const Cluster& cluster) {

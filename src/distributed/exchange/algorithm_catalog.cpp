@@ -23,7 +23,7 @@ const AlgorithmEntry& algorithm_by_rule(const Nodes& nodes) {
   return find_entry(algorithm_catalog(), "algorithm", shares_memory ? name : "mpi");
 }
 
-AlgorithmCosts exchange_costs(const CostQuestion& question, Index rank) {
+AlgorithmCosts exchange_costs(const CostModelInput& question, Index rank) {
   const Plan& plan = question.plan;
   const DistOptions& options = question.options;
   if (plan.world == 1 || is_lossy(options)) {
@@ -73,7 +73,7 @@ std::string note_on_order(const DistOptions& options) {
                      fmt::join(names, ", "));
 }
 
-std::vector<ExchangeSeconds> exchange_times(const TimeQuestion& question) {
+std::vector<ExchangeSeconds> exchange_times(const TimeModelInput& question) {
   const Plan& plan = question.costs.plan;
   const DistOptions& options = question.costs.options;
   const Nodes nodes{.count = question.cluster.nodes, .largest = question.cluster.ranks_per_node};

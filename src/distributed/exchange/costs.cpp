@@ -9,16 +9,16 @@ constexpr Index kScalarBytes = sizeof(Scalar);
 
 }  // namespace
 
-Index CostQuestion::weights_bytes() const {
+Index CostModelInput::weights_bytes() const {
   return plan.loss_place * kScalarBytes;
 }
 
-Index CostQuestion::gradient_bytes(Index rank) const {
+Index CostModelInput::gradient_bytes(Index rank) const {
   if (plan.hosted[static_cast<std::size_t>(rank)].empty()) return 0;
   return arenas_needed(plan, rank, sums, interleaved) * plan.gradient_size * kScalarBytes;
 }
 
-std::vector<RankCosts> each_rank(const CostQuestion& question,
+std::vector<RankCosts> each_rank(const CostModelInput& question,
                                  const std::function<RankCosts(Index rank)>& costs) {
   std::vector<RankCosts> all;
   for (Index rank = 0; rank < question.plan.world; ++rank) all.push_back(costs(rank));

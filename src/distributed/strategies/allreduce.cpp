@@ -51,7 +51,7 @@ class Allreduce final : public SynchronousStrategy {
   std::span<Scalar> gradient_;
 };
 
-std::vector<RankCosts> costs(const CostQuestion& question) {
+std::vector<RankCosts> costs(const CostModelInput& question) {
   return each_rank(question, [&](Index rank) {
     const AlgorithmCosts exchange = exchange_costs(question, rank);
     return RankCosts{.weights = question.weights_bytes(),
@@ -75,7 +75,8 @@ StrategyEntry allreduce_entry() {
       .sums_to_all = true,
       .options = {"distribute.progress_thread"},
       .costs = costs,
-      .time = [](const TimeQuestion& question) { return StepExchange{.buckets = exchange_times(question)}; },
+      .time =
+          [](const TimeModelInput& question) { return StepExchange{.buckets = exchange_times(question)}; },
       .make = [](const StrategyContext& context) { return std::make_unique<Allreduce>(context); }};
 }
 

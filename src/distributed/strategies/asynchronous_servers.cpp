@@ -134,7 +134,7 @@ std::unique_ptr<AsynchronousStrategy> make_asynchronous_servers(const StrategyCo
   return std::make_unique<AsynchronousServers>(context);
 }
 
-std::vector<RankCosts> asynchronous_costs(const CostQuestion& question) {
+std::vector<RankCosts> asynchronous_costs(const CostModelInput& question) {
   const Plan& plan = question.plan;
   const Index weights = question.weights_bytes();
   const Index slice = weights / plan.servers;

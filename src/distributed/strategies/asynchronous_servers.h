@@ -10,6 +10,6 @@ namespace lockstep {
 std::unique_ptr<AsynchronousStrategy> make_asynchronous_servers(const StrategyContext& context);
 
 /// What it holds and sends.
-std::vector<RankCosts> asynchronous_costs(const CostQuestion& question);
+std::vector<RankCosts> asynchronous_costs(const CostModelInput& question);
 
 }  // namespace lockstep

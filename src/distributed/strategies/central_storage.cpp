@@ -215,7 +215,7 @@ Index factor_bytes(const Plan& plan, Index rank) {
   return (shared + plan.threads * NodeFactors::own_size(plan)) * Index{sizeof(Scalar)};
 }
 
-std::vector<RankCosts> costs(const CostQuestion& question) {
+std::vector<RankCosts> costs(const CostModelInput& question) {
   const Plan& plan = question.plan;
   const Index on_node = ranks_on_node(question.ranks_per_node, plan.world);
   const Plan across = plan_across(plan, on_node);
@@ -231,7 +231,7 @@ std::vector<RankCosts> costs(const CostQuestion& question) {
 }
 
 // Measured is a sum that is also handed out: here new weights are, when the next forward reads them.
-StepExchange exchange_time(const TimeQuestion& question) {
+StepExchange exchange_time(const TimeModelInput& question) {
   const Cluster& cluster = question.cluster;
   const Plan& plan = question.costs.plan;
   const double bytes = static_cast<double>(plan.gradient_size * Index{sizeof(Scalar)});

@@ -10,12 +10,12 @@ namespace lockstep {
 namespace {
 
 // Weights and, if it is averaged too, the optimizer's state.
-Index arenas_of_average(const CostQuestion& question) {
+Index arenas_of_average(const CostModelInput& question) {
   return 1 + (question.options.average_state ? question.slots : 0);
 }
 
 // Before local_from gradients are exchanged in each step, then weights now and then.
-std::vector<RankCosts> costs(const CostQuestion& question) {
+std::vector<RankCosts> costs(const CostModelInput& question) {
   const Plan& plan = question.plan;
   const DistOptions& options = question.options;
   const Index together = std::min(plan.local_from, question.steps);
@@ -34,8 +34,8 @@ std::vector<RankCosts> costs(const CostQuestion& question) {
 }
 
 // Of a step alone, with its share of the average that ends every so many of them; each replica steps.
-StepExchange exchange_time(const TimeQuestion& question) {
-  const CostQuestion& costs = question.costs;
+StepExchange exchange_time(const TimeModelInput& question) {
+  const CostModelInput& costs = question.costs;
   ExchangeSeconds arena;
   for (const ExchangeSeconds& bucket : exchange_times(question)) arena = arena + bucket;
   const double share =

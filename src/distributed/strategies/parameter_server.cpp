@@ -12,7 +12,7 @@ std::unique_ptr<Strategy> make(const StrategyContext& context) {
   return make_sharded_update(context);
 }
 
-std::vector<RankCosts> costs(const CostQuestion& question) {
+std::vector<RankCosts> costs(const CostModelInput& question) {
   return steps_alone(question.options) ? asynchronous_costs(question) : sharded_update_costs(question);
 }
 

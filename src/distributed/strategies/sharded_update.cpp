@@ -84,7 +84,7 @@ class ShardedUpdate final : public SynchronousStrategy {
 };
 
 // Servers get gradients and give weights, while workers wait.
-StepExchange server_step_time(const TimeQuestion& question) {
+StepExchange server_step_time(const TimeModelInput& question) {
   const Plan& plan = question.costs.plan;
   const DistOptions& options = question.costs.options;
   const auto servers = static_cast<double>(plan.servers);
@@ -108,7 +108,7 @@ std::unique_ptr<SynchronousStrategy> make_sharded_update(const StrategyContext& 
   return std::make_unique<ShardedUpdate>(context);
 }
 
-std::vector<RankCosts> sharded_update_costs(const CostQuestion& question) {
+std::vector<RankCosts> sharded_update_costs(const CostModelInput& question) {
   const Plan& plan = question.plan;
   const ExchangeCosts exchange(plan, question.options, Delivery::kReduceScatter);
   return each_rank(question, [&](Index rank) {
@@ -121,7 +121,7 @@ std::vector<RankCosts> sharded_update_costs(const CostQuestion& question) {
   });
 }
 
-StepExchange sharded_update_time(const TimeQuestion& question) {
+StepExchange sharded_update_time(const TimeModelInput& question) {
   const Plan& plan = question.costs.plan;
   if (plan.world == 1) return {};
   if (plan.servers > 0) return server_step_time(question);

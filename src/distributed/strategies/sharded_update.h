@@ -11,8 +11,8 @@ namespace lockstep {
 std::unique_ptr<SynchronousStrategy> make_sharded_update(const StrategyContext& context);
 
 /// What it holds and sends.
-std::vector<RankCosts> sharded_update_costs(const CostQuestion& question);
+std::vector<RankCosts> sharded_update_costs(const CostModelInput& question);
 /// How long its exchange takes.
-StepExchange sharded_update_time(const TimeQuestion& question);
+StepExchange sharded_update_time(const TimeModelInput& question);
 
 }  // namespace lockstep

@@ -165,11 +165,11 @@ Forecast forecast(const ForecastRequest& request, Scaling scaling) {
                                .servers = scene.servers,
                                .replicas = scene.replicas,
                                .threads = request.train.threads});
-  const CostQuestion costs{.options = options,
-                           .plan = plan,
-                           .sums = local_sums(options),
-                           .slots = request.optimizer_slots,
-                           .ranks_per_node = cluster.ranks_per_node};
+  const CostModelInput costs{.options = options,
+                             .plan = plan,
+                             .sums = local_sums(options),
+                             .slots = request.optimizer_slots,
+                             .ranks_per_node = cluster.ranks_per_node};
   const StrategyEntry& strategy = strategy_entry(options.strategy);
   const StepExchange exchange = strategy.time({.costs = costs, .cluster = cluster});
 

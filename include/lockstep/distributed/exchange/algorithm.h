@@ -57,9 +57,9 @@ struct AlgorithmEntry {
   std::function<std::string(const Nodes&)> refusal;
   /// *Collective.* Every rank gets the whole sum.
   std::function<std::unique_ptr<Reducer>(const AlgorithmContext&)> make;
-  std::function<AlgorithmCosts(const CostQuestion&, Index rank)> costs;
+  std::function<AlgorithmCosts(const CostModelInput&, Index rank)> costs;
   /// Of so many bytes of the gradient.
-  std::function<ExchangeSeconds(const TimeQuestion&, double bytes)> time;
+  std::function<ExchangeSeconds(const TimeModelInput&, double bytes)> time;
 };
 
 /// Every algorithm there is. One more: one file in distributed/exchange/algorithms and one line in its list.
@@ -86,7 +86,7 @@ std::unique_ptr<Reducer> make_bucketwise_reducer(const AlgorithmContext& context
 std::unique_ptr<Reducer> make_exchange(AlgorithmContext context, const DistOptions& options);
 
 /// What make_exchange() costs, `auto` as by rule.
-AlgorithmCosts exchange_costs(const CostQuestion& question, Index rank);
+AlgorithmCosts exchange_costs(const CostModelInput& question, Index rank);
 
 /// Those that give what the options ask for on these nodes, where the sum is exact.
 std::vector<const AlgorithmEntry*> possible_algorithms(const DistOptions& options, const Nodes& nodes);
@@ -102,6 +102,6 @@ std::string note_on_order(const DistOptions& options);
 
 /// How long make_exchange() takes for each bucket of the plan, `auto` with the fastest that it tries. Errors:
 /// ConfigError if the algorithm cannot run on these nodes.
-std::vector<ExchangeSeconds> exchange_times(const TimeQuestion& question);
+std::vector<ExchangeSeconds> exchange_times(const TimeModelInput& question);
 
 }  // namespace lockstep

@@ -19,7 +19,7 @@ struct RankCosts {
   double sent = 0;      ///< per step that the rank takes part in, on average over the run
 };
 
-struct CostQuestion {
+struct CostModelInput {
   const DistOptions& options;
   const Plan& plan;
   LocalSums sums = LocalSums::kOneSum;  ///< how ranks add the gradients of their replicas
@@ -35,7 +35,7 @@ struct CostQuestion {
 };
 
 /// The answer for each rank.
-std::vector<RankCosts> each_rank(const CostQuestion& question,
+std::vector<RankCosts> each_rank(const CostModelInput& question,
                                  const std::function<RankCosts(Index rank)>& costs);
 
 /// What the exchange of make_reducer() costs beside the gradients themselves.

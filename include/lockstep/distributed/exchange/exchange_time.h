@@ -24,8 +24,8 @@ struct ExchangeSeconds {
 };
 
 /// What takes the time, in a plan for the ranks of the cluster.
-struct TimeQuestion {
-  const CostQuestion& costs;
+struct TimeModelInput {
+  const CostModelInput& costs;
   const Cluster& cluster;
 };
 
@@ -56,13 +56,13 @@ ExchangeSeconds pairwise_time(const Cluster& cluster, double bytes, double messa
 Index max_partial_sums(const Plan& plan, Reduction reduction);
 
 /// The exchange of make_reducer(), of so many bytes of the gradient.
-ExchangeSeconds reducer_time(const TimeQuestion& question, Delivery delivery, double bytes);
+ExchangeSeconds reducer_time(const TimeModelInput& question, Delivery delivery, double bytes);
 /// The same between nodes, to all, where each rank of a node exchanges a slice.
-ExchangeSeconds time_between_nodes(const TimeQuestion& question, double bytes);
+ExchangeSeconds time_between_nodes(const TimeModelInput& question, double bytes);
 
 /// One round of messages between workers and servers (the last ranks), in one direction: `bytes` between a
 /// worker and all servers, `messages` to or from each. A server's messages go one after the other.
-ExchangeSeconds server_time(const TimeQuestion& question, double bytes, double messages);
+ExchangeSeconds server_time(const TimeModelInput& question, double bytes, double messages);
 
 /// What all ranks say to each other about a step: two numbers.
 ExchangeSeconds agreement_time(const Cluster& cluster);

@@ -155,8 +155,8 @@ struct StrategyEntry {
   bool sums_to_all = false;               ///< every worker gets the sum of all gradients
   bool weights_per_replica = false;       ///< each steps with its own, and they meet now and then
   std::vector<std::string> options = {};  ///< keys that it reads beside those that all read
-  std::function<std::vector<RankCosts>(const CostQuestion&)> costs;
-  std::function<StepExchange(const TimeQuestion&)> time;
+  std::function<std::vector<RankCosts>(const CostModelInput&)> costs;
+  std::function<StepExchange(const TimeModelInput&)> time;
   std::function<std::unique_ptr<Strategy>(const StrategyContext&)> make;
 };
 

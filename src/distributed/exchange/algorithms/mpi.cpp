@@ -17,11 +17,11 @@ AlgorithmEntry mpi_entry() {
                                           context.overlaps);
               },
           .costs =
-              [](const CostQuestion& question, Index rank) {
+              [](const CostModelInput& question, Index rank) {
                 const ExchangeCosts exchange(question.plan, question.options, Delivery::kAllReduce);
                 return AlgorithmCosts{.held = exchange.held(rank), .sent = exchange.sent(rank)};
               },
-          .time = [](const TimeQuestion& question,
+          .time = [](const TimeModelInput& question,
                      double bytes) { return reducer_time(question, Delivery::kAllReduce, bytes); }};
 }
 

@@ -154,7 +154,7 @@ std::unique_ptr<Reducer> make_node_reducer(const AlgorithmContext& context, cons
   return std::make_unique<NodeReducer>(context, user);
 }
 
-AlgorithmCosts node_reducer_costs(const CostQuestion& question, Index rank) {
+AlgorithmCosts node_reducer_costs(const CostModelInput& question, Index rank) {
   const Index on_node = ranks_on_node(question.ranks_per_node, question.plan.world);
   const Plan across = plan_across(question.plan, on_node);
   AlgorithmCosts costs;
@@ -168,9 +168,9 @@ AlgorithmCosts node_reducer_costs(const CostQuestion& question, Index rank) {
   return costs;
 }
 
-ExchangeSeconds node_reducer_time(const TimeQuestion& question, double bytes) {
+ExchangeSeconds node_reducer_time(const TimeModelInput& question, double bytes) {
   const Cluster& cluster = question.cluster;
-  const CostQuestion& costs = question.costs;
+  const CostModelInput& costs = question.costs;
   const auto sums = static_cast<double>(max_partial_sums(costs.plan, costs.options.reduction));
   const ExchangeSeconds inside = shared_time(cluster, bytes, sums);
   if (cluster.nodes == 1) return inside;

@@ -12,7 +12,7 @@ namespace lockstep {
 /// *Collective.* `user`: who asks for it, in errors.
 std::unique_ptr<Reducer> make_node_reducer(const AlgorithmContext& context, const std::string& user);
 
-AlgorithmCosts node_reducer_costs(const CostQuestion& question, Index rank);
-ExchangeSeconds node_reducer_time(const TimeQuestion& question, double bytes);
+AlgorithmCosts node_reducer_costs(const CostModelInput& question, Index rank);
+ExchangeSeconds node_reducer_time(const TimeModelInput& question, double bytes);
 
 }  // namespace lockstep

@@ -120,9 +120,9 @@ AlgorithmEntry staged_entry(const std::string& name, const std::string& help, co
           [stages](const AlgorithmContext& context) {
             return make_staged_reducer(context.comm, context.plan, stages);
           },
-      .costs = [stages](const CostQuestion& question,
+      .costs = [stages](const CostModelInput& question,
                         Index rank) { return staged_costs(question.plan, rank, stages); },
-      .time = [time](const TimeQuestion& question, double bytes) { return time(question.cluster, bytes); }};
+      .time = [time](const TimeModelInput& question, double bytes) { return time(question.cluster, bytes); }};
 }
 
 }  // namespace lockstep

@@ -119,7 +119,7 @@ Index max_partial_sums(const Plan& plan, Reduction reduction) {
   return most;
 }
 
-ExchangeSeconds reducer_time(const TimeQuestion& question, Delivery delivery, double bytes) {
+ExchangeSeconds reducer_time(const TimeModelInput& question, Delivery delivery, double bytes) {
   const Plan& plan = question.costs.plan;
   const DistOptions& options = question.costs.options;
   const bool by_library = delivery == Delivery::kAllReduce && options.reduction == Reduction::kNative &&
@@ -136,14 +136,14 @@ ExchangeSeconds reducer_time(const TimeQuestion& question, Delivery delivery, do
 }
 
 // The plan between nodes is of one rank's slice; the link carries those of all ranks of a node.
-ExchangeSeconds time_between_nodes(const TimeQuestion& question, double bytes) {
+ExchangeSeconds time_between_nodes(const TimeModelInput& question, double bytes) {
   const Cluster across = between_nodes(question.cluster);
   const Plan plan = plan_across(question.costs.plan, question.cluster.ranks_per_node);
-  const CostQuestion costs{.options = question.costs.options, .plan = plan};
+  const CostModelInput costs{.options = question.costs.options, .plan = plan};
   return reducer_time({.costs = costs, .cluster = across}, Delivery::kAllReduce, bytes);
 }
 
-ExchangeSeconds server_time(const TimeQuestion& question, double bytes, double messages) {
+ExchangeSeconds server_time(const TimeModelInput& question, double bytes, double messages) {
   const Cluster& cluster = question.cluster;
   const Plan& plan = question.costs.plan;
   const auto servers = static_cast<double>(plan.servers);
