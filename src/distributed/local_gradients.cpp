@@ -11,7 +11,7 @@ Index arenas_needed(const Plan& plan, Index rank, LocalSums sums, bool interleav
   for (Index thread = 0; thread < plan.threads; ++thread) {
     const Range mine = plan.thread_replicas(rank, thread);
     Index most = 1;
-    if (sums == LocalSums::kApart || (sums == LocalSums::kAlongTree && interleaved)) most = mine.size();
+    if (sums == LocalSums::kPerReplica || (sums == LocalSums::kAlongTree && interleaved)) most = mine.size();
     if (sums == LocalSums::kAlongTree && !interleaved) {
       for (Index next = mine.begin; next < mine.end; ++next) {
         const auto held = static_cast<Index>(complete_nodes(plan.replicas, {mine.begin, next}).size());
@@ -98,7 +98,7 @@ void LocalGradients::plan_combination() {
       combined_pieces_.push_back(lane.arenas[piece.arena]);
     }
   }
-  if (sums_ == LocalSums::kApart) {
+  if (sums_ == LocalSums::kPerReplica) {
     partial_ = {.nodes = nodes, .sums = combined_pieces_};
     return;
   }

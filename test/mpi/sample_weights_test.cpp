@@ -79,8 +79,8 @@ TEST(SampleWeights, GiveTheSameBitsOnAnyNumberOfRanksWithEachStrategy) {
       apart.losses.clear();  // are those of a rank's own replicas
       EXPECT_TRUE(std::ranges::all_of(allreduce.weights, [](Scalar w) { return std::isfinite(w); }));
       walk(config, [&](Communicator& comm, const Config& own) {
-        const bool stepped_apart = strategy_entry(own.distribute.strategy).weights_per_replica;
-        expect_same(train_tiny(comm, own), stepped_apart ? apart : allreduce, comm);
+        const bool stepped_per_replica = strategy_entry(own.distribute.strategy).weights_per_replica;
+        expect_same(train_tiny(comm, own), stepped_per_replica ? apart : allreduce, comm);
       });
     }
   }

@@ -19,7 +19,7 @@
 namespace lockstep {
 
 /// How a rank adds the gradients of its replicas.
-enum class LocalSums { kOneSum, kAlongTree, kApart };
+enum class LocalSums { kOneSum, kAlongTree, kPerReplica };
 
 /// Sums that a rank hands to the exchange. Along the tree: its complete nodes that have a sample in them; in
 /// one sum: of everything; apart: one for each replica that has a sample.

@@ -16,7 +16,6 @@
 
 #include <fmt/format.h>
 
-#include "apart_reducer.h"
 #include "block_momentum.h"
 #include "full_update.h"
 #include "local_replica.h"
@@ -24,6 +23,7 @@
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/math/kernels.h"
+#include "per_replica_reducer.h"
 
 namespace lockstep {
 namespace {
@@ -36,11 +36,11 @@ class LocalSgd final : public SynchronousStrategy {
         plan_(context.plan),
         layout_(context.layout),
         hosted_(plan_.hosted[static_cast<std::size_t>(comm_.rank())]),
-        reducer_(make_apart_reducer({.comm = comm_,
-                                     .plan = plan_,
-                                     .gradient_arenas = hosted_.size(),
-                                     .ranks_per_node = context.ranks_per_node},
-                                    options_)),
+        reducer_(make_per_replica_reducer({.comm = comm_,
+                                           .plan = plan_,
+                                           .gradient_arenas = hosted_.size(),
+                                           .ranks_per_node = context.ranks_per_node},
+                                          options_)),
         samples_alone_(static_cast<std::size_t>(plan_.replicas), 0) {
     for (Index number = hosted_.begin; number < hosted_.end; ++number) {
       replicas_.emplace_back(number, layout_, context.optimizer, context.rules, context.team);

@@ -80,14 +80,15 @@ std::span<const Refusal> refusals() {
               "what travels are weights, of which a message must lose nothing: use distribute.wire fp32, and "
               "raise distribute.average_every for fewer bytes",
               [](const Combination& c) {
-                return local_sums(c.distribute) == LocalSums::kApart && make_wire(c.distribute) != nullptr;
+                return local_sums(c.distribute) == LocalSums::kPerReplica &&
+                       make_wire(c.distribute) != nullptr;
               }},
       Refusal{
           "local_sgd with batch norm averaged, sync or group",
           "the replicas do not meet in each step, so each has the moments of its own samples only: choose "
           "model.batch_norm local, or layer_norm",
           [](const Combination& c) {
-            return local_sums(c.distribute) == LocalSums::kApart &&
+            return local_sums(c.distribute) == LocalSums::kPerReplica &&
                    (c.normalises_over_replicas || c.moments_of_all_replicas);
           }},
       Refusal{"train.on_nan skip with workers that step alone",
@@ -99,7 +100,7 @@ std::span<const Refusal> refusals() {
               "a replica that leaves out a step which the others take is no equal part of the next average: "
               "set train.on_nan = \"stop\", or use another strategy",
               [](const Combination& c) {
-                return c.skips_bad_steps && local_sums(c.distribute) == LocalSums::kApart;
+                return c.skips_bad_steps && local_sums(c.distribute) == LocalSums::kPerReplica;
               }},
       Refusal{"train.on_nan skip with error feedback on a lossy wire",
               "what a message makes up for later would hold the bad number: set distribute.error_feedback = "

@@ -23,7 +23,7 @@ bool uses_algorithm(const DistOptions& options) {
 
 LocalSums local_sums(const DistOptions& options) {
   const StrategyEntry& entry = strategy_entry(options.strategy);
-  if (entry.weights_per_replica) return LocalSums::kApart;
+  if (entry.weights_per_replica) return LocalSums::kPerReplica;
   return options.reduction == Reduction::kOrdered ? LocalSums::kAlongTree : LocalSums::kOneSum;
 }
 

@@ -92,7 +92,7 @@ void GradientStep::walk(bool backward) {
     return;
   }
   for_each_replica(
-      [&](Index thread, Replica& replica, bool last) { run_apart(thread, replica, last, backward); });
+      [&](Index thread, Replica& replica, bool last) { run_per_replica(thread, replica, last, backward); });
   for (Index thread = 0; backward && thread < context_.plan.threads; ++thread) {
     sender_.ready_from(thread, 0);
   }
@@ -180,7 +180,7 @@ void GradientStep::add_own_sums(Workspace& workspace, Index replica) {
   for (const Index node : own_statistics_) add_sums(replica, node, workspace.sums(node).forward);
 }
 
-void GradientStep::run_apart(Index thread, Replica& replica, bool last, bool backward) {
+void GradientStep::run_per_replica(Index thread, Replica& replica, bool last, bool backward) {
   Workspace& workspace = room(thread, replica);
   prepare(thread, replica);
   if (backward) replica.target = gradients_.begin_replica(thread, replica.number);

@@ -44,7 +44,7 @@ Index run_steps(const TrainOptions& train, const RunPlan& plan) {
 }
 
 bool weights_per_replica(const RunPlanRequest& request) {
-  return local_sums(request.distribute) == LocalSums::kApart;
+  return local_sums(request.distribute) == LocalSums::kPerReplica;
 }
 
 // Where replicas step alone: the first step of the run (from 0) in which they do.

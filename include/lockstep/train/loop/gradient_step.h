@@ -107,7 +107,7 @@ class GradientStep {
   void add_sums(Index replica, Index node, std::span<const double> sums);
   void add_own_sums(Workspace& workspace, Index replica);
 
-  void run_apart(Index thread, Replica& replica, bool last, bool backward);
+  void run_per_replica(Index thread, Replica& replica, bool last, bool backward);
   void run_together(Index part, bool backward);
   void walk_forward(bool backward);
   void walk_back(bool last_part);

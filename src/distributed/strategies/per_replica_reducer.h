@@ -8,8 +8,9 @@
 
 namespace lockstep {
 
-/// A Reducer whose partial sums are single replicas (LocalSums::kApart), and are used up; all ranks get the
-/// result.
-std::unique_ptr<Reducer> make_apart_reducer(const AlgorithmContext& context, const DistOptions& options);
+/// A Reducer whose partial sums are single replicas (LocalSums::kPerReplica), and are used up; all ranks get
+/// the result.
+std::unique_ptr<Reducer> make_per_replica_reducer(const AlgorithmContext& context,
+                                                  const DistOptions& options);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-#include "apart_reducer.h"
+#include "per_replica_reducer.h"
 
 #include <algorithm>
 
@@ -7,9 +7,9 @@
 namespace lockstep {
 namespace {
 
-class ApartReducer final : public Reducer {
+class PerReplicaReducer final : public Reducer {
  public:
-  ApartReducer(const AlgorithmContext& context, const DistOptions& options)
+  PerReplicaReducer(const AlgorithmContext& context, const DistOptions& options)
       : plan_(context.plan),
         reduction_(options.reduction),
         hosted_(plan_.hosted[static_cast<std::size_t>(context.comm.rank())]),
@@ -76,8 +76,9 @@ class ApartReducer final : public Reducer {
 
 }  // namespace
 
-std::unique_ptr<Reducer> make_apart_reducer(const AlgorithmContext& context, const DistOptions& options) {
-  return std::make_unique<ApartReducer>(context, options);
+std::unique_ptr<Reducer> make_per_replica_reducer(const AlgorithmContext& context,
+                                                  const DistOptions& options) {
+  return std::make_unique<PerReplicaReducer>(context, options);
 }
 
 }  // namespace lockstep
