@@ -74,7 +74,7 @@ Pulls work(AsynchronousStrategy& strategy, const Plan& plan, const std::vector<P
     EXPECT_FALSE(strategy.next(false)) << "after a bad number";
     break;
   }
-  strategy.say_goodbye();
+  strategy.send_done();
   EXPECT_EQ(pulls.size(), pushes.size());
   return pulls;
 }

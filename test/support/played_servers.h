@@ -26,8 +26,8 @@ struct ServersPlay {
   Index until = 0;                                   ///< steps
   std::vector<std::vector<PushedGradient>> workers;  ///< what each pushes, in order
   /// By server: its messages in the order in which it takes them, each the number of the sender and a letter:
-  /// a ask, p pull, u push, b bad, g goodbye, d decision of the first server (whose number follows those of
-  /// the workers).
+  /// a ask, p pull, u push, b bad, g done message, d decision of the first server (whose number follows those
+  /// of the workers).
   std::vector<std::string> arrivals;
 };
 

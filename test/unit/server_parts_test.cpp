@@ -8,9 +8,9 @@
 #include <set>
 #include <vector>
 
-#include "distributed/strategies/parameter_server/arrivals.h"
-#include "distributed/strategies/parameter_server/leave.h"
-#include "distributed/strategies/parameter_server/ledger.h"
+#include "distributed/strategies/parameter_server/admission_policy.h"
+#include "distributed/strategies/parameter_server/request_queue.h"
+#include "distributed/strategies/parameter_server/worker_stats.h"
 #include "distributed/strategies/parameter_server/step_collector.h"
 #include "lockstep/comm/thread_ranks.h"
 
@@ -82,77 +82,77 @@ TEST(Leave, BoundedWorkersWaitBeyondTheBoundAndNoSooner) {
   for (const Index bound : {0, 1, 3}) {
     SCOPED_TRACE(bound);
     const DistOptions options{.mode = ServerMode::kBounded, .staleness = bound};
-    LeaveRule rule(options, 2);
+    AdmissionPolicy rule(options, 2);
     rule.begin_stretch(100);
     for (Index ahead = 0; ahead <= bound; ++ahead) {
       EXPECT_EQ(rule.ahead(0), ahead);
-      EXPECT_EQ(rule.ask(0, 0), Leave::kGo);
+      EXPECT_EQ(rule.ask(0, 0), Permit::kGo);
       rule.go(0, 0);
       rule.pushed(0);
     }
-    EXPECT_EQ(rule.ask(0, 0), Leave::kWait);
-    EXPECT_EQ(rule.ask(1, 0), Leave::kGo) << "the slowest one";
+    EXPECT_EQ(rule.ask(0, 0), Permit::kWait);
+    EXPECT_EQ(rule.ask(1, 0), Permit::kGo) << "the slowest one";
     EXPECT_EQ(rule.slowest(), 0);
     rule.pushed(1);
     EXPECT_EQ(rule.slowest(), 1);
-    EXPECT_EQ(rule.ask(0, 0), Leave::kGo);
+    EXPECT_EQ(rule.ask(0, 0), Permit::kGo);
   }
 }
 
 TEST(Leave, WithoutABoundNobodyWaits) {
   const DistOptions options{.mode = ServerMode::kAsync, .staleness = 0};
-  LeaveRule rule(options, 2);
+  AdmissionPolicy rule(options, 2);
   rule.begin_stretch(20);
   for (Index step = 0; step < 20; ++step) {
-    EXPECT_EQ(rule.ask(0, 0), Leave::kGo);
+    EXPECT_EQ(rule.ask(0, 0), Permit::kGo);
     EXPECT_EQ(rule.go(0, 0), step) << "steps are numbered as leave is given";
     rule.pushed(0);
   }
-  EXPECT_EQ(rule.ask(1, 0), Leave::kStop) << "all steps are given away";
+  EXPECT_EQ(rule.ask(1, 0), Permit::kStop) << "all steps are given away";
   EXPECT_EQ(rule.slowest(), 0);
 }
 
 TEST(Leave, AWorkerHasOnePartInAStepOfSeveral) {
   const DistOptions options{.mode = ServerMode::kSync, .backup_workers = 1};
-  LeaveRule rule(options, 2);
+  AdmissionPolicy rule(options, 2);
   rule.begin_stretch(2);
-  EXPECT_EQ(rule.ask(0, 0), Leave::kGo);
+  EXPECT_EQ(rule.ask(0, 0), Permit::kGo);
   EXPECT_EQ(rule.go(0, 0), 0);
-  EXPECT_EQ(rule.ask(0, 0), Leave::kWait) << "for the step that it has its part in";
-  EXPECT_EQ(rule.ask(1, 0), Leave::kGo);
-  EXPECT_EQ(rule.ask(0, 1), Leave::kGo);
+  EXPECT_EQ(rule.ask(0, 0), Permit::kWait) << "for the step that it has its part in";
+  EXPECT_EQ(rule.ask(1, 0), Permit::kGo);
+  EXPECT_EQ(rule.ask(0, 1), Permit::kGo);
   EXPECT_EQ(rule.go(0, 1), 1);
-  EXPECT_EQ(rule.ask(0, 2), Leave::kStop);
+  EXPECT_EQ(rule.ask(0, 2), Permit::kStop);
 }
 
 TEST(Leave, AStretchThatIsCutShortEndsAloneAndABadNumberEndsAll) {
   const DistOptions options{.mode = ServerMode::kAsync};
-  LeaveRule rule(options, 1);
+  AdmissionPolicy rule(options, 1);
   rule.begin_stretch(10);
   rule.cut_short();
-  EXPECT_EQ(rule.ask(0, 0), Leave::kStop);
+  EXPECT_EQ(rule.ask(0, 0), Permit::kStop);
   rule.begin_stretch(10);
-  EXPECT_EQ(rule.ask(0, 0), Leave::kGo);
+  EXPECT_EQ(rule.ask(0, 0), Permit::kGo);
   rule.stop();
   rule.begin_stretch(10);
-  EXPECT_EQ(rule.ask(0, 0), Leave::kStop);
+  EXPECT_EQ(rule.ask(0, 0), Permit::kStop);
 }
 
 // ---- what is counted ------------------------------------------------------------------------------------
 
-TEST(Ledger, CountsEveryGradientAndItsSamplesOnAllRanks) {
+TEST(WorkerStats, CountsEveryGradientAndItsSamplesOnAllRanks) {
   run_thread_ranks(2, [](Communicator& comm) {
-    Ledger ledger(2);
+    WorkerStats stats(2);
     if (comm.rank() == 0) {  // the worker itself
-      for (int i = 0; i < 5; ++i) ledger.count_computed(1);
+      for (int i = 0; i < 5; ++i) stats.count_computed(1);
     } else {
-      ledger.count_step(1, 7);
-      ledger.count_step(1, 5);
-      ledger.count_step(0, 1);
-      for (const Index samples : {10, 20, 30}) ledger.count_drop(1, samples);
-      for (const Index ahead : {2, 4, 3}) ledger.count_ahead(1, ahead);
+      stats.count_step(1, 7);
+      stats.count_step(1, 5);
+      stats.count_step(0, 1);
+      for (const Index samples : {10, 20, 30}) stats.count_drop(1, samples);
+      for (const Index ahead : {2, 4, 3}) stats.count_ahead(1, ahead);
     }
-    const std::vector<WorkerRecord> records = ledger.gather(comm);
+    const std::vector<WorkerRecord> records = stats.gather(comm);
     ASSERT_EQ(records.size(), 2u);
     EXPECT_EQ(records[0].samples, 1);
     EXPECT_EQ(records[0].dropped, 0);
@@ -165,11 +165,11 @@ TEST(Ledger, CountsEveryGradientAndItsSamplesOnAllRanks) {
   });
 }
 
-TEST(Ledger, SumsUpStalenessBeyondItsHistogramToo) {
+TEST(WorkerStats, SumsUpStalenessBeyondItsHistogramToo) {
   run_thread_ranks(1, [](Communicator& comm) {
-    Ledger ledger(1);
-    for (const Index staleness : {0, 2, 2, 5000}) ledger.count_staleness(0, staleness);
-    const WorkerRecord record = ledger.gather(comm).front();
+    WorkerStats stats(1);
+    for (const Index staleness : {0, 2, 2, 5000}) stats.count_staleness(0, staleness);
+    const WorkerRecord record = stats.gather(comm).front();
     ASSERT_EQ(record.staleness.size(), 1024u) << "the last place is \"or more\"";
     EXPECT_EQ(record.staleness[0], 1);
     EXPECT_EQ(record.staleness[1], 0);
@@ -200,18 +200,18 @@ std::vector<std::size_t> order_of_arrivals(int peers, Index count) {
   std::vector<std::size_t> order;
   run_thread_ranks(peers + 1, [&](Communicator& comm) {
     std::vector<std::unique_ptr<Request>> sent;
-    const Note note{.kind = NoteKind::kPush};
+    const MessageHeader note{.kind = MessageKind::kPush};
     for (Index i = 0; comm.rank() < peers && i < count; ++i) {
       const Send send{peers, bytes_of(note)};
       sent.push_back(comm.start_exchange(kNotes, std::span(&send, 1), {}));
     }
     comm.barrier();
     if (comm.rank() == peers) {
-      ArrivalOptions options;
-      options.patience_seconds = 60;
+      RequestQueueOptions options;
+      options.timeout_seconds = 60;
       options.peers.resize(static_cast<std::size_t>(peers));
       std::iota(options.peers.begin(), options.peers.end(), 0);
-      Arrivals arrivals(comm, options);
+      RequestQueue arrivals(comm, options);
       for (std::size_t peer = 0; peer < arrivals.peers(); ++peer) arrivals.expect(peer);
       std::vector<Index> left(arrivals.peers(), count);
       for (Index i = 0; i < count * peers; ++i) {
@@ -225,7 +225,7 @@ std::vector<std::size_t> order_of_arrivals(int peers, Index count) {
 }
 
 // Whoever is served has its next message there at once: it must not keep others waiting for ever.
-TEST(Arrivals, WorkersThatAreAllReadyAreServedInTurn) {
+TEST(RequestQueue, WorkersThatAreAllReadyAreServedInTurn) {
   constexpr std::size_t kPeers = 3;
   const std::vector<std::size_t> order = order_of_arrivals(kPeers, 4);
   ASSERT_EQ(order.size(), 12u);

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "lockstep/comm/agree.h"
-#include "parameter_server/link.h"
 #include "parameter_server/server.h"
+#include "parameter_server/worker_client.h"
 
 namespace lockstep {
 namespace {
@@ -27,12 +27,12 @@ class AsynchronousServers final : public AsynchronousStrategy {
         role_(comm_->split(serves() ? 1 : 0, comm_->rank())),
         weights_(context.layout.size),
         update_(context.layout, context.optimizer, worker_rules(context)),
-        ledger_(service_.workers) {
+        stats_(service_.workers) {
     agree(*comm_, [&] {
       if (serves()) {
-        server_ = std::make_unique<Server>(*comm_, *role_, context, service_, weights_.span(), ledger_);
+        server_ = std::make_unique<Server>(*comm_, *role_, context, service_, weights_.span(), stats_);
       } else {
-        link_ = std::make_unique<Link>(*comm_, service_, context.options);
+        client_ = std::make_unique<WorkerClient>(*comm_, service_, context.options);
       }
     });
   }
@@ -55,7 +55,7 @@ class AsynchronousServers final : public AsynchronousStrategy {
   SavedState saved_state() override {
     SavedState state;
     if (server_) server_->add_saved(state);
-    if (link_) link_->add_saved(state);
+    if (client_) client_->add_saved(state);
     return state;
   }
 
@@ -73,30 +73,30 @@ class AsynchronousServers final : public AsynchronousStrategy {
   }
 
   std::optional<Assignment> next(bool ends_early) override {
-    link_->finish_push();
-    const std::optional<Assignment> assignment = link_->ask(ends_early);
-    if (assignment) link_->pull(assignment->step, weights_.span());
+    client_->finish_push();
+    const std::optional<Assignment> assignment = client_->ask(ends_early);
+    if (assignment) client_->pull(assignment->step, weights_.span());
     return assignment;
   }
 
   bool push(const Contribution& contribution) override {
     const std::span<Scalar> gradient = part(partial_->sums.front(), {0, weights_.size()});
     if (!std::isfinite(contribution.loss) || !update_.good(gradient, contribution.weight)) {
-      link_->report_bad();
+      client_->report_bad();
       return false;
     }
     update_.make_means(gradient, contribution.weight);
-    link_->push(contribution, gradient);
-    ledger_.count_computed(static_cast<std::size_t>(comm_->rank()));
+    client_->push(contribution, gradient);
+    stats_.count_computed(static_cast<std::size_t>(comm_->rank()));
     return true;
   }
 
-  void say_goodbye() override { link_->say_goodbye(); }
+  void send_done() override { client_->send_done(); }
 
   WorkersReport report() override {
     if (server_) server_->save_recording();
     WorkersReport report;
-    report.workers = ledger_.gather(*comm_);
+    report.workers = stats_.gather(*comm_);
     if (server_) report.totals = server_->totals();
     comm_->broadcast(bytes_of(report.totals), service_.server_rank(0));
     check_nothing_lost(report);
@@ -122,9 +122,9 @@ class AsynchronousServers final : public AsynchronousStrategy {
   std::unique_ptr<Communicator> role_;  // workers, or servers
   AlignedBuffer<Scalar> weights_;
   ParameterUpdate update_;  // makes means; the steps are the servers'
-  Ledger ledger_;
+  WorkerStats stats_;
   std::unique_ptr<Server> server_;  // one of the two
-  std::unique_ptr<Link> link_;
+  std::unique_ptr<WorkerClient> client_;
   const PartialGrads* partial_ = nullptr;
 };
 

@@ -151,7 +151,7 @@ void AsynchronousLoop::work() {
     asking.lap();
   }
   if (failure_) strategy_.next(false);  // nothing any more
-  strategy_.say_goodbye();
+  strategy_.send_done();
 }
 
 // False if the gradient is not finite.

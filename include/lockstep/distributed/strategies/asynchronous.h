@@ -70,7 +70,7 @@ struct ServeHooks {
 
 class AsynchronousStrategy : public Strategy {
  public:
-  /// *Servers, blocking.* Serves until `until` steps are done in all and every worker has said goodbye.
+  /// *Servers, blocking.* Serves until `until` steps are done in all and every worker has said done message.
   virtual void serve(Index until, const ServeHooks& hooks) = 0;
 
   /// *Workers, blocking.* Leave for one more gradient; weights() are then those of the servers. Nothing: the
@@ -80,7 +80,7 @@ class AsynchronousStrategy : public Strategy {
   /// it is not pushed, and the stretch ends for everybody.
   virtual bool push(const Contribution& contribution) = 0;
   /// *Workers.* After next() gave nothing.
-  virtual void say_goodbye() = 0;
+  virtual void send_done() = 0;
 
   /// *Collective, between stretches.*
   virtual WorkersReport report() = 0;

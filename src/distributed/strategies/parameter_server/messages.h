@@ -18,17 +18,17 @@ inline constexpr int kVersions = 4;
 inline constexpr int kWeights = 5;
 inline constexpr int kDecisions = 6;
 
-enum class NoteKind : Index {
+enum class MessageKind : Index {
   kAsk,      // to the first server: may I go on?
   kPull,     // of the weights, for step `step`
   kPush,     // a gradient follows
   kBad,      // to the first server: my gradient is not finite
-  kGoodbye,  // nothing more in this stretch
+  kDone,     // nothing more in this stretch
   kDecision  // from the first server to another: whose gradients make step `step`
 };
 
-struct Note {
-  NoteKind kind = NoteKind::kAsk;
+struct MessageHeader {
+  MessageKind kind = MessageKind::kAsk;
   Index step = 0;
   Index version = 0;  // of the weights that the gradient was computed from
   Index samples = 0;
@@ -36,13 +36,13 @@ struct Note {
   double loss = 0;
   double correct = 0;
   double lr = 0;
-  Index slowest = 0;     // of the worker's last ticket
+  Index slowest = 0;     // of the worker's last reply
   Index ends_early = 0;  // 1: the worker wants the stretch to end
   Index moments = 0;     // sums for the running moments, which follow to the first server
 };
 
 // The answer to kAsk.
-struct Ticket {
+struct PullReply {
   Index granted = 0;  // 0: the stretch is over
   Index slowest =
       0;  // mode bounded: gradients that every worker has pushed, and that are to be in the weights

@@ -14,10 +14,11 @@ std::size_t number_of(const Communicator& comm, const Service& service) {
 }
 
 // Of the workers; with backup workers the first server tells the others what it decides.
-ArrivalOptions arrival_options(const StrategyContext& context, const Service& service, std::size_t number) {
-  ArrivalOptions options;
-  const double patience = number == 0 ? Patiences::kFirstServer : Patiences::kOtherServers;
-  options.patience_seconds = patience * context.options.timeout_seconds;
+RequestQueueOptions arrival_options(const StrategyContext& context, const Service& service,
+                                    std::size_t number) {
+  RequestQueueOptions options;
+  const double timeout = number == 0 ? Timeouts::kFirstServer : Timeouts::kOtherServers;
+  options.timeout_seconds = timeout * context.options.timeout_seconds;
   for (Index worker = 0; worker < service.workers; ++worker) {
     options.peers.push_back(static_cast<int>(worker));
   }
@@ -43,17 +44,17 @@ std::vector<Range> owned_by(const Service& service, std::size_t number) {
 }  // namespace
 
 Server::Server(Communicator& comm, Communicator& servers, const StrategyContext& context,
-               const Service& service, std::span<Scalar> weights, Ledger& ledger)
+               const Service& service, std::span<Scalar> weights, WorkerStats& stats)
     : comm_(comm),
       options_(context.options),
       service_(service),
       number_(number_of(comm, service)),
       link_mbit_(context.server_mbit),
-      transfer_(Patiences::kTransfer * context.options.timeout_seconds),
+      transfer_(Timeouts::kTransfer * context.options.timeout_seconds),
       meeting_(context.options.timeout_seconds),
-      arrivals_(comm, arrival_options(context, service, number_)),
-      leave_(context.options, service.workers),
-      ledger_(ledger),
+      requests_(comm, arrival_options(context, service, number_)),
+      admission_(context.options, service.workers),
+      stats_(stats),
       weights_(weights),
       gradient_(context.layout.size),
       update_(context.layout, context.optimizer, server_rules(context), owned_by(service, number_),
@@ -77,21 +78,21 @@ Server::Server(Communicator& comm, Communicator& servers, const StrategyContext&
 
 void Server::serve(Index until, const ServeHooks& hooks) {
   hooks_ = &hooks;
-  leave_.begin_stretch(until);
-  present_ = arrivals_.peers();
-  for (std::size_t peer = 0; peer < present_; ++peer) arrivals_.expect(peer);
-  while (present_ > 0) handle(arrivals_.next());
+  admission_.begin_stretch(until);
+  present_ = requests_.peers();
+  for (std::size_t peer = 0; peer < present_; ++peer) requests_.expect(peer);
+  while (present_ > 0) handle(requests_.next());
   if (!first() || !collects()) return;
   drop_leftovers();
   for (std::size_t server = 1; server < service_.slices.size(); ++server) {
-    send_note(server, {.kind = NoteKind::kGoodbye});
+    send_header(server, {.kind = MessageKind::kDone});
   }
 }
 
 void Server::go_on_after(Index steps) {
   version_ = steps;
   totals_.steps = steps;
-  leave_.go_on_after(steps);
+  admission_.go_on_after(steps);
 }
 
 void Server::add_saved(SavedState& state) {
@@ -105,74 +106,74 @@ void Server::add_saved(SavedState& state) {
 }
 
 void Server::handle(std::size_t peer) {
-  const Note& note = arrivals_.note(peer);
-  if (note.ends_early != 0 || (first() && hooks_->ends_early())) leave_.cut_short();
+  const MessageHeader& note = requests_.note(peer);
+  if (note.ends_early != 0 || (first() && hooks_->ends_early())) admission_.cut_short();
   switch (note.kind) {
-    case NoteKind::kAsk:
+    case MessageKind::kAsk:
       asking_[peer] = true;
       break;
-    case NoteKind::kPull:
+    case MessageKind::kPull:
       pulls_[peer] = note;
       break;
-    case NoteKind::kPush:
+    case MessageKind::kPush:
       take_push(peer);
       break;
-    case NoteKind::kBad:
-      leave_.stop();
+    case MessageKind::kBad:
+      admission_.stop();
       break;
-    case NoteKind::kDecision:
+    case MessageKind::kDecision:
       hear_decision(peer);
       break;
-    case NoteKind::kGoodbye:
+    case MessageKind::kDone:
       --present_;
       return;
   }
   answer_pulls();
   if (first()) answer_askers();
-  arrivals_.expect(peer);
+  requests_.expect(peer);
 }
 
 void Server::answer_askers() {
   for (std::size_t worker = 0; worker < asking_.size(); ++worker) {
     if (!asking_[worker]) continue;
-    const Leave leave = leave_.ask(worker, version_);
-    arrivals_.set_waiting(worker, leave == Leave::kWait);
-    if (leave == Leave::kWait) continue;
+    const Permit permit = admission_.ask(worker, version_);
+    requests_.set_waiting(worker, permit == Permit::kWait);
+    if (permit == Permit::kWait) continue;
     asking_[worker] = false;
-    Ticket ticket{.granted = leave == Leave::kGo ? 1 : 0,
-                  .slowest = leave_.slowest(),
-                  .assignment = {.totals = totals_}};
-    if (leave == Leave::kGo) {
-      ledger_.count_ahead(worker, leave_.ahead(worker));
-      ticket.assignment.step = leave_.go(worker, version_);
+    PullReply reply{.granted = permit == Permit::kGo ? 1 : 0,
+                    .slowest = admission_.slowest(),
+                    .assignment = {.totals = totals_}};
+    if (permit == Permit::kGo) {
+      stats_.count_ahead(worker, admission_.ahead(worker));
+      reply.assignment.step = admission_.go(worker, version_);
     }
-    send(kTickets, arrivals_.rank(worker), bytes_of(std::as_const(ticket)));
+    send(kTickets, requests_.rank(worker), bytes_of(std::as_const(reply)));
   }
 }
 
 // Several workers' step must be done; and what the first server has told a worker to be in the weights, in
 // mode bounded, must have come here too.
-bool Server::answerable(const Note& pull) const {
-  return collects() ? pull.step <= version_ : pull.slowest <= leave_.slowest();
+bool Server::answerable(const MessageHeader& pull) const {
+  return collects() ? pull.step <= version_ : pull.slowest <= admission_.slowest();
 }
 
 // The message is on its way out before the weights change again, so a worker gets the weights of one version.
 void Server::answer_pulls() {
   for (std::size_t worker = 0; worker < pulls_.size(); ++worker) {
     const bool ready = pulls_[worker] && answerable(*pulls_[worker]);
-    arrivals_.set_waiting(worker, pulls_[worker] && !ready);
+    requests_.set_waiting(worker, pulls_[worker] && !ready);
     if (!ready) continue;
     pulls_[worker].reset();
     take_time_of_link(slice().size() * Index{sizeof(Scalar)});
-    send(kVersions, arrivals_.rank(worker), as_buffer(std::span<const Index>(&version_, 1)));
-    send(kWeights, arrivals_.rank(worker), as_buffer(std::span<const Scalar>(part(weights_, slice()))));
+    send(kVersions, requests_.rank(worker), as_buffer(std::span<const Index>(&version_, 1)));
+    send(kWeights, requests_.rank(worker), as_buffer(std::span<const Scalar>(part(weights_, slice()))));
   }
 }
 
 void Server::take_push(std::size_t worker) {
-  const Note& note = arrivals_.note(worker);
+  const MessageHeader& note = requests_.note(worker);
   receive_gradient(worker, collects() ? collector_->room(worker) : part(gradient_.span(), slice()));
-  leave_.pushed(worker);
+  admission_.pushed(worker);
   Pushed& pushed = pushed_[worker];
   if (first()) {
     pushed.note = note;
@@ -189,12 +190,12 @@ void Server::take_push(std::size_t worker) {
 
 // Or not, if the step was made without it.
 void Server::add_to_step(std::size_t worker) {
-  const Note& note = arrivals_.note(worker);
+  const MessageHeader& note = requests_.note(worker);
   if (note.step == version_) {
     collector_->add(worker, note.weight, note.lr);
     step_together();
   } else if (first()) {
-    ledger_.count_drop(worker, note.samples);
+    stats_.count_drop(worker, note.samples);
     pushed_[worker].note.samples = 0;
   }
 }
@@ -208,9 +209,9 @@ void Server::receive_gradient(std::size_t worker, std::span<Scalar> to) {
 
 void Server::step_alone(std::size_t worker) {
   hooks_->before_step(version_);
-  const Note& note = arrivals_.note(worker);
+  const MessageHeader& note = requests_.note(worker);
   const Index staleness = version_ - note.version;
-  ledger_.count_staleness(worker, staleness);
+  stats_.count_staleness(worker, staleness);
   // Zhang et al. 2016, "Staleness-aware async-SGD for distributed deep learning", section 3.
   const double lr =
       options_.staleness_lr ? note.lr / static_cast<double>(std::max<Index>(staleness, 1)) : note.lr;
@@ -230,7 +231,7 @@ void Server::step_together() {
   hooks_->before_step(version_);
   for (std::size_t worker = 0; worker < pushed_.size(); ++worker) {
     if (!first() || !collector_->takes(worker)) continue;
-    ledger_.count_staleness(worker, 0);
+    stats_.count_staleness(worker, 0);
     count(worker);
   }
   UpdateRequest request = collector_->take(part(gradient_.span(), slice()));
@@ -241,7 +242,7 @@ void Server::step_together() {
 
 void Server::announce(const std::vector<Index>& members) {
   for (std::size_t server = 1; server < service_.slices.size(); ++server) {
-    send_note(server, {.kind = NoteKind::kDecision, .step = version_});
+    send_header(server, {.kind = MessageKind::kDecision, .step = version_});
     send(kDecisions, service_.server_rank(server), as_buffer(std::span<const Index>(members)));
   }
 }
@@ -255,7 +256,7 @@ void Server::hear_decision(std::size_t peer) {
 
 void Server::count(std::size_t worker) {
   Pushed& pushed = pushed_[worker];
-  ledger_.count_step(worker, pushed.note.samples);
+  stats_.count_step(worker, pushed.note.samples);
   totals_.samples += pushed.note.samples;
   totals_.weight += pushed.note.weight;
   totals_.loss += pushed.note.loss;
@@ -267,13 +268,13 @@ void Server::count(std::size_t worker) {
 // Of a step that was never made, since a gradient was not finite.
 void Server::drop_leftovers() {
   for (std::size_t worker = 0; worker < pushed_.size(); ++worker) {
-    Note& note = pushed_[worker].note;
-    if (note.samples > 0) ledger_.count_drop(worker, note.samples);
+    MessageHeader& note = pushed_[worker].note;
+    if (note.samples > 0) stats_.count_drop(worker, note.samples);
     note.samples = 0;
   }
 }
 
-void Server::send_note(std::size_t server, const Note& note) {
+void Server::send_header(std::size_t server, const MessageHeader& note) {
   send(kNotes, service_.server_rank(server), bytes_of(note));
 }
 
@@ -283,7 +284,7 @@ void Server::send(int channel, int rank, ConstBuffer buffer) {
 }
 
 void Server::receive(int channel, std::size_t peer, Buffer buffer) {
-  const Receive receive{arrivals_.rank(peer), buffer};
+  const Receive receive{requests_.rank(peer), buffer};
   transfer_.wait(*comm_.start_exchange(channel, {}, std::span(&receive, 1)), receive.peer);
 }
 

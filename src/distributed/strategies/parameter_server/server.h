@@ -7,13 +7,13 @@
 #include <span>
 #include <vector>
 
-#include "arrivals.h"
-#include "leave.h"
-#include "ledger.h"
+#include "admission_policy.h"
 #include "lockstep/distributed/exchange/slice_wire.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/distributed/update.h"
+#include "request_queue.h"
 #include "service.h"
+#include "worker_stats.h"
 #include "step_collector.h"
 
 namespace lockstep {
@@ -23,20 +23,20 @@ class Server {
   /// *Collective* over `servers`, those that serve. All references must outlive it; `weights` is the whole
   /// arena, of which it steps its own range.
   Server(Communicator& comm, Communicator& servers, const StrategyContext& context, const Service& service,
-         std::span<Scalar> weights, Ledger& ledger);
+         std::span<Scalar> weights, WorkerStats& stats);
 
   void serve(Index until, const ServeHooks& hooks);
   const Totals& totals() const { return totals_; }
   void go_on_after(Index steps);
   void add_saved(SavedState& state);
   /// Writes the recording of arrivals, if there is to be one. Errors: DataError.
-  void save_recording() const { arrivals_.save(); }
+  void save_recording() const { requests_.save(); }
 
  private:
   bool first() const { return number_ == 0; }
   Range slice() const { return service_.slices[number_]; }
   bool collects() const { return collector_ != nullptr; }
-  bool answerable(const Note& pull) const;
+  bool answerable(const MessageHeader& pull) const;
 
   void handle(std::size_t peer);
   void answer_askers();
@@ -49,7 +49,7 @@ class Server {
   void add_to_step(std::size_t worker);
   void count(std::size_t worker);
   void drop_leftovers();
-  void send_note(std::size_t server, const Note& note);
+  void send_header(std::size_t server, const MessageHeader& note);
   void send(int channel, int rank, ConstBuffer buffer);
   void receive(int channel, std::size_t peer, Buffer buffer);
   void receive_gradient(std::size_t worker, std::span<Scalar> to);
@@ -60,11 +60,11 @@ class Server {
   const Service& service_;
   std::size_t number_;
   double link_mbit_;
-  Patience transfer_;  // with a message that is under way
-  Patience meeting_;   // with the other servers
-  Arrivals arrivals_;
-  LeaveRule leave_;
-  Ledger& ledger_;
+  Timeout transfer_;  // with a message that is under way
+  Timeout meeting_;   // with the other servers
+  RequestQueue requests_;
+  AdmissionPolicy admission_;
+  WorkerStats& stats_;
   std::span<Scalar> weights_;
   AlignedBuffer<Scalar> gradient_;  // as large as all weights; only the own range is used
   ParameterUpdate update_;
@@ -73,12 +73,12 @@ class Server {
   std::optional<SliceWire> decoder_;          // where there is a wire
   AlignedBuffer<std::byte> encoded_;          // likewise
   Totals totals_;
-  Index version_ = 0;                       // steps done
-  std::size_t present_ = 0;                 // workers that have not said goodbye
-  std::vector<bool> asking_;                // by worker
-  std::vector<std::optional<Note>> pulls_;  // by worker
+  Index version_ = 0;                                // steps done
+  std::size_t present_ = 0;                          // workers that have not said done message
+  std::vector<bool> asking_;                         // by worker
+  std::vector<std::optional<MessageHeader>> pulls_;  // by worker
   struct Pushed {
-    Note note;  // 0 samples: none, or it has been counted
+    MessageHeader note;  // 0 samples: none, or it has been counted
     std::vector<double> moments;
   };
   std::vector<Pushed> pushed_;  // by worker: on the first server, what its last gradient brought

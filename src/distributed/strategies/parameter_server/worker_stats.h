@@ -9,9 +9,9 @@
 
 namespace lockstep {
 
-class Ledger {
+class WorkerStats {
  public:
-  explicit Ledger(Index workers);
+  explicit WorkerStats(Index workers);
 
   void count_computed(std::size_t worker);
   void count_step(std::size_t worker, Index samples);

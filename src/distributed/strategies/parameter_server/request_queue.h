@@ -8,21 +8,21 @@
 #include <vector>
 
 #include "messages.h"
-#include "patience.h"
+#include "timeout.h"
 
 namespace lockstep {
 
-struct ArrivalOptions {
+struct RequestQueueOptions {
   std::vector<int> peers;  ///< ranks that send notes
-  double patience_seconds = 0;
+  double timeout_seconds = 0;
   std::filesystem::path record_to;  ///< file; empty: no recording
   std::filesystem::path replay;     ///< file; empty: as they arrive
 };
 
-class Arrivals {
+class RequestQueue {
  public:
   /// Errors: DataError if the recording cannot be read or is of another number of peers.
-  Arrivals(Communicator& comm, const ArrivalOptions& options);
+  RequestQueue(Communicator& comm, const RequestQueueOptions& options);
 
   std::size_t peers() const { return options_.peers.size(); }
   /// *Local.* Looks out for the peer's next note.
@@ -31,7 +31,7 @@ class Arrivals {
   /// naming who has been silent for too long, whatever the others do; DataError if the recording is of
   /// another run.
   std::size_t next();
-  const Note& note(std::size_t peer) const { return notes_[peer]; }
+  const MessageHeader& note(std::size_t peer) const { return notes_[peer]; }
   int rank(std::size_t peer) const { return options_.peers[peer]; }
   /// Whoever is silent on purpose, since it waits for an answer, is not named.
   void set_waiting(std::size_t peer, bool waiting);
@@ -46,8 +46,8 @@ class Arrivals {
   void load();
 
   Communicator& comm_;
-  ArrivalOptions options_;
-  std::vector<Note> notes_;
+  RequestQueueOptions options_;
+  std::vector<MessageHeader> notes_;
   std::vector<std::unique_ptr<Request>> requests_;  // null: not expected
   std::vector<bool> waiting_;
   std::vector<Stopwatch> silence_;  // since its last note, or since it was to be waited for
@@ -55,7 +55,7 @@ class Arrivals {
   std::size_t turn_ = 0;            // so that no peer is served before the others for ever
   struct Entry {
     Index peer;
-    NoteKind kind;
+    MessageKind kind;
   };
   std::vector<Entry> recorded_;
   std::vector<Entry> replayed_;

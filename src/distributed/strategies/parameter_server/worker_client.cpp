@@ -1,4 +1,4 @@
-#include "link.h"
+#include "worker_client.h"
 
 #include <fmt/format.h>
 
@@ -8,11 +8,11 @@
 
 namespace lockstep {
 
-Link::Link(Communicator& comm, const Service& service, const DistOptions& options)
+WorkerClient::WorkerClient(Communicator& comm, const Service& service, const DistOptions& options)
     : comm_(comm),
       service_(service),
-      held_(Patiences::kHeld * options.timeout_seconds),
-      answer_(Patiences::kAnswer * options.timeout_seconds),
+      held_(Timeouts::kHeld * options.timeout_seconds),
+      answer_(Timeouts::kAnswer * options.timeout_seconds),
       collects_(options.backup_workers > 0),
       wire_(make_wire(options)),
       versions_(service.slices.size()),
@@ -25,34 +25,34 @@ Link::Link(Communicator& comm, const Service& service, const DistOptions& option
   }
 }
 
-ConstBuffer Link::message_of(std::size_t server, std::span<const Scalar> gradient) {
+ConstBuffer WorkerClient::message_of(std::size_t server, std::span<const Scalar> gradient) {
   const std::span<const Scalar> slice = part(gradient, service_.slices[server]);
   if (wire_ == nullptr) return as_buffer(slice);
   encoders_[server].encode(slice, encoded_[server].span());
   return as_buffer(encoded_[server].span());
 }
 
-void Link::send_note(std::size_t server, const Note& note) {
+void WorkerClient::send_header(std::size_t server, const MessageHeader& note) {
   const int rank = service_.server_rank(server);
   const Send send{rank, bytes_of(note)};
   answer_.wait(*comm_.start_exchange(kNotes, std::span(&send, 1), {}), rank);
 }
 
-std::optional<Assignment> Link::ask(bool ends_early) {
-  Ticket ticket;
+std::optional<Assignment> WorkerClient::ask(bool ends_early) {
+  PullReply reply;
   const int first = service_.server_rank(0);
-  const Receive receive{first, bytes_of(ticket)};
+  const Receive receive{first, bytes_of(reply)};
   const auto answer = comm_.start_exchange(kTickets, {}, std::span(&receive, 1));
-  send_note(0, {.kind = NoteKind::kAsk, .ends_early = ends_early ? 1 : 0});
+  send_header(0, {.kind = MessageKind::kAsk, .ends_early = ends_early ? 1 : 0});
   const Stopwatch waiting;
   held_.wait(*answer, first);
-  if (ticket.granted == 0) return std::nullopt;
-  slowest_ = ticket.slowest;
-  ticket.assignment.waited = waiting.seconds();
-  return ticket.assignment;
+  if (reply.granted == 0) return std::nullopt;
+  slowest_ = reply.slowest;
+  reply.assignment.waited = waiting.seconds();
+  return reply.assignment;
 }
 
-void Link::pull(Index step, std::span<Scalar> weights) {
+void WorkerClient::pull(Index step, std::span<Scalar> weights) {
   std::vector<std::unique_ptr<Request>> answers;  // version and weights, by server
   for (std::size_t server = 0; server < service_.slices.size(); ++server) {
     const int rank = service_.server_rank(server);
@@ -62,14 +62,14 @@ void Link::pull(Index step, std::span<Scalar> weights) {
     answers.push_back(comm_.start_exchange(kWeights, {}, std::span(&slice, 1)));
   }
   for (std::size_t server = 0; server < service_.slices.size(); ++server) {
-    send_note(server, {.kind = NoteKind::kPull, .step = step, .slowest = slowest_});
+    send_header(server, {.kind = MessageKind::kPull, .step = step, .slowest = slowest_});
   }
   if (collects_) wait_for_any(answers);
   for (std::size_t i = 0; i < answers.size(); ++i) answer_.wait(*answers[i], service_.server_rank(i / 2));
 }
 
 // Until the step before is done: then all servers are to answer.
-void Link::wait_for_any(const std::vector<std::unique_ptr<Request>>& answers) const {
+void WorkerClient::wait_for_any(const std::vector<std::unique_ptr<Request>>& answers) const {
   const auto answered = [&] {
     return std::ranges::any_of(answers, [](const auto& answer) { return answer->test(); });
   };
@@ -79,10 +79,10 @@ void Link::wait_for_any(const std::vector<std::unique_ptr<Request>>& answers) co
   });
 }
 
-void Link::push(const Contribution& contribution, std::span<const Scalar> gradient) {
+void WorkerClient::push(const Contribution& contribution, std::span<const Scalar> gradient) {
   for (std::size_t server = 0; server < service_.slices.size(); ++server) {
     const int rank = service_.server_rank(server);
-    notes_[server] = {.kind = NoteKind::kPush,
+    notes_[server] = {.kind = MessageKind::kPush,
                       .step = contribution.step,
                       .version = versions_[server],
                       .samples = contribution.samples,
@@ -102,26 +102,26 @@ void Link::push(const Contribution& contribution, std::span<const Scalar> gradie
   answer_.wait(*comm_.start_exchange(kMoments, std::span(&moments, 1), {}), first);
 }
 
-void Link::finish_push() {
+void WorkerClient::finish_push() {
   for (std::size_t i = 0; i < pushes_.size(); ++i) answer_.wait(*pushes_[i], service_.server_rank(i / 2));
   pushes_.clear();
 }
 
 // What was lost belongs to this number of workers and servers.
-void Link::add_saved(SavedState& state) {
+void WorkerClient::add_saved(SavedState& state) {
   for (SliceWire& encoder : encoders_) {
     encoder.add_saved(state, fmt::format("lost.{}.{}.{}", service_.workers, service_.servers, comm_.rank()));
   }
 }
 
-void Link::report_bad() {
-  send_note(0, {.kind = NoteKind::kBad});
+void WorkerClient::report_bad() {
+  send_header(0, {.kind = MessageKind::kBad});
 }
 
-void Link::say_goodbye() {
+void WorkerClient::send_done() {
   finish_push();
   for (std::size_t server = 0; server < service_.slices.size(); ++server) {
-    send_note(server, {.kind = NoteKind::kGoodbye});
+    send_header(server, {.kind = MessageKind::kDone});
   }
 }
 

@@ -1,36 +1,36 @@
-#include "ledger.h"
+#include "worker_stats.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace lockstep {
 
-Ledger::Ledger(Index workers) : counts_(static_cast<std::size_t>(workers * kColumns)) {}
+WorkerStats::WorkerStats(Index workers) : counts_(static_cast<std::size_t>(workers * kColumns)) {}
 
-void Ledger::count_computed(std::size_t worker) {
+void WorkerStats::count_computed(std::size_t worker) {
   ++at(worker, kComputed);
 }
 
-void Ledger::count_step(std::size_t worker, Index samples) {
+void WorkerStats::count_step(std::size_t worker, Index samples) {
   ++at(worker, kSteps);
   at(worker, kSamples) += samples;
 }
 
-void Ledger::count_drop(std::size_t worker, Index samples) {
+void WorkerStats::count_drop(std::size_t worker, Index samples) {
   ++at(worker, kDropped);
   at(worker, kDroppedSamples) += samples;
 }
 
-void Ledger::count_staleness(std::size_t worker, Index staleness) {
+void WorkerStats::count_staleness(std::size_t worker, Index staleness) {
   ++at(worker, kStaleness + std::min(staleness, kMaxStaleness));
   at(worker, kStalenessSum) += staleness;
 }
 
-void Ledger::count_ahead(std::size_t worker, Index ahead) {
+void WorkerStats::count_ahead(std::size_t worker, Index ahead) {
   at(worker, kAhead) = std::max(at(worker, kAhead), ahead);
 }
 
-std::vector<WorkerRecord> Ledger::gather(Communicator& comm) const {
+std::vector<WorkerRecord> WorkerStats::gather(Communicator& comm) const {
   std::vector<Index> all = counts_;
   comm.all_reduce_sum(as_buffer(std::span(all)));
   std::vector<WorkerRecord> records;

@@ -9,11 +9,11 @@
 namespace lockstep {
 
 /// What a worker that asks is told.
-enum class Leave { kGo, kWait, kStop };
+enum class Permit { kGo, kWait, kStop };
 
-class LeaveRule {
+class AdmissionPolicy {
  public:
-  LeaveRule(const DistOptions& options, Index workers);
+  AdmissionPolicy(const DistOptions& options, Index workers);
 
   /// Until how many steps in all leave is given.
   void begin_stretch(Index until);
@@ -25,7 +25,7 @@ class LeaveRule {
   void cut_short() { cut_short_ = true; }
 
   /// `steps_done`: in all.
-  Leave ask(std::size_t worker, Index steps_done) const;
+  Permit ask(std::size_t worker, Index steps_done) const;
   /// The worker goes. Gives the number of the step.
   Index go(std::size_t worker, Index steps_done);
   void pushed(std::size_t worker) { ++pushed_[worker]; }

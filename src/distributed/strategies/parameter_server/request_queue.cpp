@@ -1,4 +1,4 @@
-#include "arrivals.h"
+#include "request_queue.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,21 +16,21 @@ namespace {
 // letter of its kind.
 constexpr std::string_view kTitle = "lockstep-arrivals";
 constexpr std::string_view kLetters = "apubgd";
-constexpr std::array<std::string_view, kLetters.size()> kNames{"ask",          "pull",    "push",
-                                                               "bad gradient", "goodbye", "decision"};
+constexpr std::array<std::string_view, kLetters.size()> kNames{"ask",          "pull",         "push",
+                                                               "bad gradient", "done message", "decision"};
 // Notes between two looks for who is silent, while others are not.
 constexpr Index kLookEvery = 64;
 
-std::string_view name_of(NoteKind kind) {
+std::string_view name_of(MessageKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
-char letter_of(NoteKind kind) {
+char letter_of(MessageKind kind) {
   return kLetters[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace
 
-Arrivals::Arrivals(Communicator& comm, const ArrivalOptions& options)
+RequestQueue::RequestQueue(Communicator& comm, const RequestQueueOptions& options)
     : comm_(comm),
       options_(options),
       notes_(options.peers.size()),
@@ -40,18 +40,18 @@ Arrivals::Arrivals(Communicator& comm, const ArrivalOptions& options)
   if (!options_.replay.empty()) load();
 }
 
-void Arrivals::expect(std::size_t peer) {
+void RequestQueue::expect(std::size_t peer) {
   const Receive receive{rank(peer), bytes_of(notes_[peer])};
   requests_[peer] = comm_.start_exchange(kNotes, {}, std::span(&receive, 1));
   silence_[peer].lap();
 }
 
-void Arrivals::set_waiting(std::size_t peer, bool waiting) {
+void RequestQueue::set_waiting(std::size_t peer, bool waiting) {
   if (waiting_[peer] && !waiting) silence_[peer].lap();
   waiting_[peer] = waiting;
 }
 
-std::size_t Arrivals::next() {
+std::size_t RequestQueue::next() {
   const Stopwatch waiting;
   std::optional<std::size_t> found;
   while (!(found = find_arrival())) {
@@ -67,7 +67,7 @@ std::size_t Arrivals::next() {
   return *found;
 }
 
-std::optional<std::size_t> Arrivals::find_arrival() {
+std::optional<std::size_t> RequestQueue::find_arrival() {
   if (!options_.replay.empty()) {
     if (replay_place_ == replayed_.size()) {
       throw DataError(fmt::format(
@@ -88,25 +88,25 @@ std::optional<std::size_t> Arrivals::find_arrival() {
 }
 
 // In a replay everybody waits for the one whose turn it is.
-void Arrivals::check_silence() {
+void RequestQueue::check_silence() {
   std::vector<int> ranks;
   double longest = 0;
   for (std::size_t peer = 0; peer < requests_.size(); ++peer) {
     const bool turn = options_.replay.empty() || static_cast<Index>(peer) == replayed_[replay_place_].peer;
     if (!requests_[peer] || waiting_[peer] || !turn) continue;
     const double seconds = silence_[peer].seconds();
-    if (seconds <= options_.patience_seconds || requests_[peer]->test()) continue;
+    if (seconds <= options_.timeout_seconds || requests_[peer]->test()) continue;
     ranks.push_back(rank(peer));
     longest = std::max(longest, seconds);
   }
   if (ranks.empty()) return;
-  Patience::give_up(fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", ")),
-                    longest);
+  Timeout::give_up(fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", ")),
+                   longest);
 }
 
-void Arrivals::check_recording(std::size_t peer) const {
-  const NoteKind expected = replayed_[replay_place_].kind;
-  const NoteKind found = notes_[peer].kind;
+void RequestQueue::check_recording(std::size_t peer) const {
+  const MessageKind expected = replayed_[replay_place_].kind;
+  const MessageKind found = notes_[peer].kind;
   if (expected == found) return;
   throw DataError(fmt::format(
       "message {} of the recording '{}' is '{}' from worker {}, but the worker sends '{}': replay the config "
@@ -114,7 +114,7 @@ void Arrivals::check_recording(std::size_t peer) const {
       replay_place_ + 1, options_.replay.string(), name_of(expected), peer, name_of(found)));
 }
 
-void Arrivals::save() const {
+void RequestQueue::save() const {
   if (options_.record_to.empty()) return;
   std::string text = fmt::format("{} {} {}\n", kTitle, options_.peers.size(), recorded_.size());
   for (const Entry& entry : recorded_) text += fmt::format("{}{} ", entry.peer, letter_of(entry.kind));
@@ -122,7 +122,7 @@ void Arrivals::save() const {
   write_file_atomically(options_.record_to, text);
 }
 
-void Arrivals::load() {
+void RequestQueue::load() {
   const std::string name = options_.replay.string();
   if (!std::filesystem::exists(options_.replay)) {
     throw DataError(
@@ -153,7 +153,7 @@ void Arrivals::load() {
           "one of the letters {}",
           replayed_.size() + 1, name, in_quotes(fmt::format("{}{}", peer, letter)), peers, kLetters));
     }
-    replayed_.push_back({peer, static_cast<NoteKind>(kind)});
+    replayed_.push_back({peer, static_cast<MessageKind>(kind)});
   }
   if (std::ssize(replayed_) != count) {
     throw DataError(fmt::format("the recording '{}' has {} messages, expected {}: it is not whole", name,

@@ -1,6 +1,6 @@
 // Waiting for another rank, but not for ever.
 //
-// Whoever is dead or stopped keeps others waiting, who keep others waiting in turn; the first whose patience
+// Whoever is dead or stopped keeps others waiting, who keep others waiting in turn; the first whose timeout
 // ends is to be one who waits for the culprit itself. So, in multiples of the time limit: a server waits for
 // a message that is announced, or taken, a quarter of it; a worker waits for a server that owes it nothing
 // but an answer half of it; the first server waits for each worker once; a worker whom a server may keep
@@ -16,7 +16,7 @@
 
 namespace lockstep {
 
-struct Patiences {
+struct Timeouts {
   static constexpr double kTransfer = 0.25;
   static constexpr double kAnswer = 0.5;
   static constexpr double kFirstServer = 1;
@@ -24,9 +24,9 @@ struct Patiences {
   static constexpr double kOtherServers = 3;
 };
 
-class Patience {
+class Timeout {
  public:
-  explicit Patience(double seconds) : seconds_(seconds) {}
+  explicit Timeout(double seconds) : seconds_(seconds) {}
 
   /// *Blocking.* Until `ready` gives true. Errors: CommError with `whom()` after too long.
   void wait(const std::function<bool()>& ready, const std::function<std::string()>& whom) const;

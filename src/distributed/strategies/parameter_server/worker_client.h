@@ -7,15 +7,15 @@
 
 #include "lockstep/distributed/exchange/slice_wire.h"
 #include "messages.h"
-#include "patience.h"
 #include "service.h"
+#include "timeout.h"
 
 namespace lockstep {
 
-class Link {
+class WorkerClient {
  public:
   /// `comm` and `service` must outlive it.
-  Link(Communicator& comm, const Service& service, const DistOptions& options);
+  WorkerClient(Communicator& comm, const Service& service, const DistOptions& options);
 
   /// *Blocking.* Errors of all that follow: CommError naming a server that does not answer.
   std::optional<Assignment> ask(bool ends_early);
@@ -27,24 +27,24 @@ class Link {
   void add_saved(SavedState& state);
   /// Instead of a push: the gradient is not finite.
   void report_bad();
-  void say_goodbye();
+  void send_done();
 
  private:
   ConstBuffer message_of(std::size_t server, std::span<const Scalar> gradient);
-  void send_note(std::size_t server, const Note& note);
+  void send_header(std::size_t server, const MessageHeader& note);
   void wait_for_any(const std::vector<std::unique_ptr<Request>>& answers) const;
 
   Communicator& comm_;
   const Service& service_;
-  Patience held_;                                  // with a server that may wait for others
-  Patience answer_;                                // with one that does not
+  Timeout held_;                                   // with a server that may wait for others
+  Timeout answer_;                                 // with one that does not
   bool collects_;                                  // a step takes gradients of several workers
-  Index slowest_ = 0;                              // see Ticket
+  Index slowest_ = 0;                              // see PullReply
   std::unique_ptr<Wire> wire_;                     // null: gradients travel as they are
   std::vector<SliceWire> encoders_;                // by server, where there is a wire
   std::vector<AlignedBuffer<std::byte>> encoded_;  // likewise: of the push under way
   std::vector<Index> versions_;                    // of the weights here, by server
-  std::vector<Note> notes_;                        // of the push under way, by server
+  std::vector<MessageHeader> notes_;               // of the push under way, by server
   std::vector<std::unique_ptr<Request>> pushes_;
 };
 

@@ -1,4 +1,4 @@
-#include "patience.h"
+#include "timeout.h"
 
 #include <fmt/format.h>
 
@@ -10,14 +10,14 @@
 
 namespace lockstep {
 
-void Patience::give_up(const std::string& whom, double waited) {
+void Timeout::give_up(const std::string& whom, double waited) {
   throw CommError(
       fmt::format("no sign of life from {} for {:.0f} s: it is dead, stopped or much slower than the "
                   "others; look at its host, or raise distribute.timeout_seconds",
                   whom, waited));
 }
 
-void Patience::wait(const std::function<bool()>& ready, const std::function<std::string()>& whom) const {
+void Timeout::wait(const std::function<bool()>& ready, const std::function<std::string()>& whom) const {
   constexpr double kLongestLook = 0.1;  // a longer one was not spent looking
   Stopwatch look;
   double waited = 0;
@@ -28,7 +28,7 @@ void Patience::wait(const std::function<bool()>& ready, const std::function<std:
   }
 }
 
-void Patience::wait(Request& request, int rank) const {
+void Timeout::wait(Request& request, int rank) const {
   wait([&] { return request.test(); }, [rank] { return fmt::format("rank {}", rank); });
 }
 
