@@ -8,8 +8,8 @@
 #include "catalogs.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/data/held_back.h"
 #include "lockstep/data/memory.h"
+#include "lockstep/data/validation_split.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/train/evaluation/metrics.h"
 
@@ -63,7 +63,8 @@ void hold_back_validation(Experiment& experiment) {
   if (experiment.validation) {
     throw ConfigError("give one of data.validation and data.validation_share, found both");
   }
-  HeldBack parts = hold_back(std::move(experiment.train), options.validation_share, experiment.seed());
+  ValidationSplit parts =
+      split_validation(std::move(experiment.train), options.validation_share, experiment.seed());
   experiment.train = std::move(parts.train);
   experiment.validation = std::move(parts.validation);
 }

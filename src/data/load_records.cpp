@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "lockstep/base/stop_signal.h"
-#include "lockstep/data/held_records.h"
+#include "lockstep/data/loaded_records.h"
 
 namespace lockstep {
 namespace {
@@ -52,7 +52,7 @@ void append(Bytes& buffer, Index id, std::span<const std::byte> record) {
   buffer.insert(buffer.end(), record.begin(), record.end());
 }
 
-void unwrap(const Bytes& buffer, HeldRecords& held, Index record_bytes) {
+void unwrap(const Bytes& buffer, LoadedRecords& held, Index record_bytes) {
   const auto record = static_cast<std::size_t>(record_bytes);
   for (std::size_t at = 0; at < buffer.size(); at += sizeof(Index) + record) {
     Index id = 0;
@@ -65,7 +65,7 @@ void unwrap(const Bytes& buffer, HeldRecords& held, Index record_bytes) {
 class Loading {
  public:
   /// `hashes`: of the records that this rank reads; null: not wanted.
-  Loading(const RecordSource& source, const RecordNeeds& needs, PeerGroup& peers, HeldRecords& held,
+  Loading(const RecordSource& source, const RecordNeeds& needs, PeerGroup& peers, LoadedRecords& held,
           RecordHashes* hashes)
       : source_(source),
         needs_(needs),
@@ -132,7 +132,7 @@ class Loading {
   const RecordSource& source_;
   const RecordNeeds& needs_;
   PeerGroup& peers_;
-  HeldRecords& held_;
+  LoadedRecords& held_;
   RecordHashes* hashes_;
   std::vector<Bytes> send_buffers_;
   Bytes packed_;
@@ -178,11 +178,11 @@ std::unique_ptr<Records> load_records(const RecordSource& source, const TargetRu
   }
   std::unique_ptr<NodeMemory> shared;
   if (needs.everyone) shared = peers.share_on_node(info.rows * info.record_bytes);
-  std::unique_ptr<HeldRecords> held;
+  std::unique_ptr<LoadedRecords> held;
   peers.agree([&] {
     IdSet mine(info.rows, [&](Index id) { return needs.ranks(id).contains(peers.rank()); });
     assert(mine.size() == needs.count);
-    held = std::make_unique<HeldRecords>(source, std::move(mine), std::move(shared));
+    held = std::make_unique<LoadedRecords>(source, std::move(mine), std::move(shared));
   });
   RecordHashes hashes(info);
   Loading(source, needs, peers, *held, fingerprint != nullptr ? &hashes : nullptr).run(rule);

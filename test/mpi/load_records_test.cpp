@@ -8,7 +8,7 @@
 
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/format.h"
-#include "lockstep/data/held_records.h"
+#include "lockstep/data/loaded_records.h"
 #include "lockstep/data/sampler.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "support/error_text.h"
@@ -87,7 +87,7 @@ TEST(LoadRecords, WhatEveryoneNeedsComesToEveryone) {
                                 .everyone = everyone};
         const auto records = load_records(source, {}, needs, peers);
         expect_records(*records, source, all);
-        EXPECT_EQ(dynamic_cast<const HeldRecords&>(*records).is_shared(), everyone && size > 1);
+        EXPECT_EQ(dynamic_cast<const LoadedRecords&>(*records).is_shared(), everyone && size > 1);
         comm.barrier();
       }
     }

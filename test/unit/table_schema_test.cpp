@@ -54,7 +54,7 @@ class TableTest : public testing::Test {
   TemporaryDirectory directory_;
   std::string path_;
   TableOptions options_{.label = {"y"}};
-  Holding held_;
+  HoldOut held_;
   TableText table_;
   std::vector<Index> unseen_;
 };

@@ -4,9 +4,9 @@
 #include <fstream>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/data/held_back.h"
 #include "lockstep/data/table/inspect.h"
 #include "lockstep/data/table/table_source.h"
+#include "lockstep/data/validation_split.h"
 #include "support/error_text.h"
 #include "support/loaded.h"
 #include "support/temporary_directory.h"
@@ -132,7 +132,7 @@ TEST_F(TableWeight, IsDeclaredOnceAndAsNothingElse) {
 TEST_F(TableWeight, GoesWithTheRecordsThatAreHeldBack) {
   std::string text = "w,a,y\n";
   for (int i = 1; i <= 60; ++i) text += std::to_string(i) + "," + std::to_string(i) + ",1\n";
-  const HeldBack parts = hold_back(open(text), 0.3, 1);
+  const ValidationSplit parts = split_validation(open(text), 0.3, 1);
   for (const RecordSource* part : {parts.train.get(), parts.validation.get()}) {
     EXPECT_TRUE(part->info().weighted);
     const Gathered all = read(*part);

@@ -21,7 +21,7 @@ inline std::uint64_t id_hash(std::uint64_t key, Index id) {
 }
 
 /// Which records of the training data are held back for validation.
-struct Holding {
+struct HoldOut {
   double share = 0;  ///< of all records
   std::uint64_t key = 0;
 

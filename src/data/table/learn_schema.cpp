@@ -81,7 +81,7 @@ void check_learnt(const TableText& table, const TableSchema& schema, const Scan&
 
 }  // namespace
 
-LearntSchema learn_schema(const TableText& table, const TableOptions& options, const Holding& held,
+LearntSchema learn_schema(const TableText& table, const TableOptions& options, const HoldOut& held,
                           PeerGroup& peers) {
   LearntSchema learnt;
   learnt.told = table.warnings;

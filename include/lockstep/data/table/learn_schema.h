@@ -19,7 +19,7 @@ struct LearntSchema {
 
 /// *Collective.* From the records that are not held back for validation. Errors, the same on all ranks:
 /// ConfigError if the options do not fit the columns; DataError as of scan_table.
-LearntSchema learn_schema(const TableText& table, const TableOptions& options, const Holding& held,
+LearntSchema learn_schema(const TableText& table, const TableOptions& options, const HoldOut& held,
                           PeerGroup& peers);
 
 /// How the columns of a table are read for a schema that was learnt from another; cells are the columns of

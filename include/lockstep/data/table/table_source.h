@@ -22,7 +22,7 @@ struct TableRequest {
   const TableOptions& options;
   std::string schema;  ///< JSON to read by; "": it is learnt from this table
   bool labels = true;  ///< false: labels and weights are left out, and may be missing
-  Holding held = {};   ///< records that nothing is learnt from
+  HoldOut held = {};   ///< records that nothing is learnt from
   PeerGroup& peers;
 };
 

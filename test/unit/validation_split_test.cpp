@@ -1,4 +1,4 @@
-#include "lockstep/data/held_back.h"
+#include "lockstep/data/validation_split.h"
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ using namespace test;
 
 constexpr Index kRows = 5000;
 
-class HeldBackTest : public testing::Test {
+class ValidationSplitTest : public testing::Test {
  protected:
   std::unique_ptr<RecordSource> open() const {
     DataOptions options;
@@ -46,9 +46,9 @@ class HeldBackTest : public testing::Test {
   IdxPair files_ = write_idx_pair(directory_ / "all", {.rows = kRows, .shape = {{40, 8}}});
 };
 
-TEST_F(HeldBackTest, EachRecordIsInOnePartInOrder) {
+TEST_F(ValidationSplitTest, EachRecordIsInOnePartInOrder) {
   const std::vector<std::vector<Scalar>> whole = records_of(*open());
-  const HeldBack parts = hold_back(open(), 0.1, 7);
+  const ValidationSplit parts = split_validation(open(), 0.1, 7);
   EXPECT_GT(parts.train->chunks().size(), 2U);
   EXPECT_NEAR(static_cast<double>(parts.validation->info().rows), 500, 110);  // five deviations
   const auto train = records_of(*parts.train);
@@ -72,14 +72,14 @@ TEST_F(HeldBackTest, EachRecordIsInOnePartInOrder) {
   EXPECT_EQ(end, parts.train->info().rows);
 }
 
-TEST_F(HeldBackTest, TheChoiceFollowsTheSeedAlone) {
-  const auto validation = records_of(*hold_back(open(), 0.1, 7).validation);
-  EXPECT_EQ(records_of(*hold_back(open(), 0.1, 7).validation), validation);
-  EXPECT_NE(records_of(*hold_back(open(), 0.1, 8).validation), validation);
+TEST_F(ValidationSplitTest, TheChoiceFollowsTheSeedAlone) {
+  const auto validation = records_of(*split_validation(open(), 0.1, 7).validation);
+  EXPECT_EQ(records_of(*split_validation(open(), 0.1, 7).validation), validation);
+  EXPECT_NE(records_of(*split_validation(open(), 0.1, 8).validation), validation);
 }
 
-TEST_F(HeldBackTest, PartsMayNotBeEmpty) {
-  expect_parts(error_text<ConfigError>([&] { hold_back(open(), 1e-12, 7); }),
+TEST_F(ValidationSplitTest, PartsMayNotBeEmpty) {
+  expect_parts(error_text<ConfigError>([&] { split_validation(open(), 1e-12, 7); }),
                {"data.validation_share", "5000 records", files_.images});
 }
 
@@ -113,9 +113,9 @@ class TwoPackedFiles final : public RecordSource {
 };
 
 // Whoever reads a file from its start reads all of it.
-TEST(HeldBack, EachFileIsReadFromItsFirstChunkThatIsLeft) {
+TEST(ValidationSplit, EachFileIsReadFromItsFirstChunkThatIsLeft) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
-    const HeldBack parts = hold_back(std::make_unique<TwoPackedFiles>(), 0.5, seed);
+    const ValidationSplit parts = split_validation(std::make_unique<TwoPackedFiles>(), 0.5, seed);
     for (const RecordSource* part : {parts.train.get(), parts.validation.get()}) {
       Index file = -1;
       for (const Chunk& chunk : part->chunks()) {
@@ -128,8 +128,8 @@ TEST(HeldBack, EachFileIsReadFromItsFirstChunkThatIsLeft) {
   }
 }
 
-TEST(HeldBack, WhatIsKnownOfTheFilesIsToldOnceAndTheSchemaGoesToBoth) {
-  const HeldBack parts = hold_back(std::make_unique<TwoPackedFiles>(), 0.5, 1);
+TEST(ValidationSplit, WhatIsKnownOfTheFilesIsToldOnceAndTheSchemaGoesToBoth) {
+  const ValidationSplit parts = split_validation(std::make_unique<TwoPackedFiles>(), 0.5, 1);
   EXPECT_EQ(parts.train->notes(), std::vector<std::string>{"a note"});
   EXPECT_EQ(parts.train->rejects(), std::vector<std::string>{"a bad record"});
   EXPECT_TRUE(parts.validation->notes().empty());

@@ -8,13 +8,13 @@
 
 namespace lockstep {
 
-struct HeldBack {
+struct ValidationSplit {
   std::unique_ptr<RecordSource> train;
   std::unique_ptr<RecordSource> validation;
 };
 
 /// About `share` of the records of `whole` for validation, the others to train on.
 /// Requires packed records: a view has ids of its own. Errors: ConfigError if one of the two would be empty.
-HeldBack hold_back(std::unique_ptr<RecordSource> whole, double share, std::uint64_t seed);
+ValidationSplit split_validation(std::unique_ptr<RecordSource> whole, double share, std::uint64_t seed);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-#include "lockstep/data/held_back.h"
+#include "lockstep/data/validation_split.h"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 // Which of the two parts.
 struct Choice {
-  Holding held;
+  HoldOut held;
   bool validation = false;
 
   bool takes(Index id) const { return held.holds(id) == validation; }
@@ -100,10 +100,11 @@ class PartSource final : public RecordSource {
 
 }  // namespace
 
-HeldBack hold_back(std::unique_ptr<RecordSource> whole, double share, std::uint64_t seed) {
+ValidationSplit split_validation(std::unique_ptr<RecordSource> whole, double share, std::uint64_t seed) {
   const std::shared_ptr<const RecordSource> shared = std::move(whole);
-  HeldBack parts{std::make_unique<PartSource>(shared, Choice{.held = {share, seed}, .validation = false}),
-                 std::make_unique<PartSource>(shared, Choice{.held = {share, seed}, .validation = true})};
+  ValidationSplit parts{
+      std::make_unique<PartSource>(shared, Choice{.held = {share, seed}, .validation = false}),
+      std::make_unique<PartSource>(shared, Choice{.held = {share, seed}, .validation = true})};
   if (parts.train->info().rows > 0 && parts.validation->info().rows > 0) return parts;
   throw ConfigError(
       fmt::format("data.validation_share = {} leaves {} of the {} records of '{}' to train on and {} for "

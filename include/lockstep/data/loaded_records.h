@@ -11,11 +11,11 @@
 
 namespace lockstep {
 
-class HeldRecords final : public Records {
+class LoadedRecords final : public Records {
  public:
   /// Room for the records `ids` of the source, which must outlive it. Requires packed records.
   /// `shared`: where the node keeps one copy; null: memory of its own.
-  HeldRecords(const RecordSource& source, IdSet ids, std::unique_ptr<NodeMemory> shared);
+  LoadedRecords(const RecordSource& source, IdSet ids, std::unique_ptr<NodeMemory> shared);
 
   /// Where a record belongs; to be filled before anyone gathers. Requires that it is one of them.
   std::span<std::byte> place(Index id);

@@ -1,4 +1,4 @@
-#include "lockstep/data/held_records.h"
+#include "lockstep/data/loaded_records.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-HeldRecords::HeldRecords(const RecordSource& source, IdSet ids, std::unique_ptr<NodeMemory> shared)
+LoadedRecords::LoadedRecords(const RecordSource& source, IdSet ids, std::unique_ptr<NodeMemory> shared)
     : source_(source),
       ids_(std::move(ids)),
       record_bytes_(source.info().record_bytes),
@@ -14,17 +14,17 @@ HeldRecords::HeldRecords(const RecordSource& source, IdSet ids, std::unique_ptr<
       own_(shared_ ? 0 : ids_.size() * record_bytes_),
       packed_(shared_ ? shared_->bytes() : own_.span()) {}
 
-void HeldRecords::publish() {
+void LoadedRecords::publish() {
   if (shared_) shared_->publish();
 }
 
-std::span<std::byte> HeldRecords::place(Index id) {
+std::span<std::byte> LoadedRecords::place(Index id) {
   const Index begin = ids_.place(id) * record_bytes_;
   return part(packed_, {begin, begin + record_bytes_});
 }
 
 // In blocks, so that their addresses need no memory. Records come in random order: each is asked for ahead.
-void HeldRecords::gather(std::span<const Index> ids, Matrix& x, Matrix& targets) const {
+void LoadedRecords::gather(std::span<const Index> ids, Matrix& x, Matrix& targets) const {
   std::array<const std::byte*, 256> records{};
   for (std::size_t begin = 0; begin < ids.size(); begin += records.size()) {
     const std::span<const Index> block = ids.subspan(begin, std::min(records.size(), ids.size() - begin));
