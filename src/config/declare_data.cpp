@@ -115,7 +115,7 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
       "After each epoch, prove that each sample was used exactly as often as it should, and end the run "
       "if not");
   list.option("data.reshuffle", data.reshuffle,
-              "shard: a replica keeps its samples for the whole run; global: they are dealt anew in each "
+              "shard: a replica keeps its samples for the whole run; global: they are assigned anew in each "
               "epoch, so that every rank needs all of them");
   list.option(
           "data.raw_layout", data.raw_layout,

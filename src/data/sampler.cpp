@@ -13,20 +13,20 @@
 namespace lockstep {
 namespace {
 
-// How many of the first `count` cards, dealt in turn to `players`, went to `player`.
-Index dealt(Index count, Index players, Index player) {
+// How many of the first `count` cards, assigned in turn to `players`, went to `player`.
+Index assigned(Index count, Index players, Index player) {
   return (count + players - 1 - player) / players;
 }
 
-class DealingSampler : public Sampler {
+class RoundRobinSampler : public Sampler {
  public:
-  explicit DealingSampler(const SamplingOptions& options) : options_(options), dealing_(options) {}
+  explicit RoundRobinSampler(const SamplingOptions& options) : options_(options), dealing_(options) {}
 
   const EpochPlan& epoch() const override { return dealing_.epoch(); }
   Index replicas() const override { return options_.replicas; }
   Index count(Index step, Index replica) const override { return dealing_.numbers(step, replica).size(); }
   Index max_count() const override {
-    return dealt(std::min(options_.global_batch, epoch().samples), options_.replicas, 0);
+    return assigned(std::min(options_.global_batch, epoch().samples), options_.replicas, 0);
   }
   Index step_samples(Index step) const override { return dealing_.positions(step).size(); }
 
@@ -45,13 +45,13 @@ class DealingSampler : public Sampler {
     if (every_replica_needs_all()) return replicas.empty() ? 0 : options_.rows;
     Index records = 0;
     for (Index replica = replicas.begin; replica < replicas.end; ++replica)
-      records += dealt(options_.rows, options_.replicas, replica);
+      records += assigned(options_.rows, options_.replicas, replica);
     return records;
   }
 
  protected:
   const SamplingOptions& options() const { return options_; }
-  const Dealing& dealing() const { return dealing_; }
+  const RoundRobin& dealing() const { return dealing_; }
 
  private:
   bool every_replica_needs_all() const {
@@ -61,13 +61,13 @@ class DealingSampler : public Sampler {
   virtual Index first_replica_of(Index record) const = 0;
 
   SamplingOptions options_;
-  Dealing dealing_;
+  RoundRobin dealing_;
 };
 
 // Of records in memory, any of which can come next.
-class MemorySampler final : public DealingSampler {
+class MemorySampler final : public RoundRobinSampler {
  public:
-  explicit MemorySampler(const SamplingOptions& options) : DealingSampler(options), shards_(options, 0) {}
+  explicit MemorySampler(const SamplingOptions& options) : RoundRobinSampler(options), shards_(options, 0) {}
 
   void ids(Index step, Index replica, std::vector<Index>& out) const override {
     const Index epoch = dealing().epoch_of(step);
@@ -93,9 +93,9 @@ class MemorySampler final : public DealingSampler {
 };
 
 // Of records that are read as they are needed.
-class StreamSampler final : public DealingSampler {
+class StreamSampler final : public RoundRobinSampler {
  public:
-  explicit StreamSampler(const SamplingOptions& options) : DealingSampler(options), order_(options) {}
+  explicit StreamSampler(const SamplingOptions& options) : RoundRobinSampler(options), order_(options) {}
 
   void ids(Index step, Index replica, std::vector<Index>& out) const override {
     const Range numbers = dealing().numbers(step, replica);
@@ -159,17 +159,18 @@ EpochPlan plan_epoch(const SamplingOptions& options) {
   return plan;
 }
 
-Dealing::Dealing(const SamplingOptions& options)
+RoundRobin::RoundRobin(const SamplingOptions& options)
     : replicas_(options.replicas), global_batch_(options.global_batch), epoch_(plan_epoch(options)) {}
 
-Range Dealing::positions(Index step) const {
+Range RoundRobin::positions(Index step) const {
   const Index begin = step % epoch_.steps * global_batch_;
   return {begin, std::min(begin + global_batch_, epoch_.samples)};
 }
 
-Range Dealing::numbers(Index step, Index replica) const {
-  const Range dealt_out = positions(step);
-  return {dealt(dealt_out.begin, replicas_, replica), dealt(dealt_out.end, replicas_, replica)};
+Range RoundRobin::numbers(Index step, Index replica) const {
+  const Range assigned_to_all = positions(step);
+  return {assigned(assigned_to_all.begin, replicas_, replica),
+          assigned(assigned_to_all.end, replicas_, replica)};
 }
 
 ShardMap::ShardMap(const SamplingOptions& options, Index epoch)
@@ -184,7 +185,7 @@ Index ShardMap::replica_of(Index record) const {
 }
 
 Index ShardMap::size(Index replica) const {
-  return dealt(order_.size(), replicas_, replica);
+  return assigned(order_.size(), replicas_, replica);
 }
 
 void ShardMap::to_records(Index replica, std::span<Index> numbers) const {

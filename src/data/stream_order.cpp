@@ -49,7 +49,7 @@ StreamOrder::Sequence StreamOrder::sequence(Index epoch) const {
   const auto count = static_cast<Index>(units_.size());
   const KeyedPermutation order(count, {.seed = options_.seed,
                                        .purpose = Purpose::kUnits,
-                                       .a = static_cast<std::uint64_t>(dealt_anew() ? epoch : 0)});
+                                       .a = static_cast<std::uint64_t>(reassigned() ? epoch : 0)});
   Sequence sequence;
   Index begin = 0;
   for (Index i = 0; i < count; ++i) {
@@ -78,8 +78,8 @@ void StreamOrder::add_pieces(const Unit& unit, Range records, StreamWalk& walk) 
 }
 
 std::shared_ptr<const StreamWalk> StreamOrder::make_walk(Index epoch, Index replica) const {
-  const Sequence anew = dealt_anew() ? sequence(epoch) : Sequence{};
-  const Sequence& sequence = dealt_anew() ? anew : first_;
+  const Sequence anew = reassigned() ? sequence(epoch) : Sequence{};
+  const Sequence& sequence = reassigned() ? anew : first_;
   const Range shard = this->shard(replica);
   // The units that the shard has a part of.
   const auto first = std::ranges::upper_bound(sequence.begins, shard.begin) - sequence.begins.begin() - 1;

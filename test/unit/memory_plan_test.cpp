@@ -55,8 +55,8 @@ TEST(MemoryPlan, DataTakesTheMemoryOfRecordsAndOfTheBatchesAheadAndInUse) {
         setup.weighted = weighted;
         const Index records = setup.rows / world * 104;
         const Index batch = 128 / world * (100 + 1 + (weighted ? 1 : 0)) * 4;
-        const Index dealt = setup.plan(world).memory.data - batch * (ahead + 1);
-        EXPECT_EQ(dealt, records) << ahead << " ahead, " << world << " ranks";
+        const Index assigned = setup.plan(world).memory.data - batch * (ahead + 1);
+        EXPECT_EQ(assigned, records) << ahead << " ahead, " << world << " ranks";
       }
     }
   }

@@ -1,7 +1,7 @@
 // Which samples replica r gets in step t: a pure function of the config, so resuming is a number and every
 // rank can know what every other does.
 //
-// An epoch is a sequence of *positions* that are dealt to the replicas in turn, like cards: position p
+// An epoch is a sequence of *positions* that are assigned to the replicas in turn, like cards: position p
 // belongs to replica p mod R and is that replica's sample number p / R. Step s of the epoch is the positions
 // [s*B, (s+1)*B). So every global batch has exactly B samples (the last one what is left), the replicas'
 // shares differ by at most one, and all replicas come to the end together. In shard mode there are `rows`
@@ -43,7 +43,7 @@ struct SamplingOptions {
 
 /// The numbers of an epoch that follow from the options alone.
 struct EpochPlan {
-  Index positions = 0;         ///< samples dealt if the tail is kept: rows, or rows * replicas
+  Index positions = 0;         ///< samples assigned if the tail is kept: rows, or rows * replicas
   Index steps = 0;             ///< ceil (keep) or floor (drop) of positions / global_batch
   Index samples = 0;           ///< samples used: positions, or steps * global_batch
   Index last_batch = 0;        ///< samples of the last step of the epoch
@@ -58,10 +58,10 @@ void check_global_batch(Index global_batch, Index replicas);
 /// Requires rows, replicas and global_batch above 0.
 EpochPlan plan_epoch(const SamplingOptions& options);
 
-/// The positions of an epoch, dealt to the replicas in turn.
-class Dealing {
+/// The positions of an epoch, assigned to the replicas in turn.
+class RoundRobin {
  public:
-  explicit Dealing(const SamplingOptions& options);
+  explicit RoundRobin(const SamplingOptions& options);
 
   const EpochPlan& epoch() const { return epoch_; }
   Index epoch_of(Index step) const { return step / epoch_.steps; }
@@ -76,12 +76,12 @@ class Dealing {
   EpochPlan epoch_;
 };
 
-/// Which records belong to which replica in shard mode. Shuffled: a keyed permutation of all records, dealt
-/// in turn. Strided: the records, dealt in turn. Contiguous: the first part of the records is the first
-/// replica's, and so on.
+/// Which records belong to which replica in shard mode. Shuffled: a keyed permutation of all records,
+/// assigned in turn. Strided: the records, assigned in turn. Contiguous: the first part of the records is the
+/// first replica's, and so on.
 class ShardMap {
  public:
-  /// `epoch`: 0 unless the records are dealt anew in each.
+  /// `epoch`: 0 unless the records are assigned anew in each.
   ShardMap(const SamplingOptions& options, Index epoch);
   Index replica_of(Index record) const;
   /// Number of records of a replica; differs by at most one between replicas.

@@ -2,9 +2,10 @@
 // reads. It is a pure function, so resuming is a number, and no rank matters in it.
 //
 // The data set is cut into units: chunks (with those that follow on), or whole files. The *sequence* is the
-// units in an order keyed by the seed (or by seed and epoch, where records are dealt anew), with the records
-// of a unit in their own order. Replica r's shard is part r of R of the sequence, so shards differ by at most
-// one record, and only at their borders do two replicas read the same chunk. In full mode it is all of it.
+// units in an order keyed by the seed (or by seed and epoch, where records are assigned anew), with the
+// records of a unit in their own order. Replica r's shard is part r of R of the sequence, so shards differ by
+// at most one record, and only at their borders do two replicas read the same chunk. In full mode it is all
+// of it.
 //
 // In each epoch a replica *walks* the chunks of its shard, unit by unit in an order keyed by (seed, epoch,
 // replica). The walk is cut into windows of data.shuffle_buffer records, and the records of a window are
@@ -76,7 +77,7 @@ class StreamOrder {
     std::vector<Index> begins;
   };
 
-  bool dealt_anew() const { return options_.reshuffle == Reshuffle::kGlobal; }
+  bool reassigned() const { return options_.reshuffle == Reshuffle::kGlobal; }
   std::vector<Unit> make_units() const;
   Sequence sequence(Index epoch) const;
   Range shard(Index replica) const;
@@ -84,7 +85,7 @@ class StreamOrder {
   void add_pieces(const Unit& unit, Range records, StreamWalk& walk) const;
 
   SamplingOptions options_;
-  Dealing dealing_;
+  RoundRobin dealing_;
   std::vector<Unit> units_;
   Sequence first_;
   mutable std::mutex mutex_;

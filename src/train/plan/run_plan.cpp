@@ -89,7 +89,7 @@ std::string plan_batch_norm(const RunPlanRequest& request, const SamplingOptions
 }
 
 std::vector<Index> rows_of_step(const SamplingOptions& sampling, Index step) {
-  const Dealing dealing(sampling);
+  const RoundRobin dealing(sampling);
   std::vector<Index> rows;
   for (Index i = 0; i < sampling.replicas; ++i) rows.push_back(dealing.numbers(step, i).size());
   return rows;
