@@ -15,7 +15,7 @@ std::string describe_size(const RecordSource& source) {
   return fmt::format("{} rows in {} bytes", source.info().rows, source.info().source_bytes);
 }
 
-void tell_notes(std::span<const RecordSource* const> sources) {
+void log_notes(std::span<const RecordSource* const> sources) {
   constexpr std::size_t kMaxNotes = 100;  // of wide tables, columns have thousands
   for (const RecordSource* source : sources) {
     const std::vector<std::string> notes = source->notes();
@@ -27,7 +27,7 @@ void tell_notes(std::span<const RecordSource* const> sources) {
   }
 }
 
-void tell_doubts(const Communicator& comm, const Experiment& experiment, const RunPlan& plan) {
+void log_doubts(const Communicator& comm, const Experiment& experiment, const RunPlan& plan) {
   if (comm.rank() != 0) return;
   for (const std::string& doubt : find_doubts(experiment.fit(*experiment.train), plan))
     spdlog::warn("{}", doubt);

@@ -15,10 +15,10 @@ namespace lockstep {
 std::string describe_size(const RecordSource& source);
 
 /// Logs the notes of all sources.
-void tell_notes(std::span<const RecordSource* const> sources);
+void log_notes(std::span<const RecordSource* const> sources);
 
 /// Warns of what hardly can be meant of model, loss, data and batch together.
-void tell_doubts(const Communicator& comm, const Experiment& experiment, const RunPlan& plan);
+void log_doubts(const Communicator& comm, const Experiment& experiment, const RunPlan& plan);
 
 /// The text of rejects.txt; "" if no record was left out.
 std::string list_rejects(std::span<const RecordSource* const> sources);

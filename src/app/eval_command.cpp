@@ -77,7 +77,7 @@ int eval_command(Communicator& comm, const CommandLine& line) {
     }
   });
   refuse_different_data(comm, experiment.sources());
-  tell_notes(experiment.sources());
+  log_notes(experiment.sources());
 
   ThreadTeam team(static_cast<int>(experiment.config.train.threads));
   const EvaluationContext context{.comm = comm,

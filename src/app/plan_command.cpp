@@ -36,7 +36,7 @@ int plan_command(const CommandLine& line) {
       make_experiment(load_checked_config(line, read_config_file(line.config_file),
                                           {.ranks = std::ranges::max(line.plan_np), .hosts = 1}),
                       alone());
-  tell_notes(experiment.sources());
+  log_notes(experiment.sources());
   std::vector<RunPlan> plans;
   std::vector<std::string> refused;
   for (const Index world : line.plan_np) {

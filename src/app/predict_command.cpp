@@ -130,7 +130,7 @@ int predict_command(Communicator& comm, const CommandLine& line) {
   agree(comm, [&] { check_input(line, input.features, inference.trained.model->input()); });
   const RecordSource* const sources[] = {source.get()};
   refuse_different_data(comm, sources);
-  tell_notes(sources);
+  log_notes(sources);
   const BadRows bad = write_predictions(comm, line, config, inference, *source);
   spdlog::info("predicted {} rows of {} in {}: {}", with_commas(input.rows), line.input,
                human_seconds(watch.seconds()), describe_output(line.output));

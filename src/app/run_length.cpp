@@ -99,7 +99,7 @@ void refuse_length(const Config& config, const RunPlan& plan, const Beginning& b
   }
 }
 
-void tell_rest(const Experiment& experiment, const RunPlan& plan, const Beginning& beginning) {
+void log_rest(const Experiment& experiment, const RunPlan& plan, const Beginning& beginning) {
   if (!beginning.checkpoint) return;
   const Index done = saved_steps(beginning);
   if (done == plan.steps) {

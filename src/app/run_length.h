@@ -16,6 +16,6 @@ void refuse_length(const Config& config, const RunPlan& plan, const Beginning& b
 
 /// Rank 0: says where no step is left, and warns where the learning rate of the next step is not that which
 /// the checkpoint's config would give.
-void tell_rest(const Experiment& experiment, const RunPlan& plan, const Beginning& beginning);
+void log_rest(const Experiment& experiment, const RunPlan& plan, const Beginning& beginning);
 
 }  // namespace lockstep

@@ -33,13 +33,13 @@ std::string machines_text(const ScaleReport& report) {
   text += fmt::format("\ncomputing and messages inside a node as measured: {} ({} on {} of {})\n",
                       report.bench, plural(measured.ranks, "rank"), plural(measured.hosts, "host"),
                       plural(measured.cores, "core"));
-  const double crowding = report.sections.front().growth.front().forecast.crowding;
-  if (crowding > 1) {
+  const double oversubscription = report.sections.front().growth.front().forecast.oversubscription;
+  if (oversubscription > 1) {
     text += fmt::format(
         "{:.3g} threads share each core of a node, which takes as many times longer: --cores-per-node, if "
         "they "
         "have more\n",
-        crowding);
+        oversubscription);
   }
   return text +
          fmt::format(

@@ -1,4 +1,4 @@
-// What plan --nodes foretells, for people and for machines.
+// What plan --nodes predicts, for people and for machines.
 #pragma once
 
 #include <optional>

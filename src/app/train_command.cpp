@@ -200,8 +200,8 @@ int train_command(Communicator& world, const CommandLine& line) {
       write_file_atomically(beginning.directory.ranks(), places.table);
     });
     watchdog.meet_in(loaded.config.run.dir);
-    tell_notes(experiment.sources());
-    tell_doubts(comm, experiment, plan);
+    log_notes(experiment.sources());
+    log_doubts(comm, experiment, plan);
     announce(comm, experiment.config, plan, places);
     if (comm.rank() == 0) report_time_left(watch->left);
     const bool helped = loaded.config.distribute.progress_thread && comm.size() > 1;
@@ -234,7 +234,7 @@ int train_command(Communicator& world, const CommandLine& line) {
   report_algorithm(run->algorithm(), loaded.config.distribute);
   tell_beginning(experiment.config, beginning, comm.size(), run->algorithm());
   if (comm.rank() == 0) {
-    tell_rest(experiment, plan, beginning);
+    log_rest(experiment, plan, beginning);
     std::error_code ignored;
     std::filesystem::remove(beginning.directory.summary(), ignored);  // until this run is at its end
   }

@@ -18,7 +18,7 @@ Usage
   mpirun -np N trainer --config FILE         train
   trainer plan --config FILE --np 1,2,4,8    show what a step, an epoch and the run mean on that many ranks
   trainer plan --config FILE --nodes 64 --ranks-per-node 32 --latency 2us --bandwidth 25Gbit --from BENCH.json
-                                             foretell the time of a step, after what bench has measured here
+                                             predict the time of a step, after what bench has measured here
   mpirun -np N trainer eval --model RUN      evaluate the weights of a run
   mpirun -np N trainer predict --model RUN --input DATA --output FILE.csv|FILE.npy   predict each row of DATA
   mpirun -np N trainer bench --config FILE --json BENCH.json    measure machine, layers, exchange and a step
@@ -41,7 +41,7 @@ Flags of single commands
   --output FILE        of predict and export; - for standard output (predictions are CSV then)
   --overwrite          replace an --output or --json that exists
   --allow-nan          predict: no error where predictions are not finite numbers
-  --nodes N            plan: nodes to foretell the time of a step on
+  --nodes N            plan: nodes to predict the time of a step on
   --ranks-per-node N   of each (default 1)
   --cores-per-node N   that its ranks share (default: those of the machine that bench ran on)
   --latency TIME       of a message between nodes, such as 500ns, 2us or 0.1ms

@@ -40,7 +40,7 @@ void run(const std::string& path) {
   const TableOptions options;
   const TableText table = open_table_text(paths, options, alone());
   const Index bytes = table.text.source_bytes();
-  measure("survey (quotes and lines counted)", bytes, [&] { survey_text(paths, {}, alone()); });
+  measure("survey (quotes and lines counted)", bytes, [&] { index_text(paths, {}, alone()); });
 
   TableSchema schema{.missing_values = options.missing_values,
                      .columns = declare_columns(options, table.names)};

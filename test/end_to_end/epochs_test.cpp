@@ -1,5 +1,5 @@
 // The scenario that confuses: a table of 650,000 rows, six workers, batches of 128. What trainer plan
-// foretells of steps and samples is what a run then records, in both data modes, with workers together and
+// predicts of steps and samples is what a run then records, in both data modes, with workers together and
 // each at its own pace.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

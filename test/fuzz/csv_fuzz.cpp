@@ -31,7 +31,7 @@ std::vector<std::string> split(std::string_view text, bool quotes) {
 
 void check_chunks(const std::string& path, std::string_view text, const ChunkCut& cut) {
   const std::string paths[] = {path};
-  const TextFiles files = survey_text(paths, cut, alone());
+  const TextFiles files = index_text(paths, cut, alone());
   TextReader reader(files);
   std::vector<std::string> found;
   for (const TextChunk& chunk : files.chunks) {

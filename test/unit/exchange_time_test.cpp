@@ -224,7 +224,7 @@ TEST(ExchangeTime, CrowdedRanksTakeLongerInsideANode) {
   for (const DistOptions& options : all_options()) {
     Cluster cluster = two_levels(1, 4);
     const double alone = total(time_of(options, cluster));
-    cluster.crowding = 2;
+    cluster.oversubscription = 2;
     EXPECT_NEAR(total(time_of(options, cluster)), 2 * alone, kNear) << options.strategy;
   }
 }

@@ -101,7 +101,7 @@ TEST_F(ForecastTest, RanksBeyondCoresShareThem) {
   const double two = run(Scaling::kWeak).compute;
   cluster_.ranks_per_node = 4;
   EXPECT_NEAR(run(Scaling::kWeak).compute, 2 * two, 1e-12);
-  EXPECT_EQ(run(Scaling::kWeak).crowding, 2);
+  EXPECT_EQ(run(Scaling::kWeak).oversubscription, 2);
   cluster_.cores = 4;
   EXPECT_NEAR(run(Scaling::kWeak).compute, two, 1e-12);
   calibration_.ranks = 4;  // measured on crowded cores

@@ -191,11 +191,11 @@ TEST_F(TextFilesTest, ChunksOfAnySizeHoldEachRecordOnce) {
     const std::string paths[] = {write("t.csv", text)};
     const std::string packed[] = {write_gzip("t.csv.gz", text)};
     for (const Index bytes : {1, 2, 3, 7, 50, 1000}) {
-      const TextFiles files = survey_text(paths, {.bytes = bytes}, alone());
+      const TextFiles files = index_text(paths, {.bytes = bytes}, alone());
       EXPECT_EQ(read_all(files), expected) << bytes << " " << in_quotes(text);
       EXPECT_EQ(read_all(files, true), expected) << bytes;
-      EXPECT_EQ(read_all(survey_text(packed, {.bytes = bytes}, alone())), expected) << bytes;
-      EXPECT_EQ(read_all(survey_text(paths, {.bytes = bytes, .quotes = false}, alone())),
+      EXPECT_EQ(read_all(index_text(packed, {.bytes = bytes}, alone())), expected) << bytes;
+      EXPECT_EQ(read_all(index_text(paths, {.bytes = bytes, .quotes = false}, alone())),
                 records_of(text, false));
     }
   }
@@ -206,35 +206,35 @@ TEST_F(TextFilesTest, AByteOrderMarkIsLeftOutAndUtf16IsRefused) {
                                      "\xef\xbb\xbf"
                                      "a\nb\n"),
                                write("b.csv", "c\n")};
-  EXPECT_EQ(read_all(survey_text(paths, {.bytes = 4}, alone())), (Texts{"1:a", "2:b", "1:c"}));
+  EXPECT_EQ(read_all(index_text(paths, {.bytes = 4}, alone())), (Texts{"1:a", "2:b", "1:c"}));
   const std::string wide[] = {write("w.csv", std::string("\xff\xfe"
                                                          "a\0",
                                                          4))};
-  expect_parts(error_text<DataError>([&] { survey_text(wide, {}, alone()); }), {"w.csv", "UTF-16", "iconv"});
+  expect_parts(error_text<DataError>([&] { index_text(wide, {}, alone()); }), {"w.csv", "UTF-16", "iconv"});
 }
 
 TEST_F(TextFilesTest, FilesThatChangeAreNoticed) {
   const std::string paths[] = {write("t.csv", std::string(1000, 'x'))};
-  const TextFiles files = survey_text(paths, {.bytes = 100}, alone());
+  const TextFiles files = index_text(paths, {.bytes = 100}, alone());
   write("t.csv", "short");
   expect_parts(error_text<DataError>([&] { read_all(files); }), {"t.csv", "changed", "1,000", "5"});
   std::filesystem::remove(paths[0]);
   expect_parts(error_text<DataError>([&] { read_all(files); }), {"t.csv", "No such file"});
   const std::string empty[] = {write("e.csv", "")};
-  expect_parts(error_text<DataError>([&] { survey_text(empty, {}, alone()); }), {"e.csv", "is empty"});
+  expect_parts(error_text<DataError>([&] { index_text(empty, {}, alone()); }), {"e.csv", "is empty"});
 }
 
 TEST_F(TextFilesTest, ALineOfTenMegabytesIsReadWhole) {
   const std::string line(10'000'000, 'x');
   const std::string paths[] = {write("t.csv", "a\n" + line + "\nb\n")};
-  EXPECT_EQ(read_all(survey_text(paths, {.bytes = 1 << 16}, alone())),
+  EXPECT_EQ(read_all(index_text(paths, {.bytes = 1 << 16}, alone())),
             (Texts{"1:a", fmt::format("2:{}", line), "3:b"}));
 }
 
 TEST_F(TextFilesTest, SharesCoverAllChunksAndKeepCompressedFilesWhole) {
   const std::string text(1000, '\n');
   const std::string paths[] = {write("a.csv", text), write_gzip("b.csv.gz", text), write("c.csv", text)};
-  const TextFiles files = survey_text(paths, {.bytes = 100}, alone());
+  const TextFiles files = index_text(paths, {.bytes = 100}, alone());
   ASSERT_EQ(files.chunks.size(), 30u);
   for (const Index ranks : {1, 2, 3, 7, 50}) {
     Index next = 0;

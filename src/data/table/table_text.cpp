@@ -106,7 +106,7 @@ void read_first(TableText& table, const TableOptions& options) {
 
 TableText open_table_text(std::span<const std::string> paths, const TableOptions& options, PeerGroup& peers) {
   TableText table;
-  table.text = survey_text(paths, {.bytes = options.chunk_kib * 1024, .quotes = options.quotes}, peers);
+  table.text = index_text(paths, {.bytes = options.chunk_kib * 1024, .quotes = options.quotes}, peers);
   peers.agree([&] { read_first(table, options); });
   return table;
 }

@@ -156,7 +156,7 @@ std::vector<std::string> TextFiles::paths() const {
   return paths;
 }
 
-TextFiles survey_text(std::span<const std::string> paths, const ChunkCut& cut, PeerGroup& peers) {
+TextFiles index_text(std::span<const std::string> paths, const ChunkCut& cut, PeerGroup& peers) {
   TextFiles text;
   text.quotes = cut.quotes;
   MessageWriter mine;

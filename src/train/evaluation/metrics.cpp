@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-void Tally::add(const Tally& other) {
+void LossSums::add(const LossSums& other) {
   weight += other.weight;
   loss += other.loss;
   correct += other.correct;

@@ -165,8 +165,8 @@ bool AsynchronousLoop::take_step(const Assignment& assignment, double asking) {
   comm.note_phase(Phase::kCompute);
   force_faults(context_.debug, context_.comm, own_steps_++);
   gradients_.run(batch, Measured::kNothing);
-  Tally tally;
-  for (const Tally& replica : gradients_.tallies()) tally.add(replica);
+  LossSums tally;
+  for (const LossSums& replica : gradients_.tallies()) tally.add(replica);
   Index samples = 0;
   for (const ReplicaBatch& replica : batch.replicas) samples += replica.rows;
 

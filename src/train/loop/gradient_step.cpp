@@ -43,7 +43,7 @@ void GradientStep::run(const StepBatch& batch, Measured measured) {
   gradients_.begin_step();
   context_.states.begin_step();
   sender_.begin_step(measured);
-  std::ranges::fill(tallies_, Tally{});
+  std::ranges::fill(tallies_, LossSums{});
   data_seconds_ = 0;
   forward_seconds_ = 0;
   begin(batch);
@@ -160,7 +160,7 @@ void GradientStep::evaluate_loss(Workspace& workspace, const Replica& replica) {
   const ConstMatrix outputs = workspace.outputs();
   Matrix gradient = workspace.output_gradient();
   const SampleWeights weights = replica.batch->weights_of(replica.rows);
-  Tally tally{.weight = weights.sum(replica.rows.size())};
+  LossSums tally{.weight = weights.sum(replica.rows.size())};
   tally.loss = evaluate_weighted(context_.loss, outputs, targets, weights, &gradient);
   if (replica.number == context_.bad_replica && context_.bad_steps.contains(step_)) {
     tally.loss = std::numeric_limits<double>::quiet_NaN();

@@ -107,7 +107,7 @@ class SynchronousLoop final : public UpdateLoop {
   Index single_value_steps_ = 0;
   std::vector<double> weights_;          // sum of those of the samples of each replica; empty: they have none
   std::vector<double> replica_weights_;  // see UpdateRequest
-  std::vector<Tally> tallies_;           // of each local replica since the last log line
+  std::vector<LossSums> tallies_;        // of each local replica since the last log line
   EpochAudit audit_;
   double train_seconds_ = 0;
   double logged_seconds_ = 0;
@@ -116,8 +116,8 @@ class SynchronousLoop final : public UpdateLoop {
 
 // Replica by replica, so that it is the same whoever hosts them.
 SavedState SynchronousLoop::saved_state() {
-  static_assert(sizeof(Tally) == Tally::kColumns * sizeof(double));
-  constexpr Index kColumns = Tally::kColumns;
+  static_assert(sizeof(LossSums) == LossSums::kColumns * sizeof(double));
+  constexpr Index kColumns = LossSums::kColumns;
   const int rank = context_.comm.rank();
   const Range hosted = context_.plan.dist.hosted[static_cast<std::size_t>(rank)];
   const Range range{hosted.begin * kColumns, hosted.end * kColumns};
@@ -240,11 +240,11 @@ void SynchronousLoop::leave_out(const StepBatch& batch, Index step, double loss)
 
 void SynchronousLoop::log_metrics(Index steps_done) {
   std::vector<double> rows;
-  for (const Tally& tally : tallies_) rows.insert(rows.end(), {tally.weight, tally.loss, tally.correct});
+  for (const LossSums& tally : tallies_) rows.insert(rows.end(), {tally.weight, tally.loss, tally.correct});
   const std::vector<double> sums = ordered_sums(
       context_.comm, rows, context_.plan.dist.hosted[static_cast<std::size_t>(context_.comm.rank())],
-      context_.plan.sampling.replicas, Tally::kColumns);
-  std::ranges::fill(tallies_, Tally{});
+      context_.plan.sampling.replicas, LossSums::kColumns);
+  std::ranges::fill(tallies_, LossSums{});
   if (sums[0] == 0) return;  // all steps since the last line were left out, or no sample weighs anything
 
   TrainMetrics metrics;

@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-double crowding_of(Index threads, Index cores) {
+double oversubscription_of(Index threads, Index cores) {
   return std::max(1.0, static_cast<double>(threads) / static_cast<double>(cores));
 }
 
@@ -56,9 +56,9 @@ Scene make_scene(const ForecastRequest& request, Scaling scaling) {
   return scaling == Scaling::kWeak ? measured_batch(request, scene) : fixed_batch(request, scene);
 }
 
-double crowding_of(const ForecastRequest& request) {
+double oversubscription_of(const ForecastRequest& request) {
   const Index cores = request.cluster.cores > 0 ? request.cluster.cores : request.calibration.cores;
-  return crowding_of(request.cluster.ranks_per_node * request.train.threads, cores);
+  return oversubscription_of(request.cluster.ranks_per_node * request.train.threads, cores);
 }
 
 Cluster make_cluster(const ForecastRequest& forecast) {
@@ -71,7 +71,7 @@ Cluster make_cluster(const ForecastRequest& forecast) {
   }
   Cluster cluster{.nodes = request.nodes,
                   .ranks_per_node = request.ranks_per_node,
-                  .crowding = crowding_of(forecast) / measured.crowding(),
+                  .oversubscription = oversubscription_of(forecast) / measured.oversubscription(),
                   .message = measured.message,
                   .shared = measured.shared,
                   .add_bandwidth = measured.add_bandwidth};
@@ -85,16 +85,17 @@ double passes(const RankWork& work, Index accumulate, Index threads, const TimeC
          pass.seconds(static_cast<double>(work.rows));
 }
 
-StepSeconds scaled_step(const ForecastRequest& request, const Scene& scene, double crowding, double stepped) {
+StepSeconds scaled_step(const ForecastRequest& request, const Scene& scene, double oversubscription,
+                        double stepped) {
   const Calibration& measured = request.calibration;
   const TrainOptions& train = request.train;
   const double was = passes(measured.work, measured.accumulate, measured.threads, measured.pass);
   const double is = passes(scene.work, train.accumulate, train.threads, measured.pass);
-  const double factor = crowding * is / was;
+  const double factor = oversubscription * is / was;
   return {.data = measured.step.data * factor,
           .forward = measured.step.forward * factor,
           .backward = measured.step.backward * factor,
-          .optimizer = measured.step.optimizer * crowding * stepped / measured.stepped,
+          .optimizer = measured.step.optimizer * oversubscription * stepped / measured.stepped,
           .waiting = measured.step.waiting * factor};
 }
 
@@ -140,8 +141,8 @@ std::vector<double> parts_of_backward(const Model& model, const Plan& plan, doub
 
 }  // namespace
 
-double Calibration::crowding() const {
-  return crowding_of(divide_up(ranks, hosts) * threads, cores);
+double Calibration::oversubscription() const {
+  return oversubscription_of(divide_up(ranks, hosts) * threads, cores);
 }
 
 double exposed_seconds(const std::vector<double>& parts, const std::vector<ExchangeSeconds>& buckets) {
@@ -173,7 +174,7 @@ Forecast forecast(const ForecastRequest& request, Scaling scaling) {
   const StrategyEntry& strategy = strategy_entry(options.strategy);
   const StepExchange exchange = strategy.time({.costs = costs, .cluster = cluster});
 
-  const StepSeconds step = scaled_step(request, scene, cluster.crowding, exchange.stepped);
+  const StepSeconds step = scaled_step(request, scene, cluster.oversubscription, exchange.stepped);
   const double passes_of_rank =
       static_cast<double>(divide_up(scene.work.replicas, request.train.threads) * request.train.accumulate);
   const std::vector<double> parts =
@@ -184,7 +185,7 @@ Forecast forecast(const ForecastRequest& request, Scaling scaling) {
                   .waiting = cluster.ranks() > 1 ? step.waiting : 0,
                   .exchange = exchange.after.total(),
                   .exposed = exchange.after.total() + exposed_seconds(parts, exchange.buckets),
-                  .crowding = crowding_of(request)};
+                  .oversubscription = oversubscription_of(request)};
   for (const ExchangeSeconds& bucket : exchange.buckets) result.exchange += bucket.total();
   return result;
 }

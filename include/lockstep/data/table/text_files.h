@@ -48,7 +48,7 @@ struct ChunkCut {
 
 /// *Collective.* Reads each file once, each rank a share of them. A byte order mark is left out.
 /// Errors, the same on all ranks: DataError if a file cannot be read, is empty or is UTF-16.
-TextFiles survey_text(std::span<const std::string> paths, const ChunkCut& cut, PeerGroup& peers);
+TextFiles index_text(std::span<const std::string> paths, const ChunkCut& cut, PeerGroup& peers);
 
 /// The range of chunks that each rank reads: contiguous, of about as many bytes; those of a compressed file
 /// stay together, since it can only be read from front to back.

@@ -36,7 +36,8 @@ class TimeCurve {
 struct Cluster {
   Index nodes = 1;
   Index ranks_per_node = 1;
-  double crowding = 1;     ///< what ranks do themselves takes so many times as long as where it was measured
+  double oversubscription =
+      1;                   ///< what ranks do themselves takes so many times as long as where it was measured
   TimeCurve message = {};  ///< bytes from one rank of a node to another, and as many back at the same time
   TimeCurve shared = {};   ///< bytes that the ranks of a node add in memory they share, each a slice, for all
   TimeCurve link = {};     ///< bytes from a node, over all of its ranks, and as many to it at the same time

@@ -16,7 +16,7 @@ namespace lockstep {
 struct Totals {
   Index steps = 0;
   Index samples = 0;
-  double weight = 0;   ///< of the samples, see Tally; likewise
+  double weight = 0;   ///< of the samples, see LossSums; likewise
   double loss = 0;     ///< sum over the samples
   double correct = 0;  ///< of them
 };

@@ -15,13 +15,13 @@
 namespace lockstep {
 
 /// Sums over samples, each times its weight.
-struct Tally {
+struct LossSums {
   double weight = 0;  ///< how many samples, where they have no weights
   double loss = 0;
   double correct = 0;  ///< classes: highest output is the target; binary: outputs on the right side of 0
 
   static constexpr Index kColumns = 3;
-  void add(const Tally& other);
+  void add(const LossSums& other);
 };
 
 /// What a loss asks of the targets in the data, for a model with that many outputs.

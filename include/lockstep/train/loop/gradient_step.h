@@ -64,7 +64,7 @@ class GradientStep {
   void measure(const StepBatch& batch, std::span<const Scalar> weights);
 
   /// The sums of each local replica in the last step, in order.
-  std::span<const Tally> tallies() const { return tallies_; }
+  std::span<const LossSums> tallies() const { return tallies_; }
   /// Where batch norm had a single value in the last step.
   const SingleValues& single_values() const { return single_values_; }
   const ExchangeTime& exchange_time() const { return sender_.time(); }
@@ -136,7 +136,7 @@ class GradientStep {
   std::vector<std::unique_ptr<Workspace>> workspaces_;  // by thread, or by local replica if they meet
   std::vector<Replica> replicas_;                       // local ones
   std::vector<KernelWeights> weights_;                  // by arena of weights among them
-  std::vector<Tally> tallies_;                          // by local replica
+  std::vector<LossSums> tallies_;                       // by local replica
   double data_seconds_ = 0;
   double forward_seconds_ = 0;
   std::vector<double> rows_;  // of a meeting

@@ -44,10 +44,10 @@ struct Calibration {
   double add_bandwidth = 0;
 
   /// Threads that computed, for each core; at least 1.
-  double crowding() const;
+  double oversubscription() const;
 };
 
-/// The machines to foretell of.
+/// The machines to predict of.
 struct ClusterRequest {
   Index nodes = 1;
   Index ranks_per_node = 1;
@@ -69,11 +69,11 @@ struct ForecastRequest {
 struct Forecast {
   Index ranks = 1;
   Index global_batch = 0;
-  double compute = 0;   ///< data, forward, backward, optimizer
-  double waiting = 0;   ///< for the slowest rank, as much as was measured
-  double exchange = 0;  ///< all of it
-  double exposed = 0;   ///< of that what is not hidden behind backward
-  double crowding = 1;  ///< threads that compute, for each core
+  double compute = 0;           ///< data, forward, backward, optimizer
+  double waiting = 0;           ///< for the slowest rank, as much as was measured
+  double exchange = 0;          ///< all of it
+  double exposed = 0;           ///< of that what is not hidden behind backward
+  double oversubscription = 1;  ///< threads that compute, for each core
 
   double seconds() const { return compute + waiting + exposed; }
   double samples_per_second() const { return static_cast<double>(global_batch) / seconds(); }

@@ -14,7 +14,7 @@ namespace {
 // inside.
 ExchangeSeconds stage_time(const Cluster& cluster, Index leaving, double bytes) {
   const bool all_leave = leaving == cluster.ranks_per_node;
-  const double inside = all_leave ? 0 : cluster.crowding * cluster.message.seconds(bytes);
+  const double inside = all_leave ? 0 : cluster.oversubscription * cluster.message.seconds(bytes);
   if (leaving == 0) return {.ranks = inside};
   const double outside = cluster.link.seconds(static_cast<double>(leaving) * bytes);
   return {.ranks = inside, .link = std::max(0.0, outside - inside)};
@@ -93,7 +93,7 @@ ExchangeSeconds library_time(const Cluster& cluster, double bytes) {
 ExchangeSeconds shared_time(const Cluster& cluster, double bytes, double sums) {
   const double latency = cluster.shared.seconds(0);
   const double moving = cluster.shared.seconds(bytes) - latency;
-  return {.ranks = cluster.crowding * (latency + moving * (sums + 1) / 2)};
+  return {.ranks = cluster.oversubscription * (latency + moving * (sums + 1) / 2)};
 }
 
 ExchangeSeconds pairwise_time(const Cluster& cluster, double bytes, double messages) {
@@ -161,7 +161,7 @@ ExchangeSeconds server_time(const TimeModelInput& question, double bytes, double
 
 ExchangeSeconds add_time(const Cluster& cluster, double bytes) {
   if (cluster.add_bandwidth == 0) return {};
-  return {.ranks = cluster.crowding * bytes / cluster.add_bandwidth};
+  return {.ranks = cluster.oversubscription * bytes / cluster.add_bandwidth};
 }
 
 ExchangeSeconds agreement_time(const Cluster& cluster) {
