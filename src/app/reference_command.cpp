@@ -113,9 +113,28 @@ void print_metrics() {
   }
 }
 
+// A tick for each promise; "sync" where it needs workers that take each step together.
+void print_promises() {
+  print_out(
+      "| strategy | same bits on any number of ranks | same weights on all workers after each step | exact "
+      "resume | optimizer state divided | one copy per node | choose it |\n|---|---|---|---|---|---|---|\n");
+  for (const StrategyEntry& entry : strategy_catalog()) {
+    const Promises& promises = entry.promises;
+    const char* const kept = promises.repeats_recorded_runs ? "sync" : "✓";
+    const auto tick = [kept](bool promised) { return promised ? kept : ""; };
+    print_out("| `{}` | {} | {} | {} | {} | {} | {} |\n", entry.name,
+              promises.same_bits_alone ? "own" : tick(promises.same_bits), tick(promises.identical_replicas),
+              tick(promises.exact_resume), tick(promises.divides_optimizer_state),
+              tick(promises.one_copy_per_node), entry.choose);
+  }
+  print_out("\nBits and resume with ordered reduction. sync: not with asynchronous workers. own: not the bits of "
+            "the others.\n\n");
+}
+
 void print_strategies() {
   print_out("\n## Strategies (`distribute.strategy`)\n\n");
-  print_out("| strategy | what it is | elsewhere | promises | choose it |\n|---|---|---|---|---|\n");
+  print_promises();
+  print_out("| name | what it is | elsewhere | promises | choose it |\n|---|---|---|---|---|\n");
   for (const StrategyEntry& entry : strategy_catalog()) {
     print_out("| `{}` | {} | {} | {} | {} |\n", entry.name, entry.help, entry.elsewhere,
               describe(entry.promises), entry.choose);
