@@ -35,6 +35,11 @@ def with_seeds(trainer, effort, workers, flags):
     return [trainer.train(workers, flags | {"run.seed": seed}) for seed in range(1, effort.seeds + 1)]
 
 
+def part(heading, *paragraphs):
+    """A section of the guide; tables stay as they are."""
+    return "\n".join([f"### {heading}\n", *(p if p.startswith("|") else text.wrapped(p) for p in paragraphs)])
+
+
 # ---------------------------------------------------------------------------------------------------------------
 
 
@@ -109,43 +114,24 @@ def strategies(trainer, effort):
     fast, stale_fast = (text.mean_accuracy(found[label, "shard"])
                         for label in (ONE_FAST, "parameter_server, async, high rate"))  # fmt: skip
     full = text.mean_accuracy(found["parameter_server, async", "full"])
-    return f"""## What does each strategy do and cost?
+    rules = f"""
+All rows use the same number of samples. Accuracy is the mean over {effort.seeds} seeds, with the lowest and the highest.
 
-All rows use the same number of samples. A synchronous step takes {BATCH_ALL} samples at a peak rate of {LR * WORKERS:g}; a step of `async` or
-`bounded` takes {BATCH} samples of one worker at {LR:g}, the same rate per sample; a replica of `local_sgd` takes {BATCH} samples at {LR * WORKERS:g}, since an average of {WORKERS} moves a quarter of their sum. With a backup worker a step
-takes {BATCH_ALL - BATCH} samples, and as many more steps are made. *One worker alone* makes the steps that `async` makes, none of them stale. The rows
-of *high rate* take steps of {BATCH} samples at {LR * WORKERS:g}. Accuracy is the mean over {effort.seeds} seeds, with the lowest and the highest.
-
-{text.table(heads, rows)}
-In `shard` mode, one worker alone reached {alone}, async with {WORKERS} workers {stale}, and allreduce, with a quarter of the updates, {sync};
-async in `full` mode, where the same samples are another walk through the data, reached {full}. What async costs is its distance from one worker
-alone, to be held against the distance between seeds. At the rate of {LR * WORKERS:g}, one worker alone reached {fast} and async {stale_fast}.
-
-{epochs(trainer)}"""
-
-
-def epochs(trainer):
-    """What `trainer plan` says of an epoch, with the data above and with those of a well-known question."""
-    rows = []
-    lengths = {}
-    for workers, batch, config in [(WORKERS, BATCH, runs.CONFIG), (6, 128, trainer.synthetic_config(650_000))]:
-        for mode in ("shard", "full"):
-            for name, flags, servers in [("sync", {}, 0), ("async", ASYNC, 1)]:
-                flags = base(batch, workers) | flags | {"data.mode": mode, "train.epochs": 1}
-                plan = trainer.plan(workers + servers, flags, config)
-                lengths[workers, mode, name] = plan["steps per epoch"].split()[0]
-                step = workers * batch if name == "sync" else batch
-                rows.append([plan["rows"], str(workers), mode, name, str(step), plan["samples per epoch"], plan["steps per epoch"]])
-    heads = ["rows", "workers", "data.mode", "steps", "samples per step", "samples per epoch", "steps per epoch"]
-    return f"""### Why so many steps per epoch?
-
-`trainer plan` says before a run what an epoch comes to:
-
-{text.table(heads, rows)}
-An epoch of `full` is a pass over the data by every worker, so it has as many times more samples and steps as there are workers; a step of `async` is
-one worker's gradient, so there are as many times more of them again. With 650,000 rows and six workers of batch 128, {lengths[6, "shard", "sync"]} steps become
-{lengths[6, "full", "sync"]} in `full` mode and {lengths[6, "full", "async"]} if each worker steps alone, too. None of this is slower or faster: it counts other things.
+- A synchronous step takes {BATCH_ALL} samples at a peak rate of {LR * WORKERS:g}.
+- A step of `async` or `bounded` takes {BATCH} samples of one worker at {LR:g}, the same rate per sample.
+- A replica of `local_sgd` takes {BATCH} samples at {LR * WORKERS:g}, since an average of {WORKERS} moves a quarter of their sum.
+- With a backup worker a step takes {BATCH_ALL - BATCH} samples, and as many more steps are made.
+- *One worker alone* makes the steps that `async` makes, none of them stale.
+- The rows of *high rate* take steps of {BATCH} samples at {LR * WORKERS:g}.
 """
+    found_out = f"""
+In `shard` mode, one worker alone reached {alone}, and async with {WORKERS} workers {stale}. allreduce, with a quarter of the
+updates, reached {sync}. async in `full` mode, where the same samples are another walk through the data, reached {full}.
+
+What async costs is its distance from one worker alone. Hold it against the distance between seeds. At the rate of
+{LR * WORKERS:g}, one worker alone reached {fast} and async {stale_fast}.
+"""
+    return part("What does each strategy do and cost?", rules, text.table(heads, rows), found_out)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -169,15 +155,15 @@ def batches(trainer, effort):
         f"{replicas} replicas: {', '.join(f'{s} {text.mean_accuracy(found[replicas, s])}' for s in ('none', 'sqrt', 'linear'))}"
         for replicas in (4, 16)
     )
-    return f"""## Which learning rate for a larger global batch?
-
-Synchronous steps (allreduce) with {BATCH} samples of each replica, all rows with the same number of samples, so more replicas make fewer updates;
-`lr = {LR:g}` and `lr_reference_batch = {BATCH}`, no warm-up, {effort.seeds} seeds.
-
-{text.table(heads, rows)}
-One replica reached {text.mean_accuracy(found[1, "none"])}; {said}. With `none`, a larger batch only means fewer steps of the same size.
-`linear` keeps the change per sample, as long as the rate that comes out is one at which the model trains.
+    rules = f"""
+Synchronous steps (allreduce) with {BATCH} samples of each replica. All rows have the same number of samples, so more replicas
+make fewer updates. `lr = {LR:g}` and `lr_reference_batch = {BATCH}`, no warm-up, {effort.seeds} seeds.
 """
+    found_out = f"""
+One replica reached {text.mean_accuracy(found[1, "none"])}; {said}. With `none`, a larger batch only means fewer steps of the
+same size. `linear` keeps the change per sample, as long as the rate that comes out is one at which the model trains.
+"""
+    return part("Which learning rate for a larger global batch?", rules, text.table(heads, rows), found_out)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -199,17 +185,19 @@ def servers(trainer, effort):
             rows.append([f"{link:,} Mbit/s" if link else "none", str(count), text.rounded(result.rate), f"{result.staleness[0]:.2f}",
                          f"{result.exchange:.0f} %", result.plan["gradient"]])  # fmt: skip
     heads = ["simulated link of a server", "servers", "samples/s", "mean staleness", "workers' time in exchange", "gradient"]
-    return f"""## When are the servers the bottleneck?
+    rules = f"""
+A wider model, `{WIDE}`, async, {WORKERS} workers, {steps} updates.
 
-A wider model, `{WIDE}`, async, {WORKERS} workers, {steps} updates. **The links are simulated**: with `debug.server_mbit` a server sleeps as long
-as a link of that speed would be busy with each message, since processes of one machine have no network between them. Without it the servers compete with
-the workers for the same cores, which machines of their own would not.
-
-{text.table(heads, rows)}
-Every gradient crosses a server's link once as a gradient and once as weights, and the servers divide both: with the simulated link, 2 servers gave
-{rates[LINK, 2] / rates[LINK, 1]:.2f} and 4 servers {rates[LINK, 4] / rates[LINK, 1]:.2f} times the samples/s of one. Without a link, the same numbers are {rates[0, 2] / rates[0, 1]:.2f}
-and {rates[0, 4] / rates[0, 1]:.2f}.
+**The links are simulated.** With `debug.server_mbit` a server sleeps as long as a link of that speed would be busy with each
+message, since processes of one machine have no network between them. Without it the servers compete with the workers for the
+same cores, which machines of their own would not.
 """
+    found_out = f"""
+Every gradient crosses a server's link once as a gradient and once as weights, and the servers divide both. With the simulated
+link, 2 servers gave {rates[LINK, 2] / rates[LINK, 1]:.2f} and 4 servers {rates[LINK, 4] / rates[LINK, 1]:.2f} times the samples/s
+of one. Without a link, the same numbers are {rates[0, 2] / rates[0, 1]:.2f} and {rates[0, 4] / rates[0, 1]:.2f}.
+"""
+    return part("When are the servers the bottleneck?", rules, text.table(heads, rows), found_out)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -247,22 +235,26 @@ def slow_worker(trainer, effort):
     rate_heads = ["strategy", "samples/s, all alike", f"worker {SLOW}: + {short} ms", f"worker {SLOW}: + {long} ms",
                   "gradients dropped", "samples dropped"]  # fmt: skip
     share_heads = ["strategy", "data.mode", *(f"worker {w}" for w in range(WORKERS)), f"examples of worker {SLOW}'s shard weigh"]
-    return f"""## What does one slow worker cost?
+    rules = f"""
+Worker {SLOW} sleeps in each of its steps (`debug.delay_rank`, `debug.delay_ms`). A synchronous step without delay takes
+{step_ms:.1f} ms on this machine. Worker {SLOW} sleeps {short} ms, so that its steps take about twice as long, or {long} ms, ten times
+as long.
 
-Worker {SLOW} sleeps in each of its steps (`debug.delay_rank`, `debug.delay_ms`): as long as a synchronous step without delay takes on this machine
-({step_ms:.1f} ms, rounded to {short} ms), so that its steps take about twice as long, and ten times as long ({long} ms). The workers
-share cores, and one that sleeps leaves its time to the others, so the longer delay shows the strategies and the shorter one also the machine. All runs
-learn from {effort.timed_samples:,} samples; drops are those with {long} ms.
-
-{text.table(rate_heads, rate_rows)}
-Of the samples/s without delay, {long} ms for one worker left: {"; ".join(kept)}. A step of allreduce waits for the slowest worker, and `bounded` lets the
-others run ahead of it by no more than its bound. Backup workers and `async` go on without it, but not with its data:
-
-{text.table(share_heads, share_rows)}
-Each worker's column is its share of the samples that made updates, in multiples of an even share, with {long} ms. In `shard` mode the examples of worker
-{SLOW}'s shard count as much less as it does, and the others' more. In `full` mode every worker draws from all examples, so a small share takes nothing
-from any of them.
+The workers share cores, and one that sleeps leaves its time to the others. So the longer delay shows the strategies, and the
+shorter one also the machine. All runs learn from {effort.timed_samples:,} samples; drops are those with {long} ms.
 """
+    found_out = f"""
+Of the samples/s without delay, {long} ms for one worker left: {"; ".join(kept)}. A step of allreduce waits for the slowest worker.
+`bounded` lets the others run ahead of it by no more than its bound. Backup workers and `async` train on without it, but also
+without its data:
+"""
+    shares = f"""
+Each worker's column is its share of the samples that made updates, in multiples of an even share, with {long} ms. In `shard`
+mode the examples of worker {SLOW}'s shard count as much less as it does, and the others' more. In `full` mode every worker draws
+from all examples, so a small share takes nothing from any of them.
+"""
+    return part("What does one slow worker cost?", rules, text.table(rate_heads, rate_rows), found_out,
+                text.table(share_heads, share_rows), shares)  # fmt: skip
 
 
 def dropped_cells(result):

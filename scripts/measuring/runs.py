@@ -95,14 +95,6 @@ class Trainer:
         summary = json.loads((run / "summary.json").read_text()) if done.returncode == 0 else {}
         return Result(read_plan((run / "plan.txt").read_text()), summary)
 
-    def synthetic_config(self, rows):
-        """A config of made-up data with so many rows."""
-        config = self.directory / "synthetic.toml"
-        config.write_text(
-            f'[data]\nformat = "synthetic"\nsynthetic_rows = {rows}\n[model]\nlayers = "dense(10)"\n[run]\ndir = "run"\n'
-        )
-        return config
-
     def plan(self, ranks, flags, config):
         """What `trainer plan` says of one number of ranks."""
         command = [str(TRAINER), "plan", "--config", str(config), *as_arguments(flags), "--np", str(ranks)]

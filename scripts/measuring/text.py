@@ -1,6 +1,24 @@
 """Numbers and tables as Markdown."""
 
+import re
 import statistics
+import textwrap
+
+WIDTH = 120
+
+
+def wrapped(prose):
+    """Lines of at most WIDTH characters; a line that begins with "- " begins an item, and an empty line ends a paragraph."""
+    blocks = [block.strip() for block in re.split(r"\n\n+|\n(?=- )", prose.strip())]
+    lines, item = [], False
+    for block in blocks:
+        if lines and not (item and block.startswith("- ")):
+            lines.append("")
+        item = block.startswith("- ")
+        together = re.sub(r"(\d) (%|ms)", "\\1\N{NO-BREAK SPACE}\\2", " ".join(block.split()))
+        lines += textwrap.wrap(together, WIDTH, subsequent_indent="  " if item else "", break_long_words=False,
+                               break_on_hyphens=False)  # fmt: skip
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ") + "\n"
 
 
 def table(heads, rows):
