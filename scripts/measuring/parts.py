@@ -188,8 +188,8 @@ def servers(trainer, effort):
     rules = f"""
 A wider model, `{WIDE}`, async, {WORKERS} workers, {steps} updates.
 
-**The links are simulated.** With `debug.server_mbit` a server sleeps as long as a link of that speed would be busy with each
-message, since processes of one machine have no network between them. Without it the servers compete with the workers for the
+**The links are simulated**, since processes of one machine have no network between them. With `debug.server_mbit` a server
+sleeps as long as a link of that speed would be busy with each message. Without it the servers compete with the workers for the
 same cores, which machines of their own would not.
 """
     found_out = f"""
