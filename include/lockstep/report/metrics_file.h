@@ -1,5 +1,5 @@
-// metrics.jsonl: one JSON object a line, written as it happens, whole or not at all. README documents the
-// fields.
+// metrics.jsonl: one JSON object a line, written as it happens, whole or not at all. The guide
+// on output documents the fields.
 #pragma once
 
 #include <filesystem>

@@ -38,7 +38,7 @@ NodeLayout lay_out_node(Communicator& comm, Communicator& node, Communicator& ac
   result.replicas = {result.hosted.front().begin, result.hosted.back().end};
   if (!all_true(comm, follow_each_other(ranks))) {
     throw AgreedError(
-        fmt::format("{} needs neighbouring ranks on each node, but the launcher assigned them out in turn; "
+        fmt::format("{} needs neighbouring ranks on each node, but the launcher placed them in turn; "
                     "start them node by node (mpirun --map-by core, srun --distribution=block)",
                     user),
         kExitConfig);
