@@ -3,7 +3,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/data/format.h"
 #include "lockstep/distributed/exchange/algorithm.h"
-#include "lockstep/distributed/exchange/wire.h"
+#include "lockstep/distributed/exchange/codec.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/nn/loss.h"
@@ -33,7 +33,7 @@ const KnownNames& known_names() {
                                  .formats = catalog_names(format_catalog()),
                                  .strategies = names_and(kAutoStrategy, strategy_catalog()),
                                  .algorithms = names_and(kAutoAlgorithm, algorithm_catalog()),
-                                 .wires = catalog_names(wire_catalog()),
+                                 .codecs = catalog_names(codec_catalog()),
                                  .presets = catalog_names(preset_catalog()),
                                  .metrics = catalog_names(metric_catalog())};
   return kNames;
@@ -68,7 +68,7 @@ std::vector<Choice> own_pace_choices(const DistOptions& distribute) {
 // What only exchanges read of which every rank gets the whole sum.
 std::vector<Choice> algorithm_choices(const DistOptions& distribute) {
   const bool some = uses_algorithm(distribute);
-  return {choice_if(some, "distribute.strategy allreduce or local_sgd with distribute.wire fp32",
+  return {choice_if(some, "distribute.strategy allreduce or local_sgd with distribute.compression fp32",
                     {"distribute.algorithm"}),
           choice_if(some && distribute.algorithm == kAutoAlgorithm, "distribute.algorithm auto",
                     {"distribute.calibrate"})};
@@ -92,7 +92,7 @@ std::vector<Choice> choices(const Config& config) {
       choice_in(optimizer_catalog(), "train.optimizer", config.optimizer.optimizer),
       choice_in(decay_catalog(), "train.schedule", config.schedule.schedule),
       choice_in(strategy_catalog(), "distribute.strategy", config.distribute.strategy),
-      choice_in(wire_catalog(), "distribute.wire", config.distribute.wire),
+      choice_in(codec_catalog(), "distribute.compression", config.distribute.compression),
       choice_in(format_catalog(), "data.format", choose_format(config.data).name)};
   all.insert(all.end(), named.begin(), named.end());
   return all;

@@ -30,9 +30,9 @@ void check_features(const Experiment& experiment, const RecordSource& source) {
 }
 
 // Keys about how gradients travel: who gives one wants them to.
-constexpr std::array kTravel{"distribute.algorithm",  "distribute.calibrate",
-                             "distribute.bucket_kib", "distribute.progress_thread",
-                             "distribute.wire",       "distribute.error_feedback",
+constexpr std::array kTravel{"distribute.algorithm",   "distribute.calibrate",
+                             "distribute.bucket_kib",  "distribute.progress_thread",
+                             "distribute.compression", "distribute.error_feedback",
                              "distribute.top_k"};
 
 // On one node nothing need travel: the fastest is to share one copy of the weights.

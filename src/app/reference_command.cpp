@@ -8,7 +8,7 @@
 #include "lockstep/config/help.h"
 #include "lockstep/data/format.h"
 #include "lockstep/distributed/exchange/algorithm.h"
-#include "lockstep/distributed/exchange/wire.h"
+#include "lockstep/distributed/exchange/codec.h"
 #include "lockstep/distributed/strategies/refusals.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/nn/composite.h"
@@ -127,8 +127,9 @@ void print_promises() {
               tick(promises.exact_resume), tick(promises.divides_optimizer_state),
               tick(promises.one_copy_per_node), entry.choose);
   }
-  print_out("\nBits and resume with ordered reduction. sync: not with asynchronous workers. own: not the bits of "
-            "the others.\n\n");
+  print_out(
+      "\nBits and resume with ordered reduction. sync: not with asynchronous workers. own: not the bits of "
+      "the others.\n\n");
 }
 
 void print_strategies() {
@@ -169,7 +170,7 @@ int reference_command() {
   print_entries("Schedules", "train.schedule", decay_catalog());
   print_entries("Data formats", "data.format", format_catalog());
   print_metrics();
-  print_entries("Wires", "distribute.wire", wire_catalog());
+  print_entries("Compression", "distribute.compression", codec_catalog());
   print_strategies();
   print_algorithms();
   print_refusals();

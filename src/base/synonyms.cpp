@@ -124,7 +124,7 @@ constexpr auto kKeySynonyms = std::to_array<Synonym>({
     {"bucket_cap_mb bucket_size fusion_threshold reduce_bucket_size allreduce_bucket_size",
      "distribute.bucket_kib", "Lockstep calls it distribute.bucket_kib, in KiB"},
     {"compression grad_compression gradient_compression fp16_allreduce communication_data_type",
-     "distribute.wire"},
+     "distribute.compression"},
     {"local_steps sync_every sync_interval", "distribute.average_every"},
     {"num_ps num_servers", "distribute.servers"},
     {"max_staleness staleness_bound", "distribute.staleness"},
@@ -190,7 +190,7 @@ constexpr auto kNameSynonyms = std::to_array<Synonym>({
     {"pt pth torch pytorch state_dict", "safetensors",
      "PyTorch reads 'safetensors', with safetensors.torch.load_file"},
     {"numpy npy", "npz"},
-    // strategies, algorithms and wires
+    // strategies, algorithms and compressions
     {"ddp horovod distributed_data_parallel data_parallel mirrored mirrored_strategy multi_worker_mirrored "
      "multi_worker_mirrored_strategy tpu_strategy collective",
      "allreduce"},

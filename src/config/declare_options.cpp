@@ -195,14 +195,14 @@ void declare_distribute(OptionList& list, DistOptions& distribute, const KnownNa
   list.option("distribute.timeout_seconds", distribute.timeout_seconds,
               "Seconds without a sign of life from a worker or server after which the run ends with its name",
               above_up_to(0, 1e6));
-  list.choice("distribute.wire", distribute.wire,
+  list.choice("distribute.compression", distribute.compression,
               "How gradients travel between ranks (central_storage: between nodes); weights always travel as "
               "they are",
-              names.wires);
+              names.codecs);
   list.option("distribute.error_feedback", distribute.error_feedback,
-              "What a message loses on a lossy wire is kept and added to the next one");
+              "What a message loses on lossy compression is kept and added to the next one");
   list.option("distribute.top_k", distribute.top_k,
-              "Share of the numbers of a gradient that travel with wire 'top_k'", above_up_to(0, 1));
+              "Share of the numbers of a gradient that travel with compression 'top_k'", above_up_to(0, 1));
 }
 
 void declare_local_steps(OptionList& list, DistOptions& distribute) {

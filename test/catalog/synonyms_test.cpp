@@ -13,7 +13,7 @@
 #include "lockstep/config/option.h"
 #include "lockstep/data/format.h"
 #include "lockstep/distributed/exchange/algorithm.h"
-#include "lockstep/distributed/exchange/wire.h"
+#include "lockstep/distributed/exchange/codec.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/nn/composite.h"
 #include "lockstep/nn/layer.h"
@@ -61,7 +61,7 @@ class Synonyms : public testing::Test {
                            catalog_names(exporter_catalog()),
                            catalog_names(strategy_catalog()),
                            catalog_names(algorithm_catalog()),
-                           catalog_names(wire_catalog()),
+                           catalog_names(codec_catalog()),
                            catalog_names(preset_catalog()),
                            catalog_names(metric_catalog()),
                            {"plan", "bench", "eval", "predict", "export", "inspect", "reference"}};

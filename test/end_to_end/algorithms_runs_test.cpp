@@ -99,7 +99,7 @@ TEST_F(AlgorithmRuns, WhatCannotBeIsRefused) {
     expect_refused(fmt::format("--distribute.algorithm mpi --distribute.strategy {}", strategy),
                    {"distribute.algorithm has no effect without"});
   }
-  expect_refused("--distribute.algorithm mpi --distribute.wire bf16",
+  expect_refused("--distribute.algorithm mpi --distribute.compression bf16",
                  {"distribute.algorithm has no effect without"});
   expect_refused("--distribute.algorithm mpi --distribute.calibrate false",
                  {"distribute.calibrate has no effect without distribute.algorithm auto"});

@@ -186,14 +186,14 @@ TEST(Asynchronous, PushesGoThroughTheWire) {
     Config config = config_for(comm, comm.size() - 1, ServerMode::kAsync);
     config.optimizer.momentum = 0;
     const TinyResult exact = train_tiny(comm, config);
-    for (const std::string wire : {"bf16", "fp16", "top_k"}) {
-      SCOPED_TRACE(wire);
-      config.distribute.wire = wire;
+    for (const std::string codec : {"bf16", "fp16", "top_k"}) {
+      SCOPED_TRACE(codec);
+      config.distribute.compression = codec;
       config.distribute.top_k = 0.25;
       const TinyResult lossy = train_tiny(comm, config);
       EXPECT_NE(lossy.weights, exact.weights);
       for (std::size_t i = 0; i < exact.weights.size(); ++i) {
-        EXPECT_NEAR(lossy.weights[i], exact.weights[i], wire == "top_k" ? 0.1 : 2e-3);
+        EXPECT_NEAR(lossy.weights[i], exact.weights[i], codec == "top_k" ? 0.1 : 2e-3);
       }
     }
   });

@@ -153,13 +153,13 @@ TEST(Checkpoint, LocalStepsGoOnOnOtherRanks) {
   }
 }
 
-// With lossy wires as long as the ranks are as many: what was lost is theirs.
+// With lossy compression as long as the ranks are as many: what was lost is theirs.
 TEST(Checkpoint, KeepsWhatMessagesHaveLost) {
   test::on_ranks([&](Communicator& comm) {
     const SharedDirectory directory(comm);
     Config config = saving_config(directory.path(), "4 steps");
     config.distribute.reduction = Reduction::kNative;
-    config.distribute.wire = "top_k";
+    config.distribute.compression = "top_k";
     config.distribute.top_k = 0.1;
     config.distribute.bucket_kib = 0;  // many buckets, the last of the arena first
     const TinyResult whole = train_tiny(comm, config);
@@ -176,7 +176,7 @@ TEST(Checkpoint, KeepsWhatMessagesToEachServerHaveLost) {
     const SharedDirectory directory(comm);
     config.checkpoint.dir = directory.path();
     config.checkpoint.every = "1 epoch";
-    config.distribute.wire = "top_k";
+    config.distribute.compression = "top_k";
     EXPECT_EQ(train_tiny(comm, config).save_failure, "");
     config.checkpoint.dir = "";
     config.run.resume = step_in(directory.path(), CheckpointDirectory(directory.path()).steps().back());

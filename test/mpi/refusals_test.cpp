@@ -78,7 +78,8 @@ std::vector<Cell> grid() {
     });
   }
   cells = times(cells, norms);
-  cells = times(cells, {{"fp32", [](Config&) {}}, {"bf16", [](Config& c) { c.distribute.wire = "bf16"; }}});
+  cells = times(cells,
+                {{"fp32", [](Config&) {}}, {"bf16", [](Config& c) { c.distribute.compression = "bf16"; }}});
   // What is rare alone, once with everything before.
   cells = times(cells, {{"", [](Config&) {}},
                         {"5 replicas", [](Config& c) { c.train.replicas = 5; }},

@@ -119,8 +119,8 @@ TEST(SampleWeights, WithNativeReductionAndLossyWiresAreCloseToOrdered) {
   Config config = weighted_config("some");
   const TinyResult ordered = train_tiny_alone(config);
   config.distribute.reduction = Reduction::kNative;
-  for (const auto& [wire, tolerance] : {std::pair("fp32", 1e-4), std::pair("bf16", 1e-2)}) {
-    config.distribute.wire = wire;
+  for (const auto& [codec, tolerance] : {std::pair("fp32", 1e-4), std::pair("bf16", 1e-2)}) {
+    config.distribute.compression = codec;
     walk(config, [&, tolerance = tolerance](Communicator& comm, const Config& own) {
       if (strategy_entry(own.distribute.strategy).weights_per_replica) return;
       const TinyResult native = train_tiny(comm, own);

@@ -12,7 +12,7 @@ inline KnownNames known_names() {
           .formats = {"idx", "synthetic"},
           .strategies = {"auto", "allreduce"},
           .algorithms = {"auto", "mpi"},
-          .wires = {"fp32", "bf16"},
+          .codecs = {"fp32", "bf16"},
           .presets = {"mlp", "lenet5"},
           .metrics = {"auc", "recall"}};
 }

@@ -225,7 +225,7 @@ void RandomExperiment::draw_strategy(Dice& dice) {
   }
   lossy_ = !ordered && dice.chance(0.4);
   if (lossy_) {
-    set("distribute.wire", dice.one_of({"bf16", "fp16", "top_k"}));
+    set("distribute.compression", dice.one_of({"bf16", "fp16", "top_k"}));
     if (dice.chance(0.4)) set_plain("distribute.error_feedback", "false");
   }
 }

@@ -118,10 +118,10 @@ TEST(RunPlan, ServersAndWorkersHoldAndSendDifferentThings) {
     EXPECT_NEAR(ratio(plan.sent_bytes, plan.gradient_bytes), 1, 0.01);
     const double pulls = mode == ServerMode::kSync ? 5 : 1;  // by the workers and the other server
     EXPECT_NEAR(ratio(plan.server_sent_bytes, plan.gradient_bytes), 0.5 * pulls, 0.03);
-    setup.distribute.wire = "bf16";
+    setup.distribute.compression = "bf16";
     EXPECT_NEAR(ratio(setup.plan(6).sent_bytes, plan.sent_bytes), 0.5, 0.01);
     EXPECT_EQ(setup.plan(6).server_sent_bytes, plan.server_sent_bytes);
-    setup.distribute.wire = "fp32";
+    setup.distribute.compression = "fp32";
   }
 }
 
@@ -160,7 +160,7 @@ TEST(RunPlan, TheWireChangesWhatIsSentAndHeld) {
   Given setup = typical(kWide);
   const RunPlan plain = setup.plan(4);
   const auto share = [&](const RunPlan& plan) { return ratio(plan.sent_bytes, plain.sent_bytes); };
-  setup.distribute.wire = "bf16";
+  setup.distribute.compression = "bf16";
   EXPECT_NEAR(share(setup.plan(4)), 0.5, 0.01);
   EXPECT_EQ(setup.plan(1).sent_bytes, 0);
   EXPECT_EQ(setup.plan(1).memory.gradients, plain.memory.gradients);
@@ -169,7 +169,7 @@ TEST(RunPlan, TheWireChangesWhatIsSentAndHeld) {
   EXPECT_NEAR(ratio(with_feedback - setup.plan(4).memory.gradients, plain.gradient_bytes), 1.25, 0.01);
   setup.distribute.strategy = "zero1";  // weights come back as they are
   EXPECT_NEAR(share(setup.plan(4)), 0.75, 0.01);
-  setup.distribute.wire = "top_k";
+  setup.distribute.compression = "top_k";
   EXPECT_NEAR(share(setup.plan(4)), 0.51, 0.01);
   setup.distribute.strategy = "allreduce";
   EXPECT_NEAR(share(setup.plan(4)), 0.02, 0.005);

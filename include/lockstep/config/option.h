@@ -22,7 +22,7 @@ struct KnownNames {
   std::vector<std::string> formats;
   std::vector<std::string> strategies;
   std::vector<std::string> algorithms;
-  std::vector<std::string> wires;
+  std::vector<std::string> codecs;
   std::vector<std::string> presets;
   std::vector<std::string> metrics;
 };

@@ -30,7 +30,7 @@ struct DistOptions {
   bool record = false;
   std::string replay = {};
   double timeout_seconds = 300;
-  std::string wire = "fp32";
+  std::string compression = "fp32";
   bool error_feedback = true;
   double top_k = 0.01;
   Index average_every = 8;

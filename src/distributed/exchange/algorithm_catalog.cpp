@@ -6,7 +6,7 @@
 #include "algorithms/entries.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/distributed/exchange/wire.h"
+#include "lockstep/distributed/exchange/codec.h"
 #include "node/node_layout.h"
 
 namespace lockstep {

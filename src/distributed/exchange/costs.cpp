@@ -1,6 +1,6 @@
 #include "lockstep/distributed/exchange/costs.h"
 
-#include "lockstep/distributed/exchange/slice_wire.h"
+#include "lockstep/distributed/exchange/slice_codec.h"
 
 namespace lockstep {
 namespace {
@@ -30,7 +30,7 @@ ExchangeCosts::ExchangeCosts(const Plan& plan, const DistOptions& options, Deliv
       reduction_(options.reduction),
       to_all_(delivery == Delivery::kAllReduce),
       error_feedback_(options.error_feedback),
-      lossy_(make_wire(options) != nullptr),
+      lossy_(make_codec(options) != nullptr),
       by_mpi_(!lossy_ && to_all_ && reduction_ == Reduction::kNative),
       message_(message_bytes(plan, options)),
       all_partial_sums_(0) {

@@ -9,7 +9,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/distributed/exchange/reducer.h"
-#include "lockstep/distributed/exchange/slice_wire.h"
+#include "lockstep/distributed/exchange/slice_codec.h"
 
 namespace lockstep {
 namespace {
@@ -39,18 +39,18 @@ class LossyReducer final : public Reducer {
       : comm_(comm),
         me_(static_cast<std::size_t>(comm.rank())),
         delivery_(delivery),
-        wire_(make_wire(options)),
+        codec_(make_codec(options)),
         sum_(plan.gradient_size) {
-    const auto slice_wire = [&](Range slice) {
-      return SliceWire(*wire_, slice, plan.loss_place, options.error_feedback);
+    const auto slice_codec = [&](Range slice) {
+      return SliceCodec(*codec_, slice, plan.loss_place, options.error_feedback);
     };
     for (std::size_t rank = 0; rank < plan.hosted.size(); ++rank) {
       if (!plan.hosted[rank].empty()) contributors_.push_back(rank);
     }
     for (const std::vector<Range>& slices : plan.slices) {
-      BucketState state{.slices = slices, .result = slice_wire(slices[me_])};
+      BucketState state{.slices = slices, .result = slice_codec(slices[me_])};
       for (const Range slice : slices) {
-        state.partial.push_back(slice_wire(slice));
+        state.partial.push_back(slice_codec(slice));
         state.by_slice.add(state.partial.back().bytes());
       }
       for (const std::size_t rank : contributors_) {
@@ -86,7 +86,7 @@ class LossyReducer final : public Reducer {
   void add_saved(SavedState& state) override {
     for (BucketState& bucket : states_) {
       bucket.result.add_saved(state, fmt::format("lost.{}.results", comm_.size()));
-      for (SliceWire& slice : bucket.partial) {
+      for (SliceCodec& slice : bucket.partial) {
         slice.add_saved(state, fmt::format("lost.{}.{}", comm_.size(), me_));
       }
     }
@@ -102,11 +102,11 @@ class LossyReducer final : public Reducer {
 
  private:
   struct BucketState {
-    std::vector<Range> slices;            // by owner
-    SliceWire result;                     // what this rank says of the sum of its own slice
-    std::vector<SliceWire> partial = {};  // by owner: what this rank contributes to its slice
-    Messages by_slice = {};               // by owner: what this rank contributes, later the results
-    Messages by_contributor = {};         // what each of contributors_ contributes to this rank's slice
+    std::vector<Range> slices;             // by owner
+    SliceCodec result;                     // what this rank says of the sum of its own slice
+    std::vector<SliceCodec> partial = {};  // by owner: what this rank contributes to its slice
+    Messages by_slice = {};                // by owner: what this rank contributes, later the results
+    Messages by_contributor = {};          // what each of contributors_ contributes to this rank's slice
     std::unique_ptr<Request> request = {};
     bool gathering = false;
   };
@@ -178,7 +178,7 @@ class LossyReducer final : public Reducer {
   Communicator& comm_;
   std::size_t me_;
   Delivery delivery_;
-  std::unique_ptr<Wire> wire_;
+  std::unique_ptr<Codec> codec_;
   AlignedBuffer<Scalar> sum_;
   std::vector<std::size_t> contributors_;  // ranks with replicas
   std::vector<BucketState> states_;        // by bucket

@@ -5,7 +5,7 @@
 #include "algorithms/calibration.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/distributed/exchange/wire.h"
+#include "lockstep/distributed/exchange/codec.h"
 
 namespace lockstep {
 namespace {

@@ -1,6 +1,6 @@
 // Which exchange by messages fits what is asked: the one place that chooses.
+#include "lockstep/distributed/exchange/codec.h"
 #include "lockstep/distributed/exchange/reducer.h"
-#include "lockstep/distributed/exchange/wire.h"
 
 namespace lockstep {
 
@@ -15,7 +15,7 @@ std::unique_ptr<Reducer> make_exact_reducer(Communicator& comm, const Plan& plan
 std::unique_ptr<Reducer> make_reducer(Communicator& comm, const Plan& plan, const DistOptions& options,
                                       Delivery delivery) {
   // Of one rank alone nothing travels, so nothing is lost.
-  const bool exact = comm.size() == 1 || make_wire(options) == nullptr;
+  const bool exact = comm.size() == 1 || make_codec(options) == nullptr;
   if (!exact) return make_lossy_reducer(comm, plan, options, delivery);
   return make_exact_reducer(comm, plan, options.reduction, delivery, plan.buckets.size() > 1);
 }

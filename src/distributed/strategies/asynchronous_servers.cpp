@@ -138,7 +138,7 @@ std::vector<RankCosts> asynchronous_costs(const CostModelInput& question) {
   const Plan& plan = question.plan;
   const Index weights = question.weights_bytes();
   const Index slice = weights / plan.servers;
-  const bool lossy = make_wire(question.options) != nullptr;
+  const bool lossy = make_codec(question.options) != nullptr;
   const Index message = lossy ? message_bytes(plan, question.options) : weights;
   const bool collects = question.options.backup_workers > 0;
   return each_rank(question, [&](Index rank) {

@@ -7,7 +7,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/distributed/exchange/algorithm.h"
-#include "lockstep/distributed/exchange/wire.h"
+#include "lockstep/distributed/exchange/codec.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/distributed/strategies/strategy.h"
 
@@ -55,19 +55,20 @@ std::span<const Refusal> refusals() {
               "a worker without data has no gradient to push: set data.mode = \"full\", or lower "
               "train.replicas to at most the rows",
               [](const Combination& c) { return steps_alone(c.distribute) && c.replicas_without_rows > 0; }},
-      Refusal{"error feedback on a lossy wire with backup workers",
+      Refusal{"error feedback on lossy compression with backup workers",
               "what a message makes up for is lost with a gradient that is dropped: set "
-              "distribute.error_feedback = false, or use distribute.wire fp32",
+              "distribute.error_feedback = false, or use distribute.compression fp32",
               [](const Combination& c) {
                 return steps_alone(c.distribute) && c.distribute.backup_workers > 0 &&
-                       c.distribute.error_feedback && make_wire(c.distribute) != nullptr;
+                       c.distribute.error_feedback && make_codec(c.distribute) != nullptr;
               }},
-      Refusal{"ordered reduction with a lossy wire",
-              "ordered promises the same bits on any number of ranks, but what a message loses depends on "
-              "which rank adds which replicas: use distribute.wire fp32, or distribute.reduction native",
-              [](const Combination& c) {
-                return c.distribute.reduction == Reduction::kOrdered && make_wire(c.distribute) != nullptr;
-              }},
+      Refusal{
+          "ordered reduction with lossy compression",
+          "ordered promises the same bits on any number of ranks, but what a message loses depends on "
+          "which rank adds which replicas: use distribute.compression fp32, or distribute.reduction native",
+          [](const Combination& c) {
+            return c.distribute.reduction == Reduction::kOrdered && make_codec(c.distribute) != nullptr;
+          }},
       Refusal{"ordered reduction with algorithm ring or rabenseifner",
               "they add in the order in which ranks pass numbers on, not along the fixed tree: use "
               "distribute.algorithm mpi, shared, hierarchical or auto, which all give the same bits",
@@ -76,12 +77,13 @@ std::span<const Refusal> refusals() {
                        !find_entry(algorithm_catalog(), "algorithm", c.distribute.algorithm)
                             .allows(c.distribute.reduction);
               }},
-      Refusal{"local_sgd with a lossy wire",
-              "what travels are weights, of which a message must lose nothing: use distribute.wire fp32, and "
+      Refusal{"local_sgd with lossy compression",
+              "what travels are weights, of which a message must lose nothing: use distribute.compression "
+              "fp32, and "
               "raise distribute.average_every for fewer bytes",
               [](const Combination& c) {
                 return local_sums(c.distribute) == LocalSums::kPerReplica &&
-                       make_wire(c.distribute) != nullptr;
+                       make_codec(c.distribute) != nullptr;
               }},
       Refusal{
           "local_sgd with batch norm averaged, sync or group",
@@ -102,11 +104,12 @@ std::span<const Refusal> refusals() {
               [](const Combination& c) {
                 return c.skips_bad_steps && local_sums(c.distribute) == LocalSums::kPerReplica;
               }},
-      Refusal{"train.on_nan skip with error feedback on a lossy wire",
+      Refusal{"train.on_nan skip with error feedback on lossy compression",
               "what a message makes up for later would hold the bad number: set distribute.error_feedback = "
-              "false, or use distribute.wire fp32",
+              "false, or use distribute.compression fp32",
               [](const Combination& c) {
-                return c.skips_bad_steps && c.distribute.error_feedback && make_wire(c.distribute) != nullptr;
+                return c.skips_bad_steps && c.distribute.error_feedback &&
+                       make_codec(c.distribute) != nullptr;
               }},
   };
   return kRows;

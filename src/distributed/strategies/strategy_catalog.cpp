@@ -2,7 +2,7 @@
 
 #include "entries.h"
 #include "lockstep/base/catalog.h"
-#include "lockstep/distributed/exchange/wire.h"
+#include "lockstep/distributed/exchange/codec.h"
 #include "lockstep/distributed/strategies/strategy.h"
 
 namespace lockstep {

@@ -46,12 +46,12 @@ std::vector<Range> present_nodes(Index replicas, Range hosted, std::span<const I
 /// Who needs the sum.
 enum class Delivery { kReduceScatter, kAllReduce };
 
-/// The exchange by messages that the options ask for: through their wire and, to all, by MPI or along the
+/// The exchange by messages that the options ask for: through their codec and, to all, by MPI or along the
 /// fixed tree. make_exchange() has other ways too.
 std::unique_ptr<Reducer> make_reducer(Communicator& comm, const Plan& plan, const DistOptions& options,
                                       Delivery delivery);
 
-/// The same without a wire. `overlaps`: see make_native_reducer().
+/// The same without a codec. `overlaps`: see make_native_reducer().
 std::unique_ptr<Reducer> make_exact_reducer(Communicator& comm, const Plan& plan, Reduction reduction,
                                             Delivery delivery, bool overlaps);
 
@@ -65,7 +65,7 @@ std::unique_ptr<Reducer> make_native_reducer(Communicator& comm, bool overlaps);
 std::unique_ptr<Reducer> make_owner_reducer(Communicator& comm, const Plan& plan, Reduction reduction,
                                             Delivery delivery);
 
-/// The owner reducer with messages that go through the wire of the options, which is not fp32: each rank has
+/// The owner reducer with messages that go through the codec of the options, which is not fp32: each rank has
 /// one partial sum, and these are added rank by rank.
 std::unique_ptr<Reducer> make_lossy_reducer(Communicator& comm, const Plan& plan, const DistOptions& options,
                                             Delivery delivery);

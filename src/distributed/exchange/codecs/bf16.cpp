@@ -5,7 +5,7 @@
 namespace lockstep {
 namespace {
 
-class Bf16Wire final : public Wire {
+class Bf16Codec final : public Codec {
  public:
   Index bytes(Index count) const override { return count * Index{sizeof(Bf16)}; }
 
@@ -21,11 +21,11 @@ class Bf16Wire final : public Wire {
 
 }  // namespace
 
-WireEntry bf16_entry() {
+CodecEntry bf16_entry() {
   return {.name = "bf16",
           .help = "bfloat16: half the bytes, the range of a float, 8 bits of precision",
           .options = {"distribute.error_feedback"},
-          .make = [](const DistOptions&) { return std::make_unique<Bf16Wire>(); }};
+          .make = [](const DistOptions&) { return std::make_unique<Bf16Codec>(); }};
 }
 
 }  // namespace lockstep

@@ -1,13 +1,13 @@
-// One function per wire file; the catalog lists them.
+// One function per codec file; the catalog lists them.
 #pragma once
 
-#include "lockstep/distributed/exchange/wire.h"
+#include "lockstep/distributed/exchange/codec.h"
 
 namespace lockstep {
 
-WireEntry fp32_entry();
-WireEntry bf16_entry();
-WireEntry fp16_entry();
-WireEntry top_k_entry();
+CodecEntry fp32_entry();
+CodecEntry bf16_entry();
+CodecEntry fp16_entry();
+CodecEntry top_k_entry();
 
 }  // namespace lockstep

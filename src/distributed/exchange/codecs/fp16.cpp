@@ -33,7 +33,7 @@ int scale_exponent(std::span<const Scalar> values) {
   return std::min(14 - exponent, 126);  // beyond, the scale or its inverse would be no normal float
 }
 
-class Fp16 final : public Wire {
+class Fp16 final : public Codec {
  public:
   Index bytes(Index count) const override {
     return static_cast<Index>(kHeader) + count * Index{sizeof(Half)};
@@ -61,7 +61,7 @@ class Fp16 final : public Wire {
 
 }  // namespace
 
-WireEntry fp16_entry() {
+CodecEntry fp16_entry() {
   return {.name = "fp16",
           .help =
               "half precision: half the bytes, 11 bits of precision; each message is scaled by a power of "

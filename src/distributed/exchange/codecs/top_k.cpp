@@ -25,7 +25,7 @@ std::uint32_t magnitude(Scalar value) {
   return std::bit_cast<std::uint32_t>(value) & 0x7fffffffU;
 }
 
-class TopK final : public Wire {
+class TopK final : public Codec {
  public:
   explicit TopK(double share) : share_(share) {}
 
@@ -62,7 +62,8 @@ class TopK final : public Wire {
     if (count == 0) return 0;
     if (count > std::numeric_limits<std::int32_t>::max()) {
       throw ConfigError(
-          "wire top_k counts places in 32 bits, and a slice of the gradient has more numbers; start more "
+          "compression top_k counts places in 32 bits, and a slice of the gradient has more numbers; start "
+          "more "
           "ranks or lower distribute.bucket_kib");
     }
     return std::clamp<Index>(static_cast<Index>(std::ceil(share_ * static_cast<double>(count) - 1e-9)), 1,
@@ -83,7 +84,7 @@ class TopK final : public Wire {
 
 }  // namespace
 
-WireEntry top_k_entry() {
+CodecEntry top_k_entry() {
   return {
       .name = "top_k",
       .help =

@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "../node/node_layout.h"
-#include "lockstep/distributed/exchange/wire.h"
+#include "lockstep/distributed/exchange/codec.h"
 #include "lockstep/math/fixed_tree.h"
 
 namespace lockstep {
@@ -123,7 +123,7 @@ ExchangeSeconds reducer_time(const TimeModelInput& question, Delivery delivery, 
   const Plan& plan = question.costs.plan;
   const DistOptions& options = question.costs.options;
   const bool by_library = delivery == Delivery::kAllReduce && options.reduction == Reduction::kNative &&
-                          make_wire(options) == nullptr;
+                          make_codec(options) == nullptr;
   if (by_library) return library_time(question.cluster, bytes);
   const ExchangeCosts costs(plan, options, delivery);
   const double share = bytes / static_cast<double>(plan.gradient_size * Index{sizeof(Scalar)});

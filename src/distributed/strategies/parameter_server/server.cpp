@@ -63,12 +63,12 @@ Server::Server(Communicator& comm, Communicator& servers, const StrategyContext&
                 const auto sum = servers.start_all_reduce_sum(as_buffer(sums));
                 meeting_.wait([&] { return sum->test(); }, [] { return std::string("another server"); });
               }),
-      wire_(make_wire(context.options)),
+      codec_(make_codec(context.options)),
       asking_(static_cast<std::size_t>(service.workers), false),
       pulls_(static_cast<std::size_t>(service.workers)),
       pushed_(static_cast<std::size_t>(service.workers)) {
-  if (wire_ != nullptr) {
-    decoder_.emplace(*wire_, slice(), slice().end, false);
+  if (codec_ != nullptr) {
+    decoder_.emplace(*codec_, slice(), slice().end, false);
     encoded_ = AlignedBuffer<std::byte>(decoder_->bytes());
   }
   if (options_.backup_workers == 0) return;

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "admission_policy.h"
-#include "lockstep/distributed/exchange/slice_wire.h"
+#include "lockstep/distributed/exchange/slice_codec.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/distributed/update.h"
 #include "request_queue.h"
 #include "service.h"
-#include "worker_stats.h"
 #include "step_collector.h"
+#include "worker_stats.h"
 
 namespace lockstep {
 
@@ -69,8 +69,8 @@ class Server {
   AlignedBuffer<Scalar> gradient_;  // as large as all weights; only the own range is used
   ParameterUpdate update_;
   std::unique_ptr<StepCollector> collector_;  // with backup workers
-  std::unique_ptr<Wire> wire_;                // null: gradients travel as they are
-  std::optional<SliceWire> decoder_;          // where there is a wire
+  std::unique_ptr<Codec> codec_;              // null: gradients travel as they are
+  std::optional<SliceCodec> decoder_;         // where there is a codec
   AlignedBuffer<std::byte> encoded_;          // likewise
   Totals totals_;
   Index version_ = 0;                                // steps done

@@ -14,20 +14,20 @@ WorkerClient::WorkerClient(Communicator& comm, const Service& service, const Dis
       held_(Timeouts::kHeld * options.timeout_seconds),
       answer_(Timeouts::kAnswer * options.timeout_seconds),
       collects_(options.backup_workers > 0),
-      wire_(make_wire(options)),
+      codec_(make_codec(options)),
       versions_(service.slices.size()),
       notes_(service.slices.size()) {
-  if (wire_ == nullptr) return;
+  if (codec_ == nullptr) return;
   const Index end = std::ranges::max(service.slices, {}, &Range::end).end;  // losses go in the notes
   for (const Range slice : service.slices) {
-    encoders_.emplace_back(*wire_, slice, end, options.error_feedback);
+    encoders_.emplace_back(*codec_, slice, end, options.error_feedback);
     encoded_.emplace_back(encoders_.back().bytes());
   }
 }
 
 ConstBuffer WorkerClient::message_of(std::size_t server, std::span<const Scalar> gradient) {
   const std::span<const Scalar> slice = part(gradient, service_.slices[server]);
-  if (wire_ == nullptr) return as_buffer(slice);
+  if (codec_ == nullptr) return as_buffer(slice);
   encoders_[server].encode(slice, encoded_[server].span());
   return as_buffer(encoded_[server].span());
 }
@@ -109,7 +109,7 @@ void WorkerClient::finish_push() {
 
 // What was lost belongs to this number of workers and servers.
 void WorkerClient::add_saved(SavedState& state) {
-  for (SliceWire& encoder : encoders_) {
+  for (SliceCodec& encoder : encoders_) {
     encoder.add_saved(state, fmt::format("lost.{}.{}.{}", service_.workers, service_.servers, comm_.rank()));
   }
 }

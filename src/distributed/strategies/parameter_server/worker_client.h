@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "lockstep/distributed/exchange/slice_wire.h"
+#include "lockstep/distributed/exchange/slice_codec.h"
 #include "messages.h"
 #include "service.h"
 #include "timeout.h"
@@ -40,8 +40,8 @@ class WorkerClient {
   Timeout answer_;                                 // with one that does not
   bool collects_;                                  // a step takes gradients of several workers
   Index slowest_ = 0;                              // see PullReply
-  std::unique_ptr<Wire> wire_;                     // null: gradients travel as they are
-  std::vector<SliceWire> encoders_;                // by server, where there is a wire
+  std::unique_ptr<Codec> codec_;                   // null: gradients travel as they are
+  std::vector<SliceCodec> encoders_;               // by server, where there is a codec
   std::vector<AlignedBuffer<std::byte>> encoded_;  // likewise: of the push under way
   std::vector<Index> versions_;                    // of the weights here, by server
   std::vector<MessageHeader> notes_;               // of the push under way, by server

@@ -1,5 +1,5 @@
 // What one sender says about one slice of the gradient arena, message after message. The gradients go through
-// a wire; the sum of the losses behind them goes as it is.
+// a codec; the sum of the losses behind them goes as it is.
 //
 // With error feedback the sender keeps what each message loses and adds it to the next: so nothing is lost,
 // only late, and training converges as if nothing had been lost (Seide et al. 2014, "1-bit stochastic
@@ -7,16 +7,16 @@
 #pragma once
 
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/distributed/exchange/wire.h"
+#include "lockstep/distributed/exchange/codec.h"
 #include "lockstep/distributed/plan.h"
 #include "lockstep/distributed/saved_state.h"
 
 namespace lockstep {
 
-class SliceWire {
+class SliceCodec {
  public:
-  /// What lies in `slice` from `loss_place` on (Plan::loss_place) is exact. The wire must outlive it.
-  SliceWire(Wire& wire, Range slice, Index loss_place, bool error_feedback);
+  /// What lies in `slice` from `loss_place` on (Plan::loss_place) is exact. The codec must outlive it.
+  SliceCodec(Codec& codec, Range slice, Index loss_place, bool error_feedback);
 
   /// Of a message.
   Index bytes() const;
@@ -33,17 +33,17 @@ class SliceWire {
  private:
   void make_lost();
 
-  Wire* wire_;
+  Codec* codec_;
   Index begin_;  // of the slice
   Index loss_place_;
-  std::size_t gradients_;  // numbers that go through the wire
-  std::size_t wire_bytes_;
+  std::size_t gradients_;  // numbers that go through the codec
+  std::size_t codec_bytes_;
   std::size_t exact_;  // numbers behind them
   bool error_feedback_;
   AlignedBuffer<Scalar> lost_;  // by the messages so far; empty before it is needed
 };
 
-/// What a gradient comes to in messages of the options' wire, one for each slice of each bucket.
+/// What a gradient comes to in messages of the options' codec, one for each slice of each bucket.
 Index message_bytes(const Plan& plan, const DistOptions& options);
 
 }  // namespace lockstep

@@ -2,21 +2,21 @@
 
 #include "codecs/entries.h"
 #include "lockstep/base/catalog.h"
-#include "lockstep/distributed/exchange/wire.h"
+#include "lockstep/distributed/exchange/codec.h"
 
 namespace lockstep {
 
-std::span<const WireEntry> wire_catalog() {
+std::span<const CodecEntry> codec_catalog() {
   static const std::array kEntries{fp32_entry(), bf16_entry(), fp16_entry(), top_k_entry()};
   return kEntries;
 }
 
-std::unique_ptr<Wire> make_wire(const DistOptions& options) {
-  return find_entry(wire_catalog(), "wire", options.wire).make(options);
+std::unique_ptr<Codec> make_codec(const DistOptions& options) {
+  return find_entry(codec_catalog(), "compression", options.compression).make(options);
 }
 
 bool is_lossy(const DistOptions& options) {
-  return make_wire(options) != nullptr;
+  return make_codec(options) != nullptr;
 }
 
 }  // namespace lockstep

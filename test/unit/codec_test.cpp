@@ -1,4 +1,4 @@
-#include "lockstep/distributed/exchange/wire.h"
+#include "lockstep/distributed/exchange/codec.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/distributed/exchange/slice_wire.h"
+#include "lockstep/distributed/exchange/slice_codec.h"
 #include "lockstep/distributed/strategies/refusals.h"
 #include "support/seed.h"
 
@@ -19,32 +19,32 @@ namespace {
 constexpr Scalar kInfinity = std::numeric_limits<Scalar>::infinity();
 constexpr Scalar kNaN = std::numeric_limits<Scalar>::quiet_NaN();
 
-DistOptions options_of(const std::string& wire, double top_k = 0.25) {
+DistOptions options_of(const std::string& codec, double top_k = 0.25) {
   DistOptions options;
-  options.wire = wire;
+  options.compression = codec;
   options.top_k = top_k;
   return options;
 }
 
-std::vector<std::string> lossy_wires() {
+std::vector<std::string> lossy_codecs() {
   std::vector<std::string> names;
-  for (const WireEntry& entry : wire_catalog()) {
-    if (make_wire(options_of(entry.name)) != nullptr) names.push_back(entry.name);
+  for (const CodecEntry& entry : codec_catalog()) {
+    if (make_codec(options_of(entry.name)) != nullptr) names.push_back(entry.name);
   }
   return names;
 }
 
 // What arrives of these numbers.
-std::vector<Scalar> sent(Wire& wire, const std::vector<Scalar>& values) {
-  AlignedBuffer<std::byte> message(wire.bytes(std::ssize(values)));
+std::vector<Scalar> sent(Codec& codec, const std::vector<Scalar>& values) {
+  AlignedBuffer<std::byte> message(codec.bytes(std::ssize(values)));
   std::vector<Scalar> arrived(values.size());
-  wire.encode(values, message.span());
-  wire.add(message.span(), 1, arrived);
+  codec.encode(values, message.span());
+  codec.add(message.span(), 1, arrived);
   return arrived;
 }
 
-std::vector<Scalar> sent(const std::string& wire, const std::vector<Scalar>& values, double top_k = 0.25) {
-  return sent(*make_wire(options_of(wire, top_k)), values);
+std::vector<Scalar> sent(const std::string& codec, const std::vector<Scalar>& values, double top_k = 0.25) {
+  return sent(*make_codec(options_of(codec, top_k)), values);
 }
 
 std::vector<Scalar> random_numbers(Index count, std::mt19937& random) {
@@ -54,45 +54,45 @@ std::vector<Scalar> random_numbers(Index count, std::mt19937& random) {
   return values;
 }
 
-TEST(Wires, Fp32NeedsNone) {
-  EXPECT_EQ(DistOptions{}.wire, "fp32");
-  EXPECT_EQ(make_wire({}), nullptr);
-  EXPECT_THROW(make_wire(options_of("fp31")), ConfigError);
-  EXPECT_EQ(lossy_wires().size() + 1, wire_catalog().size());
+TEST(Codecs, Fp32NeedsNone) {
+  EXPECT_EQ(DistOptions{}.compression, "fp32");
+  EXPECT_EQ(make_codec({}), nullptr);
+  EXPECT_THROW(make_codec(options_of("fp31")), ConfigError);
+  EXPECT_EQ(lossy_codecs().size() + 1, codec_catalog().size());
 }
 
-TEST(Wires, TheSizeFollowsFromTheCount) {
-  EXPECT_EQ(make_wire(options_of("bf16"))->bytes(1001), 2002);
-  EXPECT_EQ(make_wire(options_of("fp16"))->bytes(1001), 2006);  // with its scale
-  EXPECT_EQ(make_wire(options_of("top_k", 0.01))->bytes(1001), 8 * 11);
-  EXPECT_EQ(make_wire(options_of("top_k", 0.07))->bytes(100), 8 * 7);
-  EXPECT_EQ(make_wire(options_of("top_k", 0.01))->bytes(3), 8);
-  EXPECT_EQ(make_wire(options_of("top_k", 0.01))->bytes(0), 0);
-  EXPECT_EQ(make_wire(options_of("top_k", 1))->bytes(5), 40);
-  EXPECT_THROW(make_wire(options_of("top_k"))->bytes(Index{1} << 31), ConfigError);
+TEST(Codecs, TheSizeFollowsFromTheCount) {
+  EXPECT_EQ(make_codec(options_of("bf16"))->bytes(1001), 2002);
+  EXPECT_EQ(make_codec(options_of("fp16"))->bytes(1001), 2006);  // with its scale
+  EXPECT_EQ(make_codec(options_of("top_k", 0.01))->bytes(1001), 8 * 11);
+  EXPECT_EQ(make_codec(options_of("top_k", 0.07))->bytes(100), 8 * 7);
+  EXPECT_EQ(make_codec(options_of("top_k", 0.01))->bytes(3), 8);
+  EXPECT_EQ(make_codec(options_of("top_k", 0.01))->bytes(0), 0);
+  EXPECT_EQ(make_codec(options_of("top_k", 1))->bytes(5), 40);
+  EXPECT_THROW(make_codec(options_of("top_k"))->bytes(Index{1} << 31), ConfigError);
 }
 
 // Whatever vector instructions make of the middle and the end of a message.
-TEST(Wires, EveryNumberIsRoundedByItself) {
+TEST(Codecs, EveryNumberIsRoundedByItself) {
   std::mt19937 random(test::seed());
-  for (const std::string wire : {"bf16", "fp16"}) {
-    const double precision = wire == "bf16" ? std::ldexp(1, -9) : std::ldexp(1, -12);
+  for (const std::string codec : {"bf16", "fp16"}) {
+    const double precision = codec == "bf16" ? std::ldexp(1, -9) : std::ldexp(1, -12);
     for (const Index count : {0, 1, 2, 7, 8, 9, 31, 100, 1003}) {
       std::vector<Scalar> values = random_numbers(count, random);
       values.push_back(30);  // the same scale for all
-      const std::vector<Scalar> arrived = sent(wire, values);
+      const std::vector<Scalar> arrived = sent(codec, values);
       for (std::size_t i = 0; i < values.size(); ++i) {
-        EXPECT_NEAR(arrived[i], values[i], 1.0001 * precision * 2 * std::abs(values[i])) << wire;
-        EXPECT_EQ(arrived[i], sent(wire, {values[i], 30})[0]) << wire << " " << values[i];
-        EXPECT_EQ(arrived[i], -sent(wire, {-values[i], 30})[0]) << wire << " " << values[i];
+        EXPECT_NEAR(arrived[i], values[i], 1.0001 * precision * 2 * std::abs(values[i])) << codec;
+        EXPECT_EQ(arrived[i], sent(codec, {values[i], 30})[0]) << codec << " " << values[i];
+        EXPECT_EQ(arrived[i], -sent(codec, {-values[i], 30})[0]) << codec << " " << values[i];
       }
-      EXPECT_EQ(sent(wire, arrived), arrived) << wire;
+      EXPECT_EQ(sent(codec, arrived), arrived) << codec;
     }
   }
 }
 
-TEST(Wires, RoundingIsToTheNearestAndTiesGoToTheEven) {
-  const auto expect_rounded = [](const std::string& wire, Scalar ulp) {
+TEST(Codecs, RoundingIsToTheNearestAndTiesGoToTheEven) {
+  const auto expect_rounded = [](const std::string& codec, Scalar ulp) {
     for (const Scalar sign : {1.0F, -1.0F}) {
       for (const auto& [ulps, rounded] : {std::pair(0.0F, 0.0F),
                                           {0.5F, 0.0F},
@@ -103,8 +103,8 @@ TEST(Wires, RoundingIsToTheNearestAndTiesGoToTheEven) {
                                           {2.5F, 2.0F},
                                           {3.5F, 4.0F}}) {
         const std::vector<Scalar> values(19, sign * (1 + ulps * ulp));
-        EXPECT_EQ(sent(wire, values), std::vector<Scalar>(19, sign * (1 + rounded * ulp)))
-            << wire << " " << ulps;
+        EXPECT_EQ(sent(codec, values), std::vector<Scalar>(19, sign * (1 + rounded * ulp)))
+            << codec << " " << ulps;
       }
     }
   };
@@ -115,7 +115,7 @@ TEST(Wires, RoundingIsToTheNearestAndTiesGoToTheEven) {
   EXPECT_EQ(sent("fp16", {0.1F}), std::vector<Scalar>{0.0999755859375F});
 }
 
-TEST(Wires, Fp16HasAScaleForEachMessage) {
+TEST(Codecs, Fp16HasAScaleForEachMessage) {
   for (const Scalar unit : {1e-30F, 1e-8F, 1.0F, 70000.0F, 1e18F, 3e38F}) {
     const std::vector<Scalar> values{unit, -unit / 3, unit / 1e6F, 0};
     const std::vector<Scalar> arrived = sent("fp16", values);
@@ -128,28 +128,28 @@ TEST(Wires, Fp16HasAScaleForEachMessage) {
   EXPECT_NEAR(sent("fp16", {least})[0], 0, 1e-40);
 }
 
-TEST(Wires, ABadNumberStaysVisible) {
+TEST(Codecs, ABadNumberStaysVisible) {
   std::mt19937 random(test::seed());
-  for (const std::string& wire : lossy_wires()) {
+  for (const std::string& codec : lossy_codecs()) {
     for (const Scalar bad : {kNaN, -kNaN, kInfinity, -kInfinity, 1e38F}) {
       for (const std::size_t place : {std::size_t{0}, std::size_t{13}, std::size_t{100}}) {
         std::vector<Scalar> values = random_numbers(101, random);
         values[place] = bad;
-        const std::vector<Scalar> arrived = sent(wire, values);
+        const std::vector<Scalar> arrived = sent(codec, values);
         const Scalar found = arrived[place];
         if (std::isnan(bad)) {
-          EXPECT_TRUE(std::isnan(found)) << wire;
+          EXPECT_TRUE(std::isnan(found)) << codec;
         } else if (std::isinf(bad)) {
-          EXPECT_EQ(found, bad) << wire;
+          EXPECT_EQ(found, bad) << codec;
         } else {
-          EXPECT_GT(found, 0.9e38F) << wire;
+          EXPECT_GT(found, 0.9e38F) << codec;
         }
       }
     }
   }
 }
 
-TEST(Wires, TopKSendsTheLargestAndOfEqualOnesTheFirst) {
+TEST(Codecs, TopKSendsTheLargestAndOfEqualOnesTheFirst) {
   EXPECT_EQ(sent("top_k", {1, -5, 2, 4, -3, 0, 0, 1}), (std::vector<Scalar>{0, -5, 0, 4, 0, 0, 0, 0}));
   EXPECT_EQ(sent("top_k", {2, -2, 2, 2, -2, 2, 1, 2}), (std::vector<Scalar>{2, -2, 0, 0, 0, 0, 0, 0}));
   EXPECT_EQ(sent("top_k", {2, 2, 2, 1, 2, 0, 0, -9}), (std::vector<Scalar>{2, 0, 0, 0, 0, 0, 0, -9}));
@@ -174,15 +174,15 @@ TEST(Wires, TopKSendsTheLargestAndOfEqualOnesTheFirst) {
   EXPECT_GE(least_sent, max_kept);
 }
 
-TEST(Wires, AMessageCanBeAddedAndTakenAway) {
-  for (const std::string& name : lossy_wires()) {
-    const std::unique_ptr<Wire> wire = make_wire(options_of(name, 1));
-    AlignedBuffer<std::byte> message(wire->bytes(3));
-    wire->encode(std::vector<Scalar>{1, -2, 4}, message.span());
+TEST(Codecs, AMessageCanBeAddedAndTakenAway) {
+  for (const std::string& name : lossy_codecs()) {
+    const std::unique_ptr<Codec> codec = make_codec(options_of(name, 1));
+    AlignedBuffer<std::byte> message(codec->bytes(3));
+    codec->encode(std::vector<Scalar>{1, -2, 4}, message.span());
     std::vector<Scalar> values{10, 10, 10};
-    wire->add(message.span(), 1, values);
+    codec->add(message.span(), 1, values);
     EXPECT_EQ(values, (std::vector<Scalar>{11, 8, 14})) << name;
-    wire->add(message.span(), -1, values);
+    codec->add(message.span(), -1, values);
     EXPECT_EQ(values, (std::vector<Scalar>{10, 10, 10})) << name;
   }
 }
@@ -191,12 +191,12 @@ TEST(Wires, AMessageCanBeAddedAndTakenAway) {
 TEST(SliceWires, WithErrorFeedbackNothingIsLostButLate) {
   constexpr Index kCount = 50;
   constexpr int kSteps = 400;
-  for (const std::string& name : lossy_wires()) {
+  for (const std::string& name : lossy_codecs()) {
     double gap[2] = {};  // largest, without and with feedback
     for (const bool feedback : {false, true}) {
       std::mt19937 random(test::seed());
-      const std::unique_ptr<Wire> wire = make_wire(options_of(name, 0.1));
-      SliceWire slice(*wire, {0, kCount}, kCount, feedback);
+      const std::unique_ptr<Codec> codec = make_codec(options_of(name, 0.1));
+      SliceCodec slice(*codec, {0, kCount}, kCount, feedback);
       AlignedBuffer<std::byte> message(slice.bytes());
       std::vector<double> wanted(kCount);
       std::vector<Scalar> got(kCount);
@@ -219,12 +219,12 @@ TEST(SliceWires, WithErrorFeedbackNothingIsLostButLate) {
 }
 
 TEST(SliceWires, TheLossTravelsAsItIs) {
-  for (const std::string& name : lossy_wires()) {
-    const std::unique_ptr<Wire> wire = make_wire(options_of(name));
+  for (const std::string& name : lossy_codecs()) {
+    const std::unique_ptr<Codec> codec = make_codec(options_of(name));
     for (const Range range : {Range{100, 117}, {100, 104}, {104, 120}, {110, 120}, {50, 60}, {104, 104}}) {
-      SliceWire slice(*wire, range, 104, true);
+      SliceCodec slice(*codec, range, 104, true);
       const Index gradients = std::clamp<Index>(104 - range.begin, 0, range.size());
-      EXPECT_EQ(slice.bytes(), wire->bytes(gradients) + 4 * (range.size() - gradients)) << name;
+      EXPECT_EQ(slice.bytes(), codec->bytes(gradients) + 4 * (range.size() - gradients)) << name;
       std::vector<Scalar> values(static_cast<std::size_t>(range.size()));
       for (std::size_t i = 0; i < values.size(); ++i) values[i] = 1 / (3 + static_cast<Scalar>(i));
       AlignedBuffer<std::byte> message(slice.bytes());
@@ -242,7 +242,7 @@ TEST(SliceWires, TheLossTravelsAsItIs) {
 }
 
 TEST(Refusals, OrderedReductionTakesNoLossyWire) {
-  for (const WireEntry& entry : wire_catalog()) {
+  for (const CodecEntry& entry : codec_catalog()) {
     DistOptions options = options_of(entry.name);
     EXPECT_NO_THROW(refuse({.distribute = options}));
     options.reduction = Reduction::kOrdered;
@@ -254,7 +254,8 @@ TEST(Refusals, OrderedReductionTakesNoLossyWire) {
       refuse({.distribute = options});
       FAIL() << entry.name;
     } catch (const ConfigError& error) {
-      EXPECT_NE(std::string(error.what()).find("ordered reduction with a lossy wire"), std::string::npos);
+      EXPECT_NE(std::string(error.what()).find("ordered reduction with lossy compression"),
+                std::string::npos);
     }
   }
 }

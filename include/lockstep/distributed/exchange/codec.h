@@ -1,5 +1,5 @@
 // How numbers travel: as they are, or in fewer bytes at the price of what a message loses. A property of the
-// messages, not of a strategy: gradients go through the wire of the config wherever they travel, and weights
+// messages, not of a strategy: gradients go through the codec of the config wherever they travel, and weights
 // as they are.
 #pragma once
 
@@ -17,9 +17,9 @@ namespace lockstep {
 
 /// A lossy encoding. The same numbers give the same message everywhere. If a number is NaN or infinite, so is
 /// one at least that the message stands for: a bad gradient does not hide. Not for two threads at a time.
-class Wire {
+class Codec {
  public:
-  virtual ~Wire() = default;
+  virtual ~Codec() = default;
 
   /// Bytes of a message of `count` numbers, whatever they are: so both sides know it.
   virtual Index bytes(Index count) const = 0;
@@ -29,19 +29,19 @@ class Wire {
   virtual void add(std::span<const std::byte> message, Scalar factor, std::span<Scalar> values) const = 0;
 };
 
-struct WireEntry {
+struct CodecEntry {
   std::string name;
   std::string help;
   std::vector<std::string> options = {};  ///< keys that it reads
   /// Nothing for numbers that travel as they are, and without a copy.
-  std::function<std::unique_ptr<Wire>(const DistOptions&)> make;
+  std::function<std::unique_ptr<Codec>(const DistOptions&)> make;
 };
 
-/// Every wire there is. One more: one file in distributed/exchange/codecs and one line in its list.
-std::span<const WireEntry> wire_catalog();
+/// Every codec there is. One more: one file in distributed/exchange/codecs and one line in its list.
+std::span<const CodecEntry> codec_catalog();
 
-/// The wire of the options; nothing for numbers that travel as they are.
-std::unique_ptr<Wire> make_wire(const DistOptions& options);
+/// The codec of the options; nothing for numbers that travel as they are.
+std::unique_ptr<Codec> make_codec(const DistOptions& options);
 
 /// Whether numbers are rounded or left out on their way.
 bool is_lossy(const DistOptions& options);

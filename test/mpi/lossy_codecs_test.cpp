@@ -1,4 +1,4 @@
-// Every lossy wire in the catalog, with every synchronous strategy, on whole trainings; and the exchange
+// Every lossy codec in the catalog, with every synchronous strategy, on whole trainings; and the exchange
 // alone.
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <functional>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/distributed/exchange/codec.h"
 #include "lockstep/distributed/exchange/reducer.h"
-#include "lockstep/distributed/exchange/wire.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "support/ranks.h"
 #include "support/tiny_run.h"
@@ -29,19 +29,19 @@ Config native_config() {
   return config;
 }
 
-// Calls back for every lossy wire, with every strategy that takes one, with and without error feedback.
+// Calls back for every lossy codec, with every strategy that takes one, with and without error feedback.
 void walk_wires(const std::function<void(const Config&)>& visit) {
-  for (const WireEntry& wire : wire_catalog()) {
+  for (const CodecEntry& codec : codec_catalog()) {
     for (const StrategyEntry& strategy : strategy_catalog()) {
       if (strategy.weights_per_replica) continue;
       for (const bool feedback : {true, false}) {
         Config config = native_config();
-        config.distribute.wire = wire.name;
+        config.distribute.compression = codec.name;
         config.distribute.strategy = strategy.name;
         config.distribute.error_feedback = feedback;
         config.distribute.top_k = 0.1;
-        if (make_wire(config.distribute) == nullptr) continue;
-        SCOPED_TRACE(wire.name + ", " + strategy.name + (feedback ? "" : ", no error feedback"));
+        if (make_codec(config.distribute) == nullptr) continue;
+        SCOPED_TRACE(codec.name + ", " + strategy.name + (feedback ? "" : ", no error feedback"));
         visit(config);
       }
     }
@@ -59,10 +59,10 @@ bool gradients_exchanged(const Config& config, Communicator& comm) {
   return comm.size() > (config.distribute.strategy == "central_storage" ? config.debug.ranks_per_node : 1);
 }
 
-TEST(LossyWires, ReplicasStayIdenticalAndWeightsCloseToThoseOfFp32) {
+TEST(LossyCodecs, ReplicasStayIdenticalAndWeightsCloseToThoseOfFp32) {
   const TinyResult exact = train_tiny_alone(native_config());
   walk_wires([&](const Config& config) {
-    const bool rounds = config.distribute.wire != "top_k";
+    const bool rounds = config.distribute.compression != "top_k";
     test::on_ranks([&](Communicator& comm) {
       if (comm.size() <= count_servers(config.distribute)) return;
       const TinyResult result = train_tiny(comm, config);
@@ -74,7 +74,7 @@ TEST(LossyWires, ReplicasStayIdenticalAndWeightsCloseToThoseOfFp32) {
         EXPECT_LT(far, 1e-5);
         return;
       }
-      EXPECT_GT(far, 1e-5) << "nothing was lost: the wire is not in use";
+      EXPECT_GT(far, 1e-5) << "nothing was lost: the codec is not in use";
       if (rounds) {
         EXPECT_LT(far, 0.02);
       }
@@ -82,8 +82,8 @@ TEST(LossyWires, ReplicasStayIdenticalAndWeightsCloseToThoseOfFp32) {
   });
 }
 
-// Messages are added rank by rank, so a lossy wire is also free of MPI's choices.
-TEST(LossyWires, TheSameRunGivesTheSameBits) {
+// Messages are added rank by rank, so lossy compression is also free of MPI's choices.
+TEST(LossyCodecs, TheSameRunGivesTheSameBits) {
   walk_wires([](const Config& config) {
     test::on_ranks([&](Communicator& comm) {
       if (comm.size() <= count_servers(config.distribute) || comm.size() > 4) return;
@@ -92,7 +92,7 @@ TEST(LossyWires, TheSameRunGivesTheSameBits) {
   });
 }
 
-TEST(LossyWires, TheyLearn) {
+TEST(LossyCodecs, TheyLearn) {
   walk_wires([](const Config& config) {
     if (!config.distribute.error_feedback) return;
     Config longer = config;
@@ -108,7 +108,7 @@ TEST(LossyWires, TheyLearn) {
   });
 }
 
-TEST(LossyWires, ALossThatIsNotANumberStopsAllRanksAsWithFp32) {
+TEST(LossyCodecs, ALossThatIsNotANumberStopsAllRanksAsWithFp32) {
   const auto error_of = [](Communicator& comm, const Config& config) -> std::string {
     try {
       train_tiny(comm, config);
@@ -169,7 +169,7 @@ struct Exchange {
 double error_after_descent(Communicator& comm, bool feedback) {
   constexpr Index kSize = 16;
   DistOptions options;
-  options.wire = "top_k";
+  options.compression = "top_k";
   options.top_k = 1.0 / 32;  // one number of each slice
   options.error_feedback = feedback;
   Exchange exchange(comm, options, kSize * comm.size());
@@ -191,7 +191,7 @@ double error_after_descent(Communicator& comm, bool feedback) {
   return worst;
 }
 
-TEST(LossyWires, TopKLearnsWhatItNeverChoosesByErrorFeedbackOnly) {
+TEST(LossyCodecs, TopKLearnsWhatItNeverChoosesByErrorFeedbackOnly) {
   test::on_ranks([](Communicator& comm) {
     if (comm.size() == 1) return;
     EXPECT_LT(error_after_descent(comm, true), 0.2);
@@ -199,7 +199,7 @@ TEST(LossyWires, TopKLearnsWhatItNeverChoosesByErrorFeedbackOnly) {
   });
 }
 
-TEST(LossyWires, TheSumDoesNotDependOnWhoOwnsASlice) {
+TEST(LossyCodecs, TheSumDoesNotDependOnWhoOwnsASlice) {
   walk_wires([](const Config& config) {
     if (config.distribute.strategy != "allreduce") return;
     test::on_ranks([&](Communicator& comm) {
@@ -216,7 +216,7 @@ TEST(LossyWires, TheSumDoesNotDependOnWhoOwnsASlice) {
   });
 }
 
-TEST(LossyWires, BadAndHugeGradientsAndTheLossArriveEverywhere) {
+TEST(LossyCodecs, BadAndHugeGradientsAndTheLossArriveEverywhere) {
   walk_wires([](const Config& config) {
     if (config.distribute.strategy != "allreduce") return;
     test::on_ranks([&](Communicator& comm) {

@@ -1,0 +1,77 @@
+#include "lockstep/distributed/exchange/slice_codec.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "lockstep/math/matrix.h"
+
+namespace lockstep {
+
+SliceCodec::SliceCodec(Codec& codec, Range slice, Index loss_place, bool error_feedback)
+    : codec_(&codec),
+      begin_(slice.begin),
+      loss_place_(loss_place),
+      gradients_(static_cast<std::size_t>(intersect(slice, {0, loss_place}).size())),
+      codec_bytes_(static_cast<std::size_t>(codec.bytes(static_cast<Index>(gradients_)))),
+      exact_(static_cast<std::size_t>(slice.size()) - gradients_),
+      error_feedback_(error_feedback) {}
+
+Index SliceCodec::bytes() const {
+  return static_cast<Index>(codec_bytes_ + exact_ * sizeof(Scalar));
+}
+
+void SliceCodec::encode(std::span<const Scalar> values, std::span<std::byte> message) {
+  if (exact_ > 0) std::memcpy(&message[codec_bytes_], &values[gradients_], exact_ * sizeof(Scalar));
+  const std::span<const Scalar> gradients = values.first(gradients_);
+  const std::span<std::byte> encoded = message.first(codec_bytes_);
+  if (!error_feedback_) {
+    codec_->encode(gradients, encoded);
+    return;
+  }
+  make_lost();
+  as_array(lost_.span()) += as_array(gradients);
+  codec_->encode(lost_.span(), encoded);
+  codec_->add(encoded, -1, lost_.span());
+}
+
+void SliceCodec::make_lost() {
+  if (lost_.size() == 0) lost_ = AlignedBuffer<Scalar>(static_cast<Index>(gradients_));
+}
+
+void SliceCodec::add_saved(SavedState& state, const std::string& array) {
+  if (!error_feedback_ || gradients_ == 0) return;
+  make_lost();
+  const Range range{begin_, begin_ + lost_.size()};
+  state.push_back({.array = array,
+                   .size = loss_place_,
+                   .range = range,
+                   .memory = as_buffer(lost_.span()),
+                   .written = range,
+                   .optional = true});
+}
+
+void SliceCodec::add(std::span<const std::byte> message, std::span<Scalar> values) const {
+  codec_->add(message.first(codec_bytes_), 1, values.first(gradients_));
+  for (std::size_t i = 0; i < exact_; ++i) {
+    Scalar value = 0;
+    std::memcpy(&value, &message[codec_bytes_ + i * sizeof value], sizeof value);
+    values[gradients_ + i] += value;
+  }
+}
+
+void SliceCodec::decode(std::span<const std::byte> message, std::span<Scalar> values) const {
+  std::ranges::fill(values, Scalar{0});
+  add(message, values);
+}
+
+Index message_bytes(const Plan& plan, const DistOptions& options) {
+  const std::unique_ptr<Codec> codec = make_codec(options);
+  if (codec == nullptr) return plan.gradient_size * Index{sizeof(Scalar)};
+  Index bytes = 0;
+  for (const std::vector<Range>& slices : plan.slices) {
+    for (const Range slice : slices) bytes += SliceCodec(*codec, slice, plan.loss_place, false).bytes();
+  }
+  return bytes;
+}
+
+}  // namespace lockstep
