@@ -123,7 +123,7 @@ constexpr auto kKeySynonyms = std::to_array<Synonym>({
      "ranks talk by MPI; distribute.strategy says how gradients become weights on all of them"},
     {"bucket_cap_mb bucket_size fusion_threshold reduce_bucket_size allreduce_bucket_size",
      "distribute.bucket_kib", "Lockstep calls it distribute.bucket_kib, in KiB"},
-    {"compression grad_compression gradient_compression fp16_allreduce communication_data_type",
+    {"wire distribute.wire grad_compression gradient_compression fp16_allreduce communication_data_type",
      "distribute.compression"},
     {"local_steps sync_every sync_interval", "distribute.average_every"},
     {"num_ps num_servers", "distribute.servers"},
