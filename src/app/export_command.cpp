@@ -5,6 +5,7 @@
 
 #include "commands.h"
 #include "experiment.h"
+#include "lockstep/base/build_info.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/output_file.h"
@@ -30,6 +31,7 @@ void export_schema(const RunDirectory& directory, const std::string& output) {
 
 int export_command(const CommandLine& line) {
   const ExporterEntry& exporter = find_entry(exporter_catalog(), "export format", line.format);
+  if (!exporter.feature.empty()) require_feature(exporter.feature, "--format " + exporter.name);
   const RunDirectory directory = open_run_directory(line.model);
   check_outputs(line, files_read(line));
   const CommandLine of_run = with_config_of_run(line, directory);

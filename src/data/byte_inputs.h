@@ -24,7 +24,7 @@ class ByteStream::Input {
   virtual std::string cut_off() const { return ""; }
 };
 
-// Errors of all: DataError if the file cannot be opened.
+// Errors of all: DataError if the file cannot be opened; ConfigError if the build lacks the library for it.
 std::unique_ptr<ByteStream::Input> open_plain(const std::string& path);
 std::unique_ptr<ByteStream::Input> open_gzip(const std::string& path);
 std::unique_ptr<ByteStream::Input> open_array(const ArrayPath& path);

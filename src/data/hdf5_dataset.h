@@ -15,8 +15,8 @@ namespace lockstep {
 
 class Hdf5Dataset {
  public:
-  /// Errors: DataError if the build has no HDF5, if there is no such data set, if it holds no numbers or is
-  /// damaged.
+  /// Errors: DataError if there is no such data set, if it holds no numbers or is damaged; ConfigError if the
+  /// build has no HDF5.
   explicit Hdf5Dataset(const ArrayPath& path);
   ~Hdf5Dataset();
 

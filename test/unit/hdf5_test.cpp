@@ -151,10 +151,11 @@ TEST_F(Hdf5, SaysWhatIsWrong) {
 
 TEST_F(Hdf5, SaysHowToGetTheLibrary) {
   write_file_atomically(path, "x");
-  name("x", "y");
-  expect_parts(error(), {path, "built without HDF5", "apt-get install libhdf5-dev"});
-  options.train = path;
-  expect_parts(error(), {path, "built without HDF5"});
+  for (const std::string features : {path + ":x", path}) {
+    options.train = features;
+    expect_parts(error_text<ConfigError>([&] { load_all(); }),
+                 {path, "built without HDF5", "apt-get install libhdf5-dev"});
+  }
 }
 
 #endif

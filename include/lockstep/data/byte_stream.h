@@ -24,7 +24,8 @@ enum class Packing { kDetect, kNone };
 
 class ByteStream {
  public:
-  /// Errors: DataError if the file cannot be opened or is a directory.
+  /// Errors: DataError if the file cannot be opened or is a directory; ConfigError if the build lacks the
+  /// library for it.
   explicit ByteStream(const std::string& path, Packing packing = Packing::kDetect);
   ~ByteStream();
 

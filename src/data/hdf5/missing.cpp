@@ -2,16 +2,13 @@
 #include <fmt/format.h>
 
 #include "../hdf5_dataset.h"
-#include "lockstep/base/errors.h"
+#include "lockstep/base/build_info.h"
 
 namespace lockstep {
 namespace {
 
-[[noreturn]] void fail(const std::string& path) {
-  throw DataError(
-      fmt::format("cannot read '{}': this trainer was built without HDF5; install its library (Debian: "
-                  "apt-get install libhdf5-dev), run cmake and build again, or save the arrays with numpy",
-                  path));
+void refuse(const std::string& path) {
+  require_feature("HDF5", fmt::format("cannot read '{}'", path));
 }
 
 }  // namespace
@@ -19,7 +16,7 @@ namespace {
 struct Hdf5Dataset::Library {};
 
 Hdf5Dataset::Hdf5Dataset(const ArrayPath& path) {
-  fail(path.file);
+  refuse(path.file);
 }
 Hdf5Dataset::~Hdf5Dataset() = default;
 
@@ -28,7 +25,8 @@ bool Hdf5Dataset::read(Range, std::byte*) {
 }
 
 std::string Hdf5Dataset::list(const std::string& file) {
-  fail(file);
+  refuse(file);
+  return "";
 }
 
 }  // namespace lockstep

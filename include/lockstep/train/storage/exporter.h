@@ -22,8 +22,9 @@ struct ModelToExport {
 };
 
 struct ExporterEntry {
-  std::string name;  ///< "npz"
-  std::string help;  ///< one sentence: what the file holds, and who reads it
+  std::string name;          ///< "npz"
+  std::string help;          ///< one sentence: what the file holds, and who reads it
+  std::string feature = {};  ///< of the build that it needs, see build_info(); "" for none
   /// Writes to a file that the caller commits; the same weights give the same bytes.
   /// Errors: DataError; ConfigError naming the layer if the format has no words for it.
   std::function<void(const ModelToExport&, OutputFile&)> write;

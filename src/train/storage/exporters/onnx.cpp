@@ -1,123 +1,14 @@
-// The whole way from a record to a prediction as an ONNX graph: normalisation, model, probabilities.
-// Format: https://github.com/onnx/onnx/blob/main/docs/IR.md
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <limits>
-
 #include "entries.h"
-#include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/errors.h"
-#include "lockstep/base/text.h"
-#include "onnx/operations.h"
-#include "onnx/sample_order.h"
+#include "onnx/writer.h"
 
 namespace lockstep {
-namespace {
-
-constexpr Index kIrVersion = 8;
-constexpr Index kOpset = 13;
-constexpr const char* kInput = "input";
-constexpr const char* kOutputs = "outputs";
-constexpr const char* kProbabilities = "probabilities";
-
-// Protobuf writes no file of 2 GiB or more; a tensor's name and shape come on top of its numbers.
-constexpr Index kMaxBytes = std::numeric_limits<int>::max();
-constexpr Index kTensorBytes = 1024;
-
-std::string add_normalisation(OnnxGraph& graph, const ModelToExport& exported) {
-  const Normaliser& normaliser = exported.normaliser;
-  if (normaliser.is_identity()) return kInput;
-  const Shape shape = normaliser.mean().size() == 1 ? Shape{} : exported.model.input();
-  graph.add_tensor("normalisation.mean", shape, normaliser.mean());
-  graph.add_tensor("normalisation.scale", shape, normaliser.scale());
-  return graph.add("Mul", {graph.add("Sub", {kInput, "normalisation.mean"}), "normalisation.scale"});
-}
-
-std::vector<std::string> names_of(const std::vector<Range>& ranges, const Layout& layout) {
-  std::vector<std::string> names;
-  for (const Range range : ranges) {
-    names.push_back(std::ranges::find(layout.params, range, &ParamInfo::range)->name);
-  }
-  return names;
-}
-
-// Gives the model's output.
-std::string add_layers(OnnxGraph& graph, const Model& model, const std::string& input) {
-  std::vector<std::string> outputs;
-  for (const ModelNode& node : model.nodes()) {
-    const Operation operation = node.layer->operation();
-    OnnxLayer layer{.node = node,
-                    .operation = operation,
-                    .inputs = {},
-                    .tensors = names_of(operation.tensors, model.layout()),
-                    .state = names_of(operation.state, model.state_layout())};
-    for (const Index from : node.inputs) {
-      layer.inputs.push_back(from == kModelInput ? input : outputs[static_cast<std::size_t>(from)]);
-    }
-    graph.begin_layer(node.path);
-    outputs.push_back(add_layer(graph, layer));
-  }
-  return outputs.back();
-}
-
-// The same numbers that a prediction gives.
-void add_probabilities(OnnxGraph& graph, TargetKind targets, const Shape& shape) {
-  switch (targets) {
-    case TargetKind::kClass:
-      return graph.add_output(kProbabilities, shape, "Softmax", kOutputs, {{"axis", Index{1}}});
-    case TargetKind::kBinary:
-      return graph.add_output(kProbabilities, shape, "Sigmoid", kOutputs);
-    case TargetKind::kValue:
-      return;
-  }
-}
-
-void add_graph(OnnxGraph& graph, const ModelToExport& exported) {
-  const Model& model = exported.model;
-  graph.begin_layer(kInput);
-  graph.add_input(kInput, model.input());
-  const std::string input = to_graph_order(graph, add_normalisation(graph, exported), model.input());
-  const std::string output = add_layers(graph, model, input);
-  graph.begin_layer(kOutputs);
-  const Shape shape{{model.output().size()}};
-  graph.add_output(kOutputs, shape, "Identity", to_rows(graph, output, model.output()));
-  add_probabilities(graph, exported.targets, shape);
-}
-
-void refuse_large(const onnx::ModelProto& file, const Layout& layout) {
-  const Index bytes = static_cast<Index>(file.ByteSizeLong()) + layout.count() * Index{sizeof(Scalar)} +
-                      static_cast<Index>(layout.params.size()) * kTensorBytes;
-  if (bytes <= kMaxBytes) return;
-  throw ConfigError(
-      fmt::format("this model takes {} as an ONNX file, which holds less than {}; export as "
-                  "safetensors or npz",
-                  human_bytes(static_cast<double>(bytes)), human_bytes(static_cast<double>(kMaxBytes))));
-}
-
-void write_onnx(const ModelToExport& exported, OutputFile& output) {
-  onnx::ModelProto file;
-  file.set_ir_version(kIrVersion);
-  file.set_producer_name("lockstep");
-  file.set_producer_version(LOCKSTEP_VERSION);
-  file.add_opset_import()->set_version(kOpset);
-  file.mutable_graph()->set_name("lockstep");
-  OnnxGraph graph(*file.mutable_graph());
-  add_graph(graph, exported);
-  refuse_large(file, *exported.store.layout);
-  for (const ParamInfo& param : exported.store.layout->params) {
-    graph.add_tensor(param.name, param.shape, part(exported.store.values, param.range));
-  }
-  output.write(file.SerializeAsString());
-}
-
-}  // namespace
 
 ExporterEntry onnx_exporter() {
   return {.name = "onnx",
           .help =
               "an ONNX model (opset 13) from records to predictions, normalisation included, for inference "
               "runtimes",
+          .feature = "ONNX",
           .write = write_onnx};
 }
 

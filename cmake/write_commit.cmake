@@ -1,0 +1,16 @@
+# Writes OUTPUT, a header with COMMIT or, where that is empty, with what git says of SOURCE; an unchanged file is left alone.
+if(NOT COMMIT)
+  execute_process(COMMAND git -C ${SOURCE} describe --always --dirty --abbrev=12 --exclude=*
+                  OUTPUT_VARIABLE COMMIT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
+  if(failed)
+    set(COMMIT "unknown")
+  endif()
+endif()
+set(text "#define LOCKSTEP_COMMIT \"${COMMIT}\"\n")
+set(old "")
+if(EXISTS ${OUTPUT})
+  file(READ ${OUTPUT} old)
+endif()
+if(NOT old STREQUAL text)
+  file(WRITE ${OUTPUT} "${text}")
+endif()

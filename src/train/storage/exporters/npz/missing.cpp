@@ -1,0 +1,11 @@
+// A build that writes no npz archives.
+#include "lockstep/base/build_info.h"
+#include "writer.h"
+
+namespace lockstep {
+
+void write_npz(const ModelToExport&, OutputFile&) {
+  require_feature("ZIP", "--format npz");
+}
+
+}  // namespace lockstep
