@@ -11,6 +11,7 @@
 #include "lockstep/optim/optimizer.h"
 #include "lockstep/optim/schedule.h"
 #include "lockstep/train/evaluation/metric.h"
+#include "lockstep/train/storage/exporter.h"
 
 namespace lockstep {
 
@@ -35,7 +36,8 @@ const KnownNames& known_names() {
                                  .algorithms = names_and(kAutoAlgorithm, algorithm_catalog()),
                                  .codecs = catalog_names(codec_catalog()),
                                  .presets = catalog_names(preset_catalog()),
-                                 .metrics = catalog_names(metric_catalog())};
+                                 .metrics = catalog_names(metric_catalog()),
+                                 .export_formats = catalog_names(exporter_catalog())};
   return kNames;
 }
 

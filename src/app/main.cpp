@@ -6,7 +6,6 @@
 #include <csignal>
 #include <optional>
 
-#include "build_facts.h"
 #include "catalogs.h"
 #include "commands.h"
 #include "guards.h"
@@ -41,9 +40,9 @@ std::optional<int> run_alone(const CommandLine& line) {
     case Command::kHelpAll:
       return print(full_help(declare_options(defaults, known_names())));
     case Command::kVersion:
-      return print(version_text(build_facts()));
+      return version_command(line);
     case Command::kReference:
-      return reference_command();
+      return reference_command(line);
     case Command::kPlan:
       return line.planned.nodes > 0 ? scale_command(line) : plan_command(line);
     case Command::kExport:

@@ -4,6 +4,7 @@
 
 #include "catalogs.h"
 #include "commands.h"
+#include "lockstep/base/catalog.h"
 #include "lockstep/base/print.h"
 #include "lockstep/config/help.h"
 #include "lockstep/data/format.h"
@@ -158,11 +159,7 @@ void print_refusals() {
   for (const Refusal& row : refusals()) print_out("| {} | {} |\n", row.combination, row.reason);
 }
 
-}  // namespace
-
-int reference_command() {
-  Config defaults;
-  print_text(reference_markdown(declare_options(defaults, known_names())));
+void print_catalogs() {
   print_layers();
   print_presets();
   print_entries("Losses", "train.loss", loss_catalog());
@@ -174,6 +171,18 @@ int reference_command() {
   print_strategies();
   print_algorithms();
   print_refusals();
+}
+
+}  // namespace
+
+int reference_command(const CommandLine& line) {
+  Config defaults;
+  const ReferenceEntry& markdown = reference_catalog().front();
+  const ReferenceEntry& chosen =
+      line.format.empty() ? markdown
+                          : find_entry(reference_catalog(), "format of the reference", line.format);
+  print_text(chosen.write(declare_options(defaults, known_names()), known_names()));
+  if (&chosen == &markdown) print_catalogs();
   return 0;
 }
 

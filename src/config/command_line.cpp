@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
+#include "lockstep/config/commands.h"
 #include "planned_nodes.h"
 
 namespace lockstep {
@@ -23,84 +23,20 @@ namespace {
 
 using Command = CommandLine::Command;
 
-struct CommandWords {
-  Command command;
-  std::optional<std::string> name;  // none trains
-  std::string usage;
-  std::vector<std::string_view> needs;  // flags that it cannot do without
-  std::vector<std::string_view> reads;  // flags that it may have
-  bool takes_data = false;              // a file stands after its name
-};
-
-const std::vector<CommandWords>& commands() {
-  static const std::vector<CommandWords> kCommands{
-      {Command::kTrain, std::nullopt, "mpirun -np N trainer --config FILE", {"config"}, {}},
-      {Command::kPlan,
-       "plan",
-       "trainer plan --config FILE --np 1,2,4,8",
-       {"config"},
-       {"np", "nodes", "ranks-per-node", "cores-per-node", "latency", "bandwidth", "from", "json",
-        "overwrite"}},
-      {Command::kBench,
-       "bench",
-       "mpirun -np N trainer bench --config FILE --json FILE",
-       {"config"},
-       {"json", "overwrite"}},
-      {Command::kEval, "eval", "trainer eval --model RUN", {"model"}, {"config"}},
-      {Command::kPredict,
-       "predict",
-       "trainer predict --model RUN --input DATA --output FILE",
-       {"model", "input", "output"},
-       {"config", "overwrite", "allow-nan"}},
-      {Command::kExport,
-       "export",
-       "trainer export --model RUN --format npz --output FILE",
-       {"model", "format", "output"},
-       {"config", "overwrite"}},
-      {Command::kInspect, "inspect", "trainer inspect DATA --label NAME", {}, {"json", "overwrite"}, true},
-      {Command::kReference, "reference", "trainer reference", {}, {"config"}},
-  };
-  return kCommands;
-}
-
-// A flag of the program itself, and what who gives it to the wrong command may have meant.
-struct OwnFlag {
-  std::string_view name;
-  std::string_view meant;
-  bool has_value = true;
-};
-constexpr std::array kOwnFlags{
-    OwnFlag{"config", ""},
-    OwnFlag{"np", "mpirun -np sets the number of ranks of a run"},
-    OwnFlag{"nodes", "mpirun and its hosts decide where a run is"},
-    OwnFlag{"ranks-per-node", "mpirun --map-by ppr:K:node puts K ranks of a run on each node"},
-    OwnFlag{"cores-per-node", "mpirun --bind-to says which cores the ranks of a run get"},
-    OwnFlag{"latency", "a run takes the network as it is"},
-    OwnFlag{"bandwidth", "a run takes the network as it is"},
-    OwnFlag{"from", "a run starts from given weights with --init"},
-    OwnFlag{"model", "layers are set with --model.layers"},
-    OwnFlag{"input", "the data of a run is set with --data.train, --data.validation and --data.test"},
-    OwnFlag{"output", "the directory of a run is set with --run.dir"},
-    OwnFlag{"json", "a run writes summary.json and metrics.jsonl into --run.dir"},
-    OwnFlag{"format", "that of the data is set with --data.format"},
-    OwnFlag{"overwrite", "a run is never overwritten: name another directory with --run.dir", false},
-    OwnFlag{"allow-nan", "what a run does about bad numbers is set with --train.on_nan", false},
-};
-
 void add_own_flags(FrontEnd& front) {
-  for (const OwnFlag& flag : kOwnFlags) front.add_own_flag(flag.name, flag.has_value);
+  for (const OwnFlag& flag : own_flags()) front.add_own_flag(flag.name, flag.value != FlagValue::kNone);
 }
 
 std::vector<std::string> command_names() {
   std::vector<std::string> names;
-  for (const CommandWords& words : commands()) {
+  for (const CommandEntry& words : command_catalog()) {
     if (words.name) names.push_back(*words.name);
   }
   return names;
 }
 
-const CommandWords& find_command(const std::optional<std::string>& wanted) {
-  for (const CommandWords& words : commands()) {
+const CommandEntry& find_command(const std::optional<std::string>& wanted) {
+  for (const CommandEntry& words : command_catalog()) {
     if (words.name == wanted) return words;
   }
   const std::string name = wanted.value_or("");
@@ -116,38 +52,45 @@ const CommandWords& find_command(const std::optional<std::string>& wanted) {
                                 in_quotes(name), suggestion(name, known), fmt::join(known, ", ")));
 }
 
-bool reads(const CommandWords& words, std::string_view flag) {
-  return std::ranges::count(words.needs, flag) + std::ranges::count(words.reads, flag) > 0;
-}
-
 // "--np belongs to 'trainer plan'; mpirun -np sets the number of ranks of a run"
 std::string describe_misplaced(const OwnFlag& flag) {
   std::vector<std::string> owners;
-  for (const CommandWords& words : commands()) {
-    if (reads(words, flag.name)) owners.push_back(fmt::format("'trainer {}'", words.name.value_or("")));
+  for (const CommandEntry& words : command_catalog()) {
+    if (words.has_flag(flag.name)) owners.push_back(fmt::format("'trainer {}'", words.name.value_or("")));
   }
   return fmt::format("--{} belongs to {}; {}", flag.name, fmt::join(owners, ", "), flag.meant);
 }
 
-void check_command(const CommandWords& words, const FrontEnd& front) {
+void check_command(const CommandEntry& words, const FrontEnd& front) {
   const std::vector<std::string> operands = front.operands();
   const std::size_t wanted = words.takes_data ? 1 : 0;
   if (operands.size() > wanted) {
     throw ConfigError(
         fmt::format("unexpected argument {}; 'trainer --help' shows the usage", in_quotes(operands[wanted])));
   }
-  if (operands.size() < wanted) throw ConfigError(fmt::format("the file is missing; usage: {}", words.usage));
-  for (const OwnFlag& flag : kOwnFlags) {
-    if (front.value(flag.name) && !reads(words, flag.name)) throw ConfigError(describe_misplaced(flag));
+  if (operands.size() < wanted)
+    throw ConfigError(fmt::format("the file is missing; usage: {}", words.usages.front().words));
+  for (const OwnFlag& flag : own_flags()) {
+    if (front.value(flag.name) && !words.has_flag(flag.name)) throw ConfigError(describe_misplaced(flag));
   }
   for (const std::string_view flag : words.needs) {
     if (!front.value(flag).value_or("").empty()) continue;
-    throw ConfigError(fmt::format("--{} is missing; usage: {}{}", flag, words.usage,
+    throw ConfigError(fmt::format("--{} is missing; usage: {}{}", flag, words.usages.front().words,
                                   flag == "config"
                                       ? "\nconfigs/ has examples, and 'trainer --help' shows the options"
                                   : flag == "model" ? ", where RUN is the directory of a run"
                                                     : ""));
   }
+}
+
+// After --version, --json alone is enough: the text goes to standard output.
+std::vector<std::string> complete_json_of_version(std::vector<std::string> arguments) {
+  if (std::ranges::find(arguments, "--version") == arguments.end()) return arguments;
+  const auto json = std::ranges::find(arguments, "--json");
+  if (json == arguments.end()) return arguments;
+  const bool has_value = json + 1 != arguments.end() && !(json + 1)->starts_with("--");
+  if (!has_value) arguments.insert(json + 1, "-");
+  return arguments;
 }
 
 std::vector<Index> parse_world_sizes(const std::string& text) {
@@ -187,15 +130,16 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
   const std::vector<Option> options = declare_options(defaults, names);
   FrontEnd front(options);
   add_own_flags(front);
-  front.parse(arguments);
+  front.parse(complete_json_of_version(arguments));
   CommandLine line;
   line.arguments = arguments;
   if (const std::optional<Command> text = front.wanted_text()) {
     line.command = *text;
+    line.json = front.value("json").value_or("");
     return line;
   }
   front.check_flags();
-  const CommandWords& words = find_command(front.command());
+  const CommandEntry& words = find_command(front.command());
   check_command(words, front);
   line.command = words.command;
   if (words.takes_data) line.data = front.operands().front();

@@ -6,55 +6,23 @@
 #include <algorithm>
 #include <array>
 
+#include "describe.h"
+#include "lockstep/config/commands.h"
 #include "lockstep/config/toml.h"
 
 namespace lockstep {
 namespace {
 
-constexpr std::string_view kUsage =
-    R"(Trains a neural network on N ranks of a CPU cluster, with one meaning for every step.
+constexpr std::string_view kPurpose =
+    "Trains a neural network on N ranks of a CPU cluster, with one meaning for every step.";
 
-Usage
-  mpirun -np N trainer --config FILE         train
-  trainer plan --config FILE --np 1,2,4,8    show what a step, an epoch and the run mean on that many ranks
-  trainer plan --config FILE --nodes 64 --ranks-per-node 32 --latency 2us --bandwidth 25Gbit --from BENCH.json
-                                             predict the time of a step, after what bench has measured here
-  mpirun -np N trainer eval --model RUN      evaluate the weights of a run
-  mpirun -np N trainer predict --model RUN --input DATA --output FILE.csv|FILE.npy   predict each row of DATA
-  mpirun -np N trainer bench --config FILE --json BENCH.json    measure machine, layers, exchange and a step
-  trainer export --model RUN --format npz --output FILE    write the model for other programs
-  trainer inspect DATA --label NAME          show what a table (CSV) holds, and its [data] section
-
-Flags
-  --config FILE   the config, in TOML; configs/ has examples
-  --np LIST       numbers of ranks for plan (default 1)
-  --model RUN     directory of the run for eval, predict and export
-  --init FILE     start from these weights (safetensors)
+constexpr std::string_view kLastFlags =
+    R"(  --init FILE     start from these weights (safetensors)
   --KEY VALUE     any option, such as --train.lr 0.1 or --data.mean 0.1,0.2: the last one wins over the file
   -h, --help      this page; --help-all (or trainer reference): every option; --version: the version
 )";
 
-// Of --help-all alone: the other page has to fit on a screen.
-constexpr std::string_view kFlagsOfCommands =
-    R"(
-Flags of single commands
-  --output FILE        of predict and export; - for standard output (predictions are CSV then)
-  --overwrite          replace an --output or --json that exists
-  --allow-nan          predict: no error where predictions are not finite numbers
-  --nodes N            plan: nodes to predict the time of a step on
-  --ranks-per-node N   of each (default 1)
-  --cores-per-node N   that its ranks share (default: those of the machine that bench ran on)
-  --latency TIME       of a message between nodes, such as 500ns, 2us or 0.1ms
-  --bandwidth RATE     of a node's link, each way, such as 25Gbit, 100Mbit or 3GB
-  --from FILE          what bench --json has measured
-  --json FILE          of plan --nodes, bench and inspect: the same for programs; - for standard output
-)";
-
-constexpr std::string_view kExitCodes =
-    R"(Exit codes: 0 done, 1 internal, 2 config, 3 data, 4 communication, 5 bad numbers, 6 stopped, 7 stalled
-)";
-
-constexpr std::array<std::string_view, 9> kMaxUsed{
+constexpr std::array<std::string_view, 9> kFrequent{
     "run.dir",      "data.train",         "model.layers",   "train.optimizer",     "train.lr",
     "train.epochs", "train.global_batch", "train.replicas", "distribute.reduction"};
 
@@ -79,12 +47,7 @@ std::string hanging_paragraph(std::string head, std::string_view text) {
 }
 
 std::string option_paragraph(const Option& option, std::size_t width) {
-  const std::string choices =
-      option.choices.empty() ? "" : fmt::format("{}; ", fmt::join(option.choices, " | "));
-  const std::string fallback = option.has_value() ? fmt::format("default {}", toml_value(option))
-                                                  : fmt::format("if not given: {}", option.if_not_given);
-  return hanging_paragraph(fmt::format("  --{:<{}}  ", option.key, width),
-                           fmt::format("{} ({}{})", option.help, choices, fallback));
+  return hanging_paragraph(fmt::format("  --{:<{}}  ", option.key, width), describe(option));
 }
 
 std::string option_paragraphs(std::span<const Option> options) {
@@ -95,60 +58,61 @@ std::string option_paragraphs(std::span<const Option> options) {
   return paragraphs;
 }
 
-std::string_view section_title(std::string_view section) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kTitles{{
-      {"run", "The run and its output"},
-      {"data", "Samples"},
-      {"model", "The model"},
-      {"train", "Loss, optimizer, learning rate, length and batch"},
-      {"eval", "Evaluation"},
-      {"checkpoint", "Saving the run while it goes on"},
-      {"distribute", "How the work is shared"},
-      {"comm", "Ranks that do not come, or do not agree"},
-      {"debug", "Faults on purpose, for tests"},
-  }};
-  for (const auto& [name, title] : kTitles) {
-    if (name == section) return title;
+std::string usage_paragraphs() {
+  constexpr std::size_t kUsageWidth = 42;
+  std::string paragraphs;
+  for (const CommandEntry& command : command_catalog()) {
+    for (const Usage& usage : command.usages) {
+      const std::string head = fmt::format("  {:<{}}  ", usage.words, kUsageWidth);
+      const bool fits = head.size() <= kUsageWidth + 4 || head.size() + usage.help.size() <= kColumns;
+      if (!fits) paragraphs += "  " + usage.words + "\n";
+      paragraphs += hanging_paragraph(fits ? head : std::string(kUsageWidth + 4, ' '), usage.help);
+    }
   }
-  return "";
+  return paragraphs;
 }
 
-// The options of one section follow each other.
-template <class Visit>
-void for_each_section(std::span<const Option> options, const Visit& visit) {
-  for (std::size_t begin = 0; begin < options.size();) {
-    std::size_t end = begin;
-    while (end < options.size() && options[end].section() == options[begin].section()) ++end;
-    visit(options[begin].section(), options.subspan(begin, end - begin));
-    begin = end;
+std::string flag_paragraphs(bool common) {
+  const int width = common ? 14 : 20;
+  std::string paragraphs;
+  for (const OwnFlag& flag : own_flags()) {
+    if (flag.common != common) continue;
+    paragraphs += hanging_paragraph(fmt::format("  {:<{}}  ", flag_words(flag), width), flag.help);
   }
+  return paragraphs;
+}
+
+std::string first_page() {
+  return fmt::format("{}\n\nUsage\n{}\nFlags\n{}{}", kPurpose, usage_paragraphs(), flag_paragraphs(true),
+                     kLastFlags);
+}
+
+std::string exit_code_line() {
+  std::vector<std::string> codes;
+  for (const ExitCode& exit : exit_codes()) codes.push_back(fmt::format("{} {}", exit.code, exit.word));
+  return fmt::format("Exit codes: {}\n", fmt::join(codes, ", "));
 }
 
 }  // namespace
 
 std::string short_help(std::span<const Option> options) {
-  std::vector<Option> max_used;
-  for (const std::string_view key : kMaxUsed) {
+  std::vector<Option> frequent;
+  for (const std::string_view key : kFrequent) {
     const auto found = std::find_if(options.begin(), options.end(),
                                     [key](const Option& option) { return option.key == key; });
-    if (found != options.end()) max_used.push_back(*found);
+    if (found != options.end()) frequent.push_back(*found);
   }
-  return fmt::format("{}\nThe most used options; --help-all shows all {}\n{}\n{}", kUsage, options.size(),
-                     option_paragraphs(max_used), kExitCodes);
+  return fmt::format("{}\nThe most used options; --help-all shows all {}\n{}\n{}", first_page(),
+                     options.size(), option_paragraphs(frequent), exit_code_line());
 }
 
 std::string full_help(std::span<const Option> options) {
-  std::string help = fmt::format("{}{}\n{}", kUsage, kFlagsOfCommands, kExitCodes);
+  std::string help = fmt::format("{}\nFlags of single commands\n{}\n{}", first_page(), flag_paragraphs(false),
+                                 exit_code_line());
   for_each_section(options, [&help](std::string_view section, std::span<const Option> members) {
     help += fmt::format("\n[{}] {}\n{}", section, section_title(section), option_paragraphs(members));
   });
   return help;
-}
-
-std::string version_text(std::span<const std::string> build_facts) {
-  std::string text = "lockstep " LOCKSTEP_VERSION "\n";
-  for (const std::string& fact : build_facts) text += fact + "\n";
-  return text;
 }
 
 std::string reference_markdown(std::span<const Option> options) {
@@ -168,6 +132,17 @@ std::string reference_markdown(std::span<const Option> options) {
     }
   });
   return markdown;
+}
+
+std::span<const ReferenceEntry> reference_catalog() {
+  static const std::array<ReferenceEntry, 4> kEntries{{
+      {"markdown",
+       [](std::span<const Option> options, const KnownNames&) { return reference_markdown(options); }},
+      {"man", [](std::span<const Option> options, const KnownNames&) { return man_page(options); }},
+      {"bash", bash_completion},
+      {"zsh", zsh_completion},
+  }};
+  return kEntries;
 }
 
 }  // namespace lockstep

@@ -244,7 +244,31 @@ TEST(Help, FitsAScreenAndVersionNamesTheBuild) {
     EXPECT_TRUE(has(help.output, word)) << word;
   const ProcessResult version = run_trainer("--version");
   EXPECT_TRUE(has(version.output, "lockstep 0.1.0"));
-  EXPECT_TRUE(has(version.output, "MPI: "));
+  for (const char* fact : {"commit: ", "build: ", "MPI: ", "kernels: ", "libraries: Eigen3 ", "\n  HDF5"})
+    EXPECT_TRUE(has(version.output, fact)) << version.output;
+}
+
+TEST(Version, IsWrittenForPrograms) {
+  const ProcessResult version = run_trainer("--version --json");
+  EXPECT_EQ(version.exit_code, 0) << version.errors;
+  const Json json = Json::parse(version.output);
+  EXPECT_EQ(json.at("name"), "lockstep");
+  EXPECT_EQ(json.at("version"), LOCKSTEP_VERSION);
+  EXPECT_EQ(json.at("libraries").at("zlib").get<std::string>().find('?'), std::string::npos);
+  for (const char* fact : {"commit", "build_type", "architecture", "compiler", "mpi", "kernels", "bf16"}) {
+    EXPECT_FALSE(json.at(fact).get<std::string>().empty()) << fact;
+  }
+  for (const char* name : {"ONNX", "HDF5", "ZIP", "ISAL"}) {
+    const Json& feature = json.at("features").at(name);
+    EXPECT_NE(feature.at("built_in").get<bool>(), feature.at("version") == "") << feature;
+    for (const char* text : {"library", "gives", "without", "debian_packages"}) {
+      EXPECT_FALSE(feature.at(text).get<std::string>().empty()) << feature;
+    }
+  }
+  const TemporaryDirectory directory;
+  const std::string file = directory / "version.json";
+  EXPECT_EQ(run_trainer("--version --json " + file).exit_code, 0);
+  EXPECT_EQ(read_file(file), version.output);
 }
 
 }  // namespace

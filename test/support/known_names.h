@@ -14,7 +14,8 @@ inline KnownNames known_names() {
           .algorithms = {"auto", "mpi"},
           .codecs = {"fp32", "bf16"},
           .presets = {"mlp", "lenet5"},
-          .metrics = {"auc", "recall"}};
+          .metrics = {"auc", "recall"},
+          .export_formats = {"npz", "onnx"}};
 }
 
 }  // namespace lockstep::test

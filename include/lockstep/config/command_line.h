@@ -39,14 +39,14 @@ struct CommandLine {
   std::string config_file;           ///< --config; never empty for train and plan
   std::vector<Index> plan_np = {1};  ///< --np of plan: world sizes
   PlannedNodes planned;
-  std::string model;                   ///< --model: a run directory; never empty for eval, predict, export
-  std::string input;                   ///< --input: a data file; never empty for predict
-  std::string output;                  ///< --output: see OutputFile; never empty for predict and export
-  std::string data;                    ///< the file after inspect; never empty there
-  std::string json;                    ///< --json of bench, plan and inspect: see OutputFile; may be empty
-  bool overwrite = false;              ///< --overwrite: an output that exists is replaced
-  bool allow_nan = false;              ///< --allow-nan of predict: predictions may be no finite numbers
-  std::string format;                  ///< --format: name of an exporter; never empty for export
+  std::string model;       ///< --model: a run directory; never empty for eval, predict, export
+  std::string input;       ///< --input: a data file; never empty for predict
+  std::string output;      ///< --output: see OutputFile; never empty for predict and export
+  std::string data;        ///< the file after inspect; never empty there
+  std::string json;        ///< --json of bench, plan, inspect and --version: see OutputFile; may be empty
+  bool overwrite = false;  ///< --overwrite: an output that exists is replaced
+  bool allow_nan = false;  ///< --allow-nan of predict: predictions may be no finite numbers
+  std::string format;      ///< --format: name of an exporter, never empty for export; or of a reference
   std::vector<std::string> arguments;  ///< as given; the flags of options are read from here by load_config
 };
 

@@ -1,4 +1,5 @@
-// What the program says about itself: the help, and configs/REFERENCE.md. All from the declared options.
+// What the program says about itself: help, configs/REFERENCE.md, man page, completions. All from the
+// declared options and the catalog of commands.
 #pragma once
 
 #include <span>
@@ -15,10 +16,24 @@ std::string short_help(std::span<const Option> options);
 /// `trainer --help-all`: every option, section by section.
 std::string full_help(std::span<const Option> options);
 
-/// `trainer --version`. `build_facts`: one line each, such as "MPI: Open MPI 4.1.4".
-std::string version_text(std::span<const std::string> build_facts);
-
 /// configs/REFERENCE.md: a table for each section.
 std::string reference_markdown(std::span<const Option> options);
+
+/// trainer.1, for man (troff with the macros of man(7)).
+std::string man_page(std::span<const Option> options);
+
+/// What completes the command line of trainer: commands, flags, keys and values. `names` are those that the
+/// options were declared with.
+std::string bash_completion(std::span<const Option> options, const KnownNames& names);
+std::string zsh_completion(std::span<const Option> options, const KnownNames& names);
+
+/// A form in which `trainer reference --format NAME` writes the options.
+struct ReferenceEntry {
+  std::string name;
+  std::string (*write)(std::span<const Option> options, const KnownNames& names);
+};
+
+/// The first is the default.
+std::span<const ReferenceEntry> reference_catalog();
 
 }  // namespace lockstep

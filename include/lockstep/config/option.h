@@ -25,6 +25,7 @@ struct KnownNames {
   std::vector<std::string> codecs;
   std::vector<std::string> presets;
   std::vector<std::string> metrics;
+  std::vector<std::string> export_formats;
 };
 
 struct Option {

@@ -1,0 +1,62 @@
+// The commands of `trainer` and their own flags, as data: the command line, the help, the man page and the
+// completions are made of them.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/config/command_line.h"
+
+namespace lockstep {
+
+/// A way to call a command, and what it then does.
+struct Usage {
+  std::string words;  ///< "mpirun -np N trainer --config FILE"
+  std::string help;
+};
+
+struct CommandEntry {
+  CommandLine::Command command;
+  std::optional<std::string> name;      ///< none trains
+  std::vector<Usage> usages;            ///< at least one
+  std::vector<std::string_view> needs;  ///< flags that it cannot do without
+  std::vector<std::string_view> reads;  ///< flags that it may have
+  bool takes_data = false;              ///< a file stands after its name
+  /// The names that its --format takes; null if it has no such flag.
+  std::vector<std::string> (*formats)(const KnownNames& names) = nullptr;
+
+  bool has_flag(std::string_view flag) const;
+};
+
+std::span<const CommandEntry> command_catalog();
+
+/// What the value of a flag is, for who completes it.
+enum class FlagValue { kNone, kConfigFile, kFile, kDirectory, kFormat, kText };
+
+/// A flag of the program itself, which is no option of a run.
+struct OwnFlag {
+  std::string_view name;
+  FlagValue value;
+  std::string_view value_name;  ///< "FILE"; empty for kNone
+  std::string_view help;
+  std::string_view meant;  ///< what who gives it to the wrong command may have meant
+  bool common = false;     ///< on the short page of the help
+};
+
+std::span<const OwnFlag> own_flags();
+
+/// "--config FILE"
+std::string flag_words(const OwnFlag& flag);
+
+struct ExitCode {
+  int code;
+  std::string_view word;  ///< "config"
+  std::string_view help;
+};
+
+std::span<const ExitCode> exit_codes();
+
+}  // namespace lockstep

@@ -1,0 +1,202 @@
+// Completion for bash. Bash calls _trainer with the words of the line in COMP_WORDS and expects what can
+// stand at COMP_CWORD in COMPREPLY. It cuts words at '=', so that --key=value arrives as three. The keys are
+// many: as long as no dot is typed, a section is offered as one word, "--train.".
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "describe.h"
+#include "lockstep/config/help.h"
+#include "shell_words.h"
+
+namespace lockstep {
+namespace {
+
+std::string values_case(const std::string& flags, std::span<const std::string> values,
+                        std::string_view kind) {
+  return fmt::format("    {}) kind={} values=({}) ;;\n", flags, kind, shell_quoted(values));
+}
+
+std::string names_of(const Option& option) {
+  return option.alias.empty() ? "--" + option.key : fmt::format("--{} | --{}", option.key, option.alias);
+}
+
+std::string_view kind_of(FlagValue value) {
+  switch (value) {
+    case FlagValue::kConfigFile:
+      return "config";
+    case FlagValue::kFile:
+      return "file";
+    case FlagValue::kDirectory:
+      return "directory";
+    case FlagValue::kFormat:
+    case FlagValue::kText:
+    case FlagValue::kNone:
+      return "text";
+  }
+  return "text";
+}
+
+// _trainer_values COMMAND FLAG
+std::string values_function(std::span<const Option> options, const KnownNames& names) {
+  std::string text =
+      "# Of the flag $2 of command $1: the values that are known, and which kind of text it takes.\n"
+      "_trainer_values() {\n  kind=text values=()\n  case $2 in\n";
+  for (const OwnFlag& flag : own_flags()) {
+    if (flag.value == FlagValue::kNone) continue;
+    if (flag.value != FlagValue::kFormat)
+      text += fmt::format("    --{}) kind={} ;;\n", flag.name, kind_of(flag.value));
+  }
+  text += "    --format)\n      case $1 in\n";
+  for (const CommandEntry& command : command_catalog()) {
+    const std::vector<std::string> formats = formats_of(command, names);
+    if (formats.empty()) continue;
+    text += fmt::format("        {}) values=({}) ;;\n", command.name.value_or("''"), shell_quoted(formats));
+  }
+  text += "      esac\n      ;;\n";
+  for (const Option& option : options) {
+    const std::vector<std::string> values = completions(option);
+    if (!values.empty()) {
+      text += values_case(names_of(option), values, option.kind == ValueKind::kTextList ? "list" : "text");
+    } else if (option.kind == ValueKind::kText || option.kind == ValueKind::kTextList) {
+      text += fmt::format("    {}) kind=file ;;\n", names_of(option));
+    }
+  }
+  return text + "  esac\n}\n\n";
+}
+
+// _trainer_flags COMMAND
+std::string flags_function(std::span<const Option> options) {
+  std::vector<std::string> common = flags_of_all_commands();
+  for_each_section(options, [&common](std::string_view section, std::span<const Option>) {
+    common.push_back(fmt::format("--{}.", section));
+  });
+  for (const Option& option : options) {
+    if (!option.alias.empty()) common.push_back("--" + option.alias);
+  }
+  std::string text = fmt::format(
+      "# The flags of command $1 that are no keys, and the sections of the keys.\n"
+      "_trainer_flags() {{\n  values=({})\n  case $1 in\n",
+      shell_quoted(common));
+  for (const CommandEntry& command : command_catalog()) {
+    std::vector<std::string> flags;
+    for (const OwnFlag& flag : own_flags()) {
+      if (command.has_flag(flag.name)) flags.push_back(fmt::format("--{}", flag.name));
+    }
+    text += fmt::format("    {}) values+=({}) ;;\n", command.name.value_or("''"), shell_quoted(flags));
+  }
+  return text + "  esac\n}\n\n";
+}
+
+std::string keys_function(std::span<const Option> options) {
+  std::string text = "_trainer_keys() {\n  values=(\n";
+  for (const Option& option : options) text += "    --" + option.key + "\n";
+  return text + "  )\n}\n\n";
+}
+
+std::string command_function() {
+  std::vector<std::string> alone = flags_of_all_commands();
+  std::vector<std::string> names;
+  std::vector<std::string> with_data;
+  for (const OwnFlag& flag : own_flags()) {
+    if (flag.value == FlagValue::kNone) alone.push_back(fmt::format("--{}", flag.name));
+  }
+  for (const CommandEntry& command : command_catalog()) {
+    if (!command.name) continue;
+    names.push_back(*command.name);
+    if (command.takes_data) with_data.push_back(*command.name);
+  }
+  return fmt::format(
+      "_trainer_has_no_value() {{\n  case $1 in {}) return 0 ;; esac\n  return 1\n}}\n"
+      "_trainer_takes_data() {{\n  case $1 in {}) return 0 ;; esac\n  return 1\n}}\n"
+      "_trainer_commands() {{\n  values=({})\n}}\n",
+      fmt::join(alone, " | "), fmt::join(with_data, " | "), shell_quoted(names));
+}
+
+constexpr std::string_view kBody = R"(
+# The first word before the cursor that is neither a flag nor the value of one.
+_trainer_find_command() {
+  local i word is_value=0
+  command=
+  for ((i = 1; i < COMP_CWORD; ++i)); do
+    word=${COMP_WORDS[i]}
+    if ((is_value)); then
+      [ "$word" = = ] || is_value=0
+    elif [[ $word != -* ]]; then
+      command=$word
+      return
+    elif ! _trainer_has_no_value "$word"; then
+      is_value=1
+    fi
+  done
+}
+
+# Those of the values that begin with $1, each after $2.
+_trainer_offer() {
+  local value quoted
+  for value in "${values[@]}"; do
+    [[ $value == "$1"* ]] || continue
+    printf -v quoted %q "$value"
+    COMPREPLY+=("$2$quoted")
+  done
+}
+
+_trainer_offer_value() {
+  local done=
+  case $kind in
+    file) mapfile -t COMPREPLY < <(compgen -f -- "$1") ;;
+    directory) mapfile -t COMPREPLY < <(compgen -d -- "$1") ;;
+    config) mapfile -t COMPREPLY < <(compgen -f -X '!*.toml' -- "$1"; compgen -d -- "$1") ;;
+    list)
+      [[ $1 != *,* ]] || done=${1%,*},
+      _trainer_offer "${1##*,}" "$done"
+      return
+      ;;
+    *)
+      _trainer_offer "$1" ""
+      return
+      ;;
+  esac
+  compopt -o filenames 2>/dev/null
+}
+
+_trainer() {
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command kind values
+  COMPREPLY=()
+  _trainer_find_command
+  if [[ $cur == = ]]; then
+    cur=
+  elif [[ $prev == = ]]; then
+    prev=${COMP_WORDS[COMP_CWORD - 2]}
+  fi
+  if [[ $prev == -* ]] && ! _trainer_has_no_value "$prev"; then
+    _trainer_values "$command" "$prev"
+    _trainer_offer_value "$cur"
+  elif [[ $cur == --*.* ]]; then
+    _trainer_keys
+    _trainer_offer "$cur" ""
+  elif [[ $cur == -* ]]; then
+    _trainer_flags "$command"
+    _trainer_offer "$cur" ""
+    if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *. ]]; then compopt -o nospace 2>/dev/null; fi
+  elif [[ -z $command ]]; then
+    _trainer_commands
+    _trainer_offer "$cur" ""
+  elif _trainer_takes_data "$command"; then
+    kind=file
+    _trainer_offer_value "$cur"
+  fi
+  return 0
+}
+
+complete -F _trainer trainer
+)";
+
+}  // namespace
+
+std::string bash_completion(std::span<const Option> options, const KnownNames& names) {
+  return "# Completion of bash for trainer. Written by the program: trainer reference --format bash\n\n" +
+         values_function(options, names) + flags_function(options) + keys_function(options) +
+         command_function() + std::string(kBody);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,133 @@
+#include "lockstep/config/commands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/config/help.h"
+
+namespace lockstep {
+
+using Command = CommandLine::Command;
+
+bool CommandEntry::has_flag(std::string_view flag) const {
+  return std::ranges::count(needs, flag) + std::ranges::count(reads, flag) > 0;
+}
+
+std::span<const CommandEntry> command_catalog() {
+  static const std::vector<CommandEntry> kCommands{
+      {Command::kTrain, std::nullopt, {{"mpirun -np N trainer --config FILE", "train"}}, {"config"}, {}},
+      {Command::kPlan,
+       "plan",
+       {{"trainer plan --config FILE --np 1,2,4,8",
+         "show what a step, an epoch and the run mean on that many ranks"},
+        {"trainer plan --config FILE --nodes 64 --ranks-per-node 32 --latency 2us --bandwidth 25Gbit --from "
+         "BENCH.json",
+         "predict the time of a step, after what bench has measured here"}},
+       {"config"},
+       {"np", "nodes", "ranks-per-node", "cores-per-node", "latency", "bandwidth", "from", "json",
+        "overwrite"}},
+      {Command::kBench,
+       "bench",
+       {{"mpirun -np N trainer bench --config FILE --json FILE",
+         "measure machine, layers, exchange and a step"}},
+       {"config"},
+       {"json", "overwrite"}},
+      {Command::kEval,
+       "eval",
+       {{"trainer eval --model RUN", "evaluate the weights of a run, by mpirun on many ranks"}},
+       {"model"},
+       {"config"}},
+      {Command::kPredict,
+       "predict",
+       {{"trainer predict --model RUN --input DATA --output FILE",
+         "predict each row (.csv or .npy), by mpirun on many"}},
+       {"model", "input", "output"},
+       {"config", "overwrite", "allow-nan"}},
+      {Command::kExport,
+       "export",
+       {{"trainer export --model RUN --format npz --output FILE", "write the model for other programs"}},
+       {"model", "format", "output"},
+       {"config", "overwrite"},
+       false,
+       [](const KnownNames& names) { return names.export_formats; }},
+      {Command::kInspect,
+       "inspect",
+       {{"trainer inspect DATA --label NAME", "show what a table (CSV) holds, and its [data] section"}},
+       {},
+       {"json", "overwrite"},
+       true},
+      {Command::kReference,
+       "reference",
+       {{"trainer reference", "every option; --format man, bash, zsh: page, completions"}},
+       {},
+       {"config", "format"},
+       false,
+       [](const KnownNames&) { return catalog_names(reference_catalog()); }},
+  };
+  return kCommands;
+}
+
+std::span<const OwnFlag> own_flags() {
+  static constexpr std::array kFlags{
+      OwnFlag{"config", FlagValue::kConfigFile, "FILE", "the config, in TOML; configs/ has examples", "",
+              true},
+      OwnFlag{"np", FlagValue::kText, "LIST", "numbers of ranks for plan (default 1)",
+              "mpirun -np sets the number of ranks of a run", true},
+      OwnFlag{"model", FlagValue::kDirectory, "RUN", "directory of the run for eval, predict and export",
+              "layers are set with --model.layers", true},
+      OwnFlag{"input", FlagValue::kFile, "DATA", "predict: the data file whose records are predicted",
+              "the data of a run is set with --data.train, --data.validation and --data.test"},
+      OwnFlag{"output", FlagValue::kFile, "FILE",
+              "of predict and export; - for standard output (predictions are CSV then)",
+              "the directory of a run is set with --run.dir"},
+      OwnFlag{"format", FlagValue::kFormat, "NAME", "of export, what is written; of reference, as what",
+              "that of the data is set with --data.format"},
+      OwnFlag{"overwrite", FlagValue::kNone, "", "replace an --output or --json that exists",
+              "a run is never overwritten: name another directory with --run.dir"},
+      OwnFlag{"allow-nan", FlagValue::kNone, "", "predict: no error where predictions are not finite numbers",
+              "what a run does about bad numbers is set with --train.on_nan"},
+      OwnFlag{"nodes", FlagValue::kText, "N", "plan: nodes to predict the time of a step on",
+              "mpirun and its hosts decide where a run is"},
+      OwnFlag{"ranks-per-node", FlagValue::kText, "N", "of each (default 1)",
+              "mpirun --map-by ppr:K:node puts K ranks of a run on each node"},
+      OwnFlag{"cores-per-node", FlagValue::kText, "N",
+              "that its ranks share (default: those of the machine that bench ran on)",
+              "mpirun --bind-to says which cores the ranks of a run get"},
+      OwnFlag{"latency", FlagValue::kText, "TIME", "of a message between nodes, such as 500ns, 2us or 0.1ms",
+              "a run takes the network as it is"},
+      OwnFlag{"bandwidth", FlagValue::kText, "RATE",
+              "of a node's link, each way, such as 25Gbit, 100Mbit or 3GB",
+              "a run takes the network as it is"},
+      OwnFlag{"from", FlagValue::kFile, "FILE", "what bench --json has measured",
+              "a run starts from given weights with --init"},
+      OwnFlag{"json", FlagValue::kFile, "FILE",
+              "of plan --nodes, bench, inspect and --version: the same for programs; - for standard output",
+              "a run writes summary.json and metrics.jsonl into --run.dir"},
+  };
+  return kFlags;
+}
+
+std::string flag_words(const OwnFlag& flag) {
+  return fmt::format("--{}{}{}", flag.name, flag.value_name.empty() ? "" : " ", flag.value_name);
+}
+
+std::span<const ExitCode> exit_codes() {
+  static constexpr std::array kCodes{
+      ExitCode{0, "done", "the command did what was asked for"},
+      ExitCode{kExitInternal, "internal", "an error in trainer itself"},
+      ExitCode{kExitConfig, "config", "the config, the command line or the launch is wrong"},
+      ExitCode{kExitData, "data", "a file is missing, damaged or of the wrong kind, or cannot be written"},
+      ExitCode{kExitComm, "communication", "MPI failed, or the ranks do not agree"},
+      ExitCode{kExitTraining, "bad numbers", "the loss or a gradient is not a finite number"},
+      ExitCode{kExitStopped, "stopped",
+               "the run was asked to stop and has saved itself; started again it goes on"},
+      ExitCode{kExitStalled, "stalled", "a rank did not come, and the watchdog has ended the job"},
+  };
+  return kCodes;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,33 @@
+// How help, man page and completions put an option into words, and go through the sections.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/config/option.h"
+
+namespace lockstep {
+
+/// What it means, its choices and its default, in one line.
+std::string describe(const Option& option);
+
+/// What can be completed of its value: its choices, or true and false; else nothing.
+std::vector<std::string> completions(const Option& option);
+
+/// "Saving the run while it goes on" for "checkpoint".
+std::string_view section_title(std::string_view section);
+
+/// The options of one section follow each other.
+template <class Visit>
+void for_each_section(std::span<const Option> options, const Visit& visit) {
+  for (std::size_t begin = 0; begin < options.size();) {
+    std::size_t end = begin;
+    while (end < options.size() && options[end].section() == options[begin].section()) ++end;
+    visit(options[begin].section(), options.subspan(begin, end - begin));
+    begin = end;
+  }
+}
+
+}  // namespace lockstep
