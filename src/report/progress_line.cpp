@@ -12,7 +12,12 @@ namespace lockstep {
 namespace {
 
 constexpr double kRedrawSeconds = 0.2;
-constexpr double kPlainLineSeconds = 5;
+// Between two plain lines: a tenth of the time so far, within these limits. A log of a day then has 1,500 of
+// them.
+constexpr double kLeastLineSeconds = 5;
+constexpr double kMostLineSeconds = 60;
+// Steps that take so long that metrics are due more rarely have lines of their own.
+constexpr double kMostSilentSeconds = 90;
 constexpr double kLossMemory = 0.95;
 constexpr int kBarWidth = 24;
 constexpr int kLeastBarWidth = 6;
@@ -37,9 +42,10 @@ ProgressLine::ProgressLine(ProgressStyle style, const Progress& whole, const Eva
 void ProgressLine::on_step(const Progress& progress, double loss) {
   smooth_loss_ = has_loss_ ? kLossMemory * smooth_loss_ + (1 - kLossMemory) * loss : loss;
   has_loss_ = true;
-  if (!live_) return;
+  if (!live_ && !plain_) return;
   estimate_.on_step(progress, since_start_.seconds());
-  if (since_redraw_.seconds() < kRedrawSeconds) return;
+  if (plain_ && since_line_.seconds() >= kMostSilentSeconds) print_step(progress);
+  if (!live_ || since_redraw_.seconds() < kRedrawSeconds) return;
   since_redraw_.lap();
   redraw(progress);
 }
@@ -48,8 +54,7 @@ void ProgressLine::redraw(const Progress& progress) {
   std::string numbers =
       fmt::format(" epoch {:.2f}/{:.2f}  loss {:.4f}", progress.epochs, whole_.epochs, smooth_loss_);
   if (const std::optional<double> rate = estimate_.rate()) {
-    numbers += fmt::format("  {} samples/s  {} left", with_commas(static_cast<Index>(*rate)),
-                           human_seconds(*estimate_.seconds_left()));
+    numbers += fmt::format("  {} samples/s{}", with_commas(static_cast<Index>(*rate)), time_left());
   }
   // One row only: a longer one would wrap, and the next redraw would leave its first part behind.
   const int columns = terminal_columns() - 1;
@@ -59,18 +64,30 @@ void ProgressLine::redraw(const Progress& progress) {
   draw_live_row((drawn + numbers).substr(0, static_cast<std::size_t>(columns)));
 }
 
+std::string ProgressLine::time_left() const {
+  const std::optional<double> seconds = estimate_.seconds_left();
+  return seconds ? fmt::format("  {} left", human_seconds(*seconds)) : "";
+}
+
+void ProgressLine::print_step(const Progress& progress) {
+  since_line_.lap();
+  spdlog::info("step {}/{}  epoch {:.2f}  loss {:.4f}{}", with_commas(progress.steps),
+               with_commas(whole_.steps), progress.epochs, smooth_loss_, time_left());
+}
+
 void ProgressLine::on_train_metrics(const TrainMetrics& metrics) {
   const bool last = metrics.progress.steps == whole_.steps;
   if (last) erase_live_row();
-  if (!last && since_line_.seconds() < kPlainLineSeconds) return;
+  const double pause = std::clamp(since_start_.seconds() / 10, kLeastLineSeconds, kMostLineSeconds);
+  if (!last && since_line_.seconds() < pause) return;
   since_line_.lap();
   const std::string accuracy = metrics.accuracy ? fmt::format("  accuracy {:.4f}", *metrics.accuracy) : "";
   // The log file has these lines in any case.
   spdlog::log(plain_ ? spdlog::level::info : spdlog::level::debug,
-              "step {}/{}  epoch {:.2f}  loss {:.4f}{}  lr {:.4g}  {} samples/s",
+              "step {}/{}  epoch {:.2f}  loss {:.4f}{}  lr {:.4g}  {} samples/s{}",
               with_commas(metrics.progress.steps), with_commas(whole_.steps), metrics.progress.epochs,
-              metrics.loss, accuracy, metrics.lr,
-              with_commas(static_cast<Index>(metrics.samples_per_second)));
+              metrics.loss, accuracy, metrics.lr, with_commas(static_cast<Index>(metrics.samples_per_second)),
+              last ? "" : time_left());
 }
 
 void ProgressLine::on_evaluation(const EvalMetrics& metrics) {

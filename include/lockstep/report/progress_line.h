@@ -27,6 +27,9 @@ class ProgressLine final : public Observer {
 
  private:
   void redraw(const Progress& progress);
+  void print_step(const Progress& progress);
+  /// "  2 m 05 s left", or "" where it is not known yet.
+  std::string time_left() const;
 
   bool live_;
   bool plain_;
