@@ -22,6 +22,8 @@ int plan_command(const CommandLine& line);
 int scale_command(const CommandLine& line);
 /// *Collective.* Measures the machine, the model's layers, the exchange and a training step.
 int bench_command(Communicator& comm, const CommandLine& line);
+/// Prints the usage, or what help there is on a topic. Errors: ConfigError for an unknown topic.
+int help_command(const CommandLine& line);
 /// Prints configs/REFERENCE.md, the man page or a completion, as --format says.
 int reference_command(const CommandLine& line);
 /// Prints what the program was built from and with.

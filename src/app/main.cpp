@@ -36,7 +36,8 @@ std::optional<int> run_alone(const CommandLine& line) {
   Config defaults;
   switch (line.command) {
     case Command::kHelp:
-      return print(short_help(declare_options(defaults, known_names())));
+    case Command::kTopic:
+      return help_command(line);
     case Command::kHelpAll:
       return print(full_help(declare_options(defaults, known_names())));
     case Command::kVersion:

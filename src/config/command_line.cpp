@@ -64,9 +64,10 @@ std::string describe_misplaced(const OwnFlag& flag) {
 void check_command(const CommandEntry& words, const FrontEnd& front) {
   const std::vector<std::string> operands = front.operands();
   const std::size_t wanted = words.takes_data ? 1 : 0;
-  if (operands.size() > wanted) {
+  const std::size_t most = words.takes_topic ? 1 : wanted;
+  if (operands.size() > most) {
     throw ConfigError(
-        fmt::format("unexpected argument {}; 'trainer --help' shows the usage", in_quotes(operands[wanted])));
+        fmt::format("unexpected argument {}; 'trainer --help' shows the usage", in_quotes(operands[most])));
   }
   if (operands.size() < wanted)
     throw ConfigError(fmt::format("the file is missing; usage: {}", words.usages.front().words));
@@ -136,6 +137,8 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
   if (const std::optional<Command> text = front.wanted_text()) {
     line.command = *text;
     line.json = front.value("json").value_or("");
+    const std::string command = front.command().value_or("");
+    if (std::ranges::count(command_names(), command) > 0) line.topic = command;
     return line;
   }
   front.check_flags();
@@ -143,6 +146,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
   check_command(words, front);
   line.command = words.command;
   if (words.takes_data) line.data = front.operands().front();
+  if (words.takes_topic && !front.operands().empty()) line.topic = front.operands().front();
   line.config_file = front.value("config").value_or("");
   line.model = front.value("model").value_or("");
   line.input = front.value("input").value_or("");

@@ -106,6 +106,42 @@ std::string short_help(std::span<const Option> options) {
                      options.size(), option_paragraphs(frequent), exit_code_line());
 }
 
+std::string command_page(const CommandEntry& command, const KnownNames& names) {
+  std::string page = "Usage\n";
+  for (const Usage& usage : command.usages) {
+    page += fmt::format("  {}\n", usage.words) + hanging_paragraph("      ", usage.help);
+  }
+  page += fmt::format("\nExample\n  {}\n", command.example);
+  std::string flags;
+  for (const OwnFlag& flag : own_flags()) {
+    if (!command.has_flag(flag.name)) continue;
+    const bool chooses = flag.value == FlagValue::kFormat && command.formats != nullptr;
+    const std::string choices =
+        chooses ? fmt::format(": {}", fmt::join(command.formats(names), " | ")) : std::string();
+    flags += hanging_paragraph(fmt::format("  {:<20}  ", flag_words(flag)), std::string(flag.help) + choices);
+  }
+  if (!flags.empty()) page += "\nFlags\n" + flags;
+  return page + fmt::format("\nRead on: trainer help {}; all commands: trainer --help\n", command.guide);
+}
+
+std::string option_page(const Option& option) {
+  const std::string fallback = option.has_value() ? toml_value(option) : option.if_not_given;
+  std::string page = fmt::format("{}\n", option.key) + hanging_paragraph("  ", option.help + ".");
+  page +=
+      fmt::format("in a config:  {} in section [{}]\nas a flag:    --{}{}\n", option.name(), option.section(),
+                  option.key, option.alias.empty() ? "" : fmt::format(", --{}", option.alias));
+  return page + fmt::format("value:        {}\ndefault:      {}\n", option.expected, fallback);
+}
+
+std::string section_help(std::span<const Option> options, std::string_view section) {
+  std::string help;
+  for_each_section(options, [&](std::string_view name, std::span<const Option> members) {
+    if (name != section) return;
+    help = fmt::format("[{}] {}\n{}", name, section_title(name), option_paragraphs(members));
+  });
+  return help;
+}
+
 std::string full_help(std::span<const Option> options) {
   std::string help = fmt::format("{}\nFlags of single commands\n{}\n{}", first_page(), flag_paragraphs(false),
                                  exit_code_line());

@@ -30,6 +30,7 @@ struct CommandLine {
     kExport,
     kInspect,
     kReference,
+    kTopic,
     kHelp,
     kHelpAll,
     kVersion
@@ -43,6 +44,7 @@ struct CommandLine {
   std::string input;       ///< --input: a data file; never empty for predict
   std::string output;      ///< --output: see OutputFile; never empty for predict and export
   std::string data;        ///< the file after inspect; never empty there
+  std::string topic;       ///< what help is wanted on: after help, or the command of --help; may be empty
   std::string json;        ///< --json of bench, plan, inspect and --version: see OutputFile; may be empty
   bool overwrite = false;  ///< --overwrite: an output that exists is replaced
   bool allow_nan = false;  ///< --allow-nan of predict: predictions may be no finite numbers

@@ -24,7 +24,10 @@ struct CommandEntry {
   std::vector<Usage> usages;            ///< at least one
   std::vector<std::string_view> needs;  ///< flags that it cannot do without
   std::vector<std::string_view> reads;  ///< flags that it may have
+  std::string example;                  ///< a command line, with files that the project has
+  std::string guide;                    ///< to read on in
   bool takes_data = false;              ///< a file stands after its name
+  bool takes_topic = false;             ///< a topic of the help may stand after its name
   /// The names that its --format takes; null if it has no such flag.
   std::vector<std::string> (*formats)(const KnownNames& names) = nullptr;
 

@@ -6,12 +6,22 @@
 #include <string>
 #include <string_view>
 
+#include "lockstep/config/commands.h"
 #include "lockstep/config/option.h"
 
 namespace lockstep {
 
 /// `trainer --help`: commands, flags and the most used options, on one screen.
 std::string short_help(std::span<const Option> options);
+
+/// `trainer COMMAND --help`: its usage, an example, its flags, and where to read on.
+std::string command_page(const CommandEntry& command, const KnownNames& names);
+
+/// `trainer help KEY`: what a value may be, the default, and what it means.
+std::string option_page(const Option& option);
+
+/// The options of one section; "" if there is no such section.
+std::string section_help(std::span<const Option> options, std::string_view section);
 
 /// `trainer --help-all`: every option, section by section.
 std::string full_help(std::span<const Option> options);

@@ -13,9 +13,9 @@ endif()
 
 set(LOCKSTEP_COMMIT "" CACHE STRING "The commit that --version names; empty: asked of git")
 set(generated ${PROJECT_BINARY_DIR}/generated)
-configure_file(cmake/build_values.h.in ${generated}/build_values.h @ONLY)
+configure_file(scripts/cmake/build_values.h.in ${generated}/build_values.h @ONLY)
 set(write_commit ${CMAKE_COMMAND} -D "COMMIT=${LOCKSTEP_COMMIT}" -D "SOURCE=${PROJECT_SOURCE_DIR}" -D "OUTPUT=${generated}/commit.h"
-    -P ${PROJECT_SOURCE_DIR}/cmake/write_commit.cmake)
+    -P ${PROJECT_SOURCE_DIR}/scripts/cmake/write_commit.cmake)
 add_custom_target(lockstep_commit COMMAND ${write_commit} BYPRODUCTS ${generated}/commit.h COMMENT "")
 add_library(lockstep_build_info INTERFACE)
 target_include_directories(lockstep_build_info INTERFACE ${generated})

@@ -1,6 +1,6 @@
 # LOCKSTEP_RELOCATABLE: an installed tree that can be copied anywhere and needs glibc and an MPI library only. {fmt}, spdlog and
 # toml++ are taken as headers, zlib and HDF5 as archives. Debian has no archives of oneDNN, libzip, ISA-L and ONNX's classes,
-# and its Protobuf archive does not go with the latter: these are installed beside the program (cmake/install.cmake), and with
+# and its Protobuf archive does not go with the latter: these are installed beside the program (scripts/cmake/install.cmake), and with
 # them what they need, libstdc++ too, since two of it in one process do not go together.
 add_library(text_libraries INTERFACE)
 target_compile_definitions(text_libraries INTERFACE FMT_HEADER_ONLY=1 SPDLOG_FMT_EXTERNAL TOML_HEADER_ONLY=1)

@@ -1,0 +1,27 @@
+// What `trainer help TOPIC` finds in the guides.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "guides.h"
+
+namespace lockstep {
+
+/// The text of a guide for a terminal: without the comments that say how its commands are checked.
+std::string guide_page(const Guide& guide);
+
+/// The title of a guide: its first line, without the mark.
+std::string_view guide_title(const Guide& guide);
+
+/// Where a key of the config is shown or spoken of.
+struct KeyUses {
+  std::string example;                  ///< a line of a config, or a flag with its value; "" if none shows it
+  std::vector<std::string_view> names;  ///< of the guides that name it
+};
+
+KeyUses find_uses(std::span<const Guide> guides, std::string_view key);
+
+}  // namespace lockstep
