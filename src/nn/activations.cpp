@@ -10,7 +10,7 @@ namespace {
 // Who uses the memory of an output: from the first of these nodes to the last.
 struct Users {
   Range nodes;
-  bool reads_back = false;  // one of them reads the output on the way back
+  bool reads_back = false;  // one of them reads the output in the backward pass
 };
 
 // By the node that owns the memory. The model's output is used by a node after the last: who asked for it.

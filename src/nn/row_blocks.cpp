@@ -5,9 +5,9 @@
 namespace lockstep {
 namespace {
 
-// A quarter of the second-level cache of today's servers: what was fastest there. Twice that on the way back,
-// where each block adds to the gradient of the weights. And as much of it for weights as leaves room for
-// samples.
+// A quarter of the second-level cache of today's servers: what was fastest there. Twice that in the backward
+// pass, where each block adds to the gradient of the weights. And as much of it for weights as leaves room
+// for samples.
 constexpr Index kForwardBytes = Index{1} << 19;
 constexpr Index kBackwardBytes = 2 * kForwardBytes;
 constexpr Index kWeightBytes = kForwardBytes / 4;

@@ -53,8 +53,8 @@ Workspace::Workspace(const Model& model, Index max_rows, ActivationRetention kep
   if (for_training && kept != ActivationRetention::kOutputs) plan_gradients(max_rows);
 }
 
-// The first node on the way back writes the gradient of what it took; the others get room of their own, which
-// is added. Who works in place is the only one that takes it.
+// The first node in the backward pass writes the gradient of what it took; the others get room of their own,
+// which is added. Who works in place is the only one that takes it.
 void Workspace::plan_gradients(Index max_rows) {
   std::vector<bool> written(rooms_.size(), false);
   for (auto run = backward_runs_.rbegin(); run != backward_runs_.rend(); ++run) {

@@ -37,7 +37,7 @@ struct ConvolutionShape {
   /// Weights that one output channel has: in / groups x height x width.
   Index fan_in() const { return in_channels / groups * vertical.size * horizontal.size; }
   Index weight_count() const { return out_channels * fan_in(); }
-  /// Floating-point operations of one sample going forward, taps in the padding included.
+  /// Floating-point operations of one sample in the forward pass, taps in the padding included.
   Index flops() const { return 2 * out_size() * fan_in(); }
 };
 

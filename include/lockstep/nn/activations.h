@@ -9,9 +9,9 @@
 namespace lockstep {
 
 enum class ActivationRetention {
-  kForEvaluation,  ///< what the way forward needs
-  kForTraining,    ///< what the way forward and back needs
-  kOutputs,        ///< every output of every sample, to be looked at after the way forward of training
+  kForEvaluation,  ///< what the forward pass needs
+  kForTraining,    ///< what the forward and backward passes need
+  kOutputs,        ///< every output of every sample, to be looked at after the forward pass of training
   kAll,            ///< every gradient too: nodes can be taken one by one
 };
 
@@ -24,7 +24,8 @@ struct RetainedSamples {
 /// By node, for batches of up to `batch` samples.
 std::vector<RetainedSamples> retained_samples(const Model& model, Index batch, ActivationRetention kept);
 
-/// Bytes of all that and of what layers keep for the way back, but not of gradients that are added to others.
+/// Bytes of all that and of what layers keep for the backward pass, but not of gradients that are added to
+/// others.
 Index activation_bytes(const Model& model, Index batch, ActivationRetention kept);
 
 }  // namespace lockstep

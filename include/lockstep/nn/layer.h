@@ -64,7 +64,7 @@ struct BatchContext {
   Index first_row = 0;  ///< within the replica's samples of the step
 };
 
-/// n samples on their way forward.
+/// n samples in the forward pass.
 struct ForwardArgs {
   std::span<const ConstMatrix> inputs;  ///< each n x in
   std::span<const Scalar> weights;      ///< the whole arena
@@ -72,14 +72,14 @@ struct ForwardArgs {
   std::uint64_t version;                ///< of both, for kernels; 0: other calls can have other weights
   std::span<const Scalar> state;        ///< the whole arena
   std::span<const double> sums;         ///< of the batch, for a layer with statistics(); empty in evaluation
-  std::span<Scalar> cache;              ///< n x cache_size(), kept for the way back
+  std::span<Scalar> cache;              ///< n x cache_size(), kept for the backward pass
   const BatchContext& batch;
   Matrix& y;  ///< n x out, to be written
 
   const ConstMatrix& x() const { return inputs.front(); }
 };
 
-/// Called between two pieces of work on the way back, so that others can use the time: as far as these
+/// Called between two pieces of work in the backward pass, so that others can use the time: as far as these
 /// samples go, the gradients of the layer are final from the place `from` of the arena on.
 using GradientReadyCallback = std::function<void(Index from)>;
 
@@ -122,11 +122,11 @@ class BatchStatistics {
  public:
   virtual ~BatchStatistics() = default;
   virtual BatchNormMode mode() const = 0;
-  /// Numbers summed on the way forward. The first is the count of what was summed.
+  /// Numbers summed in the forward pass. The first is the count of what was summed.
   virtual Index forward_count() const = 0;
   virtual void forward_sums(const ConstMatrix& x, std::span<const Scalar> state,
                             std::span<double> sums) const = 0;
-  /// Numbers summed on the way back.
+  /// Numbers summed in the backward pass.
   virtual Index backward_count() const = 0;
   virtual void backward_sums(const BackwardSumArgs& args, std::span<double> sums) const = 0;
   /// Moves the running moments in `state` by the moments in `sums`, or replaces them. A count below two
@@ -166,13 +166,13 @@ class Layer {
   virtual bool in_place() const { return false; }
   /// Backward needs what forward gave.
   virtual bool reads_output() const { return false; }
-  /// Backward, or statistics() on the way back, needs what forward took; who works in place does not.
+  /// Backward, or statistics() in the backward pass, needs what forward took; who works in place does not.
   virtual bool reads_input() const { return !in_place(); }
   /// Scalars per sample that forward keeps for backward, beside inputs and output.
   virtual Index cache_size() const { return 0; }
   /// Null for a layer that treats each sample alone.
   virtual const BatchStatistics* statistics() const { return nullptr; }
-  /// Floating-point operations of one sample going forward.
+  /// Floating-point operations of one sample in the forward pass.
   virtual Index flops() const { return 0; }
   /// The weights (out x in) whose gradient is dy^T x, so that backward can leave those two; empty if there
   /// are none.

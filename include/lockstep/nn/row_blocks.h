@@ -19,13 +19,13 @@ struct NodeRun {
   Index rows_of(Index batch) const { return rows > 0 ? std::min(rows, batch) : batch; }
 };
 
-/// For the way forward: each node is in one run, in order. A node with statistics starts a run, for it needs
+/// For the forward pass: each node is in one run, in order. A node with statistics starts a run, for it needs
 /// the sums of all samples; a node with large weights, which is better off with many samples, runs alone, and
 /// so does one that shares its weights.
 std::vector<NodeRun> forward_runs(const Model& model);
 
-/// The same for the way back, with more samples at a time. A node with statistics runs alone, too. Gradients
-/// of a run are final with its last samples.
+/// The same for the backward pass, with more samples at a time. A node with statistics runs alone, too.
+/// Gradients of a run are final with its last samples.
 std::vector<NodeRun> backward_runs(const Model& model);
 
 }  // namespace lockstep

@@ -107,7 +107,7 @@ class Workspace {
   BatchContext batch_;
   std::span<const FactorRoom> factors_;
   GradientCheck look_;
-  Index ready_from_ = 0;             // in the arena of gradients, on the way back
+  Index ready_from_ = 0;             // in the arena of gradients, in the backward pass
   Range own_;                        // there: of the node that runs
   std::vector<ConstMatrix> inputs_;  // of the node that runs
   std::vector<Matrix> dinputs_;

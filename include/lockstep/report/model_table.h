@@ -8,7 +8,8 @@
 namespace lockstep {
 
 /// One line for each layer: number and text, shape of the output, parameters, floating-point operations of
-/// one sample going forward, bytes that one sample leaves behind for the way back; and their totals.
+/// one sample in the forward pass, bytes that one sample leaves behind for the backward pass; and their
+/// totals.
 std::string model_table(const Model& model);
 
 }  // namespace lockstep

@@ -12,8 +12,8 @@
 namespace lockstep {
 namespace {
 
-// Work between two pauses on the way back: about 10 ms of a fast core; twice that where each piece packs all
-// weights anew.
+// Work between two pauses in the backward pass: about 10 ms of a fast core; twice that where each piece packs
+// all weights anew.
 constexpr Index kWeightsPieceFlops = Index{1} << 31;
 constexpr Index kDataPieceFlops = 2 * kWeightsPieceFlops;
 

@@ -88,7 +88,7 @@ BadNumber GradientStep::check_values(const Workspace& workspace, const Replica& 
   return {nodes_, fmt::format("replica {}: the loss itself is not finite", replica.number)};
 }
 
-// On the way back the last layer comes first.
+// In the backward pass the last layer comes first.
 BadNumber GradientStep::check_gradient(const Replica& replica) const {
   const Scalar limit = max_sum(tallies_[local(replica)].weight);
   const std::vector<ParamInfo>& params = context_.model.layout().params;
