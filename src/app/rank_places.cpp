@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <climits>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -32,12 +30,6 @@ std::string describe_job() {
   const std::string nodes = environment("SLURM_JOB_NODELIST");
   if (!nodes.empty()) job += " on " + nodes;
   return fmt::format("{}, start {}", job, environment_number("SLURM_RESTART_COUNT").value_or(0) + 1);
-}
-
-std::string host_name() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
 }
 
 // As taskset writes them: "0-3,8".

@@ -1,7 +1,11 @@
 #include "lockstep/base/environment.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <climits>
 #include <cstdlib>
 #include <string_view>
 
@@ -32,6 +36,12 @@ std::optional<Index> environment_number(const char* name) {
   const auto [stop, error] = std::from_chars(text->data(), end, number);
   if (error != std::errc() || stop != end || number < 0 || number > kMaxNumber) return std::nullopt;
   return number;
+}
+
+std::string host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
 }
 
 }  // namespace lockstep

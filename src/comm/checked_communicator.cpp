@@ -11,10 +11,10 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array kCallNames{
+constexpr std::array kCollectiveNames{
     "barrier",          "broadcast", "all_reduce_sum", "start_all_reduce_sum", "all_gather",
     "start_all_gather", "split",     "split_by_node",  "shared_window",        "SharedWindow::fence"};
-enum Call : Index {
+enum Collective : Index {
   kBarrier,
   kBroadcast,
   kAllReduce,
@@ -28,11 +28,12 @@ enum Call : Index {
 };
 
 constexpr std::array kTypeNames{"bytes", "int64", "float", "double"};
-constexpr std::size_t kFields = 3;  // call, count, type
+constexpr std::size_t kFields = 4;  // collective, count, type, root
 
 std::string describe(std::span<const Index> fields) {
-  return fmt::format("{} of {} {}", kCallNames[static_cast<std::size_t>(fields[0])], fields[1],
-                     kTypeNames[static_cast<std::size_t>(fields[2])]);
+  const std::string root = fields[0] == kBroadcast ? fmt::format(" from rank {}", fields[3]) : "";
+  return fmt::format("{} of {} {}{}", kCollectiveNames[static_cast<std::size_t>(fields[0])], fields[1],
+                     kTypeNames[static_cast<std::size_t>(fields[2])], root);
 }
 
 class CheckedWindow final : public SharedWindow {
@@ -53,8 +54,8 @@ class CheckedWindow final : public SharedWindow {
 
 }  // namespace
 
-void CheckedCommunicator::compare(Index call, Index count, DataType type) {
-  const std::array<Index, kFields> mine{call, count, static_cast<Index>(type)};
+void CheckedCommunicator::compare(Index collective, Index count, DataType type, Index root) {
+  const std::array<Index, kFields> mine{collective, count, static_cast<Index>(type), root};
   std::vector<Index> all(kFields * static_cast<std::size_t>(size()));
   inner().all_gather(as_buffer(std::span(mine)), as_buffer(std::span(all)));
   for (std::size_t peer = 0; peer < static_cast<std::size_t>(size()); ++peer) {
@@ -72,7 +73,7 @@ void CheckedCommunicator::barrier() {
 }
 
 void CheckedCommunicator::broadcast(Buffer buffer, int root) {
-  compare(kBroadcast, buffer.count, buffer.type);
+  compare(kBroadcast, buffer.count, buffer.type, root);
   inner().broadcast(buffer, root);
 }
 

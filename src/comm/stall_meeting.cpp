@@ -2,15 +2,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <limits.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <set>
 #include <thread>
 
+#include "lockstep/base/environment.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/timer.h"
@@ -18,12 +17,6 @@
 
 namespace lockstep {
 namespace {
-
-std::string host_name() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
 
 // "" where it cannot be read: it may be about to be written, or gone.
 std::string text_of(const std::filesystem::path& file) {

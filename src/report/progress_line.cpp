@@ -14,10 +14,10 @@ namespace {
 constexpr double kRedrawSeconds = 0.2;
 // Between two plain lines: a tenth of the time so far, within these limits. A log of a day then has 1,500 of
 // them.
-constexpr double kLeastLineSeconds = 5;
-constexpr double kMostLineSeconds = 60;
+constexpr double kMinLineSeconds = 5;
+constexpr double kMaxLineSeconds = 60;
 // Steps that take so long that metrics are due more rarely have lines of their own.
-constexpr double kMostSilentSeconds = 90;
+constexpr double kMaxSilentSeconds = 90;
 constexpr double kLossMemory = 0.95;
 constexpr int kBarWidth = 24;
 constexpr int kLeastBarWidth = 6;
@@ -44,7 +44,7 @@ void ProgressLine::on_step(const Progress& progress, double loss) {
   has_loss_ = true;
   if (!live_ && !plain_) return;
   estimate_.on_step(progress, since_start_.seconds());
-  if (plain_ && since_line_.seconds() >= kMostSilentSeconds) print_step(progress);
+  if (plain_ && since_line_.seconds() >= kMaxSilentSeconds) print_step(progress);
   if (!live_ || since_redraw_.seconds() < kRedrawSeconds) return;
   since_redraw_.lap();
   redraw(progress);
@@ -78,7 +78,7 @@ void ProgressLine::print_step(const Progress& progress) {
 void ProgressLine::on_train_metrics(const TrainMetrics& metrics) {
   const bool last = metrics.progress.steps == whole_.steps;
   if (last) erase_live_row();
-  const double pause = std::clamp(since_start_.seconds() / 10, kLeastLineSeconds, kMostLineSeconds);
+  const double pause = std::clamp(since_start_.seconds() / 10, kMinLineSeconds, kMaxLineSeconds);
   if (!last && since_line_.seconds() < pause) return;
   since_line_.lap();
   const std::string accuracy = metrics.accuracy ? fmt::format("  accuracy {:.4f}", *metrics.accuracy) : "";

@@ -11,10 +11,10 @@
 #include "app/beginning.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
-#include "lockstep/comm/thread_ranks.h"
 #include "lockstep/report/metrics_file.h"
 #include "support/crashes.h"
 #include "support/saved_runs.h"
+#include "support/thread_ranks.h"
 
 namespace lockstep::test {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/comm/thread_ranks.h"
 #include "support/error_text.h"
 #include "support/exchanging.h"
 #include "support/ranks.h"
+#include "support/thread_ranks.h"
 #include "support/tiny_run.h"
 
 namespace lockstep {

@@ -6,9 +6,9 @@
 #include <numeric>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/comm/thread_ranks.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
 #include "support/asynchronous_cases.h"
+#include "support/thread_ranks.h"
 
 namespace lockstep {
 namespace {

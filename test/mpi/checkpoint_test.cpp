@@ -9,7 +9,6 @@
 
 #include "lockstep/base/file.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/comm/thread_ranks.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
 #include "lockstep/train/storage/checkpoint/reader.h"
@@ -19,6 +18,7 @@
 #include "support/ranks.h"
 #include "support/saving_cases.h"
 #include "support/temporary_directory.h"
+#include "support/thread_ranks.h"
 #include "support/tiny_run.h"
 
 namespace lockstep {

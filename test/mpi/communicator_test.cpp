@@ -215,5 +215,20 @@ TEST(CheckedCommunicator, NamesTheRanksThatAreNotAtTheSameCollective) {
   });
 }
 
+TEST(CheckedCommunicator, NamesTheRanksThatBroadcastFromAnother) {
+  test::on_ranks([](Communicator& comm) {
+    if (comm.size() == 1) return;
+    CheckedCommunicator checked(comm);
+    std::vector<float> data(4);
+    try {
+      checked.broadcast(as_buffer(std::span(data)), comm.rank() == 0 ? 0 : 1);
+      ADD_FAILURE() << "two roots were accepted";
+    } catch (const CommError& error) {
+      EXPECT_NE(std::string(error.what()).find("broadcast of 4 float from rank 1"), std::string::npos)
+          << error.what();
+    }
+  });
+}
+
 }  // namespace
 }  // namespace lockstep

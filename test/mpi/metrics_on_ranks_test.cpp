@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <random>
 
-#include "lockstep/comm/thread_ranks.h"
 #include "lockstep/train/evaluation/rank_pairs.h"
 #include "support/ranks.h"
 #include "support/seed.h"
+#include "support/thread_ranks.h"
 #include "support/tiny_run.h"
 
 namespace lockstep {

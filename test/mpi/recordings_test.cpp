@@ -4,9 +4,9 @@
 #include <fstream>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/comm/thread_ranks.h"
 #include "support/asynchronous_cases.h"
 #include "support/temporary_directory.h"
+#include "support/thread_ranks.h"
 
 namespace lockstep {
 namespace {

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/comm/thread_ranks.h"
 #include "lockstep/distributed/strategies/strategy.h"
+#include "support/thread_ranks.h"
 #include "support/tiny_run.h"
 
 namespace lockstep {

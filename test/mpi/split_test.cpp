@@ -9,8 +9,8 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/checked_communicator.h"
 #include "lockstep/comm/communicator.h"
-#include "lockstep/comm/thread_ranks.h"
 #include "support/ranks.h"
+#include "support/thread_ranks.h"
 
 namespace lockstep {
 namespace {

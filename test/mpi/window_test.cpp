@@ -15,8 +15,8 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/checked_communicator.h"
 #include "lockstep/comm/communicator.h"
-#include "lockstep/comm/thread_ranks.h"
 #include "support/ranks.h"
+#include "support/thread_ranks.h"
 
 namespace lockstep {
 namespace {

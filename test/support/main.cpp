@@ -8,10 +8,10 @@
 #include <string_view>
 
 #include "lockstep/comm/session.h"
-#include "lockstep/comm/thread_ranks.h"
 #include "lockstep/math/kernels.h"
 #include "support/ranks.h"
 #include "support/seed.h"
+#include "support/thread_ranks.h"
 
 namespace lockstep::test {
 namespace {

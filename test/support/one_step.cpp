@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "lockstep/base/random.h"
-#include "lockstep/comm/thread_ranks.h"
 #include "lockstep/distributed/exchange/reducer.h"
 #include "lockstep/train/loop/gradient_step.h"
+#include "support/thread_ranks.h"
 
 namespace lockstep::test {
 namespace {

@@ -10,8 +10,8 @@
 #include <sstream>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/comm/thread_ranks.h"
 #include "support/temporary_directory.h"
+#include "support/thread_ranks.h"
 
 namespace lockstep::test {
 namespace {

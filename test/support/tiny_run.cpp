@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/comm/thread_ranks.h"
 #include "lockstep/data/format.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/data/normaliser.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
+#include "support/thread_ranks.h"
 #include "support/weighted_source.h"
 
 namespace lockstep::test {

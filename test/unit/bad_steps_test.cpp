@@ -3,7 +3,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/comm/thread_ranks.h"
+#include "support/thread_ranks.h"
 #include "support/tiny_run.h"
 
 namespace lockstep {

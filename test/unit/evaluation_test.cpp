@@ -8,7 +8,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
-#include "lockstep/comm/thread_ranks.h"
+#include "support/thread_ranks.h"
 
 namespace lockstep {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/comm/thread_ranks.h"
 #include "support/faulty_communicator.h"
+#include "support/thread_ranks.h"
 #include "support/tiny_run.h"
 
 namespace lockstep::test {

@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "lockstep/base/catalog.h"
-#include "lockstep/comm/thread_ranks.h"
 #include "lockstep/distributed/strategies/strategy.h"
+#include "support/thread_ranks.h"
 
 namespace lockstep {
 namespace {

@@ -5,10 +5,10 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/comm/thread_ranks.h"
 #include "lockstep/train/evaluation/metric_set.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "support/error_text.h"
+#include "support/thread_ranks.h"
 #include "support/torch_references.h"
 
 namespace lockstep {

@@ -10,7 +10,6 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
-#include "lockstep/comm/thread_ranks.h"
 #include "lockstep/data/dense_source.h"
 #include "lockstep/train/storage/prediction_lines.h"
 #include "support/error_text.h"
@@ -18,6 +17,7 @@
 #include "support/ranks.h"
 #include "support/special_files.h"
 #include "support/temporary_directory.h"
+#include "support/thread_ranks.h"
 
 namespace lockstep {
 namespace {

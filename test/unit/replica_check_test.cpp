@@ -6,9 +6,9 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/comm/thread_ranks.h"
 #include "lockstep/train/loop/replica_check.h"
 #include "support/error_text.h"
+#include "support/thread_ranks.h"
 #include "support/tiny_run.h"
 
 namespace lockstep {

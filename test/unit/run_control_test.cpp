@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "lockstep/comm/thread_ranks.h"
 #include "support/faulty_communicator.h"
 #include "support/temporary_directory.h"
+#include "support/thread_ranks.h"
 
 namespace lockstep {
 namespace {

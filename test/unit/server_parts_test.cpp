@@ -10,9 +10,9 @@
 
 #include "distributed/strategies/parameter_server/admission_policy.h"
 #include "distributed/strategies/parameter_server/request_queue.h"
-#include "distributed/strategies/parameter_server/worker_stats.h"
 #include "distributed/strategies/parameter_server/step_collector.h"
-#include "lockstep/comm/thread_ranks.h"
+#include "distributed/strategies/parameter_server/worker_stats.h"
+#include "support/thread_ranks.h"
 
 namespace lockstep {
 namespace {

@@ -17,4 +17,7 @@ std::optional<std::string> environment_text(const char* name);
 /// anything else.
 std::optional<Index> environment_number(const char* name);
 
+/// The name of this machine.
+std::string host_name();
+
 }  // namespace lockstep

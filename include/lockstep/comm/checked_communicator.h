@@ -30,7 +30,7 @@ class CheckedCommunicator final : public ForwardingCommunicator {
   std::unique_ptr<SharedWindow> shared_window(Index bytes) override;
 
  private:
-  void compare(Index call, Index count, DataType type);
+  void compare(Index collective, Index count, DataType type, Index root = 0);
 };
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-#include "lockstep/comm/thread_ranks.h"
+#include "support/thread_ranks.h"
 
 #include <fmt/format.h>
 
@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "board.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
-#include "thread_window.h"
+#include "support/thread_board.h"
+#include "support/thread_window.h"
 
 namespace lockstep {
 namespace {
