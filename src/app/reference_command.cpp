@@ -4,6 +4,7 @@
 
 #include "catalogs.h"
 #include "commands.h"
+#include "guides.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/print.h"
 #include "lockstep/config/help.h"
@@ -181,7 +182,9 @@ int reference_command(const CommandLine& line) {
   const ReferenceEntry& chosen =
       line.format.empty() ? markdown
                           : find_entry(reference_catalog(), "format of the reference", line.format);
-  print_text(chosen.write(declare_options(defaults, known_names()), known_names()));
+  KnownNames names = known_names();
+  for (const Guide& guide : guides()) names.guides.emplace_back(guide.name);
+  print_text(chosen.write(declare_options(defaults, names), names));
   if (&chosen == &markdown) print_catalogs();
   return 0;
 }

@@ -93,10 +93,11 @@ std::string keys_function(std::span<const Option> options) {
   return text + "  )\n}\n\n";
 }
 
-std::string command_function() {
+std::string command_function(std::span<const Option> options, const KnownNames& known) {
   std::vector<std::string> alone = flags_of_all_commands();
   std::vector<std::string> names;
   std::vector<std::string> with_data;
+  std::vector<std::string> with_topic;
   for (const OwnFlag& flag : own_flags()) {
     if (flag.value == FlagValue::kNone) alone.push_back(fmt::format("--{}", flag.name));
   }
@@ -104,12 +105,16 @@ std::string command_function() {
     if (!command.name) continue;
     names.push_back(*command.name);
     if (command.takes_data) with_data.push_back(*command.name);
+    if (command.takes_topic) with_topic.push_back(*command.name);
   }
   return fmt::format(
       "_trainer_has_no_value() {{\n  case $1 in {}) return 0 ;; esac\n  return 1\n}}\n"
       "_trainer_takes_data() {{\n  case $1 in {}) return 0 ;; esac\n  return 1\n}}\n"
-      "_trainer_commands() {{\n  values=({})\n}}\n",
-      fmt::join(alone, " | "), fmt::join(with_data, " | "), shell_quoted(names));
+      "_trainer_takes_topic() {{\n  case $1 in {}) return 0 ;; esac\n  return 1\n}}\n"
+      "_trainer_commands() {{\n  values=({})\n}}\n"
+      "_trainer_topics() {{\n  values=({})\n}}\n",
+      fmt::join(alone, " | "), fmt::join(with_data, " | "), fmt::join(with_topic, " | "), shell_quoted(names),
+      shell_quoted(help_topics(options, known)));
 }
 
 constexpr std::string_view kBody = R"(
@@ -184,6 +189,13 @@ _trainer() {
   elif _trainer_takes_data "$command"; then
     kind=file
     _trainer_offer_value "$cur"
+  elif _trainer_takes_topic "$command" && [[ $cur == *.* ]]; then
+    _trainer_keys
+    values=("${values[@]#--}")
+    _trainer_offer "$cur" ""
+  elif _trainer_takes_topic "$command"; then
+    _trainer_topics
+    _trainer_offer "$cur" ""
   fi
   return 0
 }
@@ -196,7 +208,7 @@ complete -F _trainer trainer
 std::string bash_completion(std::span<const Option> options, const KnownNames& names) {
   return "# Completion of bash for trainer. Written by the program: trainer reference --format bash\n\n" +
          values_function(options, names) + flags_function(options) + keys_function(options) +
-         command_function() + std::string(kBody);
+         command_function(options, names) + std::string(kBody);
 }
 
 }  // namespace lockstep

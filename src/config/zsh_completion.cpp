@@ -77,20 +77,28 @@ std::string own_specifications(const CommandEntry& command, const KnownNames& na
   return fmt::format("{}", fmt::join(all, " "));
 }
 
+// What stands after the name of the command.
+std::string operand_of(const CommandEntry& command, std::span<const Option> options,
+                       const KnownNames& names) {
+  if (command.takes_data) return " operand=('2:data:_files')";
+  if (!command.takes_topic) return "";
+  std::vector<std::string> topics = help_topics(options, names);
+  for (const Option& option : options) topics.push_back(option.key);
+  return fmt::format(" operand=({})", shell_quoted(fmt::format("2:topic:({})", value_list(topics))));
+}
+
 }  // namespace
 
 std::string zsh_completion(std::span<const Option> options, const KnownNames& names) {
   std::string commands;
   std::string cases;
   std::vector<std::string> words;
-  std::vector<std::string> with_data;
   for (const CommandEntry& command : command_catalog()) {
     const std::string name = command.name.value_or("");
-    cases +=
-        fmt::format("    {}) own=({}) ;;\n", name.empty() ? "*" : name, own_specifications(command, names));
+    cases += fmt::format("    {}) own=({}){} ;;\n", name.empty() ? "*" : name,
+                         own_specifications(command, names), operand_of(command, options, names));
     if (name.empty()) continue;
     words.push_back(name);
-    if (command.takes_data) with_data.push_back(name);
     commands += "    " + shell_quoted(name + ":" + escaped(command.usages.front().help, ":")) + "\n";
   }
   // Training has no name: its case stands for all other words and must be the last.
@@ -106,20 +114,19 @@ _trainer_commands() {{
 }}
 
 _trainer() {{
-  local -a own keys data
+  local -a own keys operand
   keys=(
 {})
   local command=${{words[2,CURRENT-1][(r)({})]}}
   case $command in
 {}  esac
-  [[ $command == ({}) ]] && data=('2:data:_files')
-  _arguments -S $own $keys {} '1:command:_trainer_commands' $data
+  _arguments -S $own $keys {} '1:command:_trainer_commands' $operand
 }}
 
 _trainer "$@"
 )",
                      commands, key_specifications(options), fmt::join(words, "|"), cases,
-                     fmt::join(with_data, "|"), shell_quoted(flags_of_all_commands()));
+                     shell_quoted(flags_of_all_commands()));
 }
 
 }  // namespace lockstep

@@ -15,7 +15,8 @@ inline KnownNames known_names() {
           .codecs = {"fp32", "bf16"},
           .presets = {"mlp", "lenet5"},
           .metrics = {"auc", "recall"},
-          .export_formats = {"npz", "onnx"}};
+          .export_formats = {"npz", "onnx"},
+          .guides = {"tables", "data"}};
 }
 
 }  // namespace lockstep::test

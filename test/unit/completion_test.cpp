@@ -137,7 +137,8 @@ TEST_F(Bash, CompletesEveryKeyAndChoice) {
 
 TEST_F(Bash, CompletesCommandsFlagsAndParts) {
   EXPECT_EQ(offers({"pl"}), Words{"plan"});
-  EXPECT_EQ(offers({""}), (Words{"plan", "bench", "eval", "predict", "export", "inspect", "reference"}));
+  EXPECT_EQ(offers({""}),
+            (Words{"plan", "bench", "eval", "predict", "export", "inspect", "reference", "help"}));
   EXPECT_EQ(offers({"--train.lr", "0.1", "ev"}), Words{"eval"});
   EXPECT_EQ(offers({"--train.lr", "=", "0.1", "ev"}), Words{"eval"});
   EXPECT_EQ(offers({"plan", "--la"}), (Words{"--label", "--latency"}));
@@ -150,6 +151,10 @@ TEST_F(Bash, CompletesCommandsFlagsAndParts) {
   EXPECT_EQ(offers({"export", "--format", ""}), (Words{"npz", "onnx"}));
   EXPECT_EQ(offers({"reference", "--format", ""}), catalog_names(reference_catalog()));
   EXPECT_EQ(offers({"--train.lr", ""}), Words{});
+  EXPECT_EQ(offers({"help", "ta"}), Words{"tables"});
+  EXPECT_EQ(offers({"help", "ch"}), Words{"checkpoint"});
+  EXPECT_EQ(offers({"help", "pl"}), Words{"plan"});
+  EXPECT_EQ(offers({"help", "train.opt"}), Words{"train.optimizer"});
 }
 
 TEST_F(Bash, CompletesFiles) {

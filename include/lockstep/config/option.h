@@ -26,6 +26,7 @@ struct KnownNames {
   std::vector<std::string> presets;
   std::vector<std::string> metrics;
   std::vector<std::string> export_formats;
+  std::vector<std::string> guides = {};  ///< of the help; may be empty
 };
 
 struct Option {
