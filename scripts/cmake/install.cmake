@@ -60,7 +60,7 @@ else()
 endif()
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
-set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "${PROJECT_DESCRIPTION}
- One executable, trainer, reads one config in TOML and trains a neural network on
- the ranks of mpirun. Its config files and batch scripts are in /usr/share/lockstep.")
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
+"One executable, trainer, reads one config in TOML and trains a neural network on
+the ranks of mpirun. Its config files and batch scripts are in /usr/share/lockstep.")
 include(CPack)
