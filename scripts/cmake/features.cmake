@@ -97,7 +97,7 @@ find_file(ZIP_VERSION_HEADER zipconf.h HINTS ${ZIP_INCLUDE_DIR})
 mark_as_advanced(ZIP_VERSION_HEADER)
 lockstep_header_version(version "${ZIP_VERSION_HEADER}" LIBZIP_VERSION)
 lockstep_feature(ZIP LABEL "libzip" FOUND ${found} VERSION "${version}" PACKAGES "libzip-dev"
-  GIVES "data in .npz archives, and export --format npz" WITHOUT "save each array with numpy.save, and export as safetensors")
+  GIVES "data in .npz archives, and export --format npz" WITHOUT "read .npy files of numpy, and export as safetensors")
 
 # Gzip files are unpacked by ISA-L where it is there, else by zlib.
 lockstep_switch(ISAL "Gzip files by ISA-L")
