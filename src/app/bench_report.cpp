@@ -4,7 +4,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "build_facts.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {

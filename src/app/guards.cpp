@@ -17,6 +17,7 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/session.h"
 #include "lockstep/config/toml.h"
+#include "lockstep/report/few_cores.h"
 
 namespace lockstep {
 namespace {
@@ -121,16 +122,8 @@ void refuse_too_large(const RunPlan& plan, const Communicator& comm) {
 }
 
 void warn_of_few_cores(Communicator& comm, Index threads) {
-  const Index bound = cores_at_hand();
-  const std::vector<Index> all = gather_numbers(comm, bound);
-  const auto fewest = std::ranges::min_element(all);
-  if (comm.rank() != 0 || *fewest >= threads) return;
-  spdlog::warn(
-      "rank {} runs {} threads on {} core{}; use fewer threads or ranks, or bind more cores to each rank: "
-      "mpirun -np {} --map-by slot:PE={} "
-      "--bind-to core (Open MPI), mpiexec -n {} -bind-to core:{} (MPICH), or srun --cpus-per-task={}",
-      fewest - all.begin(), threads, *fewest, *fewest == 1 ? "" : "s", comm.size(), threads, comm.size(),
-      threads, threads);
+  const std::string warning = few_cores_warning(gather_numbers(comm, cores_at_hand()), threads);
+  if (comm.rank() == 0 && !warning.empty()) spdlog::warn("{}", warning);
 }
 
 }  // namespace lockstep

@@ -12,41 +12,11 @@
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/report/metrics_file.h"
 #include "lockstep/report/plan_table.h"
+#include "lockstep/report/worker_lines.h"
 #include "precision.h"
 
 namespace lockstep {
 namespace {
-
-std::string describe_staleness(const WorkersReport& report) {
-  Index dropped = 0;
-  Index computed = 0;
-  for (const WorkerRecord& worker : report.workers) {
-    dropped += worker.dropped;
-    computed += worker.computed;
-  }
-  if (dropped > 0) {
-    return fmt::format("dropped: {} of {} gradients", with_commas(dropped), with_commas(computed));
-  }
-  return fmt::format("staleness: mean {:.2f}, 95th percentile {}", report.mean_staleness(),
-                     report.staleness_percentile(0.95));
-}
-
-// One line for each worker, and how unevenly their samples count.
-void report_workers(const WorkersReport& report, const Progress& progress) {
-  spdlog::info("{}", describe_staleness(report));
-  const double fair = static_cast<double>(progress.samples) / static_cast<double>(report.workers.size());
-  for (std::size_t rank = 0; rank < report.workers.size(); ++rank) {
-    const WorkerRecord& worker = report.workers[rank];
-    std::string dropped;
-    if (worker.dropped > 0) {
-      dropped = fmt::format(", {} dropped with {} samples", with_commas(worker.dropped),
-                            with_commas(worker.dropped_samples));
-    }
-    spdlog::info("worker {}: {} gradients with {} samples{}: {:.2f} times an even share", rank,
-                 with_commas(worker.steps), with_commas(worker.samples), dropped,
-                 static_cast<double>(worker.samples) / fair);
-  }
-}
 
 // What was not as it should be, and went on.
 std::string describe_mishaps(const TrainingResult& result) {
@@ -135,7 +105,9 @@ void report_result(const TrainingResult& result) {
       with_commas(result.progress.samples), human_seconds(result.seconds),
       with_commas(static_cast<Index>(result.samples_per_second)), 100 * time.data, 100 * time.compute,
       100 * time.communication, hidden, 100 * time.waiting);
-  if (result.workers) report_workers(*result.workers, result.progress);
+  if (!result.workers) return;
+  for (const std::string& line : worker_lines(*result.workers, result.progress.samples))
+    spdlog::info("{}", line);
 }
 
 void report_written(const RunDirectory& directory) {

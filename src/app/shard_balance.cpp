@@ -1,25 +1,16 @@
 #include "shard_balance.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
-#include <map>
 #include <vector>
 
 #include "lockstep/data/sampler.h"
+#include "lockstep/report/uneven_shards.h"
 
 namespace lockstep {
 namespace {
 
 // Of packed records that are looked at.
 constexpr Index kMaxBytes = Index{64} << 20;
-// A class whose share differs by more than this, and by more than chance explains, is worth a word.
-constexpr double kMuch = 0.1;
-constexpr double kDeviations = 5;
-
-// Counts of the classes that occur in the samples of each replica, by class. (A model may have 10^9 outputs.)
-using Counts = std::vector<std::map<Index, double>>;
 
 // Chunks at even distances, so that all parts of the files are seen.
 std::vector<Index> chosen_chunks(const RecordSource& source) {
@@ -31,11 +22,11 @@ std::vector<Index> chosen_chunks(const RecordSource& source) {
   return chosen;
 }
 
-Counts count_classes(const Experiment& experiment, const Sampler& sampler, Index replicas) {
+std::vector<ClassCounts> count_classes(const Experiment& experiment, const Sampler& sampler, Index replicas) {
   const RecordSource& source = *experiment.train;
   const DatasetInfo& info = source.info();
   const std::unique_ptr<ChunkReader> reader = source.reader(experiment.target_rule());
-  Counts counts(static_cast<std::size_t>(replicas));
+  std::vector<ClassCounts> counts(static_cast<std::size_t>(replicas));
   std::vector<std::byte> packed;
   std::vector<Scalar> features(static_cast<std::size_t>(info.features.size()));
   std::vector<Scalar> labels(static_cast<std::size_t>(info.label_columns()));
@@ -64,33 +55,7 @@ std::string warn_of_uneven_shards(const Experiment& experiment, const SamplingOp
   if (by_chance || experiment.loss->targets() != TargetKind::kClass) return "";
   if (experiment.train->info().record_bytes == 0) return "";
   const auto sampler = make_sampler(sampling);
-  const Counts counts = count_classes(experiment, *sampler, sampling.replicas);
-  std::map<Index, double> whole;
-  double samples = 0;
-  for (const auto& shard : counts) {
-    for (const auto& [label, count] : shard) {
-      whole[label] += count;
-      samples += count;
-    }
-  }
-  for (std::size_t replica = 0; replica < counts.size(); ++replica) {
-    double size = 0;
-    for (const auto& [label, count] : counts[replica]) size += count;
-    if (size == 0) continue;
-    for (const auto& [label, count] : whole) {
-      const auto found = counts[replica].find(label);
-      const double share = found == counts[replica].end() ? 0 : found->second / size;
-      const double expected = count / samples;
-      const double chance = kDeviations * std::sqrt(expected * (1 - expected) / size);
-      if (std::abs(share - expected) <= std::max(kMuch, chance)) continue;
-      return fmt::format(
-          "WARNING: the shards are not alike: class {} makes {:.1f} % of the shard of replica {}, but {:.1f} "
-          "% of all samples. Training on such shards is biased: choose data.shard_order = shuffled with "
-          "data.memory = load, or data.reshuffle = global, or shuffle the file\n",
-          label, 100 * share, replica, 100 * expected);
-    }
-  }
-  return "";
+  return describe_uneven_shards(count_classes(experiment, *sampler, sampling.replicas));
 }
 
 }  // namespace lockstep

@@ -1,0 +1,15 @@
+// What became of the gradients of workers that step alone, at the end of a run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lockstep/train/loop/observer.h"
+
+namespace lockstep {
+
+/// How stale the gradients were, or how many were dropped; then a line for each worker, with its samples in
+/// multiples of an even share of the run's `samples`.
+std::vector<std::string> worker_lines(const WorkersReport& report, Index samples);
+
+}  // namespace lockstep
