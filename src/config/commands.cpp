@@ -30,9 +30,8 @@ std::span<const CommandEntry> command_catalog() {
        "plan",
        {{"trainer plan --config FILE --np 1,2,4,8",
          "show what a step, an epoch and the run mean on that many ranks"},
-        {"trainer plan --config FILE --nodes 64 --ranks-per-node 32 --latency 2us --bandwidth 25Gbit --from "
-         "BENCH.json",
-         "predict the time of a step, after what bench has measured here"}},
+        {"trainer plan --config FILE --nodes N --latency TIME --bandwidth RATE --from FILE",
+         "predict a step's time"}},
        {"config"},
        {"np", "nodes", "ranks-per-node", "cores-per-node", "latency", "bandwidth", "from", "json",
         "overwrite"},

@@ -74,8 +74,13 @@ TEST(CommandLine, KnowsItsCommands) {
 TEST(CommandLine, HelpWinsOverEveryMistakeButAMissingValue) {
   EXPECT_EQ(parse({"-h"}).command, Command::kHelp);
   EXPECT_EQ(parse({"plan", "--help"}).command, Command::kHelp);
+  EXPECT_EQ(parse({"plan", "--help"}).topic, "plan");
+  EXPECT_EQ(parse({"pln", "--help"}).topic, "");
   EXPECT_EQ(parse({"--train.lr", "x", "--help", "--foo"}).command, Command::kHelp);
   EXPECT_EQ(parse({"--help-all"}).command, Command::kHelpAll);
+  EXPECT_EQ(parse({"help"}).command, Command::kTopic);
+  EXPECT_EQ(parse({"help", "tables"}).topic, "tables");
+  EXPECT_EQ(error_of({"help", "a", "b"}), "unexpected argument 'b'; 'trainer --help' shows the usage");
 }
 
 TEST(CommandLine, NamesTheNearestOptionOrCommand) {
@@ -89,11 +94,11 @@ TEST(CommandLine, NamesTheNearestOptionOrCommand) {
             "--colour_of_the_sky: unknown option; 'trainer --help-all' lists them");
   EXPECT_EQ(error_of({"pln"}),
             "unknown command 'pln'; did you mean 'plan'? (known: plan, bench, eval, predict, export, "
-            "inspect, reference; to train, give no command)");
+            "inspect, reference, help; to train, give no command)");
   EXPECT_EQ(error_of({"--int", "a"}), "--int: unknown option; did you mean '--init'?");
   EXPECT_EQ(error_of({""}),
-            "unknown command '' (known: plan, bench, eval, predict, export, inspect, reference; to train, "
-            "give no command)");
+            "unknown command '' (known: plan, bench, eval, predict, export, inspect, reference, help; to "
+            "train, give no command)");
   EXPECT_EQ(error_of({"a.toml"}), "unexpected 'a.toml'; did you mean --config a.toml?");
   EXPECT_EQ(error_of({"--train.lrr", "1", "plan"}),
             "--train.lrr: unknown option; did you mean '--train.lr'?");
