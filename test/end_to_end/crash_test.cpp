@@ -95,12 +95,7 @@ class Crash : public testing::Test {
     if (promise.ended != kNoStep) {
       EXPECT_EQ(beginning.completed_steps, promise.ended);
     }
-    if (beginning.completed_steps == recording.steps) {
-      for (const auto& name : {RunDirectory{}.model(), RunDirectory{}.metrics()}) {
-        EXPECT_TRUE(read_file(run_directory().root / name) == *recording.after.at(run_ + "/" + name.string()))
-            << "the run is complete, but not its " << name;
-      }
-    }
+    if (beginning.completed_steps == recording.steps) expect_results(recording);
     if (from == kNoStep) return;
     EXPECT_FALSE(beginning.is_new);
     EXPECT_TRUE(std::filesystem::exists(run_directory().config()));
@@ -109,6 +104,14 @@ class Crash : public testing::Test {
     const std::string lines = read_file(run_directory().metrics());
     EXPECT_EQ(std::ssize(lines), beginning.metrics_bytes());
     EXPECT_TRUE(recording.after.at(run_ + "/metrics.jsonl")->starts_with(lines)) << lines;
+  }
+
+  // Of a run that is complete.
+  void expect_results(const CrashRecording& recording) const {
+    for (const auto& name : {RunDirectory{}.model(), RunDirectory{}.metrics()}) {
+      EXPECT_TRUE(read_file(run_directory().root / name) == *recording.after.at(run_ + "/" + name.string()))
+          << "the run is complete, but not its " << name;
+    }
   }
 
   // Where there is a manifest there is a whole checkpoint.
@@ -196,10 +199,11 @@ TEST_F(Crash, OfARunThatGoesOn) {
   expect_same_end(recording, flags);
 }
 
-// What was there is kept whole, under one name or another, also when it is tried again.
+// What was there is kept whole, under one name or another, also when it is tried again. The new run makes no
+// checkpoints, with which its metrics would be synced.
 TEST_F(Crash, OfARestart) {
   ASSERT_EQ(run_trainer(arguments()).exit_code, 0);
-  const std::string flags = "--checkpoint.every never --run.resume restart";
+  const std::string flags = "--checkpoint.every never --checkpoint.best '' --run.resume restart";
   const CrashRecording recording = record(1, flags, 9);
   const FileTree old = subtree(recording.before, run_);
   Config config;
@@ -207,6 +211,8 @@ TEST_F(Crash, OfARestart) {
   config.run.resume = kRestart;
   crash_at_every_call(recording, place_, [&](const CrashRecording&, const Promise&, const FileTree& tree) {
     EXPECT_TRUE(subtree(tree, "run") == old || subtree(tree, "run.1") == old) << "lost by the crash";
+    const bool is_old = subtree(tree, run_) == old;
+    if (!is_old && run_directory().completed_steps() == recording.steps) expect_results(recording);
     Beginning beginning;
     try {
       run_thread_ranks(1, [&](Communicator& comm) { beginning = find_beginning(comm, config); });

@@ -170,16 +170,18 @@ TEST_F(Resume, WorkersThatStepAloneStopToo) {
 
 TEST_F(Resume, AnotherExperimentIsRefusedWithAListOfWhatDiffers) {
   const std::string run = experiment_.fresh_run();
-  run_trainer(2, arguments(run, "--debug.fail_rank 1 --debug.fail_step 13"));
+  const std::string layers = "--model.layers 'dense(16) batch_norm relu dense(4)' ";
+  run_trainer(2, arguments(run, layers + "--debug.fail_rank 1 --debug.fail_step 13"));
   const std::string model = read_file(newest(run) + "/model.safetensors");
-  const ProcessResult other =
-      run_trainer(2, arguments(run, "--train.lr 0.01 --run.seed 7 --train.threads 2"));
+  const ProcessResult other = run_trainer(
+      2, arguments(run, layers + "--train.lr 0.01 --run.seed 7 --eval.precise_bn 3 --train.threads 2"));
   EXPECT_EQ(other.exit_code, kExitConfig);
   EXPECT_NE(other.errors.find("train.lr was"), std::string::npos) << other.errors;
   EXPECT_NE(other.errors.find("run.seed was 1, is 7"), std::string::npos) << other.errors;
+  EXPECT_NE(other.errors.find("eval.precise_bn was 0, is 3"), std::string::npos) << other.errors;
   EXPECT_EQ(other.errors.find("train.threads"), std::string::npos) << other.errors;
   EXPECT_TRUE(read_file(newest(run) + "/model.safetensors") == model);
-  ok(2, run, "--train.lr 0.01 --run.resume_allow train.lr");
+  ok(2, run, layers + "--train.lr 0.01 --run.resume_allow train.lr");
 }
 
 TEST_F(Resume, ACompleteRunIsLeftAsItIs) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "lockstep/base/file.h"
@@ -111,13 +112,24 @@ TEST(Run, SaysWhereItsRanksAre) {
 TEST(Run, TheModelCanBeEvaluatedAgainOnAnotherNumberOfRanks) {
   const SmallExperiment experiment;
   const std::string run = experiment.fresh_run();
-  ASSERT_EQ(run_trainer(2, fmt::format("--config {} --run.dir {}", experiment.config(), run)).exit_code, 0);
-  const double loss = Json::parse(read_file(run + "/summary.json")).at("evaluation").at("loss");
+  const ProcessResult trained = run_trainer(
+      2, fmt::format("--config {} --data.validation_share 0.2 --run.dir {}", experiment.config(), run));
+  ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+  std::map<std::string, Json> last;
+  for (const Json& line : json_lines(run + "/metrics.jsonl")) {
+    if (line.at("kind") == "evaluation") last[line.at("split")] = line;
+  }
+  ASSERT_EQ(last.size(), 2);
   for (const int ranks : {1, 3}) {
     const ProcessResult result = run_trainer(ranks, "eval --model " + run);
     ASSERT_EQ(result.exit_code, 0) << result.errors;
-    EXPECT_TRUE(has(result.output, fmt::format("test: 57 samples, loss {:.6f}, accuracy", loss)))
-        << result.output;
+    for (const auto& [split, evaluation] : last) {
+      EXPECT_TRUE(has(result.output, fmt::format("{}: {} samples, loss {:.6f}, accuracy", split,
+                                                 evaluation.at("samples").get<Index>(),
+                                                 evaluation.at("loss").get<double>())))
+          << split << " in:\n"
+          << result.output;
+    }
     EXPECT_TRUE(has(result.output, "confusion matrix"));
   }
 }

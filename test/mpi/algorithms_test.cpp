@@ -6,6 +6,7 @@
 
 #include <functional>
 
+#include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
 #include "support/error_text.h"
@@ -130,6 +131,22 @@ TEST(Algorithms, BucketsCanGoDifferentWays) {
       });
     }
   }
+}
+
+TEST(Algorithms, AMixtureIsNamedByTheBytesOfItsBuckets) {
+  if (test::under_mpi()) GTEST_SKIP() << "the number of ranks is given";
+  run_thread_ranks(2, [](Communicator& comm) {
+    const auto small_by_ring = [](AlgorithmContext context, const DistOptions&) {
+      AlgorithmChoice choice;
+      for (const Bucket& bucket : context.plan.buckets) {
+        const bool small = bucket.range.size() <= 512;
+        choice.push_back(&find_entry(algorithm_catalog(), "algorithm", small ? "ring" : "rabenseifner"));
+      }
+      return make_bucketwise_reducer(context, choice, " (a remark)");
+    };
+    Exchanging exchanging(comm, {"", {}, {0, 256, 768, 1792, 3840}}, small_by_ring);
+    EXPECT_EQ(exchanging.reducer().algorithm(), "ring up to 2.0 KiB, rabenseifner up to 8.0 KiB (a remark)");
+  });
 }
 
 TEST(Algorithms, AutoDoesNotTakeWhatSuffersWhereBucketsOverlap) {

@@ -86,12 +86,14 @@ TEST(Checkpoint, OneWhoseDirectoryIsGoneEndsWithAnError) {
                   .layout = &model.stored_layout(),
                   .input = model.input(),
                   .texts = texts});
+    EXPECT_TRUE(writer.has(1)) << "it is being written";
     if (comm.rank() == 0) {
       while (!std::filesystem::exists(partial / "state-00000.json")) std::this_thread::yield();
       std::filesystem::remove_all(partial);
     }
     writer.finish();
     test::expect_parts(writer.last_failure(), {"rank 0: ", "step-000000001.partial' is gone: it was moved"});
+    EXPECT_FALSE(writer.has(1)) << "whoever asks may try again";
   });
 }
 

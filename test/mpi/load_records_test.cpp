@@ -6,6 +6,7 @@
 
 #include <numeric>
 
+#include "lockstep/base/file.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/format.h"
 #include "lockstep/data/loaded_records.h"
@@ -178,6 +179,29 @@ TEST(LoadRecords, SampledFilesHaveOneFingerprintOnAnyRanks) {
   on_ranks([&](Communicator& comm) {
     RankPeerGroup peers(comm);
     EXPECT_EQ(sample_files(*source, peers), expected);
+  });
+}
+
+// Ranks share the chunks of a table, and each meets some of the categories that the training data lack.
+TEST(LoadRecords, UnseenCategoriesAreCountedOverAllRanks) {
+  const TemporaryDirectory directory;
+  DataOptions options;
+  options.format = "csv";
+  options.table.label = {"y"};
+  options.table.chunk_kib = 1;
+  options.train = directory / "train.csv";
+  options.test = directory / "test.csv";
+  write_file_atomically(options.train, "kind,y\nold,0\nolder,1\nold,1\n");
+  std::string text = "kind,y\n";
+  for (int row = 0; row < 4000; ++row) text += row % 10 == 0 ? "new,0\n" : "old,1\n";
+  write_file_atomically(options.test, text);
+  const FormatEntry& format = choose_format(options);
+  const std::string schema = format.open({options, Split::kTrain, 1, alone()})->schema();
+  on_ranks([&](Communicator& comm) {
+    RankPeerGroup peers(comm);
+    const auto source = format.open({options, Split::kTest, 1, peers, schema});
+    ASSERT_FALSE(source->notes().empty());
+    expect_parts(source->notes().back(), {"column 'kind': 400 of 4,000 records have a category"});
   });
 }
 

@@ -29,6 +29,7 @@ constexpr std::array kCrashKinds{
     CrashKind{"names survive, bytes do not", Unsynced::kKept, Unsynced::kLost},
     CrashKind{"names survive, and zeros for bytes", Unsynced::kKept, Unsynced::kZeros},
     CrashKind{"bytes survive, names do not", Unsynced::kLost, Unsynced::kKept},
+    CrashKind{"of the names the last change survives", Unsynced::kLast, Unsynced::kLost},
     CrashKind{"some survives", Unsynced::kSome, Unsynced::kSome},
 };
 

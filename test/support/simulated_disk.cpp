@@ -150,6 +150,9 @@ std::string SimulatedDisk::surviving_bytes(const Inode& file, Unsynced kind, Dic
 SimulatedDisk::Names SimulatedDisk::surviving_names(const Inode& directory, Unsynced kind, Dice& dice) {
   if (kind == Unsynced::kKept) return directory.names;
   Names names = directory.synced_names;
+  if (kind == Unsynced::kLast && !directory.name_changes.empty()) {
+    change(names, directory.name_changes.back());
+  }
   if (kind != Unsynced::kSome) return names;
   for (const NameChange& one : directory.name_changes) {
     if (dice.chance(0.5)) change(names, one);

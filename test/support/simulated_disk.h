@@ -35,11 +35,12 @@ enum class Unsynced {
   kKept,
   kZeros,  ///< files have the length that they had, with zeros where changes are lost
   kSome,   ///< each survives or not, writes also in part
+  kLast,   ///< the last of each directory survives, without those before it
 };
 struct CrashKind {
   const char* name;
-  Unsynced names;  ///< of directories; kLost, kKept or kSome
-  Unsynced bytes;  ///< of files
+  Unsynced names;  ///< of directories; not kZeros
+  Unsynced bytes;  ///< of files; not kLast
 };
 
 class SimulatedDisk {

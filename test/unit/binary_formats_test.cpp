@@ -6,6 +6,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/data/format.h"
+#include "lockstep/data/record_file.h"
 #include "support/error_text.h"
 #include "support/idx_files.h"
 #include "support/loaded.h"
@@ -177,6 +178,27 @@ TEST_F(BinaryFormats, AFileThatChangesAfterItWasOpenedIsFound) {
   expect_parts(error_text<DataError>(load_all), {options_.train, "found more bytes"});
   std::filesystem::remove(options_.train);
   expect_parts(error_text<DataError>(load_all), {options_.train, "No such file"});
+}
+
+// Rows that are read from the middle on: records are numbered from the start of the file.
+TEST_F(BinaryFormats, ATruncatedFileNamesItsIncompleteRecordWhereverReadingBegan) {
+  const std::string content = "header" + std::string(4 * 9 + 3, '\1');
+  for (const std::string name : {"records.bin", "records.gz"}) {
+    const RecordFile file{.path = directory_ / name,
+                          .offset = 6,
+                          .records = 10,
+                          .record_bytes = 4,
+                          .compressed = name.ends_with(".gz")};
+    write_idx(file.path, content);
+    RecordFileReader reader(file);
+    EXPECT_EQ(reader.read({2, 5}).size(), 12U);
+    for (const Index begin : {9, 7, 5, 0}) {
+      expect_parts(error_text<DataError>([&] {
+                     reader.read({begin, 10});
+                   }),
+                   {file.path, "truncated: record 9 of 10 is incomplete: expected 4 bytes, found 3"});
+    }
+  }
 }
 
 TEST_F(BinaryFormats, FilesOfOneSetMustBeAlike) {

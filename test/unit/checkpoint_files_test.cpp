@@ -225,6 +225,16 @@ TEST_F(CheckpointFiles, ADirectoryListsWhatIsFinished) {
   EXPECT_EQ(checkpoints.best(), 3);
 }
 
+TEST_F(CheckpointFiles, OldOnesAreRemovedOnBothSidesOfTheBest) {
+  const CheckpointDirectory checkpoints(path() / "checkpoints");
+  for (const Index step : {10, 20, 30, 40, 50}) {
+    std::filesystem::create_directories(checkpoints.finished(step));
+  }
+  checkpoints.mark_best(20);
+  checkpoints.remove_old(2);
+  EXPECT_EQ(checkpoints.steps(), (std::vector<Index>{50, 40, 20}));
+}
+
 // Links that somebody put into the directory: what they lead to is not ours.
 TEST_F(CheckpointFiles, NothingBehindALinkIsRemovedOrWritten) {
   const CheckpointDirectory checkpoints(path() / "checkpoints");

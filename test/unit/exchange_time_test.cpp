@@ -171,6 +171,20 @@ TEST(ExchangeTime, HierarchicalSendsEachByteOnceFromEachOfTwoNodes) {
   }
 }
 
+// Of three nodes two fold, and send different numbers; slices of one node go the same way.
+TEST(ExchangeTime, ARankSendsItsSliceBetweenNodesAsItsNodeIsNumbered) {
+  for (const std::string name : {"allreduce", "local_sgd"}) {
+    const DistOptions options{.strategy = name, .algorithm = "hierarchical"};
+    const Setting setting(options, 6, 2);
+    const Index slice = setting.plan.gradient_size / 2;
+    for (Index rank = 0; rank < 6; ++rank) {
+      const auto stages = rabenseifner_stages(static_cast<int>(rank / 2), 3, slice);
+      EXPECT_EQ(exchange_costs(setting.costs, rank).sent, numbers_sent(stages) * Index{sizeof(Scalar)})
+          << "rank " << rank;
+    }
+  }
+}
+
 // With a link as the only cost, its seconds are the bytes that the strategy says it sends.
 TEST(ExchangeTime, CarriesTheBytesThatAreSent) {
   for (const Index on_node : {1, 4}) {

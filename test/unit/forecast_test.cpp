@@ -77,6 +77,18 @@ TEST_F(ForecastTest, StrongScalingDividesTheWork) {
   EXPECT_THROW(run(), ConfigError) << "64 samples";
 }
 
+// Of eight replicas on a rank, the busiest of 1, 2, 3, 4, 5 and 8 threads has 8, 4, 3, 2, 2 and 1.
+TEST_F(ForecastTest, TheThreadWithMostReplicasMakesTheOthersWait) {
+  calibration_.cores = cluster_.cores = 8;
+  cluster_.ranks_per_node = 1;
+  const double one_thread = run().compute - 5e-5;
+  for (const auto& [threads, replicas] :
+       std::vector<std::pair<Index, double>>{{2, 4}, {3, 3}, {4, 2}, {5, 2}, {8, 1}}) {
+    train_.threads = threads;
+    EXPECT_NEAR((run().compute - 5e-5) / one_thread, replicas / 8, 1e-9) << threads << " threads";
+  }
+}
+
 TEST_F(ForecastTest, SmallerBatchesAreLessEfficient) {
   calibration_.cores = 8;
   train_.replicas = 0;

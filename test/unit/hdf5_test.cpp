@@ -59,6 +59,28 @@ TEST_F(Hdf5, ReadsNumbersOfAnyTypeHoweverStored) {
   }
 }
 
+// The next larger ones of memory hold them: floats of 16 bits, and whole numbers of 24.
+TEST_F(Hdf5, ReadsNumbersOfSizesThatMemoryDoesNotKnow) {
+  const hid_t half = H5Tcopy(H5T_IEEE_F32LE);
+  H5Tset_fields(half, 15, 10, 5, 0, 10);
+  H5Tset_size(half, 2);
+  H5Tset_ebias(half, 15);
+  for (const hid_t whole : {H5T_STD_I32LE, H5T_STD_U32LE}) {
+    const hid_t three_bytes = H5Tcopy(whole);
+    H5Tset_size(three_bytes, 3);
+    {
+      Hdf5File file(path);
+      file.add("x", half, H5T_NATIVE_DOUBLE, {3, 2}, kFeatures.data());
+      file.add("y", three_bytes, H5T_NATIVE_INT, {3}, kLabels.data());
+    }
+    H5Tclose(three_bytes);
+    name("x", "y");
+    EXPECT_EQ(load_all().features, (std::vector<Scalar>{1, 2, 3, 4, 5, 6.5F}));
+    EXPECT_EQ(load_all().targets, (std::vector<Scalar>{7, 0, 9}));
+  }
+  H5Tclose(half);
+}
+
 TEST_F(Hdf5, BytesAreScaledAndBooleansAreNumbers) {
   const std::vector<unsigned char> bytes{0, 0x33, 0xff};
   {

@@ -62,6 +62,17 @@ TEST(LayerArguments, WindowsThatDoNotFitAreRefused) {
   expect_refused("conv2d(8, 3, init=hee)", image, {"did you mean 'he'"});
 }
 
+// One pixel with channels, or pixels with one, are a vector as they are.
+TEST(LayerArguments, DenseTakesAnImageThatIsAVector) {
+  for (const Shape& vector : {Shape{{1, 1, 8}}, Shape{{2, 4, 1}}, Shape{{2, 4}}, Shape{{8}}}) {
+    EXPECT_EQ(output_of("dense(3)", vector), (Shape{{3}})) << to_string(vector);
+    EXPECT_EQ(Model({.layers = "dense(3)"}, vector).layout().params[0].shape, (Shape{{3, 8}}));
+  }
+  for (const Shape& image : {Shape{{2, 2, 2}}, Shape{{1, 4, 2}}, Shape{{4, 1, 2}}}) {
+    expect_refused("dense(3)", image, {"on " + to_string(image), "put flatten before it"});
+  }
+}
+
 TEST(LayerArguments, NumbersOutOfRangeAreRefused) {
   expect_refused("slice(3, 2)", {{4}},
                  {"layer 0 'slice(3, 2)' on 4", "2 features from number 3", "4 there are"});

@@ -1,4 +1,5 @@
-// A log file on a full disk: whole lines, one warning, and nothing of the logging library's own.
+// Who says what, and where; and a log file on a full disk: whole lines, one warning, and nothing of the
+// logging library's own.
 #include "lockstep/base/log.h"
 
 #include <gtest/gtest.h>
@@ -11,6 +12,21 @@
 
 namespace lockstep::test {
 namespace {
+
+TEST(Log, RankZeroTellsTheStoryAndTheOthersOnlyWarn) {
+  for (const int rank : {0, 1, 7}) {
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    start_log(rank);
+    spdlog::debug("detail");
+    spdlog::info("event");
+    spdlog::warn("warning");
+    spdlog::error("failure");
+    EXPECT_EQ(testing::internal::GetCapturedStdout(), rank == 0 ? "event\n" : "");
+    const std::string who = rank == 0 ? "" : "rank " + std::to_string(rank) + ": ";
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), who + "warning: warning\n" + who + "error: failure\n");
+  }
+}
 
 TEST(Log, LinesThatCannotBeWrittenAreOneWarningAndTheFileHasWholeLines) {
   const TemporaryDirectory directory;

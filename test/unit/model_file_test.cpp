@@ -139,9 +139,13 @@ TEST_F(ModelFiles, BatchNormOfPyTorchIsTakenWithoutItsCounter) {
   const Model model({.layers = "batch_norm"}, {{1}});
   AlignedBuffer<Scalar> stored(model.stored_layout().size);
   const auto path = directory_.path() / "torch.safetensors";
-  write_file_atomically(path, batch_norm_file(4.F));
-  load_model(path, {&model.stored_layout(), stored.span()});
-  EXPECT_EQ(stored_values(model, stored.span()).state[0], 3.F);
+  for (const float variance : {4.F, 0.F}) {  // 0: a feature that never changes
+    write_file_atomically(path, batch_norm_file(variance));
+    load_model(path, {&model.stored_layout(), stored.span()});
+    const ModelValues values = stored_values(model, stored.span());
+    EXPECT_EQ(values.state[0], 3.F);
+    EXPECT_EQ(part(values.state, model.state_layout().params[1].range).front(), variance);
+  }
   for (const float bad : {-1.F, std::numeric_limits<float>::quiet_NaN()}) {
     write_file_atomically(path, batch_norm_file(bad));
     test::expect_parts(test::error_text<DataError>([&] {

@@ -6,6 +6,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/nn/workspace.h"
 #include "support/squares.h"
 
 namespace lockstep {
@@ -51,6 +52,14 @@ TEST(ModelText, ErrorsNameThePlaceOrTheLayer) {
   EXPECT_NE(error_of("relu").find("no weights to train"), std::string::npos);
 }
 
+// A product of factors is the gradient of one layer; that of a shared weight is the sum of several.
+TEST(Model, AWeightThatTwoLayersShareIsNotLeftAsFactors) {
+  const Model model({.layers = "dense(30) relu dense(30, tie=0) dense(5)"}, {{30}});
+  const std::vector<FactoredTensor> tensors = model.factored_tensors();
+  ASSERT_EQ(tensors.size(), 1U);
+  EXPECT_EQ(tensors.front().node, 3);
+}
+
 TEST(Model, ShapesNamesAndAlignedRanges) {
   const Model model = make("flatten dense(30) relu dense(10)");
   EXPECT_EQ(model.output(), (Shape{{10}}));
@@ -65,6 +74,24 @@ TEST(Model, ShapesNamesAndAlignedRanges) {
     EXPECT_EQ(param.decays, param.name.ends_with("weight"));
   }
   EXPECT_EQ(model.training_flops(), 3 * (2 * 784 * 30 + 30 + 2 * 30 * 10));
+}
+
+// Relu and tanh work in place, but not on what another layer takes too: dense(1) gives -2, whose relu is 0.
+TEST(Model, ALayerLeavesWhatItTakesToTheOthersWhoTakeIt) {
+  for (const auto& [layers, expected] : {std::pair<std::string, std::vector<Scalar>>{"residual(relu)", {-2}},
+                                         {"concat(relu | tanh)", {0, std::tanh(Scalar{-2})}}}) {
+    SCOPED_TRACE(layers);
+    const Model model({.layers = "dense(1, bias=false) " + layers}, {{1}});
+    AlignedBuffer<Scalar> weights(model.layout().size);
+    weights.span().front() = -2;
+    const Scalar x = 1;
+    for (const auto kept : {ActivationRetention::kForTraining, ActivationRetention::kForEvaluation}) {
+      Workspace workspace(model, 1, kept);
+      const ConstMatrix y = workspace.forward(
+          {.values = {.weights = weights.span(), .state = {}}, .x = ConstMatrix(&x, 1, 1), .batch = {}});
+      for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(y.data()[i], expected[i], 1e-6) << i;
+    }
+  }
 }
 
 TEST(Initialise, IsKeyedByNameAndHasTheRightSpread) {

@@ -71,6 +71,22 @@ TEST(Plan, BucketsAreSmallLayersOrPartsOfALargeOneFromTheLastOn) {
   }
 }
 
+// Two layers of a little less than 16 KiB, which is more than 16,000 bytes: the last alone fills no bucket
+// of 16.
+TEST(Plan, AKiBOfABucketHas1024Bytes) {
+  const Layout layout = Model({.layers = "dense(63) relu dense(63)"}, {{63}}).layout();
+  const auto buckets = [&](Index kib) {
+    DistOptions options;
+    options.bucket_kib = kib;
+    return make_plan(options, layout, {}).buckets;
+  };
+  const Index last_layer = buckets(0).front().range.size() * Index{sizeof(Scalar)};
+  ASSERT_GT(last_layer, 16 * 1000);
+  ASSERT_LT(last_layer, 16 * 1024);
+  EXPECT_EQ(buckets(15).size(), 2U);
+  EXPECT_EQ(buckets(16).size(), 1U);
+}
+
 TEST(Plan, EveryWeightHasOneOwnerWhoHoldsWholeBlocks) {
   const Layout layout = layout_of("dense(64) relu dense(640) relu dense(10)");
   const BlockGrid grid(layout);

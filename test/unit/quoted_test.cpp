@@ -39,6 +39,17 @@ TEST(InQuotes, CutsLongTextsBetweenCharactersAndSaysTheirLength) {
   EXPECT_EQ(excerpt(std::string(100, 'x'), 3), "xxx... (100 bytes)");
 }
 
+TEST(Excerpt, CutsNoCharacterInTwoHoweverManyBytesItHas) {
+  for (const std::string character : {"\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x9a\x80"}) {
+    const std::string text = "ab" + character + " more";
+    for (std::size_t max_bytes = 2; max_bytes < text.size(); ++max_bytes) {
+      const bool whole = max_bytes >= 2 + character.size();
+      EXPECT_EQ(excerpt(text, max_bytes),
+                fmt::format("{}... ({} bytes)", text.substr(0, whole ? max_bytes : 2), text.size()));
+    }
+  }
+}
+
 TEST(Listed, HasTheFirstNamesAndTheirNumber) {
   EXPECT_EQ(listed(std::vector<std::string>{"a", "b\n"}), "a, b\\x0a");
   EXPECT_EQ(listed(std::vector<std::string>(200'000, "c"), 3), "c, c, c, ... (200,000 in all)");

@@ -96,11 +96,14 @@ TEST(ReplicaCheck, FindsNothingWhereNothingIsWrong) {
   }
 }
 
-// Weights that two ranks hold the same of, and nothing else.
+// Weights that two ranks hold the same of while they are not `apart`, and nothing else.
 class WeightsOnly final : public SynchronousStrategy {
  public:
   explicit WeightsOnly(Communicator& comm) : comm_(comm) {}
-  ReplicatedState replicated() override { return {.among = &comm_, .parts = {{"weights", weights_}}}; }
+  ReplicatedState replicated() override {
+    if (apart) return {};
+    return {.among = &comm_, .parts = {{"weights", weights_}}};
+  }
   std::span<Scalar> weights(Index) override { return weights_; }
   std::span<const Scalar> settle() override { return weights_; }
   SavedState saved_state() override { return {}; }
@@ -110,6 +113,8 @@ class WeightsOnly final : public SynchronousStrategy {
   void progress() override {}
   void finish_exchange() override {}
   StepOutcome update(const UpdateRequest&) override { return {}; }
+
+  bool apart = false;
 
  private:
   Communicator& comm_;
@@ -132,6 +137,20 @@ TEST(ReplicaCheck, FindsRanksThatHaveMadeAnotherNumberOfSteps) {
     });
     EXPECT_EQ(sum == 0, steps_ahead == 0);
   }
+}
+
+TEST(ReplicaCheck, AComparisonThatIsDueWhileReplicasDifferOnPurposeIsMadeOnceTheyAreEqual) {
+  run_thread_ranks(2, [&](Communicator& comm) {
+    WeightsOnly strategy(comm);
+    ReplicaCheck check(comm, strategy, {.verify_every = 4});
+    for (Index step = 1; step <= 8; ++step) {
+      strategy.apart = step % 6 != 0;
+      EXPECT_EQ(check.term(step).has_value(), step == 6) << step;
+    }
+    strategy.apart = false;
+    EXPECT_TRUE(check.term(9)) << "due since step 8";
+    EXPECT_FALSE(check.term(10));
+  });
 }
 
 }  // namespace

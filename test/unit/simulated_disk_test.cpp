@@ -12,6 +12,7 @@ constexpr CrashKind kLost{"", Unsynced::kLost, Unsynced::kLost};
 constexpr CrashKind kNamesKept{"", Unsynced::kKept, Unsynced::kLost};
 constexpr CrashKind kZeros{"", Unsynced::kKept, Unsynced::kZeros};
 constexpr CrashKind kBytesKept{"", Unsynced::kLost, Unsynced::kKept};
+constexpr CrashKind kLast{"", Unsynced::kLast, Unsynced::kKept};
 constexpr CrashKind kSome{"", Unsynced::kSome, Unsynced::kSome};
 
 class Disk : public testing::Test {
@@ -77,6 +78,9 @@ TEST_F(Disk, ChangesSurviveInAnyOrder) {
   const FileTree moved{{"d", {}}, {"d/away", "old"}}, overwritten{{"d", {}}, {"d/old", {}}},
       both{{"d", {}}, {"d/away", "old"}, {"d/old", {}}};
   EXPECT_EQ(seen, (std::set<FileTree>{before_, moved, overwritten, both}));
+  EXPECT_EQ(after(kLast), overwritten);
+  apply("sync", "d");
+  EXPECT_EQ(after(kLast), both);
 }
 
 }  // namespace

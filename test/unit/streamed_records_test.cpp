@@ -56,6 +56,19 @@ TEST(StreamedRecords, AreTheRecordsInTheMemoryThatWasStated) {
   }
 }
 
+// The largest chunk has 10 of the 2,000 records.
+TEST(StreamedRecords, ARankKeepsFourChunksOutOfTurnHoweverManyReplicasItHosts) {
+  const NumberedSource source(chunks_of(2000, 10));
+  const SamplingOptions sampling = sampling_of(source, 4, 30);
+  const auto records = [&](Index replicas) {
+    return stream_bytes(source.info(), sampling, replicas) / source.info().record_bytes;
+  };
+  const Index of_a_replica = records(2) - records(1);
+  EXPECT_GE(of_a_replica, 2 * 30) << "the windows of now and next";
+  for (const Index replicas : {1, 2, 4}) EXPECT_EQ(records(replicas) - replicas * of_a_replica, 4 * 10);
+  EXPECT_EQ(records(100), 2000) << "never more than there are";
+}
+
 // But for chunks that two windows or two replicas share.
 TEST(StreamedRecords, ReadAChunkOnceInAnEpoch) {
   const NumberedSource source(chunks_of(2000, 10));

@@ -112,6 +112,8 @@ TEST_F(TableTest, AFewBadNumbersDoNotMakeACategory) {
   ASSERT_EQ(learnt.scan.rejects.size(), 1u);
   expect_parts(learnt.scan.rejects[0], {"line 52", "'12x'"});
   expect_parts(learnt.told[0], {"column 'n'", "1 value is no number, such as '12x'"});
+  options_.max_bad_share = 1.0 / 200;
+  EXPECT_EQ(learn(text).scan.bad, 1) << "just what is allowed";
   options_.max_bad_share = 0.001;
   expect_parts(error_text<DataError>([&] { learn(text); }), {"1 of 200 records are bad", "0.1 %", "line 52"});
 }

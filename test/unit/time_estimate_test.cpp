@@ -42,6 +42,8 @@ TEST(TimeEstimate, EvaluationsAreNoTrainingAndThoseStillDueAreAddedToIt) {
   estimate.on_step(at(11), 8);
   EXPECT_DOUBLE_EQ(*estimate.rate(), 100);
   EXPECT_DOUBLE_EQ(*estimate.seconds_left(), 2.9 + 3 * 7);  // after epochs 2, 3 and 4
+  estimate.on_step(at(12), 8.1);
+  EXPECT_NEAR(*estimate.rate(), 100, 1e-9) << "the evaluation was before the step before";
 }
 
 TEST(TimeEstimate, CountsTheEvaluationsThatAreDue) {

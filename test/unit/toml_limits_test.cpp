@@ -34,6 +34,9 @@ TEST(TomlReader, RefusesWhatIsDeeperThanTheStack) {
            std::pair{"x = " + repeated(100'000, "["), brackets},
            std::pair{"x = " + repeated(100'000, "[") + repeated(100'000, "]"), brackets},
            std::pair{"x = " + repeated(100'000, "{y = ") + "1" + repeated(100'000, "}"), brackets},
+           // In single quotes a backslash is a character like others: the string ends where it seems to.
+           std::pair{"x = ['\\', " + repeated(99'999, "["), brackets},
+           std::pair{"y = '''\\'''\nx = " + repeated(100'000, "["), brackets},
        }) {
     const std::string error = error_of("# \"\n\n" + text + "\n");
     EXPECT_NE(error.find(said), std::string::npos) << error.substr(0, 300);

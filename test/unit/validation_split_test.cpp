@@ -162,7 +162,15 @@ TEST(Audit, SumsDoNotDependOnTheOrderAndTellOtherIdsApart) {
   IdSums fewer;
   fewer.add(ids);
   expect_parts(compare_sums(fewer, forwards, 3), {"epoch 3", "used 999 samples", "expected 1,000"});
-  EXPECT_EQ(sums_of({0, 1000}, 3).count(), 3000);
+}
+
+TEST(Audit, RecordsThatAreSeenSeveralTimesAreExpectedAsOften) {
+  std::vector<Index> ids(1000);
+  std::iota(ids.begin(), ids.end(), Index{0});
+  IdSums found;
+  for (int pass = 0; pass < 3; ++pass) found.add(ids);
+  EXPECT_EQ(found.count(), 3000);
+  EXPECT_EQ(compare_sums(found, sums_of({0, 1000}, 3), 1), "");
 }
 
 // Two samples taken for one another, that one sum cannot tell apart.

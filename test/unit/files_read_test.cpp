@@ -1,0 +1,37 @@
+// The files that a command reads, by each way to name one: a result must not overwrite any of them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "app/outputs.h"
+#include "lockstep/base/file.h"
+#include "support/temporary_directory.h"
+
+namespace lockstep {
+namespace {
+
+TEST(FilesRead, AreAllThatTheCommandLineAndTheConfigName) {
+  const test::TemporaryDirectory directory;
+  CommandLine line;
+  Config config;
+  DataOptions& data = config.data;
+  std::vector<std::string> named;
+  for (std::string* name :
+       {&line.config_file, &line.planned.bench, &line.data, &line.input, &config.train.init, &data.train,
+        &data.train_labels, &data.validation, &data.validation_labels, &data.test, &data.test_labels}) {
+    *name = directory / std::to_string(named.size());
+    write_file_atomically(*name, "");
+    named.push_back(*name);
+  }
+  line.model = directory / "run";
+  for (const char* file : {"config.toml", "model.safetensors", "schema.json"}) {
+    named.push_back(line.model + "/" + file);
+  }
+  std::vector<std::string> read = files_read(line, config);
+  std::ranges::sort(read);
+  std::ranges::sort(named);
+  EXPECT_EQ(read, named);
+}
+
+}  // namespace
+}  // namespace lockstep
