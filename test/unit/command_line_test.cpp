@@ -127,7 +127,7 @@ TEST(CommandLine, KnowsWordsOfOtherPrograms) {
   EXPECT_EQ(
       error_of({"evaluate", "--model", "a"}),
       "unknown command 'evaluate'; Lockstep calls it 'eval' (known: plan, bench, eval, predict, export, "
-      "inspect, reference; to train, give no command)");
+      "inspect, reference, help; to train, give no command)");
   EXPECT_EQ(error_of({"run.dir=a"}), "unexpected 'run.dir=a'; did you mean --run.dir=a?");
 }
 
