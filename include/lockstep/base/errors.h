@@ -1,6 +1,6 @@
 // The errors a user can meet. Each names what was found, what was expected and what to do next; each carries
-// the exit code that the guide on troubleshooting lists. Anything else that escapes is a bug of ours and exits with
-// kExitInternal.
+// the exit code that the guide on troubleshooting lists. Anything else that escapes is a bug of ours and
+// exits with kExitInternal.
 #pragma once
 
 #include <stdexcept>
