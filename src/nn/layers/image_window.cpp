@@ -58,7 +58,8 @@ Window place_window(const WindowArguments& arguments, Index length) {
 ImageWindows place_windows(const WindowArguments& arguments, const Shape& in) {
   const std::optional<ImageShape> image = as_image(in);
   if (!image) {
-    throw ConfigError("expected an image, height x width or height x width x channels; put it before flatten");
+    throw ConfigError(
+        "expected an image, height x width or height x width x channels; put it before flatten");
   }
   return {*image, place_window(arguments, image->height), place_window(arguments, image->width)};
 }
