@@ -182,6 +182,13 @@ TEST(Algorithms, WhatIsNamedIsWhatRuns) {
   });
 }
 
+TEST(Algorithms, ByRuleNeighboursShareMemory) {
+  EXPECT_EQ(algorithm_by_rule({.count = 1, .largest = 4}).name, "shared");
+  EXPECT_EQ(algorithm_by_rule({.count = 2, .largest = 4}).name, "hierarchical");
+  EXPECT_EQ(algorithm_by_rule({.count = 4, .largest = 1}).name, "mpi");
+  EXPECT_EQ(algorithm_by_rule({.count = 2, .largest = 4, .neighbours = false}).name, "mpi");
+}
+
 TEST(Algorithms, WithoutCalibrationNodesDecide) {
   test::on_ranks([](Communicator& comm) {
     if (comm.size() < 2) return;
