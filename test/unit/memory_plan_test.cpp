@@ -1,6 +1,7 @@
 // The memory that a plan states, by what it is for.
 #include <gtest/gtest.h>
 
+#include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/nn/activations.h"
 #include "lockstep/train/plan/run_plan.h"
 #include "support/planned_run.h"
@@ -69,6 +70,44 @@ TEST(MemoryPlan, WeightsTakeMemoryForScoresOfAllOnTheFirstRank) {
   setup.weighted = true;
   // A weight beside each score of half of the 1,000 rows, and of each prepared one; and both of all rows.
   EXPECT_EQ(setup.plan(2).memory.evaluation - without, 500 * 2 * 4 + 100 * 4 + 1000 * 8);
+}
+
+// Five ranks, of which two, two and one are on a node. A slice has an owner on each node, so that here the
+// first rank of each owns everything.
+class NodesOfUnequalSizes : public testing::Test {
+ protected:
+  std::vector<RankCosts> costs(const std::string& strategy) {
+    setup_.distribute.strategy = strategy;
+    const RunPlan plan = setup_.plan(5, 2);
+    return strategy_entry(strategy).costs(
+        {.options = setup_.distribute, .plan = plan.dist, .slots = 1, .ranks_per_node = 2});
+  }
+  Given setup_ = typical();
+  const Index copy_ = 4 * setup_.model.layout().size;
+};
+
+TEST_F(NodesOfUnequalSizes, HoldOneCopyOfTheWeightsAndOfTheOptimizerStateEach) {
+  const std::vector<RankCosts> ranks = costs("central_storage");
+  ASSERT_EQ(ranks.size(), 5U);
+  for (std::size_t rank = 0; rank < 5; ++rank) {
+    EXPECT_EQ(ranks[rank].weights, rank % 2 == 0 ? copy_ : 0) << rank;
+    EXPECT_EQ(ranks[rank].optimizer, rank % 2 == 0 ? copy_ : 0) << rank;
+  }
+}
+
+// The sum over three nodes: each sends two thirds of the bytes twice.
+TEST_F(NodesOfUnequalSizes, AreAllPartOfTheExchangeByThoseOfTheirRanksThatOwnSomething) {
+  const std::vector<RankCosts> central = costs("central_storage");
+  setup_.distribute.algorithm = "hierarchical";
+  const std::vector<RankCosts> hierarchical = costs("allreduce");
+  for (const std::size_t owner : {0U, 2U, 4U}) {
+    EXPECT_NEAR(central[owner].sent, 4.0 / 3 * static_cast<double>(copy_), 100) << owner;
+    EXPECT_GE(hierarchical[owner].sent, static_cast<double>(copy_)) << owner;
+  }
+  for (const std::size_t other : {1U, 3U}) {
+    EXPECT_EQ(central[other].sent, 0) << other;
+    EXPECT_EQ(hierarchical[other].sent, 0) << other;
+  }
 }
 
 }  // namespace

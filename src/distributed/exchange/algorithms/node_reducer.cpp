@@ -156,16 +156,16 @@ std::unique_ptr<Reducer> make_node_reducer(const AlgorithmContext& context, cons
 
 AlgorithmCosts node_reducer_costs(const CostModelInput& question, Index rank) {
   const Index on_node = ranks_on_node(question.ranks_per_node, question.plan.world);
+  AlgorithmCosts costs{.held = NodeGradients::header_bytes()};
+  if (rank % on_node >= owners_on_node(on_node, question.plan.world)) return costs;
   const Plan across = plan_across(question.plan, on_node);
-  AlgorithmCosts costs;
+  const Index node = rank / on_node;
   if (across.world > 1 && question.options.reduction == Reduction::kNative) {
-    costs = staged_costs(across, rank / on_node, rabenseifner_stages);
-  } else {
-    const ExchangeCosts exchange(across, question.options, Delivery::kAllReduce);
-    costs = {.held = exchange.held(rank / on_node), .sent = exchange.sent(rank / on_node)};
+    const AlgorithmCosts staged = staged_costs(across, node, rabenseifner_stages);
+    return {.held = costs.held + staged.held, .sent = staged.sent};
   }
-  costs.held += NodeGradients::header_bytes();
-  return costs;
+  const ExchangeCosts exchange(across, question.options, Delivery::kAllReduce);
+  return {.held = costs.held + exchange.held(node), .sent = exchange.sent(node)};
 }
 
 ExchangeSeconds node_reducer_time(const TimeModelInput& question, double bytes) {

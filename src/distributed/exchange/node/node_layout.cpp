@@ -69,7 +69,7 @@ Plan plan_across(const Plan& plan, Index on_node) {
   Plan across;
   across.world = divide_up(plan.world, on_node);
   across.replicas = plan.replicas;
-  across.gradient_size = plan.gradient_size / on_node;
+  across.gradient_size = plan.gradient_size / owners_on_node(on_node, plan.world);
   across.loss_place = across.gradient_size;
   const Range slice{0, across.gradient_size};
   across.buckets = {{.range = slice}};
@@ -85,6 +85,11 @@ Plan plan_across(const Plan& plan, Index on_node) {
 
 Index ranks_on_node(Index ranks_per_node, Index world) {
   return ranks_per_node > 0 ? std::min(ranks_per_node, world) : world;
+}
+
+Index owners_on_node(Index on_node, Index world) {
+  const Index last = world % on_node;
+  return last > 0 ? last : on_node;
 }
 
 }  // namespace lockstep

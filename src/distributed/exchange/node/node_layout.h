@@ -32,11 +32,14 @@ struct NodeCut {
 NodeLayout lay_out_node(Communicator& comm, Communicator& node, Communicator& across, const Plan& plan,
                         const NodeCut& cut, const std::string& user);
 
-/// What `across` will be on nodes of so many ranks each, for a rank's share of the whole arena: known before
-/// the run.
+/// What `across` will be on nodes of so many ranks each, but for the last, which may have fewer: for an
+/// owner's share of the whole arena. Known before the run.
 Plan plan_across(const Plan& plan, Index on_node);
 
 /// The ranks of a node, of so many in all; `ranks_per_node` 0: all on one.
 Index ranks_on_node(Index ranks_per_node, Index world);
+
+/// The first ranks of each node, that own a slice: as many as the smallest node has. The others own nothing.
+Index owners_on_node(Index on_node, Index world);
 
 }  // namespace lockstep
