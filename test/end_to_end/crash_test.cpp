@@ -54,7 +54,7 @@ class Crash : public testing::Test {
 
   // The trainer ends a run that crashed as one that nothing befell.
   void expect_same_end(const CrashRecording& recording, const std::string& flags) {
-    for (const std::size_t quarter : {1, 2, 3}) {
+    for (const std::size_t quarter : {1U, 2U, 3U}) {
       const std::size_t calls = recording.calls.size() * quarter / 4;
       SCOPED_TRACE(fmt::format("crash before call {} ({})", calls, describe(recording.calls[calls])));
       crash_after(calls, recording, place_);
