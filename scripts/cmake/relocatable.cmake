@@ -24,8 +24,11 @@ if(has_HDF5)
   lockstep_archive(HDF5_ARCHIVE libhdf5_serial.a libhdf5.a)
   lockstep_archive(SZ_ARCHIVE libsz.a)
   lockstep_archive(AEC_ARCHIVE libaec.a)
-  set(HDF5_LIBRARY ${HDF5_ARCHIVE})
-  set(HDF5_NEEDS ${SZ_ARCHIVE} ${AEC_ARCHIVE} ZLIB::ZLIB ${CMAKE_DL_LIBS})
+  # As a target, so that what it needs comes after it.
+  add_library(hdf5_archive STATIC IMPORTED)
+  set_target_properties(hdf5_archive PROPERTIES IMPORTED_LOCATION ${HDF5_ARCHIVE})
+  target_link_libraries(hdf5_archive INTERFACE ${SZ_ARCHIVE} ${AEC_ARCHIVE} ZLIB::ZLIB ${CMAKE_DL_LIBS})
+  set(HDF5_LIBRARY hdf5_archive)
   string(APPEND archives ":libhdf5_serial.a:libhdf5.a:libsz.a:libaec.a")
 endif()
 
