@@ -83,7 +83,7 @@ TEST(Leave, BoundedWorkersWaitBeyondTheBoundAndNoSooner) {
     SCOPED_TRACE(bound);
     const DistOptions options{.mode = ServerMode::kBounded, .staleness = bound};
     AdmissionPolicy rule(options, 2);
-    rule.begin_stretch(100);
+    rule.begin_round(100);
     for (Index ahead = 0; ahead <= bound; ++ahead) {
       EXPECT_EQ(rule.ahead(0), ahead);
       EXPECT_EQ(rule.ask(0, 0), Permit::kGo);
@@ -102,10 +102,10 @@ TEST(Leave, BoundedWorkersWaitBeyondTheBoundAndNoSooner) {
 TEST(Leave, WithoutABoundNobodyWaits) {
   const DistOptions options{.mode = ServerMode::kAsync, .staleness = 0};
   AdmissionPolicy rule(options, 2);
-  rule.begin_stretch(20);
+  rule.begin_round(20);
   for (Index step = 0; step < 20; ++step) {
     EXPECT_EQ(rule.ask(0, 0), Permit::kGo);
-    EXPECT_EQ(rule.go(0, 0), step) << "steps are numbered as leave is given";
+    EXPECT_EQ(rule.go(0, 0), step) << "steps are numbered as permission is given";
     rule.pushed(0);
   }
   EXPECT_EQ(rule.ask(1, 0), Permit::kStop) << "all steps are given away";
@@ -115,7 +115,7 @@ TEST(Leave, WithoutABoundNobodyWaits) {
 TEST(Leave, AWorkerHasOnePartInAStepOfSeveral) {
   const DistOptions options{.mode = ServerMode::kSync, .backup_workers = 1};
   AdmissionPolicy rule(options, 2);
-  rule.begin_stretch(2);
+  rule.begin_round(2);
   EXPECT_EQ(rule.ask(0, 0), Permit::kGo);
   EXPECT_EQ(rule.go(0, 0), 0);
   EXPECT_EQ(rule.ask(0, 0), Permit::kWait) << "for the step that it has its part in";
@@ -128,13 +128,13 @@ TEST(Leave, AWorkerHasOnePartInAStepOfSeveral) {
 TEST(Leave, AStretchThatIsCutShortEndsAloneAndABadNumberEndsAll) {
   const DistOptions options{.mode = ServerMode::kAsync};
   AdmissionPolicy rule(options, 1);
-  rule.begin_stretch(10);
+  rule.begin_round(10);
   rule.cut_short();
   EXPECT_EQ(rule.ask(0, 0), Permit::kStop);
-  rule.begin_stretch(10);
+  rule.begin_round(10);
   EXPECT_EQ(rule.ask(0, 0), Permit::kGo);
   rule.stop();
-  rule.begin_stretch(10);
+  rule.begin_round(10);
   EXPECT_EQ(rule.ask(0, 0), Permit::kStop);
 }
 
@@ -200,10 +200,10 @@ std::vector<std::size_t> order_of_arrivals(int peers, Index count) {
   std::vector<std::size_t> order;
   run_thread_ranks(peers + 1, [&](Communicator& comm) {
     std::vector<std::unique_ptr<Request>> sent;
-    const MessageHeader note{.kind = MessageKind::kPush};
+    const MessageHeader header{.kind = MessageKind::kPush};
     for (Index i = 0; comm.rank() < peers && i < count; ++i) {
-      const Send send{peers, bytes_of(note)};
-      sent.push_back(comm.start_exchange(kNotes, std::span(&send, 1), {}));
+      const Send send{peers, bytes_of(header)};
+      sent.push_back(comm.start_exchange(kHeaders, std::span(&send, 1), {}));
     }
     comm.barrier();
     if (comm.rank() == peers) {

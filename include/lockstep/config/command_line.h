@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-/// Machines that plan predicts steps on.
+/// Machines on which plan predicts the time of a step.
 struct PlannedNodes {
   Index nodes = 0;           ///< --nodes; 0: not asked for
   Index ranks_per_node = 1;  ///< --ranks-per-node

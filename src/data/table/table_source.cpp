@@ -49,7 +49,7 @@ class TableChunkReader final : public ChunkReader {
           refused = false;
           next += parts_.encoder.record_bytes();
         },
-        // The bad ones were assigned with when the table was opened; a label that the model cannot use is
+        // The bad ones were dealt with when the table was opened; a label that the model cannot use is
         // new.
         [&](const std::string& description) {
           if (refused) throw DataError(description);

@@ -118,7 +118,7 @@ class AsynchronousServers final : public AsynchronousStrategy {
 
   const Plan& plan_;
   Service service_;
-  std::unique_ptr<Communicator> comm_;  // its own: messages of a stretch meet no others
+  std::unique_ptr<Communicator> comm_;  // its own: messages of a round meet no others
   std::unique_ptr<Communicator> role_;  // workers, or servers
   AlignedBuffer<Scalar> weights_;
   ParameterUpdate update_;  // makes means; the steps are the servers'

@@ -1,5 +1,5 @@
 // Each worker computes gradient after gradient and pushes them to the servers, until so many steps are done
-// in all; then everybody meets. Rank 0 tells of what the servers have seen, when it asks them for leave.
+// in all; then everybody meets. Rank 0 tells of what the servers have seen, when it asks them for permission.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -73,7 +73,7 @@ class AsynchronousLoop final : public UpdateLoop {
   const StepBatch& next_batch();
   void log(const Assignment& assignment);
   void log_metrics(const Totals& totals, double seconds);
-  void finish_stretch();
+  void finish_round();
 
   TrainingContext context_;
   AsynchronousStrategy& strategy_;
@@ -90,8 +90,8 @@ class AsynchronousLoop final : public UpdateLoop {
   std::optional<Failure> failure_;
   std::optional<WorkersReport> report_;
   Totals logged_;  // at the last log line
-  Stopwatch stretch_;
-  double seconds_ = 0;  // of the stretches before
+  Stopwatch round_;
+  double seconds_ = 0;  // of the rounds before
   double logged_seconds_ = 0;
 };
 
@@ -125,7 +125,7 @@ void AsynchronousLoop::begin() {
 }
 
 void AsynchronousLoop::advance(Index until) {
-  stretch_.lap();
+  round_.lap();
   if (serves()) {
     strategy_.serve(until,
                     {.take_moments =
@@ -138,8 +138,8 @@ void AsynchronousLoop::advance(Index until) {
     work();
   }
   context_.comm.barrier();
-  seconds_ += stretch_.seconds();
-  finish_stretch();
+  seconds_ += round_.seconds();
+  finish_round();
 }
 
 void AsynchronousLoop::work() {
@@ -209,7 +209,7 @@ void AsynchronousLoop::log(const Assignment& assignment) {
   if (context_.comm.rank() != 0) return;
   const Totals& totals = assignment.totals;
   if (totals.steps / context_.log_every == logged_.steps / context_.log_every) return;
-  log_metrics(totals, seconds_ + stretch_.seconds());
+  log_metrics(totals, seconds_ + round_.seconds());
 }
 
 void AsynchronousLoop::log_metrics(const Totals& totals, double seconds) {
@@ -231,7 +231,7 @@ void AsynchronousLoop::log_metrics(const Totals& totals, double seconds) {
   context_.observer.on_train_metrics(metrics);
 }
 
-void AsynchronousLoop::finish_stretch() {
+void AsynchronousLoop::finish_round() {
   Index earliest = failure_ ? failure_->step : std::numeric_limits<Index>::max();
   const std::vector<Index> failures = gather_numbers(context_.comm, earliest);
   const auto first = std::ranges::min_element(failures);

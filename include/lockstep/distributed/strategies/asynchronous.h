@@ -1,5 +1,5 @@
 // Workers that take steps alone: each computes a gradient from the weights as it pulled them, and servers
-// apply it when it arrives, whatever other workers have done in between. Training goes in stretches, between
+// apply it when it arrives, whatever other workers have done in between. Training goes in rounds, between
 // which all ranks meet.
 #pragma once
 
@@ -21,11 +21,11 @@ struct Totals {
   double correct = 0;  ///< of them
 };
 
-/// Leave to compute one gradient.
+/// Permission to compute one gradient.
 struct Assignment {
   Index step = 0;     ///< number of the step that it is meant for, from 0
   Totals totals;      ///< up to now
-  double waited = 0;  ///< seconds until leave was given
+  double waited = 0;  ///< seconds until permission was given
 };
 
 /// What a worker pushes beside its gradient: of its own samples.
@@ -65,24 +65,25 @@ struct WorkersReport {
 struct ServeHooks {
   std::function<void(std::span<const double>)> take_moments;  ///< with the sums of each gradient of a step
   std::function<void(Index)> before_step;                     ///< with its number, from 0
-  std::function<bool()> ends_early;  ///< whether to end the stretch, on the first server
+  std::function<bool()> ends_early;  ///< whether to end the round, on the first server
 };
 
 class AsynchronousStrategy : public Strategy {
  public:
-  /// *Servers, blocking.* Serves until `until` steps are done in all and every worker has said done message.
+  /// *Servers, blocking.* Serves until `until` steps are done in all and every worker has sent its done
+  /// message.
   virtual void serve(Index until, const ServeHooks& hooks) = 0;
 
-  /// *Workers, blocking.* Leave for one more gradient; weights() are then those of the servers. Nothing: the
-  /// stretch is over. `ends_early`: it is to end for everybody.
+  /// *Workers, blocking.* Permission for one more gradient; weights() are then those of the servers. Nothing:
+  /// the round is over. `ends_early`: it is to end for everybody.
   virtual std::optional<Assignment> next(bool ends_early) = 0;
   /// *Workers.* Pushes the gradient whose buckets are all ready. False if it or the loss is not finite: then
-  /// it is not pushed, and the stretch ends for everybody.
+  /// it is not pushed, and the round ends for everybody.
   virtual bool push(const Contribution& contribution) = 0;
   /// *Workers.* After next() gave nothing.
   virtual void send_done() = 0;
 
-  /// *Collective, between stretches.*
+  /// *Collective, between rounds.*
   virtual WorkersReport report() = 0;
 };
 

@@ -47,7 +47,7 @@ struct Calibration {
   double oversubscription() const;
 };
 
-/// The machines to predict of.
+/// The machines on which steps are predicted.
 struct ClusterRequest {
   Index nodes = 1;
   Index ranks_per_node = 1;

@@ -9,7 +9,7 @@ AdmissionPolicy::AdmissionPolicy(const DistOptions& options, Index workers)
       pushed_(static_cast<std::size_t>(workers), 0),
       last_step_(static_cast<std::size_t>(workers), -1) {}
 
-void AdmissionPolicy::begin_stretch(Index until) {
+void AdmissionPolicy::begin_round(Index until) {
   until_ = until;
   cut_short_ = false;
 }

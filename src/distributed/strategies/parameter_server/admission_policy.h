@@ -15,13 +15,13 @@ class AdmissionPolicy {
  public:
   AdmissionPolicy(const DistOptions& options, Index workers);
 
-  /// Until how many steps in all leave is given.
-  void begin_stretch(Index until);
+  /// Until how many steps in all permission is given.
+  void begin_round(Index until);
   /// The run goes on after so many steps.
   void go_on_after(Index steps) { granted_ = steps; }
-  /// Nobody gets leave any more.
+  /// Nobody gets permission any more.
   void stop() { stopped_ = true; }
-  /// Nobody gets leave any more in this stretch.
+  /// Nobody gets permission any more in this round.
   void cut_short() { cut_short_ = true; }
 
   /// `steps_done`: in all.
@@ -45,7 +45,7 @@ class AdmissionPolicy {
   bool stopped_ = false;
   bool cut_short_ = false;
   std::vector<Index> pushed_;     // by worker
-  std::vector<Index> last_step_;  // by worker: that it got leave for
+  std::vector<Index> last_step_;  // by worker: that it got permission for
 };
 
 }  // namespace lockstep

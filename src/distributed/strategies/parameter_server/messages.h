@@ -1,5 +1,5 @@
-// What workers and servers send each other. A worker's life: it asks the first server for leave to go on,
-// pulls each server's range of the weights, computes, and pushes each server its range of the gradient.
+// What workers and servers send each other. A worker's life: it asks the first server for permission to go
+// on, pulls each server's range of the weights, computes, and pushes each server its range of the gradient.
 #pragma once
 
 #include <utility>
@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-// Channels. A note tells what comes; the rest follows on the channel of its kind.
-inline constexpr int kNotes = 0;
+// Channels. A header tells what comes; the rest follows on the channel of its kind.
+inline constexpr int kHeaders = 0;
 inline constexpr int kGradients = 1;
 inline constexpr int kMoments = 2;
 inline constexpr int kTickets = 3;
@@ -23,7 +23,7 @@ enum class MessageKind : Index {
   kPull,     // of the weights, for step `step`
   kPush,     // a gradient follows
   kBad,      // to the first server: my gradient is not finite
-  kDone,     // nothing more in this stretch
+  kDone,     // nothing more in this round
   kDecision  // from the first server to another: whose gradients make step `step`
 };
 
@@ -37,13 +37,13 @@ struct MessageHeader {
   double correct = 0;
   double lr = 0;
   Index slowest = 0;     // of the worker's last reply
-  Index ends_early = 0;  // 1: the worker wants the stretch to end
+  Index ends_early = 0;  // 1: the worker wants the round to end
   Index moments = 0;     // sums for the running moments, which follow to the first server
 };
 
 // The answer to kAsk.
 struct PullReply {
-  Index granted = 0;  // 0: the stretch is over
+  Index granted = 0;  // 0: the round is over
   Index slowest =
       0;  // mode bounded: gradients that every worker has pushed, and that are to be in the weights
   Assignment assignment;

@@ -12,13 +12,13 @@
 namespace lockstep {
 namespace {
 
-// A recording: a line with the number of peers and of notes, then for each note its peer's number and the
-// letter of its kind.
+// A recording: a line with the number of peers and of messages, then for each message its peer's number and
+// the letter of its kind.
 constexpr std::string_view kTitle = "lockstep-arrivals";
 constexpr std::string_view kLetters = "apubgd";
 constexpr std::array<std::string_view, kLetters.size()> kNames{"ask",          "pull",         "push",
                                                                "bad gradient", "done message", "decision"};
-// Notes between two looks for who is silent, while others are not.
+// Messages between two looks for who is silent, while others are not.
 constexpr Index kLookEvery = 64;
 
 std::string_view name_of(MessageKind kind) {
@@ -33,7 +33,7 @@ char letter_of(MessageKind kind) {
 RequestQueue::RequestQueue(Communicator& comm, const RequestQueueOptions& options)
     : comm_(comm),
       options_(options),
-      notes_(options.peers.size()),
+      headers_(options.peers.size()),
       requests_(options.peers.size()),
       waiting_(options.peers.size(), false),
       silence_(options.peers.size()) {
@@ -41,8 +41,8 @@ RequestQueue::RequestQueue(Communicator& comm, const RequestQueueOptions& option
 }
 
 void RequestQueue::expect(std::size_t peer) {
-  const Receive receive{rank(peer), bytes_of(notes_[peer])};
-  requests_[peer] = comm_.start_exchange(kNotes, {}, std::span(&receive, 1));
+  const Receive receive{rank(peer), bytes_of(headers_[peer])};
+  requests_[peer] = comm_.start_exchange(kHeaders, {}, std::span(&receive, 1));
   silence_[peer].lap();
 }
 
@@ -60,7 +60,7 @@ std::size_t RequestQueue::next() {
   }
   if (!options_.replay.empty()) check_recording(*found);
   requests_[*found].reset();
-  if (!options_.record_to.empty()) recorded_.push_back({static_cast<Index>(*found), notes_[*found].kind});
+  if (!options_.record_to.empty()) recorded_.push_back({static_cast<Index>(*found), headers_[*found].kind});
   // Who is silent is found although others are not.
   if (++taken_ % kLookEvery == 0) check_silence();
   if (!options_.replay.empty()) ++replay_place_;
@@ -106,7 +106,7 @@ void RequestQueue::check_silence() {
 
 void RequestQueue::check_recording(std::size_t peer) const {
   const MessageKind expected = replayed_[replay_place_].kind;
-  const MessageKind found = notes_[peer].kind;
+  const MessageKind found = headers_[peer].kind;
   if (expected == found) return;
   throw DataError(fmt::format(
       "message {} of the recording '{}' is '{}' from worker {}, but the worker sends '{}': replay the config "

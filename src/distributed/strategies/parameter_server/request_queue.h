@@ -1,4 +1,4 @@
-// The notes of workers in the order in which a server takes them: as they arrive, or as a recording says.
+// The messages of workers in the order in which a server takes them: as they arrive, or as a recording says.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@
 namespace lockstep {
 
 struct RequestQueueOptions {
-  std::vector<int> peers;  ///< ranks that send notes
+  std::vector<int> peers;  ///< ranks that send messages
   double timeout_seconds = 0;
   std::filesystem::path record_to;  ///< file; empty: no recording
   std::filesystem::path replay;     ///< file; empty: as they arrive
@@ -25,13 +25,13 @@ class RequestQueue {
   RequestQueue(Communicator& comm, const RequestQueueOptions& options);
 
   std::size_t peers() const { return options_.peers.size(); }
-  /// *Local.* Looks out for the peer's next note.
+  /// *Local.* Looks out for the peer's next header.
   void expect(std::size_t peer);
-  /// *Blocking.* The next peer with a note; those who are not expected are not waited for. Errors: CommError
-  /// naming who has been silent for too long, whatever the others do; DataError if the recording is of
-  /// another run.
+  /// *Blocking.* The next peer with a message; those who are not expected are not waited for. Errors:
+  /// CommError naming who has been silent for too long, whatever the others do; DataError if the recording is
+  /// of another run.
   std::size_t next();
-  const MessageHeader& note(std::size_t peer) const { return notes_[peer]; }
+  const MessageHeader& header(std::size_t peer) const { return headers_[peer]; }
   int rank(std::size_t peer) const { return options_.peers[peer]; }
   /// Whoever is silent on purpose, since it waits for an answer, is not named.
   void set_waiting(std::size_t peer, bool waiting);
@@ -47,11 +47,11 @@ class RequestQueue {
 
   Communicator& comm_;
   RequestQueueOptions options_;
-  std::vector<MessageHeader> notes_;
+  std::vector<MessageHeader> headers_;
   std::vector<std::unique_ptr<Request>> requests_;  // null: not expected
   std::vector<bool> waiting_;
-  std::vector<Stopwatch> silence_;  // since its last note, or since it was to be waited for
-  Index taken_ = 0;                 // notes
+  std::vector<Stopwatch> silence_;  // since its last message, or since it was to be waited for
+  Index taken_ = 0;                 // messages
   std::size_t turn_ = 0;            // so that no peer is served before the others for ever
   struct Entry {
     Index peer;

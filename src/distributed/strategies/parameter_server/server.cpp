@@ -78,7 +78,7 @@ Server::Server(Communicator& comm, Communicator& servers, const StrategyContext&
 
 void Server::serve(Index until, const ServeHooks& hooks) {
   hooks_ = &hooks;
-  admission_.begin_stretch(until);
+  admission_.begin_round(until);
   present_ = requests_.peers();
   for (std::size_t peer = 0; peer < present_; ++peer) requests_.expect(peer);
   while (present_ > 0) handle(requests_.next());
@@ -106,14 +106,14 @@ void Server::add_saved(SavedState& state) {
 }
 
 void Server::handle(std::size_t peer) {
-  const MessageHeader& note = requests_.note(peer);
-  if (note.ends_early != 0 || (first() && hooks_->ends_early())) admission_.cut_short();
-  switch (note.kind) {
+  const MessageHeader& header = requests_.header(peer);
+  if (header.ends_early != 0 || (first() && hooks_->ends_early())) admission_.cut_short();
+  switch (header.kind) {
     case MessageKind::kAsk:
       asking_[peer] = true;
       break;
     case MessageKind::kPull:
-      pulls_[peer] = note;
+      pulls_[peer] = header;
       break;
     case MessageKind::kPush:
       take_push(peer);
@@ -171,14 +171,14 @@ void Server::answer_pulls() {
 }
 
 void Server::take_push(std::size_t worker) {
-  const MessageHeader& note = requests_.note(worker);
+  const MessageHeader& header = requests_.header(worker);
   receive_gradient(worker, collects() ? collector_->room(worker) : part(gradient_.span(), slice()));
   admission_.pushed(worker);
   Pushed& pushed = pushed_[worker];
   if (first()) {
-    pushed.note = note;
-    pushed.moments.resize(static_cast<std::size_t>(note.moments));
-    if (note.moments > 0) receive(kMoments, worker, as_buffer(std::span(pushed.moments)));
+    pushed.header = header;
+    pushed.moments.resize(static_cast<std::size_t>(header.moments));
+    if (header.moments > 0) receive(kMoments, worker, as_buffer(std::span(pushed.moments)));
   }
   if (collects()) {
     add_to_step(worker);
@@ -190,13 +190,13 @@ void Server::take_push(std::size_t worker) {
 
 // Or not, if the step was made without it.
 void Server::add_to_step(std::size_t worker) {
-  const MessageHeader& note = requests_.note(worker);
-  if (note.step == version_) {
-    collector_->add(worker, note.weight, note.lr);
+  const MessageHeader& header = requests_.header(worker);
+  if (header.step == version_) {
+    collector_->add(worker, header.weight, header.lr);
     step_together();
   } else if (first()) {
-    stats_.count_drop(worker, note.samples);
-    pushed_[worker].note.samples = 0;
+    stats_.count_drop(worker, header.samples);
+    pushed_[worker].header.samples = 0;
   }
 }
 
@@ -209,12 +209,12 @@ void Server::receive_gradient(std::size_t worker, std::span<Scalar> to) {
 
 void Server::step_alone(std::size_t worker) {
   hooks_->before_step(version_);
-  const MessageHeader& note = requests_.note(worker);
-  const Index staleness = version_ - note.version;
+  const MessageHeader& header = requests_.header(worker);
+  const Index staleness = version_ - header.version;
   stats_.count_staleness(worker, staleness);
   // Zhang et al. 2016, "Staleness-aware async-SGD for distributed deep learning", section 3.
   const double lr =
-      options_.staleness_lr ? note.lr / static_cast<double>(std::max<Index>(staleness, 1)) : note.lr;
+      options_.staleness_lr ? header.lr / static_cast<double>(std::max<Index>(staleness, 1)) : header.lr;
   update_.step(weights_, gradient_.span(), {.step = ++version_, .lr = lr});
   totals_.steps = version_;
 }
@@ -256,26 +256,26 @@ void Server::hear_decision(std::size_t peer) {
 
 void Server::count(std::size_t worker) {
   Pushed& pushed = pushed_[worker];
-  stats_.count_step(worker, pushed.note.samples);
-  totals_.samples += pushed.note.samples;
-  totals_.weight += pushed.note.weight;
-  totals_.loss += pushed.note.loss;
-  totals_.correct += pushed.note.correct;
+  stats_.count_step(worker, pushed.header.samples);
+  totals_.samples += pushed.header.samples;
+  totals_.weight += pushed.header.weight;
+  totals_.loss += pushed.header.loss;
+  totals_.correct += pushed.header.correct;
   if (!pushed.moments.empty()) hooks_->take_moments(pushed.moments);
-  pushed.note.samples = 0;
+  pushed.header.samples = 0;
 }
 
 // Of a step that was never made, since a gradient was not finite.
 void Server::drop_leftovers() {
   for (std::size_t worker = 0; worker < pushed_.size(); ++worker) {
-    MessageHeader& note = pushed_[worker].note;
-    if (note.samples > 0) stats_.count_drop(worker, note.samples);
-    note.samples = 0;
+    MessageHeader& header = pushed_[worker].header;
+    if (header.samples > 0) stats_.count_drop(worker, header.samples);
+    header.samples = 0;
   }
 }
 
-void Server::send_header(std::size_t server, const MessageHeader& note) {
-  send(kNotes, service_.server_rank(server), bytes_of(note));
+void Server::send_header(std::size_t server, const MessageHeader& header) {
+  send(kHeaders, service_.server_rank(server), bytes_of(header));
 }
 
 void Server::send(int channel, int rank, ConstBuffer buffer) {

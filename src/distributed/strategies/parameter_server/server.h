@@ -1,5 +1,5 @@
 // A server: it owns a range of the weights and of the optimizer's state, hands it out, and takes gradients of
-// it. The first server also gives workers leave to go on, and keeps the totals.
+// it. The first server also gives workers permission to go on, and keeps the totals.
 #pragma once
 
 #include <functional>
@@ -49,7 +49,7 @@ class Server {
   void add_to_step(std::size_t worker);
   void count(std::size_t worker);
   void drop_leftovers();
-  void send_header(std::size_t server, const MessageHeader& note);
+  void send_header(std::size_t server, const MessageHeader& header);
   void send(int channel, int rank, ConstBuffer buffer);
   void receive(int channel, std::size_t peer, Buffer buffer);
   void receive_gradient(std::size_t worker, std::span<Scalar> to);
@@ -74,11 +74,11 @@ class Server {
   AlignedBuffer<std::byte> encoded_;          // likewise
   Totals totals_;
   Index version_ = 0;                                // steps done
-  std::size_t present_ = 0;                          // workers that have not said done message
+  std::size_t present_ = 0;                          // workers that have not sent their done message
   std::vector<bool> asking_;                         // by worker
   std::vector<std::optional<MessageHeader>> pulls_;  // by worker
   struct Pushed {
-    MessageHeader note;  // 0 samples: none, or it has been counted
+    MessageHeader header;  // 0 samples: none, or it has been counted
     std::vector<double> moments;
   };
   std::vector<Pushed> pushed_;  // by worker: on the first server, what its last gradient brought

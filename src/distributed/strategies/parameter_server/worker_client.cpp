@@ -16,9 +16,9 @@ WorkerClient::WorkerClient(Communicator& comm, const Service& service, const Dis
       collects_(options.backup_workers > 0),
       codec_(make_codec(options)),
       versions_(service.slices.size()),
-      notes_(service.slices.size()) {
+      headers_(service.slices.size()) {
   if (codec_ == nullptr) return;
-  const Index end = std::ranges::max(service.slices, {}, &Range::end).end;  // losses go in the notes
+  const Index end = std::ranges::max(service.slices, {}, &Range::end).end;  // losses go in the headers
   for (const Range slice : service.slices) {
     encoders_.emplace_back(*codec_, slice, end, options.error_feedback);
     encoded_.emplace_back(encoders_.back().bytes());
@@ -32,10 +32,10 @@ ConstBuffer WorkerClient::message_of(std::size_t server, std::span<const Scalar>
   return as_buffer(encoded_[server].span());
 }
 
-void WorkerClient::send_header(std::size_t server, const MessageHeader& note) {
+void WorkerClient::send_header(std::size_t server, const MessageHeader& header) {
   const int rank = service_.server_rank(server);
-  const Send send{rank, bytes_of(note)};
-  answer_.wait(*comm_.start_exchange(kNotes, std::span(&send, 1), {}), rank);
+  const Send send{rank, bytes_of(header)};
+  answer_.wait(*comm_.start_exchange(kHeaders, std::span(&send, 1), {}), rank);
 }
 
 std::optional<Assignment> WorkerClient::ask(bool ends_early) {
@@ -82,18 +82,18 @@ void WorkerClient::wait_for_any(const std::vector<std::unique_ptr<Request>>& ans
 void WorkerClient::push(const Contribution& contribution, std::span<const Scalar> gradient) {
   for (std::size_t server = 0; server < service_.slices.size(); ++server) {
     const int rank = service_.server_rank(server);
-    notes_[server] = {.kind = MessageKind::kPush,
-                      .step = contribution.step,
-                      .version = versions_[server],
-                      .samples = contribution.samples,
-                      .weight = contribution.weight,
-                      .loss = contribution.loss,
-                      .correct = contribution.correct,
-                      .lr = contribution.lr,
-                      .moments = std::ssize(contribution.moments)};
-    const Send note{rank, bytes_of(std::as_const(notes_[server]))};
+    headers_[server] = {.kind = MessageKind::kPush,
+                        .step = contribution.step,
+                        .version = versions_[server],
+                        .samples = contribution.samples,
+                        .weight = contribution.weight,
+                        .loss = contribution.loss,
+                        .correct = contribution.correct,
+                        .lr = contribution.lr,
+                        .moments = std::ssize(contribution.moments)};
+    const Send header{rank, bytes_of(std::as_const(headers_[server]))};
     const Send slice{rank, message_of(server, gradient)};
-    pushes_.push_back(comm_.start_exchange(kNotes, std::span(&note, 1), {}));
+    pushes_.push_back(comm_.start_exchange(kHeaders, std::span(&header, 1), {}));
     pushes_.push_back(comm_.start_exchange(kGradients, std::span(&slice, 1), {}));
   }
   if (contribution.moments.empty()) return;

@@ -1,4 +1,4 @@
-// A worker's side: leave to go on, weights, gradients.
+// A worker's side: permission to go on, weights, gradients.
 #pragma once
 
 #include <memory>
@@ -31,7 +31,7 @@ class WorkerClient {
 
  private:
   ConstBuffer message_of(std::size_t server, std::span<const Scalar> gradient);
-  void send_header(std::size_t server, const MessageHeader& note);
+  void send_header(std::size_t server, const MessageHeader& header);
   void wait_for_any(const std::vector<std::unique_ptr<Request>>& answers) const;
 
   Communicator& comm_;
@@ -44,7 +44,7 @@ class WorkerClient {
   std::vector<SliceCodec> encoders_;               // by server, where there is a codec
   std::vector<AlignedBuffer<std::byte>> encoded_;  // likewise: of the push under way
   std::vector<Index> versions_;                    // of the weights here, by server
-  std::vector<MessageHeader> notes_;               // of the push under way, by server
+  std::vector<MessageHeader> headers_;             // of the push under way, by server
   std::vector<std::unique_ptr<Request>> pushes_;
 };
 
