@@ -35,6 +35,19 @@ macro(lockstep_switch name label)
   endif()
 endmacro()
 
+# lockstep_find(NAME HEADER SUFFIX LIBRARY...): looks for them unless the feature is switched off; sets NAME_INCLUDE_DIR,
+# NAME_LIBRARY and found.
+macro(lockstep_find name header suffix)
+  if(LOCKSTEP_WITH_${name})
+    find_path(${name}_INCLUDE_DIR ${header} PATH_SUFFIXES ${suffix})
+    find_library(${name}_LIBRARY NAMES ${ARGN} PATH_SUFFIXES ${suffix})
+  endif()
+  set(found 0)
+  if(${name}_INCLUDE_DIR AND ${name}_LIBRARY)
+    set(found 1)
+  endif()
+endmacro()
+
 # lockstep_feature(NAME LABEL LABEL FOUND 0|1 VERSION V PACKAGES "..." GIVES "..." WITHOUT "..."): sets has_NAME. GIVES: what
 # the program can do with it; WITHOUT: what to do or what happens where it is missing.
 function(lockstep_feature name)
@@ -69,30 +82,14 @@ lockstep_feature(ONNX LABEL "ONNX" FOUND "${ONNX_FOUND}" VERSION "${ONNX_VERSION
   WITHOUT "export as safetensors or npz")
 
 lockstep_switch(HDF5 "Data in HDF5 files")
-if(LOCKSTEP_WITH_HDF5)
-  find_path(HDF5_INCLUDE_DIR hdf5.h PATH_SUFFIXES hdf5/serial)
-  find_library(HDF5_LIBRARY NAMES hdf5_serial hdf5 PATH_SUFFIXES hdf5/serial)
-endif()
-if(HDF5_INCLUDE_DIR AND HDF5_LIBRARY)
-  set(found 1)
-else()
-  set(found 0)
-endif()
+lockstep_find(HDF5 hdf5.h hdf5/serial hdf5_serial hdf5)
 lockstep_header_version(version "${HDF5_INCLUDE_DIR}/H5public.h" H5_VERS_MAJOR H5_VERS_MINOR H5_VERS_RELEASE)
 lockstep_feature(HDF5 LABEL "HDF5" FOUND ${found} VERSION "${version}" PACKAGES "libhdf5-dev"
   GIVES "data in HDF5 files (.h5)" WITHOUT "save the arrays with numpy.save")
 
 # Not by find_package: Debian's libzip-config.cmake fails unless three command-line tools are installed too.
 lockstep_switch(ZIP "Archives of numpy arrays")
-if(LOCKSTEP_WITH_ZIP)
-  find_path(ZIP_INCLUDE_DIR zip.h)
-  find_library(ZIP_LIBRARY zip)
-endif()
-if(ZIP_INCLUDE_DIR AND ZIP_LIBRARY)
-  set(found 1)
-else()
-  set(found 0)
-endif()
+lockstep_find(ZIP zip.h "" zip)
 find_file(ZIP_VERSION_HEADER zipconf.h HINTS ${ZIP_INCLUDE_DIR})
 mark_as_advanced(ZIP_VERSION_HEADER)
 lockstep_header_version(version "${ZIP_VERSION_HEADER}" LIBZIP_VERSION)
@@ -101,15 +98,7 @@ lockstep_feature(ZIP LABEL "libzip" FOUND ${found} VERSION "${version}" PACKAGES
 
 # Gzip files are unpacked by ISA-L where it is there, else by zlib.
 lockstep_switch(ISAL "Gzip files by ISA-L")
-if(LOCKSTEP_WITH_ISAL)
-  find_path(ISAL_INCLUDE_DIR isa-l/igzip_lib.h)
-  find_library(ISAL_LIBRARY isal)
-endif()
-if(ISAL_INCLUDE_DIR AND ISAL_LIBRARY)
-  set(found 1)
-else()
-  set(found 0)
-endif()
+lockstep_find(ISAL isa-l/igzip_lib.h "" isal)
 lockstep_header_version(version "${ISAL_INCLUDE_DIR}/isa-l.h" ISAL_MAJOR_VERSION ISAL_MINOR_VERSION ISAL_PATCH_VERSION)
 lockstep_feature(ISAL LABEL "ISA-L" FOUND ${found} VERSION "${version}" PACKAGES "libisal-dev"
   GIVES "gzip files are read two to three times as fast" WITHOUT "zlib reads them")

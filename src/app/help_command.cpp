@@ -47,15 +47,12 @@ std::vector<Option> find_options(std::span<const Option> options, std::string_vi
 }
 
 [[noreturn]] void refuse(const std::string& topic, std::span<const Option> options) {
-  std::vector<std::string> known;
-  for (const Guide& guide : guides()) known.emplace_back(guide.name);
-  for (const CommandEntry& command : command_catalog()) {
-    if (command.name) known.push_back(*command.name);
+  std::string hint = suggestion(topic, help_topics(options, names_with_guides()));
+  if (const std::string key = suggest_key(topic, options); hint.empty() && !key.empty()) {
+    hint = fmt::format("; {}", key);
   }
-  std::string hint = suggestion(topic, known);
-  if (hint.empty()) hint = "; " + suggest_key(topic, options);
-  throw ConfigError(fmt::format("there is no help on {}{}; 'trainer help' lists the topics", in_quotes(topic),
-                                hint == "; " ? "" : hint));
+  throw ConfigError(
+      fmt::format("there is no help on {}{}; 'trainer help' lists the topics", in_quotes(topic), hint));
 }
 
 }  // namespace

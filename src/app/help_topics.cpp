@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "catalogs.h"
+
 namespace lockstep {
 namespace {
 
@@ -101,6 +103,12 @@ bool names_key(std::string_view text, std::string_view key) {
 }
 
 }  // namespace
+
+KnownNames names_with_guides() {
+  KnownNames names = known_names();
+  for (const Guide& guide : guides()) names.guides.emplace_back(guide.name);
+  return names;
+}
 
 std::string guide_page(const Guide& guide) {
   std::string page;

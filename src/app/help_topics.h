@@ -7,8 +7,12 @@
 #include <vector>
 
 #include "guides.h"
+#include "lockstep/config/option.h"
 
 namespace lockstep {
+
+/// known_names(), and those of the guides.
+KnownNames names_with_guides();
 
 /// The text of a guide for a terminal: without the comments that say how its commands are checked.
 std::string guide_page(const Guide& guide);

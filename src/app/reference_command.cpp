@@ -4,7 +4,7 @@
 
 #include "catalogs.h"
 #include "commands.h"
-#include "guides.h"
+#include "help_topics.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/print.h"
 #include "lockstep/config/help.h"
@@ -182,8 +182,7 @@ int reference_command(const CommandLine& line) {
   const ReferenceEntry& chosen =
       line.format.empty() ? markdown
                           : find_entry(reference_catalog(), "format of the reference", line.format);
-  KnownNames names = known_names();
-  for (const Guide& guide : guides()) names.guides.emplace_back(guide.name);
+  const KnownNames names = names_with_guides();
   print_text(chosen.write(declare_options(defaults, names), names));
   if (&chosen == &markdown) print_catalogs();
   return 0;

@@ -27,14 +27,6 @@ void add_own_flags(FrontEnd& front) {
   for (const OwnFlag& flag : own_flags()) front.add_own_flag(flag.name, flag.value != FlagValue::kNone);
 }
 
-std::vector<std::string> command_names() {
-  std::vector<std::string> names;
-  for (const CommandEntry& words : command_catalog()) {
-    if (words.name) names.push_back(*words.name);
-  }
-  return names;
-}
-
 const CommandEntry& find_command(const std::optional<std::string>& wanted) {
   for (const CommandEntry& words : command_catalog()) {
     if (words.name == wanted) return words;

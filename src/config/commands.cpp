@@ -101,6 +101,14 @@ std::span<const CommandEntry> command_catalog() {
   return kCommands;
 }
 
+std::vector<std::string> command_names() {
+  std::vector<std::string> names;
+  for (const CommandEntry& command : command_catalog()) {
+    if (command.name) names.push_back(*command.name);
+  }
+  return names;
+}
+
 std::span<const OwnFlag> own_flags() {
   static constexpr std::array kFlags{
       OwnFlag{"config", FlagValue::kConfigFile, "FILE", "the config, in TOML; configs/ has examples", "",

@@ -9,6 +9,7 @@
 #include "describe.h"
 #include "lockstep/config/commands.h"
 #include "lockstep/config/toml.h"
+#include "shell_words.h"
 
 namespace lockstep {
 namespace {
@@ -106,6 +107,15 @@ std::string short_help(std::span<const Option> options) {
                      options.size(), option_paragraphs(frequent), exit_code_line());
 }
 
+std::vector<std::string> help_topics(std::span<const Option> options, const KnownNames& names) {
+  std::vector<std::string> topics = command_names();
+  topics.insert(topics.end(), names.guides.begin(), names.guides.end());
+  for_each_section(options, [&topics](std::string_view section, std::span<const Option>) {
+    if (std::ranges::find(topics, section) == topics.end()) topics.emplace_back(section);
+  });
+  return topics;
+}
+
 std::string command_page(const CommandEntry& command, const KnownNames& names) {
   std::string page = "Usage\n";
   for (const Usage& usage : command.usages) {
@@ -115,9 +125,10 @@ std::string command_page(const CommandEntry& command, const KnownNames& names) {
   std::string flags;
   for (const OwnFlag& flag : own_flags()) {
     if (!command.has_flag(flag.name)) continue;
-    const bool chooses = flag.value == FlagValue::kFormat && command.formats != nullptr;
-    const std::string choices =
-        chooses ? fmt::format(": {}", fmt::join(command.formats(names), " | ")) : std::string();
+    const std::vector<std::string> formats = formats_of(command, names);
+    const std::string choices = flag.value == FlagValue::kFormat && !formats.empty()
+                                    ? fmt::format(": {}", fmt::join(formats, " | "))
+                                    : std::string();
     flags += hanging_paragraph(fmt::format("  {:<20}  ", flag_words(flag)), std::string(flag.help) + choices);
   }
   if (!flags.empty()) page += "\nFlags\n" + flags;

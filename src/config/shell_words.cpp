@@ -3,10 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
-#include "describe.h"
-
 namespace lockstep {
 
 std::string shell_quoted(std::string_view word) {
@@ -23,18 +19,6 @@ std::string shell_quoted(std::span<const std::string> words) {
 
 std::vector<std::string> flags_of_all_commands() {
   return {"-h", "--help", "--help-all", "--version"};
-}
-
-std::vector<std::string> help_topics(std::span<const Option> options, const KnownNames& names) {
-  std::vector<std::string> topics;
-  for (const CommandEntry& command : command_catalog()) {
-    if (command.name) topics.push_back(*command.name);
-  }
-  topics.insert(topics.end(), names.guides.begin(), names.guides.end());
-  for_each_section(options, [&topics](std::string_view section, std::span<const Option>) {
-    if (std::ranges::find(topics, section) == topics.end()) topics.emplace_back(section);
-  });
-  return topics;
 }
 
 std::vector<std::string> formats_of(const CommandEntry& command, const KnownNames& names) {

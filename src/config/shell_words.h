@@ -18,9 +18,6 @@ std::string shell_quoted(std::span<const std::string> words);
 /// Flags that every command takes; none of them has a value.
 std::vector<std::string> flags_of_all_commands();
 
-/// What `trainer help` takes but keys: commands, guides and sections.
-std::vector<std::string> help_topics(std::span<const Option> options, const KnownNames& names);
-
 /// The values of --format for a command; none if it has no such flag.
 std::vector<std::string> formats_of(const CommandEntry& command, const KnownNames& names);
 

@@ -35,6 +35,8 @@ struct CommandEntry {
 };
 
 std::span<const CommandEntry> command_catalog();
+/// Of all but training, which has none.
+std::vector<std::string> command_names();
 
 /// What the value of a flag is, for who completes it.
 enum class FlagValue { kNone, kConfigFile, kFile, kDirectory, kFormat, kText };

@@ -14,6 +14,9 @@ namespace lockstep {
 /// `trainer --help`: commands, flags and the most used options, on one screen.
 std::string short_help(std::span<const Option> options);
 
+/// What `trainer help` takes but keys: commands, guides and sections.
+std::vector<std::string> help_topics(std::span<const Option> options, const KnownNames& names);
+
 /// `trainer COMMAND --help`: its usage, an example, its flags, and where to read on.
 std::string command_page(const CommandEntry& command, const KnownNames& names);
 

@@ -93,11 +93,12 @@ std::span<const Refusal> refusals() {
             return local_sums(c.distribute) == LocalSums::kPerReplica &&
                    (c.normalises_over_replicas || c.moments_of_all_replicas);
           }},
-      Refusal{"train.on_nan skip with workers that step alone",
-              "the servers have given leave for a gradient that would never come, and the steps of the run "
-              "would not be as many as planned: set train.on_nan = \"stop\", or distribute.mode = \"sync\" "
-              "without backup workers",
-              [](const Combination& c) { return c.skips_bad_steps && steps_alone(c.distribute); }},
+      Refusal{
+          "train.on_nan skip with workers that step alone",
+          "the servers have given permission for a gradient that would never come, and the steps of the run "
+          "would not be as many as planned: set train.on_nan = \"stop\", or distribute.mode = \"sync\" "
+          "without backup workers",
+          [](const Combination& c) { return c.skips_bad_steps && steps_alone(c.distribute); }},
       Refusal{"train.on_nan skip with local_sgd",
               "a replica that leaves out a step which the others take is no equal part of the next average: "
               "set train.on_nan = \"stop\", or use another strategy",
