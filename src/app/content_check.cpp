@@ -15,16 +15,15 @@ bool has_size_of(const RecordSource& train, const CheckpointHeader& header, bool
 }
 
 void refuse_other_content(const Config& config, const RecordSource& train, const Fingerprint& found,
-                          const Beginning& beginning) {
-  if (!beginning.checkpoint) return;
+                          const ResumeState& resume) {
+  if (!resume.checkpoint) return;
   const std::vector<std::string>& allowed = config.run.resume_allow;
   if (std::ranges::find(allowed, "data.train") != allowed.end()) return;
   std::vector<std::string> changes;
-  for (const std::string& change :
-       describe_changes(beginning.checkpoint->header().fingerprint, found, train)) {
+  for (const std::string& change : describe_changes(resume.checkpoint->header().fingerprint, found, train)) {
     changes.push_back("data.train: " + change);
   }
-  if (!changes.empty()) refuse_to_go_on(beginning, changes);
+  if (!changes.empty()) refuse_resume(resume, changes);
 }
 
 }  // namespace lockstep

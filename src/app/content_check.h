@@ -1,8 +1,8 @@
 // Whether the training set still has the content that a run had which goes on.
 #pragma once
 
-#include "beginning.h"
 #include "lockstep/data/fingerprint.h"
+#include "resume_state.h"
 
 namespace lockstep {
 
@@ -14,6 +14,6 @@ bool has_size_of(const RecordSource& train, const CheckpointHeader& header, bool
 /// Errors: ConfigError with what differs if the training set, once it is read, has not the content that the
 /// checkpoint's run had, but for "data.train" in run.resume_allow. Passes where that is not known.
 void refuse_other_content(const Config& config, const RecordSource& train, const Fingerprint& found,
-                          const Beginning& beginning);
+                          const ResumeState& resume);
 
 }  // namespace lockstep

@@ -38,26 +38,26 @@ std::string LostFiles::describe() const {
       text_, command_);
 }
 
-std::vector<std::string> incomplete_before(const Beginning& beginning) {
-  if (beginning.is_new) return {};
+std::vector<std::string> incomplete_before(const ResumeState& resume) {
+  if (resume.is_new) return {};
   std::vector<std::string> files;
-  if (beginning.checkpoint) files = beginning.checkpoint->header().incomplete_files;
+  if (resume.checkpoint) files = resume.checkpoint->header().incomplete_files;
   // The log is never cut back to what it was at a checkpoint: what it lacks after it stays lost too.
-  const std::string log = beginning.directory.log().filename().string();
-  const std::vector<std::string> lost = beginning.directory.lost();
+  const std::string log = resume.directory.log().filename().string();
+  const std::vector<std::string> lost = resume.directory.lost();
   const bool lacks_lines = std::ranges::find(lost, log) != lost.end();
   if (lacks_lines && std::ranges::find(files, log) == files.end()) files.push_back(log);
   return files;
 }
 
-void report_lost_before(Communicator& comm, const Beginning& beginning) {
+void report_lost_before(Communicator& comm, const ResumeState& resume) {
   agree(comm, [&] {
-    if (comm.rank() != 0 || beginning.is_new) return;
-    const std::vector<std::string> lost = beginning.directory.lost();
+    if (comm.rank() != 0 || resume.is_new) return;
+    const std::vector<std::string> lost = resume.directory.lost();
     if (lost.empty()) return;
     const std::string found = fmt::format("the run in '{}' went to its end, but lost {}",
-                                          beginning.directory.root.string(), fmt::join(lost, ", "));
-    if (!beginning.checkpoint) {
+                                          resume.directory.root.string(), fmt::join(lost, ", "));
+    if (!resume.checkpoint) {
       throw DataError(found + ": there is no checkpoint to write it again from; name another run.dir");
     }
     spdlog::info("{}: what came after its newest checkpoint is written again", found);

@@ -6,15 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "beginning.h"
 #include "lockstep/train/loop/observer.h"
 #include "lockstep/train/storage/checkpoint/writer.h"
+#include "resume_state.h"
 
 namespace lockstep {
 
 class LostFiles {
  public:
-  /// So far: files that lack lines, and the last checkpoint. `command`: see command_that_goes_on().
+  /// So far: files that lack lines, and the last checkpoint. `command`: see resume_command().
   LostFiles(const Observer& output, const CheckpointWriter& writer, std::string command);
 
   /// Calls `write`, whose DataError means that this file is lost. Whether it is not.
@@ -32,10 +32,10 @@ class LostFiles {
 };
 
 /// The files of a run that goes on in its directory which lack lines that it cannot write again.
-std::vector<std::string> incomplete_before(const Beginning& beginning);
+std::vector<std::string> incomplete_before(const ResumeState& resume);
 
 /// *Collective.* Where a run that went to its end lost files: says so, or refuses if there is no checkpoint
 /// to write them again from. Errors: AgreedError.
-void report_lost_before(Communicator& comm, const Beginning& beginning);
+void report_lost_before(Communicator& comm, const ResumeState& resume);
 
 }  // namespace lockstep

@@ -18,21 +18,21 @@ RunLock claim_restart(const Config& config, const RunDirectory& directory) {
       directory.root.string(), checkpoints.root().string()));
 }
 
-void undo_preparation(const Beginning& beginning) {
-  if (!beginning.is_new) return;
-  const std::filesystem::path& root = beginning.directory.root;
+void undo_preparation(const ResumeState& resume) {
+  if (!resume.is_new) return;
+  const std::filesystem::path& root = resume.directory.root;
   std::error_code error;
-  if (beginning.lock.held()) {
+  if (resume.lock.held()) {
     for (const auto& entry : std::filesystem::directory_iterator(root, error)) {
       std::error_code ignored;
       std::filesystem::remove_all(entry.path(), ignored);
     }
-    if (!beginning.root_was_there) std::filesystem::remove(root, error);
+    if (!resume.root_was_there) std::filesystem::remove(root, error);
   }
-  if (beginning.moved_to.empty()) return;
-  std::filesystem::rename(beginning.moved_to, root, error);
+  if (resume.moved_to.empty()) return;
+  std::filesystem::rename(resume.moved_to, root, error);
   if (!error) {
-    spdlog::info("what was moved to '{}' is back in '{}'", beginning.moved_to.string(), root.string());
+    spdlog::info("what was moved to '{}' is back in '{}'", resume.moved_to.string(), root.string());
   }
 }
 

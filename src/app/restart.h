@@ -1,7 +1,7 @@
 // run.resume = "restart": what is in run.dir is moved away, and the run begins again.
 #pragma once
 
-#include "beginning.h"
+#include "resume_state.h"
 
 namespace lockstep {
 
@@ -12,6 +12,6 @@ RunLock claim_restart(const Config& config, const RunDirectory& directory);
 /// Rank 0: after a start that failed before anything was learned; a directory left behind would only be in
 /// the way of the next attempt. A new one is removed, of one that was there its content, and what was moved
 /// away comes back. Without the lock nothing is removed: it is another's.
-void undo_preparation(const Beginning& beginning);
+void undo_preparation(const ResumeState& resume);
 
 }  // namespace lockstep

@@ -59,10 +59,10 @@ bool alike(const Config& before, const Config& now) {
 
 }  // namespace
 
-void refuse_changes(const Config& config, const RecordSource& train, const Beginning& beginning) {
-  if (!beginning.config) return;
+void refuse_changes(const Config& config, const RecordSource& train, const ResumeState& resume) {
+  if (!resume.config) return;
   Config now = config;
-  Config before = *beginning.config;
+  Config before = *resume.config;
   // An older run kept no format that was told by the end of a file's name.
   if (before.data.format.empty()) now.data.format.clear();
   const std::vector<Option> new_options = declare_options(now, known_names());
@@ -80,21 +80,21 @@ void refuse_changes(const Config& config, const RecordSource& train, const Begin
     changes.push_back(fmt::format("{} was {}, is {}", key, excerpt(old_options[i].text(), kMaxValueBytes),
                                   excerpt(new_options[i].text(), kMaxValueBytes)));
   }
-  const bool same_size = !beginning.checkpoint || has_size_of(train, beginning.checkpoint->header(),
-                                                              config.data.memory == MemoryMode::kLoad);
+  const bool same_size = !resume.checkpoint || has_size_of(train, resume.checkpoint->header(),
+                                                           config.data.memory == MemoryMode::kLoad);
   if (!same_size && !is_allowed("data.train")) {
     changes.push_back(
-        fmt::format("data.train had {}, has {}", beginning.checkpoint->header().data, describe_size(train)));
+        fmt::format("data.train had {}, has {}", resume.checkpoint->header().data, describe_size(train)));
   }
-  if (!changes.empty()) refuse_to_go_on(beginning, changes);
+  if (!changes.empty()) refuse_resume(resume, changes);
 }
 
-void refuse_to_go_on(const Beginning& beginning, const std::vector<std::string>& changes) {
+void refuse_resume(const ResumeState& resume, const std::vector<std::string>& changes) {
   throw ConfigError(fmt::format(
       "the run cannot go on from '{}': it would be another experiment:\n  {}\nChange them back, name "
       "those that you mean in run.resume_allow, begin again with run.resume = \"restart\", or name another "
       "run.dir",
-      (beginning.checkpoint ? beginning.checkpoint->directory() : beginning.directory.root).string(),
+      (resume.checkpoint ? resume.checkpoint->directory() : resume.directory.root).string(),
       fmt::join(changes, "\n  ")));
 }
 

@@ -4,15 +4,15 @@
 #include <string>
 #include <vector>
 
-#include "beginning.h"
+#include "resume_state.h"
 
 namespace lockstep {
 
 /// Errors: ConfigError with a list of the keys that differ from the checkpoint's run and would make another
 /// experiment of it, but for those in run.resume_allow.
-void refuse_changes(const Config& config, const RecordSource& train, const Beginning& beginning);
+void refuse_changes(const Config& config, const RecordSource& train, const ResumeState& resume);
 
 /// Errors: always ConfigError, with the list of `changes`.
-[[noreturn]] void refuse_to_go_on(const Beginning& beginning, const std::vector<std::string>& changes);
+[[noreturn]] void refuse_resume(const ResumeState& resume, const std::vector<std::string>& changes);
 
 }  // namespace lockstep

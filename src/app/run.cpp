@@ -65,7 +65,7 @@ Run::Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan)
       states_(comm, plan.dist, *experiment.model),
       progress_(make_progress_thread(comm, experiment.config.distribute)) {}
 
-void Run::initialise_weights(const CheckpointReader* go_on) {
+void Run::initialise_weights(const CheckpointReader* checkpoint) {
   const Config& config = experiment_.config;
   const Model& model = *experiment_.model;
   AlignedBuffer<Scalar> start(model.stored_layout().size);
@@ -73,8 +73,8 @@ void Run::initialise_weights(const CheckpointReader* go_on) {
   initialise(store, experiment_.seed(), config.model.init_std);
   agree(comm_, [&] {
     if (comm_.rank() != 0) return;
-    if (go_on != nullptr) {
-      load_model(go_on->directory() / kCheckpointModel, store);
+    if (checkpoint != nullptr) {
+      load_model(checkpoint->directory() / kCheckpointModel, store);
     } else if (!config.train.init.empty()) {
       start_from_file(config.train, store);
     }
@@ -173,7 +173,7 @@ TrainingResult Run::train(const TrainingHandles& handles) {
                    .calibration_steps = config.eval.precise_bn,
                    .loader = [this](Range steps) { return make_loader(steps); },
                    .saving = handles.saving,
-                   .go_on = handles.go_on,
+                   .checkpoint = handles.checkpoint,
                    .on_nan = config.train.on_nan,
                    .skip_limit = config.train.skip_limit,
                    .ranks = config.comm,

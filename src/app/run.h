@@ -22,7 +22,7 @@ struct TrainingHandles {
   Observer& observer;
   RunControl& control;
   Saving* saving = nullptr;
-  const CheckpointReader* go_on = nullptr;
+  const CheckpointReader* checkpoint = nullptr;
 };
 
 class Run {
@@ -34,7 +34,7 @@ class Run {
   std::string algorithm() const { return strategy_->algorithm(); }
   /// *Collective.* The weights to start from: those of the checkpoint, if the run goes on from one, of
   /// train.init, or random ones. Errors: AgreedError if a file does not fit the model.
-  void initialise_weights(const CheckpointReader* go_on = nullptr);
+  void initialise_weights(const CheckpointReader* checkpoint = nullptr);
   /// *Collective.* Each rank reads its share of the records, from `step` on where they are streamed. Errors:
   /// AgreedError.
   void load(Index step = 0);

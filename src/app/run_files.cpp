@@ -55,10 +55,10 @@ void refuse_lost_checkpoints(Communicator& comm, const Config& config, const Run
       kExitData);
 }
 
-void note_checkpoints(const Config& config, const Beginning& beginning) {
-  const RunDirectory& directory = beginning.directory;
+void note_checkpoints(const Config& config, const ResumeState& resume) {
+  const RunDirectory& directory = resume.directory;
   std::error_code ignored;
-  if (beginning.lock.whereabouts() != directory.root) return;
+  if (resume.lock.whereabouts() != directory.root) return;
   const std::string text = checkpoint_directory(config, directory).root().string() + "\n";
   try {
     const bool noted = std::filesystem::exists(directory.checkpointed(), ignored) &&
@@ -77,18 +77,17 @@ void sync_metrics(const RunDirectory& directory) {
   }
 }
 
-CheckpointHooks checkpoint_hooks(const Config& config, const Beginning& beginning) {
-  const bool inside =
-      is_within(checkpoint_directory(config, beginning.directory).root(), beginning.directory.root);
+CheckpointHooks checkpoint_hooks(const Config& config, const ResumeState& resume) {
+  const bool inside = is_within(checkpoint_directory(config, resume.directory).root(), resume.directory.root);
   CheckpointHooks hooks;
   if (inside) {
-    hooks.before = [&beginning] {
-      const std::string lost = describe_lost_directory(beginning.directory, beginning.lock);
+    hooks.before = [&resume] {
+      const std::string lost = describe_lost_directory(resume.directory, resume.lock);
       if (!lost.empty()) throw DataError(lost);
     };
   }
-  hooks.sync = [&beginning] { sync_metrics(beginning.directory); };
-  hooks.after = [config, &beginning] { note_checkpoints(config, beginning); };
+  hooks.sync = [&resume] { sync_metrics(resume.directory); };
+  hooks.after = [config, &resume] { note_checkpoints(config, resume); };
   return hooks;
 }
 
@@ -100,19 +99,19 @@ std::string describe_lost_directory(const RunDirectory& directory, const RunLock
   return fmt::format("run.dir '{}' was moved to '{}' while the run went on", root, now->string());
 }
 
-RunDirectory find_results_directory(const Beginning& beginning,
+RunDirectory find_results_directory(const ResumeState& resume,
                                     const std::map<std::string, std::string>& texts) {
-  if (const auto now = beginning.lock.whereabouts()) return {*now};
-  const RunDirectory anew = make_directory_beside(beginning.directory.root);
+  if (const auto now = resume.lock.whereabouts()) return {*now};
+  const RunDirectory anew = make_directory_beside(resume.directory.root);
   for (const auto& [name, text] : texts) write_file_atomically(anew.root / name, text);
   return anew;
 }
 
-void refuse_lost_files(const Beginning& beginning, const RunDirectory& results) {
-  const RunDirectory& directory = beginning.directory;
-  const std::string lost = describe_lost_directory(directory, beginning.lock);
+void refuse_lost_files(const ResumeState& resume, const RunDirectory& results) {
+  const RunDirectory& directory = resume.directory;
+  const std::string lost = describe_lost_directory(directory, resume.lock);
   if (!lost.empty()) {
-    const bool moved = beginning.lock.whereabouts() == results.root;
+    const bool moved = resume.lock.whereabouts() == results.root;
     throw DataError(
         fmt::format("training is complete, but {}{}: model.safetensors and summary.json are in '{}'{}", lost,
                     moved ? "" : ", with its logs and all that was in it", results.root.string(),

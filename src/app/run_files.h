@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
-#include "beginning.h"
 #include "lockstep/train/storage/checkpoint/writer.h"
+#include "resume_state.h"
 
 namespace lockstep {
 
@@ -20,14 +20,14 @@ void refuse_lost_checkpoints(Communicator& comm, const Config& config, const Run
 
 /// Rank 0: notes in the run directory where its checkpoints are, for refuse_lost_checkpoints(). The next
 /// checkpoint does it, should it fail.
-void note_checkpoints(const Config& config, const Beginning& beginning);
+void note_checkpoints(const Config& config, const ResumeState& resume);
 
 /// Makes the lines that metrics.jsonl has so far survive a crash, as far as the file system can.
 void sync_metrics(const RunDirectory& directory);
 
 /// Checkpoints sync metrics.jsonl, whose length they hold. They leave a note, and are not made in the run
-/// directory when another directory has its name. The beginning must outlive the hooks.
-CheckpointHooks checkpoint_hooks(const Config& config, const Beginning& beginning);
+/// directory when another directory has its name. `resume` must outlive the hooks.
+CheckpointHooks checkpoint_hooks(const Config& config, const ResumeState& resume);
 
 /// Rank 0: what befell the run directory since this process took it, for the middle of a sentence; "" if it
 /// is in its place.
@@ -35,11 +35,11 @@ std::string describe_lost_directory(const RunDirectory& directory, const RunLock
 
 /// Rank 0: where the results of the run are to be: in run.dir, in the directory that it was moved to, or
 /// where it was deleted in one that is made anew, with `texts` as files by name. Errors: DataError.
-RunDirectory find_results_directory(const Beginning& beginning,
+RunDirectory find_results_directory(const ResumeState& resume,
                                     const std::map<std::string, std::string>& texts);
 
 /// Rank 0, after the end. Errors: DataError that says where the results are, and what is gone, if the run
 /// directory or one of the files that the run has written there is not in its place.
-void refuse_lost_files(const Beginning& beginning, const RunDirectory& results);
+void refuse_lost_files(const ResumeState& resume, const RunDirectory& results);
 
 }  // namespace lockstep

@@ -22,8 +22,8 @@ constexpr std::array kRateKeys{"train.lr",          "train.lr_scaling",   "train
                                "train.end_lr",      "train.global_batch", "train.per_replica_batch"};
 
 // Steps of the newest checkpoint; 0 if there is none.
-Index saved_steps(const Beginning& beginning) {
-  return beginning.checkpoint ? beginning.checkpoint->header().progress.steps : 0;
+Index saved_steps(const ResumeState& resume) {
+  return resume.checkpoint ? resume.checkpoint->header().progress.steps : 0;
 }
 
 std::string describe_length(const TrainOptions& train, const RunPlan& plan) {
@@ -36,9 +36,9 @@ std::string describe_length(const TrainOptions& train, const RunPlan& plan) {
 }
 
 // What another config would plan, if it can be planned: it was made for the data and the ranks of its time.
-std::optional<RunPlan> plan_before(const Experiment& experiment, const Beginning& beginning) {
+std::optional<RunPlan> plan_before(const Experiment& experiment, const ResumeState& resume) {
   try {
-    return experiment.plan(*beginning.config, beginning.checkpoint->header().ranks, 0);
+    return experiment.plan(*resume.config, resume.checkpoint->header().ranks, 0);
   } catch (const ConfigError&) {
     return std::nullopt;
   }
@@ -67,49 +67,49 @@ std::vector<std::string> reasons(Config now, const RunPlan& plan, Config before,
 
 // The lengths are compared too: workers that step alone make other numbers of steps of the same length where
 // they are others.
-bool is_over(const Config& config, const RunPlan& plan, const Beginning& beginning) {
-  if (!beginning.completed_steps) return false;
-  const Index done = *beginning.completed_steps;
-  if (done < saved_steps(beginning)) return false;  // it was made longer, and has not ended since
-  const TrainOptions& before = beginning.config->train;
+bool is_over(const Config& config, const RunPlan& plan, const ResumeState& resume) {
+  if (!resume.completed_steps) return false;
+  const Index done = *resume.completed_steps;
+  if (done < saved_steps(resume)) return false;  // it was made longer, and has not ended since
+  const TrainOptions& before = resume.config->train;
   const TrainOptions& now = config.train;
   return done == plan.steps ||
          (before.epochs == now.epochs && before.steps == now.steps && before.samples == now.samples &&
           before.global_batch == now.global_batch && before.per_replica_batch == now.per_replica_batch);
 }
 
-void refuse_length(const Config& config, const RunPlan& plan, const Beginning& beginning) {
-  const Index saved = saved_steps(beginning);
-  const Index done = std::max(saved, beginning.completed_steps.value_or(0));
+void refuse_length(const Config& config, const RunPlan& plan, const ResumeState& resume) {
+  const Index saved = saved_steps(resume);
+  const Index done = std::max(saved, resume.completed_steps.value_or(0));
   const std::string from =
-      (beginning.checkpoint ? beginning.checkpoint->directory() : beginning.directory.root).string();
+      (resume.checkpoint ? resume.checkpoint->directory() : resume.directory.root).string();
   if (done > plan.steps) {
     throw ConfigError(fmt::format(
         "'{}' has made {} steps already, but {}: it cannot go on. Give a length of at least {} steps, or {}",
         from, with_commas(done), describe_length(config.train, plan), with_commas(done),
-        beginning.is_new ? "name an earlier checkpoint in run.resume"
-                         : "begin again with run.resume = \"restart\" or in another run.dir"));
+        resume.is_new ? "name an earlier checkpoint in run.resume"
+                      : "begin again with run.resume = \"restart\" or in another run.dir"));
   }
-  if (beginning.completed_steps && saved == 0) {
+  if (resume.completed_steps && saved == 0) {
     throw ConfigError(fmt::format(
         "the run in '{}' is complete after {} steps, and has no checkpoint from which it could go on for "
         "longer. Begin again with run.resume = \"restart\", or start another run.dir from its weights with "
         "train.init = \"{}\"",
-        beginning.directory.root.string(), with_commas(done), beginning.directory.model().string()));
+        resume.directory.root.string(), with_commas(done), resume.directory.model().string()));
   }
 }
 
-void log_rest(const Experiment& experiment, const RunPlan& plan, const Beginning& beginning) {
-  if (!beginning.checkpoint) return;
-  const Index done = saved_steps(beginning);
+void log_rest(const Experiment& experiment, const RunPlan& plan, const ResumeState& resume) {
+  if (!resume.checkpoint) return;
+  const Index done = saved_steps(resume);
   if (done == plan.steps) {
     spdlog::info("all {} steps are made: what is left is the evaluation and the files of the end",
                  with_commas(done));
     return;
   }
-  const std::optional<RunPlan> old = plan_before(experiment, beginning);
+  const std::optional<RunPlan> old = plan_before(experiment, resume);
   if (!old) return;
-  const Config& before = *beginning.config;
+  const Config& before = *resume.config;
   const Schedule old_schedule(before.schedule, old->whole_run(), old->step_batch);
   const Schedule schedule(experiment.config.schedule, plan.whole_run(), plan.step_batch);
   const auto shown = [](double rate) { return fmt::format("{:.3g}", rate); };

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <optional>
 
-#include "beginning.h"
 #include "build_facts.h"
 #include "catalogs.h"
 #include "commands.h"
@@ -31,6 +30,7 @@
 #include "rank_places.h"
 #include "restart.h"
 #include "resume_changes.h"
+#include "resume_state.h"
 #include "run.h"
 #include "run_files.h"
 #include "run_length.h"
@@ -85,15 +85,15 @@ void report_time_left(const TimeLeft& left) {
 
 // How the run is saved and stopped; part of it refers to the rest.
 struct Watch {
-  Watch(Communicator& comm, const Experiment& experiment, const Beginning& beginning)
+  Watch(Communicator& comm, const Experiment& experiment, const ResumeState& resume)
       : left(time_left(experiment.config.run)),
         every(parse_interval("checkpoint.every", experiment.config.checkpoint.every)),
-        control(comm, {.stop_file = beginning.directory.stop(),
+        control(comm, {.stop_file = resume.directory.stop(),
                        .checkpoint_seconds = every.seconds,
                        .seconds_left = left.seconds,
                        .last_checkpoint = [this] { return writer.last_seconds(); }}),
-        writer(comm, checkpoint_directory(experiment.config, beginning.directory),
-               experiment.config.checkpoint.keep, checkpoint_hooks(experiment.config, beginning)),
+        writer(comm, checkpoint_directory(experiment.config, resume.directory),
+               experiment.config.checkpoint.keep, checkpoint_hooks(experiment.config, resume)),
         saving{.writer = writer, .every = every, .wait = experiment.config.checkpoint.wait} {
     const std::string& best = experiment.config.checkpoint.best;
     if (best.empty()) return;
@@ -117,13 +117,13 @@ std::map<std::string, std::string> versions() {
   return all;
 }
 
-int report_stop(Communicator& comm, const Config& config, const Beginning& beginning,
+int report_stop(Communicator& comm, const Config& config, const ResumeState& resume,
                 const TrainingResult& result, const Watch& watch, const LostFiles& lost) {
   const std::string& failure = watch.writer.last_failure();
   const std::string steps = with_commas(result.progress.steps);
   agree(comm, [&] {
     if (comm.rank() != 0) return;
-    const std::string mishap = describe_lost_directory(beginning.directory, beginning.lock);
+    const std::string mishap = describe_lost_directory(resume.directory, resume.lock);
     if (mishap.empty()) return;
     throw DataError(fmt::format("stopped {}after {} steps by {}, but {}{}",
                                 failure.empty() ? "and saved " : "", steps, result.stopped, mishap,
@@ -136,10 +136,10 @@ int report_stop(Communicator& comm, const Config& config, const Beginning& begin
   }
   if (comm.rank() != 0) return kExitStopped;
   spdlog::info("stopped after {} steps by {}; {} goes on from there{}", steps, result.stopped,
-               command_that_goes_on(config),
+               resume_command(config),
                lost.empty() ? "" : fmt::format("; lost: lines of {}", fmt::join(lost.names(), " and ")));
   std::error_code ignored;
-  std::filesystem::remove(beginning.directory.stop(), ignored);
+  std::filesystem::remove(resume.directory.stop(), ignored);
   return kExitStopped;
 }
 
@@ -161,12 +161,12 @@ int train_command(Communicator& world, const CommandLine& line) {
     refuse_missing_precision(loaded.config);
   });
   refuse_differences(comm, loaded.config);
-  Beginning beginning = find_beginning(comm, loaded.config);
-  report_lost_before(comm, beginning);
-  adopt_choices(loaded, beginning);
+  ResumeState resume = find_resume_state(comm, loaded.config);
+  report_lost_before(comm, resume);
+  adopt_choices(loaded, resume);
   RankPeerGroup peers(comm);
   comm.note_phase(Phase::kLoading);
-  const Experiment experiment = make_experiment(loaded, peers, beginning.schema);
+  const Experiment experiment = make_experiment(loaded, peers, resume.schema);
   RunPlan plan;
   std::unique_ptr<Watch> watch;
   bool over = false;
@@ -174,30 +174,30 @@ int train_command(Communicator& world, const CommandLine& line) {
     refuse_too_large(*experiment.model);
     plan = experiment.plan(comm.size(), ranks_per_node);
     refuse_too_large(plan, comm);
-    refuse_changes(experiment.config, *experiment.train, beginning);
-    over = is_over(experiment.config, plan, beginning);
-    if (!over) refuse_length(experiment.config, plan, beginning);
-    watch = std::make_unique<Watch>(comm, experiment, beginning);
+    refuse_changes(experiment.config, *experiment.train, resume);
+    over = is_over(experiment.config, plan, resume);
+    if (!over) refuse_length(experiment.config, plan, resume);
+    watch = std::make_unique<Watch>(comm, experiment, resume);
   });
   refuse_different_data(comm, experiment.sources());
   if (over) {
     spdlog::info(
         "the run in '{}' is complete: nothing to do; to train anew, name another run.dir, or give "
         "run.resume = \"restart\"",
-        beginning.directory.root.string());
+        resume.directory.root.string());
     return 0;
   }
 
   watch->saving.texts = describing_texts(experiment, plan);
-  const CheckpointReader* const go_on = beginning.checkpoint.get();
+  const CheckpointReader* const checkpoint = resume.checkpoint.get();
   std::unique_ptr<Run> run;
   std::unique_ptr<Observer> observer = std::make_unique<SilentObserver>();
   try {
     agree(comm, [&] {
       if (comm.rank() != 0) return;
-      prepare(beginning, experiment.config);
-      add_log_file(beginning.directory.log());
-      write_file_atomically(beginning.directory.ranks(), places.table);
+      prepare(resume, experiment.config);
+      add_log_file(resume.directory.log());
+      write_file_atomically(resume.directory.ranks(), places.table);
     });
     watchdog.meet_in(loaded.config.run.dir);
     log_notes(experiment.sources());
@@ -216,31 +216,31 @@ int train_command(Communicator& world, const CommandLine& line) {
     }
 
     run = std::make_unique<Run>(comm, experiment, plan);
-    run->initialise_weights(go_on);
-    run->load(go_on != nullptr ? go_on->header().progress.steps : 0);
+    run->initialise_weights(checkpoint);
+    run->load(checkpoint != nullptr ? checkpoint->header().progress.steps : 0);
     agree(comm,
-          [&] { refuse_other_content(experiment.config, *experiment.train, run->fingerprint(), beginning); });
+          [&] { refuse_other_content(experiment.config, *experiment.train, run->fingerprint(), resume); });
     agree(comm, [&] {
       if (comm.rank() != 0) return;
-      fill_directory(beginning.directory, experiment, plan, watch->saving.texts);
-      observer = std::make_unique<RunOutput>(experiment, plan, beginning.metrics_bytes(),
-                                             incomplete_before(beginning));
+      fill_directory(resume.directory, experiment, plan, watch->saving.texts);
+      observer =
+          std::make_unique<RunOutput>(experiment, plan, resume.metrics_bytes(), incomplete_before(resume));
     });
   } catch (const AgreedError&) {
-    if (comm.rank() == 0) undo_preparation(beginning);
+    if (comm.rank() == 0) undo_preparation(resume);
     throw;
   }
   report_loaded(comm, plan, run->records());
   report_algorithm(run->algorithm(), loaded.config.distribute);
-  tell_beginning(experiment.config, beginning, comm.size(), run->algorithm());
+  log_resume(experiment.config, resume, comm.size(), run->algorithm());
   if (comm.rank() == 0) {
-    log_rest(experiment, plan, beginning);
+    log_rest(experiment, plan, resume);
     std::error_code ignored;
-    std::filesystem::remove(beginning.directory.summary(), ignored);  // until this run is at its end
+    std::filesystem::remove(resume.directory.summary(), ignored);  // until this run is at its end
   }
-  if (go_on != nullptr && !beginning.is_new) {
-    watch->writer.found(go_on->header().progress.steps);
-    if (comm.rank() == 0) note_checkpoints(experiment.config, beginning);
+  if (checkpoint != nullptr && !resume.is_new) {
+    watch->writer.found(checkpoint->header().progress.steps);
+    if (comm.rank() == 0) note_checkpoints(experiment.config, resume);
   }
   watch->saving.header = {.progress = {},
                           .ranks = comm.size(),
@@ -250,31 +250,33 @@ int train_command(Communicator& world, const CommandLine& line) {
                           .fingerprint = run->fingerprint(),
                           .versions = versions()};
 
-  RunDirectory results = beginning.directory;  // rank 0's
+  RunDirectory results = resume.directory;  // rank 0's
   const auto save = [&](AlignedBuffer<Scalar>& stored) {
     const Model& model = *experiment.model;
-    results = find_results_directory(beginning, watch->saving.texts);
+    results = find_results_directory(resume, watch->saving.texts);
     save_model(results.model(), {.layout = &model.stored_layout(), .values = stored.span()}, model.input());
   };
   TrainingResult result;
   try {
-    result = run->train(
-        {.observer = *observer, .control = watch->control, .saving = &watch->saving, .go_on = go_on});
+    result = run->train({.observer = *observer,
+                         .control = watch->control,
+                         .saving = &watch->saving,
+                         .checkpoint = checkpoint});
   } catch (const AgreedError&) {
     AlignedBuffer<Scalar> last_good = run->stored();
     if (comm.rank() == 0) {
-      LostFiles lost(*observer, watch->writer, command_that_goes_on(experiment.config));
+      LostFiles lost(*observer, watch->writer, resume_command(experiment.config));
       lost.attempt("model.safetensors", [&] { save(last_good); });
       if (!lost.empty()) spdlog::warn("lost: {}", lost.describe());
-      if (results.root != beginning.directory.root) {
+      if (results.root != resume.directory.root) {
         spdlog::warn("{}: model.safetensors is in '{}'",
-                     describe_lost_directory(beginning.directory, beginning.lock), results.root.string());
+                     describe_lost_directory(resume.directory, resume.lock), results.root.string());
       }
     }
     throw;
   }
-  LostFiles lost(*observer, watch->writer, command_that_goes_on(experiment.config));
-  if (!result.stopped.empty()) return report_stop(comm, experiment.config, beginning, result, *watch, lost);
+  LostFiles lost(*observer, watch->writer, resume_command(experiment.config));
+  if (!result.stopped.empty()) return report_stop(comm, experiment.config, resume, result, *watch, lost);
   AlignedBuffer<Scalar> stored = run->stored();
   agree(comm, [&] {
     if (comm.rank() != 0) return;
@@ -283,7 +285,7 @@ int train_command(Communicator& world, const CommandLine& line) {
     const bool summed =
         lost.attempt("summary.json", [&] { write_summary(results, result, run->algorithm(), lost.names()); });
     report_result(result);
-    if (saved && summed) refuse_lost_files(beginning, results);
+    if (saved && summed) refuse_lost_files(resume, results);
     report_written(results);
     if (!lost.empty()) throw DataError("training is complete, but this was lost: " + lost.describe());
   });

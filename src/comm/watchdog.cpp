@@ -73,7 +73,7 @@ class Watchdog::Watcher {
 
   void look(double passed) {
     const Activity& activity = board_.mine().activity;
-    if (const auto stuck = clock_.look(activity.step, activity.marks, passed); stuck && told_) go_on(*stuck);
+    if (const auto stuck = clock_.look(activity.step, activity.marks, passed); stuck && told_) log_recovery(*stuck);
     board_.mine().stuck = clock_.stuck();
     answer();
     if (board_.head().ended) end_();
@@ -127,7 +127,7 @@ class Watchdog::Watcher {
     spdlog::warn("{}{}", describe_stall(ranks, clock_.stuck()), end);
   }
 
-  void go_on(double stuck) {
+  void log_recovery(double stuck) {
     told_ = false;
     int mine = rank_;
     board_.head().speaker.compare_exchange_strong(mine, -1);

@@ -69,7 +69,7 @@ void ReplicaStates::add_saved(SavedState& state) {
   }
 }
 
-void ReplicaStates::go_on() {
+void ReplicaStates::resume() {
   const std::span<const Scalar> settled = settle();
   std::ranges::copy(settled, adopted_.data());
 }

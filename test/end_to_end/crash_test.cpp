@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 
-#include "app/beginning.h"
+#include "app/resume_state.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/report/metrics_file.h"
@@ -77,32 +77,32 @@ class Crash : public testing::Test {
     Config config;
     config.run.dir = run();
     if (!checkpoints_.empty()) config.checkpoint.dir = checkpoints().root();
-    Beginning beginning;
+    ResumeState resume;
     try {
-      run_thread_ranks(1, [&](Communicator& comm) { beginning = find_beginning(comm, config); });
+      run_thread_ranks(1, [&](Communicator& comm) { resume = find_resume_state(comm, config); });
     } catch (const Error& error) {
       ADD_FAILURE() << "the next start fails: " << error.what();
       return;
     }
-    expect_start(recording, promise, beginning);
+    expect_start(recording, promise, resume);
   }
 
-  void expect_start(const CrashRecording& recording, const Promise& promise, const Beginning& beginning) {
-    const Index from = beginning.checkpoint ? beginning.checkpoint->header().progress.steps : kNoStep;
+  void expect_start(const CrashRecording& recording, const Promise& promise, const ResumeState& resume) {
+    const Index from = resume.checkpoint ? resume.checkpoint->header().progress.steps : kNoStep;
     EXPECT_GE(from, promise.reported) << "a checkpoint that was reported is lost";
     EXPECT_LE(from, promise.renamed);
     EXPECT_EQ(from, newest()) << "a checkpoint was put aside";
     if (promise.ended != kNoStep) {
-      EXPECT_EQ(beginning.completed_steps, promise.ended);
+      EXPECT_EQ(resume.completed_steps, promise.ended);
     }
-    if (beginning.completed_steps == recording.steps) expect_results(recording);
+    if (resume.completed_steps == recording.steps) expect_results(recording);
     if (from == kNoStep) return;
-    EXPECT_FALSE(beginning.is_new);
+    EXPECT_FALSE(resume.is_new);
     EXPECT_TRUE(std::filesystem::exists(run_directory().config()));
     // Lines up to the checkpoint are all there.
-    { const MetricsFile metrics(run_directory().metrics(), beginning.metrics_bytes()); }
+    { const MetricsFile metrics(run_directory().metrics(), resume.metrics_bytes()); }
     const std::string lines = read_file(run_directory().metrics());
-    EXPECT_EQ(std::ssize(lines), beginning.metrics_bytes());
+    EXPECT_EQ(std::ssize(lines), resume.metrics_bytes());
     EXPECT_TRUE(recording.after.at(run_ + "/metrics.jsonl")->starts_with(lines)) << lines;
   }
 
@@ -213,15 +213,15 @@ TEST_F(Crash, OfARestart) {
     EXPECT_TRUE(subtree(tree, "run") == old || subtree(tree, "run.1") == old) << "lost by the crash";
     const bool is_old = subtree(tree, run_) == old;
     if (!is_old && run_directory().completed_steps() == recording.steps) expect_results(recording);
-    Beginning beginning;
+    ResumeState resume;
     try {
-      run_thread_ranks(1, [&](Communicator& comm) { beginning = find_beginning(comm, config); });
-      prepare(beginning, config);
+      run_thread_ranks(1, [&](Communicator& comm) { resume = find_resume_state(comm, config); });
+      prepare(resume, config);
     } catch (const Error& error) {
       ADD_FAILURE() << "the next start fails: " << error.what();
     }
     EXPECT_TRUE(subtree(read_tree(place_), "run.1") == old) << "lost by the next start";
-    EXPECT_TRUE(beginning.is_new);
+    EXPECT_TRUE(resume.is_new);
   });
   expect_same_end(recording, flags);
 }

@@ -107,11 +107,11 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
   if (comm.rank() == 0) initialise({&model.layout(), strategy->weights(0)}, seed, config.model.init_std);
   ReplicaStates states(comm, plan.dist, model);
   if (replicas.contains(0)) initialise({&model.state_layout(), states.of(0)}, seed, config.model.init_std);
-  std::unique_ptr<CheckpointReader> go_on;
+  std::unique_ptr<CheckpointReader> checkpoint;
   if (config.run.resume != "auto") {
-    go_on = std::make_unique<CheckpointReader>(config.run.resume);
+    checkpoint = std::make_unique<CheckpointReader>(config.run.resume);
     AlignedBuffer<Scalar> stored(model.stored_layout().size);
-    load_model(go_on->directory() / kCheckpointModel, {&model.stored_layout(), stored.span()});
+    load_model(checkpoint->directory() / kCheckpointModel, {&model.stored_layout(), stored.span()});
     const ModelValues values = stored_values(model, stored.span());
     if (comm.rank() == 0) std::ranges::copy(values.weights, strategy->weights(0).begin());
     if (replicas.contains(0)) std::ranges::copy(values.state, states.of(0).begin());
@@ -167,7 +167,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                    .calibration_steps = config.eval.precise_bn,
                    .loader = make_loader,
                    .saving = config.checkpoint.dir.empty() ? nullptr : &saving,
-                   .go_on = go_on.get(),
+                   .checkpoint = checkpoint.get(),
                    .on_nan = config.train.on_nan,
                    .skip_limit = config.train.skip_limit,
                    .ranks = config.comm,

@@ -26,7 +26,7 @@ class ReplicaStates {
   /// *Local.* The states of all replicas, as part of what is saved.
   void add_saved(SavedState& state);
   /// *Collective.* Once they are filled again: nothing is taken from replica 0.
-  void go_on();
+  void resume();
   /// *Collective.* Replica 0's, on every rank; valid until the next call.
   std::span<const Scalar> settle();
 

@@ -48,8 +48,8 @@ class AsynchronousServers final : public AsynchronousStrategy {
   }
 
   // Totals are told by the first server, and known to all after report().
-  void go_on_after(Index steps) override {
-    if (server_) server_->go_on_after(steps);
+  void resume_after(Index steps) override {
+    if (server_) server_->resume_after(steps);
   }
 
   SavedState saved_state() override {

@@ -56,7 +56,7 @@ class LocalSgd final : public SynchronousStrategy {
   std::string algorithm() const override { return reducer_->algorithm(); }
   void start() override { comm_.broadcast(as_buffer(weights(hosted_.begin)), 0); }
 
-  void go_on_after(Index steps) override {
+  void resume_after(Index steps) override {
     steps_done_ = steps;
     equal_ = steps <= plan_.local_from || (steps - plan_.local_from) % options_.average_every == 0;
   }

@@ -46,7 +46,7 @@ class AsynchronousLoop final : public UpdateLoop {
                     .bad_steps = {context.debug.nan_step, context.debug.nan_step + context.debug.nan_steps}}),
         batches_taken_(static_cast<std::size_t>(plan_.hosted.front().size())) {}
 
-  void go_on_after(Index steps) override { logged_.steps = steps; }
+  void resume_after(Index steps) override { logged_.steps = steps; }
   SavedState saved_state() override;
   void begin() override;
   void advance(Index until) override;

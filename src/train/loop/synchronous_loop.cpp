@@ -48,7 +48,7 @@ class SynchronousLoop final : public UpdateLoop {
         tallies_(gradients_.tallies().size()),
         audit_(context) {}
 
-  void go_on_after(Index steps) override { steps_done_ = steps; }
+  void resume_after(Index steps) override { steps_done_ = steps; }
   SavedState saved_state() override;
   void begin() override {
     audit_.begin(steps_done_);

@@ -83,13 +83,13 @@ TrainingResult Trainer::run() {
 void Trainer::begin() {
   context_.strategy.start();
   context_.states.start();
-  if (context_.go_on != nullptr) {
-    const Index steps = context_.go_on->header().progress.steps;
+  if (context_.checkpoint != nullptr) {
+    const Index steps = context_.checkpoint->header().progress.steps;
     if (steps > context_.plan.steps) throw_beyond_the_end(steps, context_.plan.steps);
-    context_.strategy.go_on_after(steps);
-    loop_->go_on_after(steps);
-    agree(context_.comm, [&] { context_.go_on->fill(saved_state()); });
-    context_.states.go_on();
+    context_.strategy.resume_after(steps);
+    loop_->resume_after(steps);
+    agree(context_.comm, [&] { context_.checkpoint->fill(saved_state()); });
+    context_.states.resume();
   }
   loop_->begin();
 }

@@ -84,7 +84,7 @@ class Strategy {
   virtual std::span<const Scalar> settle() = 0;
 
   /// *Local.* For a run that goes on after so many steps: after start(), before saved_state().
-  virtual void go_on_after(Index /*steps*/) {}
+  virtual void resume_after(Index /*steps*/) {}
   /// *Local, between two steps.* What the strategy keeps beside the weights that settle() gives. Its memory
   /// is read to save a run, and filled to go on with one.
   virtual SavedState saved_state() = 0;

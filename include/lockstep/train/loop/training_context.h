@@ -52,7 +52,7 @@ struct TrainingContext {
   /// Makes a loader of these steps.
   std::function<std::unique_ptr<Loader>(Range steps)> loader = {};
   Saving* saving = nullptr;                 ///< null: nothing is saved
-  const CheckpointReader* go_on = nullptr;  ///< null: from the first step
+  const CheckpointReader* checkpoint = nullptr;  ///< null: from the first step
   OnNan on_nan = OnNan::kStop;
   Index skip_limit = 0;  ///< steps in all that may be left out
   CommOptions ranks = {};

@@ -17,7 +17,7 @@ class UpdateLoop {
   virtual ~UpdateLoop() = default;
 
   /// *Local.* For a run that goes on after so many steps: before saved_state().
-  virtual void go_on_after(Index steps) = 0;
+  virtual void resume_after(Index steps) = 0;
   /// *Local, between two steps.* What the pace keeps from step to step; its memory is read to save a run, and
   /// filled to go on with one.
   virtual SavedState saved_state() = 0;

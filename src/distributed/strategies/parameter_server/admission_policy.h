@@ -18,7 +18,7 @@ class AdmissionPolicy {
   /// Until how many steps in all permission is given.
   void begin_round(Index until);
   /// The run goes on after so many steps.
-  void go_on_after(Index steps) { granted_ = steps; }
+  void resume_after(Index steps) { granted_ = steps; }
   /// Nobody gets permission any more.
   void stop() { stopped_ = true; }
   /// Nobody gets permission any more in this round.

@@ -89,10 +89,10 @@ void Server::serve(Index until, const ServeHooks& hooks) {
   }
 }
 
-void Server::go_on_after(Index steps) {
+void Server::resume_after(Index steps) {
   version_ = steps;
   totals_.steps = steps;
-  admission_.go_on_after(steps);
+  admission_.resume_after(steps);
 }
 
 void Server::add_saved(SavedState& state) {

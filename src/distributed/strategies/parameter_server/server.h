@@ -27,7 +27,7 @@ class Server {
 
   void serve(Index until, const ServeHooks& hooks);
   const Totals& totals() const { return totals_; }
-  void go_on_after(Index steps);
+  void resume_after(Index steps);
   void add_saved(SavedState& state);
   /// Writes the recording of arrivals, if there is to be one. Errors: DataError.
   void save_recording() const { requests_.save(); }

@@ -1,4 +1,4 @@
-#include "beginning.h"
+#include "resume_state.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -122,8 +122,8 @@ std::unique_ptr<CheckpointReader> named_checkpoint(Communicator& comm, const std
 }
 
 // *Collective.* What run.dir has of an earlier run: to go on from, or to be moved away.
-void look_into_directory(Communicator& comm, const Config& config, Beginning& beginning) {
-  const RunDirectory& directory = beginning.directory;
+void look_into_directory(Communicator& comm, const Config& config, ResumeState& resume) {
+  const RunDirectory& directory = resume.directory;
   const bool restarts = config.run.resume == kRestart;
   std::array<Index, 2> found{};  // whether there is something, and the steps of a run that ended
   agree(comm, [&] {
@@ -131,26 +131,26 @@ void look_into_directory(Communicator& comm, const Config& config, Beginning& be
     found = {directory.exists() ? 1 : 0, 0};
     if (found[0] == 0) return;
     if (restarts) {
-      beginning.moved_lock = claim_restart(config, directory);
+      resume.moved_lock = claim_restart(config, directory);
       return;
     }
     std::error_code ignored;
-    if (std::filesystem::exists(directory.config(), ignored)) beginning.lock = RunLock(directory);
+    if (std::filesystem::exists(directory.config(), ignored)) resume.lock = RunLock(directory);
     found[1] = directory.completed_steps().value_or(0);
   });
   comm.broadcast(as_buffer(std::span(found)), 0);
   if (found[0] == 0) return;
-  beginning.restarts = restarts;
+  resume.restarts = restarts;
   if (restarts) return;
-  beginning.is_new = false;
-  if (found[1] > 0) beginning.completed_steps = found[1];
-  beginning.checkpoint = newest_whole(comm, checkpoint_directory(config, directory), Damaged::kPutAside);
-  if (!beginning.checkpoint && !beginning.completed_steps) refuse_lost_checkpoints(comm, config, directory);
+  resume.is_new = false;
+  if (found[1] > 0) resume.completed_steps = found[1];
+  resume.checkpoint = newest_whole(comm, checkpoint_directory(config, directory), Damaged::kPutAside);
+  if (!resume.checkpoint && !resume.completed_steps) refuse_lost_checkpoints(comm, config, directory);
 }
 
 }  // namespace
 
-std::string command_that_goes_on(const Config& config) {
+std::string resume_command(const Config& config) {
   return config.run.resume == kAuto ? "the same command" : "the same command with --run.resume auto";
 }
 
@@ -159,47 +159,46 @@ CheckpointDirectory checkpoint_directory(const Config& config, const RunDirector
                                                            : std::filesystem::path(config.checkpoint.dir));
 }
 
-Beginning find_beginning(Communicator& comm, const Config& config) {
-  Beginning beginning{.directory = {config.run.dir}};
+ResumeState find_resume_state(Communicator& comm, const Config& config) {
+  ResumeState resume{.directory = {config.run.dir}};
   agree(comm, [&] {
     if (comm.rank() != 0) return;
-    refuse_foreign_checkpoints(checkpoint_directory(config, beginning.directory), beginning.directory);
+    refuse_foreign_checkpoints(checkpoint_directory(config, resume.directory), resume.directory);
   });
   const bool automatic = config.run.resume == kAuto;
   if (automatic || config.run.resume == kRestart) {
-    look_into_directory(comm, config, beginning);
+    look_into_directory(comm, config, resume);
   } else if (config.run.resume != kNever) {
-    beginning.checkpoint = named_checkpoint(comm, config.run.resume);
+    resume.checkpoint = named_checkpoint(comm, config.run.resume);
   }
-  if (!beginning.checkpoint && !beginning.completed_steps) return beginning;
+  if (!resume.checkpoint && !resume.completed_steps) return resume;
   agree(comm, [&] {
-    const CheckpointReader* checkpoint = beginning.checkpoint.get();
+    const CheckpointReader* checkpoint = resume.checkpoint.get();
     const std::filesystem::path file =
-        checkpoint != nullptr ? checkpoint->directory() / kCheckpointConfig : beginning.directory.config();
-    beginning.config =
+        checkpoint != nullptr ? checkpoint->directory() / kCheckpointConfig : resume.directory.config();
+    resume.config =
         load_config(CommandLine{}, {.file = file.string(), .text = read_file(file)}, known_names()).config;
-    if (checkpoint != nullptr) beginning.schema = checkpoint->text(RunDirectory{}.schema().string());
+    if (checkpoint != nullptr) resume.schema = checkpoint->text(RunDirectory{}.schema().string());
   });
-  return beginning;
+  return resume;
 }
 
-void adopt_choices(LoadedConfig& loaded, const Beginning& beginning) {
-  if (!beginning.config) return;
+void adopt_choices(LoadedConfig& loaded, const ResumeState& resume) {
+  if (!resume.config) return;
   if (loaded.given.contains("train.replicas")) return;
-  loaded.config.train.replicas = beginning.config->train.replicas;
+  loaded.config.train.replicas = resume.config->train.replicas;
 }
 
-void tell_beginning(const Config& config, const Beginning& beginning, Index ranks,
-                    const std::string& algorithm) {
-  if (!beginning.checkpoint) {
-    if (beginning.is_new) return;
+void log_resume(const Config& config, const ResumeState& resume, Index ranks, const std::string& algorithm) {
+  if (!resume.checkpoint) {
+    if (resume.is_new) return;
     spdlog::info("the run in '{}' was ended before its first checkpoint: it starts anew",
-                 beginning.directory.root.string());
+                 resume.directory.root.string());
     return;
   }
-  const CheckpointHeader& from = beginning.checkpoint->header();
+  const CheckpointHeader& from = resume.checkpoint->header();
   spdlog::info("goes on from '{}': {} steps, epoch {:.2f}, on {} rank{} with {}",
-               beginning.checkpoint->directory().string(), with_commas(from.progress.steps),
+               resume.checkpoint->directory().string(), with_commas(from.progress.steps),
                from.progress.epochs, from.ranks, from.ranks == 1 ? "" : "s", from.strategy);
   const bool ordered = config.distribute.reduction == Reduction::kOrdered;
   const bool same =
@@ -212,26 +211,26 @@ void tell_beginning(const Config& config, const Beginning& beginning, Index rank
       "interrupted");
 }
 
-void prepare(Beginning& beginning, const Config& config) {
-  if (beginning.restarts) {
-    beginning.moved_to = move_away(beginning.directory);
+void prepare(ResumeState& resume, const Config& config) {
+  if (resume.restarts) {
+    resume.moved_to = move_away(resume.directory);
     // Before a new directory gets the name: else a crash could leave the name to that one alone.
-    sync_directory(beginning.moved_to.has_parent_path() ? beginning.moved_to.parent_path() : ".");
-    spdlog::info("run.resume = \"restart\": what was in '{}' is in '{}' now",
-                 beginning.directory.root.string(), beginning.moved_to.string());
+    sync_directory(resume.moved_to.has_parent_path() ? resume.moved_to.parent_path() : ".");
+    spdlog::info("run.resume = \"restart\": what was in '{}' is in '{}' now", resume.directory.root.string(),
+                 resume.moved_to.string());
   }
-  if (beginning.is_new) {
+  if (resume.is_new) {
     std::error_code unknown;
-    beginning.root_was_there =
-        std::filesystem::exists(std::filesystem::symlink_status(beginning.directory.root, unknown));
-    create_run_directory(beginning.directory.root);
-  } else if (!beginning.checkpoint) {
-    reuse_run_directory(beginning.directory.root);
+    resume.root_was_there =
+        std::filesystem::exists(std::filesystem::symlink_status(resume.directory.root, unknown));
+    create_run_directory(resume.directory.root);
+  } else if (!resume.checkpoint) {
+    reuse_run_directory(resume.directory.root);
   }
-  if (!beginning.lock.held()) beginning.lock = RunLock(beginning.directory);
+  if (!resume.lock.held()) resume.lock = RunLock(resume.directory);
   std::error_code ignored;
-  std::filesystem::remove(beginning.directory.stop(), ignored);  // of an earlier wish
-  for (std::filesystem::directory_iterator entry(beginning.directory.root, ignored), end;
+  std::filesystem::remove(resume.directory.stop(), ignored);  // of an earlier wish
+  for (std::filesystem::directory_iterator entry(resume.directory.root, ignored), end;
        !ignored && entry != end; entry.increment(ignored)) {
     // Left behind by a process that was ended while it wrote.
     std::error_code unimportant;
@@ -239,8 +238,8 @@ void prepare(Beginning& beginning, const Config& config) {
       std::filesystem::remove(entry->path(), unimportant);
     }
   }
-  beginning.checkpoints_lock =
-      claim_checkpoints(checkpoint_directory(config, beginning.directory), beginning.directory);
+  resume.checkpoints_lock =
+      claim_checkpoints(checkpoint_directory(config, resume.directory), resume.directory);
 }
 
 }  // namespace lockstep
