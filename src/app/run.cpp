@@ -130,8 +130,8 @@ std::unique_ptr<Evaluation> Run::load_evaluation(const RecordSource* source, Spl
 
 AlignedBuffer<Scalar> Run::stored() {
   AlignedBuffer<Scalar> stored(experiment_.model->stored_layout().size);
-  const auto end = std::ranges::copy(strategy_->settle(), stored.data()).out;
-  std::ranges::copy(states_.settle(), end);
+  const auto end = std::ranges::copy(strategy_->gather_model(), stored.data()).out;
+  std::ranges::copy(states_.gather(), end);
   return stored;
 }
 

@@ -31,7 +31,7 @@ ReplicaStates::ReplicaStates(Communicator& comm, const Plan& plan, const Model& 
     : comm_(comm),
       model_(model),
       hosted_(plan.hosted[static_cast<std::size_t>(comm.rank())]),
-      settled_(model.state_layout().size),
+      gathered_(model.state_layout().size),
       adopted_(model.state_layout().size),
       place_of_(model.nodes().size(), -1),
       scope_sums_(comm, plan, moment_scopes(model, plan.replicas)) {
@@ -53,14 +53,14 @@ std::span<double> ReplicaStates::row(Index replica) {
 }
 
 void ReplicaStates::start() {
-  settle();
+  gather();
   adopt(0);
 }
 
 void ReplicaStates::add_saved(SavedState& state) {
-  if (settled_.size() == 0) return;
+  if (gathered_.size() == 0) return;
   for (Index replica = hosted_.begin; replica < hosted_.end; ++replica) {
-    const Range all{0, settled_.size()};
+    const Range all{0, gathered_.size()};
     state.push_back({.array = fmt::format("replica.{}.moments", replica),
                      .size = all.end,
                      .range = all,
@@ -70,15 +70,15 @@ void ReplicaStates::add_saved(SavedState& state) {
 }
 
 void ReplicaStates::resume() {
-  const std::span<const Scalar> settled = settle();
-  std::ranges::copy(settled, adopted_.data());
+  const std::span<const Scalar> gathered = gather();
+  std::ranges::copy(gathered, adopted_.data());
 }
 
-std::span<const Scalar> ReplicaStates::settle() {
-  if (settled_.size() == 0) return {};
-  if (hosted_.contains(0)) std::ranges::copy(of(0), settled_.data());
-  comm_.broadcast(as_buffer(settled_.span()), 0);
-  return settled_.span();
+std::span<const Scalar> ReplicaStates::gather() {
+  if (gathered_.size() == 0) return {};
+  if (hosted_.contains(0)) std::ranges::copy(of(0), gathered_.data());
+  comm_.broadcast(as_buffer(gathered_.span()), 0);
+  return gathered_.span();
 }
 
 void ReplicaStates::begin_step() {
@@ -117,14 +117,14 @@ std::vector<double> ReplicaStates::sums() const {
   return total;
 }
 
-void ReplicaStates::move_settled(std::span<const double> sums, BatchStatistics::Update update) {
-  update_state(sums, adopted_.span(), update, settled_.span());
+void ReplicaStates::move_gathered(std::span<const double> sums, BatchStatistics::Update update) {
+  update_state(sums, adopted_.span(), update, gathered_.span());
 }
 
 void ReplicaStates::adopt(int root) {
-  comm_.broadcast(as_buffer(settled_.span()), root);
-  std::ranges::copy(settled_.span(), adopted_.data());
-  for (AlignedBuffer<Scalar>& state : states_) std::ranges::copy(settled_.span(), state.data());
+  comm_.broadcast(as_buffer(gathered_.span()), root);
+  std::ranges::copy(gathered_.span(), adopted_.data());
+  for (AlignedBuffer<Scalar>& state : states_) std::ranges::copy(gathered_.span(), state.data());
 }
 
 }  // namespace lockstep

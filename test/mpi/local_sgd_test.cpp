@@ -237,7 +237,7 @@ TEST(LocalSgd, IsThePlainComputation) {
           SCOPED_TRACE("step " + std::to_string(step));
           EXPECT_TRUE(driven.step(step).applied);
           plain.step(step);
-          const std::span<const Scalar> settled = driven.strategy().settle();
+          const std::span<const Scalar> settled = driven.strategy().gather_model();
           expect_near(driven.layout(), settled, plain.mean(plain.weights));
           for (Index r = driven.hosted().begin; r < driven.hosted().end; ++r) {
             expect_near(driven.layout(), driven.strategy().weights(r),
@@ -287,7 +287,7 @@ TEST(LocalSgd, ABadNumberStopsItsReplicaAtOnceAndAllAtTheNextAverage) {
       }
       EXPECT_EQ(driven.strategy().late_bad_number(),
                 "step 3: replica 7: the gradient of 0.weight is not finite or beyond 1e18");
-      const std::span<const Scalar> settled = driven.strategy().settle();
+      const std::span<const Scalar> settled = driven.strategy().gather_model();
       EXPECT_TRUE(std::ranges::all_of(settled, [](Scalar w) { return std::isfinite(w); }));
     });
   }

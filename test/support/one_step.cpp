@@ -54,7 +54,7 @@ class SumOnly final : public SynchronousStrategy {
                      : make_native_reducer(comm, plan.buckets.size() > 1)),
         weights_(weights) {}
   std::span<Scalar> weights(Index) override { return weights_; }
-  std::span<const Scalar> settle() override { return weights_; }
+  std::span<const Scalar> gather_model() override { return weights_; }
   SavedState saved_state() override { return {}; }
   void start() override {}
   void begin_step(std::span<const Index> samples, double) override { reducer_->begin_step(samples); }

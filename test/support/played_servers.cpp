@@ -132,7 +132,7 @@ ServersPlayed play_servers(const ServersPlay& play) {
           {.take_moments = take_moments, .before_step = [](Index) {}, .ends_early = [] { return false; }});
     }
     const WorkersReport report = strategy.report();
-    const std::vector<Scalar> weights = by_server(strategy.settle());
+    const std::vector<Scalar> weights = by_server(strategy.gather_model());
     if (comm.rank() > 0) return;
     played.report = report;
     played.weights = weights;

@@ -174,9 +174,9 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                    .debug = config.debug});
   result.training = trainer.run();
   result.save_failure = writer.last_failure();
-  const std::span<const Scalar> weights = strategy->settle();
+  const std::span<const Scalar> weights = strategy->gather_model();
   result.weights.assign(weights.begin(), weights.end());
-  const std::span<const Scalar> state = states.settle();
+  const std::span<const Scalar> state = states.gather();
   result.state.assign(state.begin(), state.end());
   return result;
 }

@@ -105,7 +105,7 @@ class WeightsOnly final : public SynchronousStrategy {
     return {.among = &comm_, .parts = {{"weights", weights_}}};
   }
   std::span<Scalar> weights(Index) override { return weights_; }
-  std::span<const Scalar> settle() override { return weights_; }
+  std::span<const Scalar> gather_model() override { return weights_; }
   SavedState saved_state() override { return {}; }
   void start() override {}
   void begin_step(std::span<const Index>, double) override {}

@@ -28,7 +28,7 @@ class ReplicaStates {
   /// *Collective.* Once they are filled again: nothing is taken from replica 0.
   void resume();
   /// *Collective.* Replica 0's, on every rank; valid until the next call.
-  std::span<const Scalar> settle();
+  std::span<const Scalar> gather();
 
   /// Forgets the sums of the last step.
   void begin_step();
@@ -47,7 +47,7 @@ class ReplicaStates {
   std::vector<double> sums() const;
   /// *Local.* Moves this rank's copy of the one state, or replaces its moments, by sums that a replica took
   /// anywhere since the last adopt(): replicas keep what they got then.
-  void move_settled(std::span<const double> sums, BatchStatistics::Update update);
+  void move_gathered(std::span<const double> sums, BatchStatistics::Update update);
   /// *Collective.* All replicas get the root's copy of the one state.
   void adopt(int root);
 
@@ -66,7 +66,7 @@ class ReplicaStates {
   const Model& model_;
   Range hosted_;
   std::vector<AlignedBuffer<Scalar>> states_;
-  AlignedBuffer<Scalar> settled_;
+  AlignedBuffer<Scalar> gathered_;
   AlignedBuffer<Scalar> adopted_;
   std::vector<Place> places_;
   std::vector<Index> place_of_;  // by node; -1 for one without statistics

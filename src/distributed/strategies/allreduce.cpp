@@ -20,7 +20,7 @@ class Allreduce final : public SynchronousStrategy {
         update_(context.layout, context.optimizer, context.rules, &context.team) {}
 
   std::span<Scalar> weights(Index) override { return weights_.span(); }
-  std::span<const Scalar> settle() override { return weights_.span(); }
+  std::span<const Scalar> gather_model() override { return weights_.span(); }
   std::span<Scalar> gradient_arena(Index size) override { return arena_for(*reducer_, size); }
   std::string algorithm() const override { return reducer_->algorithm(); }
   void start() override { comm_.broadcast(as_buffer(weights_.span()), 0); }

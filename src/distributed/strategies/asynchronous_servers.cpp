@@ -40,7 +40,7 @@ class AsynchronousServers final : public AsynchronousStrategy {
   std::span<Scalar> weights(Index) override { return weights_.span(); }
   void start() override { comm_->broadcast(as_buffer(weights_.span()), 0); }
 
-  std::span<const Scalar> settle() override {
+  std::span<const Scalar> gather_model() override {
     std::vector<Range> parts(static_cast<std::size_t>(service_.workers));
     parts.insert(parts.end(), service_.slices.begin(), service_.slices.end());
     comm_->start_all_gather(as_buffer(weights_.span()), parts)->wait();

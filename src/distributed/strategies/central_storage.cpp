@@ -91,7 +91,7 @@ class CentralStorage final : public SynchronousStrategy {
             &context.team) {}
 
   std::span<Scalar> weights(Index) override { return weights_; }
-  std::span<const Scalar> settle() override { return weights_; }
+  std::span<const Scalar> gather_model() override { return weights_; }
   std::span<Scalar> gradient_arena(Index) override { return gradients_.arena(); }
 
   void start() override {

@@ -76,14 +76,14 @@ class LocalSgd final : public SynchronousStrategy {
     return state;
   }
 
-  std::span<const Scalar> settle() override {
+  std::span<const Scalar> gather_model() override {
     if (equal_) return weights(hosted_.begin);
-    if (settled_.empty()) settled_ = average_weights();
-    return settled_;
+    if (average_.empty()) average_ = average_weights();
+    return average_;
   }
 
   void begin_step(std::span<const Index> samples, double) override {
-    settled_ = {};
+    average_ = {};
     alone_ = !gradients_exchanged();
     for (std::size_t replica = 0; alone_ && replica < samples.size(); ++replica) {
       samples_alone_[replica] += samples[replica];
@@ -125,7 +125,7 @@ class LocalSgd final : public SynchronousStrategy {
   }
 
   std::string late_bad_number() override {
-    settle();
+    gather_model();
     if (!any_stopped_) return {};
     Index step = std::numeric_limits<Index>::max();
     std::string text;
@@ -177,10 +177,10 @@ class LocalSgd final : public SynchronousStrategy {
 
   // The end of an interval: false, and the replicas stay as they are, if one of them stands still.
   bool meet() {
-    settled_ = average_weights();
+    average_ = average_weights();
     if (any_stopped_) return false;
-    if (block_) block_->apply(settled_);
-    std::ranges::copy(settled_, replicas_.front().weights.data());
+    if (block_) block_->apply(average_);
+    std::ranges::copy(average_, replicas_.front().weights.data());
     equal_ = true;
     for (std::size_t slot = 0; options_.average_state && slot < replicas_.front().update.slots().size();
          ++slot) {
@@ -248,7 +248,7 @@ class LocalSgd final : public SynchronousStrategy {
   double mean_loss_ = 0;
   const PartialGrads* partial_ = nullptr;
   std::span<Scalar> gradient_;
-  std::span<Scalar> settled_;  // empty: not known in this step
+  std::span<Scalar> average_;  // empty: not known in this step
 };
 
 }  // namespace

@@ -28,7 +28,7 @@ class ShardedUpdate final : public SynchronousStrategy {
   }
 
   std::span<Scalar> weights(Index) override { return weights_.span(); }
-  std::span<const Scalar> settle() override { return weights_.span(); }
+  std::span<const Scalar> gather_model() override { return weights_.span(); }
   void start() override { comm_.broadcast(as_buffer(weights_.span()), 0); }
   SavedState saved_state() override {
     SavedState state;

@@ -130,7 +130,7 @@ void AsynchronousLoop::advance(Index until) {
     strategy_.serve(until,
                     {.take_moments =
                          [this](std::span<const double> sums) {
-                           context_.states.move_settled(sums, BatchStatistics::Update::kMove);
+                           context_.states.move_gathered(sums, BatchStatistics::Update::kMove);
                          },
                      .before_step = [this](Index step) { force_faults(context_.debug, context_.comm, step); },
                      .ends_early = [this] { return context_.control.has_wish(); }});
@@ -271,13 +271,14 @@ Progress AsynchronousLoop::progress() const {
 }
 
 void AsynchronousLoop::recompute_moments(Index steps) {
-  const std::span<const Scalar> weights = strategy_.settle();  // all workers measure under the same weights
+  const std::span<const Scalar> weights =
+      strategy_.gather_model();  // all workers measure under the same weights
   const std::unique_ptr<Loader> loader = context_.loader({0, steps});
   context_.states.begin_step();
   for (Index step = 0; step < steps; ++step) gradients_.measure(loader->next(), weights);
   std::vector<double> sums = context_.states.sums();
   context_.comm.all_reduce_sum(as_buffer(std::span(sums)));
-  context_.states.move_settled(sums, BatchStatistics::Update::kReplace);
+  context_.states.move_gathered(sums, BatchStatistics::Update::kReplace);
   context_.states.adopt(first_server());
 }
 

@@ -70,7 +70,7 @@ class SynchronousLoop final : public UpdateLoop {
 
   void recompute_moments(Index steps) override {
     const std::unique_ptr<Loader> loader = context_.loader({0, steps});
-    const std::span<const Scalar> weights = strategy_.settle();
+    const std::span<const Scalar> weights = strategy_.gather_model();
     context_.states.begin_step();
     for (Index step = 0; step < steps; ++step) gradients_.measure(loader->next(), weights);
     context_.states.update(BatchStatistics::Update::kReplace);

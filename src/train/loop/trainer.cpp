@@ -147,7 +147,7 @@ void Trainer::save() {
   const SavedState state = saved_state();
   saving.writer.start({.header = header,
                        .state = state,
-                       .stored = {context_.strategy.settle(), context_.states.settle()},
+                       .stored = {context_.strategy.gather_model(), context_.states.gather()},
                        .layout = &context_.model.stored_layout(),
                        .input = context_.model.input(),
                        .texts = saving.texts});
@@ -158,7 +158,7 @@ void Trainer::evaluate(Evaluation* evaluation) {
   context_.comm.note_phase(Phase::kEvaluation);
   const auto interrupted = [this] { return context_.control.look() && stops(); };
   const std::optional<EvalMetrics> metrics =
-      evaluation->run({context_.strategy.settle(), context_.states.settle()}, interrupted);
+      evaluation->run({context_.strategy.gather_model(), context_.states.gather()}, interrupted);
   if (!metrics) return;
   last_evaluation_ = metrics;
   last_evaluation_->progress = loop_->progress();

@@ -81,12 +81,12 @@ class Strategy {
   virtual void start() = 0;
   /// *Collective, between two steps.* The one true model, on every rank: for evaluation and the model file.
   /// Valid until the next step.
-  virtual std::span<const Scalar> settle() = 0;
+  virtual std::span<const Scalar> gather_model() = 0;
 
   /// *Local.* For a run that goes on after so many steps: after start(), before saved_state().
   virtual void resume_after(Index /*steps*/) {}
-  /// *Local, between two steps.* What the strategy keeps beside the weights that settle() gives. Its memory
-  /// is read to save a run, and filled to go on with one.
+  /// *Local, between two steps.* What the strategy keeps beside the weights that gather_model() gives. Its
+  /// memory is read to save a run, and filled to go on with one.
   virtual SavedState saved_state() = 0;
 
   /// The local sums of a bucket are final; buckets come in the plan's order.

@@ -47,7 +47,7 @@ CheckpointWriter::State CheckpointWriter::state() const {
 
 // *Collective.* Ends what can be ended: all threads if one has failed, else those that are over. How it
 // stands on the rank that is furthest behind.
-CheckpointWriter::State CheckpointWriter::settle() {
+CheckpointWriter::State CheckpointWriter::finish_write() {
   const std::vector<Index> states = gather_numbers(comm_, static_cast<Index>(state()));
   const auto failed = std::ranges::find(states, static_cast<Index>(State::kFailed));
   if (failed != states.end()) give_up_ = true;
@@ -72,7 +72,7 @@ void CheckpointWriter::warn(const std::string& failure) {
 
 void CheckpointWriter::start(const CheckpointContent& content) {
   const Stopwatch pause;
-  if (settle() == State::kBusy) {
+  if (finish_write() == State::kBusy) {
     if (comm_.rank() == 0) {
       spdlog::warn(
           "no checkpoint of step {}: that of step {} is still being written; write fewer with "
@@ -218,7 +218,7 @@ void CheckpointWriter::finish() {
   while (comm_.rank() != 0 ? !over_ : !written_) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  if (settle() == State::kFailed) return;
+  if (finish_write() == State::kFailed) return;
   if (thread_.joinable()) thread_.join();
   const std::string failure = broadcast_text(comm_, failure_);  // of rank 0, in its last part
   failure_.clear();

@@ -70,7 +70,7 @@ class CheckpointWriter {
   enum class State { kIdle, kBusy, kFailed };
 
   State state() const;
-  State settle();
+  State finish_write();
   void stage(const CheckpointContent& content);
   void write();
   void stage_model(const ModelBytes& model);
