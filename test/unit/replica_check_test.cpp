@@ -128,7 +128,7 @@ TEST(ReplicaCheck, FindsRanksThatHaveMadeAnotherNumberOfSteps) {
       WeightsOnly strategy(comm);
       ReplicaCheck check(comm, strategy, {.verify_every = 1});
       const Index steps = 3 + (comm.rank() == 1 ? steps_ahead : 0);
-      const std::optional<std::uint64_t> term = check.term(steps);
+      const std::optional<std::uint64_t> checksum = check.checksum(steps);
       ASSERT_TRUE(term);
       sum += *term;
       if (steps_ahead == 0) return check.tell(steps);
@@ -145,11 +145,11 @@ TEST(ReplicaCheck, AComparisonThatIsDueWhileReplicasDifferOnPurposeIsMadeOnceThe
     ReplicaCheck check(comm, strategy, {.verify_every = 4});
     for (Index step = 1; step <= 8; ++step) {
       strategy.apart = step % 6 != 0;
-      EXPECT_EQ(check.term(step).has_value(), step == 6) << step;
+      EXPECT_EQ(check.checksum(step).has_value(), step == 6) << step;
     }
     strategy.apart = false;
-    EXPECT_TRUE(check.term(9)) << "due since step 8";
-    EXPECT_FALSE(check.term(10));
+    EXPECT_TRUE(check.checksum(9)) << "due since step 8";
+    EXPECT_FALSE(check.checksum(10));
   });
 }
 

@@ -21,7 +21,7 @@ bool cancel(const std::array<std::uint64_t, kRanks>& terms) {
   run_thread_ranks(kRanks, [&](Communicator& comm) {
     RunControl control(comm, {});
     EXPECT_FALSE(control.look(terms[static_cast<std::size_t>(comm.rank())]));
-    if (comm.rank() == 0) found = control.terms_cancel();
+    if (comm.rank() == 0) found = control.checksums_agree();
   });
   return found;
 }
@@ -42,9 +42,9 @@ TEST(RunControl, ForgetsTheTermsAtTheNextAgreement) {
   run_thread_ranks(kRanks, [](Communicator& comm) {
     RunControl control(comm, {});
     control.look(1);
-    EXPECT_FALSE(control.terms_cancel());
+    EXPECT_FALSE(control.checksums_agree());
     control.agree();
-    EXPECT_TRUE(control.terms_cancel());
+    EXPECT_TRUE(control.checksums_agree());
   });
 }
 

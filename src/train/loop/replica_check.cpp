@@ -45,7 +45,7 @@ int majority(const std::vector<Index>& hashes) {
 
 }  // namespace
 
-std::optional<std::uint64_t> ReplicaCheck::term(Index steps_done) {
+std::optional<std::uint64_t> ReplicaCheck::checksum(Index steps_done) {
   due_ = due_ || (options_.verify_every > 0 && steps_done % options_.verify_every == 0);
   if (!due_ || comm_.size() == 1) return std::nullopt;
   const ReplicatedState state = strategy_.replicated();

@@ -19,8 +19,8 @@ constexpr double kMaxLooks = 1e6;
 RunControl::RunControl(Communicator& comm, const RunControlOptions& options)
     : comm_(comm), options_(options) {}
 
-bool RunControl::look(std::optional<std::uint64_t> term) {
-  if (term) return agree(*term);
+bool RunControl::look(std::optional<std::uint64_t> checksum) {
+  if (checksum) return agree(*checksum);
   if (stops() || checkpoint_due_) return true;
   ++looks_skipped_;
   return looks_skipped_ > looks_to_skip_ && agree();
@@ -28,7 +28,7 @@ bool RunControl::look(std::optional<std::uint64_t> term) {
 
 // Rank 0 says how many looks make the time between two agreements. Terms travel as halves, whose sums stay
 // below 2^63.
-bool RunControl::agree(std::uint64_t term) {
+bool RunControl::agree(std::uint64_t checksum) {
   has_wish_ = false;
   const bool first = comm_.rank() == 0;
   const std::string mine = wish();
@@ -37,9 +37,9 @@ bool RunControl::agree(std::uint64_t term) {
   constexpr std::uint64_t kHalf = 0xffffffff;
   std::array<Index, 5> sums{mine.empty() ? 0 : 1, first && clock_wants_checkpoint() ? 1 : 0,
                             first ? static_cast<Index>(std::min(looks, kMaxLooks)) : 0,
-                            static_cast<Index>(term & kHalf), static_cast<Index>(term >> 32U)};
+                            static_cast<Index>(checksum & kHalf), static_cast<Index>(checksum >> 32U)};
   comm_.all_reduce_sum(as_buffer(std::span(sums)));
-  terms_cancel_ = static_cast<std::uint64_t>(sums[3]) + (static_cast<std::uint64_t>(sums[4]) << 32U) == 0;
+  checksums_agree_ = static_cast<std::uint64_t>(sums[3]) + (static_cast<std::uint64_t>(sums[4]) << 32U) == 0;
   // Steps may become slower at once, but not faster.
   looks_to_skip_ = std::min(sums[2], 2 * looks_to_skip_ + 1);
   looks_skipped_ = 0;

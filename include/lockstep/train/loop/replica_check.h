@@ -22,7 +22,7 @@ class ReplicaCheck {
 
   /// *Local*, after each step. Where a comparison is due on all ranks (where replicas do not share weights
   /// all the time, when they next do): what this rank adds to a sum that is 0 if they hold the same.
-  std::optional<std::uint64_t> term(Index steps_done);
+  std::optional<std::uint64_t> checksum(Index steps_done);
   /// *Collective*, where that sum is not 0. Errors: AgreedError (exit code 4) with the first tensor that
   /// differs, the ranks and by how much, unless comm.on_desync is rebroadcast: then all get the state of the
   /// majority (where there is none, of the lowest rank's side).

@@ -30,13 +30,13 @@ class RunControl {
   RunControl(Communicator& comm, const RunControlOptions& options);
 
   /// *Collective.* Between two steps, or parts of an evaluation: now and then (about ten times a second) lets
-  /// the ranks agree. True if they have agreed to stop, or that a checkpoint is due. With a term they agree
-  /// at once, and the terms of all ranks are added up.
-  bool look(std::optional<std::uint64_t> term = {});
+  /// the ranks agree. True if they have agreed to stop, or that a checkpoint is due. With a checksum they
+  /// agree at once, and the checksums of all ranks are added up.
+  bool look(std::optional<std::uint64_t> checksum = {});
   /// *Collective.* The same at once.
-  bool agree(std::uint64_t term = 0);
-  /// Whether the terms of the last agreement add up to 0 (modulo 2^64); the same on all ranks.
-  bool terms_cancel() const { return terms_cancel_; }
+  bool agree(std::uint64_t checksum = 0);
+  /// Whether the checksums of the last agreement add up to 0 (modulo 2^64); the same on all ranks.
+  bool checksums_agree() const { return checksums_agree_; }
 
   /// *Local.* Whether this rank alone knows already of a wish that agree() will bring up, as it was a tenth
   /// of a second ago.
@@ -65,7 +65,7 @@ class RunControl {
   Index looks_skipped_ = 0;
   std::string reason_;
   bool checkpoint_due_ = false;
-  bool terms_cancel_ = true;
+  bool checksums_agree_ = true;
 };
 
 }  // namespace lockstep
