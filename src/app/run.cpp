@@ -56,7 +56,7 @@ Run::Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan)
                            .team = team_,
                            .gradient_arenas =
                                arenas_needed(plan.dist, comm.rank(), local_sums(experiment.config.distribute),
-                                             experiment.model->replicas_meet(plan.dist.replicas)),
+                                             experiment.model->runs_in_lockstep(plan.dist.replicas)),
                            .ranks_per_node = experiment.config.debug.ranks_per_node,
                            .server_mbit = experiment.config.debug.server_mbit,
                            .record_to = experiment.config.distribute.record

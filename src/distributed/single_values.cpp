@@ -9,7 +9,7 @@ SingleValues::SingleValues(const Model& model, Index replicas, Index accumulate)
     : model_(model),
       accumulate_(accumulate),
       nodes_(static_cast<Index>(model.nodes().size())),
-      together_(model.replicas_meet(replicas)),
+      together_(model.runs_in_lockstep(replicas)),
       first_(static_cast<std::size_t>(replicas), nodes_) {
   for (Index i = 0; i < nodes_; ++i) {
     const BatchStatistics* statistics = model.node(i).layer->statistics();

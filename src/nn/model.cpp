@@ -61,15 +61,15 @@ Model::Model(const ModelOptions& options, const Shape& input) : input_(input), p
   for (const ParamInfo& param : state_layout_.params) append(stored_layout_, param);
 }
 
-std::vector<Index> Model::meetings(Index replicas) const {
-  std::vector<Index> meet;
+std::vector<Index> Model::sync_points(Index replicas) const {
+  std::vector<Index> points;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const BatchStatistics* statistics = nodes_[i].layer->statistics();
     if (statistics != nullptr && statistics->mode().normalised_with(0, replicas).size() > 1) {
-      meet.push_back(static_cast<Index>(i));
+      points.push_back(static_cast<Index>(i));
     }
   }
-  return meet;
+  return points;
 }
 
 std::vector<FactoredTensor> Model::factored_tensors() const {

@@ -25,7 +25,7 @@ Scalar* rows_in(AlignedBuffer<Scalar>& memory, Index kept, Range rows, Index siz
 }  // namespace
 
 Workspace::Workspace(const Model& model, Index max_rows, ActivationRetention kept,
-                     const std::vector<Index>& meetings)
+                     const std::vector<Index>& sync_points)
     : model_(model),
       forward_runs_(forward_runs(model)),
       backward_runs_(backward_runs(model)),
@@ -49,7 +49,7 @@ Workspace::Workspace(const Model& model, Index max_rows, ActivationRetention kep
       block_sums_.resize(std::max({block_sums_.size(), forward, backward}));
     }
   }
-  for (const Index node : meetings) rooms_[at(node)].meets = true;
+  for (const Index node : sync_points) rooms_[at(node)].syncs = true;
   if (for_training && kept != ActivationRetention::kOutputs) plan_gradients(max_rows);
 }
 
@@ -152,7 +152,7 @@ void Workspace::forward(Range nodes) {
     const Range here = intersect(run.nodes, nodes);
     if (here.empty()) continue;
     NodeSums& sums = sums_[at(here.begin)];
-    if (!rooms_[at(here.begin)].meets) std::ranges::copy(sums.own_forward, sums.forward.begin());
+    if (!rooms_[at(here.begin)].syncs) std::ranges::copy(sums.own_forward, sums.forward.begin());
     in_blocks(run.rows, [&](Range rows) {
       for (Index i = here.begin; i < here.end; ++i) {
         if (!model_.node(i).layer->only_reshapes()) run_forward(i, rows);
@@ -208,7 +208,7 @@ void Workspace::backward(Range nodes, std::span<Scalar> gradient, Write write,
     const Range here = intersect(run->nodes, nodes);
     if (here.empty()) continue;
     NodeSums& sums = sums_[at(here.begin)];
-    if (!rooms_[at(here.begin)].meets) std::ranges::copy(sums.own_backward, sums.backward.begin());
+    if (!rooms_[at(here.begin)].syncs) std::ranges::copy(sums.own_backward, sums.backward.begin());
     in_blocks(run->rows, [&](Range rows) {
       for (Index i = here.end - 1; i >= here.begin; --i) {
         if (model_.node(i).layer->only_reshapes()) continue;

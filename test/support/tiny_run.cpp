@@ -99,7 +99,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                  .rules = {config.optimizer.weight_decay, config.optimizer.clip_norm},
                  .team = team,
                  .gradient_arenas = arenas_needed(plan.dist, comm.rank(), local_sums(config.distribute),
-                                                  !model.meetings(plan.dist.replicas).empty()),
+                                                  !model.sync_points(plan.dist.replicas).empty()),
                  .ranks_per_node = config.debug.ranks_per_node,
                  .server_mbit = config.debug.server_mbit,
                  .record_to = config.distribute.record ? std::filesystem::path(config.run.dir)

@@ -129,8 +129,8 @@ TEST(ReplicaCheck, FindsRanksThatHaveMadeAnotherNumberOfSteps) {
       ReplicaCheck check(comm, strategy, {.verify_every = 1});
       const Index steps = 3 + (comm.rank() == 1 ? steps_ahead : 0);
       const std::optional<std::uint64_t> checksum = check.checksum(steps);
-      ASSERT_TRUE(term);
-      sum += *term;
+      ASSERT_TRUE(checksum);
+      sum += *checksum;
       if (steps_ahead == 0) return check.tell(steps);
       test::expect_parts(test::error_text<AgreedError>([&] { check.tell(steps); }),
                          {"the number of steps differs, rank 1 against rank 0"});

@@ -53,9 +53,9 @@ class Model {
   /// else needs what it takes.
   const std::vector<Index>& output_owners() const { return owners_; }
   bool owns_output(Index number) const { return owners_[static_cast<std::size_t>(number)] == number; }
-  /// Nodes before which `replicas` replicas must meet to add statistics, in order.
-  std::vector<Index> meetings(Index replicas) const;
-  bool replicas_meet(Index replicas) const { return !meetings(replicas).empty(); }
+  /// Ops before which `replicas` replicas must add their statistics together, in order.
+  std::vector<Index> sync_points(Index replicas) const;
+  bool runs_in_lockstep(Index replicas) const { return !sync_points(replicas).empty(); }
   /// Those that belong to one node alone, in order.
   std::vector<FactoredTensor> factored_tensors() const;
   /// Floating-point operations of one sample, forward and backward (three times forward).

@@ -33,12 +33,12 @@ struct NodeSums {
 
 class Workspace {
  public:
-  /// Memory for batches of up to `max_rows` samples. At the nodes `meetings` somebody else fills in the sums
-  /// of all replicas; at other nodes with statistics this replica's own sums are all there are.
+  /// Memory for batches of up to `max_rows` samples. At the ops `sync_points` the caller else fills in the
+  /// sums of all replicas; at other nodes with statistics this replica's own sums are all there are.
   Workspace(const Model& model, Index max_rows, ActivationRetention kept,
-            const std::vector<Index>& meetings = {});
+            const std::vector<Index>& sync_points = {});
 
-  /// The outputs (n x outputs) of the whole model; valid until the next pass. Requires no meetings.
+  /// The outputs (n x outputs) of the whole model; valid until the next pass. Requires no sync points.
   ConstMatrix forward(const Pass& pass);
 
   /// Starts a pass; x and values must outlive it.
@@ -74,7 +74,7 @@ class Workspace {
     AlignedBuffer<Scalar> cache;
     std::vector<AlignedBuffer<Scalar>>
         scratch;  // by input: its gradient, where another node wrote one before
-    bool meets = false;
+    bool syncs = false;
   };
 
   void plan_gradients(Index max_rows);

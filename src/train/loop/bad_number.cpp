@@ -64,8 +64,8 @@ BadNumber GradientStep::check_again(const Replica& in_step) {
 BadNumber GradientStep::check_together(const Replica& in_step) {
   Replica replica = in_step;
   replica.rows = split_evenly(replica.batch->rows, context_.accumulate, context_.accumulate - 1);
-  Workspace workspace(context_.model, replica.rows.size(), ActivationRetention::kOutputs, meetings_);
-  for (const Index node : meetings_) {
+  Workspace workspace(context_.model, replica.rows.size(), ActivationRetention::kOutputs, sync_points_);
+  for (const Index node : sync_points_) {
     workspace.sums(node).forward = workspaces_[local(replica)]->sums(node).forward;
   }
   start_pass(workspace, replica, {});

@@ -45,11 +45,11 @@ void BucketSender::wait_for_all() {
   time_.exchange += seconds;
 }
 
-void BucketSender::meet(const std::function<void()>& together) {
+void BucketSender::sync(const std::function<void()>& together) {
   wait_for_all();
-  const Stopwatch meeting;
+  const Stopwatch watch;
   together();
-  time_.exchange += meeting.seconds();
+  time_.exchange += watch.seconds();
 }
 
 // Thread 0 alone starts messages. Buckets leave in the order of the plan, each once every thread has it.

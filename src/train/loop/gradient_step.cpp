@@ -10,7 +10,7 @@ GradientStep::GradientStep(const GradientStepContext& context)
     : context_(context),
       hosted_(context.plan.hosted[static_cast<std::size_t>(context.comm.rank())]),
       nodes_(static_cast<Index>(context.model.nodes().size())),
-      meetings_(context.model.meetings(context.plan.replicas)),
+      sync_points_(context.model.sync_points(context.plan.replicas)),
       single_values_(context.model, context.plan.replicas, context.accumulate),
       gradients_(context.sums, context.plan, context.comm.rank(), together(), context.strategy.factored(),
                  [this] { return context_.strategy.gradient_arena(context_.plan.gradient_size); }),
@@ -20,7 +20,7 @@ GradientStep::GradientStep(const GradientStepContext& context)
   for (Index i = 0; i < nodes_; ++i) {
     const BatchStatistics* statistics = context.model.node(i).layer->statistics();
     if (statistics == nullptr) continue;
-    if (!std::ranges::binary_search(meetings_, i)) {
+    if (!std::ranges::binary_search(sync_points_, i)) {
       own_statistics_.push_back(i);
       continue;
     }
@@ -34,7 +34,7 @@ GradientStep::GradientStep(const GradientStepContext& context)
   const Index rooms = together() ? hosted_.size() : std::min(context.plan.threads, hosted_.size());
   for (Index i = 0; i < rooms; ++i) {
     workspaces_.push_back(
-        std::make_unique<Workspace>(context.model, rows, ActivationRetention::kForTraining, meetings_));
+        std::make_unique<Workspace>(context.model, rows, ActivationRetention::kForTraining, sync_points_));
   }
   for (Index i = hosted_.begin; i < hosted_.end; ++i) replicas_.push_back({.number = i});
 }
@@ -216,17 +216,17 @@ void GradientStep::run_together(Index part, bool backward) {
 }
 
 void GradientStep::walk_forward(bool backward) {
-  for (std::size_t i = 0; i <= meetings_.size(); ++i) {
-    const Range nodes{i == 0 ? 0 : meetings_[i - 1], i == meetings_.size() ? nodes_ : meetings_[i]};
+  for (std::size_t i = 0; i <= sync_points_.size(); ++i) {
+    const Range nodes{i == 0 ? 0 : sync_points_[i - 1], i == sync_points_.size() ? nodes_ : sync_points_[i]};
     for_each_replica([&](Index thread, Replica& replica, bool last) {
       Workspace& workspace = room(thread, replica);
       if (i == 0) prepare(thread, replica);
       if (i == 0 && backward) find_rooms(replica);
       if (i == 0) start_pass(workspace, replica, limit_of(replica, last));
       workspace.forward(nodes);
-      if (i == meetings_.size()) add_own_sums(workspace, replica.number);
+      if (i == sync_points_.size()) add_own_sums(workspace, replica.number);
     });
-    if (i < meetings_.size()) meet(i, true);
+    if (i < sync_points_.size()) sync(i, true);
   }
 }
 
@@ -248,7 +248,7 @@ Index GradientStep::place_of(Index node) const {
   return context_.plan.gradient_size;
 }
 
-// A bucket leaves between the same two meetings on all ranks: collectives keep one order.
+// A bucket leaves between the same two sync points on all ranks: collectives keep one order.
 void GradientStep::walk_back(bool last_part) {
   for (Index thread = 0; last_part && thread < context_.plan.threads; ++thread) {
     const Range mine = context_.plan.thread_replicas(context_.comm.rank(), thread);
@@ -257,9 +257,9 @@ void GradientStep::walk_back(bool last_part) {
     };
     if (std::ranges::all_of(replicas_, idle)) sender_.ready_from(thread, 0, context_.plan.gradient_size);
   }
-  for (std::size_t i = meetings_.size() + 1; i-- > 0;) {
-    const bool outputs = i == meetings_.size();
-    const Range nodes{i == 0 ? 0 : meetings_[i - 1] + 1, outputs ? nodes_ : meetings_[i] + 1};
+  for (std::size_t i = sync_points_.size() + 1; i-- > 0;) {
+    const bool outputs = i == sync_points_.size();
+    const Range nodes{i == 0 ? 0 : sync_points_[i - 1] + 1, outputs ? nodes_ : sync_points_[i] + 1};
     const Index first = place_of(nodes.begin);
     for_each_replica([&](Index thread, Replica& replica, bool last) {
       Workspace& workspace = room(thread, replica);
@@ -269,14 +269,14 @@ void GradientStep::walk_back(bool last_part) {
       go_back(workspace, nodes, replica, on_ready);
     });
     if (last_part) sender_.send_ready(first);
-    if (i > 0) meet(i - 1, false);
+    if (i > 0) sync(i - 1, false);
   }
   for (Replica& replica : replicas_) replica.target.write = Write::kAdd;
 }
 
-void GradientStep::meet(std::size_t meeting, bool forward) {
-  ScopeSums& sums = (forward ? forward_sums_ : backward_sums_)[meeting];
-  const Index node = meetings_[meeting];
+void GradientStep::sync(std::size_t point, bool forward) {
+  ScopeSums& sums = (forward ? forward_sums_ : backward_sums_)[point];
+  const Index node = sync_points_[point];
   const auto columns = static_cast<std::size_t>(sums.columns());
   const auto row = [&](const Replica& replica) {
     return std::span(rows_).subspan(local(replica) * columns, columns);
@@ -287,7 +287,7 @@ void GradientStep::meet(std::size_t meeting, bool forward) {
     const NodeSums& own = workspaces_[local(replica)]->sums(node);
     std::ranges::copy(forward ? own.own_forward : own.own_backward, row(replica).begin());
   }
-  sender_.meet([&] { sums.combine(rows_); });
+  sender_.sync([&] { sums.combine(rows_); });
   for (const Replica& replica : replicas_) {
     NodeSums& all = workspaces_[local(replica)]->sums(node);
     std::ranges::copy(row(replica), (forward ? all.forward : all.backward).begin());

@@ -55,7 +55,7 @@ std::optional<std::uint64_t> ReplicaCheck::checksum(Index steps_done) {
   return factor(state.among->rank(), state.among->size()) * hash_of(state, steps_done);
 }
 
-void ReplicaCheck::tell(Index steps_done) {
+void ReplicaCheck::report(Index steps_done) {
   const ReplicatedState state = strategy_.replicated();
   std::string found = compare(state, steps_done);
   if (state.among->size() < comm_.size()) {  // others may have found what is not seen here

@@ -62,7 +62,7 @@ class SynchronousLoop final : public UpdateLoop {
       if (last || steps_done_ % context_.log_every == 0) log_metrics(steps_done_);
       const std::optional<std::uint64_t> checksum = check_.checksum(steps_done_);
       const bool leaves = context_.control.look(checksum);
-      if (checksum && !context_.control.checksums_agree()) check_.tell(steps_done_);
+      if (checksum && !context_.control.checksums_agree()) check_.report(steps_done_);
       if (leaves) break;
     }
     stop_on_late_bad_number();

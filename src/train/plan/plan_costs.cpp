@@ -91,7 +91,7 @@ void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_w
   const Index hosted = plan.dist.hosted.front().size();
   const Index batch = plan.dist.max_rows;
   const Index micro = divide_up(batch, request.train.accumulate);
-  const bool together = request.model.replicas_meet(plan.sampling.replicas);
+  const bool together = request.model.runs_in_lockstep(plan.sampling.replicas);
   const Index sample_bytes = sample_bytes_of(request);
   const Index arenas = own_weights ? hosted : 1;
   memory.weights += request.model.state_layout().size * kScalarBytes * (hosted + 2);  // ReplicaStates
@@ -110,7 +110,7 @@ void plan_costs(const RunPlanRequest& request, RunPlan& plan) {
       strategy.costs({.options = request.distribute,
                       .plan = plan.dist,
                       .sums = local_sums(request.distribute),
-                      .interleaved = request.model.replicas_meet(plan.sampling.replicas),
+                      .interleaved = request.model.runs_in_lockstep(plan.sampling.replicas),
                       .slots = request.optimizer_slots,
                       .steps = plan.steps,
                       .ranks_per_node = request.ranks_per_node});

@@ -16,8 +16,8 @@
 namespace lockstep {
 
 /// What is measured in a step beside the time of the exchange: the wait for the slowest rank, by a barrier
-/// before the last bucket leaves and before each meeting; or, too, what the exchange takes alone, as nothing
-/// leaves before all ranks are through with backward.
+/// before the last bucket leaves and before each sync point; or, too, what the exchange takes alone, as
+/// nothing leaves before all ranks are through with backward.
 enum class Measured { kNothing, kWaiting, kExchangeAlone };
 
 /// Seconds of one step inside the exchange, and of them the wait for the slowest rank where that was
@@ -41,7 +41,7 @@ class BucketSender {
   void ready_from(Index thread, Index place, Index first = 0);
   /// Main thread, all threads at rest: does something that all ranks do together in the middle of a step, and
   /// counts its time as exchange, and the time until all have arrived as waiting where that is measured.
-  void meet(const std::function<void()>& together);
+  void sync(const std::function<void()>& together);
   /// Main thread, all threads at rest: sends what is complete from the place `first` on.
   void send_ready(Index first);
   /// *Collective*, main thread, all threads at rest: sends what has not left, as backward is over.

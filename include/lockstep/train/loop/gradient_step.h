@@ -2,8 +2,8 @@
 // leaves as soon as all threads have it, while backward goes on.
 //
 // Where no layer adds statistics over replicas, a thread takes its replicas one after the other through the
-// whole model, with one workspace. Otherwise all replicas go from meeting to meeting together, each with a
-// workspace of its own, and between two such stretches of nodes the ranks add their statistics.
+// whole model, with one workspace. Otherwise all replicas go from sync point to sync point together, each
+// with a workspace of its own, and between two such stretches of nodes the ranks add their statistics.
 #pragma once
 
 #include <functional>
@@ -68,7 +68,8 @@ class GradientStep {
   /// Where batch norm had a single value in the last step.
   const SingleValues& single_values() const { return single_values_; }
   const ExchangeTime& exchange_time() const { return sender_.time(); }
-  /// Of the main thread's replicas in the last step: to prepare their samples, and forward without meetings.
+  /// Of the main thread's replicas in the last step: to prepare their samples, and forward without sync
+  /// points.
   double data_seconds() const { return data_seconds_; }
   double forward_seconds() const { return forward_seconds_; }
 
@@ -90,7 +91,7 @@ class GradientStep {
   // What a thread does for one of its replicas; `last`: it has no further one with samples.
   using ReplicaWork = std::function<void(Index thread, Replica& replica, bool last)>;
 
-  bool together() const { return !meetings_.empty(); }
+  bool together() const { return !sync_points_.empty(); }
   std::size_t local(const Replica& replica) const {
     return static_cast<std::size_t>(replica.number - hosted_.begin);
   }
@@ -113,7 +114,7 @@ class GradientStep {
   void walk_back(bool last_part);
   void start_targets();
   Index place_of(Index node) const;
-  void meet(std::size_t meeting, bool forward);
+  void sync(std::size_t point, bool forward);
 
   std::optional<GradientLimit> limit_of(const Replica& replica, bool last) const;
   void go_back(Workspace& workspace, Range nodes, const Replica& replica,
@@ -126,10 +127,10 @@ class GradientStep {
   GradientStepContext context_;
   Range hosted_;
   Index nodes_;
-  std::vector<Index> meetings_;           // nodes before which replicas meet
+  std::vector<Index> sync_points_;        // nodes before which replicas meet
   std::vector<Index> own_statistics_;     // nodes with statistics of one replica alone
-  std::vector<ScopeSums> forward_sums_;   // by meeting
-  std::vector<ScopeSums> backward_sums_;  // by meeting
+  std::vector<ScopeSums> forward_sums_;   // by sync point
+  std::vector<ScopeSums> backward_sums_;  // by sync point
   SingleValues single_values_;
   LocalGradients gradients_;
   BucketSender sender_;
@@ -139,7 +140,7 @@ class GradientStep {
   std::vector<LossSums> tallies_;                       // by local replica
   double data_seconds_ = 0;
   double forward_seconds_ = 0;
-  std::vector<double> rows_;  // of a meeting
+  std::vector<double> rows_;  // of a sync point
   Index step_ = 0;
 };
 

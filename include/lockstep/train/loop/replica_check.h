@@ -26,7 +26,7 @@ class ReplicaCheck {
   /// *Collective*, where that sum is not 0. Errors: AgreedError (exit code 4) with the first tensor that
   /// differs, the ranks and by how much, unless comm.on_desync is rebroadcast: then all get the state of the
   /// majority (where there is none, of the lowest rank's side).
-  void tell(Index steps_done);
+  void report(Index steps_done);
   /// How often that was done.
   Index repairs() const { return repairs_; }
 
