@@ -12,8 +12,8 @@ namespace {
 // over replicas.
 std::vector<ScopeColumns> moment_scopes(const Model& model, Index replicas) {
   std::vector<ScopeColumns> blocks;
-  for (const ModelNode& node : model.nodes()) {
-    const BatchStatistics* statistics = node.layer->statistics();
+  for (const ModelOp& op : model.ops()) {
+    const BatchStatistics* statistics = op.layer->statistics();
     if (statistics == nullptr) continue;
     const BatchNormMode mode = statistics->mode();
     const bool complete = mode.moments_with(0, replicas) == mode.normalised_with(0, replicas);
@@ -33,12 +33,12 @@ ReplicaStates::ReplicaStates(Communicator& comm, const Plan& plan, const Model& 
       hosted_(plan.hosted[static_cast<std::size_t>(comm.rank())]),
       gathered_(model.state_layout().size),
       adopted_(model.state_layout().size),
-      place_of_(model.nodes().size(), -1),
+      place_of_(model.ops().size(), -1),
       scope_sums_(comm, plan, moment_scopes(model, plan.replicas)) {
   for (Index i = 0; i < hosted_.size(); ++i) states_.emplace_back(model.state_layout().size);
   Index first = 0;
-  for (std::size_t i = 0; i < model.nodes().size(); ++i) {
-    const BatchStatistics* statistics = model.nodes()[i].layer->statistics();
+  for (std::size_t i = 0; i < model.ops().size(); ++i) {
+    const BatchStatistics* statistics = model.ops()[i].layer->statistics();
     if (statistics == nullptr) continue;
     place_of_[i] = static_cast<Index>(places_.size());
     places_.push_back({static_cast<Index>(i), {first, first + statistics->forward_count()}});
@@ -85,8 +85,8 @@ void ReplicaStates::begin_step() {
   std::ranges::fill(sums_, 0.0);
 }
 
-void ReplicaStates::add(Index replica, Index node, std::span<const double> sums) {
-  const Place& place = places_[static_cast<std::size_t>(place_of_[static_cast<std::size_t>(node)])];
+void ReplicaStates::add(Index replica, Index op, std::span<const double> sums) {
+  const Place& place = places_[static_cast<std::size_t>(place_of_[static_cast<std::size_t>(op)])];
   const std::span<double> mine = part(row(replica), place.columns);
   std::ranges::transform(mine, sums, mine.begin(), std::plus<>());
 }
@@ -105,7 +105,7 @@ void ReplicaStates::update(BatchStatistics::Update update) {
 void ReplicaStates::update_state(std::span<const double> sums, std::span<const Scalar> around,
                                  BatchStatistics::Update update, std::span<Scalar> state) {
   for (const Place& place : places_) {
-    model_.node(place.node)
+    model_.op(place.op)
         .layer->statistics()
         ->update_state(part(sums, place.columns), around, update, state);
   }

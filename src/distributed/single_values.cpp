@@ -8,13 +8,13 @@ namespace lockstep {
 SingleValues::SingleValues(const Model& model, Index replicas, Index accumulate)
     : model_(model),
       accumulate_(accumulate),
-      nodes_(static_cast<Index>(model.nodes().size())),
+      ops_(static_cast<Index>(model.ops().size())),
       together_(model.runs_in_lockstep(replicas)),
-      first_(static_cast<std::size_t>(replicas), nodes_) {
-  for (Index i = 0; i < nodes_; ++i) {
-    const BatchStatistics* statistics = model.node(i).layer->statistics();
+      first_(static_cast<std::size_t>(replicas), ops_) {
+  for (Index i = 0; i < ops_; ++i) {
+    const BatchStatistics* statistics = model.op(i).layer->statistics();
     if (statistics == nullptr) continue;
-    const std::optional<ImageShape> image = as_image(model.node(i).out);
+    const std::optional<ImageShape> image = as_image(model.op(i).out);
     if (!image || image->pixels() == 1) norms_.push_back({i, statistics->mode()});
   }
 }
@@ -38,7 +38,7 @@ Index SingleValues::min_normalised(Range scope) const {
 void SingleValues::look(std::span<const Index> rows) {
   if (norms_.empty() || std::ranges::equal(rows, rows_)) return;
   rows_.assign(rows.begin(), rows.end());
-  std::ranges::fill(first_, nodes_);
+  std::ranges::fill(first_, ops_);
   replicas_with_ = 0;
   const auto enough = [this](Index own) { return own == 0 || own >= 2 * accumulate_; };
   if (std::ranges::all_of(rows, enough)) return;
@@ -50,7 +50,7 @@ void SingleValues::look(std::span<const Index> rows) {
       if (min_normalised(scope) != 1) continue;
       for (Index replica = scope.begin; replica < scope.end; ++replica) {
         if (rows[static_cast<std::size_t>(replica)] == 0 || has(replica)) continue;
-        first_[static_cast<std::size_t>(replica)] = norm.node;
+        first_[static_cast<std::size_t>(replica)] = norm.op;
         ++replicas_with_;
       }
     }
@@ -63,12 +63,12 @@ Index SingleValues::replicas(Range some) const {
   return count;
 }
 
-bool SingleValues::are_followed(Index replica, Index node) const {
+bool SingleValues::are_followed(Index replica, Index op) const {
   if (replicas_with_ == 0) return true;
-  const Range scope = model_.node(node).layer->statistics()->mode().normalised_with(
+  const Range scope = model_.op(op).layer->statistics()->mode().normalised_with(
       replica, static_cast<Index>(first_.size()));
   return std::all_of(first_.begin() + scope.begin, first_.begin() + scope.end,
-                     [node](Index first) { return node <= first; });
+                     [op](Index first) { return op <= first; });
 }
 
 }  // namespace lockstep

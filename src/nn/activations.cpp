@@ -7,57 +7,57 @@
 namespace lockstep {
 namespace {
 
-// Who uses the memory of an output: from the first of these nodes to the last.
+// Who uses the memory of an output: from the first of these ops to the last.
 struct Users {
-  Range nodes;
+  Range ops;
   bool reads_back = false;  // one of them reads the output in the backward pass
 };
 
-// By the node that owns the memory. The model's output is used by a node after the last: who asked for it.
+// By the op that owns the memory. The model's output is used by an op after the last: who asked for it.
 std::vector<Users> users_of(const Model& model) {
-  const auto& nodes = model.nodes();
-  std::vector<Users> users(nodes.size());
-  const auto note = [&](Index node, Index user, bool reads_back) {
+  const auto& ops = model.ops();
+  std::vector<Users> users(ops.size());
+  const auto note = [&](Index op, Index user, bool reads_back) {
     const Index owner =
-        node == kModelInput ? kModelInput : model.output_owners()[static_cast<std::size_t>(node)];
+        op == kModelInput ? kModelInput : model.output_owners()[static_cast<std::size_t>(op)];
     if (owner == kModelInput) return;
     Users& all = users[static_cast<std::size_t>(owner)];
-    all.nodes = {all.nodes.empty() ? user : all.nodes.begin, user + 1};
+    all.ops = {all.ops.empty() ? user : all.ops.begin, user + 1};
     all.reads_back |= reads_back;
   };
-  for (Index i = 0; i < std::ssize(nodes); ++i) {
-    const ModelNode& node = model.node(i);
-    if (node.layer->only_reshapes()) continue;
-    for (const Index input : node.inputs) note(input, i, node.layer->reads_input());
-    note(i, i, node.layer->reads_output());
+  for (Index i = 0; i < std::ssize(ops); ++i) {
+    const ModelOp& op = model.op(i);
+    if (op.layer->only_reshapes()) continue;
+    for (const Index input : op.inputs) note(input, i, op.layer->reads_input());
+    note(i, i, op.layer->reads_output());
   }
-  note(std::ssize(nodes) - 1, std::ssize(nodes), false);
+  note(std::ssize(ops) - 1, std::ssize(ops), false);
   return users;
 }
 
-// How many samples at a time these nodes see. The runs are in the order of their nodes.
-Index samples_at_once(const std::vector<NodeRun>& runs, Range nodes, Index batch) {
+// How many samples at a time these ops see. The runs are in the order of their ops.
+Index samples_at_once(const std::vector<OpRun>& runs, Range ops, Index batch) {
   const auto run = std::ranges::partition_point(
-      runs, [&](const NodeRun& before) { return before.nodes.end <= nodes.begin; });
-  return run != runs.end() && run->nodes.contains(nodes) ? run->rows_of(batch) : batch;
+      runs, [&](const OpRun& before) { return before.ops.end <= ops.begin; });
+  return run != runs.end() && run->ops.contains(ops) ? run->rows_of(batch) : batch;
 }
 
 }  // namespace
 
 std::vector<RetainedSamples> retained_samples(const Model& model, Index batch, ActivationRetention kept) {
-  const std::vector<NodeRun> forward = forward_runs(model);
-  const std::vector<NodeRun> backward = backward_runs(model);
+  const std::vector<OpRun> forward = forward_runs(model);
+  const std::vector<OpRun> backward = backward_runs(model);
   const std::vector<Users> users = users_of(model);
   std::vector<RetainedSamples> samples(users.size());
   for (std::size_t i = 0; i < users.size(); ++i) {
-    if (!model.owns_output(static_cast<Index>(i)) || model.nodes()[i].layer->only_reshapes()) continue;
+    if (!model.owns_output(static_cast<Index>(i)) || model.ops()[i].layer->only_reshapes()) continue;
     if (kept == ActivationRetention::kAll || kept == ActivationRetention::kOutputs) {
       samples[i] = {batch, kept == ActivationRetention::kAll ? batch : 0};
     } else if (kept == ActivationRetention::kForEvaluation) {
-      samples[i].output = samples_at_once(forward, users[i].nodes, batch);
+      samples[i].output = samples_at_once(forward, users[i].ops, batch);
     } else {
-      samples[i] = {users[i].reads_back ? batch : samples_at_once(forward, users[i].nodes, batch),
-                    samples_at_once(backward, users[i].nodes, batch)};
+      samples[i] = {users[i].reads_back ? batch : samples_at_once(forward, users[i].ops, batch),
+                    samples_at_once(backward, users[i].ops, batch)};
     }
   }
   return samples;
@@ -67,9 +67,9 @@ Index activation_bytes(const Model& model, Index batch, ActivationRetention kept
   const std::vector<RetainedSamples> samples = retained_samples(model, batch, kept);
   Index scalars = 0;
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    const ModelNode& node = model.nodes()[i];
-    scalars += (samples[i].output + samples[i].gradient) * node.out.size();
-    if (!node.layer->only_reshapes()) scalars += batch * node.layer->cache_size();
+    const ModelOp& op = model.ops()[i];
+    scalars += (samples[i].output + samples[i].gradient) * op.out.size();
+    if (!op.layer->only_reshapes()) scalars += batch * op.layer->cache_size();
   }
   return scalars * Index{sizeof(Scalar)};
 }

@@ -20,10 +20,10 @@ void GradientCheck::begin(Index rows, const std::optional<GradientLimit>& limit)
 }
 
 // Small factors have a small product. That of others, which no sound training has, is looked at itself.
-Range GradientCheck::check_factors(const ModelNode& node, const ConstMatrix& x, const ConstMatrix& dy,
+Range GradientCheck::check_factors(const ModelOp& op, const ConstMatrix& x, const ConstMatrix& dy,
                                    bool factored) {
   if (!limit_) return {};
-  const Range tensor = node.shares ? Range{} : node.layer->factored_tensor();
+  const Range tensor = op.shares ? Range{} : op.layer->factored_tensor();
   const bool less_to_read = dy.rows() == rows_ && x.size() + dy.size() < tensor.size();
   if (!factored && !less_to_read) return {};
   const Scalar of_sample = limit_->most / static_cast<Scalar>(limit_->samples);
@@ -36,10 +36,10 @@ Range GradientCheck::check_factors(const ModelNode& node, const ConstMatrix& x, 
   return tensor;
 }
 
-void GradientCheck::check_sums(const ModelNode& node, Range told, std::span<const Scalar> gradient) {
+void GradientCheck::check_sums(const ModelOp& op, Range told, std::span<const Scalar> gradient) {
   if (!limit_ || !limit_->complete) return;
-  if (told.empty()) told = {node.params.begin, node.params.begin};
-  for (const Range rest : {Range{node.params.begin, told.begin}, Range{told.end, node.params.end}}) {
+  if (told.empty()) told = {op.params.begin, op.params.begin};
+  for (const Range rest : {Range{op.params.begin, told.begin}, Range{told.end, op.params.end}}) {
     good_ = good_ && all_within(part(gradient, rest), limit_->most);
   }
 }

@@ -17,8 +17,8 @@ std::uint64_t next_version() {
 
 KernelWeights::KernelWeights(const Model& model) {
   std::unordered_set<Index> begins;
-  for (const ModelNode& node : model.nodes()) {
-    const Range tensor = node.layer->rounded_tensor();
+  for (const ModelOp& op : model.ops()) {
+    const Range tensor = op.layer->rounded_tensor();
     // Layers that share a weight name the same range.
     if (tensor.empty() || !begins.insert(tensor.begin).second) continue;
     rounded_tensors_.push_back(tensor);

@@ -14,29 +14,29 @@
 namespace lockstep {
 namespace {
 
-// Whether somebody needs the output of `number` as it is, once the only node that takes it has run.
-bool is_needed(const std::vector<ModelNode>& nodes, const std::vector<Index>& takers, Index number) {
+// Whether somebody needs the output of `number` as it is, once the only op that takes it has run.
+bool is_needed(const std::vector<ModelOp>& ops, const std::vector<Index>& takers, Index number) {
   for (Index i = number; i != kModelInput;) {
     const auto at = static_cast<std::size_t>(i);
     if (takers[at] > 1) return true;
-    if (!nodes[at].layer->only_reshapes()) return nodes[at].layer->reads_output();
-    i = nodes[at].inputs.front();
+    if (!ops[at].layer->only_reshapes()) return ops[at].layer->reads_output();
+    i = ops[at].inputs.front();
   }
   return true;
 }
 
-std::vector<Index> owners_of(const std::vector<ModelNode>& nodes) {
-  std::vector<Index> takers(nodes.size(), 0);
-  for (const ModelNode& node : nodes) {
-    for (const Index input : node.inputs) {
+std::vector<Index> owners_of(const std::vector<ModelOp>& ops) {
+  std::vector<Index> takers(ops.size(), 0);
+  for (const ModelOp& op : ops) {
+    for (const Index input : op.inputs) {
       if (input != kModelInput) ++takers[static_cast<std::size_t>(input)];
     }
   }
   std::vector<Index> owners;
-  for (const ModelNode& node : nodes) {
-    const Index below = node.inputs.front();
+  for (const ModelOp& op : ops) {
+    const Index below = op.inputs.front();
     const bool shares =
-        node.layer->only_reshapes() || (node.layer->in_place() && !is_needed(nodes, takers, below));
+        op.layer->only_reshapes() || (op.layer->in_place() && !is_needed(ops, takers, below));
     if (!shares) {
       owners.push_back(static_cast<Index>(owners.size()));
     } else {
@@ -52,8 +52,8 @@ Model::Model(const ModelOptions& options, const Shape& input) : input_(input), p
   ModelBuilder builder(options, input);
   builder.add_chain(parse_terms(model_text(options), {.composites = catalog_names(composite_catalog())}),
                     kModelInput, "");
-  nodes_ = builder.take_nodes();
-  owners_ = owners_of(nodes_);
+  ops_ = builder.take_nodes();
+  owners_ = owners_of(ops_);
   layout_ = builder.weights();
   state_layout_ = builder.state();
   if (layout_.params.empty()) throw ConfigError("model.layers has no weights to train; add a dense layer");
@@ -63,8 +63,8 @@ Model::Model(const ModelOptions& options, const Shape& input) : input_(input), p
 
 std::vector<Index> Model::sync_points(Index replicas) const {
   std::vector<Index> points;
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    const BatchStatistics* statistics = nodes_[i].layer->statistics();
+  for (std::size_t i = 0; i < ops_.size(); ++i) {
+    const BatchStatistics* statistics = ops_[i].layer->statistics();
     if (statistics != nullptr && statistics->mode().normalised_with(0, replicas).size() > 1) {
       points.push_back(static_cast<Index>(i));
     }
@@ -74,18 +74,18 @@ std::vector<Index> Model::sync_points(Index replicas) const {
 
 std::vector<FactoredTensor> Model::factored_tensors() const {
   std::vector<FactoredTensor> tensors;
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    const ModelNode& node = nodes_[i];
-    const Range range = node.layer->factored_tensor();
-    if (range.empty() || node.shares) continue;
-    tensors.push_back({static_cast<Index>(i), range, node.out.size(), node.in.front().size()});
+  for (std::size_t i = 0; i < ops_.size(); ++i) {
+    const ModelOp& op = ops_[i];
+    const Range range = op.layer->factored_tensor();
+    if (range.empty() || op.shares) continue;
+    tensors.push_back({static_cast<Index>(i), range, op.out.size(), op.in.front().size()});
   }
   return tensors;
 }
 
 Index Model::training_flops() const {
   Index total = 0;
-  for (const ModelNode& node : nodes_) total += 3 * node.layer->flops();
+  for (const ModelOp& op : ops_) total += 3 * op.layer->flops();
   return total;
 }
 

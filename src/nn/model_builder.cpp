@@ -38,7 +38,7 @@ std::vector<std::size_t> run_order(std::span<const Term> chain) {
 
 }  // namespace
 
-// Appends the tensors of one node to the layouts.
+// Appends the tensors of one op to the layouts.
 class ModelBuilder::Declarer final : public ParamDeclarer {
  public:
   Declarer(ModelBuilder& builder, const std::string& path)
@@ -50,7 +50,7 @@ class ModelBuilder::Declarer final : public ParamDeclarer {
   Initialiser default_initialiser() const override { return builder_.initialiser_; }
   BatchNormMode default_batch_norm() const override { return builder_.batch_norm_; }
   Precision precision() const override { return builder_.precision_; }
-  Index number() const override { return static_cast<Index>(builder_.nodes_.size()); }
+  Index number() const override { return static_cast<Index>(builder_.ops_.size()); }
   Range declare(ParamSpec spec) override {
     const Range range = add(builder_.weights_, std::move(spec));
     builder_.weight_numbers_.emplace(builder_.weights_.params.back().name,
@@ -114,8 +114,8 @@ ConfigError ModelBuilder::error(const std::string& path, const std::string& text
   return ConfigError(fmt::format("{}: layer {} {}: {}", option_, path, in_quotes(text), problem));
 }
 
-const Shape& ModelBuilder::shape(Index node) const {
-  return node == kModelInput ? input_ : nodes_[static_cast<std::size_t>(node)].out;
+const Shape& ModelBuilder::shape(Index op) const {
+  return op == kModelInput ? input_ : ops_[static_cast<std::size_t>(op)].out;
 }
 
 Index ModelBuilder::add_chain(std::span<const Term> chain, Index input, const std::string& path) {
@@ -145,32 +145,32 @@ Index ModelBuilder::add_layer(const std::string& text, Index input, const std::s
 
 Index ModelBuilder::add_layer(std::unique_ptr<Layer> layer, std::vector<Index> inputs,
                               const std::string& path, const std::string& text) {
-  ModelNode node;
-  node.path = path;
-  node.text = text;
-  node.title = fmt::format("layer {} {}", path, in_quotes(text));
-  node.layer = std::move(layer);
+  ModelOp op;
+  op.path = path;
+  op.text = text;
+  op.title = fmt::format("layer {} {}", path, in_quotes(text));
+  op.layer = std::move(layer);
   std::vector<std::string> shapes;
   for (const Index input : inputs) {
-    node.in.push_back(shape(input));
-    shapes.push_back(to_string(node.in.back()));
+    op.in.push_back(shape(input));
+    shapes.push_back(to_string(op.in.back()));
   }
-  node.inputs = std::move(inputs);
+  op.inputs = std::move(inputs);
   Declarer declarer(*this, path);
   try {
-    node.out = node.layer->declare(node.in, declarer);
+    op.out = op.layer->declare(op.in, declarer);
   } catch (const ConfigError& problem) {
-    throw ConfigError(fmt::format("{}: {} on {}: {}", option_, node.title,
+    throw ConfigError(fmt::format("{}: {} on {}: {}", option_, op.title,
                                   excerpt(fmt::format("{}", fmt::join(shapes, " and "))), problem.what()));
   }
-  node.params = declarer.weights();
-  node.state = declarer.state();
+  op.params = declarer.weights();
+  op.state = declarer.state();
   if (declarer.owner()) {
-    node.shares = true;
-    nodes_[static_cast<std::size_t>(*declarer.owner())].shares = true;
+    op.shares = true;
+    ops_[static_cast<std::size_t>(*declarer.owner())].shares = true;
   }
-  nodes_.push_back(std::move(node));
-  return static_cast<Index>(nodes_.size()) - 1;
+  ops_.push_back(std::move(op));
+  return static_cast<Index>(ops_.size()) - 1;
 }
 
 }  // namespace lockstep

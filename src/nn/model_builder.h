@@ -1,4 +1,4 @@
-// Turns the terms of a model text into nodes, with the layouts of their tensors.
+// Turns the terms of a model text into ops, with the layouts of their tensors.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ class ModelBuilder final : public GraphBuilder {
  public:
   ModelBuilder(const ModelOptions& options, const Shape& input);
 
-  const Shape& shape(Index node) const override;
+  const Shape& shape(Index op) const override;
   Index add_chain(std::span<const Term> chain, Index input, const std::string& path) override;
   Index add_layer(std::unique_ptr<Layer> layer, std::vector<Index> inputs, const std::string& path,
                   const std::string& text) override;
@@ -22,7 +22,7 @@ class ModelBuilder final : public GraphBuilder {
   ConfigError error(const std::string& path, const std::string& text,
                     const std::string& problem) const override;
 
-  std::vector<ModelNode> take_nodes() { return std::move(nodes_); }
+  std::vector<ModelOp> take_nodes() { return std::move(ops_); }
   const Layout& weights() const { return weights_; }
   const Layout& state() const { return state_; }
 
@@ -36,7 +36,7 @@ class ModelBuilder final : public GraphBuilder {
   BatchNormMode batch_norm_;
   Precision precision_;
   Shape input_;
-  std::vector<ModelNode> nodes_;
+  std::vector<ModelOp> ops_;
   Layout weights_;
   std::unordered_map<std::string, std::size_t> weight_numbers_;  // places in weights_, by name
   Layout state_;

@@ -16,39 +16,39 @@ constexpr Index kRunWeightBytes = Index{1} << 20;
 
 enum class Place { kAnywhere, kFirst, kAlone };
 
-Index weight_bytes(const ModelNode& node) {
-  return node.params.size() * Index{sizeof(Scalar)};
+Index weight_bytes(const ModelOp& op) {
+  return op.params.size() * Index{sizeof(Scalar)};
 }
 
-Index sample_bytes(const ModelNode& node) {
-  Index scalars = node.out.size();
-  for (const Shape& in : node.in) scalars += in.size();
+Index sample_bytes(const ModelOp& op) {
+  Index scalars = op.out.size();
+  for (const Shape& in : op.in) scalars += in.size();
   return scalars * Index{sizeof(Scalar)};
 }
 
-Place place_of(const ModelNode& node, Place with_statistics) {
-  if (node.shares || weight_bytes(node) > kWeightBytes) return Place::kAlone;
-  return node.layer->statistics() != nullptr ? with_statistics : Place::kAnywhere;
+Place place_of(const ModelOp& op, Place with_statistics) {
+  if (op.shares || weight_bytes(op) > kWeightBytes) return Place::kAlone;
+  return op.layer->statistics() != nullptr ? with_statistics : Place::kAnywhere;
 }
 
-// Pieces of the order of nodes.
-std::vector<NodeRun> cut(const Model& model, Index block_bytes, Place with_statistics) {
-  std::vector<NodeRun> runs;
+// Pieces of the order of ops.
+std::vector<OpRun> cut(const Model& model, Index block_bytes, Place with_statistics) {
+  std::vector<OpRun> runs;
   bool open = false;
   Index bytes = 0;
   Index weights = 0;
-  for (Index i = 0; i < std::ssize(model.nodes()); ++i) {
-    const ModelNode& node = model.node(i);
-    const Place here = place_of(node, with_statistics);
-    if (!open || here != Place::kAnywhere || weights + weight_bytes(node) > kRunWeightBytes) {
-      runs.push_back({.nodes = {i, i}});
+  for (Index i = 0; i < std::ssize(model.ops()); ++i) {
+    const ModelOp& op = model.op(i);
+    const Place here = place_of(op, with_statistics);
+    if (!open || here != Place::kAnywhere || weights + weight_bytes(op) > kRunWeightBytes) {
+      runs.push_back({.ops = {i, i}});
       bytes = 0;
       weights = 0;
     }
     open = here != Place::kAlone;
-    bytes = std::max(bytes, sample_bytes(node));
-    weights += weight_bytes(node);
-    runs.back().nodes.end = i + 1;
+    bytes = std::max(bytes, sample_bytes(op));
+    weights += weight_bytes(op);
+    runs.back().ops.end = i + 1;
     runs.back().rows = open ? std::max<Index>(block_bytes / bytes, 1) : 0;
   }
   return runs;
@@ -56,11 +56,11 @@ std::vector<NodeRun> cut(const Model& model, Index block_bytes, Place with_stati
 
 }  // namespace
 
-std::vector<NodeRun> forward_runs(const Model& model) {
+std::vector<OpRun> forward_runs(const Model& model) {
   return cut(model, kForwardBytes, Place::kFirst);
 }
 
-std::vector<NodeRun> backward_runs(const Model& model) {
+std::vector<OpRun> backward_runs(const Model& model) {
   return cut(model, kBackwardBytes, Place::kAlone);
 }
 

@@ -29,19 +29,19 @@ Workspace::Workspace(const Model& model, Index max_rows, ActivationRetention kep
     : model_(model),
       forward_runs_(forward_runs(model)),
       backward_runs_(backward_runs(model)),
-      rooms_(model.nodes().size()),
-      sums_(model.nodes().size()) {
+      rooms_(model.ops().size()),
+      sums_(model.ops().size()) {
   const bool for_training = kept != ActivationRetention::kForEvaluation;
   const std::vector<RetainedSamples> samples = retained_samples(model, max_rows, kept);
   for (std::size_t i = 0; i < rooms_.size(); ++i) {
-    const ModelNode& node = model.nodes()[i];
+    const ModelOp& op = model.ops()[i];
     Room& room = rooms_[i];
-    if (node.layer->only_reshapes()) continue;
-    room.cache = AlignedBuffer<Scalar>(max_rows * node.layer->cache_size());
+    if (op.layer->only_reshapes()) continue;
+    room.cache = AlignedBuffer<Scalar>(max_rows * op.layer->cache_size());
     room.kept = samples[i];
-    room.output = AlignedBuffer<Scalar>(room.kept.output * node.out.size());
-    room.gradient = AlignedBuffer<Scalar>(room.kept.gradient * node.out.size());
-    if (const BatchStatistics* statistics = node.layer->statistics(); statistics != nullptr && for_training) {
+    room.output = AlignedBuffer<Scalar>(room.kept.output * op.out.size());
+    room.gradient = AlignedBuffer<Scalar>(room.kept.gradient * op.out.size());
+    if (const BatchStatistics* statistics = op.layer->statistics(); statistics != nullptr && for_training) {
       const auto forward = at(statistics->forward_count());
       const auto backward = at(statistics->backward_count());
       sums_[i] = {std::vector<double>(forward), std::vector<double>(forward), std::vector<double>(backward),
@@ -49,26 +49,26 @@ Workspace::Workspace(const Model& model, Index max_rows, ActivationRetention kep
       block_sums_.resize(std::max({block_sums_.size(), forward, backward}));
     }
   }
-  for (const Index node : sync_points) rooms_[at(node)].syncs = true;
+  for (const Index op : sync_points) rooms_[at(op)].syncs = true;
   if (for_training && kept != ActivationRetention::kOutputs) plan_gradients(max_rows);
 }
 
-// The first node in the backward pass writes the gradient of what it took; the others get room of their own,
+// The first op in the backward pass writes the gradient of what it took; the others get room of their own,
 // which is added. Who works in place is the only one that takes it.
 void Workspace::plan_gradients(Index max_rows) {
   std::vector<bool> written(rooms_.size(), false);
   for (auto run = backward_runs_.rbegin(); run != backward_runs_.rend(); ++run) {
     const Index rows = run->rows_of(max_rows);
-    for (Index i = run->nodes.end - 1; i >= run->nodes.begin; --i) {
-      const ModelNode& node = model_.node(i);
-      if (node.layer->only_reshapes()) continue;
+    for (Index i = run->ops.end - 1; i >= run->ops.begin; --i) {
+      const ModelOp& op = model_.op(i);
+      if (op.layer->only_reshapes()) continue;
       std::vector<AlignedBuffer<Scalar>>& scratch = rooms_[at(i)].scratch;
-      scratch.resize(node.inputs.size());
+      scratch.resize(op.inputs.size());
       if (!model_.owns_output(i)) continue;
-      for (std::size_t j = 0; j < node.inputs.size(); ++j) {
-        const Index owner = owner_of(node.inputs[j]);
+      for (std::size_t j = 0; j < op.inputs.size(); ++j) {
+        const Index owner = owner_of(op.inputs[j]);
         if (owner == kModelInput) continue;
-        if (written[at(owner)]) scratch[j] = AlignedBuffer<Scalar>(rows * node.in[j].size());
+        if (written[at(owner)]) scratch[j] = AlignedBuffer<Scalar>(rows * op.in[j].size());
         written[at(owner)] = true;
       }
     }
@@ -91,22 +91,22 @@ ConstMatrix Workspace::forward(const Pass& pass) {
   return outputs();
 }
 
-Index Workspace::owner_of(Index node) const {
-  return node == kModelInput ? kModelInput : model_.output_owners()[at(node)];
+Index Workspace::owner_of(Index op) const {
+  return op == kModelInput ? kModelInput : model_.output_owners()[at(op)];
 }
 
-Scalar* Workspace::output_of(Index node, Range rows) {
-  const Index owner = owner_of(node);
+Scalar* Workspace::output_of(Index op, Range rows) {
+  const Index owner = owner_of(op);
   if (owner == kModelInput) return nullptr;
   Room& room = rooms_[at(owner)];
-  return rows_in(room.output, room.kept.output, rows, model_.node(owner).out.size());
+  return rows_in(room.output, room.kept.output, rows, model_.op(owner).out.size());
 }
 
-Scalar* Workspace::gradient_of(Index node, Range rows) {
-  const Index owner = owner_of(node);
+Scalar* Workspace::gradient_of(Index op, Range rows) {
+  const Index owner = owner_of(op);
   if (owner == kModelInput) return nullptr;
   Room& room = rooms_[at(owner)];
-  return rows_in(room.gradient, room.kept.gradient, rows, model_.node(owner).out.size());
+  return rows_in(room.gradient, room.kept.gradient, rows, model_.op(owner).out.size());
 }
 
 ConstMatrix Workspace::outputs() const {
@@ -115,7 +115,7 @@ ConstMatrix Workspace::outputs() const {
   return {y, rows_, model_.output().size()};
 }
 
-// At least once, so that a node hears of a batch without samples.
+// At least once, so that an op hears of a batch without samples.
 template <class Run>
 void Workspace::in_blocks(Index rows_at_once, const Run& run) const {
   const Index size = rows_at_once > 0 ? rows_at_once : std::max<Index>(rows_, 1);
@@ -126,11 +126,11 @@ void Workspace::in_blocks(Index rows_at_once, const Run& run) const {
   } while (begin < rows_);
 }
 
-void Workspace::gather_inputs(const ModelNode& node, Range rows, bool with_data) {
+void Workspace::gather_inputs(const ModelOp& op, Range rows, bool with_data) {
   inputs_.clear();
-  for (std::size_t j = 0; j < node.inputs.size(); ++j) {
-    const Index size = node.in[j].size();
-    const Scalar* output = output_of(node.inputs[j], rows);
+  for (std::size_t j = 0; j < op.inputs.size(); ++j) {
+    const Index size = op.in[j].size();
+    const Scalar* output = output_of(op.inputs[j], rows);
     const Scalar* data = output == nullptr ? x_ + rows.begin * size : output;
     inputs_.emplace_back(with_data ? data : nullptr, rows.size(), size);
   }
@@ -138,24 +138,24 @@ void Workspace::gather_inputs(const ModelNode& node, Range rows, bool with_data)
 
 void Workspace::measure_forward(Index number, Range rows) {
   if (number == std::ssize(rooms_) || !batch_.training) return;
-  const ModelNode& node = model_.node(number);
-  if (node.layer->statistics() == nullptr) return;
+  const ModelOp& op = model_.op(number);
+  if (op.layer->statistics() == nullptr) return;
   std::vector<double>& sums = sums_[at(number)].own_forward;
   const std::span<double> block = std::span(block_sums_).first(sums.size());
-  gather_inputs(node, rows, true);
-  node.layer->statistics()->forward_sums(inputs_.front(), values_.state, block);
+  gather_inputs(op, rows, true);
+  op.layer->statistics()->forward_sums(inputs_.front(), values_.state, block);
   accumulate(block, rows, sums);
 }
 
-void Workspace::forward(Range nodes) {
-  for (const NodeRun& run : forward_runs_) {
-    const Range here = intersect(run.nodes, nodes);
+void Workspace::forward(Range ops) {
+  for (const OpRun& run : forward_runs_) {
+    const Range here = intersect(run.ops, ops);
     if (here.empty()) continue;
-    NodeSums& sums = sums_[at(here.begin)];
+    OpSums& sums = sums_[at(here.begin)];
     if (!rooms_[at(here.begin)].syncs) std::ranges::copy(sums.own_forward, sums.forward.begin());
     in_blocks(run.rows, [&](Range rows) {
       for (Index i = here.begin; i < here.end; ++i) {
-        if (!model_.node(i).layer->only_reshapes()) run_forward(i, rows);
+        if (!model_.op(i).layer->only_reshapes()) run_forward(i, rows);
       }
       measure_forward(here.end, rows);
     });
@@ -163,16 +163,16 @@ void Workspace::forward(Range nodes) {
 }
 
 void Workspace::run_forward(Index number, Range rows) {
-  const ModelNode& node = model_.node(number);
+  const ModelOp& op = model_.op(number);
   Room& room = rooms_[at(number)];
-  gather_inputs(node, rows, true);
-  Matrix y(output_of(number, rows), rows.size(), node.out.size());
+  gather_inputs(op, rows, true);
+  Matrix y(output_of(number, rows), rows.size(), op.out.size());
   const std::span<const double> sums =
       batch_.training ? std::span<const double>(sums_[at(number)].forward) : std::span<const double>();
   BatchContext batch = batch_;
   batch.first_row += rows.begin;
-  const Index cached = node.layer->cache_size();
-  node.layer->forward({.inputs = inputs_,
+  const Index cached = op.layer->cache_size();
+  op.layer->forward({.inputs = inputs_,
                        .weights = values_.weights,
                        .rounded = values_.rounded,
                        .version = values_.version,
@@ -191,28 +191,28 @@ void Workspace::backward(std::span<Scalar> gradient, Write write, const Gradient
   backward({0, static_cast<Index>(rooms_.size())}, gradient, write, on_ready);
 }
 
-void Workspace::backward(Range nodes, std::span<Scalar> gradient, Write write,
+void Workspace::backward(Range ops, std::span<Scalar> gradient, Write write,
                          const GradientReadyCallback& on_ready) {
-  if (nodes.end == std::ssize(rooms_)) {
+  if (ops.end == std::ssize(rooms_)) {
     if (write == Write::kReplace) zero_shared(gradient);
     ready_from_ = static_cast<Index>(gradient.size());
-    measure_backward(nodes.end - 1, {0, rows_});
+    measure_backward(ops.end - 1, {0, rows_});
   }
-  // Of what lies elsewhere, a tensor shared with another node, a node has nothing to say.
+  // Of what lies elsewhere, a tensor shared with another op, an op has nothing to say.
   const auto announce = [&](Index from) {
     if (own_.contains(from)) ready_from_ = from;
     if (on_ready) on_ready(ready_from_);
   };
   const GradientReadyCallback on_ready_here = std::cref(announce);
   for (auto run = backward_runs_.rbegin(); run != backward_runs_.rend(); ++run) {
-    const Range here = intersect(run->nodes, nodes);
+    const Range here = intersect(run->ops, ops);
     if (here.empty()) continue;
-    NodeSums& sums = sums_[at(here.begin)];
+    OpSums& sums = sums_[at(here.begin)];
     if (!rooms_[at(here.begin)].syncs) std::ranges::copy(sums.own_backward, sums.backward.begin());
     in_blocks(run->rows, [&](Range rows) {
       for (Index i = here.end - 1; i >= here.begin; --i) {
-        if (model_.node(i).layer->only_reshapes()) continue;
-        own_ = rows.end == rows_ ? model_.node(i).params : Range{};  // ready with the last block
+        if (model_.op(i).layer->only_reshapes()) continue;
+        own_ = rows.end == rows_ ? model_.op(i).params : Range{};  // ready with the last block
         run_backward(i, rows, gradient, rows.begin == 0 ? write : Write::kAdd, on_ready_here);
         if (!own_.empty()) on_ready_here(own_.begin);
       }
@@ -221,49 +221,49 @@ void Workspace::backward(Range nodes, std::span<Scalar> gradient, Write write,
   }
 }
 
-// Gradients of a tensor that two nodes share meet in its place: both add.
+// Gradients of a tensor that two ops share meet in its place: both add.
 void Workspace::zero_shared(std::span<Scalar> gradient) {
-  for (const ModelNode& node : model_.nodes()) {
-    if (node.shares) std::ranges::fill(part(gradient, node.params), Scalar{0});
+  for (const ModelOp& op : model_.ops()) {
+    if (op.shares) std::ranges::fill(part(gradient, op.params), Scalar{0});
   }
 }
 
 void Workspace::measure_backward(Index number, Range rows) {
   if (number < 0) return;
-  const ModelNode& node = model_.node(number);
-  if (node.layer->statistics() == nullptr) return;
-  NodeSums& own = sums(number);
+  const ModelOp& op = model_.op(number);
+  if (op.layer->statistics() == nullptr) return;
+  OpSums& own = sums(number);
   const std::span<double> block = std::span(block_sums_).first(own.own_backward.size());
-  gather_inputs(node, rows, true);
-  const ConstMatrix dy(gradient_of(number, rows), rows.size(), node.out.size());
-  node.layer->statistics()->backward_sums(
+  gather_inputs(op, rows, true);
+  const ConstMatrix dy(gradient_of(number, rows), rows.size(), op.out.size());
+  op.layer->statistics()->backward_sums(
       {.x = inputs_.front(), .dy = dy, .state = values_.state, .sums = own.forward}, block);
   accumulate(block, rows, own.own_backward);
 }
 
 void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradient, Write write,
                              const GradientReadyCallback& on_ready) {
-  const ModelNode& node = model_.node(number);
+  const ModelOp& op = model_.op(number);
   Room& room = rooms_[at(number)];
-  gather_inputs(node, rows, node.layer->reads_input());
+  gather_inputs(op, rows, op.layer->reads_input());
   dinputs_.clear();
   wanted_dinputs_.clear();
-  dinputs_.reserve(node.inputs.size());
-  for (std::size_t j = 0; j < node.inputs.size(); ++j) {
+  dinputs_.reserve(op.inputs.size());
+  for (std::size_t j = 0; j < op.inputs.size(); ++j) {
     Scalar* const written =
-        room.scratch[j].size() > 0 ? room.scratch[j].data() : gradient_of(node.inputs[j], rows);
-    dinputs_.emplace_back(written, rows.size(), node.in[j].size());
+        room.scratch[j].size() > 0 ? room.scratch[j].data() : gradient_of(op.inputs[j], rows);
+    dinputs_.emplace_back(written, rows.size(), op.in[j].size());
     wanted_dinputs_.push_back(written == nullptr ? nullptr : &dinputs_.back());
   }
-  const Scalar* output = node.layer->reads_output() ? output_of(number, rows) : nullptr;
-  const ConstMatrix y(output, rows.size(), node.out.size());
-  const ConstMatrix dy(gradient_of(number, rows), rows.size(), node.out.size());
-  const NodeSums& sums = sums_[at(number)];
-  const Index cached = node.layer->cache_size();
+  const Scalar* output = op.layer->reads_output() ? output_of(number, rows) : nullptr;
+  const ConstMatrix y(output, rows.size(), op.out.size());
+  const ConstMatrix dy(gradient_of(number, rows), rows.size(), op.out.size());
+  const OpSums& sums = sums_[at(number)];
+  const Index cached = op.layer->cache_size();
   FactorRoom factors;
-  if (!factors_.empty()) factors = factors_[at(number)].from_row(rows.begin, node.in.front().size());
-  const Range told = look_.check_factors(node, inputs_.front(), dy, factors.x != nullptr);
-  node.layer->backward(
+  if (!factors_.empty()) factors = factors_[at(number)].from_row(rows.begin, op.in.front().size());
+  const Range told = look_.check_factors(op, inputs_.front(), dy, factors.x != nullptr);
+  op.layer->backward(
       {.inputs = inputs_,
        .y = y,
        .dy = dy,
@@ -277,22 +277,22 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
        .cache = part(std::span<const Scalar>(room.cache.span()), {rows.begin * cached, rows.end * cached}),
        .dinputs = wanted_dinputs_,
        .gradient = gradient,
-       .write = node.shares ? Write::kAdd : write,
+       .write = op.shares ? Write::kAdd : write,
        .factors = factors.x == nullptr ? nullptr : &factors,
        .on_ready = on_ready});
-  if (rows.end == rows_) look_.check_sums(node, told, gradient);
-  for (std::size_t j = 0; j < node.inputs.size(); ++j) {
+  if (rows.end == rows_) look_.check_sums(op, told, gradient);
+  for (std::size_t j = 0; j < op.inputs.size(); ++j) {
     if (room.scratch[j].size() == 0) continue;
-    const auto count = at(rows.size() * node.in[j].size());
-    add({gradient_of(node.inputs[j], rows), count}, {room.scratch[j].data(), count});
+    const auto count = at(rows.size() * op.in[j].size());
+    add({gradient_of(op.inputs[j], rows), count}, {room.scratch[j].data(), count});
   }
 }
 
-std::optional<Index> Workspace::first_bad_node() const {
+std::optional<Index> Workspace::first_bad_op() const {
   for (std::size_t i = 0; i < rooms_.size(); ++i) {
     if (rooms_[i].output.size() == 0) continue;
     assert(rooms_[i].kept.output >= rows_);
-    const Range used{0, rows_ * model_.nodes()[i].out.size()};
+    const Range used{0, rows_ * model_.ops()[i].out.size()};
     if (!all_finite(part(rooms_[i].output.span(), used))) return static_cast<Index>(i);
   }
   return std::nullopt;

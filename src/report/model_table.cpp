@@ -21,8 +21,8 @@ struct Counts {
   Index bytes = 0;
 };
 
-std::vector<Index> parameters_by_node(const Model& model) {
-  std::vector<Index> parameters(model.nodes().size());
+std::vector<Index> parameters_by_op(const Model& model) {
+  std::vector<Index> parameters(model.ops().size());
   for (const ParamInfo& param : model.layout().params) {
     parameters[static_cast<std::size_t>(param.layer)] += param.shape.size();
   }
@@ -30,10 +30,10 @@ std::vector<Index> parameters_by_node(const Model& model) {
 }
 
 Counts count(const Model& model, Index number, Index parameters) {
-  const ModelNode& node = model.node(number);
-  Counts counts{.parameters = parameters, .flops = node.layer->flops()};
-  const Index cached = node.layer->only_reshapes() ? 0 : node.layer->cache_size();
-  const Index kept = model.owns_output(number) ? node.out.size() : 0;
+  const ModelOp& op = model.op(number);
+  Counts counts{.parameters = parameters, .flops = op.layer->flops()};
+  const Index cached = op.layer->only_reshapes() ? 0 : op.layer->cache_size();
+  const Index kept = model.owns_output(number) ? op.out.size() : 0;
   counts.bytes = (kept + cached) * Index{sizeof(Scalar)};
   return counts;
 }
@@ -49,14 +49,14 @@ std::string model_table(const Model& model) {
   std::vector<Row> rows{{"layer", "output", "parameters", "FLOPs per sample", "activations"},
                         {"input", to_string(model.input()), "", "", ""}};
   Counts total;
-  const std::vector<Index> parameters = parameters_by_node(model);
-  for (Index i = 0; i < static_cast<Index>(model.nodes().size()); ++i) {
-    const ModelNode& node = model.node(i);
+  const std::vector<Index> parameters = parameters_by_op(model);
+  for (Index i = 0; i < static_cast<Index>(model.ops().size()); ++i) {
+    const ModelOp& op = model.op(i);
     const Counts counts = count(model, i, parameters[static_cast<std::size_t>(i)]);
     total.parameters += counts.parameters;
     total.flops += counts.flops;
     total.bytes += counts.bytes;
-    rows.push_back(row(fmt::format("{} {}", node.path, excerpt(node.text)), to_string(node.out), counts));
+    rows.push_back(row(fmt::format("{} {}", op.path, excerpt(op.text)), to_string(op.out), counts));
   }
   rows.push_back(row("total", "", total));
 

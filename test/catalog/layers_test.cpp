@@ -117,8 +117,8 @@ struct Fixture {
   }
 
   bool has_statistics() const {
-    return std::ranges::any_of(model.nodes(),
-                               [](const ModelNode& n) { return n.layer->statistics() != nullptr; });
+    return std::ranges::any_of(model.ops(),
+                               [](const ModelOp& n) { return n.layer->statistics() != nullptr; });
   }
 
   Model model;
@@ -147,7 +147,7 @@ TEST(Layers, GradientsEqualFiniteDifferences) {
   for (const Example& example : all_examples()) {
     SCOPED_TRACE(example.text);
     Fixture fixture(behind_weights(example));
-    // What an earlier pass left is replaced, also where nodes share weights or take the same output.
+    // What an earlier pass left is replaced, also where ops share weights or take the same output.
     fixture.run({0, kRows}, fixture.gradient.span(), Write::kReplace);
     fixture.run({0, kRows}, fixture.gradient.span(), Write::kReplace);
     Index kinks = 0;
@@ -196,9 +196,9 @@ TEST(Layers, NothingThatIsNotANumberIsHidden) {
         continue;
       }
       EXPECT_TRUE(std::isnan(fixture.forward({0, kRows}, training)(0, 0)));
-      const std::optional<Index> bad = fixture.workspace.first_bad_node();
+      const std::optional<Index> bad = fixture.workspace.first_bad_op();
       ASSERT_TRUE(bad.has_value());
-      EXPECT_TRUE(fixture.model.node(*bad).path.starts_with("0")) << fixture.model.node(*bad).path;
+      EXPECT_TRUE(fixture.model.op(*bad).path.starts_with("0")) << fixture.model.op(*bad).path;
     }
   }
 }
@@ -228,10 +228,10 @@ TEST(Layers, OnlyWeightsDecay) {
   }
 }
 
-std::vector<Range> ranges_of(const Layout& layout, Index node) {
+std::vector<Range> ranges_of(const Layout& layout, Index op) {
   std::vector<Range> ranges;
   for (const ParamInfo& param : layout.params) {
-    if (param.layer == node) ranges.push_back(param.range);
+    if (param.layer == op) ranges.push_back(param.range);
   }
   return ranges;
 }
@@ -240,13 +240,13 @@ TEST(Layers, OperationsAreNamedAndHaveAllTensors) {
   for (const LayerEntry& entry : layer_catalog()) {
     SCOPED_TRACE(entry.name);
     const Model model({.layers = entry.example + " flatten dense(2)"}, entry.example_input);
-    EXPECT_EQ(model.node(0).layer->operation().name, entry.name);
+    EXPECT_EQ(model.op(0).layer->operation().name, entry.name);
   }
   for (const Example& example : catalog_examples()) {
     SCOPED_TRACE(example.text);
     const Model model({.layers = example.text + " flatten dense(2)"}, example.input);
-    for (Index i = 0; i < static_cast<Index>(model.nodes().size()); ++i) {
-      const Operation operation = model.node(i).layer->operation();
+    for (Index i = 0; i < static_cast<Index>(model.ops().size()); ++i) {
+      const Operation operation = model.op(i).layer->operation();
       EXPECT_FALSE(operation.name.empty());
       EXPECT_EQ(operation.tensors, ranges_of(model.layout(), i)) << operation.name;
       EXPECT_EQ(operation.state, ranges_of(model.state_layout(), i)) << operation.name;

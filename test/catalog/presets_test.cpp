@@ -56,9 +56,9 @@ TEST(Presets, HaveTheNumbersOfWeightsOfTheirSources) {
 
 TEST(Presets, ResNetHas20LayersWithWeightsOnItsLongestPath) {
   const Model model = build("resnet20", {{32, 32, 3}});
-  const auto layers = std::ranges::count_if(model.nodes(), [](const ModelNode& node) {
-    const std::string name = node.layer->operation().name;
-    return (name == "conv2d" || name == "dense") && !node.path.ends_with("shortcut");
+  const auto layers = std::ranges::count_if(model.ops(), [](const ModelOp& op) {
+    const std::string name = op.layer->operation().name;
+    return (name == "conv2d" || name == "dense") && !op.path.ends_with("shortcut");
   });
   EXPECT_EQ(layers, 20);
 }

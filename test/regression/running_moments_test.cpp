@@ -49,7 +49,7 @@ struct Estimate {
 class Experiment {
  public:
   void run(std::uint64_t seed) {
-    const BatchStatistics& layer = *model_.node(0).layer->statistics();
+    const BatchStatistics& layer = *model_.op(0).layer->statistics();
     const auto mean_at = static_cast<std::size_t>(model_.state_layout().params[0].range.begin);
     const auto variance_at = static_cast<std::size_t>(model_.state_layout().params[1].range.begin);
     std::array<AlignedBuffer<Scalar>, 2> state{start(), start()};

@@ -43,7 +43,7 @@ using Samples = std::vector<Index>;
 constexpr Index kAlone = 1;  // samples of a block here
 constexpr Index kNone = 0;
 
-// Nodes: conv2d, maxpool (before the relu that followed it in the text), relu, flatten, dense.
+// Ops: conv2d, maxpool (before the relu that followed it in the text), relu, flatten, dense.
 const std::string kPooled = "conv2d(8, 3, padding=same) relu maxpool(2) flatten dense(3)";
 
 TEST(RetainedSamples, OnTheWayBackReluNeedsItsOutputAndDenseItsInput) {
@@ -53,9 +53,9 @@ TEST(RetainedSamples, OnTheWayBackReluNeedsItsOutputAndDenseItsInput) {
 
 TEST(RetainedSamples, GradientsGoByRunsOfTheWayBack) {
   const Model model = model_of(kPooled);
-  const std::vector<NodeRun> runs = backward_runs(model);
+  const std::vector<OpRun> runs = backward_runs(model);
   ASSERT_EQ(runs.size(), 2U);  // dense has too many weights to go with others
-  ASSERT_EQ(runs[0].nodes, (Range{0, 4}));
+  ASSERT_EQ(runs[0].ops, (Range{0, 4}));
   const Kinds kinds = kept_by(kPooled, ActivationRetention::kForTraining);
   EXPECT_EQ(kinds.gradient, (Samples{kAlone, kAlone, kNone, kSamples, kSamples}));
 }
@@ -162,25 +162,25 @@ TEST(RetainedSamples, ChangesNoBits) {
 
 // As replicas do that meet before each batch norm: stretch by stretch, with the sums of all, here twice its
 // own.
-std::vector<Scalar> step_with_meetings(ActivationRetention kept) {
+std::vector<Scalar> step_with_sync_points(ActivationRetention kept) {
   Setting setting(kModels[2]);
   const auto twice = [](const std::vector<double>& own) {
     std::vector<double> sums = own;
     for (double& sum : sums) sum *= 2;
     return sums;
   };
-  const auto nodes = std::ssize(setting.model.nodes());
+  const auto ops = std::ssize(setting.model.ops());
   Workspace workspace(setting.model, kSamples, kept, {1, 5});
   workspace.begin(setting.pass(true));
-  for (const Range stretch : {Range{0, 1}, {1, 5}, {5, nodes}}) {
-    NodeSums& sums = workspace.sums(stretch.begin);
+  for (const Range stretch : {Range{0, 1}, {1, 5}, {5, ops}}) {
+    OpSums& sums = workspace.sums(stretch.begin);
     if (stretch.begin > 0) sums.forward = twice(sums.own_forward);
     workspace.forward(stretch);
   }
   setting.draw(workspace.output_gradient());
-  for (const Range stretch : {Range{6, nodes}, {2, 6}, {0, 2}}) {
-    NodeSums& sums = workspace.sums(stretch.end - 1);
-    if (stretch.end < nodes) sums.backward = twice(sums.own_backward);
+  for (const Range stretch : {Range{6, ops}, {2, 6}, {0, 2}}) {
+    OpSums& sums = workspace.sums(stretch.end - 1);
+    if (stretch.end < ops) sums.backward = twice(sums.own_backward);
     workspace.backward(stretch, setting.gradient.span(), Write::kReplace, {});
   }
   return numbers_of(workspace.outputs(), setting.gradient.span());
@@ -188,10 +188,10 @@ std::vector<Scalar> step_with_meetings(ActivationRetention kept) {
 
 TEST(RetainedSamples, ChangesNoBitsWhereReplicasMeet) {
   const Model model = model_of(kModels[2]);
-  ASSERT_NE(model.node(1).layer->statistics(), nullptr);
-  ASSERT_NE(model.node(5).layer->statistics(), nullptr);
-  EXPECT_EQ(step_with_meetings(ActivationRetention::kForTraining),
-            step_with_meetings(ActivationRetention::kAll));
+  ASSERT_NE(model.op(1).layer->statistics(), nullptr);
+  ASSERT_NE(model.op(5).layer->statistics(), nullptr);
+  EXPECT_EQ(step_with_sync_points(ActivationRetention::kForTraining),
+            step_with_sync_points(ActivationRetention::kAll));
 }
 
 // What is random or of the batch is not so in evaluation.

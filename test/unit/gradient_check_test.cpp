@@ -40,8 +40,8 @@ class Passes {
     const FactoredTensor tensor = model_.factored_tensors().front();
     factor_x_ = AlignedBuffer<Scalar>(rows() * tensor.in);
     factor_dy_ = AlignedBuffer<Scalar>(rows() * tensor.out);
-    rooms_.assign(model_.nodes().size(), {});
-    rooms_[static_cast<std::size_t>(tensor.node)] = {factor_x_.data(), factor_dy_.data(), rows()};
+    rooms_.assign(model_.ops().size(), {});
+    rooms_[static_cast<std::size_t>(tensor.op)] = {factor_x_.data(), factor_dy_.data(), rows()};
     std::ranges::fill(part(gradient_.span(), tensor.range), kNan);  // what nobody may read
   }
 

@@ -53,7 +53,7 @@ TEST(GradientReadyCallback, WhatIsFinalDoesNotChangeAnyMore) {
   std::vector<Scalar> gradient;
   const std::vector<Said> said = walk_back(model, 2000, gradient);
   expect_true(said, gradient);
-  const Index last_layer = model.node(4).params.begin;
+  const Index last_layer = model.op(4).params.begin;
   EXPECT_GE(std::ranges::count_if(said, [&](const Said& one) { return one.from >= last_layer; }), 2);
 }
 
@@ -61,14 +61,14 @@ TEST(GradientReadyCallback, WhatIsFinalDoesNotChangeAnyMore) {
 TEST(GradientReadyCallback, BlocksOfSamplesAreFinalWithTheLast) {
   const Model model({.layers = "conv2d(8, 3, padding=same) relu conv2d(4, 3, padding=same) flatten dense(3)"},
                     {{64, 64}});
-  ASSERT_EQ(backward_runs(model).front().nodes, (Range{0, 4}));
+  ASSERT_EQ(backward_runs(model).front().ops, (Range{0, 4}));
   ASSERT_LT(backward_runs(model).front().rows, 9);
   std::vector<Scalar> gradient;
   const std::vector<Said> said = walk_back(model, 9, gradient);
   expect_true(said, gradient);
-  for (const Index node : {4, 2, 0}) {
-    const auto is_said = [&](const Said& one) { return one.from == model.node(node).params.begin; };
-    EXPECT_TRUE(std::ranges::any_of(said, is_said)) << node;
+  for (const Index op : {4, 2, 0}) {
+    const auto is_said = [&](const Said& one) { return one.from == model.op(op).params.begin; };
+    EXPECT_TRUE(std::ranges::any_of(said, is_said)) << op;
   }
 }
 

@@ -36,7 +36,7 @@ TEST(LayerArguments, WindowsGiveTheSizesOfPyTorchAndTensorFlow) {
 
 TEST(LayerArguments, PaddingOfSameIsLargerBehind) {
   const Model model({.layers = "conv2d(1, 4, stride=2, padding=same)"}, {{5, 6}});
-  const Operation operation = model.node(0).layer->operation();
+  const Operation operation = model.op(0).layer->operation();
   EXPECT_EQ(operation.attribute("pad_top"), 1);
   EXPECT_EQ(operation.attribute("pad_bottom"), 2);
   EXPECT_EQ(operation.attribute("pad_left"), 1);

@@ -57,7 +57,7 @@ TEST(Model, AWeightThatTwoLayersShareIsNotLeftAsFactors) {
   const Model model({.layers = "dense(30) relu dense(30, tie=0) dense(5)"}, {{30}});
   const std::vector<FactoredTensor> tensors = model.factored_tensors();
   ASSERT_EQ(tensors.size(), 1U);
-  EXPECT_EQ(tensors.front().node, 3);
+  EXPECT_EQ(tensors.front().op, 3);
 }
 
 TEST(Model, ShapesNamesAndAlignedRanges) {

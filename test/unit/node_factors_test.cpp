@@ -18,8 +18,8 @@ class NodeFactorsTest : public testing::Test {
     plan_.replicas = 3;
     plan_.threads = 2;
     plan_.max_rows = 4;
-    plan_.factored = {{.node = 0, .range = {16, 16 + 300 * 700}, .out = 300, .in = 700},
-                      {.node = 2, .range = {210'032, 210'032 + 5 * 48}, .out = 5, .in = 48}};
+    plan_.factored = {{.op = 0, .range = {16, 16 + 300 * 700}, .out = 300, .in = 700},
+                      {.op = 2, .range = {210'032, 210'032 + 5 * 48}, .out = 5, .in = 48}};
     shared_ = AlignedBuffer<Scalar>(NodeFactors::shared_size(plan_));
     factors_ = std::make_unique<NodeFactors>(plan_, shared_.span());
   }

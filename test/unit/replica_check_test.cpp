@@ -131,8 +131,8 @@ TEST(ReplicaCheck, FindsRanksThatHaveMadeAnotherNumberOfSteps) {
       const std::optional<std::uint64_t> checksum = check.checksum(steps);
       ASSERT_TRUE(checksum);
       sum += *checksum;
-      if (steps_ahead == 0) return check.tell(steps);
-      test::expect_parts(test::error_text<AgreedError>([&] { check.tell(steps); }),
+      if (steps_ahead == 0) return check.report(steps);
+      test::expect_parts(test::error_text<AgreedError>([&] { check.report(steps); }),
                          {"the number of steps differs, rank 1 against rank 0"});
     });
     EXPECT_EQ(sum == 0, steps_ahead == 0);

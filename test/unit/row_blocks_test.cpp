@@ -65,28 +65,28 @@ struct Fixture {
   AlignedBuffer<Scalar> weights;
   AlignedBuffer<Scalar> state;
   AlignedBuffer<Scalar> gradient;
-  std::vector<FactorRoom> rooms = {};  // by node, for gradients as factors
+  std::vector<FactorRoom> rooms = {};  // by op, for gradients as factors
 };
 
 TEST(RowBlocks, RunsEndBeforeStatisticsAndAroundLargeWeights) {
   const Fixture fixture("conv2d(8, 3, padding=same) batch_norm relu maxpool(2) flatten dense(10) relu");
-  const std::vector<NodeRun> forward = forward_runs(fixture.model);
+  const std::vector<OpRun> forward = forward_runs(fixture.model);
   ASSERT_EQ(forward.size(), 4U);
-  EXPECT_EQ(forward[0].nodes, (Range{0, 1}));
-  EXPECT_EQ(forward[1].nodes, (Range{1, 5}));
+  EXPECT_EQ(forward[0].ops, (Range{0, 1}));
+  EXPECT_EQ(forward[1].ops, (Range{1, 5}));
   EXPECT_EQ(forward[1].rows, 1);
-  EXPECT_EQ(forward[2].nodes, (Range{5, 6}));
+  EXPECT_EQ(forward[2].ops, (Range{5, 6}));
   EXPECT_EQ(forward[2].rows, 0);
-  EXPECT_EQ(forward[3].nodes, (Range{6, 7}));
-  const std::vector<NodeRun> backward = backward_runs(fixture.model);
+  EXPECT_EQ(forward[3].ops, (Range{6, 7}));
+  const std::vector<OpRun> backward = backward_runs(fixture.model);
   ASSERT_EQ(backward.size(), 5U);
-  EXPECT_EQ(backward[0].nodes, (Range{0, 1}));
+  EXPECT_EQ(backward[0].ops, (Range{0, 1}));
   EXPECT_EQ(backward[0].rows, 1);
-  EXPECT_EQ(backward[1].nodes, (Range{1, 2}));
+  EXPECT_EQ(backward[1].ops, (Range{1, 2}));
   EXPECT_EQ(backward[1].rows, 0);
-  EXPECT_EQ(backward[2].nodes, (Range{2, 5}));
+  EXPECT_EQ(backward[2].ops, (Range{2, 5}));
   EXPECT_EQ(backward[2].rows, 1);
-  EXPECT_EQ(backward[3].nodes, (Range{5, 6}));
+  EXPECT_EQ(backward[3].ops, (Range{5, 6}));
   EXPECT_EQ(backward[3].rows, 0);
 }
 
@@ -122,10 +122,10 @@ TEST(RowBlocks, ARunHasTheWeightsOfABucketAtMost) {
   std::string layers = "avgpool(32) flatten dense(128, bias=false)";
   for (int i = 0; i < 19; ++i) layers += " dense(128, bias=false)";  // 64 KiB each; the first 8
   const Model model({.layers = layers}, kImage);
-  const std::vector<NodeRun> runs = backward_runs(model);
+  const std::vector<OpRun> runs = backward_runs(model);
   ASSERT_EQ(runs.size(), 2U);
-  EXPECT_EQ(runs[0].nodes, (Range{0, 18}));
-  EXPECT_EQ(runs[1].nodes, (Range{18, 22}));
+  EXPECT_EQ(runs[0].ops, (Range{0, 18}));
+  EXPECT_EQ(runs[1].ops, (Range{18, 22}));
 }
 
 TEST(RowBlocks, FactorsAreThoseOfAllSamples) {
@@ -142,7 +142,7 @@ TEST(RowBlocks, FactorsAreThoseOfAllSamples) {
   factored.rooms[4] = {.x = x.data(), .dy_t = dy_t.data(), .stride = kSamples};
   factored.forward({0, kSamples});
   factored.back({0, kSamples}, Write::kReplace);
-  const Scalar* whole = fixture.gradient.data() + fixture.model.node(4).params.begin;
+  const Scalar* whole = fixture.gradient.data() + fixture.model.op(4).params.begin;
   for (Index i = 0; i < kOut * kIn; ++i) {
     double sum = 0;
     for (Index row = 0; row < kSamples; ++row) {
@@ -157,16 +157,16 @@ TEST(RowBlocks, NodesOfARunCanBeTakenOneByOne) {
   Fixture parts("conv2d(8, 3, padding=same) relu maxpool(2) flatten dense(3)", ActivationRetention::kAll);
   const ConstMatrix y = whole.forward({0, kSamples});
   whole.back({0, kSamples}, Write::kReplace);
-  const auto nodes = std::ssize(parts.model.nodes());
+  const auto ops = std::ssize(parts.model.ops());
   parts.workspace.begin({.values = {.weights = parts.weights.span(), .state = parts.state.span()},
                          .x = ConstMatrix(parts.x.data(), kSamples, kImage.size()),
                          .batch = {.training = true, .seed = 7, .step = 3}});
-  for (Index i = 0; i < nodes; ++i) parts.workspace.forward({i, i + 1});
+  for (Index i = 0; i < ops; ++i) parts.workspace.forward({i, i + 1});
   const ConstMatrix z = parts.workspace.outputs();
   for (Index i = 0; i < y.size(); ++i) EXPECT_EQ(y.data()[i], z.data()[i]);
   Matrix dy = parts.workspace.output_gradient();
   std::copy_n(parts.factors.data(), dy.size(), dy.data());
-  for (Index i = nodes - 1; i >= 0; --i) {
+  for (Index i = ops - 1; i >= 0; --i) {
     parts.workspace.backward({i, i + 1}, parts.gradient.span(), Write::kReplace, {});
   }
   for (Index i = 0; i < whole.gradient.size(); ++i) {

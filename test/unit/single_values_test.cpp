@@ -45,7 +45,7 @@ TEST(SingleValues, ANewStepIsLookedAtAnew) {
   EXPECT_EQ(values.replicas(), 0);
   values.look(std::vector<Index>{1, 1});
   EXPECT_EQ(values.replicas(), 2);
-  EXPECT_EQ(values.first_node(), kFirst);
+  EXPECT_EQ(values.first_op(), kFirst);
   values.look(std::vector<Index>{3, 1});
   EXPECT_EQ(values.replicas(), 1);
   EXPECT_EQ(values.replicas({0, 1}), 0);

@@ -49,8 +49,8 @@ class Reference {
   }
 
   void move_running_moments() {
-    for (Index i = 0; i < static_cast<Index>(model_.nodes().size()); ++i) {
-      const BatchStatistics* statistics = model_.node(i).layer->statistics();
+    for (Index i = 0; i < static_cast<Index>(model_.ops().size()); ++i) {
+      const BatchStatistics* statistics = model_.op(i).layer->statistics();
       if (statistics == nullptr) continue;
       statistics->update_state(workspace_.sums(i).forward, state_.span(), BatchStatistics::Update::kMove,
                                state_.span());

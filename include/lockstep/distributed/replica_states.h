@@ -32,9 +32,9 @@ class ReplicaStates {
 
   /// Forgets the sums of the last step.
   void begin_step();
-  /// Adds the sums of a batch at a node with statistics: over all that the replica was normalised with.
+  /// Adds the sums of a batch at an op with statistics: over all that the replica was normalised with.
   /// Threads may add for different replicas at a time.
-  void add(Index replica, Index node, std::span<const double> sums);
+  void add(Index replica, Index op, std::span<const double> sums);
   /// Takes back what was added for a replica since begin_step(): its numbers are not good.
   void forget(Index replica);
   /// *Collective.* Moves the running moments of each layer by the moments of what was added since
@@ -53,7 +53,7 @@ class ReplicaStates {
 
  private:
   struct Place {
-    Index node = 0;
+    Index op = 0;
     Range columns;  // of a row of sums_
   };
 
@@ -69,7 +69,7 @@ class ReplicaStates {
   AlignedBuffer<Scalar> gathered_;
   AlignedBuffer<Scalar> adopted_;
   std::vector<Place> places_;
-  std::vector<Index> place_of_;  // by node; -1 for one without statistics
+  std::vector<Index> place_of_;  // by op; -1 for one without statistics
   ScopeSums scope_sums_;
   std::vector<double> sums_;  // hosted replicas x columns
 };

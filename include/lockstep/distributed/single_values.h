@@ -24,29 +24,29 @@ class SingleValues {
   Index replicas() const { return replicas_with_; }
   /// The number of those among `some`.
   Index replicas(Range some) const;
-  /// The first node that normalises a single value. Requires that there is one.
-  Index first_node() const { return std::ranges::min(first_); }
-  /// Whether running moments of `node` follow what the replica, or the scope that it is normalised with, sums
+  /// The first op that normalises a single value. Requires that there is one.
+  Index first_op() const { return std::ranges::min(first_); }
+  /// Whether running moments of `op` follow what the replica, or the scope that it is normalised with, sums
   /// up there: values before the first single one do, and that one together with others.
-  bool are_followed(Index replica, Index node) const;
+  bool are_followed(Index replica, Index op) const;
 
  private:
   // Batch norm of vectors: a sample has one value in each channel.
   struct Norm {
-    Index node = 0;
+    Index op = 0;
     BatchNormMode mode;
   };
 
-  bool has(Index replica) const { return first_[static_cast<std::size_t>(replica)] < nodes_; }
+  bool has(Index replica) const { return first_[static_cast<std::size_t>(replica)] < ops_; }
   Index min_normalised(Range scope) const;
 
   const Model& model_;
   Index accumulate_;
-  Index nodes_;
+  Index ops_;
   bool together_;
   std::vector<Norm> norms_;
   std::vector<Index> rows_;   // of the step looked at
-  std::vector<Index> first_;  // by replica: the node that normalises a single value; nodes_ if none does
+  std::vector<Index> first_;  // by replica: the op that normalises a single value; ops_ if none does
   Index replicas_with_ = 0;
 };
 

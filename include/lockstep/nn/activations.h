@@ -1,4 +1,4 @@
-// How much of the activations of a batch is kept. What only the nodes of one run use (row_blocks.h) is kept
+// How much of the activations of a batch is kept. What only the ops of one run use (row_blocks.h) is kept
 // for the samples that the run takes at a time: written and read again while it is in the cache.
 #pragma once
 
@@ -12,16 +12,16 @@ enum class ActivationRetention {
   kForEvaluation,  ///< what the forward pass needs
   kForTraining,    ///< what the forward and backward passes need
   kOutputs,        ///< every output of every sample, to be looked at after the forward pass of training
-  kAll,            ///< every gradient too: nodes can be taken one by one
+  kAll,            ///< every gradient too: ops can be taken one by one
 };
 
-/// Of one node: for how many samples there is room, those of a batch or of a part of it; 0: none of its own.
+/// Of one op: for how many samples there is room, those of a batch or of a part of it; 0: none of its own.
 struct RetainedSamples {
   Index output = 0;
   Index gradient = 0;  ///< of the output
 };
 
-/// By node, for batches of up to `batch` samples.
+/// By op, for batches of up to `batch` samples.
 std::vector<RetainedSamples> retained_samples(const Model& model, Index batch, ActivationRetention kept);
 
 /// Bytes of all that and of what layers keep for the backward pass, but not of gradients that are added to

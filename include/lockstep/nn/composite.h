@@ -1,4 +1,4 @@
-// A composite: several layers written as one term, such as residual(...). It only adds nodes to the graph, so
+// A composite: several layers written as one term, such as residual(...). It only adds ops to the graph, so
 // whatever runs or exports a model sees plain layers.
 #pragma once
 
@@ -17,9 +17,9 @@ namespace lockstep {
 class GraphBuilder {
  public:
   virtual ~GraphBuilder() = default;
-  /// Shape of what a node gives, or of the model's input.
-  virtual const Shape& shape(Index node) const = 0;
-  /// Adds a chain of terms behind `input`, named "path.0", "path.1", ...; gives its last node.
+  /// Shape of what an op gives, or of the model's input.
+  virtual const Shape& shape(Index op) const = 0;
+  /// Adds a chain of terms behind `input`, named "path.0", "path.1", ...; gives its last op.
   virtual Index add_chain(std::span<const Term> chain, Index input, const std::string& path) = 0;
   /// Adds one layer; `text` is for messages.
   virtual Index add_layer(std::unique_ptr<Layer> layer, std::vector<Index> inputs, const std::string& path,
@@ -37,7 +37,7 @@ struct CompositeEntry {
   std::string help;       ///< one sentence, with its source
   std::string example;    ///< a text for the catalog tests
   Shape example_input;    ///< that it fits
-  /// Adds the nodes of `term` behind `input`; gives the last. Errors: ConfigError.
+  /// Adds the ops of `term` behind `input`; gives the last. Errors: ConfigError.
   std::function<Index(GraphBuilder&, const Term& term, Index input, const std::string& path)> build;
 };
 

@@ -1,4 +1,4 @@
-// Whether the gradient of a node has a part that no sound training has: asked by who makes it, where much of
+// Whether the gradient of an op has a part that no sound training has: asked by who makes it, where much of
 // it, or of what it is made of, is still in the cache.
 #pragma once
 
@@ -21,11 +21,11 @@ class GradientCheck {
  public:
   /// Forgets the last pass. No limit: nobody asks.
   void begin(Index rows, const std::optional<GradientLimit>& limit);
-  /// Before a node goes back with some of the samples, x (n x in) and dy (n x out). `factored`: leaves them
+  /// Before an op goes back with some of the samples, x (n x in) and dy (n x out). `factored`: leaves them
   /// as factors. The tensor of its gradient that they tell enough of; empty if there is none.
-  Range check_factors(const ModelNode& node, const ConstMatrix& x, const ConstMatrix& dy, bool factored);
+  Range check_factors(const ModelOp& op, const ConstMatrix& x, const ConstMatrix& dy, bool factored);
   /// After it went back with the last of them: all of its gradient but the tensor `told`, if it is complete.
-  void check_sums(const ModelNode& node, Range told, std::span<const Scalar> gradient);
+  void check_sums(const ModelOp& op, Range told, std::span<const Scalar> gradient);
   /// Since begin(): no part of what was looked at is NaN, or beyond what its samples may give. The arena has
   /// been looked at once it is complete, and what factors tell in every pass.
   bool good() const { return good_; }

@@ -14,20 +14,20 @@
 
 namespace lockstep {
 
-/// Stands for the model's input where a node's number is expected.
+/// Stands for the model's input where an op's number is expected.
 inline constexpr Index kModelInput = -1;
 
-struct ModelNode {
+struct ModelOp {
   std::string path;   ///< "3.body.0": starts the names of its tensors
   std::string text;   ///< "dense(128)", or the name of the composite whose parts it joins
   std::string title;  ///< "layer 3.body.0 'dense(128)'", for messages and tables
   std::unique_ptr<Layer> layer;
-  std::vector<Index> inputs;  ///< numbers of earlier nodes, or kModelInput
+  std::vector<Index> inputs;  ///< numbers of earlier ops, or kModelInput
   std::vector<Shape> in;
   Shape out;
   Range params;         ///< its own tensors in the arena of weights; may be empty
   Range state;          ///< its own tensors in the arena of state; may be empty
-  bool shares = false;  ///< a tensor of it is also another node's: gradients of both are added
+  bool shares = false;  ///< a tensor of it is also another op's: gradients of both are added
 };
 
 class Model {
@@ -35,9 +35,9 @@ class Model {
   /// Errors: ConfigError naming the layer (and shapes) if the text is wrong or a layer does not fit.
   Model(const ModelOptions& options, const Shape& input);
 
-  /// Each after all nodes that it takes from; the last one gives the output.
-  const std::vector<ModelNode>& nodes() const { return nodes_; }
-  const ModelNode& node(Index number) const { return nodes_[static_cast<std::size_t>(number)]; }
+  /// Each after all ops that it takes from; the last one gives the output.
+  const std::vector<ModelOp>& ops() const { return ops_; }
+  const ModelOp& op(Index number) const { return ops_[static_cast<std::size_t>(number)]; }
   /// The weights: what has a gradient.
   const Layout& layout() const { return layout_; }
   /// Running moments of batch norm: what training keeps beside the weights.
@@ -46,17 +46,17 @@ class Model {
   const Layout& stored_layout() const { return stored_layout_; }
   Precision precision() const { return precision_; }
   const Shape& input() const { return input_; }
-  const Shape& output() const { return nodes_.back().out; }
+  const Shape& output() const { return ops_.back().out; }
 
-  /// By node: the node whose memory holds its output, its own number where that is itself; kModelInput for
-  /// the input's. Reshaping needs no memory of its own, nor does a node that can work in place where nobody
+  /// By op: the op whose memory holds its output, its own number where that is itself; kModelInput for
+  /// the input's. Reshaping needs no memory of its own, nor does an op that can work in place where nobody
   /// else needs what it takes.
   const std::vector<Index>& output_owners() const { return owners_; }
   bool owns_output(Index number) const { return owners_[static_cast<std::size_t>(number)] == number; }
   /// Ops before which `replicas` replicas must add their statistics together, in order.
   std::vector<Index> sync_points(Index replicas) const;
   bool runs_in_lockstep(Index replicas) const { return !sync_points(replicas).empty(); }
-  /// Those that belong to one node alone, in order.
+  /// Those that belong to one op alone, in order.
   std::vector<FactoredTensor> factored_tensors() const;
   /// Floating-point operations of one sample, forward and backward (three times forward).
   Index training_flops() const;
@@ -64,7 +64,7 @@ class Model {
  private:
   Shape input_;
   Precision precision_;
-  std::vector<ModelNode> nodes_;
+  std::vector<ModelOp> ops_;
   std::vector<Index> owners_;
   Layout layout_;
   Layout state_layout_;

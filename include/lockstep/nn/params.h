@@ -27,7 +27,7 @@ struct ParamInfo {
   Shape shape;
   Range range;         ///< in the arena
   bool decays = true;  ///< weight decay applies (weights, not biases)
-  Index layer = 0;     ///< number of the node that owns it
+  Index layer = 0;     ///< number of the op that owns it
   Initialiser initialiser = Initialiser::kZero;
   Index fan_in = 0;
   Index fan_out = 0;

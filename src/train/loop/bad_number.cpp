@@ -19,9 +19,9 @@ std::optional<GradientLimit> GradientStep::limit_of(const Replica& replica, bool
   return GradientLimit{*most, replica.batch->rows, !more_parts && !more_replicas};
 }
 
-void GradientStep::go_back(Workspace& workspace, Range nodes, const Replica& replica,
+void GradientStep::go_back(Workspace& workspace, Range ops, const Replica& replica,
                            const GradientReadyCallback& on_ready) {
-  workspace.backward(nodes, replica.target.arena, replica.target.write, on_ready);
+  workspace.backward(ops, replica.target.arena, replica.target.write, on_ready);
   if (!workspace.good_gradient()) context_.strategy.bad_gradient();
 }
 
@@ -49,7 +49,7 @@ BadNumber GradientStep::check_again(const Replica& in_step) {
     replica.target = {arena.span(), Write::kReplace};
     tallies_[local(replica)] = {};
     start_pass(workspace, replica, {});
-    workspace.forward({0, nodes_});
+    workspace.forward({0, ops_});
     evaluate_loss(workspace, replica);
     workspace.backward(arena.span(), Write::kReplace, {});
     for (const BadNumber& found : {check_values(workspace, replica), check_gradient(replica)}) {
@@ -65,13 +65,13 @@ BadNumber GradientStep::check_together(const Replica& in_step) {
   Replica replica = in_step;
   replica.rows = split_evenly(replica.batch->rows, context_.accumulate, context_.accumulate - 1);
   Workspace workspace(context_.model, replica.rows.size(), ActivationRetention::kOutputs, sync_points_);
-  for (const Index node : sync_points_) {
-    workspace.sums(node).forward = workspaces_[local(replica)]->sums(node).forward;
+  for (const Index op : sync_points_) {
+    workspace.sums(op).forward = workspaces_[local(replica)]->sums(op).forward;
   }
   start_pass(workspace, replica, {});
-  workspace.forward({0, nodes_});
+  workspace.forward({0, ops_});
   BadNumber found = check_values(workspace, replica);
-  if (found.place == nodes_ && context_.accumulate > 1) {
+  if (found.place == ops_ && context_.accumulate > 1) {
     found.text = fmt::format(
         "replica {}: a value in an earlier part of its samples, or the loss, is not finite", replica.number);
   }
@@ -79,13 +79,13 @@ BadNumber GradientStep::check_together(const Replica& in_step) {
 }
 
 BadNumber GradientStep::check_values(const Workspace& workspace, const Replica& replica) const {
-  if (const std::optional<Index> node = workspace.first_bad_node()) {
-    return {*node, fmt::format("replica {}: {} gives a value that is not finite", replica.number,
-                               context_.model.node(*node).title)};
+  if (const std::optional<Index> op = workspace.first_bad_op()) {
+    return {*op, fmt::format("replica {}: {} gives a value that is not finite", replica.number,
+                               context_.model.op(*op).title)};
   }
   const std::array loss{static_cast<Scalar>(tallies_[local(replica)].loss)};
   if (all_finite(loss)) return {};
-  return {nodes_, fmt::format("replica {}: the loss itself is not finite", replica.number)};
+  return {ops_, fmt::format("replica {}: the loss itself is not finite", replica.number)};
 }
 
 // In the backward pass the last layer comes first.
@@ -94,9 +94,9 @@ BadNumber GradientStep::check_gradient(const Replica& replica) const {
   const std::vector<ParamInfo>& params = context_.model.layout().params;
   for (std::size_t i = params.size(); i-- > 0;) {
     if (all_within(part(std::span<const Scalar>(replica.target.arena), params[i].range), limit)) continue;
-    return {nodes_ + 1 + static_cast<Index>(params.size() - i),
+    return {ops_ + 1 + static_cast<Index>(params.size() - i),
             fmt::format("replica {}: the gradient of {} ({}) is not finite or beyond 1e18", replica.number,
-                        params[i].name, context_.model.node(params[i].layer).title)};
+                        params[i].name, context_.model.op(params[i].layer).title)};
   }
   return {};
 }

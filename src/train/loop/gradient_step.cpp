@@ -9,7 +9,7 @@ namespace lockstep {
 GradientStep::GradientStep(const GradientStepContext& context)
     : context_(context),
       hosted_(context.plan.hosted[static_cast<std::size_t>(context.comm.rank())]),
-      nodes_(static_cast<Index>(context.model.nodes().size())),
+      ops_(static_cast<Index>(context.model.ops().size())),
       sync_points_(context.model.sync_points(context.plan.replicas)),
       single_values_(context.model, context.plan.replicas, context.accumulate),
       gradients_(context.sums, context.plan, context.comm.rank(), together(), context.strategy.factored(),
@@ -17,8 +17,8 @@ GradientStep::GradientStep(const GradientStepContext& context)
       sender_(context.comm, context.plan, context.strategy, gradients_, context.team, context.progress),
       tallies_(static_cast<std::size_t>(hosted_.size())) {
   const Index replicas = context.plan.replicas;
-  for (Index i = 0; i < nodes_; ++i) {
-    const BatchStatistics* statistics = context.model.node(i).layer->statistics();
+  for (Index i = 0; i < ops_; ++i) {
+    const BatchStatistics* statistics = context.model.op(i).layer->statistics();
     if (statistics == nullptr) continue;
     if (!std::ranges::binary_search(sync_points_, i)) {
       own_statistics_.push_back(i);
@@ -145,10 +145,10 @@ void GradientStep::start_pass(Workspace& workspace, const Replica& replica,
 void GradientStep::find_rooms(Replica& replica) const {
   const std::span<const FactoredTensor> tensors = context_.strategy.factored();
   if (tensors.empty()) return;
-  replica.rooms.assign(static_cast<std::size_t>(nodes_), {});
+  replica.rooms.assign(static_cast<std::size_t>(ops_), {});
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const FactorRoom room = context_.strategy.factor_room(i, replica.number);
-    replica.rooms[static_cast<std::size_t>(tensors[i].node)] =
+    replica.rooms[static_cast<std::size_t>(tensors[i].op)] =
         room.from_row(replica.rows.begin, tensors[i].in);
   }
 }
@@ -172,12 +172,12 @@ void GradientStep::evaluate_loss(Workspace& workspace, const Replica& replica) {
   loss_sum = (replica.target.write == Write::kAdd ? loss_sum : 0) + static_cast<Scalar>(tally.loss);
 }
 
-void GradientStep::add_sums(Index replica, Index node, std::span<const double> sums) {
-  if (single_values_.are_followed(replica, node)) context_.states.add(replica, node, sums);
+void GradientStep::add_sums(Index replica, Index op, std::span<const double> sums) {
+  if (single_values_.are_followed(replica, op)) context_.states.add(replica, op, sums);
 }
 
 void GradientStep::add_own_sums(Workspace& workspace, Index replica) {
-  for (const Index node : own_statistics_) add_sums(replica, node, workspace.sums(node).forward);
+  for (const Index op : own_statistics_) add_sums(replica, op, workspace.sums(op).forward);
 }
 
 void GradientStep::run_per_replica(Index thread, Replica& replica, bool last, bool backward) {
@@ -190,14 +190,14 @@ void GradientStep::run_per_replica(Index thread, Replica& replica, bool last, bo
     const Stopwatch forward;
     if (backward) find_rooms(replica);
     start_pass(workspace, replica, limit_of(replica, last));
-    workspace.forward({0, nodes_});
+    workspace.forward({0, ops_});
     add_own_sums(workspace, replica.number);
     if (thread == 0) forward_seconds_ += forward.seconds();
     if (!backward) continue;
     evaluate_loss(workspace, replica);
     GradientReadyCallback on_ready;
     if (last && i + 1 == parts) on_ready = [&](Index from) { sender_.ready_from(thread, from); };
-    go_back(workspace, {0, nodes_}, replica, on_ready);
+    go_back(workspace, {0, ops_}, replica, on_ready);
     replica.target.write = Write::kAdd;
   }
 }
@@ -217,13 +217,13 @@ void GradientStep::run_together(Index part, bool backward) {
 
 void GradientStep::walk_forward(bool backward) {
   for (std::size_t i = 0; i <= sync_points_.size(); ++i) {
-    const Range nodes{i == 0 ? 0 : sync_points_[i - 1], i == sync_points_.size() ? nodes_ : sync_points_[i]};
+    const Range ops{i == 0 ? 0 : sync_points_[i - 1], i == sync_points_.size() ? ops_ : sync_points_[i]};
     for_each_replica([&](Index thread, Replica& replica, bool last) {
       Workspace& workspace = room(thread, replica);
       if (i == 0) prepare(thread, replica);
       if (i == 0 && backward) find_rooms(replica);
       if (i == 0) start_pass(workspace, replica, limit_of(replica, last));
-      workspace.forward(nodes);
+      workspace.forward(ops);
       if (i == sync_points_.size()) add_own_sums(workspace, replica.number);
     });
     if (i < sync_points_.size()) sync(i, true);
@@ -240,10 +240,10 @@ void GradientStep::start_targets() {
   }
 }
 
-// Where the gradients of this node and of those behind it begin.
-Index GradientStep::place_of(Index node) const {
-  for (Index i = node; i < nodes_; ++i) {
-    if (const Range own = context_.model.node(i).params; !own.empty()) return own.begin;
+// Where the gradients of this op and of those behind it begin.
+Index GradientStep::place_of(Index op) const {
+  for (Index i = op; i < ops_; ++i) {
+    if (const Range own = context_.model.op(i).params; !own.empty()) return own.begin;
   }
   return context_.plan.gradient_size;
 }
@@ -259,14 +259,14 @@ void GradientStep::walk_back(bool last_part) {
   }
   for (std::size_t i = sync_points_.size() + 1; i-- > 0;) {
     const bool outputs = i == sync_points_.size();
-    const Range nodes{i == 0 ? 0 : sync_points_[i - 1] + 1, outputs ? nodes_ : sync_points_[i] + 1};
-    const Index first = place_of(nodes.begin);
+    const Range ops{i == 0 ? 0 : sync_points_[i - 1] + 1, outputs ? ops_ : sync_points_[i] + 1};
+    const Index first = place_of(ops.begin);
     for_each_replica([&](Index thread, Replica& replica, bool last) {
       Workspace& workspace = room(thread, replica);
       if (outputs) evaluate_loss(workspace, replica);
       GradientReadyCallback on_ready;
       if (last_part && last) on_ready = [&](Index from) { sender_.ready_from(thread, from, first); };
-      go_back(workspace, nodes, replica, on_ready);
+      go_back(workspace, ops, replica, on_ready);
     });
     if (last_part) sender_.send_ready(first);
     if (i > 0) sync(i - 1, false);
@@ -276,7 +276,7 @@ void GradientStep::walk_back(bool last_part) {
 
 void GradientStep::sync(std::size_t point, bool forward) {
   ScopeSums& sums = (forward ? forward_sums_ : backward_sums_)[point];
-  const Index node = sync_points_[point];
+  const Index op = sync_points_[point];
   const auto columns = static_cast<std::size_t>(sums.columns());
   const auto row = [&](const Replica& replica) {
     return std::span(rows_).subspan(local(replica) * columns, columns);
@@ -284,14 +284,14 @@ void GradientStep::sync(std::size_t point, bool forward) {
   rows_.assign(replicas_.size() * columns, 0.0);
   for (const Replica& replica : replicas_) {
     if (replica.rows.empty()) continue;
-    const NodeSums& own = workspaces_[local(replica)]->sums(node);
+    const OpSums& own = workspaces_[local(replica)]->sums(op);
     std::ranges::copy(forward ? own.own_forward : own.own_backward, row(replica).begin());
   }
   sender_.sync([&] { sums.combine(rows_); });
   for (const Replica& replica : replicas_) {
-    NodeSums& all = workspaces_[local(replica)]->sums(node);
+    OpSums& all = workspaces_[local(replica)]->sums(op);
     std::ranges::copy(row(replica), (forward ? all.forward : all.backward).begin());
-    if (forward) add_sums(replica.number, node, row(replica));
+    if (forward) add_sums(replica.number, op, row(replica));
   }
 }
 

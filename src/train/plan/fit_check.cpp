@@ -9,7 +9,7 @@ namespace lockstep {
 namespace {
 
 std::string last_layer(const FitQuestion& question) {
-  return question.model.nodes().back().title;
+  return question.model.ops().back().title;
 }
 
 // "label 'species' (setosa, virginica) of 'iris.csv' has 3 classes"
@@ -73,7 +73,7 @@ std::vector<std::string> find_doubts(const FitQuestion& question, const RunPlan&
   const DatasetInfo& data = question.data;
   const std::string spare = doubt_spare_outputs(question, data.target_classes);
   if (!spare.empty()) doubts.push_back(spare);
-  if (question.targets == TargetKind::kBinary && question.model.nodes().back().text == "sigmoid") {
+  if (question.targets == TargetKind::kBinary && question.model.ops().back().text == "sigmoid") {
     doubts.push_back(fmt::format(
         "train.loss '{}' takes the sigmoid of the outputs itself, and {} takes it before: leave that out",
         question.loss, last_layer(question)));

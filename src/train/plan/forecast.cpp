@@ -102,13 +102,13 @@ StepSeconds scaled_step(const ForecastRequest& request, const Scene& scene, doub
 // Operations, forward, of what backward has behind it.
 class BackwardFlops {
  public:
-  explicit BackwardFlops(const Model& model) : node_(model.nodes().rbegin()), end_(model.nodes().rend()) {}
+  explicit BackwardFlops(const Model& model) : op_(model.ops().rbegin()), end_(model.ops().rend()) {}
 
   /// Once the gradients from `place` of the arena on are final. Each place is at or before the last.
   double until(Index place) {
-    for (; node_ != end_; ++node_) {
-      const auto whole = static_cast<double>(node_->layer->flops());
-      const Range params = node_->params;
+    for (; op_ != end_; ++op_) {
+      const auto whole = static_cast<double>(op_->layer->flops());
+      const Range params = op_->params;
       if (!params.empty() && params.begin < place) {
         const Index left = std::max<Index>(params.end - place, 0);
         return flops_ + whole * static_cast<double>(left) / static_cast<double>(params.size());
@@ -119,8 +119,8 @@ class BackwardFlops {
   }
 
  private:
-  std::vector<ModelNode>::const_reverse_iterator node_;
-  std::vector<ModelNode>::const_reverse_iterator end_;
+  std::vector<ModelOp>::const_reverse_iterator op_;
+  std::vector<ModelOp>::const_reverse_iterator end_;
   double flops_ = 0;
 };
 

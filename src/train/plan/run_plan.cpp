@@ -73,12 +73,12 @@ std::string plan_batch_norm(const RunPlanRequest& request, const SamplingOptions
   const Index per_replica = sampling.global_batch / sampling.replicas;
   const Index part = per_replica / std::min(request.train.accumulate, std::max<Index>(per_replica, 1));
   std::vector<std::string> modes;
-  for (const ModelNode& node : request.model.nodes()) {
-    const BatchStatistics* statistics = node.layer->statistics();
+  for (const ModelOp& op : request.model.ops()) {
+    const BatchStatistics* statistics = op.layer->statistics();
     if (statistics == nullptr) continue;
     const BatchNormMode mode = statistics->mode();
     if (mode.kind == BatchNormMode::Kind::kGroup && mode.group > sampling.replicas) {
-      throw ConfigError(fmt::format("{} has the mode {}, but there are only {} replicas", node.title,
+      throw ConfigError(fmt::format("{} has the mode {}, but there are only {} replicas", op.title,
                                     to_string(mode), sampling.replicas));
     }
     const Index samples = part * mode.normalised_with(0, sampling.replicas).size();
@@ -101,11 +101,11 @@ Index plan_single_values(const RunPlanRequest& request, const RunPlan& plan) {
   SingleValues values(request.model, plan.sampling.replicas, request.train.accumulate);
   values.look(rows_of_step(plan.sampling, 0));
   if (values.replicas() > 0) {
-    const ModelNode& node = request.model.node(values.first_node());
+    const ModelOp& op = request.model.op(values.first_op());
     throw ConfigError(
         fmt::format("{} would normalise single values, which always gives zero: with batch norm {}, a sample "
                     "at a time; raise the batch, lower train.replicas or train.accumulate, or choose sync",
-                    node.title, to_string(node.layer->statistics()->mode())));
+                    op.title, to_string(op.layer->statistics()->mode())));
   }
   values.look(rows_of_step(plan.sampling, plan.epoch.steps - 1));
   return values.replicas();
@@ -121,8 +121,8 @@ void refuse_combinations(const RunPlanRequest& request, Index servers, Index rep
                           .batch = request.train.global_batch_of(replicas),
                           .replicas_without_rows = idle};
   combination.skips_bad_steps = request.train.on_nan == OnNan::kSkip;
-  for (const ModelNode& node : request.model.nodes()) {
-    const BatchStatistics* statistics = node.layer->statistics();
+  for (const ModelOp& op : request.model.ops()) {
+    const BatchStatistics* statistics = op.layer->statistics();
     if (statistics == nullptr) continue;
     const BatchNormMode mode = statistics->mode();
     combination.normalises_over_replicas |= mode.normalised_with(0, 2).size() > 1;

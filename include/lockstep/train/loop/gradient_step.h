@@ -3,7 +3,7 @@
 //
 // Where no layer adds statistics over replicas, a thread takes its replicas one after the other through the
 // whole model, with one workspace. Otherwise all replicas go from sync point to sync point together, each
-// with a workspace of its own, and between two such stretches of nodes the ranks add their statistics.
+// with a workspace of its own, and between two such stretches of ops the ranks add their statistics.
 #pragma once
 
 #include <functional>
@@ -86,7 +86,7 @@ class GradientStep {
     const ReplicaBatch* batch = nullptr;
     Range rows = {};  // of the part under way
     GradientTarget target = {};
-    std::vector<FactorRoom> rooms = {};  // of the part under way, by node; empty: none
+    std::vector<FactorRoom> rooms = {};  // of the part under way, by op; empty: none
   };
   // What a thread does for one of its replicas; `last`: it has no further one with samples.
   using ReplicaWork = std::function<void(Index thread, Replica& replica, bool last)>;
@@ -105,7 +105,7 @@ class GradientStep {
                   const std::optional<GradientLimit>& limit) const;
   void find_rooms(Replica& replica) const;
   void evaluate_loss(Workspace& workspace, const Replica& replica);
-  void add_sums(Index replica, Index node, std::span<const double> sums);
+  void add_sums(Index replica, Index op, std::span<const double> sums);
   void add_own_sums(Workspace& workspace, Index replica);
 
   void run_per_replica(Index thread, Replica& replica, bool last, bool backward);
@@ -113,11 +113,11 @@ class GradientStep {
   void walk_forward(bool backward);
   void walk_back(bool last_part);
   void start_targets();
-  Index place_of(Index node) const;
+  Index place_of(Index op) const;
   void sync(std::size_t point, bool forward);
 
   std::optional<GradientLimit> limit_of(const Replica& replica, bool last) const;
-  void go_back(Workspace& workspace, Range nodes, const Replica& replica,
+  void go_back(Workspace& workspace, Range ops, const Replica& replica,
                const GradientReadyCallback& on_ready);
   BadNumber check_again(const Replica& replica);
   BadNumber check_together(const Replica& replica);
@@ -126,9 +126,9 @@ class GradientStep {
 
   GradientStepContext context_;
   Range hosted_;
-  Index nodes_;
-  std::vector<Index> sync_points_;        // nodes before which replicas meet
-  std::vector<Index> own_statistics_;     // nodes with statistics of one replica alone
+  Index ops_;
+  std::vector<Index> sync_points_;        // ops before which replicas meet
+  std::vector<Index> own_statistics_;     // ops with statistics of one replica alone
   std::vector<ScopeSums> forward_sums_;   // by sync point
   std::vector<ScopeSums> backward_sums_;  // by sync point
   SingleValues single_values_;

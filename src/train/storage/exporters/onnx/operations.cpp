@@ -37,7 +37,7 @@ Axes padding(const OnnxLayer& layer) {
 // ---- weights ---------------------------------------------------------------------------------------------
 
 std::string dense(OnnxGraph& graph, const OnnxLayer& layer) {
-  const std::string x = flattened(graph, layer.inputs.front(), layer.node.in.front());
+  const std::string x = flattened(graph, layer.inputs.front(), layer.op.in.front());
   return graph.add("Gemm", joined({x}, layer.tensors), {{"transB", Index{1}}});
 }
 
@@ -50,7 +50,7 @@ std::string conv2d(OnnxGraph& graph, const OnnxLayer& layer) {
 }
 
 std::string embedding(OnnxGraph& graph, const OnnxLayer& layer) {
-  const std::string rows = to_rows(graph, layer.inputs.front(), layer.node.in.front());
+  const std::string rows = to_rows(graph, layer.inputs.front(), layer.op.in.front());
   const std::string numbers = graph.add("Cast", {rows}, {{"to", Index{onnx::TensorProto::INT64}}});
   const std::string vectors = graph.add("Gather", {layer.tensors.front(), numbers}, {{"axis", Index{0}}});
   return graph.add("Flatten", {vectors}, {{"axis", Index{1}}});
@@ -81,7 +81,7 @@ std::string global_avgpool(OnnxGraph& graph, const OnnxLayer& layer) {
 
 // ONNX normalises along axis 1: there the channels of an image stand, and the features of a vector.
 std::string batch_norm(OnnxGraph& graph, const OnnxLayer& layer) {
-  const Shape& sample = layer.node.in.front();
+  const Shape& sample = layer.op.in.front();
   const bool image = as_image(sample).has_value();
   const std::string x = image ? layer.inputs.front() : flattened(graph, layer.inputs.front(), sample);
   const std::string y = graph.add("BatchNormalization", joined(joined({x}, layer.tensors), layer.state),
@@ -95,7 +95,7 @@ std::string batch_norm(OnnxGraph& graph, const OnnxLayer& layer) {
 // In the operations of opset 13, which has no LayerNormalization.
 std::string layer_norm(OnnxGraph& graph, const OnnxLayer& layer) {
   Axes axes;
-  for (Index axis = 1; axis < rank(layer.node.in.front()); ++axis) axes.push_back(axis);
+  for (Index axis = 1; axis < rank(layer.op.in.front()); ++axis) axes.push_back(axis);
   const std::string mean = graph.add("ReduceMean", layer.inputs, {{"axes", axes}});
   const std::string centred = graph.add("Sub", {layer.inputs.front(), mean});
   const std::string squares = graph.add("Mul", {centred, centred});
@@ -130,7 +130,7 @@ std::string elu(OnnxGraph& graph, const OnnxLayer& layer) {
 // ---- shapes and joins ------------------------------------------------------------------------------------
 
 std::string flatten(OnnxGraph& graph, const OnnxLayer& layer) {
-  return flattened(graph, layer.inputs.front(), layer.node.in.front());
+  return flattened(graph, layer.inputs.front(), layer.op.in.front());
 }
 
 std::string slice(OnnxGraph& graph, const OnnxLayer& layer) {
@@ -141,7 +141,7 @@ std::string slice(OnnxGraph& graph, const OnnxLayer& layer) {
 }
 
 std::string concat(OnnxGraph& graph, const OnnxLayer& layer) {
-  return graph.add("Concat", layer.inputs, {{"axis", last_axis(layer.node.in.front())}});
+  return graph.add("Concat", layer.inputs, {{"axis", last_axis(layer.op.in.front())}});
 }
 
 // Only training drops.
@@ -190,7 +190,7 @@ std::string add_layer(OnnxGraph& graph, const OnnxLayer& layer) {
   if (found == words().end()) {
     throw ConfigError(
         fmt::format("{}: the export to ONNX has no words for '{}'; export as safetensors or npz",
-                    layer.node.title, layer.operation.name));
+                    layer.op.title, layer.operation.name));
   }
   return found->second(graph, layer);
 }

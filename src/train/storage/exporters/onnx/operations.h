@@ -11,7 +11,7 @@ namespace lockstep {
 
 /// A layer on its way into the graph, with the names that things have there.
 struct OnnxLayer {
-  const ModelNode& node;
+  const ModelOp& op;
   Operation operation;
   std::vector<std::string> inputs;   ///< in the order inside the graph
   std::vector<std::string> tensors;  ///< of operation.tensors

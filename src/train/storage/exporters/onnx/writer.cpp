@@ -45,17 +45,17 @@ std::vector<std::string> names_of(const std::vector<Range>& ranges, const Layout
 // Gives the model's output.
 std::string add_layers(OnnxGraph& graph, const Model& model, const std::string& input) {
   std::vector<std::string> outputs;
-  for (const ModelNode& node : model.nodes()) {
-    const Operation operation = node.layer->operation();
-    OnnxLayer layer{.node = node,
+  for (const ModelOp& op : model.ops()) {
+    const Operation operation = op.layer->operation();
+    OnnxLayer layer{.op = op,
                     .operation = operation,
                     .inputs = {},
                     .tensors = names_of(operation.tensors, model.layout()),
                     .state = names_of(operation.state, model.state_layout())};
-    for (const Index from : node.inputs) {
+    for (const Index from : op.inputs) {
       layer.inputs.push_back(from == kModelInput ? input : outputs[static_cast<std::size_t>(from)]);
     }
-    graph.begin_layer(node.path);
+    graph.begin_layer(op.path);
     outputs.push_back(add_layer(graph, layer));
   }
   return outputs.back();

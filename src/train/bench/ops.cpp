@@ -12,8 +12,8 @@ void fill(std::span<Scalar> values, std::uint64_t seed) {
   for (Scalar& value : values) value = random.uniform();
 }
 
-bool takes_only_input(const ModelNode& node) {
-  return std::ranges::all_of(node.inputs, [](Index input) { return input == kModelInput; });
+bool takes_only_input(const ModelOp& op) {
+  return std::ranges::all_of(op.inputs, [](Index input) { return input == kModelInput; });
 }
 
 // A batch of random samples, once through the model and back.
@@ -22,7 +22,7 @@ class RandomBatch {
   RandomBatch(const Model& model, Index rows)
       : model_(model),
         rows_(rows),
-        nodes_{0, static_cast<Index>(model.nodes().size())},
+        ops_{0, static_cast<Index>(model.ops().size())},
         stored_(model.stored_layout().size),
         x_(rows * model.input().size()),
         gradient_(model.layout().size),
@@ -31,7 +31,7 @@ class RandomBatch {
     initialise({.layout = &model.stored_layout(), .values = stored_.span()}, 1, 0.01);
     fill(x_.span(), 1);
     begin();
-    forward(nodes_);
+    forward(ops_);
     Matrix dy = workspace_.output_gradient();
     fill({dy.data(), static_cast<std::size_t>(dy.size())}, 2);
     workspace_.backward(gradient_.span(), Write::kReplace, {});
@@ -43,15 +43,15 @@ class RandomBatch {
                       .x = ConstMatrix(x_.data(), rows_, model_.input().size()),
                       .batch = {.training = true, .seed = 1}});
   }
-  // Of some nodes alone, values are those of any samples: time does not ask.
-  void forward(Range nodes) { workspace_.forward(nodes); }
-  void backward(Range nodes) { workspace_.backward(nodes, gradient_.span(), Write::kReplace, {}); }
-  Range all() const { return nodes_; }
+  // Of some ops alone, values are those of any samples: time does not ask.
+  void forward(Range ops) { workspace_.forward(ops); }
+  void backward(Range ops) { workspace_.backward(ops, gradient_.span(), Write::kReplace, {}); }
+  Range all() const { return ops_; }
 
  private:
   const Model& model_;
   Index rows_;
-  Range nodes_;
+  Range ops_;
   AlignedBuffer<Scalar> stored_;
   AlignedBuffer<Scalar> x_;
   AlignedBuffer<Scalar> gradient_;
@@ -75,12 +75,12 @@ std::vector<NodeRate> measure_nodes(Communicator& comm, const Model& model, Inde
   RandomBatch batch(model, rows);
   std::vector<NodeRate> rates;
   for (Index i = 0; i < batch.all().end; ++i) {
-    const ModelNode& node = model.node(i);
-    if (node.layer->only_reshapes()) continue;
-    const Index flops = rows * node.layer->flops();
-    rates.push_back({.title = node.title,
+    const ModelOp& op = model.op(i);
+    if (op.layer->only_reshapes()) continue;
+    const Index flops = rows * op.layer->flops();
+    rates.push_back({.title = op.title,
                      .forward_flops = flops,
-                     .backward_flops = takes_only_input(node) ? flops : 2 * flops,
+                     .backward_flops = takes_only_input(op) ? flops : 2 * flops,
                      .forward_seconds = median_seconds(
                          comm,
                          [&] {
