@@ -14,7 +14,7 @@ Index arenas_needed(const Plan& plan, Index rank, LocalSums sums, bool interleav
     if (sums == LocalSums::kPerReplica || (sums == LocalSums::kAlongTree && interleaved)) most = mine.size();
     if (sums == LocalSums::kAlongTree && !interleaved) {
       for (Index next = mine.begin; next < mine.end; ++next) {
-        const auto held = static_cast<Index>(complete_nodes(plan.replicas, {mine.begin, next}).size());
+        const auto held = static_cast<Index>(complete_subtrees(plan.replicas, {mine.begin, next}).size());
         most = std::max(most, held + 1);
       }
     }
@@ -54,7 +54,7 @@ void LocalGradients::begin_step() {
 GradientTarget LocalGradients::begin_replica(Index thread, Index replica) {
   Lane& lane = lanes_[static_cast<std::size_t>(thread)];
   if (sums_ == LocalSums::kOneSum && !lane.pieces.empty()) {
-    lane.pieces.front().node.end = replica + 1;
+    lane.pieces.front().subtree.end = replica + 1;
     return {lane.arenas[lane.pieces.front().arena], Write::kAdd};
   }
   if (sums_ == LocalSums::kAlongTree && !interleaved_) merge_lane(lane);
@@ -63,21 +63,21 @@ GradientTarget LocalGradients::begin_replica(Index thread, Index replica) {
   return {lane.arenas[arena], Write::kReplace};
 }
 
-// Adds whole arenas until the lane holds only complete nodes of the leaves it has behind it.
+// Adds whole arenas until the lane holds only complete subtrees of the leaves it has behind it.
 void LocalGradients::merge_lane(Lane& lane) {
   if (lane.pieces.size() < 2) return;
-  std::vector<Range> nodes;
+  std::vector<Range> subtrees;
   std::vector<std::span<Scalar>> arenas;
   for (const Piece& piece : lane.pieces) {
-    nodes.push_back(piece.node);
+    subtrees.push_back(piece.subtree);
     arenas.push_back(lane.arenas[piece.arena]);
   }
-  const Range behind{lane.pieces.front().node.begin, lane.pieces.back().node.end};
-  const MergePlan plan = plan_merges(nodes, complete_nodes(replicas_, behind));
+  const Range behind{lane.pieces.front().subtree.begin, lane.pieces.back().subtree.end};
+  const MergePlan plan = plan_merges(subtrees, complete_subtrees(replicas_, behind));
   apply_merges(plan.merges, arenas);
   std::vector<Piece> kept;
   for (std::size_t i = 0; i < plan.survivors.size(); ++i) {
-    kept.push_back({plan.nodes[i], lane.pieces[static_cast<std::size_t>(plan.survivors[i])].arena});
+    kept.push_back({plan.subtrees[i], lane.pieces[static_cast<std::size_t>(plan.survivors[i])].arena});
   }
   for (const Merge& merge : plan.merges) {
     lane.free.push_back(lane.pieces[static_cast<std::size_t>(merge.source)].arena);
@@ -91,21 +91,21 @@ void LocalGradients::plan_combination() {
   combined_pieces_.clear();
   merges_.clear();
   if (local_.empty()) return;
-  std::vector<Range> nodes;
+  std::vector<Range> subtrees;
   for (Lane& lane : lanes_) {
     for (const Piece& piece : lane.pieces) {
-      nodes.push_back(piece.node);
+      subtrees.push_back(piece.subtree);
       combined_pieces_.push_back(lane.arenas[piece.arena]);
     }
   }
   if (sums_ == LocalSums::kPerReplica) {
-    partial_ = {.nodes = nodes, .sums = combined_pieces_};
+    partial_ = {.subtrees = subtrees, .sums = combined_pieces_};
     return;
   }
   if (sums_ == LocalSums::kAlongTree) {
-    const MergePlan plan = plan_merges(nodes, complete_nodes(replicas_, local_));
+    const MergePlan plan = plan_merges(subtrees, complete_subtrees(replicas_, local_));
     merges_ = plan.merges;
-    partial_.nodes = plan.nodes;
+    partial_.subtrees = plan.subtrees;
     for (const Index survivor : plan.survivors) {
       partial_.sums.push_back(combined_pieces_[static_cast<std::size_t>(survivor)]);
     }
@@ -121,7 +121,7 @@ void LocalGradients::plan_combination() {
   for (std::size_t i = 1; i < combined_pieces_.size(); ++i) {
     merges_.push_back({.target = 0, .source = static_cast<Index>(i)});
   }
-  partial_.nodes = {local_};
+  partial_.subtrees = {local_};
   partial_.sums = {combined_pieces_.front()};
 }
 

@@ -20,31 +20,31 @@ std::vector<Range> gather_ranges(Communicator& comm, Range mine) {
 
 std::vector<double> ordered_sums(Communicator& comm, std::span<const double> rows, Range local, Index leaves,
                                  Index columns) {
-  std::vector<Range> nodes;        // of all ranks, in order
-  std::vector<Range> parts;        // which numbers of `values` each rank fills in
-  std::vector<Range> local_nodes;  // those of this rank
+  std::vector<Range> subtrees;        // of all ranks, in order
+  std::vector<Range> parts;           // which numbers of `values` each rank fills in
+  std::vector<Range> local_subtrees;  // those of this rank
   for (const Range range : gather_ranges(comm, local)) {
-    const std::vector<Range> theirs = complete_nodes(leaves, range);
-    const auto before = static_cast<Index>(nodes.size());
+    const std::vector<Range> theirs = complete_subtrees(leaves, range);
+    const auto before = static_cast<Index>(subtrees.size());
     parts.push_back({before * columns, (before + static_cast<Index>(theirs.size())) * columns});
-    if (static_cast<int>(parts.size()) == comm.rank() + 1) local_nodes = theirs;
-    nodes.insert(nodes.end(), theirs.begin(), theirs.end());
+    if (static_cast<int>(parts.size()) == comm.rank() + 1) local_subtrees = theirs;
+    subtrees.insert(subtrees.end(), theirs.begin(), theirs.end());
   }
 
   const auto width = static_cast<std::size_t>(columns);
-  std::vector<double> values(nodes.size() * width);
-  const auto row_of = [&](Index node) {
-    return std::span(values).subspan(static_cast<std::size_t>(node) * width, width);
+  std::vector<double> values(subtrees.size() * width);
+  const auto row_of = [&](Index subtree) {
+    return std::span(values).subspan(static_cast<std::size_t>(subtree) * width, width);
   };
   const Index first = parts[static_cast<std::size_t>(comm.rank())].begin / columns;
-  for (std::size_t i = 0; i < local_nodes.size(); ++i) {
-    const Range node{local_nodes[i].begin - local.begin, local_nodes[i].end - local.begin};
-    tree_sum_rows(rows, columns, node, row_of(first + static_cast<Index>(i)));
+  for (std::size_t i = 0; i < local_subtrees.size(); ++i) {
+    const Range subtree{local_subtrees[i].begin - local.begin, local_subtrees[i].end - local.begin};
+    tree_sum_rows(rows, columns, subtree, row_of(first + static_cast<Index>(i)));
   }
   comm.start_all_gather(as_buffer(std::span(values)), parts)->wait();
 
   const Range whole{0, leaves};
-  const MergePlan plan = plan_merges(nodes, std::span(&whole, 1));
+  const MergePlan plan = plan_merges(subtrees, std::span(&whole, 1));
   for (const Merge& merge : plan.merges) {
     for (std::size_t column = 0; column < width; ++column)
       row_of(merge.target)[column] += row_of(merge.source)[column];

@@ -11,31 +11,32 @@
 namespace lockstep {
 namespace {
 
-void collect_complete(Range node, Range local, std::vector<Range>& out) {
-  if (intersect(node, local).empty()) return;
-  if (local.contains(node)) {
-    out.push_back(node);
+void collect_complete(Range subtree, Range local, std::vector<Range>& out) {
+  if (intersect(subtree, local).empty()) return;
+  if (local.contains(subtree)) {
+    out.push_back(subtree);
     return;
   }
-  const Index middle = tree_split(node);
-  collect_complete({node.begin, middle}, local, out);
-  collect_complete({middle, node.end}, local, out);
+  const Index middle = tree_split(subtree);
+  collect_complete({subtree.begin, middle}, local, out);
+  collect_complete({middle, subtree.end}, local, out);
 }
 
-// Sums one node out of the pieces inside it, appending the additions; the piece that holds the sum, if there
-// is any.
-class NodeMerger {
+// Sums one subtree out of the pieces inside it, appending the additions; the piece that holds the sum, if
+// there is any.
+class SubtreeMerger {
  public:
-  NodeMerger(std::span<const Range> pieces, std::vector<Merge>& merges) : pieces_(pieces), merges_(merges) {}
+  SubtreeMerger(std::span<const Range> pieces, std::vector<Merge>& merges)
+      : pieces_(pieces), merges_(merges) {}
 
-  std::optional<Index> sum(Range node) {
-    while (next_ < pieces_.size() && pieces_[next_].end <= node.begin) ++next_;
-    if (next_ == pieces_.size() || pieces_[next_].begin >= node.end) return std::nullopt;
-    if (pieces_[next_] == node) return static_cast<Index>(next_++);
-    assert(node.size() > 1 && "a piece is not a node of the tree");
-    const Index middle = tree_split(node);
-    const std::optional<Index> left = sum({node.begin, middle});
-    const std::optional<Index> right = sum({middle, node.end});
+  std::optional<Index> sum(Range subtree) {
+    while (next_ < pieces_.size() && pieces_[next_].end <= subtree.begin) ++next_;
+    if (next_ == pieces_.size() || pieces_[next_].begin >= subtree.end) return std::nullopt;
+    if (pieces_[next_] == subtree) return static_cast<Index>(next_++);
+    assert(subtree.size() > 1 && "a piece is not a subtree of the tree");
+    const Index middle = tree_split(subtree);
+    const std::optional<Index> left = sum({subtree.begin, middle});
+    const std::optional<Index> right = sum({middle, subtree.end});
     if (!left) return right;
     if (right) merges_.push_back({.target = *left, .source = *right});
     return left;
@@ -48,32 +49,33 @@ class NodeMerger {
 };
 
 // Leaf i has values[i * stride].
-double sum_node(const double* values, Index stride, Range node) {
-  if (node.size() == 1) return values[node.begin * stride];
-  const Index middle = tree_split(node);
-  return sum_node(values, stride, {node.begin, middle}) + sum_node(values, stride, {middle, node.end});
+double sum_subtree(const double* values, Index stride, Range subtree) {
+  if (subtree.size() == 1) return values[subtree.begin * stride];
+  const Index middle = tree_split(subtree);
+  return sum_subtree(values, stride, {subtree.begin, middle}) +
+         sum_subtree(values, stride, {middle, subtree.end});
 }
 
 }  // namespace
 
-Index tree_split(Range node) {
-  const auto below = static_cast<std::uint64_t>(node.size() - 1);
-  return node.begin + static_cast<Index>(std::bit_floor(below));
+Index tree_split(Range subtree) {
+  const auto below = static_cast<std::uint64_t>(subtree.size() - 1);
+  return subtree.begin + static_cast<Index>(std::bit_floor(below));
 }
 
-std::vector<Range> complete_nodes(Index leaves, Range local) {
-  std::vector<Range> nodes;
-  if (leaves > 0) collect_complete({0, leaves}, local, nodes);
-  return nodes;
+std::vector<Range> complete_subtrees(Index leaves, Range local) {
+  std::vector<Range> subtrees;
+  if (leaves > 0) collect_complete({0, leaves}, local, subtrees);
+  return subtrees;
 }
 
 MergePlan plan_merges(std::span<const Range> pieces, std::span<const Range> wanted) {
   MergePlan plan;
-  NodeMerger merger(pieces, plan.merges);
-  for (const Range node : wanted) {
-    if (const std::optional<Index> piece = merger.sum(node)) {
+  SubtreeMerger merger(pieces, plan.merges);
+  for (const Range subtree : wanted) {
+    if (const std::optional<Index> piece = merger.sum(subtree)) {
       plan.survivors.push_back(*piece);
-      plan.nodes.push_back(node);
+      plan.subtrees.push_back(subtree);
     }
   }
   return plan;
@@ -94,12 +96,12 @@ void apply_merges(std::span<const Merge> merges, std::span<const std::span<Scala
 
 double tree_sum(std::span<const double> values) {
   if (values.empty()) return 0;
-  return sum_node(values.data(), 1, {0, static_cast<Index>(values.size())});
+  return sum_subtree(values.data(), 1, {0, static_cast<Index>(values.size())});
 }
 
-void tree_sum_rows(std::span<const double> rows, Index stride, Range node, std::span<double> sums) {
+void tree_sum_rows(std::span<const double> rows, Index stride, Range subtree, std::span<double> sums) {
   for (std::size_t column = 0; column < sums.size(); ++column) {
-    sums[column] = sum_node(rows.data() + column, stride, node);
+    sums[column] = sum_subtree(rows.data() + column, stride, subtree);
   }
 }
 

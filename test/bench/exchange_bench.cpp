@@ -49,7 +49,7 @@ struct Bench {
       own = AlignedBuffer<Scalar>(count);
       arena = own.span();
     }
-    partial = {.nodes = {plan.hosted[static_cast<std::size_t>(comm.rank())]}, .sums = {arena}};
+    partial = {.subtrees = {plan.hosted[static_cast<std::size_t>(comm.rank())]}, .sums = {arena}};
   }
 
   double run(int times) {

@@ -164,7 +164,7 @@ class Driven {
       }
       arena[static_cast<std::size_t>(plan_.loss_place)] = count;
       if (r == bad) arena[0] = std::numeric_limits<Scalar>::quiet_NaN();
-      partial.nodes.push_back({r, r + 1});
+      partial.subtrees.push_back({r, r + 1});
       partial.sums.push_back(arena);
     }
     for (const Bucket& bucket : plan_.buckets) strategy_->bucket_ready(bucket, partial);

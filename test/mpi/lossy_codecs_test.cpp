@@ -159,7 +159,7 @@ struct Exchange {
   std::span<const Scalar> sum() {
     const std::vector<Index> samples(static_cast<std::size_t>(plan.replicas), 1);
     reducer->begin_step(samples);
-    reducer->bucket_ready(plan.buckets[0], {.nodes = {{0, 1}}, .sums = {arena.span()}});
+    reducer->bucket_ready(plan.buckets[0], {.subtrees = {{0, 1}}, .sums = {arena.span()}});
     return reducer->finish();
   }
 };

@@ -128,10 +128,10 @@ PartialGrads Exchanging::fill(const std::vector<Index>& samples, Index step) {
     leaves.push_back({replica, replica + 1});
     pieces.push_back(arena);
   }
-  if (!ordered_) return {.nodes = {hosted}, .sums = {arenas_.front()}};
-  const MergePlan merged = plan_merges(leaves, complete_nodes(plan_.replicas, hosted));
+  if (!ordered_) return {.subtrees = {hosted}, .sums = {arenas_.front()}};
+  const MergePlan merged = plan_merges(leaves, complete_subtrees(plan_.replicas, hosted));
   apply_merges(merged.merges, pieces);
-  PartialGrads partial{.nodes = merged.nodes, .sums = {}};
+  PartialGrads partial{.subtrees = merged.subtrees, .sums = {}};
   for (const Index survivor : merged.survivors)
     partial.sums.push_back(pieces[static_cast<std::size_t>(survivor)]);
   return partial;

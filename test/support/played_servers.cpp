@@ -55,7 +55,7 @@ using Pulls = std::vector<std::vector<Scalar>>;
 Pulls work(AsynchronousStrategy& strategy, const Plan& plan, const std::vector<PushedGradient>& pushes) {
   const std::span<const Scalar> weights = strategy.weights(0);
   AlignedBuffer<Scalar> arena(plan.gradient_size);
-  const PartialGrads partial{.nodes = {}, .sums = {arena.span()}};
+  const PartialGrads partial{.subtrees = {}, .sums = {arena.span()}};
   Pulls pulls;
   while (const auto assignment = strategy.next(false)) {
     const PushedGradient& push = pushes.at(pulls.size());

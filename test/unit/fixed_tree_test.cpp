@@ -31,19 +31,19 @@ std::optional<float> sum_by_definition(const Leaves& leaves, Index begin, Index 
   return *left + *right;
 }
 
-/// Sums of nodes, in the order of their leaves.
+/// Sums of subtrees, in the order of their leaves.
 struct Pieces {
-  std::vector<Range> nodes;
+  std::vector<Range> subtrees;
   std::vector<float> values;
 };
 
 Pieces merge(Pieces pieces, std::span<const Range> wanted) {
-  const MergePlan plan = plan_merges(pieces.nodes, wanted);
+  const MergePlan plan = plan_merges(pieces.subtrees, wanted);
   for (const Merge& merge : plan.merges) {
     pieces.values[static_cast<std::size_t>(merge.target)] +=
         pieces.values[static_cast<std::size_t>(merge.source)];
   }
-  Pieces merged{plan.nodes, {}};
+  Pieces merged{plan.subtrees, {}};
   for (const Index survivor : plan.survivors) {
     merged.values.push_back(pieces.values[static_cast<std::size_t>(survivor)]);
   }
@@ -54,20 +54,20 @@ Pieces present_leaves(const Leaves& leaves, Range range) {
   Pieces pieces;
   for (Index leaf = range.begin; leaf < range.end; ++leaf) {
     if (!leaves[static_cast<std::size_t>(leaf)]) continue;
-    pieces.nodes.push_back({leaf, leaf + 1});
+    pieces.subtrees.push_back({leaf, leaf + 1});
     pieces.values.push_back(*leaves[static_cast<std::size_t>(leaf)]);
   }
   return pieces;
 }
 
-// What a run on `ranks` ranks computes: each rank its complete nodes, then an owner the rest.
+// What a run on `ranks` ranks computes: each rank its complete subtrees, then an owner the rest.
 std::optional<float> sum_over_ranks(const Leaves& leaves, Index ranks) {
   const auto count = static_cast<Index>(leaves.size());
   Pieces sent;
   for (Index rank = 0; rank < ranks; ++rank) {
     const Range local = split_evenly(count, ranks, rank);
-    const Pieces merged = merge(present_leaves(leaves, local), complete_nodes(count, local));
-    sent.nodes.insert(sent.nodes.end(), merged.nodes.begin(), merged.nodes.end());
+    const Pieces merged = merge(present_leaves(leaves, local), complete_subtrees(count, local));
+    sent.subtrees.insert(sent.subtrees.end(), merged.subtrees.begin(), merged.subtrees.end());
     sent.values.insert(sent.values.end(), merged.values.begin(), merged.values.end());
   }
   const Pieces total = merge(sent, std::vector<Range>{{0, count}});
@@ -87,13 +87,13 @@ Leaves random_leaves(std::mt19937_64& rng, Index count, double missing) {
   return leaves;
 }
 
-// All nodes of the tree over [begin, end).
-void collect_nodes(Range node, std::vector<Range>& nodes) {
-  nodes.push_back(node);
-  if (node.size() == 1) return;
-  const Index middle = tree_split(node);
-  collect_nodes({node.begin, middle}, nodes);
-  collect_nodes({middle, node.end}, nodes);
+// All subtrees of the tree over [begin, end).
+void collect_nodes(Range subtree, std::vector<Range>& subtrees) {
+  subtrees.push_back(subtree);
+  if (subtree.size() == 1) return;
+  const Index middle = tree_split(subtree);
+  collect_nodes({subtree.begin, middle}, subtrees);
+  collect_nodes({middle, subtree.end}, subtrees);
 }
 
 TEST(FixedTree, SplitsAtTheLargestPowerOfTwoBelowTheLength) {
@@ -112,10 +112,10 @@ TEST(FixedTree, CompleteNodesAreNodesThatCoverARankExactly) {
       for (Index rank = 0; rank < ranks; ++rank) {
         const Range local = split_evenly(count, ranks, rank);
         Index end = local.begin;
-        for (const Range& node : complete_nodes(count, local)) {
-          ASSERT_EQ(node.begin, end) << count << " leaves, rank " << rank << " of " << ranks;
-          ASSERT_NE(std::ranges::find(tree, node), tree.end()) << "not a node of the tree";
-          end = node.end;
+        for (const Range& subtree : complete_subtrees(count, local)) {
+          ASSERT_EQ(subtree.begin, end) << count << " leaves, rank " << rank << " of " << ranks;
+          ASSERT_NE(std::ranges::find(tree, subtree), tree.end()) << "not a subtree of the tree";
+          end = subtree.end;
         }
         ASSERT_EQ(end, local.end) << count << " leaves, rank " << rank << " of " << ranks;
       }
@@ -125,21 +125,21 @@ TEST(FixedTree, CompleteNodesAreNodesThatCoverARankExactly) {
 
 TEST(FixedTree, CompleteNodesAreAsFewAsPossible) {
   for (Index count = 1; count <= 24; ++count) {
-    EXPECT_EQ(complete_nodes(count, {0, count}), (std::vector<Range>{{0, count}}));
+    EXPECT_EQ(complete_subtrees(count, {0, count}), (std::vector<Range>{{0, count}}));
     std::vector<Range> tree;
     collect_nodes({0, count}, tree);
     for (Index begin = 0; begin < count; ++begin) {
       for (Index end = begin + 1; end <= count; ++end) {
-        // The largest nodes inside the range are disjoint, so nothing smaller can do.
+        // The largest subtrees inside the range are disjoint, so nothing smaller can do.
         Index largest = 0;
-        for (const Range& node : tree) {
-          if (!Range{begin, end}.contains(node)) continue;
+        for (const Range& subtree : tree) {
+          if (!Range{begin, end}.contains(subtree)) continue;
           const auto is_larger = [&](Range other) {
-            return other != node && other.contains(node) && Range{begin, end}.contains(other);
+            return other != subtree && other.contains(subtree) && Range{begin, end}.contains(other);
           };
           if (std::ranges::none_of(tree, is_larger)) ++largest;
         }
-        ASSERT_EQ(static_cast<Index>(complete_nodes(count, {begin, end}).size()), largest)
+        ASSERT_EQ(static_cast<Index>(complete_subtrees(count, {begin, end}).size()), largest)
             << count << " leaves, [" << begin << ", " << end << ")";
       }
     }

@@ -45,7 +45,7 @@ StepOutcome Step::take(Communicator& comm, const Plan& plan, SynchronousStrategy
     arena[static_cast<std::size_t>(plan.loss_place)] = 1;
     const std::optional<Scalar> most = strategy.max_gradient();
     if (most && part > *most) strategy.bad_gradient();
-    partial = {.nodes = {{comm.rank(), comm.rank() + 1}}, .sums = {arena}};
+    partial = {.subtrees = {{comm.rank(), comm.rank() + 1}}, .sums = {arena}};
   }
   for (const Bucket& bucket : plan.buckets) strategy.bucket_ready(bucket, partial);
   strategy.finish_exchange();

@@ -1,8 +1,8 @@
 // The gradients of one rank's replicas, on their way from backward to the exchange.
 //
 // Along the tree: each replica gets an arena of its own, and two arenas are added as soon as they are the two
-// halves of a node of the fixed tree; so a thread never holds more than about log2(replicas) arenas. In one
-// sum: a thread adds its replicas straight into one arena. What the last replica adds is merged bucket by
+// halves of a subtree of the fixed tree; so a thread never holds more than about log2(replicas) arenas. In
+// one sum: a thread adds its replicas straight into one arena. What the last replica adds is merged bucket by
 // bucket, so that a bucket can leave while backward goes on. Apart: each replica keeps an arena, and nothing
 // is added.
 #pragma once
@@ -21,10 +21,10 @@ namespace lockstep {
 /// How a rank adds the gradients of its replicas.
 enum class LocalSums { kOneSum, kAlongTree, kPerReplica };
 
-/// Sums that a rank hands to the exchange. Along the tree: its complete nodes that have a sample in them; in
-/// one sum: of everything; apart: one for each replica that has a sample.
+/// Sums that a rank hands to the exchange. Along the tree: its complete subtrees that have a sample in them;
+/// in one sum: of everything; apart: one for each replica that has a sample.
 struct PartialGrads {
-  std::vector<Range> nodes;
+  std::vector<Range> subtrees;
   std::vector<std::span<Scalar>> sums;  ///< gradient arenas
 };
 
@@ -61,7 +61,7 @@ class LocalGradients {
 
  private:
   struct Piece {
-    Range node;
+    Range subtree;
     std::size_t arena = 0;
   };
   struct Lane {  // what one thread holds

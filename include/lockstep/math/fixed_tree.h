@@ -1,10 +1,10 @@
 // The one order in which numbers of replicas are added.
 //
-// A *node* of the tree over n leaves is a range of leaves. A node of more than one leaf is split at the
+// A *subtree* of the tree over n leaves is a range of leaves. A subtree of more than one leaf is split at the
 // largest power of two below its length; its sum is the sum of its left half plus the sum of its right half.
-// Leaves can be *missing* (a replica without data in this step); a node whose half has no leaf at all takes
-// the other half as it is. So the sum depends on n and on which leaves are there, and not on who adds: a rank
-// adds the complete nodes inside its range of leaves, and the owner of a slice adds the rest.
+// Leaves can be *missing* (a replica without data in this step); a subtree whose half has no leaf at all
+// takes the other half as it is. So the sum depends on n and on which leaves are there, and not on who adds:
+// a rank adds the complete subtrees inside its range of leaves, and the owner of a slice adds the rest.
 #pragma once
 
 #include <span>
@@ -14,13 +14,13 @@
 
 namespace lockstep {
 
-/// Where a node of more than one leaf is split: the first leaf of its right half.
-Index tree_split(Range node);
+/// Where a subtree of more than one leaf is split: the first leaf of its right half.
+Index tree_split(Range subtree);
 
-/// The fewest nodes of the tree over [0, leaves) that together are exactly `local`, in order.
-std::vector<Range> complete_nodes(Index leaves, Range local);
+/// The fewest subtrees of the tree over [0, leaves) that together are exactly `local`, in order.
+std::vector<Range> complete_subtrees(Index leaves, Range local);
 
-/// One addition: the piece `source` is added to the piece `target`, which then stands for `node`.
+/// One addition: the piece `source` is added to the piece `target`, which then stands for `subtree`.
 struct Merge {
   Index target = 0;
   Index source = 0;
@@ -30,13 +30,13 @@ struct Merge {
 struct MergePlan {
   std::vector<Merge> merges;  ///< in this order
   std::vector<Index>
-      survivors;  ///< for each wanted node that has a piece in it: the piece that ends up as its sum
-  std::vector<Range> nodes;  ///< the wanted node of each survivor
+      survivors;  ///< for each wanted subtree that has a piece in it: the piece that ends up as its sum
+  std::vector<Range> subtrees;  ///< the wanted subtree of each survivor
 };
 
-/// The additions that turn `pieces` (sums of distinct nodes of the tree, in order of their leaves; a leaf in
-/// none of them is missing) into one sum for each of `wanted` (nodes that no piece straddles). Wanted nodes
-/// without any piece have no survivor.
+/// The additions that turn `pieces` (sums of distinct subtrees of the tree, in order of their leaves; a leaf
+/// in none of them is missing) into one sum for each of `wanted` (subtrees that no piece straddles). Wanted
+/// subtrees without any piece have no survivor.
 MergePlan plan_merges(std::span<const Range> pieces, std::span<const Range> wanted);
 
 /// Runs the additions on spans of equal length, one per piece, block by block so that sums stay in cache.
@@ -45,7 +45,7 @@ void apply_merges(std::span<const Merge> merges, std::span<const std::span<Scala
 /// The sum of all values over the tree of values.size() leaves; 0 if there are none.
 double tree_sum(std::span<const double> values);
 
-/// The sums of the first columns of the rows in a node, along the tree. Row i begins at rows[i * stride].
-void tree_sum_rows(std::span<const double> rows, Index stride, Range node, std::span<double> sums);
+/// The sums of the first columns of the rows in a subtree, along the tree. Row i begins at rows[i * stride].
+void tree_sum_rows(std::span<const double> rows, Index stride, Range subtree, std::span<double> sums);
 
 }  // namespace lockstep

@@ -49,7 +49,7 @@ Index ExchangeCosts::partial_sums(Index rank) const {
   const Range hosted = plan_.hosted[static_cast<std::size_t>(rank)];
   if (hosted.empty()) return 0;
   if (reduction_ == Reduction::kNative) return 1;
-  return static_cast<Index>(complete_nodes(plan_.replicas, hosted).size());
+  return static_cast<Index>(complete_subtrees(plan_.replicas, hosted).size());
 }
 
 // About the slices of a rank, from one other.

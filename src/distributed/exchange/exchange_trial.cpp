@@ -26,15 +26,15 @@ Plan one_bucket(const Plan& plan, Index count) {
 ExchangeTrial::ExchangeTrial(const AlgorithmContext& context, const AlgorithmEntry& entry, Index count)
     : plan_(one_bucket(context.plan, count)), samples_(static_cast<std::size_t>(plan_.replicas), 1) {
   const Range hosted = plan_.hosted[static_cast<std::size_t>(context.comm.rank())];
-  partial_.nodes =
-      context.reduction == Reduction::kOrdered ? complete_nodes(plan_.replicas, hosted) : std::vector{hosted};
+  partial_.subtrees = context.reduction == Reduction::kOrdered ? complete_subtrees(plan_.replicas, hosted)
+                                                               : std::vector{hosted};
   reducer_ = entry.make({.comm = context.comm,
                          .plan = plan_,
                          .reduction = context.reduction,
-                         .gradient_arenas = std::ssize(partial_.nodes),
+                         .gradient_arenas = std::ssize(partial_.subtrees),
                          .ranks_per_node = context.ranks_per_node,
                          .overlaps = context.overlaps});
-  for (std::size_t i = 0; i < partial_.nodes.size(); ++i) {
+  for (std::size_t i = 0; i < partial_.subtrees.size(); ++i) {
     const std::span<Scalar> shared = reducer_->shared_arena();
     partial_.sums.push_back(shared.empty() ? own_.emplace_back(count).span() : shared);
   }

@@ -1,6 +1,6 @@
 // Each bucket goes through two phases. First every rank sends, to the owner of each slice, its partial sums
 // of that slice, and the owner adds them: ordered, along the fixed tree; native, rank by rank. Then, if the
-// sum is wanted everywhere, every owner sends its result to all. Which nodes a rank sends follows from the
+// sum is wanted everywhere, every owner sends its result to all. Which subtrees a rank sends follows from the
 // plan and the samples of the step, so nothing about them is ever sent. Ranks come to the second phase of a
 // bucket at different moments, before or after other buckets leave: so both are messages between pairs, each
 // on a channel of its own, and none is a collective. Buckets come to each phase in order, but while one is
@@ -70,42 +70,42 @@ class OwnerReducer final : public Reducer {
   struct BucketState {
     std::vector<Range> slices;              // by owner
     AlignedBuffer<Scalar> received;         // the others' partial sums of our slice, one after the other
-    std::vector<std::span<Scalar>> pieces;  // of our slice, by node of the tree
+    std::vector<std::span<Scalar>> pieces;  // of our slice, by subtree of the tree
     std::unique_ptr<Request> request;       // of the phase under way; none: the bucket is complete
   };
 
-  // Which nodes each rank contributes, and how an owner adds them.
+  // Which subtrees each rank contributes, and how an owner adds them.
   void plan_sums() {
-    nodes_of_.clear();
-    std::vector<Range> nodes;
+    subtrees_of_.clear();
+    std::vector<Range> subtrees;
     for (const Range hosted : plan_.hosted) {
-      nodes_of_.push_back(contribution(hosted));
-      nodes.insert(nodes.end(), nodes_of_.back().begin(), nodes_of_.back().end());
+      subtrees_of_.push_back(contribution(hosted));
+      subtrees.insert(subtrees.end(), subtrees_of_.back().begin(), subtrees_of_.back().end());
     }
     if (reduction_ == Reduction::kOrdered) {
       const Range whole{0, plan_.replicas};
-      tree_ = plan_merges(nodes, std::span(&whole, 1));
+      tree_ = plan_merges(subtrees, std::span(&whole, 1));
     } else {
-      tree_ = {.merges = {}, .survivors = {0}, .nodes = {}};
-      for (Index node = 1; node < std::ssize(nodes); ++node) tree_.merges.push_back({0, node});
+      tree_ = {.merges = {}, .survivors = {0}, .subtrees = {}};
+      for (Index subtree = 1; subtree < std::ssize(subtrees); ++subtree) tree_.merges.push_back({0, subtree});
     }
-    foreign_nodes_ =
-        static_cast<Index>(nodes.size() - nodes_of_[static_cast<std::size_t>(comm_.rank())].size());
+    foreign_subtrees_ =
+        static_cast<Index>(subtrees.size() - subtrees_of_[static_cast<std::size_t>(comm_.rank())].size());
   }
 
   std::vector<Range> contribution(Range hosted) const {
-    if (reduction_ == Reduction::kOrdered) return present_nodes(plan_.replicas, hosted, samples_);
+    if (reduction_ == Reduction::kOrdered) return present_subtrees(plan_.replicas, hosted, samples_);
     return hosted.empty() ? std::vector<Range>{} : std::vector{hosted};
   }
 
   void prepare_pieces(BucketState& state, const PartialGrads& partial) {
     const Range mine = state.slices[static_cast<std::size_t>(comm_.rank())];
-    const Index needed = foreign_nodes_ * mine.size();
+    const Index needed = foreign_subtrees_ * mine.size();
     if (state.received.size() < needed) state.received = AlignedBuffer<Scalar>(needed);
     state.pieces.clear();
     Index place = 0;
-    for (std::size_t rank = 0; rank < nodes_of_.size(); ++rank) {
-      for (std::size_t i = 0; i < nodes_of_[rank].size(); ++i) {
+    for (std::size_t rank = 0; rank < subtrees_of_.size(); ++rank) {
+      for (std::size_t i = 0; i < subtrees_of_[rank].size(); ++i) {
         if (static_cast<int>(rank) == comm_.rank()) {
           state.pieces.push_back(part(partial.sums[i], mine));
         } else {
@@ -121,7 +121,7 @@ class OwnerReducer final : public Reducer {
     receives_.clear();
     std::size_t piece = 0;
     for (int peer = 0; peer < comm_.size(); ++peer) {
-      const std::size_t count = nodes_of_[static_cast<std::size_t>(peer)].size();
+      const std::size_t count = subtrees_of_[static_cast<std::size_t>(peer)].size();
       if (peer != comm_.rank()) {
         const Range theirs = state.slices[static_cast<std::size_t>(peer)];
         for (const std::span<Scalar> sum : partial.sums) {
@@ -169,19 +169,19 @@ class OwnerReducer final : public Reducer {
   std::size_t summed_ = 0;           // past the first
   std::size_t finished_ = 0;         // past both
   std::vector<Index> samples_;
-  std::vector<std::vector<Range>> nodes_of_;  // by rank
+  std::vector<std::vector<Range>> subtrees_of_;  // by rank
   MergePlan tree_;
-  Index foreign_nodes_ = 0;
+  Index foreign_subtrees_ = 0;
   std::vector<Send> sends_;
   std::vector<Receive> receives_;
 };
 
 }  // namespace
 
-std::vector<Range> present_nodes(Index replicas, Range hosted, std::span<const Index> samples) {
-  std::vector<Range> present = complete_nodes(replicas, hosted);
-  std::erase_if(present, [&](Range node) {
-    return std::ranges::all_of(part(samples, node), [](Index count) { return count == 0; });
+std::vector<Range> present_subtrees(Index replicas, Range hosted, std::span<const Index> samples) {
+  std::vector<Range> present = complete_subtrees(replicas, hosted);
+  std::erase_if(present, [&](Range subtree) {
+    return std::ranges::all_of(part(samples, subtree), [](Index count) { return count == 0; });
   });
   return present;
 }

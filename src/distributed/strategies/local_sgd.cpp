@@ -220,7 +220,7 @@ class LocalSgd final : public SynchronousStrategy {
                        }).out;
       std::fill(end, arena.end(), Scalar{0});
       arena[static_cast<std::size_t>(plan_.loss_place)] = replicas_[i].stopped() ? Scalar{1} : Scalar{0};
-      pieces.nodes.push_back({replicas_[i].number, replicas_[i].number + 1});
+      pieces.subtrees.push_back({replicas_[i].number, replicas_[i].number + 1});
       pieces.sums.push_back(arena);
     }
     reducer_->begin_step(std::vector<Index>(static_cast<std::size_t>(plan_.replicas), 1));

@@ -25,11 +25,11 @@ class PerReplicaReducer final : public Reducer {
   void begin_step(std::span<const Index> samples) override { reducer_->begin_step(samples); }
 
   void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {
-    const MergePlan plan = plan_sums(partial.nodes);
+    const MergePlan plan = plan_sums(partial.subtrees);
     std::vector<std::span<Scalar>> slices;
     for (const std::span<Scalar> piece : partial.sums) slices.push_back(part(piece, bucket.range));
     apply_merges(plan.merges, slices);
-    sums_ = {.nodes = plan.nodes, .sums = {}};
+    sums_ = {.subtrees = plan.subtrees, .sums = {}};
     for (const Index survivor : plan.survivors) {
       sums_.sums.push_back(partial.sums[static_cast<std::size_t>(survivor)]);
     }
@@ -45,13 +45,13 @@ class PerReplicaReducer final : public Reducer {
  private:
   MergePlan plan_sums(std::span<const Range> pieces) const {
     if (reduction_ == Reduction::kOrdered) {
-      return plan_merges(pieces, complete_nodes(plan_.replicas, hosted_));
+      return plan_merges(pieces, complete_subtrees(plan_.replicas, hosted_));
     }
     MergePlan all;
     if (pieces.empty()) return all;
     for (Index piece = 1; piece < std::ssize(pieces); ++piece) all.merges.push_back({0, piece});
     all.survivors = {0};
-    all.nodes = {hosted_};
+    all.subtrees = {hosted_};
     return all;
   }
 
@@ -62,7 +62,7 @@ class PerReplicaReducer final : public Reducer {
       spare_ = zeros_.span();
     }
     std::ranges::fill(part(spare_, range), Scalar{0});
-    return {.nodes = {hosted_}, .sums = {spare_}};
+    return {.subtrees = {hosted_}, .sums = {spare_}};
   }
 
   const Plan& plan_;

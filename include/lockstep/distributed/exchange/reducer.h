@@ -41,7 +41,7 @@ class Reducer {
 
 /// The complete nodes of the fixed tree in a range of replicas that have a sample in them (`samples`: by
 /// replica): those that a rank which hosts the range contributes, in order.
-std::vector<Range> present_nodes(Index replicas, Range hosted, std::span<const Index> samples);
+std::vector<Range> present_subtrees(Index replicas, Range hosted, std::span<const Index> samples);
 
 /// Who needs the sum.
 enum class Delivery { kReduceScatter, kAllReduce };

@@ -59,7 +59,7 @@ void NodeGradients::begin_step(std::span<const Index> samples) {
   samples_.assign(samples.begin(), samples.end());
   nodes_of_.clear();
   for (const Range hosted : layout_.hosted) {
-    nodes_of_.push_back(reduction_ == Reduction::kOrdered ? present_nodes(plan_.replicas, hosted, samples_)
+    nodes_of_.push_back(reduction_ == Reduction::kOrdered ? present_subtrees(plan_.replicas, hosted, samples_)
                                                           : std::vector{hosted});
   }
 }
@@ -96,14 +96,14 @@ const PartialGrads& NodeGradients::collect() {
   if (reduction_ == Reduction::kNative) {
     merges_.clear();
     for (Index i = 1; i < std::ssize(arenas_); ++i) merges_.push_back({0, i});
-    sums_ = {.nodes = {layout_.replicas}, .sums = {arenas_.front()}};
+    sums_ = {.subtrees = {layout_.replicas}, .sums = {arenas_.front()}};
     first_sum_ = 0;
     return sums_;
   }
   // No further than the node's replicas reach.
-  const MergePlan merged = plan_merges(nodes, complete_nodes(plan_.replicas, layout_.replicas));
+  const MergePlan merged = plan_merges(nodes, complete_subtrees(plan_.replicas, layout_.replicas));
   merges_ = merged.merges;
-  sums_.nodes = merged.nodes;
+  sums_.subtrees = merged.subtrees;
   if (!merged.survivors.empty()) first_sum_ = merged.survivors.front();
   for (const Index survivor : merged.survivors) {
     sums_.sums.push_back(arenas_[static_cast<std::size_t>(survivor)]);

@@ -114,7 +114,7 @@ Index max_partial_sums(const Plan& plan, Reduction reduction) {
   Index most = 1;
   for (const Range hosted : plan.hosted) {
     if (hosted.empty()) continue;
-    most = std::max(most, static_cast<Index>(complete_nodes(plan.replicas, hosted).size()));
+    most = std::max(most, static_cast<Index>(complete_subtrees(plan.replicas, hosted).size()));
   }
   return most;
 }
