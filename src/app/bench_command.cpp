@@ -14,7 +14,7 @@
 #include "lockstep/train/rank_peer_group.h"
 #include "outputs.h"
 #include "precision.h"
-#include "rank_places.h"
+#include "rank_placement.h"
 #include "run.h"
 #include "startup.h"
 
@@ -127,7 +127,7 @@ void divide_step(Communicator& comm, const Experiment& experiment, const Plan& p
 }  // namespace
 
 int bench_command(Communicator& comm, const CommandLine& line) {
-  const Index hosts = find_places(comm).hosts;
+  const Index hosts = find_placement(comm).hosts;
   const LoadedConfig loaded = load_config_together(comm, line, {.ranks = comm.size(), .hosts = hosts});
   agree(comm, [&] {
     refuse_missing_precision(loaded.config);

@@ -55,7 +55,7 @@ class Run {
   void warn_of_spare_outputs(Index classes);
   std::unique_ptr<Evaluation> load_evaluation(const RecordSource* source, Split split);
   std::unique_ptr<Loader> make_loader(Range steps);
-  Range replicas() const { return plan_.dist.hosted[static_cast<std::size_t>(comm_.rank())]; }
+  Range replicas() const { return plan_.dist.hosted_by(comm_.rank()); }
 
   Communicator& comm_;
   const Experiment& experiment_;

@@ -31,11 +31,11 @@ std::string describe_mishaps(const TrainingResult& result) {
 
 }  // namespace
 
-void announce(Communicator& comm, const Config& config, const RunPlan& plan, const RankPlaces& places) {
+void announce(Communicator& comm, const Config& config, const RunPlan& plan, const RankPlacement& placement) {
   spdlog::info("{} rank{} on {} host{}, {} replica{}, {} thread{}, precision {}; {}", comm.size(),
-               comm.size() == 1 ? "" : "s", places.hosts, places.hosts == 1 ? "" : "s",
+               comm.size() == 1 ? "" : "s", placement.hosts, placement.hosts == 1 ? "" : "s",
                plan.sampling.replicas, plan.sampling.replicas == 1 ? "" : "s", plan.dist.threads,
-               plan.dist.threads == 1 ? "" : "s", describe_precision(config), places.summary);
+               plan.dist.threads == 1 ? "" : "s", describe_precision(config), placement.summary);
   std::string table = plan_table(std::span(&plan, 1));
   table.pop_back();  // the log ends the line itself
   spdlog::info("plan:\n{}", table);
@@ -43,7 +43,7 @@ void announce(Communicator& comm, const Config& config, const RunPlan& plan, con
 
 void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train) {
   constexpr std::size_t kMaxLines = 64;
-  const Range replicas = plan.dist.hosted[static_cast<std::size_t>(comm.rank())];
+  const Range replicas = plan.dist.hosted_by(comm.rank());
   const std::string holds =
       replicas.empty() ? "serves"
       : plan.sampling.stream

@@ -8,12 +8,12 @@
 #include "lockstep/data/records.h"
 #include "lockstep/train/loop/trainer.h"
 #include "lockstep/train/storage/run_directory.h"
-#include "rank_places.h"
+#include "rank_placement.h"
 
 namespace lockstep {
 
 /// Who takes part and where, and the plan.
-void announce(Communicator& comm, const Config& config, const RunPlan& plan, const RankPlaces& places);
+void announce(Communicator& comm, const Config& config, const RunPlan& plan, const RankPlacement& placement);
 
 /// *Collective.* One line for each rank: what it holds.
 void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train);

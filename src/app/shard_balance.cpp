@@ -14,7 +14,7 @@ constexpr Index kMaxBytes = Index{64} << 20;
 
 // Chunks at even distances, so that all parts of the files are seen.
 std::vector<Index> chosen_chunks(const RecordSource& source) {
-  const auto chunks = static_cast<Index>(source.chunks().size());
+  const auto chunks = std::ssize(source.chunks());
   const Index bytes = source.info().rows * source.info().record_bytes;
   const Index every = std::max<Index>(1, divide_up(bytes, kMaxBytes));
   std::vector<Index> chosen;
@@ -33,7 +33,7 @@ std::vector<ClassCounts> count_classes(const Experiment& experiment, const Sampl
   Matrix x(features.data(), 1, info.features.size());
   Matrix targets(labels.data(), 1, info.label_columns());
   for (const Index chunk : chosen_chunks(source)) {
-    const Range ids = source.chunks()[static_cast<std::size_t>(chunk)].records;
+    const Range ids = at(source.chunks(), chunk).records;
     packed.resize(static_cast<std::size_t>(ids.size() * info.record_bytes));
     reader->read(chunk, packed);
     for (Index id = ids.begin; id < ids.end; ++id) {

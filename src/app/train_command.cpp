@@ -2,10 +2,7 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
-#include <chrono>
-#include <cmath>
 #include <filesystem>
-#include <optional>
 
 #include "build_facts.h"
 #include "catalogs.h"
@@ -13,7 +10,6 @@
 #include "content_check.h"
 #include "data_notes.h"
 #include "guards.h"
-#include "lockstep/base/environment.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
@@ -22,12 +18,11 @@
 #include "lockstep/config/toml.h"
 #include "lockstep/report/model_table.h"
 #include "lockstep/report/plan_table.h"
-#include "lockstep/train/loop/time_limit.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
 #include "lost_files.h"
 #include "precision.h"
-#include "rank_places.h"
+#include "rank_placement.h"
 #include "restart.h"
 #include "resume_changes.h"
 #include "resume_state.h"
@@ -36,6 +31,7 @@
 #include "run_length.h"
 #include "run_output.h"
 #include "run_reports.h"
+#include "run_watch.h"
 #include "startup.h"
 
 namespace lockstep {
@@ -65,49 +61,6 @@ void fill_directory(const RunDirectory& directory, const Experiment& experiment,
   if (!rejects.empty()) write_file_atomically(directory.rejects(), rejects);
 }
 
-// Until this job is ended by force.
-TimeLeft time_left(const RunOptions& run) {
-  if (!run.time_limit.empty()) {
-    return {.seconds = parse_time_limit("run.time_limit", run.time_limit), .warning = {}};
-  }
-  const std::optional<std::string> end = environment_text("SLURM_JOB_END_TIME");
-  if (!end) return {};
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return job_time_left(*end, std::chrono::duration<double>(now).count());
-}
-
-// Rank 0.
-void report_time_left(const TimeLeft& left) {
-  if (!left.warning.empty()) spdlog::warn("{}", left.warning);
-  if (!left.seconds || !std::isfinite(*left.seconds)) return;
-  spdlog::info("time limit: the run saves itself and stops within {}", human_seconds(*left.seconds));
-}
-
-// How the run is saved and stopped; part of it refers to the rest.
-struct Watch {
-  Watch(Communicator& comm, const Experiment& experiment, const ResumeState& resume)
-      : left(time_left(experiment.config.run)),
-        every(parse_interval("checkpoint.every", experiment.config.checkpoint.every)),
-        control(comm, {.stop_file = resume.directory.stop(),
-                       .checkpoint_seconds = every.seconds,
-                       .seconds_left = left.seconds,
-                       .last_checkpoint = [this] { return writer.last_seconds(); }}),
-        writer(comm, checkpoint_directory(experiment.config, resume.directory),
-               experiment.config.checkpoint.keep, checkpoint_hooks(experiment.config, resume)),
-        saving{.writer = writer, .every = every, .wait = experiment.config.checkpoint.wait} {
-    const std::string& best = experiment.config.checkpoint.best;
-    if (best.empty()) return;
-    const bool has_accuracy = experiment.loss->targets() != TargetKind::kValue;
-    saving.best.emplace(best, experiment.config.eval.metrics, has_accuracy);
-  }
-
-  TimeLeft left;
-  Interval every;
-  RunControl control;
-  CheckpointWriter writer;
-  Saving saving;
-};
-
 std::map<std::string, std::string> versions() {
   std::map<std::string, std::string> all;
   for (const std::string& fact : build_facts()) {
@@ -118,7 +71,7 @@ std::map<std::string, std::string> versions() {
 }
 
 int report_stop(Communicator& comm, const Config& config, const ResumeState& resume,
-                const TrainingResult& result, const Watch& watch, const LostFiles& lost) {
+                const TrainingResult& result, const RunWatch& watch, const LostFiles& lost) {
   const std::string& failure = watch.writer.last_failure();
   const std::string steps = with_commas(result.progress.steps);
   agree(comm, [&] {
@@ -143,153 +96,224 @@ int report_stop(Communicator& comm, const Config& config, const ResumeState& res
   return kExitStopped;
 }
 
-}  // namespace
+// One call of `trainer --config`, phase by phase: open, plan, announce, load, train, finish.
+class TrainCommand {
+ public:
+  TrainCommand(Communicator& world, const CommandLine& line)
+      : placement_(find_placement(world)),
+        loaded_(load_config_together(world, line, {.ranks = world.size(), .hosts = placement_.hosts})),
+        watchdog_(world, loaded_.config.comm, loaded_.config.debug.ranks_per_node),
+        comm_(watchdog_.comm()),
+        peers_(comm_) {}
 
-int train_command(Communicator& world, const CommandLine& line) {
-  const RankPlaces places = find_places(world);
-  const Index hosts = places.hosts;
-  LoadedConfig loaded = load_config_together(world, line, {.ranks = world.size(), .hosts = hosts});
-  Watchdog watchdog(world, loaded.config.comm, loaded.config.debug.ranks_per_node);
-  Communicator& comm = watchdog.comm();
-  const Index pretended = loaded.config.debug.ranks_per_node;
-  const Index ranks_per_node = pretended > 0 ? pretended : divide_up(comm.size(), hosts);
-  agree(comm, [&] {
-    if (loaded.config.run.dir.empty()) {
+  // *Collective.* The exit code. Errors: AgreedError.
+  int run() {
+    open();
+    if (!make_plan()) return 0;
+    begin();
+    const TrainingResult result = train();
+    return result.stopped.empty() ? finish(result) : stop(result);
+  }
+
+ private:
+  bool first() const { return comm_.rank() == 0; }
+  const Config& config() const { return experiment_.config; }
+  Index saved_steps() const { return resume_.checkpoint ? resume_.checkpoint->header().progress.steps : 0; }
+
+  void open();
+  bool make_plan();
+  void begin();
+  void announce_run();
+  void load();
+  void report_start();
+  TrainingResult train();
+  void save_model_of(AlignedBuffer<Scalar>& stored);
+  void save_last_good_weights();
+  int stop(const TrainingResult& result);
+  int finish(const TrainingResult& result);
+
+  RankPlacement placement_;
+  LoadedConfig loaded_;
+  Watchdog watchdog_;
+  Communicator& comm_;
+  RankPeerGroup peers_;
+  ResumeState resume_;
+  Experiment experiment_;
+  RunPlan plan_;
+  std::unique_ptr<RunWatch> watch_;
+  std::unique_ptr<Run> run_;
+  std::unique_ptr<Observer> observer_ = std::make_unique<SilentObserver>();
+  RunDirectory results_;  // rank 0: where the results are written, run.dir unless that was moved
+};
+
+// The config, what run.dir has of an earlier start, the data sets and the model.
+void TrainCommand::open() {
+  agree(comm_, [&] {
+    if (loaded_.config.run.dir.empty()) {
       throw ConfigError(
           "run.dir is missing: give the directory in which the run is to be kept (--run.dir runs/NAME)");
     }
-    refuse_missing_precision(loaded.config);
+    refuse_missing_precision(loaded_.config);
   });
-  refuse_differences(comm, loaded.config);
-  ResumeState resume = find_resume_state(comm, loaded.config);
-  report_lost_before(comm, resume);
-  adopt_choices(loaded, resume);
-  RankPeerGroup peers(comm);
-  comm.note_phase(Phase::kLoading);
-  const Experiment experiment = make_experiment(loaded, peers, resume.schema);
-  RunPlan plan;
-  std::unique_ptr<Watch> watch;
-  bool over = false;
-  agree(comm, [&] {
-    refuse_too_large(*experiment.model);
-    plan = experiment.plan(comm.size(), ranks_per_node);
-    refuse_too_large(plan, comm);
-    refuse_changes(experiment.config, *experiment.train, resume);
-    over = is_over(experiment.config, plan, resume);
-    if (!over) refuse_length(experiment.config, plan, resume);
-    watch = std::make_unique<Watch>(comm, experiment, resume);
+  refuse_differences(comm_, loaded_.config);
+  resume_ = find_resume_state(comm_, loaded_.config);
+  report_lost_before(comm_, resume_);
+  adopt_choices(loaded_, resume_);
+  comm_.note_phase(Phase::kLoading);
+  experiment_ = make_experiment(loaded_, peers_, resume_.schema);
+}
+
+// False if the run that is resumed has done all steps of the plan already.
+bool TrainCommand::make_plan() {
+  const Index pretended = loaded_.config.debug.ranks_per_node;
+  const Index ranks_per_node = pretended > 0 ? pretended : divide_up(comm_.size(), placement_.hosts);
+  bool complete = false;
+  agree(comm_, [&] {
+    refuse_too_large(*experiment_.model);
+    plan_ = experiment_.plan(comm_.size(), ranks_per_node);
+    refuse_too_large(plan_, comm_);
+    refuse_changes(config(), *experiment_.train, resume_);
+    complete = is_over(config(), plan_, resume_);
+    if (!complete) refuse_length(config(), plan_, resume_);
+    watch_ = std::make_unique<RunWatch>(comm_, experiment_, resume_);
   });
-  refuse_different_data(comm, experiment.sources());
-  if (over) {
+  refuse_different_data(comm_, experiment_.sources());
+  if (complete) {
     spdlog::info(
         "the run in '{}' is complete: nothing to do; to train anew, name another run.dir, or give "
         "run.resume = \"restart\"",
-        resume.directory.root.string());
-    return 0;
+        resume_.directory.root.string());
   }
+  return !complete;
+}
 
-  watch->saving.texts = describing_texts(experiment, plan);
-  const CheckpointReader* const checkpoint = resume.checkpoint.get();
-  std::unique_ptr<Run> run;
-  std::unique_ptr<Observer> observer = std::make_unique<SilentObserver>();
+// From here on the directory is written to; a start that fails leaves it as it was.
+void TrainCommand::begin() {
+  watch_->saving.texts = describing_texts(experiment_, plan_);
   try {
-    agree(comm, [&] {
-      if (comm.rank() != 0) return;
-      prepare(resume, experiment.config);
-      add_log_file(resume.directory.log());
-      write_file_atomically(resume.directory.ranks(), places.table);
+    agree(comm_, [&] {
+      if (!first()) return;
+      prepare(resume_, config());
+      add_log_file(resume_.directory.log());
+      write_file_atomically(resume_.directory.ranks(), placement_.table);
     });
-    watchdog.meet_in(loaded.config.run.dir);
-    log_notes(experiment.sources());
-    log_doubts(comm, experiment, plan);
-    announce(comm, experiment.config, plan, places);
-    if (comm.rank() == 0) report_time_left(watch->left);
-    const bool helped = loaded.config.distribute.progress_thread && comm.size() > 1;
-    warn_of_few_cores(comm, plan.dist.threads + (helped ? 1 : 0));
-    if (comm.rank() == 0 && loaded.config.distribute.reduction == Reduction::kOrdered &&
-        !loaded.given.contains("train.replicas")) {
-      spdlog::warn(
-          "train.replicas is not given, so it follows the number of ranks, and another number gives other "
-          "bits; "
-          "for the same bits anywhere set train.replicas = {}",
-          plan.sampling.replicas);
-    }
-
-    run = std::make_unique<Run>(comm, experiment, plan);
-    run->initialise_weights(checkpoint);
-    run->load(checkpoint != nullptr ? checkpoint->header().progress.steps : 0);
-    agree(comm,
-          [&] { refuse_other_content(experiment.config, *experiment.train, run->fingerprint(), resume); });
-    agree(comm, [&] {
-      if (comm.rank() != 0) return;
-      fill_directory(resume.directory, experiment, plan, watch->saving.texts);
-      observer =
-          std::make_unique<RunOutput>(experiment, plan, resume.metrics_bytes(), incomplete_before(resume));
+    watchdog_.meet_in(loaded_.config.run.dir);
+    announce_run();
+    load();
+    agree(comm_, [&] {
+      if (!first()) return;
+      fill_directory(resume_.directory, experiment_, plan_, watch_->saving.texts);
+      observer_ = std::make_unique<RunOutput>(experiment_, plan_, resume_.metrics_bytes(),
+                                              incomplete_before(resume_));
     });
   } catch (const AgreedError&) {
-    if (comm.rank() == 0) undo_preparation(resume);
+    if (first()) undo_preparation(resume_);
     throw;
   }
-  report_loaded(comm, plan, run->records());
-  report_algorithm(run->algorithm(), loaded.config.distribute);
-  log_resume(experiment.config, resume, comm.size(), run->algorithm());
-  if (comm.rank() == 0) {
-    log_rest(experiment, plan, resume);
+  report_start();
+}
+
+void TrainCommand::announce_run() {
+  const DistOptions& distribute = loaded_.config.distribute;
+  log_notes(experiment_.sources());
+  log_doubts(comm_, experiment_, plan_);
+  announce(comm_, config(), plan_, placement_);
+  if (first()) report_time_left(watch_->left);
+  const bool helped = distribute.progress_thread && comm_.size() > 1;
+  warn_of_few_cores(comm_, plan_.dist.threads + (helped ? 1 : 0));
+  if (!first() || distribute.reduction != Reduction::kOrdered || loaded_.given.contains("train.replicas")) {
+    return;
+  }
+  spdlog::warn(
+      "train.replicas is not given, so it follows the number of ranks, and another number gives other bits; "
+      "for the same bits anywhere set train.replicas = {}",
+      plan_.sampling.replicas);
+}
+
+void TrainCommand::load() {
+  run_ = std::make_unique<Run>(comm_, experiment_, plan_);
+  run_->initialise_weights(resume_.checkpoint.get());
+  run_->load(saved_steps());
+  agree(comm_, [&] { refuse_other_content(config(), *experiment_.train, run_->fingerprint(), resume_); });
+}
+
+void TrainCommand::report_start() {
+  report_loaded(comm_, plan_, run_->records());
+  report_algorithm(run_->algorithm(), loaded_.config.distribute);
+  log_resume(config(), resume_, comm_.size(), run_->algorithm());
+  if (first()) {
+    log_rest(experiment_, plan_, resume_);
     std::error_code ignored;
-    std::filesystem::remove(resume.directory.summary(), ignored);  // until this run is at its end
+    std::filesystem::remove(resume_.directory.summary(), ignored);  // until this run is at its end
   }
-  if (checkpoint != nullptr && !resume.is_new) {
-    watch->writer.found(checkpoint->header().progress.steps);
-    if (comm.rank() == 0) note_checkpoints(experiment.config, resume);
-  }
-  watch->saving.header = {.progress = {},
-                          .ranks = comm.size(),
-                          .strategy = experiment.config.distribute.strategy,
-                          .algorithm = run->algorithm(),
-                          .data = describe_size(*experiment.train),
-                          .fingerprint = run->fingerprint(),
-                          .versions = versions()};
+  if (!resume_.checkpoint || resume_.is_new) return;
+  watch_->writer.found(saved_steps());
+  if (first()) note_checkpoints(config(), resume_);
+}
 
-  RunDirectory results = resume.directory;  // rank 0's
-  const auto save = [&](AlignedBuffer<Scalar>& stored) {
-    const Model& model = *experiment.model;
-    results = find_results_directory(resume, watch->saving.texts);
-    save_model(results.model(), {.layout = &model.stored_layout(), .values = stored.span()}, model.input());
-  };
-  TrainingResult result;
+TrainingResult TrainCommand::train() {
+  watch_->saving.header = {.progress = {},
+                           .ranks = comm_.size(),
+                           .strategy = config().distribute.strategy,
+                           .algorithm = run_->algorithm(),
+                           .data = describe_size(*experiment_.train),
+                           .fingerprint = run_->fingerprint(),
+                           .versions = versions()};
+  results_ = resume_.directory;
   try {
-    result = run->train({.observer = *observer,
-                         .control = watch->control,
-                         .saving = &watch->saving,
-                         .checkpoint = checkpoint});
+    return run_->train({.observer = *observer_,
+                        .control = watch_->control,
+                        .saving = &watch_->saving,
+                        .checkpoint = resume_.checkpoint.get()});
   } catch (const AgreedError&) {
-    AlignedBuffer<Scalar> last_good = run->stored();
-    if (comm.rank() == 0) {
-      LostFiles lost(*observer, watch->writer, resume_command(experiment.config));
-      lost.attempt("model.safetensors", [&] { save(last_good); });
-      if (!lost.empty()) spdlog::warn("lost: {}", lost.describe());
-      if (results.root != resume.directory.root) {
-        spdlog::warn("{}: model.safetensors is in '{}'",
-                     describe_lost_directory(resume.directory, resume.lock), results.root.string());
-      }
-    }
+    save_last_good_weights();
     throw;
   }
-  LostFiles lost(*observer, watch->writer, resume_command(experiment.config));
-  if (!result.stopped.empty()) return report_stop(comm, experiment.config, resume, result, *watch, lost);
-  AlignedBuffer<Scalar> stored = run->stored();
-  agree(comm, [&] {
-    if (comm.rank() != 0) return;
-    const bool saved = lost.attempt("model.safetensors", [&] { save(stored); });
-    sync_metrics(results);
-    const bool summed =
-        lost.attempt("summary.json", [&] { write_summary(results, result, run->algorithm(), lost.names()); });
+}
+
+void TrainCommand::save_model_of(AlignedBuffer<Scalar>& stored) {
+  const Model& model = *experiment_.model;
+  results_ = find_results_directory(resume_, watch_->saving.texts);
+  save_model(results_.model(), {.layout = &model.stored_layout(), .values = stored.span()}, model.input());
+}
+
+void TrainCommand::save_last_good_weights() {
+  AlignedBuffer<Scalar> last_good = run_->stored();
+  if (!first()) return;
+  LostFiles lost(*observer_, watch_->writer, resume_command(config()));
+  lost.attempt("model.safetensors", [&] { save_model_of(last_good); });
+  if (!lost.empty()) spdlog::warn("lost: {}", lost.describe());
+  if (results_.root == resume_.directory.root) return;
+  spdlog::warn("{}: model.safetensors is in '{}'", describe_lost_directory(resume_.directory, resume_.lock),
+               results_.root.string());
+}
+
+int TrainCommand::stop(const TrainingResult& result) {
+  const LostFiles lost(*observer_, watch_->writer, resume_command(config()));
+  return report_stop(comm_, config(), resume_, result, *watch_, lost);
+}
+
+int TrainCommand::finish(const TrainingResult& result) {
+  LostFiles lost(*observer_, watch_->writer, resume_command(config()));
+  AlignedBuffer<Scalar> stored = run_->stored();
+  agree(comm_, [&] {
+    if (!first()) return;
+    const bool saved = lost.attempt("model.safetensors", [&] { save_model_of(stored); });
+    sync_metrics(results_);
+    const bool summed = lost.attempt(
+        "summary.json", [&] { write_summary(results_, result, run_->algorithm(), lost.names()); });
     report_result(result);
-    if (saved && summed) refuse_lost_files(resume, results);
-    report_written(results);
+    if (saved && summed) refuse_lost_files(resume_, results_);
+    report_written(results_);
     if (!lost.empty()) throw DataError("training is complete, but this was lost: " + lost.describe());
   });
   return 0;
+}
+
+}  // namespace
+
+int train_command(Communicator& world, const CommandLine& line) {
+  return TrainCommand(world, line).run();
 }
 
 }  // namespace lockstep

@@ -18,8 +18,8 @@ constexpr Index kHugePage = 2 * 1024 * 1024;
 void* allocate_zeroed(Index bytes) {
   const Index whole = bytes / kHugePage * kHugePage;
   const Index alignment = whole > 0 ? kHugePage : kAlignmentBytes;
-  const auto room = static_cast<std::size_t>(round_up(bytes, alignment));
-  void* const memory = std::aligned_alloc(static_cast<std::size_t>(alignment), room);
+  const auto capacity = static_cast<std::size_t>(round_up(bytes, alignment));
+  void* const memory = std::aligned_alloc(static_cast<std::size_t>(alignment), capacity);
   if (memory == nullptr) throw OutOfMemory(bytes);
   if (whole > 0) ::madvise(memory, static_cast<std::size_t>(whole), MADV_HUGEPAGE);
   std::memset(memory, 0, static_cast<std::size_t>(round_up(bytes, kAlignmentBytes)));

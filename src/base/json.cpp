@@ -31,7 +31,7 @@ Depth depth_of(std::string_view text) {
 }  // namespace
 
 void check_json_limits(std::string_view text) {
-  const auto bytes = static_cast<Index>(text.size());
+  const auto bytes = std::ssize(text);
   if (bytes > kMaxJsonBytes) {
     throw DataError(fmt::format("its JSON has {} bytes, expected at most {}", with_commas(bytes),
                                 with_commas(kMaxJsonBytes)));

@@ -49,7 +49,7 @@ std::string printable(std::string_view text) {
 }
 
 std::string length_of(std::string_view text) {
-  return fmt::format(" ({} bytes)", with_commas(static_cast<Index>(text.size())));
+  return fmt::format(" ({} bytes)", with_commas(std::ssize(text)));
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ void RandomStream::refill() {
 
 std::uint32_t RandomStream::bits() {
   if (used_ == 4) refill();
-  return block_[static_cast<std::size_t>(used_++)];
+  return at(block_, used_++);
 }
 
 std::uint64_t RandomStream::bits64() {
@@ -89,14 +89,14 @@ void KeyedPermutation::apply(std::span<Index> positions) const {
   constexpr std::size_t kBlock = 64;
   std::array<std::uint64_t, kBlock> left;
   std::array<std::uint64_t, kBlock> right;
-  std::array<Index*, kBlock> place;
+  std::array<Index*, kBlock> target;
   while (!positions.empty()) {
     std::size_t count = std::min(positions.size(), kBlock);
     for (std::size_t i = 0; i < count; ++i) {
       const auto x = static_cast<std::uint64_t>(positions[i]);
       left[i] = x >> half_bits_;
       right[i] = x & half_mask_;
-      place[i] = &positions[i];
+      target[i] = &positions[i];
     }
     positions = positions.subspan(count);
     while (count > 0) {
@@ -110,10 +110,10 @@ void KeyedPermutation::apply(std::span<Index> positions) const {
       std::size_t outside = 0;
       for (std::size_t i = 0; i < count; ++i) {
         const auto x = static_cast<Index>(left[i] << half_bits_ | right[i]);
-        *place[i] = x;
+        *target[i] = x;
         left[outside] = left[i];
         right[outside] = right[i];
-        place[outside] = place[i];
+        target[outside] = target[i];
         outside += x >= size_ ? 1 : 0;
       }
       count = outside;
@@ -127,7 +127,7 @@ Index KeyedPermutation::inverse(Index image) const {
     std::uint64_t left = x >> half_bits_;
     std::uint64_t right = x & half_mask_;
     for (int round = kRounds - 1; round >= 0; --round) {
-      const std::uint64_t key = round_keys_[static_cast<std::size_t>(round)];
+      const std::uint64_t key = at(round_keys_, round);
       const std::uint64_t previous = right ^ (mix(left ^ key) & half_mask_);
       right = left;
       left = previous;

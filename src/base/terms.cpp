@@ -23,7 +23,7 @@ class Parser {
 
   std::vector<Term> parse() {
     std::vector<Term> terms = chain();
-    if (place_ < text_.size()) fail(option_.name);
+    if (position_ < text_.size()) fail(option_.name);
     if (terms.empty())
       throw ConfigError(fmt::format("{} is empty; give for example \"{}\"", option_.key, option_.example));
     return terms;
@@ -34,7 +34,7 @@ class Parser {
   std::vector<Term> chain() {
     std::vector<Term> terms;
     skip_blanks();
-    while (place_ < text_.size() && text_[place_] != '|' && text_[place_] != ')') {
+    while (position_ < text_.size() && text_[position_] != '|' && text_[position_] != ')') {
       terms.push_back(term());
       skip_blanks();
     }
@@ -44,16 +44,16 @@ class Parser {
   Term term() {
     Term term;
     term.option = option_.key;
-    const std::size_t start = place_;
+    const std::size_t start = position_;
     term.name = word(option_.name);
     skip_blanks();
     const bool composite = std::ranges::find(option_.composites, term.name) != option_.composites.end();
     if (composite) {
       chains(term);
-      term.text = text_.substr(start, place_ - start);
+      term.text = text_.substr(start, position_ - start);
     } else if (accept('(')) {
       arguments(term);
-      term.text = text_.substr(start, place_ - start);
+      term.text = text_.substr(start, position_ - start);
     } else {
       term.text = term.name;
     }
@@ -99,10 +99,10 @@ class Parser {
   }
 
   std::string word(std::string_view expected) {
-    const std::size_t start = place_;
-    while (place_ < text_.size() && is_word(text_[place_])) ++place_;
-    if (place_ == start) fail(expected);
-    return std::string(text_.substr(start, place_ - start));
+    const std::size_t start = position_;
+    while (position_ < text_.size() && is_word(text_[position_])) ++position_;
+    if (position_ == start) fail(expected);
+    return std::string(text_.substr(start, position_ - start));
   }
 
   static bool is_word(char c) {
@@ -110,25 +110,26 @@ class Parser {
   }
 
   void skip_blanks() {
-    while (place_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[place_])) != 0) ++place_;
+    while (position_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[position_])) != 0)
+      ++position_;
   }
 
   bool accept(char c) {
-    if (place_ == text_.size() || text_[place_] != c) return false;
-    ++place_;
+    if (position_ == text_.size() || text_[position_] != c) return false;
+    ++position_;
     return true;
   }
 
   [[noreturn]] void fail(std::string_view expected) const {
     const std::string found =
-        place_ == text_.size() ? "the end of the text" : in_quotes(text_.substr(place_, 12));
+        position_ == text_.size() ? "the end of the text" : in_quotes(text_.substr(position_, 12));
     throw ConfigError(
-        fmt::format("{}, column {}: expected {}, found {}", option_.key, place_ + 1, expected, found));
+        fmt::format("{}, column {}: expected {}, found {}", option_.key, position_ + 1, expected, found));
   }
 
   std::string_view text_;
   const TermsOption& option_;
-  std::size_t place_ = 0;
+  std::size_t position_ = 0;
   int depth_ = 0;
 };
 

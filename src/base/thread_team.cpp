@@ -40,7 +40,7 @@ void ThreadTeam::run_one(int thread) {
   try {
     (*work_)(thread);
   } catch (...) {
-    failures_[static_cast<std::size_t>(thread)] = std::current_exception();
+    at(failures_, thread) = std::current_exception();
   }
 }
 

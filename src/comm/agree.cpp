@@ -48,7 +48,7 @@ void agree(Communicator& comm, const std::function<void()>& work) {
 
 std::vector<std::string> gather_texts(Communicator& comm, const std::string& mine) {
   const auto ranks = static_cast<std::size_t>(comm.size());
-  const Index length = static_cast<Index>(mine.size());
+  const Index length = std::ssize(mine);
   std::vector<Index> lengths(ranks);
   comm.all_gather(as_buffer(std::span(&length, 1)), as_buffer(std::span(lengths)));
   const Index longest = *std::ranges::max_element(lengths);
@@ -64,14 +64,14 @@ std::vector<std::string> gather_texts(Communicator& comm, const std::string& min
   return texts;
 }
 
-std::string text_of_first(Communicator& comm, Index place, const std::string& mine) {
-  const std::vector<Index> places = gather_numbers(comm, place);
-  const auto first = std::ranges::min_element(places) - places.begin();
+std::string text_of_first(Communicator& comm, Index position, const std::string& mine) {
+  const std::vector<Index> positions = gather_numbers(comm, position);
+  const auto first = std::ranges::min_element(positions) - positions.begin();
   return broadcast_text(comm, mine, static_cast<int>(first));
 }
 
 std::string broadcast_text(Communicator& comm, const std::string& text, int root) {
-  Index length = static_cast<Index>(text.size());
+  Index length = std::ssize(text);
   comm.broadcast(as_buffer(std::span(&length, 1)), root);
   std::string result = text;
   result.resize(static_cast<std::size_t>(length));

@@ -32,8 +32,8 @@ constexpr std::size_t kFields = 4;  // collective, count, type, root
 
 std::string describe(std::span<const Index> fields) {
   const std::string root = fields[0] == kBroadcast ? fmt::format(" from rank {}", fields[3]) : "";
-  return fmt::format("{} of {} {}{}", kCollectiveNames[static_cast<std::size_t>(fields[0])], fields[1],
-                     kTypeNames[static_cast<std::size_t>(fields[2])], root);
+  return fmt::format("{} of {} {}{}", at(kCollectiveNames, fields[0]), fields[1], at(kTypeNames, fields[2]),
+                     root);
 }
 
 class CheckedWindow final : public SharedWindow {

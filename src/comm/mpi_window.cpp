@@ -70,7 +70,7 @@ class MpiWindow final : public SharedWindow {
       check(MPI_Win_shared_query(window_, rank, &length, &unit, &base), "MPI_Win_shared_query");
       const auto address = static_cast<Index>(reinterpret_cast<std::uintptr_t>(base));
       parts_.emplace_back(static_cast<std::byte*>(base) + round_up(address, kAlignmentBytes) - address,
-                          static_cast<std::size_t>(sizes[static_cast<std::size_t>(rank)]));
+                          static_cast<std::size_t>(at(sizes, rank)));
     }
   }
 
@@ -82,7 +82,7 @@ class MpiWindow final : public SharedWindow {
   MpiWindow(const MpiWindow&) = delete;
   MpiWindow& operator=(const MpiWindow&) = delete;
 
-  std::span<std::byte> part(int rank) override { return parts_[static_cast<std::size_t>(rank)]; }
+  std::span<std::byte> part(int rank) override { return at(parts_, rank); }
 
   void fence() override {
     check(MPI_Win_sync(window_), "MPI_Win_sync");

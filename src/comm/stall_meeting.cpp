@@ -100,8 +100,7 @@ std::vector<RankStatus> StallMeeting::gather(std::vector<RankStatus> own, double
   std::vector<RankStatus> all = ranks_;
   const auto take = [&all](const std::vector<RankStatus>& some) {
     for (const RankStatus& status : some) {
-      if (0 <= status.rank && status.rank < std::ssize(all))
-        all[static_cast<std::size_t>(status.rank)] = status;
+      if (0 <= status.rank && status.rank < std::ssize(all)) at(all, status.rank) = status;
     }
   };
   take(own);

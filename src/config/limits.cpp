@@ -1,4 +1,4 @@
-#include "lockstep/config/limits.h"
+#include "limits.h"
 
 #include <fmt/format.h>
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "lockstep/config/limits.h"
+#include "limits.h"
 #include "lockstep/config/option.h"
 
 namespace lockstep {

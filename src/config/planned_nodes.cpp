@@ -4,7 +4,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"
-#include "lockstep/config/quantity.h"
+#include "quantity.h"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,4 @@
-#include "lockstep/config/quantity.h"
+#include "quantity.h"
 
 #include <charconv>
 #include <cmath>

@@ -203,10 +203,10 @@ toml::table parse(const std::string& text, const std::string& file) {
   try {
     return toml::parse(text, file);
   } catch (const toml::parse_error& error) {
-    const toml::source_position place = error.source().begin;
-    throw ConfigError(fmt::format("{}:{}:{}: not valid TOML: {}{}{}", file, place.line, place.column,
+    const toml::source_position position = error.source().begin;
+    throw ConfigError(fmt::format("{}:{}:{}: not valid TOML: {}{}{}", file, position.line, position.column,
                                   excerpt(error.description(), kMaxLineBytes), describe_language(text, file),
-                                  line_below(text, place.line)));
+                                  line_below(text, position.line)));
   }
 }
 
@@ -224,8 +224,8 @@ std::vector<CLI::ConfigItem> TomlFormat::from_config(std::istream& in) const {
     lines.push_back(fmt::format("{}:{}: {}", file_, problem.line, problem.text()));
   }
   if (problems.size() > kMaxProblems) {
-    lines.push_back(fmt::format("{}: {} mistakes in all; these are the first", file_,
-                                with_commas(static_cast<Index>(problems.size()))));
+    lines.push_back(
+        fmt::format("{}: {} mistakes in all; these are the first", file_, with_commas(std::ssize(problems))));
   }
   throw ConfigError(fmt::format("{}", fmt::join(lines, "\n")));
 }

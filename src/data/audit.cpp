@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "id_hash.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/id_hash.h"
 
 namespace lockstep {
 namespace {

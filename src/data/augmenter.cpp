@@ -48,7 +48,7 @@ void Augmenter::apply(Matrix& x, const BatchKey& key, const Normaliser& normalis
     RandomStream random({.seed = seed_,
                          .purpose = Purpose::kAugment,
                          .a = static_cast<std::uint64_t>(key.walk),
-                         .b = static_cast<std::uint64_t>(key.ids[static_cast<std::size_t>(row)])});
+                         .b = static_cast<std::uint64_t>(at(key.ids, row))});
     Matrix image(x.data() + row * x.cols(), 1, x.cols());
     const std::span<Scalar> pixels(image.data(), static_cast<std::size_t>(x.cols()));
     for (const auto& augmentation : before_) augmentation->apply(pixels, random);

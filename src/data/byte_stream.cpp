@@ -28,10 +28,10 @@ ArrayPath split_array_path(const std::string& path) {
 }
 
 ByteStream::ByteStream(const std::string& path, Packing packing) : path_(path) {
-  const ArrayPath place = split_array_path(path);
-  check_regular_file(place.file);
-  input_ = open_input(place, packing);
-  file_bytes_ = lockstep::file_bytes(place.file);
+  const ArrayPath source = split_array_path(path);
+  check_regular_file(source.file);
+  input_ = open_input(source, packing);
+  file_bytes_ = lockstep::file_bytes(source.file);
 }
 
 ByteStream::~ByteStream() = default;
@@ -45,7 +45,7 @@ Index ByteStream::max_bytes() const {
 }
 
 Index ByteStream::read(std::span<std::byte> bytes) {
-  const Index got = input_->read(bytes.data(), static_cast<Index>(bytes.size()));
+  const Index got = input_->read(bytes.data(), std::ssize(bytes));
   if (got < 0) {
     throw DataError(fmt::format(
         "cannot read on in '{}' after {} bytes of data: {}; if its disk is in order it is damaged: "

@@ -1,4 +1,4 @@
-#include "lockstep/data/dense_layout.h"
+#include "dense_layout.h"
 
 #include <cstdint>
 #include <cstring>

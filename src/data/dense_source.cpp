@@ -1,4 +1,4 @@
-#include "lockstep/data/dense_source.h"
+#include "dense_source.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,8 @@
 namespace lockstep {
 namespace {
 
-// Small, so that a shuffle buffer mixes many places of a file; large enough that a disk is read in long runs.
+// Small, so that a shuffle buffer mixes many positions of a file; large enough that a disk is read in long
+// runs.
 constexpr Index kChunkBytes = Index{1} << 19;
 
 // Image rows x columns of `planes` channels, from channels first to channels last.
@@ -84,7 +85,7 @@ class DenseReader final : public ChunkReader {
   }
 
   void read(Index chunk, std::span<std::byte> packed) override {
-    const Range records = chunks_[static_cast<std::size_t>(chunk)].records;
+    const Range records = at(chunks_, chunk).records;
     if (targets_) targets_->read(records);
     features_.read(records);
     std::byte* to = packed.data();

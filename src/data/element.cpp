@@ -1,4 +1,4 @@
-#include "lockstep/data/element.h"
+#include "element.h"
 
 #include <algorithm>
 #include <array>
@@ -12,8 +12,8 @@ template <class Bits, ByteOrder kOrder>
 Bits read_bits(const std::byte* bytes) {
   std::uint64_t bits = 0;
   for (std::size_t i = 0; i < sizeof(Bits); ++i) {
-    const std::size_t place = kOrder == ByteOrder::kBig ? i : sizeof(Bits) - 1 - i;
-    bits = bits << 8 | std::to_integer<std::uint64_t>(bytes[place]);
+    const std::size_t position = kOrder == ByteOrder::kBig ? i : sizeof(Bits) - 1 - i;
+    bits = bits << 8 | std::to_integer<std::uint64_t>(bytes[position]);
   }
   return static_cast<Bits>(bits);
 }

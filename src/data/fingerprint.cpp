@@ -18,7 +18,7 @@ constexpr Index kMaxFiles = 64;
 
 constexpr std::array kPartsOfRecords{"features", "labels", "weights"};
 
-// The hash of bytes at a position: equal bytes that changed places do not cancel.
+// The hash of bytes at a position: equal bytes that changed positions do not cancel.
 std::uint64_t keyed(std::uint64_t hash, Index position) {
   std::uint64_t x = hash ^ (static_cast<std::uint64_t>(position) * 0x9E37'79B9'7F4A'7C15U);
   x = (x ^ (x >> 32)) * 0xD6E8'FEB8'6659'FD93U;
@@ -37,7 +37,7 @@ std::vector<std::string> sampled_files(const RecordSource& source) {
   const std::vector<std::string> all = source.files();
   std::vector<std::string> chosen;
   for (const Index file : spread(std::ssize(all), kMaxFiles)) {
-    chosen.push_back(all[static_cast<std::size_t>(file)]);
+    chosen.push_back(at(all, file));
   }
   return chosen;
 }

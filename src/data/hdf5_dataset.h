@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "element.h"
 #include "lockstep/base/types.h"
 #include "lockstep/data/byte_stream.h"
-#include "lockstep/data/element.h"
 
 namespace lockstep {
 

@@ -1,4 +1,4 @@
-#include "lockstep/data/joined_source.h"
+#include "joined_source.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-struct Place {
+struct PartChunk {
   std::size_t part;
   Index chunk;
 };
@@ -15,23 +15,23 @@ struct Place {
 // Keeps the files of one part open at a time.
 class JoinedReader final : public ChunkReader {
  public:
-  JoinedReader(std::span<const std::unique_ptr<RecordSource>> parts, std::span<const Place> places,
+  JoinedReader(std::span<const std::unique_ptr<RecordSource>> parts, std::span<const PartChunk> part_chunks,
                const TargetRule& rule)
-      : parts_(parts), places_(places), rule_(rule) {}
+      : parts_(parts), part_chunks_(part_chunks), rule_(rule) {}
 
   void read(Index chunk, std::span<std::byte> packed) override {
-    const Place& place = places_[static_cast<std::size_t>(chunk)];
-    if (!reader_ || place.part != part_) {
+    const PartChunk& where = at(part_chunks_, chunk);
+    if (!reader_ || where.part != part_) {
       reader_.reset();
-      reader_ = parts_[place.part]->reader(rule_);
-      part_ = place.part;
+      reader_ = parts_[where.part]->reader(rule_);
+      part_ = where.part;
     }
-    reader_->read(place.chunk, packed);
+    reader_->read(where.chunk, packed);
   }
 
  private:
   std::span<const std::unique_ptr<RecordSource>> parts_;
-  std::span<const Place> places_;
+  std::span<const PartChunk> part_chunks_;
   TargetRule rule_;
   std::size_t part_ = 0;
   std::unique_ptr<ChunkReader> reader_;
@@ -50,7 +50,7 @@ class JoinedSource final : public RecordSource {
   const DatasetInfo& info() const override { return info_; }
   std::span<const Chunk> chunks() const override { return chunks_; }
   std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override {
-    return std::make_unique<JoinedReader>(parts_, places_, rule);
+    return std::make_unique<JoinedReader>(parts_, part_chunks_, rule);
   }
   void unpack(std::span<const Index> ids, std::span<const std::byte* const> records, Matrix& x,
               Matrix& targets) const override {
@@ -82,7 +82,7 @@ class JoinedSource final : public RecordSource {
       chunks_.push_back({.records = {info_.rows + records.begin, info_.rows + records.end},
                          .follows_on = chunks[i].follows_on,
                          .file = static_cast<Index>(part)});
-      places_.push_back({part, static_cast<Index>(i)});
+      part_chunks_.push_back({part, static_cast<Index>(i)});
     }
     info_.rows += added.rows;
     info_.source_bytes += added.source_bytes;
@@ -91,7 +91,7 @@ class JoinedSource final : public RecordSource {
   std::vector<std::unique_ptr<RecordSource>> parts_;
   DatasetInfo info_;
   std::vector<Chunk> chunks_;
-  std::vector<Place> places_;
+  std::vector<PartChunk> part_chunks_;
 };
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "loaded_records.h"
 #include "lockstep/base/stop_signal.h"
-#include "lockstep/data/loaded_records.h"
 
 namespace lockstep {
 namespace {
@@ -34,7 +34,7 @@ std::vector<Range> rounds_of(std::span<const Chunk> chunks, Range share, Index r
   std::vector<Range> rounds;
   Index bytes = 0;
   for (Index chunk = share.begin; chunk < share.end; ++chunk) {
-    const Index more = chunks[static_cast<std::size_t>(chunk)].records.size() * record_bytes;
+    const Index more = at(chunks, chunk).records.size() * record_bytes;
     if (rounds.empty() || bytes + more > kRoundBytes) {
       rounds.push_back({chunk, chunk});
       bytes = 0;
@@ -57,7 +57,7 @@ void unwrap(const Bytes& buffer, LoadedRecords& held, Index record_bytes) {
   for (std::size_t at = 0; at < buffer.size(); at += sizeof(Index) + record) {
     Index id = 0;
     std::memcpy(&id, buffer.data() + at, sizeof id);
-    std::memcpy(held.place(id).data(), buffer.data() + at + sizeof id, record);
+    std::memcpy(held.storage_of(id).data(), buffer.data() + at + sizeof id, record);
   }
 }
 
@@ -98,7 +98,7 @@ class Loading {
     const auto bytes = static_cast<std::size_t>(source_.info().record_bytes);
     for (Index chunk = chunks.begin; chunk < chunks.end; ++chunk) {
       throw_if_stopped();
-      const Range records = source_.chunks()[static_cast<std::size_t>(chunk)].records;
+      const Range records = at(source_.chunks(), chunk).records;
       packed_.resize(static_cast<std::size_t>(records.size()) * bytes);
       reader.read(chunk, packed_);
       for (Index id = records.begin; id < records.end; ++id) {
@@ -115,9 +115,9 @@ class Loading {
     for (Index rank = ranks.begin; rank < ranks.end; ++rank) {
       if (held_.is_shared() && !peers_.writes_for_node(rank)) continue;
       if (rank == peers_.rank()) {
-        std::ranges::copy(record, held_.place(id).begin());
+        std::ranges::copy(record, held_.storage_of(id).begin());
       } else {
-        append(send_buffers_[static_cast<std::size_t>(rank)], id, record);
+        append(at(send_buffers_, rank), id, record);
       }
     }
   }
@@ -155,11 +155,11 @@ std::vector<Range> share_chunks(std::span<const Chunk> chunks, Index ranks) {
   Index chunk = 0;
   for (Index rank = 0; rank < ranks; ++rank) {
     const Index goal = split_evenly(rows, ranks, rank).end;
-    Range& share = shares[static_cast<std::size_t>(rank)];
+    Range& share = at(shares, rank);
     share.begin = chunk;
     // A chunk belongs to the share that its middle lies in, with those that follow on.
-    while (chunk < static_cast<Index>(chunks.size())) {
-      const Chunk& next = chunks[static_cast<std::size_t>(chunk)];
+    while (chunk < std::ssize(chunks)) {
+      const Chunk& next = at(chunks, chunk);
       const bool stays = next.follows_on && chunk > share.begin;
       if (!stays && next.records.begin + (next.records.size() - 1) / 2 >= goal) break;
       ++chunk;

@@ -1,4 +1,4 @@
-#include "lockstep/data/loaded_records.h"
+#include "loaded_records.h"
 
 #include <algorithm>
 #include <array>
@@ -18,8 +18,8 @@ void LoadedRecords::publish() {
   if (shared_) shared_->publish();
 }
 
-std::span<std::byte> LoadedRecords::place(Index id) {
-  const Index begin = ids_.place(id) * record_bytes_;
+std::span<std::byte> LoadedRecords::storage_of(Index id) {
+  const Index begin = ids_.position(id) * record_bytes_;
   return part(packed_, {begin, begin + record_bytes_});
 }
 
@@ -29,11 +29,11 @@ void LoadedRecords::gather(std::span<const Index> ids, Matrix& x, Matrix& target
   for (std::size_t begin = 0; begin < ids.size(); begin += records.size()) {
     const std::span<const Index> block = ids.subspan(begin, std::min(records.size(), ids.size() - begin));
     for (std::size_t i = 0; i < block.size(); ++i) {
-      records[i] = packed_.data() + ids_.place(block[i]) * record_bytes_;
+      records[i] = packed_.data() + ids_.position(block[i]) * record_bytes_;
       __builtin_prefetch(records[i]);
     }
     const auto row = static_cast<Index>(begin);
-    const auto rows = static_cast<Index>(block.size());
+    const auto rows = std::ssize(block);
     Matrix block_x(x.data() + row * x.cols(), rows, x.cols());
     Matrix block_targets(targets.data() + row * targets.cols(), rows, targets.cols());
     source_.unpack(block, std::span(records).first(block.size()), block_x, block_targets);

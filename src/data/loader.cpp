@@ -23,18 +23,18 @@ Loader::Loader(const Records& records, const DatasetInfo& info, const Sampler& s
       filled_end_(options.steps.begin),
       taken_end_(options.steps.begin) {
   assert(options.prefetch >= 0);
-  const Index room = sampler.max_count();
+  const Index capacity = sampler.max_count();
   ids_.resize(static_cast<std::size_t>(options.replicas.size()));
-  for (std::vector<Index>& ids : ids_) ids.reserve(static_cast<std::size_t>(room));
+  for (std::vector<Index>& ids : ids_) ids.reserve(static_cast<std::size_t>(capacity));
   ring_.resize(static_cast<std::size_t>(options.prefetch + 1));
   for (StepBatch& batch : ring_) {
     batch.replicas.resize(ids_.size());
     batch.rows.resize(static_cast<std::size_t>(sampler.replicas()));
     for (Index i = 0; i < std::ssize(ids_); ++i) {
-      ReplicaBatch& samples = batch.replicas[static_cast<std::size_t>(i)];
-      samples.features = AlignedBuffer<Scalar>(room * info.features.size());
-      samples.targets = AlignedBuffer<Scalar>(room * info.label_columns());
-      samples.weights = AlignedBuffer<Scalar>(info.weighted ? room : 0);
+      ReplicaBatch& samples = at(batch.replicas, i);
+      samples.features = AlignedBuffer<Scalar>(capacity * info.features.size());
+      samples.targets = AlignedBuffer<Scalar>(capacity * info.label_columns());
+      samples.weights = AlignedBuffer<Scalar>(info.weighted ? capacity : 0);
       if (options.prefetch > 0 || info.weighted) continue;
       samples.prepare = [this, i] { fill(ring_.front(), i); };
     }
@@ -104,8 +104,8 @@ StepBatch& Loader::begin(Index step) {
     batch.rows[replica] = sampler_.count(step, static_cast<Index>(replica));
   }
   for (Index i = 0; i < std::ssize(ids_); ++i) {
-    ReplicaBatch& samples = batch.replicas[static_cast<std::size_t>(i)];
-    samples.rows = batch.rows[static_cast<std::size_t>(options_.replicas.begin + i)];
+    ReplicaBatch& samples = at(batch.replicas, i);
+    samples.rows = at(batch.rows, options_.replicas.begin + i);
     samples.ids = {};
   }
   records_.expect(step);
@@ -125,8 +125,8 @@ void Loader::fill_together(StepBatch& batch) {
 
 void Loader::fill(StepBatch& batch, Index i) {
   const Index replica = options_.replicas.begin + i;
-  ReplicaBatch& samples = batch.replicas[static_cast<std::size_t>(i)];
-  std::vector<Index>& ids = ids_[static_cast<std::size_t>(i)];
+  ReplicaBatch& samples = at(batch.replicas, i);
+  std::vector<Index>& ids = at(ids_, i);
   sampler_.ids(batch.step, replica, ids);
   Matrix x(samples.features.data(), samples.rows, info_.features.size());
   Matrix targets(samples.targets.data(), samples.rows, info_.label_columns());

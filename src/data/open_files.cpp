@@ -1,10 +1,10 @@
-#include "lockstep/data/open_files.h"
+#include "open_files.h"
 
 #include <fmt/format.h>
 
+#include "joined_source.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/data/file_list.h"
-#include "lockstep/data/joined_source.h"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,4 @@
-#include "lockstep/data/record_file.h"
+#include "record_file.h"
 
 #include <fmt/format.h>
 

@@ -197,7 +197,7 @@ void ShardMap::to_records(Index replica, std::span<Index> numbers) const {
 }
 
 RecordNeeds records_for(const Sampler& sampler, std::vector<Range> hosted, Index rank) {
-  const Index count = sampler.needed(hosted[static_cast<std::size_t>(rank)]);
+  const Index count = sampler.needed(at(hosted, rank));
   const Index sampler_replicas = std::ranges::max(hosted, {}, &Range::end).end;
   // Ranks that host nothing are servers, and come last.
   std::erase_if(hosted, [](Range replicas) { return replicas.empty(); });

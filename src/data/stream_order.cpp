@@ -46,7 +46,7 @@ std::vector<StreamOrder::Unit> StreamOrder::make_units() const {
 }
 
 StreamOrder::Sequence StreamOrder::sequence(Index epoch) const {
-  const auto count = static_cast<Index>(units_.size());
+  const auto count = std::ssize(units_);
   const KeyedPermutation order(count, {.seed = options_.seed,
                                        .purpose = Purpose::kUnits,
                                        .a = static_cast<std::uint64_t>(reassigned() ? epoch : 0)});
@@ -91,9 +91,9 @@ std::shared_ptr<const StreamWalk> StreamOrder::make_walk(Index epoch, Index repl
   auto walk = std::make_shared<StreamWalk>();
   walk->epoch = epoch;
   for (Index i = 0; i < end - first; ++i) {
-    const auto place = static_cast<std::size_t>(first + order(i));
-    const Unit& unit = units_[sequence.units[place]];
-    const Index shift = unit.records.begin - sequence.begins[place];
+    const auto position = static_cast<std::size_t>(first + order(i));
+    const Unit& unit = units_[sequence.units[position]];
+    const Index shift = unit.records.begin - sequence.begins[position];
     add_pieces(unit, intersect(unit.records, {shard.begin + shift, shard.end + shift}), *walk);
   }
   assert(walk->size() == shard.size());
@@ -101,23 +101,23 @@ std::shared_ptr<const StreamWalk> StreamOrder::make_walk(Index epoch, Index repl
 }
 
 std::shared_ptr<const StreamWalk> StreamOrder::walk(Index epoch, Index replica) const {
-  const auto place = static_cast<std::size_t>(replica);
+  const auto position = static_cast<std::size_t>(replica);
   {
     const std::lock_guard lock(mutex_);
-    if (walks_[place] && walks_[place]->epoch == epoch) return walks_[place];
+    if (walks_[position] && walks_[position]->epoch == epoch) return walks_[position];
   }
   std::shared_ptr<const StreamWalk> walk = make_walk(epoch, replica);
   const std::lock_guard lock(mutex_);
-  walks_[place] = walk;
+  walks_[position] = walk;
   return walk;
 }
 
 Index StreamOrder::replica_of(Index record) const {
   if (options_.mode == DataMode::kFull) return 0;
-  for (std::size_t place = 0; place < first_.units.size(); ++place) {
-    const Range records = units_[first_.units[place]].records;
+  for (std::size_t position = 0; position < first_.units.size(); ++position) {
+    const Range records = units_[first_.units[position]].records;
     if (!records.contains(record)) continue;
-    return part_of(options_.rows, options_.replicas, first_.begins[place] + record - records.begin);
+    return part_of(options_.rows, options_.replicas, first_.begins[position] + record - records.begin);
   }
   assert(false);
   return 0;

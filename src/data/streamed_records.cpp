@@ -33,8 +33,7 @@ StreamedRecords::~StreamedRecords() {
 Index StreamedRecords::rows() const {
   const std::lock_guard lock(mutex_);
   Index rows = 0;
-  for (const auto& [number, packed] : cache_)
-    rows += source_.chunks()[static_cast<std::size_t>(number)].records.size();
+  for (const auto& [number, packed] : cache_) rows += at(source_.chunks(), number).records.size();
   return rows;
 }
 
@@ -56,8 +55,8 @@ void StreamedRecords::gather(std::span<const Index> ids, Matrix& x, Matrix& targ
     const Index number = chunk_of(id);
     Packed& packed = held[number];
     if (!packed) packed = chunk(number);
-    const Index place = id - source_.chunks()[static_cast<std::size_t>(number)].records.begin;
-    records.push_back(packed->data() + place * source_.info().record_bytes);
+    const Index position = id - at(source_.chunks(), number).records.begin;
+    records.push_back(packed->data() + position * source_.info().record_bytes);
   }
   source_.unpack(ids, records, x, targets);
 }
@@ -85,7 +84,7 @@ void StreamedRecords::expect(Index step) const {
   const std::lock_guard lock(mutex_);
   bool moved = false;
   for (Index replica = replicas_.begin; replica < replicas_.end; ++replica) {
-    StreamOrder::Window& now = windows_[static_cast<std::size_t>(replica - replicas_.begin)];
+    StreamOrder::Window& now = at(windows_, replica - replicas_.begin);
     const StreamOrder::Window window = order_.window(step, replica);
     moved |= window != now;
     now = window;
@@ -111,7 +110,7 @@ void StreamedRecords::protect_windows() const {
   queue_.clear();
   for (const bool next : {false, true}) {
     for (Index replica = replicas_.begin; replica < replicas_.end; ++replica) {
-      StreamOrder::Window window = windows_[static_cast<std::size_t>(replica - replicas_.begin)];
+      StreamOrder::Window window = at(windows_, replica - replicas_.begin);
       if (next) window = order_.next(window, replica);
       const auto walk = order_.walk(window.epoch, replica);
       auto piece = static_cast<std::size_t>(std::ranges::upper_bound(walk->ends, window.records.begin) -
@@ -144,7 +143,7 @@ void StreamedRecords::read_ahead() {
     std::exception_ptr failure;
     auto packed = std::make_shared<std::vector<std::byte>>();
     try {
-      const Index records = source_.chunks()[static_cast<std::size_t>(number)].records.size();
+      const Index records = at(source_.chunks(), number).records.size();
       packed->resize(static_cast<std::size_t>(records * source_.info().record_bytes));
       reader_->read(number, *packed);
     } catch (...) {

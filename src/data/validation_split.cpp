@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "id_hash.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/data/id_hash.h"
 
 namespace lockstep {
 namespace {
@@ -24,16 +24,16 @@ struct Choice {
 // Reads whole chunks, and keeps the records of one part.
 class PartReader final : public ChunkReader {
  public:
-  PartReader(const RecordSource& whole, std::span<const Index> places, const Choice& choice,
+  PartReader(const RecordSource& whole, std::span<const Index> positions, const Choice& choice,
              const TargetRule& rule)
-      : whole_(whole), places_(places), choice_(choice), reader_(whole.reader(rule)) {}
+      : whole_(whole), positions_(positions), choice_(choice), reader_(whole.reader(rule)) {}
 
   void read(Index chunk, std::span<std::byte> packed) override {
-    const Index place = places_[static_cast<std::size_t>(chunk)];
-    const Range records = whole_.chunks()[static_cast<std::size_t>(place)].records;
+    const Index position = at(positions_, chunk);
+    const Range records = at(whole_.chunks(), position).records;
     const auto bytes = static_cast<std::size_t>(whole_.info().record_bytes);
     all_.resize(static_cast<std::size_t>(records.size()) * bytes);
-    reader_->read(place, all_);
+    reader_->read(position, all_);
     std::byte* to = packed.data();
     for (Index id = records.begin; id < records.end; ++id) {
       if (!choice_.takes(id)) continue;
@@ -44,7 +44,7 @@ class PartReader final : public ChunkReader {
 
  private:
   const RecordSource& whole_;
-  std::span<const Index> places_;
+  std::span<const Index> positions_;
   Choice choice_;
   std::unique_ptr<ChunkReader> reader_;
   std::vector<std::byte> all_;
@@ -71,7 +71,7 @@ class PartSource final : public RecordSource {
   }
   std::vector<std::string> files() const override { return whole_->files(); }
   std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override {
-    return std::make_unique<PartReader>(*whole_, places_, choice_, rule);
+    return std::make_unique<PartReader>(*whole_, positions_, choice_, rule);
   }
   void unpack(std::span<const Index> ids, std::span<const std::byte* const> records, Matrix& x,
               Matrix& targets) const override {
@@ -79,7 +79,7 @@ class PartSource final : public RecordSource {
   }
 
  private:
-  void add(const Chunk& chunk, Index place) {
+  void add(const Chunk& chunk, Index position) {
     const Index begin = info_.rows;
     for (Index id = chunk.records.begin; id < chunk.records.end; ++id)
       info_.rows += choice_.takes(id) ? 1 : 0;
@@ -88,14 +88,14 @@ class PartSource final : public RecordSource {
     chunks_.push_back({.records = {begin, info_.rows},
                        .follows_on = chunk.follows_on && !first_of_file,
                        .file = chunk.file});
-    places_.push_back(place);
+    positions_.push_back(position);
   }
 
   std::shared_ptr<const RecordSource> whole_;
   Choice choice_;
   DatasetInfo info_;
   std::vector<Chunk> chunks_;
-  std::vector<Index> places_;  // in the whole, of each chunk
+  std::vector<Index> positions_;  // in the whole, of each chunk
 };
 
 }  // namespace

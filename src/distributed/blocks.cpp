@@ -18,10 +18,10 @@ BlockGrid::BlockGrid(const Layout& layout, Grain grain) {
 }
 
 Range BlockGrid::inside(Range arena) const {
-  const auto place = [this](Index at) {
+  const auto offset = [this](Index at) {
     return static_cast<Index>(std::ranges::lower_bound(begins_, at) - begins_.begin());
   };
-  return {place(arena.begin), place(arena.end)};
+  return {offset(arena.begin), offset(arena.end)};
 }
 
 std::vector<Range> owner_slices(const BlockGrid& grid, Range range, Index world) {

@@ -27,7 +27,7 @@ LocalGradients::LocalGradients(LocalSums sums, const Plan& plan, Index rank, boo
                                std::span<const FactoredTensor> factored, TakeArena take_arena)
     : sums_(sums),
       replicas_(plan.replicas),
-      local_(plan.hosted[static_cast<std::size_t>(rank)]),
+      local_(plan.hosted_by(rank)),
       interleaved_(interleaved),
       factored_(factored),
       take_arena_(std::move(take_arena)),
@@ -52,7 +52,7 @@ void LocalGradients::begin_step() {
 }
 
 GradientTarget LocalGradients::begin_replica(Index thread, Index replica) {
-  Lane& lane = lanes_[static_cast<std::size_t>(thread)];
+  Lane& lane = at(lanes_, thread);
   if (sums_ == LocalSums::kOneSum && !lane.pieces.empty()) {
     lane.pieces.front().subtree.end = replica + 1;
     return {lane.arenas[lane.pieces.front().arena], Write::kAdd};
@@ -77,10 +77,10 @@ void LocalGradients::merge_lane(Lane& lane) {
   apply_merges(plan.merges, arenas);
   std::vector<Piece> kept;
   for (std::size_t i = 0; i < plan.survivors.size(); ++i) {
-    kept.push_back({plan.subtrees[i], lane.pieces[static_cast<std::size_t>(plan.survivors[i])].arena});
+    kept.push_back({plan.subtrees[i], at(lane.pieces, plan.survivors[i]).arena});
   }
   for (const Merge& merge : plan.merges) {
-    lane.free.push_back(lane.pieces[static_cast<std::size_t>(merge.source)].arena);
+    lane.free.push_back(at(lane.pieces, merge.source).arena);
   }
   lane.pieces = std::move(kept);
 }
@@ -107,7 +107,7 @@ void LocalGradients::plan_combination() {
     merges_ = plan.merges;
     partial_.subtrees = plan.subtrees;
     for (const Index survivor : plan.survivors) {
-      partial_.sums.push_back(combined_pieces_[static_cast<std::size_t>(survivor)]);
+      partial_.sums.push_back(at(combined_pieces_, survivor));
     }
     return;
   }

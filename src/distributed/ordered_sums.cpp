@@ -25,8 +25,8 @@ std::vector<double> ordered_sums(Communicator& comm, std::span<const double> row
   std::vector<Range> local_subtrees;  // those of this rank
   for (const Range range : gather_ranges(comm, local)) {
     const std::vector<Range> theirs = complete_subtrees(leaves, range);
-    const auto before = static_cast<Index>(subtrees.size());
-    parts.push_back({before * columns, (before + static_cast<Index>(theirs.size())) * columns});
+    const auto before = std::ssize(subtrees);
+    parts.push_back({before * columns, (before + std::ssize(theirs)) * columns});
     if (static_cast<int>(parts.size()) == comm.rank() + 1) local_subtrees = theirs;
     subtrees.insert(subtrees.end(), theirs.begin(), theirs.end());
   }
@@ -36,7 +36,7 @@ std::vector<double> ordered_sums(Communicator& comm, std::span<const double> row
   const auto row_of = [&](Index subtree) {
     return std::span(values).subspan(static_cast<std::size_t>(subtree) * width, width);
   };
-  const Index first = parts[static_cast<std::size_t>(comm.rank())].begin / columns;
+  const Index first = at(parts, comm.rank()).begin / columns;
   for (std::size_t i = 0; i < local_subtrees.size(); ++i) {
     const Range subtree{local_subtrees[i].begin - local.begin, local_subtrees[i].end - local.begin};
     tree_sum_rows(rows, columns, subtree, row_of(first + static_cast<Index>(i)));

@@ -87,7 +87,7 @@ std::vector<FactoredTensor> worth_factoring(const DistOptions& options, const Pl
 }  // namespace
 
 Range Plan::thread_replicas(Index rank, Index thread) const {
-  const Range mine = hosted[static_cast<std::size_t>(rank)];
+  const Range mine = at(hosted, rank);
   const Range part = split_evenly(mine.size(), threads, thread);
   return {mine.begin + part.begin, mine.begin + part.end};
 }
@@ -95,7 +95,7 @@ Range Plan::thread_replicas(Index rank, Index thread) const {
 std::vector<Range> Plan::owned(Index rank) const {
   std::vector<Range> ranges;
   for (auto bucket = slices.rbegin(); bucket != slices.rend(); ++bucket) {
-    const Range mine = intersect((*bucket)[static_cast<std::size_t>(rank)], {0, loss_place});
+    const Range mine = intersect((*bucket)[static_cast<std::size_t>(rank)], {0, loss_offset});
     if (!mine.empty()) ranges.push_back(mine);
   }
   return ranges;
@@ -124,7 +124,7 @@ Plan make_plan(const DistOptions& options, const Layout& layout, const PlanReque
   plan.hosted.resize(static_cast<std::size_t>(plan.world), {plan.replicas, plan.replicas});
   plan.max_rows = request.max_rows;
   plan.factored = worth_factoring(options, request);
-  plan.loss_place = layout.size;
+  plan.loss_offset = layout.size;
   plan.gradient_size = layout.size + kAlignment;
   check_slices(options, request, plan.gradient_size);
   const BlockGrid grid(layout);

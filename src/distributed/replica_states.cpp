@@ -30,19 +30,19 @@ std::vector<ScopeColumns> moment_scopes(const Model& model, Index replicas) {
 ReplicaStates::ReplicaStates(Communicator& comm, const Plan& plan, const Model& model)
     : comm_(comm),
       model_(model),
-      hosted_(plan.hosted[static_cast<std::size_t>(comm.rank())]),
+      hosted_(plan.hosted_by(comm.rank())),
       gathered_(model.state_layout().size),
       adopted_(model.state_layout().size),
-      place_of_(model.ops().size(), -1),
+      columns_of_(model.ops().size(), -1),
       scope_sums_(comm, plan, moment_scopes(model, plan.replicas)) {
   for (Index i = 0; i < hosted_.size(); ++i) states_.emplace_back(model.state_layout().size);
   Index first = 0;
   for (std::size_t i = 0; i < model.ops().size(); ++i) {
     const BatchStatistics* statistics = model.ops()[i].layer->statistics();
     if (statistics == nullptr) continue;
-    place_of_[i] = static_cast<Index>(places_.size());
-    places_.push_back({static_cast<Index>(i), {first, first + statistics->forward_count()}});
-    first = places_.back().columns.end;
+    columns_of_[i] = std::ssize(columns_);
+    columns_.push_back({static_cast<Index>(i), {first, first + statistics->forward_count()}});
+    first = columns_.back().columns.end;
   }
   sums_.resize(static_cast<std::size_t>(hosted_.size() * first));
 }
@@ -86,8 +86,8 @@ void ReplicaStates::begin_step() {
 }
 
 void ReplicaStates::add(Index replica, Index op, std::span<const double> sums) {
-  const Place& place = places_[static_cast<std::size_t>(place_of_[static_cast<std::size_t>(op)])];
-  const std::span<double> mine = part(row(replica), place.columns);
+  const OpColumns& own = at(columns_, at(columns_of_, op));
+  const std::span<double> mine = part(row(replica), own.columns);
   std::ranges::transform(mine, sums, mine.begin(), std::plus<>());
 }
 
@@ -104,10 +104,8 @@ void ReplicaStates::update(BatchStatistics::Update update) {
 
 void ReplicaStates::update_state(std::span<const double> sums, std::span<const Scalar> around,
                                  BatchStatistics::Update update, std::span<Scalar> state) {
-  for (const Place& place : places_) {
-    model_.op(place.op)
-        .layer->statistics()
-        ->update_state(part(sums, place.columns), around, update, state);
+  for (const OpColumns& own : columns_) {
+    model_.op(own.op).layer->statistics()->update_state(part(sums, own.columns), around, update, state);
   }
 }
 

@@ -7,7 +7,7 @@
 namespace lockstep {
 
 ScopeSums::ScopeSums(Communicator& comm, const Plan& plan, std::vector<ScopeColumns> blocks)
-    : comm_(comm), hosted_(plan.hosted[static_cast<std::size_t>(comm.rank())]), blocks_(std::move(blocks)) {
+    : comm_(comm), hosted_(plan.hosted_by(comm.rank())), blocks_(std::move(blocks)) {
   for (const ScopeColumns& block : blocks_) {
     columns_ += block.columns;
     for (const Range hosted : plan.hosted) {
@@ -24,7 +24,7 @@ ScopeSums::ScopeSums(Communicator& comm, const Plan& plan, std::vector<ScopeColu
 
 void ScopeSums::combine(std::span<double> rows) {
   if (!crosses_replicas_) return;
-  std::ranges::copy(rows, all_.begin() + parts_[static_cast<std::size_t>(comm_.rank())].begin);
+  std::ranges::copy(rows, all_.begin() + at(parts_, comm_.rank()).begin);
   if (crosses_ranks_) comm_.start_all_gather(as_buffer(std::span(all_)), parts_)->wait();
   Index first = 0;
   for (const ScopeColumns& block : blocks_) {

@@ -8,7 +8,7 @@ namespace lockstep {
 SingleValues::SingleValues(const Model& model, Index replicas, Index accumulate)
     : model_(model),
       accumulate_(accumulate),
-      ops_(static_cast<Index>(model.ops().size())),
+      ops_(std::ssize(model.ops())),
       together_(model.runs_in_lockstep(replicas)),
       first_(static_cast<std::size_t>(replicas), ops_) {
   for (Index i = 0; i < ops_; ++i) {
@@ -26,7 +26,7 @@ Index SingleValues::min_normalised(Range scope) const {
   for (Index part = 0; part < accumulate_; ++part) {
     Index samples = 0;
     for (Index replica = scope.begin; replica < scope.end; ++replica) {
-      const Index own = rows_[static_cast<std::size_t>(replica)];
+      const Index own = at(rows_, replica);
       const Index parts = together_ ? accumulate_ : std::min(accumulate_, own);
       if (part < parts) samples += split_evenly(own, parts, part).size();
     }
@@ -42,15 +42,15 @@ void SingleValues::look(std::span<const Index> rows) {
   replicas_with_ = 0;
   const auto enough = [this](Index own) { return own == 0 || own >= 2 * accumulate_; };
   if (std::ranges::all_of(rows, enough)) return;
-  const auto replicas = static_cast<Index>(rows.size());
+  const auto replicas = std::ssize(rows);
   for (const Norm& norm : norms_) {
     for (Index begin = 0; begin < replicas;) {
       const Range scope = norm.mode.normalised_with(begin, replicas);
       begin = scope.end;
       if (min_normalised(scope) != 1) continue;
       for (Index replica = scope.begin; replica < scope.end; ++replica) {
-        if (rows[static_cast<std::size_t>(replica)] == 0 || has(replica)) continue;
-        first_[static_cast<std::size_t>(replica)] = norm.op;
+        if (at(rows, replica) == 0 || has(replica)) continue;
+        at(first_, replica) = norm.op;
         ++replicas_with_;
       }
     }
@@ -65,8 +65,7 @@ Index SingleValues::replicas(Range some) const {
 
 bool SingleValues::are_followed(Index replica, Index op) const {
   if (replicas_with_ == 0) return true;
-  const Range scope = model_.op(op).layer->statistics()->mode().normalised_with(
-      replica, static_cast<Index>(first_.size()));
+  const Range scope = model_.op(op).layer->statistics()->mode().normalised_with(replica, std::ssize(first_));
   return std::all_of(first_.begin() + scope.begin, first_.begin() + scope.end,
                      [op](Index first) { return op <= first; });
 }

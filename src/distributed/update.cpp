@@ -67,18 +67,18 @@ ParameterUpdate::ParameterUpdate(const Layout& layout, const Optimizer& optimize
 // By where its slots are, in whole blocks.
 void ParameterUpdate::divide(const Piece& piece, Index threads) {
   const auto border = [&](Index thread) {
-    const Index place = slot_size_ * thread / threads - piece.slots.begin;
-    return std::clamp<Index>(round_up(place, kSquareBlock), 0, piece.range.size());
+    const Index offset = slot_size_ * thread / threads - piece.slots.begin;
+    return std::clamp<Index>(round_up(offset, kSquareBlock), 0, piece.range.size());
   };
   for (Index thread = 0; thread < threads; ++thread) {
     const Range mine{thread == 0 ? 0 : border(thread),
                      thread + 1 == threads ? piece.range.size() : border(thread + 1)};
     if (mine.empty()) continue;
-    pieces_[static_cast<std::size_t>(thread)].push_back(
-        {.param = piece.param,
-         .range = {piece.range.begin + mine.begin, piece.range.begin + mine.end},
-         .slots = {piece.slots.begin + mine.begin, piece.slots.begin + mine.end},
-         .first_block = piece.first_block + mine.begin / kSquareBlock});
+    at(pieces_, thread)
+        .push_back({.param = piece.param,
+                    .range = {piece.range.begin + mine.begin, piece.range.begin + mine.end},
+                    .slots = {piece.slots.begin + mine.begin, piece.slots.begin + mine.end},
+                    .first_block = piece.first_block + mine.begin / kSquareBlock});
   }
 }
 
@@ -178,12 +178,12 @@ void ParameterUpdate::step(std::span<Scalar> weights, std::span<Scalar> gradient
 }
 
 std::span<Scalar> ParameterUpdate::take_sum(int thread, Range range, const Pass& pass, Keep keep) {
-  const std::span<Scalar> place = part(pass.gradient, range);
-  if (pass.source == nullptr) return place;
+  const std::span<Scalar> target = part(pass.gradient, range);
+  if (pass.source == nullptr) return target;
   const std::span<Scalar> sum = pass.source->sum(thread, range);
-  if (keep == Keep::kNo || sum.data() == place.data()) return sum;
-  std::ranges::copy(sum, place.begin());
-  return place;
+  if (keep == Keep::kNo || sum.data() == target.data()) return sum;
+  std::ranges::copy(sum, target.begin());
+  return target;
 }
 
 void ParameterUpdate::step(int thread, const Piece& piece, const Pass& pass, const StepInfo& info) {

@@ -84,19 +84,19 @@ MergePlan plan_merges(std::span<const Range> pieces, std::span<const Range> want
 void apply_merges(std::span<const Merge> merges, std::span<const std::span<Scalar>> pieces) {
   constexpr Index kBlock = 4096;
   if (merges.empty()) return;
-  const auto length = static_cast<Index>(pieces.front().size());
+  const auto length = std::ssize(pieces.front());
   for (Index begin = 0; begin < length; begin += kBlock) {
     const Range block{begin, std::min(begin + kBlock, length)};
     for (const Merge& merge : merges) {
-      add(part(pieces[static_cast<std::size_t>(merge.target)], block),
-          part(std::span<const Scalar>(pieces[static_cast<std::size_t>(merge.source)]), block));
+      add(part(at(pieces, merge.target), block),
+          part(std::span<const Scalar>(at(pieces, merge.source)), block));
     }
   }
 }
 
 double tree_sum(std::span<const double> values) {
   if (values.empty()) return 0;
-  return sum_subtree(values.data(), 1, {0, static_cast<Index>(values.size())});
+  return sum_subtree(values.data(), 1, {0, std::ssize(values)});
 }
 
 void tree_sum_rows(std::span<const double> rows, Index stride, Range subtree, std::span<double> sums) {

@@ -4,12 +4,12 @@
 #include <iterator>
 #include <numeric>
 
-#include "lockstep/math/taps.h"
+#include "taps.h"
 
 namespace lockstep {
 namespace {
 
-// Values and places in the sample of neighbouring channels that are taken together, as vectors that gcc and
+// Values and offsets in the sample of neighbouring channels that are taken together, as vectors that gcc and
 // clang know: what a window comes to stays in registers until all is under it. Where a vector is wider than a
 // register, it takes several.
 typedef Scalar Values16 __attribute__((vector_size(16 * sizeof(Scalar))));
@@ -34,23 +34,23 @@ void store(const Block& block, Number* to) {
 
 // Of each channel, how far it is from the first.
 template <class P>
-void count(P& places) {
+void count(P& offsets) {
   std::int32_t numbers[sizeof(P) / sizeof(std::int32_t)];
   std::iota(std::begin(numbers), std::end(numbers), 0);
-  load(places, numbers);
+  load(offsets, numbers);
 }
 
 // Calls visit(Channels, window, first channel) for each position of the window and all its channels.
 template <class Visit>
 void for_each_window(const PoolingShape& s, const Visit& visit) {
   const auto take = [&]<Index kCount, class V, class P>(Channels<kCount, V, P> channels,
-                                                        const WindowPlace& window, Index first) {
+                                                        const TapWindow& window, Index first) {
     for (; first + kCount <= s.channels; first += kCount) visit(channels, window, first);
     return first;
   };
   walk_windows(
       {.height = s.in_height, .width = s.in_width, .vertical = s.vertical, .horizontal = s.horizontal},
-      [&](const WindowPlace& window) {
+      [&](const TapWindow& window) {
         Index first = take(Channels<16, Values16, Places16>(), window, 0);
         first = take(Channels<4, Values4, Places4>(), window, first);
         take(Channels<1, Scalar, std::int32_t>(), window, first);
@@ -86,18 +86,18 @@ void max_pool_forward(const PoolingShape& shape, const ConstMatrix& x, Matrix& y
     Scalar* out = y.data() + row * y.cols();
     std::int32_t* winner_of = winners.data() + row * y.cols();
     for_each_window(shape, [&]<Index kCount, class V, class P>(Channels<kCount, V, P>,
-                                                               const WindowPlace& window, Index first) {
-      const Index first_place = window.first * shape.channels + first;
+                                                               const TapWindow& window, Index first) {
+      const Index first_offset = window.first * shape.channels + first;
       V value;
       V best;
-      load(best, in + first_place);
-      P winner = P{} + static_cast<std::int32_t>(first_place);
+      load(best, in + first_offset);
+      P winner = P{} + static_cast<std::int32_t>(first_offset);
       for_each_pixel(window, [&](Index pixel) {
-        const Index place = pixel * shape.channels + first;
-        load(value, in + place);
+        const Index offset = pixel * shape.channels + first;
+        load(value, in + offset);
         const auto wins = (value > best) | (value != value);
         best = wins ? value : best;
-        winner = wins ? P{} + static_cast<std::int32_t>(place) : winner;
+        winner = wins ? P{} + static_cast<std::int32_t>(offset) : winner;
       });
       store(best, out + window.out * shape.channels + first);
       P numbers;
@@ -119,7 +119,7 @@ void max_pool_backward(const PoolingShape& shape, const ConstMatrix& dy,
     const std::int32_t* winner_of = winners.data() + row * dy.cols();
     Scalar* in = dx.data() + row * dx.cols();
     for_each_window(shape, [&]<Index kCount, class V, class P>(Channels<kCount, V, P>,
-                                                               const WindowPlace& window, Index first) {
+                                                               const TapWindow& window, Index first) {
       V gradient;
       P winner;
       P numbers;
@@ -128,8 +128,8 @@ void max_pool_backward(const PoolingShape& shape, const ConstMatrix& dy,
       count(numbers);
       winner -= numbers;
       for_each_pixel(window, [&](Index pixel) {
-        const Index place = pixel * shape.channels + first;
-        store(winner == P{} + static_cast<std::int32_t>(place) ? gradient : V{}, in + place);
+        const Index offset = pixel * shape.channels + first;
+        store(winner == P{} + static_cast<std::int32_t>(offset) ? gradient : V{}, in + offset);
       });
     });
   }
@@ -140,7 +140,7 @@ void average_pool_forward(const PoolingShape& shape, const ConstMatrix& x, Matri
     const Scalar* in = x.data() + row * x.cols();
     Scalar* out = y.data() + row * y.cols();
     for_each_window(shape, [&]<Index kCount, class V, class P>(Channels<kCount, V, P>,
-                                                               const WindowPlace& window, Index first) {
+                                                               const TapWindow& window, Index first) {
       V sum{};
       V value;
       for_each_pixel(window, [&](Index pixel) {
@@ -158,16 +158,16 @@ void average_pool_backward(const PoolingShape& shape, const ConstMatrix& dy, Mat
     const Scalar* out = dy.data() + row * dy.cols();
     Scalar* in = dx.data() + row * dx.cols();
     for_each_window(shape, [&]<Index kCount, class V, class P>(Channels<kCount, V, P>,
-                                                               const WindowPlace& window, Index first) {
+                                                               const TapWindow& window, Index first) {
       V sum;
       V share;
       load(share, out + window.out * shape.channels + first);
       share /= static_cast<Scalar>(window.count());
       for_each_pixel(window, [&](Index pixel) {
-        Scalar* place = in + pixel * shape.channels + first;
-        load(sum, place);
+        Scalar* target = in + pixel * shape.channels + first;
+        load(sum, target);
         sum += share;
-        store(sum, place);
+        store(sum, target);
       });
     });
   }

@@ -16,7 +16,7 @@ void take_weights(Matrix& labels, std::span<Scalar> weights) {
   Scalar* to = labels.data();
   for (Index row = 0; row < labels.rows(); ++row) {
     const Scalar* from = labels.data() + row * labels.cols();
-    weights[static_cast<std::size_t>(row)] = from[targets];
+    at(weights, row) = from[targets];
     to = std::copy_n(from, targets, to);  // never behind `from`
   }
 }

@@ -18,10 +18,9 @@ std::vector<Users> users_of(const Model& model) {
   const auto& ops = model.ops();
   std::vector<Users> users(ops.size());
   const auto note = [&](Index op, Index user, bool reads_back) {
-    const Index owner =
-        op == kModelInput ? kModelInput : model.output_owners()[static_cast<std::size_t>(op)];
+    const Index owner = op == kModelInput ? kModelInput : at(model.output_owners(), op);
     if (owner == kModelInput) return;
-    Users& all = users[static_cast<std::size_t>(owner)];
+    Users& all = at(users, owner);
     all.ops = {all.ops.empty() ? user : all.ops.begin, user + 1};
     all.reads_back |= reads_back;
   };
@@ -37,8 +36,8 @@ std::vector<Users> users_of(const Model& model) {
 
 // How many samples at a time these ops see. The runs are in the order of their ops.
 Index samples_at_once(const std::vector<OpRun>& runs, Range ops, Index batch) {
-  const auto run = std::ranges::partition_point(
-      runs, [&](const OpRun& before) { return before.ops.end <= ops.begin; });
+  const auto run =
+      std::ranges::partition_point(runs, [&](const OpRun& before) { return before.ops.end <= ops.begin; });
   return run != runs.end() && run->ops.contains(ops) ? run->rows_of(batch) : batch;
 }
 

@@ -33,8 +33,8 @@ ModelValues KernelWeights::prepare(const ModelValues& values, ThreadTeam& team) 
   team.run([&](int thread) {
     for (const Range& tensor : rounded_tensors_) {
       const Range mine = split_evenly(tensor.size(), team.size(), thread, kAlignment);
-      const Range place{tensor.begin + mine.begin, tensor.begin + mine.end};
-      round_to_bf16(part(values.weights, place), part(rounded_.span(), place));
+      const Range range{tensor.begin + mine.begin, tensor.begin + mine.end};
+      round_to_bf16(part(values.weights, range), part(rounded_.span(), range));
     }
   });
   prepared.rounded = std::as_const(rounded_).span();

@@ -29,18 +29,17 @@ std::vector<Index> owners_of(const std::vector<ModelOp>& ops) {
   std::vector<Index> takers(ops.size(), 0);
   for (const ModelOp& op : ops) {
     for (const Index input : op.inputs) {
-      if (input != kModelInput) ++takers[static_cast<std::size_t>(input)];
+      if (input != kModelInput) ++at(takers, input);
     }
   }
   std::vector<Index> owners;
   for (const ModelOp& op : ops) {
     const Index below = op.inputs.front();
-    const bool shares =
-        op.layer->only_reshapes() || (op.layer->in_place() && !is_needed(ops, takers, below));
+    const bool shares = op.layer->only_reshapes() || (op.layer->in_place() && !is_needed(ops, takers, below));
     if (!shares) {
-      owners.push_back(static_cast<Index>(owners.size()));
+      owners.push_back(std::ssize(owners));
     } else {
-      owners.push_back(below == kModelInput ? kModelInput : owners[static_cast<std::size_t>(below)]);
+      owners.push_back(below == kModelInput ? kModelInput : at(owners, below));
     }
   }
   return owners;

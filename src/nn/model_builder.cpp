@@ -23,17 +23,17 @@ std::unique_ptr<Layer> make_layer(const Term& term) {
   return layer;
 }
 
-// The places of a chain's terms in the order in which they run: that of the text, except that relu lets a
+// The positions of a chain's terms in the order in which they run: that of the text, except that relu lets a
 // maxpool that follows go first. The largest of relu's values is relu of the largest, bit for bit, and so are
 // the gradients (where all values of a window are below 0, relu lets nothing back); behind the pooling it has
 // a fraction of the numbers to go through.
 std::vector<std::size_t> run_order(std::span<const Term> chain) {
-  std::vector<std::size_t> places(chain.size());
-  std::iota(places.begin(), places.end(), std::size_t{0});
+  std::vector<std::size_t> positions(chain.size());
+  std::iota(positions.begin(), positions.end(), std::size_t{0});
   for (std::size_t i = 0; i + 1 < chain.size(); ++i) {
-    if (chain[i].name == "relu" && chain[i + 1].name == "maxpool") std::swap(places[i], places[i + 1]);
+    if (chain[i].name == "relu" && chain[i + 1].name == "maxpool") std::swap(positions[i], positions[i + 1]);
   }
-  return places;
+  return positions;
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ class ModelBuilder::Declarer final : public ParamDeclarer {
   Initialiser default_initialiser() const override { return builder_.initialiser_; }
   BatchNormMode default_batch_norm() const override { return builder_.batch_norm_; }
   Precision precision() const override { return builder_.precision_; }
-  Index number() const override { return static_cast<Index>(builder_.ops_.size()); }
+  Index number() const override { return std::ssize(builder_.ops_); }
   Range declare(ParamSpec spec) override {
     const Range range = add(builder_.weights_, std::move(spec));
     builder_.weight_numbers_.emplace(builder_.weights_.params.back().name,
@@ -115,13 +115,13 @@ ConfigError ModelBuilder::error(const std::string& path, const std::string& text
 }
 
 const Shape& ModelBuilder::shape(Index op) const {
-  return op == kModelInput ? input_ : ops_[static_cast<std::size_t>(op)].out;
+  return op == kModelInput ? input_ : at(ops_, op).out;
 }
 
 Index ModelBuilder::add_chain(std::span<const Term> chain, Index input, const std::string& path) {
-  for (const std::size_t place : run_order(chain)) {
-    input = add_term(chain[place], input,
-                     path.empty() ? std::to_string(place) : fmt::format("{}.{}", path, place));
+  for (const std::size_t position : run_order(chain)) {
+    input = add_term(chain[position], input,
+                     path.empty() ? std::to_string(position) : fmt::format("{}.{}", path, position));
   }
   return input;
 }
@@ -167,10 +167,10 @@ Index ModelBuilder::add_layer(std::unique_ptr<Layer> layer, std::vector<Index> i
   op.state = declarer.state();
   if (declarer.owner()) {
     op.shares = true;
-    ops_[static_cast<std::size_t>(*declarer.owner())].shares = true;
+    at(ops_, *declarer.owner()).shares = true;
   }
   ops_.push_back(std::move(op));
-  return static_cast<Index>(ops_.size()) - 1;
+  return std::ssize(ops_) - 1;
 }
 
 }  // namespace lockstep

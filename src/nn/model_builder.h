@@ -38,7 +38,7 @@ class ModelBuilder final : public GraphBuilder {
   Shape input_;
   std::vector<ModelOp> ops_;
   Layout weights_;
-  std::unordered_map<std::string, std::size_t> weight_numbers_;  // places in weights_, by name
+  std::unordered_map<std::string, std::size_t> weight_numbers_;  // positions in weights_, by name
   Layout state_;
 };
 

@@ -14,7 +14,7 @@ constexpr Index kWeightBytes = kForwardBytes / 4;
 // Weights of a run: their gradients are final together, so about a bucket.
 constexpr Index kRunWeightBytes = Index{1} << 20;
 
-enum class Place { kAnywhere, kFirst, kAlone };
+enum class RunPosition { kAnywhere, kFirst, kAlone };
 
 Index weight_bytes(const ModelOp& op) {
   return op.params.size() * Index{sizeof(Scalar)};
@@ -26,26 +26,26 @@ Index sample_bytes(const ModelOp& op) {
   return scalars * Index{sizeof(Scalar)};
 }
 
-Place place_of(const ModelOp& op, Place with_statistics) {
-  if (op.shares || weight_bytes(op) > kWeightBytes) return Place::kAlone;
-  return op.layer->statistics() != nullptr ? with_statistics : Place::kAnywhere;
+RunPosition position_of(const ModelOp& op, RunPosition with_statistics) {
+  if (op.shares || weight_bytes(op) > kWeightBytes) return RunPosition::kAlone;
+  return op.layer->statistics() != nullptr ? with_statistics : RunPosition::kAnywhere;
 }
 
 // Pieces of the order of ops.
-std::vector<OpRun> cut(const Model& model, Index block_bytes, Place with_statistics) {
+std::vector<OpRun> cut(const Model& model, Index block_bytes, RunPosition with_statistics) {
   std::vector<OpRun> runs;
   bool open = false;
   Index bytes = 0;
   Index weights = 0;
   for (Index i = 0; i < std::ssize(model.ops()); ++i) {
     const ModelOp& op = model.op(i);
-    const Place here = place_of(op, with_statistics);
-    if (!open || here != Place::kAnywhere || weights + weight_bytes(op) > kRunWeightBytes) {
+    const RunPosition here = position_of(op, with_statistics);
+    if (!open || here != RunPosition::kAnywhere || weights + weight_bytes(op) > kRunWeightBytes) {
       runs.push_back({.ops = {i, i}});
       bytes = 0;
       weights = 0;
     }
-    open = here != Place::kAlone;
+    open = here != RunPosition::kAlone;
     bytes = std::max(bytes, sample_bytes(op));
     weights += weight_bytes(op);
     runs.back().ops.end = i + 1;
@@ -57,11 +57,11 @@ std::vector<OpRun> cut(const Model& model, Index block_bytes, Place with_statist
 }  // namespace
 
 std::vector<OpRun> forward_runs(const Model& model) {
-  return cut(model, kForwardBytes, Place::kFirst);
+  return cut(model, kForwardBytes, RunPosition::kFirst);
 }
 
 std::vector<OpRun> backward_runs(const Model& model) {
-  return cut(model, kBackwardBytes, Place::kAlone);
+  return cut(model, kBackwardBytes, RunPosition::kAlone);
 }
 
 }  // namespace lockstep

@@ -7,17 +7,13 @@
 namespace lockstep {
 namespace {
 
-std::size_t at(Index number) {
-  return static_cast<std::size_t>(number);
-}
-
 // To the sums of the samples before these, if there are any.
 void accumulate(std::span<const double> block, Range rows, std::span<double> sums) {
   if (rows.begin == 0) std::ranges::fill(sums, 0.0);
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += block[i];
 }
 
-// Samples of a block: where there is no room for those before it, it takes their place.
+// The rows of a block: a buffer of a single block holds the current one, at its start.
 Scalar* rows_in(AlignedBuffer<Scalar>& memory, Index kept, Range rows, Index size) {
   return memory.data() + (rows.begin < kept ? rows.begin * size : 0);
 }
@@ -29,47 +25,47 @@ Workspace::Workspace(const Model& model, Index max_rows, ActivationRetention kep
     : model_(model),
       forward_runs_(forward_runs(model)),
       backward_runs_(backward_runs(model)),
-      rooms_(model.ops().size()),
+      buffers_(model.ops().size()),
       sums_(model.ops().size()) {
   const bool for_training = kept != ActivationRetention::kForEvaluation;
   const std::vector<RetainedSamples> samples = retained_samples(model, max_rows, kept);
-  for (std::size_t i = 0; i < rooms_.size(); ++i) {
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
     const ModelOp& op = model.ops()[i];
-    Room& room = rooms_[i];
+    OpBuffers& own = buffers_[i];
     if (op.layer->only_reshapes()) continue;
-    room.cache = AlignedBuffer<Scalar>(max_rows * op.layer->cache_size());
-    room.kept = samples[i];
-    room.output = AlignedBuffer<Scalar>(room.kept.output * op.out.size());
-    room.gradient = AlignedBuffer<Scalar>(room.kept.gradient * op.out.size());
+    own.cache = AlignedBuffer<Scalar>(max_rows * op.layer->cache_size());
+    own.kept = samples[i];
+    own.output = AlignedBuffer<Scalar>(own.kept.output * op.out.size());
+    own.gradient = AlignedBuffer<Scalar>(own.kept.gradient * op.out.size());
     if (const BatchStatistics* statistics = op.layer->statistics(); statistics != nullptr && for_training) {
-      const auto forward = at(statistics->forward_count());
-      const auto backward = at(statistics->backward_count());
+      const auto forward = static_cast<std::size_t>(statistics->forward_count());
+      const auto backward = static_cast<std::size_t>(statistics->backward_count());
       sums_[i] = {std::vector<double>(forward), std::vector<double>(forward), std::vector<double>(backward),
                   std::vector<double>(backward)};
       block_sums_.resize(std::max({block_sums_.size(), forward, backward}));
     }
   }
-  for (const Index op : sync_points) rooms_[at(op)].syncs = true;
+  for (const Index op : sync_points) at(buffers_, op).syncs = true;
   if (for_training && kept != ActivationRetention::kOutputs) plan_gradients(max_rows);
 }
 
-// The first op in the backward pass writes the gradient of what it took; the others get room of their own,
+// The first op in the backward pass writes the gradient of what it took; the others get buffers of their own,
 // which is added. Who works in place is the only one that takes it.
 void Workspace::plan_gradients(Index max_rows) {
-  std::vector<bool> written(rooms_.size(), false);
+  std::vector<bool> written(buffers_.size(), false);
   for (auto run = backward_runs_.rbegin(); run != backward_runs_.rend(); ++run) {
     const Index rows = run->rows_of(max_rows);
     for (Index i = run->ops.end - 1; i >= run->ops.begin; --i) {
       const ModelOp& op = model_.op(i);
       if (op.layer->only_reshapes()) continue;
-      std::vector<AlignedBuffer<Scalar>>& scratch = rooms_[at(i)].scratch;
+      std::vector<AlignedBuffer<Scalar>>& scratch = at(buffers_, i).scratch;
       scratch.resize(op.inputs.size());
       if (!model_.owns_output(i)) continue;
       for (std::size_t j = 0; j < op.inputs.size(); ++j) {
         const Index owner = owner_of(op.inputs[j]);
         if (owner == kModelInput) continue;
-        if (written[at(owner)]) scratch[j] = AlignedBuffer<Scalar>(rows * op.in[j].size());
-        written[at(owner)] = true;
+        if (at(written, owner)) scratch[j] = AlignedBuffer<Scalar>(rows * op.in[j].size());
+        at(written, owner) = true;
       }
     }
   }
@@ -87,31 +83,31 @@ void Workspace::begin(const Pass& pass) {
 
 ConstMatrix Workspace::forward(const Pass& pass) {
   begin(pass);
-  forward({0, static_cast<Index>(rooms_.size())});
+  forward({0, std::ssize(buffers_)});
   return outputs();
 }
 
 Index Workspace::owner_of(Index op) const {
-  return op == kModelInput ? kModelInput : model_.output_owners()[at(op)];
+  return op == kModelInput ? kModelInput : at(model_.output_owners(), op);
 }
 
 Scalar* Workspace::output_of(Index op, Range rows) {
   const Index owner = owner_of(op);
   if (owner == kModelInput) return nullptr;
-  Room& room = rooms_[at(owner)];
-  return rows_in(room.output, room.kept.output, rows, model_.op(owner).out.size());
+  OpBuffers& own = at(buffers_, owner);
+  return rows_in(own.output, own.kept.output, rows, model_.op(owner).out.size());
 }
 
 Scalar* Workspace::gradient_of(Index op, Range rows) {
   const Index owner = owner_of(op);
   if (owner == kModelInput) return nullptr;
-  Room& room = rooms_[at(owner)];
-  return rows_in(room.gradient, room.kept.gradient, rows, model_.op(owner).out.size());
+  OpBuffers& own = at(buffers_, owner);
+  return rows_in(own.gradient, own.kept.gradient, rows, model_.op(owner).out.size());
 }
 
 ConstMatrix Workspace::outputs() const {
   const Index owner = model_.output_owners().back();
-  const Scalar* y = owner == kModelInput ? x_ : rooms_[at(owner)].output.data();
+  const Scalar* y = owner == kModelInput ? x_ : at(buffers_, owner).output.data();
   return {y, rows_, model_.output().size()};
 }
 
@@ -137,10 +133,10 @@ void Workspace::gather_inputs(const ModelOp& op, Range rows, bool with_data) {
 }
 
 void Workspace::measure_forward(Index number, Range rows) {
-  if (number == std::ssize(rooms_) || !batch_.training) return;
+  if (number == std::ssize(buffers_) || !batch_.training) return;
   const ModelOp& op = model_.op(number);
   if (op.layer->statistics() == nullptr) return;
-  std::vector<double>& sums = sums_[at(number)].own_forward;
+  std::vector<double>& sums = at(sums_, number).own_forward;
   const std::span<double> block = std::span(block_sums_).first(sums.size());
   gather_inputs(op, rows, true);
   op.layer->statistics()->forward_sums(inputs_.front(), values_.state, block);
@@ -151,8 +147,8 @@ void Workspace::forward(Range ops) {
   for (const OpRun& run : forward_runs_) {
     const Range here = intersect(run.ops, ops);
     if (here.empty()) continue;
-    OpSums& sums = sums_[at(here.begin)];
-    if (!rooms_[at(here.begin)].syncs) std::ranges::copy(sums.own_forward, sums.forward.begin());
+    OpSums& sums = at(sums_, here.begin);
+    if (!at(buffers_, here.begin).syncs) std::ranges::copy(sums.own_forward, sums.forward.begin());
     in_blocks(run.rows, [&](Range rows) {
       for (Index i = here.begin; i < here.end; ++i) {
         if (!model_.op(i).layer->only_reshapes()) run_forward(i, rows);
@@ -164,38 +160,38 @@ void Workspace::forward(Range ops) {
 
 void Workspace::run_forward(Index number, Range rows) {
   const ModelOp& op = model_.op(number);
-  Room& room = rooms_[at(number)];
+  OpBuffers& own = at(buffers_, number);
   gather_inputs(op, rows, true);
   Matrix y(output_of(number, rows), rows.size(), op.out.size());
   const std::span<const double> sums =
-      batch_.training ? std::span<const double>(sums_[at(number)].forward) : std::span<const double>();
+      batch_.training ? std::span<const double>(at(sums_, number).forward) : std::span<const double>();
   BatchContext batch = batch_;
   batch.first_row += rows.begin;
   const Index cached = op.layer->cache_size();
   op.layer->forward({.inputs = inputs_,
-                       .weights = values_.weights,
-                       .rounded = values_.rounded,
-                       .version = values_.version,
-                       .state = values_.state,
-                       .sums = sums,
-                       .cache = part(room.cache.span(), {rows.begin * cached, rows.end * cached}),
-                       .batch = batch,
-                       .y = y});
+                     .weights = values_.weights,
+                     .rounded = values_.rounded,
+                     .version = values_.version,
+                     .state = values_.state,
+                     .sums = sums,
+                     .cache = part(own.cache.span(), {rows.begin * cached, rows.end * cached}),
+                     .batch = batch,
+                     .y = y});
 }
 
 Matrix Workspace::output_gradient() {
-  return {gradient_of(std::ssize(rooms_) - 1, {0, rows_}), rows_, model_.output().size()};
+  return {gradient_of(std::ssize(buffers_) - 1, {0, rows_}), rows_, model_.output().size()};
 }
 
 void Workspace::backward(std::span<Scalar> gradient, Write write, const GradientReadyCallback& on_ready) {
-  backward({0, static_cast<Index>(rooms_.size())}, gradient, write, on_ready);
+  backward({0, std::ssize(buffers_)}, gradient, write, on_ready);
 }
 
 void Workspace::backward(Range ops, std::span<Scalar> gradient, Write write,
                          const GradientReadyCallback& on_ready) {
-  if (ops.end == std::ssize(rooms_)) {
+  if (ops.end == std::ssize(buffers_)) {
     if (write == Write::kReplace) zero_shared(gradient);
-    ready_from_ = static_cast<Index>(gradient.size());
+    ready_from_ = std::ssize(gradient);
     measure_backward(ops.end - 1, {0, rows_});
   }
   // Of what lies elsewhere, a tensor shared with another op, an op has nothing to say.
@@ -207,8 +203,8 @@ void Workspace::backward(Range ops, std::span<Scalar> gradient, Write write,
   for (auto run = backward_runs_.rbegin(); run != backward_runs_.rend(); ++run) {
     const Range here = intersect(run->ops, ops);
     if (here.empty()) continue;
-    OpSums& sums = sums_[at(here.begin)];
-    if (!rooms_[at(here.begin)].syncs) std::ranges::copy(sums.own_backward, sums.backward.begin());
+    OpSums& sums = at(sums_, here.begin);
+    if (!at(buffers_, here.begin).syncs) std::ranges::copy(sums.own_backward, sums.backward.begin());
     in_blocks(run->rows, [&](Range rows) {
       for (Index i = here.end - 1; i >= here.begin; --i) {
         if (model_.op(i).layer->only_reshapes()) continue;
@@ -244,24 +240,24 @@ void Workspace::measure_backward(Index number, Range rows) {
 void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradient, Write write,
                              const GradientReadyCallback& on_ready) {
   const ModelOp& op = model_.op(number);
-  Room& room = rooms_[at(number)];
+  OpBuffers& own = at(buffers_, number);
   gather_inputs(op, rows, op.layer->reads_input());
   dinputs_.clear();
   wanted_dinputs_.clear();
   dinputs_.reserve(op.inputs.size());
   for (std::size_t j = 0; j < op.inputs.size(); ++j) {
     Scalar* const written =
-        room.scratch[j].size() > 0 ? room.scratch[j].data() : gradient_of(op.inputs[j], rows);
+        own.scratch[j].size() > 0 ? own.scratch[j].data() : gradient_of(op.inputs[j], rows);
     dinputs_.emplace_back(written, rows.size(), op.in[j].size());
     wanted_dinputs_.push_back(written == nullptr ? nullptr : &dinputs_.back());
   }
   const Scalar* output = op.layer->reads_output() ? output_of(number, rows) : nullptr;
   const ConstMatrix y(output, rows.size(), op.out.size());
   const ConstMatrix dy(gradient_of(number, rows), rows.size(), op.out.size());
-  const OpSums& sums = sums_[at(number)];
+  const OpSums& sums = at(sums_, number);
   const Index cached = op.layer->cache_size();
-  FactorRoom factors;
-  if (!factors_.empty()) factors = factors_[at(number)].from_row(rows.begin, op.in.front().size());
+  FactorBuffers factors;
+  if (!factors_.empty()) factors = at(factors_, number).from_row(rows.begin, op.in.front().size());
   const Range told = look_.check_factors(op, inputs_.front(), dy, factors.x != nullptr);
   op.layer->backward(
       {.inputs = inputs_,
@@ -274,7 +270,7 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
        .sums = sums.forward,
        .own_back_sums = sums.own_backward,
        .back_sums = sums.backward,
-       .cache = part(std::span<const Scalar>(room.cache.span()), {rows.begin * cached, rows.end * cached}),
+       .cache = part(std::span<const Scalar>(own.cache.span()), {rows.begin * cached, rows.end * cached}),
        .dinputs = wanted_dinputs_,
        .gradient = gradient,
        .write = op.shares ? Write::kAdd : write,
@@ -282,18 +278,18 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
        .on_ready = on_ready});
   if (rows.end == rows_) look_.check_sums(op, told, gradient);
   for (std::size_t j = 0; j < op.inputs.size(); ++j) {
-    if (room.scratch[j].size() == 0) continue;
-    const auto count = at(rows.size() * op.in[j].size());
-    add({gradient_of(op.inputs[j], rows), count}, {room.scratch[j].data(), count});
+    if (own.scratch[j].size() == 0) continue;
+    const auto count = static_cast<std::size_t>(rows.size() * op.in[j].size());
+    add({gradient_of(op.inputs[j], rows), count}, {own.scratch[j].data(), count});
   }
 }
 
 std::optional<Index> Workspace::first_bad_op() const {
-  for (std::size_t i = 0; i < rooms_.size(); ++i) {
-    if (rooms_[i].output.size() == 0) continue;
-    assert(rooms_[i].kept.output >= rows_);
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    if (buffers_[i].output.size() == 0) continue;
+    assert(buffers_[i].kept.output >= rows_);
     const Range used{0, rows_ * model_.ops()[i].out.size()};
-    if (!all_finite(part(rooms_[i].output.span(), used))) return static_cast<Index>(i);
+    if (!all_finite(part(buffers_[i].output.span(), used))) return static_cast<Index>(i);
   }
   return std::nullopt;
 }

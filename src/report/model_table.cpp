@@ -24,7 +24,7 @@ struct Counts {
 std::vector<Index> parameters_by_op(const Model& model) {
   std::vector<Index> parameters(model.ops().size());
   for (const ParamInfo& param : model.layout().params) {
-    parameters[static_cast<std::size_t>(param.layer)] += param.shape.size();
+    at(parameters, param.layer) += param.shape.size();
   }
   return parameters;
 }
@@ -50,9 +50,9 @@ std::string model_table(const Model& model) {
                         {"input", to_string(model.input()), "", "", ""}};
   Counts total;
   const std::vector<Index> parameters = parameters_by_op(model);
-  for (Index i = 0; i < static_cast<Index>(model.ops().size()); ++i) {
+  for (Index i = 0; i < std::ssize(model.ops()); ++i) {
     const ModelOp& op = model.op(i);
-    const Counts counts = count(model, i, parameters[static_cast<std::size_t>(i)]);
+    const Counts counts = count(model, i, at(parameters, i));
     total.parameters += counts.parameters;
     total.flops += counts.flops;
     total.bytes += counts.bytes;

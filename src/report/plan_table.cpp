@@ -74,7 +74,7 @@ const std::vector<Row>& rows() {
       {"sent per step and rank",
        [](const RunPlan& p) { return bytes(p.sent_bytes) + (p.average_every > 1 ? " on average" : ""); }},
       {"sent per step and server", [](const RunPlan& p) { return bytes(p.server_sent_bytes); }, true},
-      {"buckets", [](const RunPlan& p) { return with_commas(static_cast<Index>(p.dist.buckets.size())); }},
+      {"buckets", [](const RunPlan& p) { return with_commas(std::ssize(p.dist.buckets)); }},
       {"memory per rank", [](const RunPlan& p) { return bytes(p.memory.total()); }},
       {"  weights", [](const RunPlan& p) { return bytes(p.memory.weights); }},
       {"  optimizer state", [](const RunPlan& p) { return bytes(p.memory.optimizer); }},

@@ -28,7 +28,7 @@ std::string bar(double share, int width) {
   const int filled = std::clamp(static_cast<int>(share * width), 0, width);
   std::string text(static_cast<std::size_t>(width), ' ');
   std::fill_n(text.begin(), filled, '=');
-  if (filled < width) text[static_cast<std::size_t>(filled)] = '>';
+  if (filled < width) at(text, filled) = '>';
   return "[" + text + "]";
 }
 
@@ -58,9 +58,9 @@ void ProgressLine::redraw(const Progress& progress) {
   }
   // One row only: a longer one would wrap, and the next redraw would leave its first part behind.
   const int columns = terminal_columns() - 1;
-  const int room = columns - static_cast<int>(numbers.size());
+  const int left = columns - static_cast<int>(numbers.size());
   const double share = static_cast<double>(progress.samples) / static_cast<double>(whole_.samples);
-  const std::string drawn = room >= kLeastBarWidth + 2 ? bar(share, std::min(kBarWidth, room - 2)) : "";
+  const std::string drawn = left >= kLeastBarWidth + 2 ? bar(share, std::min(kBarWidth, left - 2)) : "";
   draw_live_row((drawn + numbers).substr(0, static_cast<std::size_t>(columns)));
 }
 

@@ -37,7 +37,7 @@ std::vector<Bytes> RankPeerGroup::all_to_all(const std::vector<Bytes>& send_buff
   const auto ranks = static_cast<std::size_t>(size());
   const auto me = static_cast<std::size_t>(rank());
   std::vector<Index> lengths;
-  for (const Bytes& buffer : send_buffers) lengths.push_back(static_cast<Index>(buffer.size()));
+  for (const Bytes& buffer : send_buffers) lengths.push_back(std::ssize(buffer));
   std::vector<Index> all(ranks * ranks);
   comm_.all_gather(as_buffer(std::span<const Index>(lengths)), as_buffer(std::span(all)));
 

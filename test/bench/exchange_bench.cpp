@@ -31,7 +31,7 @@ struct Bench {
 
   void start(Index count, Reduction reduction, Index ranks_per_node) {
     plan.world = plan.replicas = comm.size();
-    plan.gradient_size = plan.loss_place = count;
+    plan.gradient_size = plan.loss_offset = count;
     plan.buckets = {{.range = {0, count}}};
     plan.slices.emplace_back();
     for (Index rank = 0; rank < comm.size(); ++rank) {
@@ -49,7 +49,7 @@ struct Bench {
       own = AlignedBuffer<Scalar>(count);
       arena = own.span();
     }
-    partial = {.subtrees = {plan.hosted[static_cast<std::size_t>(comm.rank())]}, .sums = {arena}};
+    partial = {.subtrees = {plan.hosted_by(comm.rank())}, .sums = {arena}};
   }
 
   double run(int times) {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/data/table/encoder.h"
+#include "data/table/encoder.h"
+#include "data/table/learn_schema.h"
 #include "lockstep/data/table/infer.h"
-#include "lockstep/data/table/learn_schema.h"
 
 namespace lockstep {
 namespace {
@@ -60,7 +60,7 @@ void run(const std::string& path) {
   for (std::size_t i = 0; i < columns.size(); ++i) schema.columns[i].numbers = scan.columns[i].numbers;
 
   const Encoder encoder(schema, false);
-  TableReader reader(table, columns, static_cast<Index>(columns.size()), schema.missing_values);
+  TableReader reader(table, columns, std::ssize(columns), schema.missing_values);
   std::vector<std::byte> packed(static_cast<std::size_t>(encoder.record_bytes()));
   std::vector<Index> unseen(columns.size());
   measure("records packed", bytes, [&] {

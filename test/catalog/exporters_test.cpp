@@ -42,7 +42,7 @@ TEST_F(Exporters, DescribeThemselvesAndWriteTheSameBytesTwice) {
     EXPECT_TRUE(names.insert(entry.name).second);
     EXPECT_FALSE(entry.help.empty());
     const std::string first = exported(entry.name);
-    EXPECT_GT(static_cast<Index>(first.size()), layout().count() * Index{sizeof(Scalar)});
+    EXPECT_GT(std::ssize(first), layout().count() * Index{sizeof(Scalar)});
     EXPECT_TRUE(exported(entry.name) == first);
     exportable_.stored.data()[0] += 1;
     EXPECT_FALSE(exported(entry.name) == first) << "the weights are not in it";

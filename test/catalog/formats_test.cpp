@@ -229,7 +229,7 @@ TEST_P(Format, RecordsDiffer) {
   const auto whole = load(*source, everything(*source), {.classes = kClasses});
   std::set<std::vector<Scalar>> different;
   for (Index id = 0; id < kRows; ++id) different.insert(gather(*whole, source->info(), {id}).features);
-  EXPECT_EQ(static_cast<Index>(different.size()), kRows);
+  EXPECT_EQ(std::ssize(different), kRows);
 }
 
 TEST_P(Format, LabelsAreClassesOfTheModel) {

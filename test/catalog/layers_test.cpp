@@ -245,7 +245,7 @@ TEST(Layers, OperationsAreNamedAndHaveAllTensors) {
   for (const Example& example : catalog_examples()) {
     SCOPED_TRACE(example.text);
     const Model model({.layers = example.text + " flatten dense(2)"}, example.input);
-    for (Index i = 0; i < static_cast<Index>(model.ops().size()); ++i) {
+    for (Index i = 0; i < std::ssize(model.ops()); ++i) {
       const Operation operation = model.op(i).layer->operation();
       EXPECT_FALSE(operation.name.empty());
       EXPECT_EQ(operation.tensors, ranges_of(model.layout(), i)) << operation.name;

@@ -104,7 +104,7 @@ TEST(OptimizerCatalog, WeightsAndSlotsAreEnoughToResume) {
     for (int step = 0; step < 20; ++step) gradients.push_back(random_values(rng, kSize));
     const auto run_steps = [&](test::OptimizerRun& run, Index first, Index last) {
       for (Index step = first; step <= last; ++step) {
-        run.gradient = gradients[static_cast<std::size_t>(step - 1)];
+        run.gradient = at(gradients, step - 1);
         run.step(info_of(step));
       }
     };

@@ -42,7 +42,7 @@ class Data : public testing::Test {
   std::string packed(Index begin, Index end) const {
     std::string bytes;
     for (Index i = begin; i < end; ++i) {
-      bytes += samples_.labels[static_cast<std::size_t>(i)];
+      bytes += at(samples_.labels, i);
       bytes += samples_.images.substr(static_cast<std::size_t>(12 * i), 12);
     }
     return bytes;
@@ -136,7 +136,7 @@ TEST_F(Data, AuditsValidationSharesAndWarningsOfTheShards) {
   std::string sorted;
   for (char label = 0; label < 4; ++label) {
     for (Index i = 0; i < 203; ++i) {
-      if (samples_.labels[static_cast<std::size_t>(i)] == label) sorted += packed(i, i + 1);
+      if (at(samples_.labels, i) == label) sorted += packed(i, i + 1);
     }
   }
   write("sorted.bin", sorted);

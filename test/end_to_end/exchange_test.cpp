@@ -120,7 +120,7 @@ TEST_F(Exchange, PredictionsAgreeWithTheEvaluation) {
     EXPECT_EQ(number, row);
     for (double p = 0; fields >> comma >> p;) sum += p;
     EXPECT_NEAR(sum, 1, 1e-5);
-    ++predicted[static_cast<std::size_t>(label)];
+    ++at(predicted, label);
   }
   EXPECT_FALSE(std::getline(lines, line));
   // The columns of the confusion matrix count what was predicted.

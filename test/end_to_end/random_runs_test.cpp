@@ -64,8 +64,7 @@ class Draw {
 
   RandomExperiment::Way any_way() {
     const std::vector<Index> workers = experiment_.workers();
-    return experiment_.draw_way(dice_,
-                                workers[static_cast<std::size_t>(dice_.whole(0, std::ssize(workers) - 1))]);
+    return experiment_.draw_way(dice_, at(workers, dice_.whole(0, std::ssize(workers) - 1)));
   }
   std::string arguments(const std::string& run, const RandomExperiment::Way& way);
   Outcome finish(RunningJob& job, const std::string& run);
@@ -173,7 +172,7 @@ void Draw::interrupt(RunningJob& job, End end, const std::string& run) {
   }
   sleep(life);
   constexpr std::array kEnds{"SIGKILL", "a signal to stop", "a file to stop"};
-  story_ += fmt::format("{} after {:.3f} s\n", kEnds[static_cast<std::size_t>(end)], life);
+  story_ += fmt::format("{} after {:.3f} s\n", at(kEnds, end), life);
   if (end == End::kStopFile && std::filesystem::exists(run)) write_file_atomically(run + "/stop", "");
   if (end == End::kStopSignal && pid > 0) ::kill(pid, signal);
   if (end == End::kKilledRank && pid > 0) ::kill(pid, SIGKILL);

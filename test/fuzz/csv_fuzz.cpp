@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "data/table/learn_schema.h"
+#include "data/table/table_source.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/data/table/inspect.h"
-#include "lockstep/data/table/learn_schema.h"
-#include "lockstep/data/table/table_source.h"
 #include "read_all.h"
 #include "scratch_file.h"
 

@@ -16,8 +16,8 @@ inline void read_all(const RecordSource& source) {
   const auto reader = source.reader({});
   std::vector<Scalar> x(static_cast<std::size_t>(features));
   std::vector<Scalar> targets(static_cast<std::size_t>(std::max<Index>(info.label_columns(), 1)));
-  for (Index chunk = 0; chunk < static_cast<Index>(source.chunks().size()); ++chunk) {
-    const Range records = source.chunks()[static_cast<std::size_t>(chunk)].records;
+  for (Index chunk = 0; chunk < std::ssize(source.chunks()); ++chunk) {
+    const Range records = at(source.chunks(), chunk).records;
     if (records.size() > kMaxBytes / info.record_bytes) return;
     std::vector<std::byte> packed(static_cast<std::size_t>(records.size() * info.record_bytes));
     reader->read(chunk, packed);

@@ -111,14 +111,14 @@ TEST(BatchNorm, RunningMomentsAreThoseOfTheReplicasThatTheModeNames) {
       SCOPED_TRACE(mode + " over " + std::to_string(rows.size()));
       const OneStep step{
           .model = {.layers = "batch_norm dense(2)", .batch_norm = mode}, .input = {{width}}, .rows = rows};
-      const auto replicas = static_cast<Index>(rows.size());
+      const auto replicas = std::ssize(rows);
       const BatchNormMode parsed = parse_batch_norm_mode(mode);
       test::on_ranks([&](Communicator& comm) {
         if (comm.size() > replicas) return;
         const OneStepResult result = run_one_step(comm, step);
         for (Index replica = 0; replica < replicas; ++replica) {
           const Expected expected = moments(step, parsed.moments_with(replica, replicas));
-          const std::vector<Scalar>& state = result.states[static_cast<std::size_t>(replica)];
+          const std::vector<Scalar>& state = at(result.states, replica);
           const std::size_t variance = state.size() / 2;  // two tensors of equal, padded length
           for (std::size_t c = 0; c < static_cast<std::size_t>(width); ++c) {
             const bool defined = expected.count > 1;  // a single value has no variance

@@ -51,7 +51,7 @@ TEST(Communicator, SumsOverAllRanks) {
       comm.start_all_reduce_sum(as_buffer(std::span(started)))->wait();
       for (Index i = 0; i < length; ++i) {
         const auto expected = static_cast<float>(1000 * n * (n - 1) / 2 + n * i);
-        EXPECT_EQ(blocking[static_cast<std::size_t>(i)], expected);
+        EXPECT_EQ(at(blocking, i), expected);
       }
       EXPECT_EQ(started, blocking);
     }
@@ -82,14 +82,13 @@ TEST(Communicator, GathersEqualAndUnequalParts) {
     for (Index rank = 0, begin = 0; rank < comm.size(); begin += rank++)
       parts.push_back({begin, begin + rank});
     std::vector<float> whole(static_cast<std::size_t>(parts.back().end));
-    const Range part = parts[static_cast<std::size_t>(comm.rank())];
-    for (Index i = part.begin; i < part.end; ++i) whole[static_cast<std::size_t>(i)] = value(comm.rank(), i);
+    const Range part = at(parts, comm.rank());
+    for (Index i = part.begin; i < part.end; ++i) at(whole, i) = value(comm.rank(), i);
     comm.start_all_gather(as_buffer(std::span(whole)), parts)->wait();
     for (int rank = 0; rank < comm.size(); ++rank) {
       EXPECT_EQ(all[static_cast<std::size_t>(3 * rank) + 2], value(rank, 2));
-      for (Index i = parts[static_cast<std::size_t>(rank)].begin;
-           i < parts[static_cast<std::size_t>(rank)].end; ++i) {
-        EXPECT_EQ(whole[static_cast<std::size_t>(i)], value(rank, i));
+      for (Index i = at(parts, rank).begin; i < at(parts, rank).end; ++i) {
+        EXPECT_EQ(at(whole, i), value(rank, i));
       }
     }
   });
@@ -107,8 +106,8 @@ TEST(Communicator, ExchangesSeveralMessagesBetweenEachPairInOrder) {
       if (peer == comm.rank()) continue;
       sends.push_back({peer, as_buffer(std::span<const float>(mine).first(2))});
       sends.push_back({peer, as_buffer(std::span<const float>(mine).subspan(2))});
-      receives.push_back({peer, as_buffer(std::span(first[static_cast<std::size_t>(peer)]))});
-      receives.push_back({peer, as_buffer(std::span(second[static_cast<std::size_t>(peer)]))});
+      receives.push_back({peer, as_buffer(std::span(at(first, peer)))});
+      receives.push_back({peer, as_buffer(std::span(at(second, peer)))});
     }
     // The same on another channel, started first by some and second by others, must not get in the way.
     const std::vector<float> other = values(comm.rank() + 100, 2);
@@ -118,7 +117,7 @@ TEST(Communicator, ExchangesSeveralMessagesBetweenEachPairInOrder) {
     for (int peer = 0; peer < comm.size(); ++peer) {
       if (peer == comm.rank()) continue;
       other_sends.push_back({peer, as_buffer(std::span<const float>(other))});
-      other_receives.push_back({peer, as_buffer(std::span(third[static_cast<std::size_t>(peer)]))});
+      other_receives.push_back({peer, as_buffer(std::span(at(third, peer)))});
     }
     const bool even = comm.rank() % 2 == 0;
     const auto early =
@@ -129,9 +128,9 @@ TEST(Communicator, ExchangesSeveralMessagesBetweenEachPairInOrder) {
     early->wait();
     for (int peer = 0; peer < comm.size(); ++peer) {
       if (peer == comm.rank()) continue;
-      EXPECT_EQ(first[static_cast<std::size_t>(peer)][1], value(peer, 1));
-      EXPECT_EQ(second[static_cast<std::size_t>(peer)][2], value(peer, 4));
-      EXPECT_EQ(third[static_cast<std::size_t>(peer)][1], value(peer + 100, 1));
+      EXPECT_EQ(at(first, peer)[1], value(peer, 1));
+      EXPECT_EQ(at(second, peer)[2], value(peer, 4));
+      EXPECT_EQ(at(third, peer)[1], value(peer + 100, 1));
     }
   });
 }
@@ -187,8 +186,7 @@ TEST(OrderedSums, SameBitsOnAnyNumberOfRanks) {
       for (Index leaf = 0; leaf < leaves; ++leaf)
         all.insert(all.end(), {1.0 / static_cast<double>(leaf + 3), 0.1});
       std::vector<double> first_column;
-      for (Index leaf = 0; leaf < leaves; ++leaf)
-        first_column.push_back(all[static_cast<std::size_t>(2 * leaf)]);
+      for (Index leaf = 0; leaf < leaves; ++leaf) first_column.push_back(at(all, 2 * leaf));
       const Range local = split_evenly(leaves, comm.size(), comm.rank());
       const std::span<const double> mine = std::span<const double>(all).subspan(
           static_cast<std::size_t>(2 * local.begin), static_cast<std::size_t>(2 * local.size()));

@@ -6,10 +6,10 @@
 
 #include <numeric>
 
+#include "data/loaded_records.h"
 #include "lockstep/base/file.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/format.h"
-#include "lockstep/data/loaded_records.h"
 #include "lockstep/data/sampler.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "support/error_text.h"
@@ -33,7 +33,7 @@ std::unique_ptr<RecordSource> open_idx(const IdxPair& files) {
 }
 
 void expect_records(const Records& records, const RecordSource& source, const std::vector<Index>& ids) {
-  EXPECT_EQ(records.rows(), static_cast<Index>(ids.size()));
+  EXPECT_EQ(records.rows(), std::ssize(ids));
   const Gathered found = gather(records, source.info(), ids);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     EXPECT_EQ(found.features[2 * i], static_cast<Scalar>(ids[i]));
@@ -51,8 +51,7 @@ TEST(LoadRecords, EveryChunkIsReadOnceAndEveryRecordComesToItsOwner) {
       for (Index id = 0; id < 100; ++id) {
         if (owner(id) == comm.rank()) mine.push_back(id);
       }
-      const auto records =
-          load_records(source, {}, needed_by_owner(owner, static_cast<Index>(mine.size())), peers);
+      const auto records = load_records(source, {}, needed_by_owner(owner, std::ssize(mine)), peers);
       std::ranges::reverse(mine);
       expect_records(*records, source, mine);
       std::vector<Index> reads = source.reads();
@@ -217,7 +216,7 @@ TEST(LoadRecords, ReplicasGetTheirShardAndServersNothing) {
       const NumberedSource source(chunks_of(101, 4));
       const auto records = load_records(source, {}, records_for(*sampler, hosted, comm.rank()), peers);
       std::vector<Index> mine;
-      const Range replicas = hosted[static_cast<std::size_t>(comm.rank())];
+      const Range replicas = at(hosted, comm.rank());
       for (Index id = 0; id < 101; ++id) {
         if (!intersect(sampler->replicas_of(id), replicas).empty()) mine.push_back(id);
       }

@@ -80,12 +80,12 @@ struct Plain {
 
   void step(Index step) {
     for (Index r = 0; step >= local_from && r < kReplicas; ++r) {
-      alone[static_cast<std::size_t>(r)] += static_cast<double>(samples_of(step, r));
+      at(alone, r) += static_cast<double>(samples_of(step, r));
     }
     for (std::size_t i = 0; i < last.size(); ++i) {
       if (step >= local_from) {
         for (Index r = 0; r < kReplicas; ++r) {
-          if (samples_of(step, r) > 0) move(r, i, gradient_of(weights[static_cast<std::size_t>(r)][i], r, i));
+          if (samples_of(step, r) > 0) move(r, i, gradient_of(at(weights, r)[i], r, i));
         }
         continue;
       }
@@ -129,7 +129,7 @@ class Driven {
       : options_(options),
         layout_(Model({.layers = "dense(70) dense(3)"}, {{40}}).layout()),
         plan_(make_plan(options_, layout_, {.world = comm.size(), .replicas = kReplicas})),
-        hosted_(plan_.hosted[static_cast<std::size_t>(comm.rank())]),
+        hosted_(plan_.hosted_by(comm.rank())),
         optimizer_(find_entry(optimizer_catalog(), "optimizer", "sgd").make({.momentum = kMomentum})) {
     plan_.local_from = local_from;
     auto made = find_entry(strategy_catalog(), "strategy", "local_sgd")
@@ -157,12 +157,12 @@ class Driven {
     for (Index r = hosted_.begin; r < hosted_.end; ++r) {
       const auto count = static_cast<Scalar>(samples_of(step, r));
       if (count == 0) continue;
-      const std::span<Scalar> arena = arenas_[static_cast<std::size_t>(r - hosted_.begin)];
+      const std::span<Scalar> arena = at(arenas_, r - hosted_.begin);
       const std::span<const Scalar> weights = strategy_->weights(r);
       for (std::size_t i = 0; i < weights.size(); ++i) {
         arena[i] = count * static_cast<Scalar>(gradient_of(static_cast<double>(weights[i]), r, i));
       }
-      arena[static_cast<std::size_t>(plan_.loss_place)] = count;
+      at(arena, plan_.loss_offset) = count;
       if (r == bad) arena[0] = std::numeric_limits<Scalar>::quiet_NaN();
       partial.subtrees.push_back({r, r + 1});
       partial.sums.push_back(arena);
@@ -240,8 +240,7 @@ TEST(LocalSgd, IsThePlainComputation) {
           const std::span<const Scalar> settled = driven.strategy().gather_model();
           expect_near(driven.layout(), settled, plain.mean(plain.weights));
           for (Index r = driven.hosted().begin; r < driven.hosted().end; ++r) {
-            expect_near(driven.layout(), driven.strategy().weights(r),
-                        plain.weights[static_cast<std::size_t>(r)]);
+            expect_near(driven.layout(), driven.strategy().weights(r), at(plain.weights, r));
           }
           EXPECT_EQ(driven.strategy().late_bad_number(), "");
         }

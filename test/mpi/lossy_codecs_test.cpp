@@ -140,7 +140,7 @@ struct Exchange {
   Exchange(Communicator& comm, const DistOptions& options, Index size) : arena(size + kAlignment) {
     plan.world = comm.size();
     plan.replicas = comm.size();
-    plan.loss_place = size;
+    plan.loss_offset = size;
     plan.gradient_size = arena.size();
     plan.buckets = {{.range = {0, arena.size()}}};
     plan.slices.emplace_back();
@@ -224,7 +224,7 @@ TEST(LossyCodecs, BadAndHugeGradientsAndTheLossArriveEverywhere) {
       const std::span<Scalar> mine = exchange.arena.span();
       const Scalar loss = 1.0F / 3;
       for (const Scalar bad : {1e30F, std::numeric_limits<Scalar>::infinity(), std::nanf("")}) {
-        for (Index i = 0; i < 100; ++i) mine[static_cast<std::size_t>(i)] = static_cast<Scalar>(i % 7);
+        for (Index i = 0; i < 100; ++i) at(mine, i) = static_cast<Scalar>(i % 7);
         if (comm.rank() == comm.size() - 1) mine[42] = bad;
         mine[100] = loss * static_cast<Scalar>(1 + comm.rank());
         const std::span<const Scalar> sum = exchange.sum();

@@ -32,7 +32,7 @@ TEST(Communicator, SplitsByColorInTheOrderAskedFor) {
     for (Index rank = comm.size() - 1; rank >= 0; --rank)
       if (rank % 2 == parity) expected.push_back(rank);
     EXPECT_EQ(ranks, expected);
-    EXPECT_EQ(ranks[static_cast<std::size_t>(part->rank())], mine);
+    EXPECT_EQ(at(ranks, part->rank()), mine);
     // Equal orders: by rank.
     const auto same = comm.split(0, 7);
     EXPECT_EQ(same->rank(), comm.rank());

@@ -41,7 +41,7 @@ TEST(SharedWindow, StartsZeroedOnBordersWithTheSizesAskedFor) {
       const auto window = comm.shared_window(bytes_of(comm.rank() + 1));
       for (int rank = 0; rank < comm.size(); ++rank) {
         const std::span<const std::byte> part = window->part(rank);
-        EXPECT_EQ(static_cast<Index>(part.size()), bytes_of(rank + 1));
+        EXPECT_EQ(std::ssize(part), bytes_of(rank + 1));
         EXPECT_TRUE(all_are(part, std::byte{0})) << "part " << rank;
         if (!part.empty()) {
           EXPECT_EQ(reinterpret_cast<std::uintptr_t>(part.data()) % kAlignmentBytes, 0u);

@@ -25,7 +25,7 @@ class Dice {
   double normal() { return std::normal_distribution<double>()(random_); }
   bool chance(double probability) { return real(0, 1) < probability; }
   std::string one_of(const std::vector<std::string>& texts) {
-    return texts[static_cast<std::size_t>(whole(0, std::ssize(texts) - 1))];
+    return at(texts, whole(0, std::ssize(texts) - 1));
   }
 
  private:

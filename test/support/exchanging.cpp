@@ -17,7 +17,7 @@ Plan plan_of(const ExchangeCase& one, int ranks) {
   plan.world = ranks;
   plan.replicas = one.replicas_per_rank * ranks + (ranks > 1 ? 1 : 0);
   plan.gradient_size = one.borders.back();
-  plan.loss_place = plan.gradient_size;
+  plan.loss_offset = plan.gradient_size;
   for (Index rank = 0; rank < ranks; ++rank) plan.hosted.push_back(split_evenly(plan.replicas, ranks, rank));
   for (std::size_t i = one.borders.size() - 1; i > 0; --i) {
     const Range range{one.borders[i - 1], one.borders[i]};
@@ -42,7 +42,7 @@ Scalar gradient(Index replica, Index step, Index i) {
     }
     return table;
   }();
-  return kTable[static_cast<std::size_t>((replica * 131 + step * 17 + i) % kSines)];
+  return at(kTable, (replica * 131 + step * 17 + i) % kSines);
 }
 
 // In every third step half of the replicas have nothing; a rank may then have nothing at all.
@@ -58,7 +58,7 @@ std::vector<Index> samples_of(const Plan& plan, Index step) {
 
 Exchanging::Exchanging(Communicator& comm, const ExchangeCase& one, MakeExchange make)
     : comm_(comm), ordered_(one.options.reduction == Reduction::kOrdered), plan_(plan_of(one, comm.size())) {
-  const Range hosted = plan_.hosted[static_cast<std::size_t>(comm.rank())];
+  const Range hosted = plan_.hosted_by(comm.rank());
   const Index arenas = ordered_ ? hosted.size() : 1;
   reducer_ =
       make({.comm = comm, .plan = plan_, .gradient_arenas = arenas, .ranks_per_node = one.ranks_per_node},
@@ -105,7 +105,7 @@ std::vector<double> Exchanging::expected(Index step) const {
   const std::vector<Index> samples = samples_of(plan_, step);
   std::vector<double> sum(static_cast<std::size_t>(plan_.gradient_size));
   for (Index replica = 0; replica < plan_.replicas; ++replica) {
-    if (samples[static_cast<std::size_t>(replica)] == 0) continue;
+    if (at(samples, replica) == 0) continue;
     for (std::size_t i = 0; i < sum.size(); ++i)
       sum[i] += static_cast<double>(gradient(replica, step, static_cast<Index>(i)));
   }
@@ -114,12 +114,12 @@ std::vector<double> Exchanging::expected(Index step) const {
 
 // Ordered: an arena for each replica with samples, added to complete nodes; native: one.
 PartialGrads Exchanging::fill(const std::vector<Index>& samples, Index step) {
-  const Range hosted = plan_.hosted[static_cast<std::size_t>(comm_.rank())];
+  const Range hosted = plan_.hosted_by(comm_.rank());
   std::vector<Range> leaves;
   std::vector<std::span<Scalar>> pieces;
   std::ranges::fill(arenas_.front(), Scalar{0});
   for (Index replica = hosted.begin; replica < hosted.end; ++replica) {
-    if (samples[static_cast<std::size_t>(replica)] == 0) continue;
+    if (at(samples, replica) == 0) continue;
     const std::span<Scalar> arena = arenas_[ordered_ ? pieces.size() : 0];
     for (std::size_t i = 0; i < arena.size(); ++i) {
       const Scalar value = gradient(replica, step, static_cast<Index>(i));
@@ -132,8 +132,7 @@ PartialGrads Exchanging::fill(const std::vector<Index>& samples, Index step) {
   const MergePlan merged = plan_merges(leaves, complete_subtrees(plan_.replicas, hosted));
   apply_merges(merged.merges, pieces);
   PartialGrads partial{.subtrees = merged.subtrees, .sums = {}};
-  for (const Index survivor : merged.survivors)
-    partial.sums.push_back(pieces[static_cast<std::size_t>(survivor)]);
+  for (const Index survivor : merged.survivors) partial.sums.push_back(at(pieces, survivor));
   return partial;
 }
 

@@ -29,8 +29,8 @@ Operand::Operand(const Operand& other) : Operand(other.rows_, other.columns_) {
 }
 
 void Sums::add(Index i, double term) {
-  sums_[static_cast<std::size_t>(i)] += term;
-  magnitudes_[static_cast<std::size_t>(i)] += std::abs(term);
+  at(sums_, i) += term;
+  at(magnitudes_, i) += std::abs(term);
 }
 
 void Sums::expect_near(std::span<const Scalar> found) const {

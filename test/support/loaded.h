@@ -49,7 +49,7 @@ struct Gathered {
 };
 
 inline Gathered gather(const Records& records, const DatasetInfo& info, const std::vector<Index>& ids) {
-  const auto rows = static_cast<Index>(ids.size());
+  const auto rows = std::ssize(ids);
   Gathered out{std::vector<Scalar>(static_cast<std::size_t>(rows * info.features.size())),
                std::vector<Scalar>(static_cast<std::size_t>(rows * info.label_columns()))};
   Matrix x(out.features.data(), rows, info.features.size());

@@ -51,10 +51,10 @@ class NumberedSource final : public RecordSource {
    public:
     explicit Reader(const NumberedSource& source) : source_(source) {}
     void read(Index chunk, std::span<std::byte> packed) override {
-      const Range ids = source_.chunks_[static_cast<std::size_t>(chunk)].records;
-      EXPECT_EQ(static_cast<Index>(packed.size()), ids.size() * Index{sizeof(Index)});
+      const Range ids = at(source_.chunks_, chunk).records;
+      EXPECT_EQ(std::ssize(packed), ids.size() * Index{sizeof(Index)});
       if (ids.contains(source_.bad_)) throw DataError("record " + std::to_string(source_.bad_) + " is bad");
-      ++source_.reads_[static_cast<std::size_t>(chunk)];
+      ++at(source_.reads_, chunk);
       for (Index id = ids.begin; id < ids.end; ++id) {
         std::memcpy(packed.data() + (id - ids.begin) * Index{sizeof id}, &id, sizeof id);
       }

@@ -78,7 +78,7 @@ StepBatch make_batch(const OneStep& step, Range hosted) {
   const Index width = step.input.size();
   Index first = std::accumulate(step.rows.begin(), step.rows.begin() + hosted.begin, Index{0});
   for (Index replica = hosted.begin; replica < hosted.end; ++replica) {
-    const Index rows = step.rows[static_cast<std::size_t>(replica)];
+    const Index rows = at(step.rows, replica);
     ReplicaBatch mine{.rows = rows,
                       .features = AlignedBuffer<Scalar>(rows * width),
                       .targets = AlignedBuffer<Scalar>(rows)};
@@ -112,12 +112,12 @@ std::vector<Scalar> sample(const Shape& input, Index i) {
 
 OneStepResult run_one_step(Communicator& comm, const OneStep& step) {
   const Model model(step.model, step.input);
-  const auto replicas = static_cast<Index>(step.rows.size());
+  const auto replicas = std::ssize(step.rows);
   DistOptions options;
   options.bucket_kib = 0;
   const Plan plan = make_plan(options, model.layout(),
                               {.world = comm.size(), .replicas = replicas, .threads = step.threads});
-  const Range hosted = plan.hosted[static_cast<std::size_t>(comm.rank())];
+  const Range hosted = plan.hosted_by(comm.rank());
   const Index samples = std::accumulate(step.rows.begin(), step.rows.end(), Index{0});
   AlignedBuffer<Scalar> weights(model.layout().size);
   initialise({&model.layout(), weights.span()}, 1, 0.1);
@@ -154,7 +154,7 @@ OneStepResult run_one_step(Communicator& comm, const OneStep& step) {
     result.gradient.insert(result.gradient.end(), tensor.begin(), tensor.end());
     result.gradient_of.emplace(param.name, std::vector(tensor.begin(), tensor.end()));
   }
-  result.loss = static_cast<double>(strategy.sum()[static_cast<std::size_t>(plan.loss_place)]);
+  result.loss = static_cast<double>(at(strategy.sum(), plan.loss_offset));
   const auto width = static_cast<std::size_t>(model.state_layout().size);
   for (Index replica = 0; replica < replicas; ++replica) {
     std::vector<Scalar> state(width);

@@ -39,7 +39,7 @@ struct OptimizerRun {
   }
 
   void step(const StepInfo& info) {
-    update({0, static_cast<Index>(weights.size())}, info);
+    update({0, std::ssize(weights)}, info);
     apply_direction(info);
   }
 

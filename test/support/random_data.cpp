@@ -46,11 +46,11 @@ DataFiles write_csv(Dice& dice, const DataSpec& spec, const std::string& stem, c
   text += "kind,share,y\n";
   for (Index row = 0; row < rows.count(); ++row) {
     for (Index i = 0; i < width; ++i) {
-      const float value = rows.features[static_cast<std::size_t>(row * width + i)];
+      const float value = at(rows.features, row * width + i);
       text += dice.chance(0.02) ? "," : fmt::format("{},", value);
     }
     text += fmt::format("\"{}\",{},", dice.one_of({"red", "green, dark", "blue"}), dice.whole(0, 3));
-    const float label = rows.labels[static_cast<std::size_t>(row)];
+    const float label = at(rows.labels, row);
     text += spec.task == Task::kClasses ? fmt::format("class{}\n", label) : fmt::format("{}\n", label);
   }
   const std::string path = stem + (spec.packed ? ".csv.gz" : ".csv");
@@ -62,11 +62,11 @@ DataFiles write_libsvm(Dice& dice, const DataSpec& spec, const std::string& stem
   const Index width = spec.features.size();
   std::string text;
   for (Index row = 0; row < rows.count(); ++row) {
-    text += fmt::format("{}", rows.labels[static_cast<std::size_t>(row)]);
+    text += fmt::format("{}", at(rows.labels, row));
     for (Index i = 0; i < width; ++i) {
       const bool last = i + 1 == width;  // so that all files have as many columns
       if (last || dice.chance(0.8)) {
-        text += fmt::format(" {}:{}", i + 1, rows.features[static_cast<std::size_t>(row * width + i)]);
+        text += fmt::format(" {}:{}", i + 1, at(rows.features, row * width + i));
       }
     }
     text += '\n';

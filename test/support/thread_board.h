@@ -56,7 +56,7 @@ class Board {
     const std::lock_guard lock(monitor_.mutex);
     Operation& operation = operations_[collective];
     operation.parts.resize(static_cast<std::size_t>(ranks_));
-    operation.parts[static_cast<std::size_t>(rank)] = std::move(bytes);
+    at(operation.parts, rank) = std::move(bytes);
     if (++operation.arrived == ranks_) monitor_.changed.notify_all();
   }
 

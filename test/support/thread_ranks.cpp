@@ -96,7 +96,7 @@ class ExchangeRequest final : public Request {
   void wait() override {
     for (const Pending& one : std::exchange(pending_, {})) {
       const Bytes bytes = board_.take_message(one.path, one.number);
-      if (static_cast<Index>(bytes.size()) != one.buffer.bytes()) {
+      if (std::ssize(bytes) != one.buffer.bytes()) {
         throw CommError(fmt::format("rank {} expected {} bytes from rank {}, which sent {}",
                                     std::get<2>(one.path), one.buffer.bytes(), std::get<1>(one.path),
                                     bytes.size()));
@@ -130,7 +130,7 @@ class ThreadCommunicator final : public Communicator {
   void broadcast(Buffer buffer, int root) override {
     Bytes mine = rank_ == root ? copy_of(buffer.data, buffer.bytes()) : Bytes{};
     start(std::move(mine), [=](const std::vector<Bytes>& parts) {
-      copy_to(buffer.data, parts[static_cast<std::size_t>(root)]);
+      copy_to(buffer.data, at(parts, root));
     })->wait();
   }
 
@@ -155,7 +155,7 @@ class ThreadCommunicator final : public Communicator {
     const auto place = [whole](Range part) {
       return static_cast<std::byte*>(whole.data) + part.begin * size_of(whole.type);
     };
-    const Range mine = parts[static_cast<std::size_t>(rank_)];
+    const Range mine = at(parts, rank_);
     return start(copy_of(place(mine), mine.size() * size_of(whole.type)),
                  [place, kept = std::vector(parts.begin(), parts.end())](const std::vector<Bytes>& all) {
                    for (std::size_t rank = 0; rank < all.size(); ++rank)

@@ -83,7 +83,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                                       .world = comm.size()});
   const Schedule schedule(config.schedule, plan.whole_run(), plan.step_batch);
   const auto sampler = make(plan.sampling);
-  const Range replicas = plan.dist.hosted[static_cast<std::size_t>(comm.rank())];
+  const Range replicas = plan.dist.hosted_by(comm.rank());
   RankPeerGroup peers(comm);
   const auto records = load_records(*train, target_rule(*loss, model.output().size()),
                                     records_for(*sampler, plan.dist.hosted, comm.rank()), peers);

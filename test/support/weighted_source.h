@@ -32,7 +32,7 @@ class WeightedSource final : public RecordSource {
   void unpack(std::span<const Index> ids, std::span<const std::byte* const> records, Matrix& x,
               Matrix& labels) const override {
     std::vector<Scalar> targets(ids.size());
-    Matrix column(targets.data(), static_cast<Index>(ids.size()), 1);
+    Matrix column(targets.data(), std::ssize(ids), 1);
     plain_->unpack(ids, records, x, column);
     for (std::size_t row = 0; row < ids.size(); ++row) {
       labels(static_cast<Index>(row), 0) = targets[row];

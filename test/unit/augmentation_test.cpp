@@ -73,8 +73,7 @@ Image moved(const Image& image, const ImageShape& shape, Index down, Index right
       if (column - right < 0 || column - right >= shape.width) continue;
       for (Index channel = 0; channel < shape.channels; ++channel) {
         const Index to = (row * shape.width + column) * shape.channels + channel;
-        out[static_cast<std::size_t>(to)] =
-            image[static_cast<std::size_t>(to - (down * shape.width + right) * shape.channels)];
+        at(out, to) = at(image, to - (down * shape.width + right) * shape.channels);
       }
     }
   }
@@ -114,7 +113,7 @@ TEST(Cutout, BlanksASquareAroundEveryPixelEquallyOften) {
           const Index row = i / shape.row_size() - (y - size / 2);
           const Index column = i % shape.row_size() / shape.channels - (x - size / 2);
           const Range inside{0, size};
-          if (inside.contains(row) && inside.contains(column)) cut[static_cast<std::size_t>(i)] = 0;
+          if (inside.contains(row) && inside.contains(column)) at(cut, i) = 0;
         }
         ++expected[cut];
       }
@@ -167,7 +166,7 @@ class NumberedImages : public Records {
   Index bytes() const override { return 0; }
   void gather(std::span<const Index> ids, Matrix& x, Matrix& targets) const override {
     for (Index row = 0; row < x.rows(); ++row) {
-      const Index id = ids[static_cast<std::size_t>(row)];
+      const Index id = at(ids, row);
       for (Index i = 0; i < x.cols(); ++i) x(row, i) = static_cast<Scalar>(1000 * id + i);
       targets(row, 0) = static_cast<Scalar>(id);
     }
@@ -205,7 +204,7 @@ Seen load(const Walks& walks) {
     for (Index step = 0; step < steps; ++step) {
       const StepBatch& batch = prepared(loader.next());
       for (Index replica = replicas.begin; replica < replicas.end; ++replica) {
-        const ReplicaBatch& samples = batch.replicas[static_cast<std::size_t>(replica - replicas.begin)];
+        const ReplicaBatch& samples = at(batch.replicas, replica - replicas.begin);
         for (Index row = 0; row < samples.rows; ++row) {
           const Scalar* first = samples.features.data() + row * 20;
           const auto id = static_cast<Index>(samples.targets.data()[row]);

@@ -51,7 +51,7 @@ TEST(Bf16, RoundsEveryElementOfAnyLength) {
     const Operand values(1, size, rng);
     std::vector<Bf16> all(static_cast<std::size_t>(size));
     round_to_bf16(values.values(), all);
-    for (Index i = 0; i < size; ++i) EXPECT_EQ(widen(all[static_cast<std::size_t>(i)]), rounded(values[i]));
+    for (Index i = 0; i < size; ++i) EXPECT_EQ(widen(at(all, i)), rounded(values[i]));
   }
 }
 

@@ -3,10 +3,10 @@
 
 #include <cmath>
 
+#include "data/record_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/data/format.h"
-#include "lockstep/data/record_file.h"
 #include "support/error_text.h"
 #include "support/idx_files.h"
 #include "support/loaded.h"

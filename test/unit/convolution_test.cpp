@@ -272,13 +272,13 @@ TEST(Convolution, NanTimesZeroIsNotHidden) {
   for_each_convolution([](Convolution& c) {
     std::vector<bool> y_is_nan(static_cast<std::size_t>(c.y.view().size()));
     c.for_each_term([&](Index x, Index, Index y) {
-      if (x == 0) y_is_nan[static_cast<std::size_t>(y)] = true;
+      if (x == 0) at(y_is_nan, y) = true;
     });
     c.weights.matrix().setZero();
     c.x[0] = kNan;
     c.forward();
     for (Index i = 0; i < c.y.view().size(); ++i) {
-      ASSERT_TRUE(std::isnan(c.y[i]) || !y_is_nan[static_cast<std::size_t>(i)]) << i;
+      ASSERT_TRUE(std::isnan(c.y[i]) || !at(y_is_nan, i)) << i;
     }
     c.y.matrix().setZero();
     c.y[0] = kNan;

@@ -52,7 +52,7 @@ TEST_F(WeightsOfConvolutions, AreKnownByPlaceAndVersion) {
   ASSERT_NE(with_one, with_other);
   for (int turn = 0; turn < 2; ++turn) {
     EXPECT_EQ(results({.values = one_.values(), .version = 1}), with_one);
-    EXPECT_EQ(results({.values = other_.values(), .place = 16, .version = 1}), with_other);
+    EXPECT_EQ(results({.values = other_.values(), .offset = 16, .version = 1}), with_other);
   }
   EXPECT_EQ(results({.values = other_.values(), .version = 2}), with_other);
   EXPECT_EQ(results({.values = one_.values()}), with_one);

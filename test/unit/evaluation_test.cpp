@@ -37,10 +37,10 @@ class GivenSamples final : public RecordSource {
   void unpack(std::span<const Index> ids, std::span<const std::byte* const>, Matrix& x,
               Matrix& labels) const override {
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      const Sample& sample = kSamples[static_cast<std::size_t>(ids[i])];
+      const Sample& sample = at(kSamples, ids[i]);
       const auto row = static_cast<Index>(i);
       for (Index column = 0; column < 3; ++column) {
-        x(row, column) = sample.outputs[static_cast<std::size_t>(column)];
+        x(row, column) = at(sample.outputs, column);
       }
       labels(row, 0) = sample.label;
       if (info_.weighted) labels(row, 1) = sample.weight;
@@ -87,14 +87,14 @@ double mean(bool weighted, const std::function<double(const Sample&)>& value) {
 
 // From 0 for the highest.
 Index place_of_label(const Sample& sample) {
-  const Scalar output = sample.outputs[static_cast<std::size_t>(sample.label)];
+  const Scalar output = at(sample.outputs, sample.label);
   return std::ranges::count_if(sample.outputs, [&](Scalar other) { return other > output; });
 }
 
 double cross_entropy(const Sample& sample) {
   double sum = 0;
   for (const Scalar output : sample.outputs) sum += std::exp(double{output});
-  return std::log(sum) - double{sample.outputs[static_cast<std::size_t>(sample.label)]};
+  return std::log(sum) - double{at(sample.outputs, sample.label)};
 }
 
 TEST(Evaluation, GivesWeightedMeansAndCountsOfSamples) {

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <map>
 
+#include "distributed/exchange/stages.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/distributed/exchange/algorithm.h"
-#include "lockstep/distributed/exchange/stages.h"
 #include "lockstep/distributed/strategies/strategy.h"
 
 namespace lockstep {
@@ -131,7 +131,7 @@ double time_of_stages(const MakeStages& make, const Cluster& cluster, Index coun
     double slowest = 0;
     std::map<Index, double> leaving;
     for (int rank = 0; rank < ranks; ++rank) {
-      const Transfer send = *stages[static_cast<std::size_t>(rank)][stage].send;
+      const Transfer send = *at(stages, rank)[stage].send;
       const auto bytes = static_cast<double>(send.range.size() * Index{sizeof(Scalar)});
       if (node_of(rank) == node_of(send.peer))
         slowest = std::max(slowest, cluster.message.seconds(bytes));

@@ -118,7 +118,7 @@ TEST(Fingerprint, SampledFilesAreKnownWhereverTheyLie) {
   for (const auto& [begin, length] :
        {std::pair{0, 1}, std::pair{19'999'999, 1}, std::pair{3'000'000, 700'000}}) {
     std::string changed = large;
-    for (int i = 0; i < length; ++i) changed[static_cast<std::size_t>(begin + i)] ^= 1;
+    for (int i = 0; i < length; ++i) at(changed, begin + i) ^= 1;
     write_file_atomically(directory / "moved", changed);
     EXPECT_EQ(differences(before, sample("moved", "small")), (std::vector<bool>{true, false})) << begin;
   }

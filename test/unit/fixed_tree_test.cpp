@@ -21,7 +21,7 @@ using Leaves = std::vector<std::optional<float>>;
 
 // The definition in fixed_tree.h, written down once more without its code.
 std::optional<float> sum_by_definition(const Leaves& leaves, Index begin, Index end) {
-  if (end - begin == 1) return leaves[static_cast<std::size_t>(begin)];
+  if (end - begin == 1) return at(leaves, begin);
   Index power = 1;
   while (power * 2 < end - begin) power *= 2;
   const std::optional<float> left = sum_by_definition(leaves, begin, begin + power);
@@ -40,12 +40,11 @@ struct Pieces {
 Pieces merge(Pieces pieces, std::span<const Range> wanted) {
   const MergePlan plan = plan_merges(pieces.subtrees, wanted);
   for (const Merge& merge : plan.merges) {
-    pieces.values[static_cast<std::size_t>(merge.target)] +=
-        pieces.values[static_cast<std::size_t>(merge.source)];
+    at(pieces.values, merge.target) += at(pieces.values, merge.source);
   }
   Pieces merged{plan.subtrees, {}};
   for (const Index survivor : plan.survivors) {
-    merged.values.push_back(pieces.values[static_cast<std::size_t>(survivor)]);
+    merged.values.push_back(at(pieces.values, survivor));
   }
   return merged;
 }
@@ -53,16 +52,16 @@ Pieces merge(Pieces pieces, std::span<const Range> wanted) {
 Pieces present_leaves(const Leaves& leaves, Range range) {
   Pieces pieces;
   for (Index leaf = range.begin; leaf < range.end; ++leaf) {
-    if (!leaves[static_cast<std::size_t>(leaf)]) continue;
+    if (!at(leaves, leaf)) continue;
     pieces.subtrees.push_back({leaf, leaf + 1});
-    pieces.values.push_back(*leaves[static_cast<std::size_t>(leaf)]);
+    pieces.values.push_back(*at(leaves, leaf));
   }
   return pieces;
 }
 
 // What a run on `ranks` ranks computes: each rank its complete subtrees, then an owner the rest.
 std::optional<float> sum_over_ranks(const Leaves& leaves, Index ranks) {
-  const auto count = static_cast<Index>(leaves.size());
+  const auto count = std::ssize(leaves);
   Pieces sent;
   for (Index rank = 0; rank < ranks; ++rank) {
     const Range local = split_evenly(count, ranks, rank);

@@ -40,8 +40,8 @@ class Passes {
     const FactoredTensor tensor = model_.factored_tensors().front();
     factor_x_ = AlignedBuffer<Scalar>(rows() * tensor.in);
     factor_dy_ = AlignedBuffer<Scalar>(rows() * tensor.out);
-    rooms_.assign(model_.ops().size(), {});
-    rooms_[static_cast<std::size_t>(tensor.op)] = {factor_x_.data(), factor_dy_.data(), rows()};
+    factors_.assign(model_.ops().size(), {});
+    at(factors_, tensor.op) = {factor_x_.data(), factor_dy_.data(), rows()};
     std::ranges::fill(part(gradient_.span(), tensor.range), kNan);  // what nobody may read
   }
 
@@ -53,7 +53,7 @@ class Passes {
     workspace_.forward({.values = {.weights = weights_.span(), .state = state_.span()},
                         .x = ConstMatrix(x_.data(), rows(), model_.input().size()),
                         .batch = {.training = true},
-                        .factors = rooms_,
+                        .factors = factors_,
                         .limit = limit});
     Matrix dy = workspace_.output_gradient();
     std::ranges::copy(dy_.span(), dy.data());
@@ -87,7 +87,7 @@ class Passes {
   AlignedBuffer<Scalar> gradient_;
   AlignedBuffer<Scalar> factor_x_;
   AlignedBuffer<Scalar> factor_dy_;
-  std::vector<FactorRoom> rooms_;
+  std::vector<FactorBuffers> factors_;
 };
 
 struct Case {

@@ -42,7 +42,7 @@ StepOutcome Step::take(Communicator& comm, const Plan& plan, SynchronousStrategy
     const std::span<Scalar> arena = strategy.gradient_arena(plan.gradient_size);
     const Scalar part = static_cast<Scalar>(shares[replica] * weight * double{kMaxGradient});
     std::ranges::fill(arena, part);
-    arena[static_cast<std::size_t>(plan.loss_place)] = 1;
+    at(arena, plan.loss_offset) = 1;
     const std::optional<Scalar> most = strategy.max_gradient();
     if (most && part > *most) strategy.bad_gradient();
     partial = {.subtrees = {{comm.rank(), comm.rank() + 1}}, .sums = {arena}};

@@ -110,7 +110,7 @@ TEST_P(Idx, ARankHoldsOnlyWhatItWants) {
       const RecordFilter filter = every_nth(*source, parts, part);
       const auto some = load(*source, filter, {.classes = 10});
       const std::vector<Index> ids = wanted_ids(rows, filter);
-      EXPECT_EQ(some->rows(), static_cast<Index>(ids.size()));
+      EXPECT_EQ(some->rows(), std::ssize(ids));
       EXPECT_LE(some->bytes(), some->rows() * record_bytes + rows / 4 + 16);
       EXPECT_EQ(gather(*some, source->info(), ids), gather(*whole, source->info(), ids));
       together += some->rows();
@@ -123,11 +123,11 @@ TEST_P(Idx, RecordsLargerThanTheBufferAreRead) {
   const Index size = (Index{1} << 20) + 3;
   std::vector<double> pixels(static_cast<std::size_t>(3 * size), 0.0);
   pixels.back() = 255;
-  pixels[static_cast<std::size_t>(size)] = 255;
+  at(pixels, size) = 255;
   write_images(idx_content(IdxType::kU8, {3, size}, pixels));
   const Gathered all = load_all();
   EXPECT_EQ(all.features.back(), 1.0F);
-  EXPECT_EQ(all.features[static_cast<std::size_t>(size)], 1.0F);
+  EXPECT_EQ(at(all.features, size), 1.0F);
   EXPECT_EQ(all.features.front(), 0.0F);
 }
 

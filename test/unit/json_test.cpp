@@ -4,9 +4,9 @@
 
 #include <limits>
 
-#include "lockstep/comm/stall_report.h"
+#include "comm/stall_report.h"
+#include "data/table/sparse_source.h"
 #include "lockstep/data/table/schema.h"
-#include "lockstep/data/table/sparse_source.h"
 #include "lockstep/train/storage/checkpoint/manifest.h"
 #include "support/error_text.h"
 

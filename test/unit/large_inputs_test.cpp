@@ -8,8 +8,8 @@
 #include <fstream>
 #include <string>
 
+#include "data/table/learn_schema.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/data/table/learn_schema.h"
 #include "lockstep/report/model_table.h"
 #include "support/planned_run.h"
 #include "support/temporary_directory.h"

@@ -34,8 +34,8 @@ class NumberedRecords : public Records {
       const std::lock_guard lock(mutex_);
       ++by_thread_[std::this_thread::get_id()];
     }
-    for (Index row = 0; row < static_cast<Index>(ids.size()); ++row) {
-      const auto id = static_cast<Scalar>(ids[static_cast<std::size_t>(row)]);
+    for (Index row = 0; row < std::ssize(ids); ++row) {
+      const auto id = static_cast<Scalar>(at(ids, row));
       x(row, 0) = id;
       x(row, 1) = id + 0.5F;
       targets(row, 0) = -id;
@@ -69,12 +69,12 @@ struct Setting {
 
 void expect_step(const StepBatch& batch, const Sampler& sampler, Index step, Range replicas) {
   ASSERT_EQ(batch.step, step);
-  ASSERT_EQ(static_cast<Index>(batch.replicas.size()), replicas.size());
+  ASSERT_EQ(std::ssize(batch.replicas), replicas.size());
   for (Index replica = replicas.begin; replica < replicas.end; ++replica) {
-    const ReplicaBatch& samples = batch.replicas[static_cast<std::size_t>(replica - replicas.begin)];
+    const ReplicaBatch& samples = at(batch.replicas, replica - replicas.begin);
     std::vector<Index> ids;
     sampler.ids(step, replica, ids);
-    ASSERT_EQ(samples.rows, static_cast<Index>(ids.size()));
+    ASSERT_EQ(samples.rows, std::ssize(ids));
     for (std::size_t row = 0; row < ids.size(); ++row) {
       const auto id = static_cast<Scalar>(ids[row]);
       EXPECT_EQ(samples.features.span()[2 * row], id);
@@ -162,7 +162,7 @@ TEST(Loader, AllocatesItsBatchesOnce) {
     // Three samples at most, of two features and a target.
     std::set<const Scalar*> places;
     for (Index step = 0; step < 60; ++step) places.insert(loader.next().replicas[1].features.data());
-    EXPECT_EQ(static_cast<Index>(places.size()), prefetch + 1);
+    EXPECT_EQ(std::ssize(places), prefetch + 1);
   }
 }
 
@@ -184,7 +184,7 @@ TEST(Loader, WithoutPrefetchEachReplicaIsLeftToWhoTrainsOnIt) {
     const StepBatch& batch = loader.next();
     EXPECT_EQ(setting.records.gathers(), gathers);
     for (Index replica = 0; replica < 4; ++replica) {
-      const ReplicaBatch& samples = batch.replicas[static_cast<std::size_t>(replica)];
+      const ReplicaBatch& samples = at(batch.replicas, replica);
       EXPECT_EQ(samples.rows, setting.sampler->count(step, replica));
       EXPECT_EQ(samples.ids.count(), 0) << "not those of the step before";
     }
@@ -201,7 +201,7 @@ TEST(Loader, WithoutPrefetchATeamPreparesWeightedSamplesAndEachThreadItsReplicas
   setting.info.weighted = true;
   ThreadTeam team(3);
   std::vector<std::thread::id> threads(3);
-  team.run([&](int thread) { threads[static_cast<std::size_t>(thread)] = std::this_thread::get_id(); });
+  team.run([&](int thread) { at(threads, thread) = std::this_thread::get_id(); });
   Loader loader = setting.loader({.replicas = {0, 4}, .steps = {0, 30}, .prefetch = 0, .team = &team});
   for (Index step = 0; step < 30; ++step) {
     const StepBatch& batch = loader.next();

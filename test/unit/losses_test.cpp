@@ -22,7 +22,7 @@ LossOptions read_options(const nlohmann::json& given) {
 }
 
 ConstMatrix view(const std::vector<Scalar>& values, Index rows) {
-  return as_matrix(std::span(values), rows, static_cast<Index>(values.size()) / rows);
+  return as_matrix(std::span(values), rows, std::ssize(values) / rows);
 }
 
 // What a reference gives a loss, and room for the gradient.
@@ -34,7 +34,7 @@ struct Given {
         outputs(reference.at("outputs").get<std::vector<Scalar>>()),
         targets(reference.at("targets").get<std::vector<Scalar>>()),
         gradient(outputs.size(), 99),
-        slopes(as_matrix(std::span(gradient), rows, static_cast<Index>(outputs.size()) / rows)) {}
+        slopes(as_matrix(std::span(gradient), rows, std::ssize(outputs) / rows)) {}
 
   std::unique_ptr<Loss> loss;
   Index rows;

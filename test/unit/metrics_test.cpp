@@ -21,11 +21,11 @@ struct Set {
   std::vector<Scalar> targets;
   std::vector<Scalar> weights = {};
 
-  Index columns() const { return static_cast<Index>(outputs.size()) / rows; }
+  Index columns() const { return std::ssize(outputs) / rows; }
 };
 
 ConstMatrix rows_of(const std::vector<Scalar>& values, Index rows, Range range) {
-  const Index columns = static_cast<Index>(values.size()) / rows;
+  const Index columns = std::ssize(values) / rows;
   return {values.data() + range.begin * columns, range.size(), columns};
 }
 
@@ -119,7 +119,7 @@ TEST(Metrics, WeightsOfOneChangeNoBitAndWholeOnesRepeatARow) {
     for (Index row = 0; row < set.rows; ++row) {
       for (Index i = 0; i < row % 3; ++i) {
         const auto append = [&](std::vector<Scalar>& to, const std::vector<Scalar>& from) {
-          const Index columns = static_cast<Index>(from.size()) / set.rows;
+          const Index columns = std::ssize(from) / set.rows;
           to.insert(to.end(), from.begin() + row * columns, from.begin() + (row + 1) * columns);
         };
         append(long_one.outputs, set.outputs);

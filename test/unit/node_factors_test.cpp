@@ -36,9 +36,9 @@ class NodeFactorsTest : public testing::Test {
         const Index rows = samples[replica];
         const RowMajorMatrix x = RowMajorMatrix::NullaryExpr(rows, tensor.in, [&] { return normal(rng_); });
         const RowMajorMatrix dy = RowMajorMatrix::NullaryExpr(rows, tensor.out, [&] { return normal(rng_); });
-        const FactorRoom room = factors_->room(t, static_cast<Index>(replica));
-        Matrix(room.x, rows, tensor.in) = x;
-        transpose({dy.data(), rows, tensor.out}, room.dy_t, room.stride);
+        const FactorBuffers buffers = factors_->buffers(t, static_cast<Index>(replica));
+        Matrix(buffers.x, rows, tensor.in) = x;
+        transpose({dy.data(), rows, tensor.out}, buffers.dy_t, buffers.stride);
         sum += dy.transpose() * x;
       }
       expected_.push_back(sum);
@@ -53,8 +53,7 @@ class NodeFactorsTest : public testing::Test {
       const std::span<const Scalar> found = factors_->product(1, part);
       ASSERT_EQ(std::ssize(found), part.size());
       for (Index i = 0; i < part.size(); ++i) {
-        ASSERT_NEAR(found[static_cast<std::size_t>(i)], expected_[tensor].data()[part.begin - first + i],
-                    1e-4)
+        ASSERT_NEAR(at(found, i), expected_[tensor].data()[part.begin - first + i], 1e-4)
             << part.begin << " " << i;
       }
     }

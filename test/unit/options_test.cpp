@@ -6,8 +6,8 @@
 #include <set>
 #include <sstream>
 
+#include "config/limits.h"
 #include "lockstep/config/help.h"
-#include "lockstep/config/limits.h"
 #include "lockstep/config/option.h"
 #include "support/known_names.h"
 

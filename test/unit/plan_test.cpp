@@ -23,7 +23,7 @@ TEST(Plan, EveryReplicaHasOneThreadOfOneRankUpTo64Ranks) {
         const Plan plan = make_plan({}, layout, {.world = world, .replicas = replicas, .threads = threads});
         Index next = 0;
         for (Index rank = 0; rank < world; ++rank) {
-          const Range hosted = plan.hosted[static_cast<std::size_t>(rank)];
+          const Range hosted = plan.hosted_by(rank);
           EXPECT_GE(hosted.size(), replicas / world);
           EXPECT_LE(hosted.size(), replicas / world + 1);
           for (Index thread = 0; thread < threads; ++thread) {
@@ -61,7 +61,7 @@ TEST(Plan, BucketsAreSmallLayersOrPartsOfALargeOneFromTheLastOn) {
       end = bucket.range.begin;
     }
     EXPECT_EQ(end, 0);
-    EXPECT_TRUE(plan.buckets.front().range.contains(plan.loss_place));
+    EXPECT_TRUE(plan.buckets.front().range.contains(plan.loss_offset));
     if (kib == 0) {
       EXPECT_EQ(plan.buckets.size(), 4);  // one for each layer
     }
@@ -109,7 +109,7 @@ TEST(Plan, EveryWeightHasOneOwnerWhoHoldsWholeBlocks) {
       }
       EXPECT_EQ(owned, layout.size);
       // Whole blocks of 1024, a block too many in each bucket at most.
-      EXPECT_LE(most, layout.size / world + 1024 * (static_cast<Index>(plan.buckets.size()) + 1));
+      EXPECT_LE(most, layout.size / world + 1024 * (std::ssize(plan.buckets) + 1));
       for (std::size_t bucket = 0; bucket < plan.buckets.size(); ++bucket) {
         Index next = plan.buckets[bucket].range.begin;
         for (const Range slice : plan.slices[bucket]) {

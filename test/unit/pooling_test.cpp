@@ -122,7 +122,7 @@ TEST(MaxPool, TakesTheFirstOfTheLargest) {
       const std::vector<Index> places = p.under(i);
       const Index largest = *std::ranges::max_element(places, {}, [&](Index place) { return p.x[place]; });
       ASSERT_EQ(p.y[i], p.x[largest]);
-      ASSERT_EQ(p.winners[static_cast<std::size_t>(i)], largest % p.shape.in_size());
+      ASSERT_EQ(at(p.winners, i), largest % p.shape.in_size());
     }
   });
 }
@@ -132,7 +132,7 @@ TEST(MaxPool, BackwardGoesToTheWinners) {
     p.max_forward();
     Sums sums(p.x.view().size());
     for (Index i = 0; i < p.y.view().size(); ++i) {
-      sums.add(i / p.shape.out_size() * p.shape.in_size() + p.winners[static_cast<std::size_t>(i)], p.y[i]);
+      sums.add(i / p.shape.out_size() * p.shape.in_size() + at(p.winners, i), p.y[i]);
     }
     p.max_backward();
     sums.expect_near(p.x.values());
@@ -148,8 +148,7 @@ TEST(MaxPool, PassesOnWhatIsNotFinite) {
       const std::vector<Index> places = p.under(i);
       const bool has_nan = std::ranges::any_of(places, [&](Index place) { return std::isnan(p.x[place]); });
       ASSERT_EQ(std::isnan(p.y[i]), has_nan);
-      const Index winner =
-          i / p.shape.out_size() * p.shape.in_size() + p.winners[static_cast<std::size_t>(i)];
+      const Index winner = i / p.shape.out_size() * p.shape.in_size() + at(p.winners, i);
       ASSERT_NE(std::ranges::find(places, winner), places.end());
     }
   });
@@ -177,7 +176,7 @@ TEST(MaxPool, HasTheBitsOfTakingOneByOne) {
         if (p.x[place] > p.x[winner] || std::isnan(p.x[place])) winner = place;
       }
       ASSERT_EQ(bits(p.y[i]), bits(p.x[winner]));
-      ASSERT_EQ(p.winners[static_cast<std::size_t>(i)], winner % p.shape.in_size());
+      ASSERT_EQ(at(p.winners, i), winner % p.shape.in_size());
     }
   });
 }
@@ -196,12 +195,12 @@ TEST(AveragePool, HasTheBitsOfASumOneByOne) {
     for (Index i = 0; i < p.y.view().size(); ++i) {
       const std::vector<Index> places = p.under(i);
       for (const Index place : places) {
-        dx[static_cast<std::size_t>(place)] += p.y[i] / static_cast<Scalar>(places.size());
+        at(dx, place) += p.y[i] / static_cast<Scalar>(places.size());
       }
     }
     p.average_backward();
     for (Index i = 0; i < p.x.view().size(); ++i) {
-      ASSERT_EQ(bits(p.x[i]), bits(dx[static_cast<std::size_t>(i)]));
+      ASSERT_EQ(bits(p.x[i]), bits(at(dx, i)));
     }
   });
 }

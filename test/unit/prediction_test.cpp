@@ -8,9 +8,9 @@
 #include <limits>
 #include <sstream>
 
+#include "data/dense_source.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
-#include "lockstep/data/dense_source.h"
 #include "lockstep/train/storage/prediction_lines.h"
 #include "support/error_text.h"
 #include "support/loaded.h"
@@ -40,8 +40,8 @@ class WaveSource final : public RecordSource {
     EXPECT_EQ(targets.cols(), 0);
     for (Index row = 0; row < x.rows(); ++row) {
       Index id = 0;
-      std::memcpy(&id, records[static_cast<std::size_t>(row)], sizeof id);
-      EXPECT_EQ(id, ids[static_cast<std::size_t>(row)]);
+      std::memcpy(&id, at(records, row), sizeof id);
+      EXPECT_EQ(id, at(ids, row));
       const auto angle = static_cast<Scalar>(id);
       x(row, 0) = std::sin(angle);
       x(row, 1) = std::cos(angle);
@@ -54,7 +54,7 @@ class WaveSource final : public RecordSource {
    public:
     explicit Reader(std::span<const Chunk> chunks) : chunks_(chunks) {}
     void read(Index chunk, std::span<std::byte> packed) override {
-      const Range ids = chunks_[static_cast<std::size_t>(chunk)].records;
+      const Range ids = at(chunks_, chunk).records;
       for (Index id = ids.begin; id < ids.end; ++id) {
         std::memcpy(packed.data() + (id - ids.begin) * Index{sizeof id}, &id, sizeof id);
       }
@@ -145,7 +145,7 @@ TEST(Prediction, GivesAllRowsInOrderWithTheSameBitsOnAnyRanksAndThreads) {
 }
 
 std::vector<Scalar> predicted(TargetKind targets, const std::vector<Scalar>& outputs, Index columns) {
-  const auto rows = static_cast<Index>(outputs.size()) / columns;
+  const auto rows = std::ssize(outputs) / columns;
   const Index width = prediction_columns(targets, columns).size();
   std::vector<Scalar> result(static_cast<std::size_t>(rows * width));
   Matrix predictions = as_matrix(std::span(result), rows, width);
@@ -157,7 +157,7 @@ TEST(PredictRows, GivesLabelsAndProbabilitiesOfEachKind) {
   const std::vector<Scalar> classes = predicted(TargetKind::kClass, {0, 1000, 0, 0, 0, 0}, 3);
   EXPECT_EQ(std::vector<Scalar>(classes.begin(), classes.begin() + 4), (std::vector<Scalar>{1, 0, 1, 0}));
   EXPECT_EQ(classes[4], 0);
-  for (int i = 5; i < 8; ++i) EXPECT_FLOAT_EQ(classes[static_cast<std::size_t>(i)], 1.F / 3);
+  for (int i = 5; i < 8; ++i) EXPECT_FLOAT_EQ(at(classes, i), 1.F / 3);
 
   const std::vector<Scalar> binary = predicted(TargetKind::kBinary, {0, 2, -2, 1000, -1000, 0.5}, 2);
   const Scalar high = 1 / (1 + std::exp(-2.F));
@@ -175,11 +175,11 @@ class PredictionFiles : public testing::Test {
   std::string write(const std::string& name, const PredictionColumns& columns,
                     const std::vector<std::vector<Scalar>>& pieces) {
     Index rows = 0;
-    for (const auto& piece : pieces) rows += static_cast<Index>(piece.size()) / columns.size();
+    for (const auto& piece : pieces) rows += std::ssize(piece) / columns.size();
     const auto file =
         choose_prediction_file(name).make({.path = directory_ / name, .rows = rows, .columns = columns});
     for (const std::vector<Scalar>& piece : pieces) {
-      const auto count = static_cast<Index>(piece.size()) / columns.size();
+      const auto count = std::ssize(piece) / columns.size();
       file->append(as_matrix(std::span<const Scalar>(piece), count, columns.size()));
     }
     EXPECT_FALSE(std::filesystem::exists(directory_ / name)) << "half a file can be seen";

@@ -1,5 +1,5 @@
 // Times and bandwidths as people write them.
-#include "lockstep/config/quantity.h"
+#include "config/quantity.h"
 
 #include <gtest/gtest.h>
 

@@ -91,7 +91,7 @@ TEST(RandomStream, WholeNumbersAreEquallyLikely) {
   for (int i = 0; i < 70000; ++i) {
     const Index number = stream.below(7);
     ASSERT_TRUE(number >= 0 && number < 7);
-    ++drawn[static_cast<std::size_t>(number)];
+    ++at(drawn, number);
   }
   for (const int count : drawn) EXPECT_NEAR(count, 10000, 500);
   EXPECT_EQ(stream.below(1), 0);
@@ -130,11 +130,11 @@ void expect_bijection(Index size, const StreamKey& key) {
   permutation.apply(images);
   std::vector<bool> seen(static_cast<std::size_t>(size));
   for (Index i = 0; i < size; ++i) {
-    const Index image = images[static_cast<std::size_t>(i)];
+    const Index image = at(images, i);
     ASSERT_EQ(permutation(i), image) << "size " << size;
     ASSERT_TRUE(image >= 0 && image < size) << "size " << size << ": " << i << " goes to " << image;
-    ASSERT_FALSE(seen[static_cast<std::size_t>(image)]) << "size " << size << ": two go to " << image;
-    seen[static_cast<std::size_t>(image)] = true;
+    ASSERT_FALSE(at(seen, image)) << "size " << size << ": two go to " << image;
+    at(seen, image) = true;
     ASSERT_EQ(permutation.inverse(image), i) << "size " << size;
   }
 }
@@ -165,7 +165,7 @@ TEST(KeyedPermutation, EveryImageIsAboutEquallyLikely) {
     std::array<int, kSize> counts{};
     for (std::uint64_t key = 0; key < kKeys; ++key) {
       const KeyedPermutation permutation(kSize, {.seed = 5, .purpose = Purpose::kShuffle, .a = key});
-      ++counts[static_cast<std::size_t>(permutation(position))];
+      ++at(counts, permutation(position));
     }
     for (const int count : counts) EXPECT_NEAR(count, kKeys / kSize, 150) << "position " << position;
   }

@@ -6,10 +6,10 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/train/loop/replica_check.h"
 #include "support/error_text.h"
 #include "support/thread_ranks.h"
 #include "support/tiny_run.h"
+#include "train/loop/replica_check.h"
 
 namespace lockstep {
 namespace {

@@ -20,7 +20,7 @@ bool cancel(const std::array<std::uint64_t, kRanks>& terms) {
   bool found = false;
   run_thread_ranks(kRanks, [&](Communicator& comm) {
     RunControl control(comm, {});
-    EXPECT_FALSE(control.look(terms[static_cast<std::size_t>(comm.rank())]));
+    EXPECT_FALSE(control.look(at(terms, comm.rank())));
     if (comm.rank() == 0) found = control.checksums_agree();
   });
   return found;

@@ -122,7 +122,7 @@ TEST(Sampler, ShardsAreDisjointCoverTheDataAndAreAllThatARankNeeds) {
             for (const Index id : ids_of(*sampler, step, replica)) used.insert(id);
           }
         }
-        EXPECT_EQ(sampler->needed({first, end}), static_cast<Index>(used.size()));
+        EXPECT_EQ(sampler->needed({first, end}), std::ssize(used));
         for (Index id = 0; id < options.rows; ++id) {
           EXPECT_EQ(!intersect(sampler->replicas_of(id), {first, end}).empty(), used.contains(id));
         }
@@ -137,7 +137,7 @@ TEST(Sampler, AllEpochsStayInsideWhatARankNeedsWhenTheTailIsDropped) {
   for (Index step = 0; step < 100 * sampler->epoch().steps; ++step) {
     for (const Index id : ids_of(*sampler, step, 2)) used.insert(id);
   }
-  EXPECT_EQ(static_cast<Index>(used.size()), sampler->needed({2, 3}));
+  EXPECT_EQ(std::ssize(used), sampler->needed({2, 3}));
   for (const Index id : used) EXPECT_TRUE((sampler->replicas_of(id) == Range{2, 3}));
 }
 
@@ -171,7 +171,7 @@ TEST(Sampler, EpochsReplicasAndSeedsHaveOrdersOfTheirOwn) {
   EXPECT_NE(order(0, 0, 1), order(0, 1, 1));
   EXPECT_NE(order(0, 0, 1), order(0, 0, 2));
   std::vector<Index> sorted(64);
-  for (Index i = 0; i < 64; ++i) sorted[static_cast<std::size_t>(i)] = i;
+  for (Index i = 0; i < 64; ++i) at(sorted, i) = i;
   EXPECT_NE(order(0, 0, 1), sorted);
 }
 

@@ -39,10 +39,10 @@ TEST(Schedule, EqualsPyTorchOver50Steps) {
   for (const nlohmann::json& reference : test::torch_references("schedules")) {
     SCOPED_TRACE(reference.at("schedule").dump() + " " + reference.at("options").dump());
     const auto expected = reference.at("lrs").get<std::vector<double>>();
-    const auto steps = static_cast<Index>(expected.size());
+    const auto steps = std::ssize(expected);
     const Schedule schedule(read_options(reference), at_step(steps), kBatch);
     for (Index step = 0; step < steps; ++step) {
-      const double lr = expected[static_cast<std::size_t>(step)];
+      const double lr = at(expected, step);
       EXPECT_NEAR(schedule.lr(at_step(step)), lr, 1e-5 * lr) << "step " << step;
     }
   }

@@ -25,7 +25,7 @@ using Members = std::vector<Index>;
 class Collecting : public testing::Test {
  protected:
   void add(std::size_t worker, double weight, std::array<Scalar, 2> mean) {
-    std::ranges::copy(mean, collector_.room(worker).begin());
+    std::ranges::copy(mean, collector_.gradient_of(worker).begin());
     collector_.add(worker, weight, 0.25);
   }
   UpdateRequest take() { return collector_.take(sum_); }

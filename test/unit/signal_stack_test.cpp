@@ -63,7 +63,7 @@ TEST(SignalStack, IsThereInNamedThreads) {
 TEST(SignalStack, IsThereInTheOtherThreadsOfATeam) {
   ThreadTeam team(3);
   std::vector<stack_t> stacks(3);
-  team.run([&](int thread) { stacks[static_cast<std::size_t>(thread)] = alternate_stack(); });
+  team.run([&](int thread) { at(stacks, thread) = alternate_stack(); });
   for (const std::size_t thread : {1U, 2U}) {
     EXPECT_EQ(stacks[thread].ss_flags & SS_DISABLE, 0);
     EXPECT_GE(stacks[thread].ss_size, static_cast<std::size_t>(SIGSTKSZ) + 64 * 1024);

@@ -1,5 +1,5 @@
 // The stages of the exchange, by simulation: any number of ranks, any count, without a communicator.
-#include "lockstep/distributed/exchange/stages.h"
+#include "distributed/exchange/stages.h"
 
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ class Simulation {
     bool sent = false;
   };
 
-  Rank& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+  Rank& at(int rank) { return at(ranks_, rank); }
 
   bool step(int rank) {
     Rank& mine = at(rank);
@@ -81,10 +81,10 @@ class Simulation {
   static bool receive(Rank& mine, const Stage& stage, std::deque<std::vector<Scalar>>& from) {
     if (from.empty()) return false;
     const Range range = stage.receive->range;
-    EXPECT_EQ(static_cast<Index>(from.front().size()), range.size());
+    EXPECT_EQ(std::ssize(from.front()), range.size());
     for (Index i = 0; i < range.size(); ++i) {
-      Scalar& to = mine.values[static_cast<std::size_t>(range.begin + i)];
-      const Scalar what = from.front()[static_cast<std::size_t>(i)];
+      Scalar& to = at(mine.values, range.begin + i);
+      const Scalar what = at(from.front(), i);
       to = stage.write == Write::kAdd ? to + what : what;
     }
     from.pop_front();

@@ -1,7 +1,7 @@
 // Whom a report blames, given what is known of each rank.
 #include <gtest/gtest.h>
 
-#include "lockstep/comm/stall_report.h"
+#include "comm/stall_report.h"
 
 namespace lockstep {
 namespace {

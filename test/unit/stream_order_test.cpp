@@ -60,7 +60,7 @@ TEST(StreamOrder, EachRecordComesOnceInAnEpochWhateverTheSizes) {
                   EXPECT_TRUE(sampler->replicas_of(id).contains(replica));
                 }
               }
-              EXPECT_EQ(static_cast<Index>(seen.size()), rows);
+              EXPECT_EQ(std::ssize(seen), rows);
             }
           }
         }

@@ -86,8 +86,8 @@ TEST(Synthetic, ClassesAreBalancedAndLieAroundTheirCentres) {
     for (Index feature = 0; feature < features; ++feature) {
       std::vector<double> values;
       for (Index row = 0; row < rows; ++row) {
-        if (all.targets[static_cast<std::size_t>(row)] != static_cast<Scalar>(label)) continue;
-        values.push_back(all.features[static_cast<std::size_t>(row * features + feature)]);
+        if (at(all.targets, row) != static_cast<Scalar>(label)) continue;
+        values.push_back(at(all.features, row * features + feature));
       }
       // Five thousand are expected, with a deviation of about 61: six of them.
       EXPECT_NEAR(static_cast<double>(values.size()), 5000, 370);

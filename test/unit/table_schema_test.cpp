@@ -5,10 +5,10 @@
 #include <cmath>
 #include <fstream>
 
+#include "data/table/encoder.h"
+#include "data/table/learn_schema.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/data/table/encoder.h"
 #include "lockstep/data/table/infer.h"
-#include "lockstep/data/table/learn_schema.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
@@ -33,7 +33,7 @@ class TableTest : public testing::Test {
   std::vector<std::vector<Scalar>> encode(const TableSchema& schema) {
     const Encoder encoder(schema, true);
     const std::vector<RowColumn> columns = match_columns(table_, schema, true);
-    TableReader reader(table_, columns, static_cast<Index>(schema.columns.size()), schema.missing_values);
+    TableReader reader(table_, columns, std::ssize(schema.columns), schema.missing_values);
     std::vector<std::vector<Scalar>> rows;
     std::vector<std::byte> packed(static_cast<std::size_t>(encoder.record_bytes()));
     unseen_.assign(schema.columns.size(), 0);

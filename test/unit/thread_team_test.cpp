@@ -17,7 +17,7 @@ TEST(ThreadTeam, RunsEveryThreadOnceEachTime) {
     EXPECT_EQ(team.size(), size);
     std::vector<int> counts(static_cast<std::size_t>(size));
     for (int round = 1; round <= 200; ++round) {
-      team.run([&counts](int thread) { ++counts[static_cast<std::size_t>(thread)]; });
+      team.run([&counts](int thread) { ++at(counts, thread); });
       EXPECT_EQ(counts, std::vector<int>(static_cast<std::size_t>(size), round));
     }
   }
@@ -29,7 +29,7 @@ TEST(ThreadTeam, RunsAtTheSameTimeAndTheCallerIsThreadZero) {
   std::vector<std::thread::id> ids(3);
   team.run([&](int thread) {
     all_are_here.arrive_and_wait();  // never returns if the threads run one after the other
-    ids[static_cast<std::size_t>(thread)] = std::this_thread::get_id();
+    at(ids, thread) = std::this_thread::get_id();
   });
   EXPECT_EQ(ids[0], std::this_thread::get_id());
   EXPECT_NE(ids[1], ids[0]);
@@ -72,10 +72,10 @@ TEST(ThreadTeam, PartsAreAlignedAndCoverARangeOnce) {
     std::vector<std::atomic<int>> visits(1000);
     team.run_parts(range, [&](Range mine) {
       EXPECT_EQ((mine.begin - range.begin) % kAlignment, 0);
-      for (Index i = mine.begin; i < mine.end; ++i) ++visits[static_cast<std::size_t>(i)];
+      for (Index i = mine.begin; i < mine.end; ++i) ++at(visits, i);
     });
     for (Index i = 0; i < 1000; ++i) {
-      EXPECT_EQ(visits[static_cast<std::size_t>(i)], range.contains(i) ? 1 : 0);
+      EXPECT_EQ(at(visits, i), range.contains(i) ? 1 : 0);
     }
   }
 }

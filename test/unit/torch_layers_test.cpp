@@ -30,7 +30,7 @@ class Reference {
     EXPECT_EQ(weights.size(), model_.layout().params.size());
     for (const ParamInfo& param : model_.layout().params) {
       const std::vector<Scalar> values = scalars(weights.at(param.name));
-      EXPECT_EQ(static_cast<Index>(values.size()), param.range.size()) << param.name;
+      EXPECT_EQ(std::ssize(values), param.range.size()) << param.name;
       std::ranges::copy(values, part(weights_.span(), param.range).begin());
     }
   }
@@ -49,7 +49,7 @@ class Reference {
   }
 
   void move_running_moments() {
-    for (Index i = 0; i < static_cast<Index>(model_.ops().size()); ++i) {
+    for (Index i = 0; i < std::ssize(model_.ops()); ++i) {
       const BatchStatistics* statistics = model_.op(i).layer->statistics();
       if (statistics == nullptr) continue;
       statistics->update_state(workspace_.sums(i).forward, state_.span(), BatchStatistics::Update::kMove,

@@ -6,9 +6,9 @@
 #include <numeric>
 #include <set>
 
+#include "data/dense_source.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/data/audit.h"
-#include "lockstep/data/dense_source.h"
 #include "lockstep/data/format.h"
 #include "support/error_text.h"
 #include "support/idx_files.h"

@@ -1,7 +1,9 @@
 // The scalar and index types of the whole program, and the half-open range that is its common currency.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace lockstep {
 
@@ -14,6 +16,12 @@ using Scalar = float;
 inline constexpr Index kAlignmentBytes = 64;
 /// The same in scalars.
 inline constexpr Index kAlignment = kAlignmentBytes / Index{sizeof(Scalar)};
+
+/// container[i] for a signed index. Requires 0 <= i < size.
+template <typename Container>
+constexpr decltype(auto) at(Container&& container, Index i) {
+  return std::forward<Container>(container)[static_cast<std::size_t>(i)];
+}
 
 /// The integers begin <= i < end.
 struct Range {
@@ -40,7 +48,7 @@ Index part_of(Index total, Index parts, Index i);
 /// `value` rounded up to the next multiple of `unit`.
 Index round_up(Index value, Index unit);
 
-/// The larger of `parts` parts of a whole that are as even as they can be.
+/// ceil(whole / parts)
 constexpr Index divide_up(Index whole, Index parts) {
   return (whole + parts - 1) / parts;
 }

@@ -35,8 +35,8 @@ std::vector<Number> gather_numbers(Communicator& comm, std::type_identity_t<Numb
 /// *Collective.* The texts of all ranks, in order; they may differ in length.
 std::vector<std::string> gather_texts(Communicator& comm, const std::string& mine);
 
-/// *Collective.* The text of the rank with the least `place`, everywhere; of several, the lowest rank's.
-std::string text_of_first(Communicator& comm, Index place, const std::string& mine);
+/// *Collective.* The text of the rank with the least `position`, everywhere; of several, the lowest rank's.
+std::string text_of_first(Communicator& comm, Index position, const std::string& mine);
 
 /// *Collective.* The root's text, everywhere.
 std::string broadcast_text(Communicator& comm, const std::string& text, int root = 0);

@@ -51,12 +51,12 @@ inline constexpr DataType kDataTypeOf<double> = DataType::kDouble;
 template <class T, std::size_t kExtent>
 Buffer as_buffer(std::span<T, kExtent> values) {
   static_assert(sizeof(T) == 1 || kDataTypeOf<T> != DataType::kByte, "no MPI type for this");
-  return {values.data(), static_cast<Index>(values.size()), kDataTypeOf<T>};
+  return {values.data(), std::ssize(values), kDataTypeOf<T>};
 }
 template <class T, std::size_t kExtent>
 ConstBuffer as_buffer(std::span<const T, kExtent> values) {
   static_assert(sizeof(T) == 1 || kDataTypeOf<T> != DataType::kByte, "no MPI type for this");
-  return {values.data(), static_cast<Index>(values.size()), kDataTypeOf<T>};
+  return {values.data(), std::ssize(values), kDataTypeOf<T>};
 }
 
 /// A message to or from a peer.

@@ -1,4 +1,4 @@
-// The bytes of a file, or of an array in an .npz archive or an HDF5 file, from any place on; what is
+// The bytes of a file, or of an array in an .npz archive or an HDF5 file, from any position on; what is
 // compressed is unpacked on the way.
 #pragma once
 

@@ -79,9 +79,7 @@ class Loader {
   StepBatch& begin(Index step);
   void fill_together(StepBatch& batch);
   void fill(StepBatch& batch, Index i);  // of those replicas that are hosted here
-  StepBatch& slot(Index step) {
-    return ring_[static_cast<std::size_t>(step % static_cast<Index>(ring_.size()))];
-  }
+  StepBatch& slot(Index step) { return at(ring_, step % std::ssize(ring_)); }
 
   const Records& records_;
   const DatasetInfo& info_;

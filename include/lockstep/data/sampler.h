@@ -5,7 +5,7 @@
 // belongs to replica p mod R and is that replica's sample number p / R. Step s of the epoch is the positions
 // [s*B, (s+1)*B). So every global batch has exactly B samples (the last one what is left), the replicas'
 // shares differ by at most one, and all replicas come to the end together. In shard mode there are `rows`
-// positions, and shards partition the records: the record with place q in a keyed permutation of the whole
+// positions, and shards partition the records: the record with position q in a keyed permutation of the whole
 // data set belongs to replica q mod R. In full mode there are rows * R positions and every replica walks all
 // the records. Within an epoch each replica takes its records in an order keyed by (seed, epoch, replica).
 #pragma once

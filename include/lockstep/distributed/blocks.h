@@ -16,10 +16,10 @@ class BlockGrid {
  public:
   explicit BlockGrid(const Layout& layout, Grain grain = Grain::kBlock);
 
-  Index count() const { return static_cast<Index>(begins_.size()); }
+  Index count() const { return std::ssize(begins_); }
   /// Where a block begins in the arena.
-  Index begin(Index block) const { return begins_[static_cast<std::size_t>(block)]; }
-  /// The blocks of a tensor, by its place in the layout.
+  Index begin(Index block) const { return at(begins_, block); }
+  /// The blocks of a tensor, by its offset in the layout.
   Range of_param(std::size_t param) const { return params_[param]; }
   /// The blocks that begin in a range of the arena.
   Range inside(Range arena) const;

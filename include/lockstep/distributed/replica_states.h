@@ -52,7 +52,7 @@ class ReplicaStates {
   void adopt(int root);
 
  private:
-  struct Place {
+  struct OpColumns {
     Index op = 0;
     Range columns;  // of a row of sums_
   };
@@ -68,8 +68,8 @@ class ReplicaStates {
   std::vector<AlignedBuffer<Scalar>> states_;
   AlignedBuffer<Scalar> gathered_;
   AlignedBuffer<Scalar> adopted_;
-  std::vector<Place> places_;
-  std::vector<Index> place_of_;  // by op; -1 for one without statistics
+  std::vector<OpColumns> columns_;
+  std::vector<Index> columns_of_;  // by op; -1 for one without statistics
   ScopeSums scope_sums_;
   std::vector<double> sums_;  // hosted replicas x columns
 };

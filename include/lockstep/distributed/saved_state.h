@@ -25,7 +25,7 @@ using SavedState = std::vector<SavedPart>;
 /// What rank 0 saves and every rank needs.
 template <class T>
 SavedPart saved_by_first(int rank, std::string array, std::span<T> values) {
-  const Range all{0, static_cast<Index>(values.size())};
+  const Range all{0, std::ssize(values)};
   return {.array = std::move(array),
           .size = all.end,
           .range = all,

@@ -37,7 +37,7 @@ class SingleValues {
     BatchNormMode mode;
   };
 
-  bool has(Index replica) const { return first_[static_cast<std::size_t>(replica)] < ops_; }
+  bool has(Index replica) const { return at(first_, replica) < ops_; }
   Index min_normalised(Range scope) const;
 
   const Model& model_;

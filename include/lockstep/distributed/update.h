@@ -62,9 +62,9 @@ using ShareSums = std::function<void(std::span<double>)>;
 class SumSource {
  public:
   virtual ~SumSource() = default;
-  /// Where the part ends that begins at this place of the arena, or has it in its middle: as much as should
+  /// Where the part ends that begins at this offset of the arena, or has it in its middle: as much as should
   /// be summed at once, and stays in a cache.
-  virtual Index part_end(Index place) const = 0;
+  virtual Index part_end(Index offset) const = 0;
   /// *Any thread of the team.* The sum in a range within a part, in memory of the source that is the caller's
   /// until the thread's next call.
   virtual std::span<Scalar> sum(int thread, Range range) = 0;

@@ -42,12 +42,12 @@ struct ConvolutionShape {
 };
 
 /// What the convolution multiplies with. A back end that wants another layout may keep it, in each thread,
-/// for the next calls with the same version at the same place: their values must be the same, too. Version 0
+/// for the next calls with the same version at the same offset: their values must be the same, too. Version 0
 /// says nothing of them.
 template <class Number>
 struct ConvolutionWeights {
   std::span<const Number> values;
-  Index place = 0;
+  Index offset = 0;
   std::uint64_t version = 0;
 };
 

@@ -15,10 +15,10 @@ using Array = Eigen::Map<Eigen::Array<Scalar, Eigen::Dynamic, 1>>;
 using ConstArray = Eigen::Map<const Eigen::Array<Scalar, Eigen::Dynamic, 1>>;
 
 inline Array as_array(std::span<Scalar> values) {
-  return {values.data(), static_cast<Index>(values.size())};
+  return {values.data(), std::ssize(values)};
 }
 inline ConstArray as_array(std::span<const Scalar> values) {
-  return {values.data(), static_cast<Index>(values.size())};
+  return {values.data(), std::ssize(values)};
 }
 inline Array as_array(Matrix& m) {
   return {m.data(), m.size()};

@@ -13,9 +13,7 @@ struct SampleWeights {
   std::span<const Scalar> values = {};  ///< row by row, each finite and not negative; empty: each weighs 1
 
   bool given() const { return !values.empty(); }
-  double operator[](Index row) const {
-    return given() ? static_cast<double>(values[static_cast<std::size_t>(row)]) : 1.0;
-  }
+  double operator[](Index row) const { return given() ? static_cast<double>(at(values, row)) : 1.0; }
   /// Of so many rows, added in order.
   double sum(Index rows) const;
 };

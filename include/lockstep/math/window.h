@@ -21,15 +21,17 @@ struct Window {
 
   /// How many positions the window takes on an axis of `length`; 0 if it does not fit.
   Index positions(Index length) const {
-    const Index room = length + pad_before + pad_after - ((size - 1) * dilation + 1);
-    return room < 0 ? 0 : room / stride + 1;
+    const Index capacity = length + pad_before + pad_after - ((size - 1) * dilation + 1);
+    return capacity < 0 ? 0 : capacity / stride + 1;
   }
   /// Where on the axis a tap falls at a position: negative, or the length and above, in the padding.
-  Index place(Index position, Index tap) const { return position * stride - pad_before + tap * dilation; }
+  Index input_position(Index position, Index tap) const {
+    return position * stride - pad_before + tap * dilation;
+  }
   /// The taps that fall on the axis, not into the padding.
   Range taps_inside(Index position, Index length) const {
-    const Index first = place(position, 0);
-    if (first >= 0 && place(position, size - 1) < length) return {0, size};  // as most are
+    const Index first = input_position(position, 0);
+    if (first >= 0 && input_position(position, size - 1) < length) return {0, size};  // as most are
     const Index begin = first >= 0 ? 0 : (-first + dilation - 1) / dilation;
     const Index end = first >= length ? 0 : (length - first + dilation - 1) / dilation;
     return {std::min(begin, size), std::min(end, size)};

@@ -15,7 +15,7 @@ enum class ActivationRetention {
   kAll,            ///< every gradient too: ops can be taken one by one
 };
 
-/// Of one op: for how many samples there is room, those of a batch or of a part of it; 0: none of its own.
+/// Capacity of an op's buffers in samples: a batch, one block of it, or 0 if it uses another op's.
 struct RetainedSamples {
   Index output = 0;
   Index gradient = 0;  ///< of the output

@@ -15,14 +15,14 @@ struct FactoredTensor {
 };
 
 /// Where a layer leaves x and dy instead of their product, for n samples.
-struct FactorRoom {
+struct FactorBuffers {
   Scalar* x = nullptr;     ///< n x in
   Scalar* dy_t = nullptr;  ///< out x n, the transpose of dy: each row starts `stride` behind the one before
   Index stride = 0;
 
-  /// The room of the samples from this one on.
-  FactorRoom from_row(Index row, Index in) const {
-    return x == nullptr ? FactorRoom{} : FactorRoom{x + row * in, dy_t + row, stride};
+  /// The buffers of the samples from this one on.
+  FactorBuffers from_row(Index row, Index in) const {
+    return x == nullptr ? FactorBuffers{} : FactorBuffers{x + row * in, dy_t + row, stride};
   }
 };
 

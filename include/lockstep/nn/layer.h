@@ -80,7 +80,7 @@ struct ForwardArgs {
 };
 
 /// Called between two pieces of work in the backward pass, so that others can use the time: as far as these
-/// samples go, the gradients of the layer are final from the place `from` of the arena on.
+/// samples go, the gradients of the layer are final from the offset `from` of the arena on.
 using GradientReadyCallback = std::function<void(Index from)>;
 
 /// The same n samples on their way back.
@@ -99,8 +99,8 @@ struct BackwardArgs {
   std::span<Matrix* const> dinputs;  ///< each n x in, to be written; null if nobody wants it (model input)
   std::span<Scalar> gradient;        ///< the whole arena; summed over the n samples
   Write write;                       ///< whether the gradient is overwritten or added to
-  const FactorRoom* factors;  ///< for a layer with a factored_tensor(): to be filled instead of that part of
-                              ///< the gradient; null: multiply
+  const FactorBuffers* factors;  ///< for a layer with a factored_tensor(): to be filled instead of that part
+                                 ///< of the gradient; null: multiply
   const GradientReadyCallback& on_ready;  ///< for long work in pieces; it need not be called
 
   const ConstMatrix& x() const { return inputs.front(); }

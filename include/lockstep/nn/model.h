@@ -37,7 +37,7 @@ class Model {
 
   /// Each after all ops that it takes from; the last one gives the output.
   const std::vector<ModelOp>& ops() const { return ops_; }
-  const ModelOp& op(Index number) const { return ops_[static_cast<std::size_t>(number)]; }
+  const ModelOp& op(Index number) const { return at(ops_, number); }
   /// The weights: what has a gradient.
   const Layout& layout() const { return layout_; }
   /// Running moments of batch norm: what training keeps beside the weights.
@@ -52,7 +52,7 @@ class Model {
   /// the input's. Reshaping needs no memory of its own, nor does an op that can work in place where nobody
   /// else needs what it takes.
   const std::vector<Index>& output_owners() const { return owners_; }
-  bool owns_output(Index number) const { return owners_[static_cast<std::size_t>(number)] == number; }
+  bool owns_output(Index number) const { return at(owners_, number) == number; }
   /// Ops before which `replicas` replicas must add their statistics together, in order.
   std::vector<Index> sync_points(Index replicas) const;
   bool runs_in_lockstep(Index replicas) const { return !sync_points(replicas).empty(); }

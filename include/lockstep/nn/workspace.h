@@ -1,5 +1,5 @@
-// Room for the activations of one batch, and the walk through the ops, forward and back. One per thread, or
-// one per replica where replicas meet between ops.
+// OpBuffers for the activations of one batch, and the walk through the ops, forward and back. One per thread,
+// or one per replica where replicas meet between ops.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,8 @@ struct Pass {
   ModelValues values;
   ConstMatrix x;  ///< n x inputs
   BatchContext batch;
-  std::span<const FactorRoom> factors = {};  ///< by op, for some (x is null: none there); or empty
-  std::optional<GradientLimit> limit = {};   ///< none: nobody asks for good_gradient()
+  std::span<const FactorBuffers> factors = {};  ///< by op, for some (x is null: none there); or empty
+  std::optional<GradientLimit> limit = {};      ///< none: nobody asks for good_gradient()
 };
 
 /// Sums over the batch of an op with statistics: this replica's, and those of all it is normalised with.
@@ -52,7 +52,7 @@ class Workspace {
   Matrix output_gradient();
   /// These ops, last first, and likewise; the gradient by the weights is summed over the samples into the
   /// arena `gradient`. `on_ready` (may be empty) is called after each op that has weights, and now and then
-  /// during its work: all gradients from that place of the arena on are ready. An op with statistics
+  /// during its work: all gradients from that offset of the arena on are ready. An op with statistics
   /// before them finds sums().own_backward filled.
   void backward(Range ops, std::span<Scalar> gradient, Write write, const GradientReadyCallback& on_ready);
   /// The whole way back.
@@ -62,18 +62,17 @@ class Workspace {
   bool good_gradient() const { return look_.good(); }
 
   /// Sums of an op with statistics in this pass.
-  OpSums& sums(Index op) { return sums_[static_cast<std::size_t>(op)]; }
+  OpSums& sums(Index op) { return at(sums_, op); }
   /// After forward: the first op whose output is not finite, if any. Requires that all outputs are kept.
   std::optional<Index> first_bad_op() const;
 
  private:
-  struct Room {
+  struct OpBuffers {
     RetainedSamples kept;
     AlignedBuffer<Scalar> output;    // empty for an op whose output another owns
     AlignedBuffer<Scalar> gradient;  // of the output; likewise
     AlignedBuffer<Scalar> cache;
-    std::vector<AlignedBuffer<Scalar>>
-        scratch;  // by input: its gradient, where another op wrote one before
+    std::vector<AlignedBuffer<Scalar>> scratch;  // by input: its gradient, where another op wrote one before
     bool syncs = false;
   };
 
@@ -97,7 +96,7 @@ class Workspace {
   const Model& model_;
   const std::vector<OpRun> forward_runs_;
   const std::vector<OpRun> backward_runs_;
-  std::vector<Room> rooms_;
+  std::vector<OpBuffers> buffers_;
   std::vector<OpSums> sums_;
   std::vector<double> block_sums_;
 
@@ -105,7 +104,7 @@ class Workspace {
   const Scalar* x_ = nullptr;
   ModelValues values_;
   BatchContext batch_;
-  std::span<const FactorRoom> factors_;
+  std::span<const FactorBuffers> factors_;
   GradientCheck look_;
   Index ready_from_ = 0;             // in the arena of gradients, in the backward pass
   Range own_;                        // there: of the op that runs

@@ -18,7 +18,7 @@ class RankPeerGroup final : public PeerGroup {
   std::vector<Bytes> all_gather(std::span<const std::byte> mine) override;
   std::vector<Bytes> all_to_all(const std::vector<Bytes>& send_buffers) override;
   std::unique_ptr<NodeMemory> share_on_node(Index bytes) override;
-  bool writes_for_node(Index rank) const override { return writers_[static_cast<std::size_t>(rank)] == rank; }
+  bool writes_for_node(Index rank) const override { return at(writers_, rank) == rank; }
 
  private:
   Communicator& comm_;

@@ -1,4 +1,4 @@
-// A window of the image's size at a random place of the image with a black border: the image moved by
+// A window of the image's size at a random position of the image with a black border: the image moved by
 // up to `padding` pixels, with zeros where it moved away (Krizhevsky 2009; He et al. 2015, section 4.2).
 #include <fmt/format.h>
 
@@ -62,7 +62,8 @@ AugmentationEntry crop_entry() {
   return {
       .name = "crop",
       .signature = "crop(padding)",
-      .help = "a window of the same size at a random place of the image with this many black pixels around",
+      .help =
+          "a window of the same size at a random position of the image with this many black pixels around",
       .example = "crop(1)",
       .make = [](TermArguments& arguments, const ImageShape& shape) {
         return std::make_unique<Crop>(arguments.take_index("padding", 1), shape);

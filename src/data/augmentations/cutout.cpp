@@ -46,7 +46,7 @@ AugmentationEntry cutout_entry() {
   return {.name = "cutout",
           .signature = "cutout(size)",
           .help =
-              "a square of zeros of this side at a random place, in the normalised image (DeVries & "
+              "a square of zeros of this side at a random position, in the normalised image (DeVries & "
               "Taylor 2017)",
           .example = "cutout(2)",
           .after_normalising = true,

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "../dense_source.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/dense_source.h"
 
 namespace lockstep {
 namespace {

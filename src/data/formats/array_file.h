@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "../element.h"
+#include "../open_files.h"
+#include "../record_file.h"
 #include "lockstep/base/types.h"
-#include "lockstep/data/element.h"
-#include "lockstep/data/open_files.h"
-#include "lockstep/data/record_file.h"
 
 namespace lockstep {
 

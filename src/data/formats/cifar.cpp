@@ -6,8 +6,8 @@
 //   image = 32x32 bytes of red, then of green, then of blue
 #include <fmt/format.h>
 
+#include "../open_files.h"
 #include "fixed_records.h"
-#include "lockstep/data/open_files.h"
 
 namespace lockstep {
 namespace {

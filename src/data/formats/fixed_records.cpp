@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "../dense_source.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/dense_source.h"
 
 namespace lockstep {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "lockstep/data/element.h"
+#include "../element.h"
 #include "lockstep/data/record_source.h"
 #include "lockstep/math/shape.h"
 

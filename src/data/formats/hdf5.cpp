@@ -9,15 +9,15 @@ namespace lockstep {
 namespace {
 
 ArrayFile open_dataset(const std::string& path, const std::string& key) {
-  const ArrayPath place = split_array_path(path);
-  if (place.array.empty()) {
+  const ArrayPath source = split_array_path(path);
+  if (source.array.empty()) {
     throw DataError(
         fmt::format("{} names the file '{}', which may hold several data sets ({}): say which one, "
                     "as in '{}:x_train'",
                     key, path, Hdf5Dataset::list(path), path));
   }
   return open_array_file(path, [&](ByteStream&, ArrayFile& file) {
-    const Hdf5Dataset dataset(place);
+    const Hdf5Dataset dataset(source);
     file.sizes = dataset.sizes();
     file.element = &dataset.element();
   });

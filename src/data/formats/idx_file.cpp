@@ -53,12 +53,12 @@ void read_header(ByteStream& stream, ArrayFile& file) {
   }
   std::vector<std::byte> sizes(4 * std::to_integer<std::size_t>(magic[3]));
   const Index size_bytes = stream.read(sizes);
-  if (size_bytes < static_cast<Index>(sizes.size())) {
+  if (size_bytes < std::ssize(sizes)) {
     throw DataError(fmt::format("'{}' is truncated in its header: expected {} bytes, found {}{}", path,
                                 4 + sizes.size(), 4 + size_bytes, stream.cut_off()));
   }
   for (std::size_t i = 0; i < sizes.size(); i += 4) file.sizes.push_back(big_endian(sizes.data() + i));
-  file.records.offset = 4 + static_cast<Index>(sizes.size());
+  file.records.offset = 4 + std::ssize(sizes);
 }
 
 }  // namespace

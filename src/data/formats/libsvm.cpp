@@ -1,6 +1,6 @@
 // Sparse records as text, as LIBSVM, SVMlight and XGBoost take them.
-#include "lockstep/data/table/open_tables.h"
-#include "lockstep/data/table/sparse_source.h"
+#include "../table/open_tables.h"
+#include "../table/sparse_source.h"
 
 namespace lockstep {
 namespace {

@@ -10,10 +10,10 @@
 #include <charconv>
 #include <sstream>
 
+#include "../open_files.h"
 #include "fixed_records.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"
-#include "lockstep/data/open_files.h"
 
 namespace lockstep {
 namespace {

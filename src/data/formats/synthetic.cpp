@@ -93,8 +93,8 @@ class SyntheticSource : public RecordSource {
 
   void unpack(std::span<const Index> ids, std::span<const std::byte* const>, Matrix& x,
               Matrix& targets) const override {
-    for (Index row = 0; row < static_cast<Index>(ids.size()); ++row) {
-      RandomStream numbers = stream(seed_, samples_, ids[static_cast<std::size_t>(row)]);
+    for (Index row = 0; row < std::ssize(ids); ++row) {
+      RandomStream numbers = stream(seed_, samples_, at(ids, row));
       const std::span<Scalar> features(x.data() + row * x.cols(), static_cast<std::size_t>(x.cols()));
       targets(row, 0) = options_.classes > 0 ? classified(numbers, features) : regressed(numbers, features);
     }

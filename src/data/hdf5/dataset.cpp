@@ -41,8 +41,8 @@ class LibraryLock {
 // The innermost of the library's last errors.
 std::string last_error() {
   std::string text;
-  const auto take = [](unsigned place, const H5E_error2_t* error, void* to) -> herr_t {
-    if (place == 0 && error->desc != nullptr) *static_cast<std::string*>(to) = error->desc;
+  const auto take = [](unsigned position, const H5E_error2_t* error, void* to) -> herr_t {
+    if (position == 0 && error->desc != nullptr) *static_cast<std::string*>(to) = error->desc;
     return 0;
   };
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take, &text);
@@ -137,7 +137,7 @@ std::vector<Index> sizes_of(hid_t space) {
   std::vector<Index> result;
   for (int i = 0; i < rank; ++i) {
     constexpr auto kMax = static_cast<hsize_t>(std::numeric_limits<Index>::max());
-    result.push_back(static_cast<Index>(std::min(sizes[static_cast<std::size_t>(i)], kMax)));
+    result.push_back(static_cast<Index>(std::min(at(sizes, i), kMax)));
   }
   return result;
 }

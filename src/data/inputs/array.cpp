@@ -85,7 +85,7 @@ class ArrayInput final : public ByteStream::Input {
     if (position < position_ && !reopen()) return false;
     std::vector<std::byte> skipped(1 << 16);
     while (position_ < position) {
-      const Index wanted = std::min(position - position_, static_cast<Index>(skipped.size()));
+      const Index wanted = std::min(position - position_, std::ssize(skipped));
       if (read(skipped.data(), wanted) < wanted) return false;
     }
     return true;

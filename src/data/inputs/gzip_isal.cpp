@@ -89,7 +89,7 @@ class GzipInput final : public ByteStream::Input {
   }
 
   bool refill() {
-    const Index got = packed_->read(buffer_.data(), static_cast<Index>(buffer_.size()));
+    const Index got = packed_->read(buffer_.data(), std::ssize(buffer_));
     if (got < 0) {
       reason_ = packed_->reason();
       return false;

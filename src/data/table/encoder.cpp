@@ -1,4 +1,4 @@
-#include "lockstep/data/table/encoder.h"
+#include "encoder.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -48,7 +48,7 @@ void Encoder::add(const TableColumn& column, std::size_t cell) {
     if (column.encoding == Encoding::kIndex) added.width = 0;
     std::uint32_t next = column.label ? 0 : 1;
     if (!hashes) {
-      for (const std::string& value : column.values) added.places.emplace(value, next++);
+      for (const std::string& value : column.values) added.positions.emplace(value, next++);
     }
     if (column.label) {
       constexpr std::size_t kMaxShown = 10;
@@ -88,14 +88,15 @@ Scalar Encoder::number_of(const Numeric& column, const Cell& cell) const {
   return scaled;
 }
 
-std::uint32_t Encoder::place_of(const Categorical& column, const Cell& cell, std::span<Index> unseen) const {
+std::uint32_t Encoder::position_of(const Categorical& column, const Cell& cell,
+                                   std::span<Index> unseen) const {
   const std::string_view text = cell.missing ? std::string_view() : cell.text;
   if (column.buckets > 0) {
     if (!is_text(text)) throw BadRecord{static_cast<Index>(column.cell), in_quotes(text), "UTF-8 text"};
     return static_cast<std::uint32_t>(hash_text(text) % column.buckets);
   }
-  const auto found = column.places.find(text);
-  if (found != column.places.end()) return found->second;
+  const auto found = column.positions.find(text);
+  if (found != column.positions.end()) return found->second;
   if (!is_text(text)) throw BadRecord{static_cast<Index>(column.cell), in_quotes(text), "UTF-8 text"};
   if (column.label) {
     throw BadRecord{static_cast<Index>(column.cell), in_quotes(text),
@@ -112,10 +113,10 @@ void Encoder::pack(std::span<const Cell> cells, std::byte* packed, std::span<Ind
     packed += sizeof value;
   };
   for (const Numeric& column : numbers_) put(number_of(column, cells[column.cell]));
-  for (const Categorical& column : categories_) put(place_of(column, cells[column.cell], unseen));
+  for (const Categorical& column : categories_) put(position_of(column, cells[column.cell], unseen));
   for (const Numeric& column : number_labels_) put(number_of(column, cells[column.cell]));
   for (const Categorical& column : category_labels_) {
-    put(static_cast<Scalar>(place_of(column, cells[column.cell], unseen)));
+    put(static_cast<Scalar>(position_of(column, cells[column.cell], unseen)));
   }
   if (weight_) put(number_of(*weight_, cells[weight_->cell]));
 }
@@ -126,14 +127,14 @@ void Encoder::unpack(const std::byte* packed, Scalar* features, Scalar* labels) 
   features += numbers_.size();
   packed += number_bytes;
   for (const Categorical& column : categories_) {
-    std::uint32_t place = 0;
-    std::memcpy(&place, packed, sizeof place);
-    packed += sizeof place;
+    std::uint32_t position = 0;
+    std::memcpy(&position, packed, sizeof position);
+    packed += sizeof position;
     if (column.width == 0) {
-      *features++ = static_cast<Scalar>(place);
+      *features++ = static_cast<Scalar>(position);
     } else {
       std::fill_n(features, column.width, Scalar{0});
-      features[place] = 1;
+      features[position] = 1;
       features += column.width;
     }
   }

@@ -46,7 +46,7 @@ std::string_view FieldCursor::take_text() {
 
 std::string_view FieldCursor::take_quoted() {
   const char* begin = next_ + 1;
-  std::string* unquoted = nullptr;  // only fields with quotes in them need a place of their own
+  std::string* unquoted = nullptr;  // only fields with quotes in them need memory of their own
   std::string_view text;
   for (;;) {
     const auto* quote =

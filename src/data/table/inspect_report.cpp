@@ -53,8 +53,8 @@ std::string list_values(const ColumnSummary& summary, std::size_t most) {
   for (const ValueCounts::Entry& value : std::span(values).first(std::min(most, values.size()))) {
     shown.push_back(fmt::format("{} {:.1f} %", in_quotes(value.text), percent(value.count, count)));
   }
-  return fmt::format("{} different: {}{}", with_commas(static_cast<Index>(values.size())),
-                     fmt::join(shown, ", "), values.size() > most ? ", ..." : "");
+  return fmt::format("{} different: {}{}", with_commas(std::ssize(values)), fmt::join(shown, ", "),
+                     values.size() > most ? ", ..." : "");
 }
 
 // A label of few numbers is shown as classes, whose balance matters.

@@ -1,4 +1,4 @@
-#include "lockstep/data/table/learn_schema.h"
+#include "learn_schema.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -53,7 +53,7 @@ void learn_categories(TableColumn& column, const ColumnSummary& summary, Index v
   Index all = 0;
   for (const ValueCounts::Entry& entry : counts.by_count()) {
     all += entry.count;
-    if (!column.label && static_cast<Index>(column.values.size()) >= vocabulary) continue;
+    if (!column.label && std::ssize(column.values) >= vocabulary) continue;
     known += entry.count;
     column.values.push_back(entry.text);
   }
@@ -112,7 +112,7 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
     // Once more, now that the number of each record is known.
     std::vector<Index> first{0};
     for (const Index rows : learnt.scan.chunk_rows) first.push_back(first.back() + rows);
-    request.counts = [&](std::size_t chunk, Index place) { return !held.holds(first[chunk] + place); };
+    request.counts = [&](std::size_t chunk, Index position) { return !held.holds(first[chunk] + position); };
     learnt.scan = scan_table(request, peers);
   }
   peers.agree([&] {
@@ -133,15 +133,15 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
 namespace {
 
 // The column of the table for each of the schema, the number of columns for none. Where names cannot tell,
-// the place does; a table to predict from may come without its labels and weights.
+// the position does; a table to predict from may come without its labels and weights.
 std::vector<std::size_t> find_columns(const TableText& table, const TableSchema& schema, bool labels) {
   std::vector<std::size_t> found;
   if (table.header) {
     std::unordered_map<std::string_view, std::size_t> number_of;  // by name
     for (std::size_t i = 0; i < table.names.size(); ++i) number_of.emplace(table.names[i], i);
     for (const TableColumn& column : schema.columns) {
-      const auto place = number_of.find(column.name);
-      found.push_back(place == number_of.end() ? table.names.size() : place->second);
+      const auto position = number_of.find(column.name);
+      found.push_back(position == number_of.end() ? table.names.size() : position->second);
     }
     return found;
   }
@@ -171,11 +171,11 @@ Reading reading_of(const TableColumn& column) {
 
 std::vector<RowColumn> match_columns(const TableText& table, const TableSchema& schema, bool labels) {
   std::vector<RowColumn> matched(table.names.size());
-  const std::vector<std::size_t> places = find_columns(table, schema, labels);
-  for (std::size_t i = 0; i < places.size(); ++i) {
+  const std::vector<std::size_t> positions = find_columns(table, schema, labels);
+  for (std::size_t i = 0; i < positions.size(); ++i) {
     const TableColumn& column = schema.columns[i];
     if (column.kind == ColumnKind::kIgnored || ((column.label || column.weight) && !labels)) continue;
-    if (places[i] == table.names.size()) {
+    if (positions[i] == table.names.size()) {
       const std::string nearest = nearest_name(column.name, table.names);
       throw DataError(
           fmt::format("'{}' has no column {}, {}{}; its columns: {}", table.text.files.front().path,
@@ -186,7 +186,7 @@ std::vector<RowColumn> match_columns(const TableText& table, const TableSchema& 
                       nearest.empty() ? "" : fmt::format(" (did {} mean that?)", in_quotes(nearest)),
                       listed(table.names)));
     }
-    matched[places[i]] = {
+    matched[positions[i]] = {
         .reading = reading_of(column), .cell = static_cast<Index>(i), .required = column.label};
   }
   return matched;

@@ -26,8 +26,8 @@ std::optional<Index> find_line_end(std::string_view text, bool quotes, bool& ins
 bool RecordLines::next(std::string_view& record) {
   while (!rest_.empty()) {
     bool inside = false;
-    const auto length = static_cast<std::size_t>(
-        find_line_end(rest_, quotes_, inside).value_or(static_cast<Index>(rest_.size())));
+    const auto length =
+        static_cast<std::size_t>(find_line_end(rest_, quotes_, inside).value_or(std::ssize(rest_)));
     record = rest_.substr(0, length);
     rest_.remove_prefix(length);
     line_ = next_line_;

@@ -14,9 +14,9 @@
 namespace lockstep {
 namespace {
 
-void check_size(double number, Index place) {
+void check_size(double number, Index position) {
   if (std::abs(number) <= double{std::numeric_limits<Scalar>::max()}) return;
-  throw BadRecord{place, fmt::format("'{:g}'", number), "a number that single precision can hold"};
+  throw BadRecord{position, fmt::format("'{:g}'", number), "a number that single precision can hold"};
 }
 
 }  // namespace
@@ -35,42 +35,42 @@ bool RowParser::is_missing(std::string_view text) const {
 void RowParser::read_number(Cell& cell, const RowColumn& column) {
   cell.missing = false;
   cell.is_number = true;
-  const Index place = cursor_.column();
+  const Index position = cursor_.column();
   if (cursor_.take_number(cell.number)) {
-    check_size(cell.number, place);
+    check_size(cell.number, position);
     return;
   }
   const std::string_view text = cursor_.take_text();
   if (const auto number = parse_number(text)) {
     cell.number = *number;
-    check_size(cell.number, place);
+    check_size(cell.number, position);
     return;
   }
-  if (!is_missing(text) || column.required) throw BadRecord{place, in_quotes(text), "a number"};
+  if (!is_missing(text) || column.required) throw BadRecord{position, in_quotes(text), "a number"};
   cell.missing = true;
   cell.is_number = false;
 }
 
 void RowParser::read_weight(Cell& cell) {
-  const Index place = cursor_.column();
+  const Index position = cursor_.column();
   const std::string_view text = cursor_.take_text();
   const auto number = parse_number(text);
   if (!number || *number < 0)
-    throw BadRecord{place, in_quotes(text), "a weight, which is a number of 0 or more"};
-  check_size(*number, place);
+    throw BadRecord{position, in_quotes(text), "a weight, which is a number of 0 or more"};
+  check_size(*number, position);
   constexpr double kLeast = std::numeric_limits<Scalar>::min();
   if (*number > 0 && *number < kLeast) {  // a step may divide by it
-    throw BadRecord{place, in_quotes(text), "a weight of 0, or one that single precision can hold"};
+    throw BadRecord{position, in_quotes(text), "a weight of 0, or one that single precision can hold"};
   }
   cell = {.is_number = true, .number = *number};
 }
 
 void RowParser::read_text(Cell& cell, const RowColumn& column) {
-  const Index place = cursor_.column();
+  const Index position = cursor_.column();
   cell.text = cursor_.take_text();
   cell.is_number = false;
   cell.missing = is_missing(cell.text);
-  if (cell.missing && column.required) throw BadRecord{place, in_quotes(cell.text), "a label"};
+  if (cell.missing && column.required) throw BadRecord{position, in_quotes(cell.text), "a label"};
   if (cell.missing || column.reading != Reading::kEither) return;
   if (const auto number = parse_number(cell.text)) {
     cell.number = *number;
@@ -84,7 +84,7 @@ std::span<const Cell> RowParser::parse(std::string_view record) {
     if (cursor_.done()) {
       throw BadRecord{-1, fmt::format("{} fields", cursor_.column()), fmt::format("{}", columns_.size())};
     }
-    Cell& cell = cells_[static_cast<std::size_t>(column.cell)];
+    Cell& cell = at(cells_, column.cell);
     switch (column.reading) {
       case Reading::kSkip:
         cursor_.take_text();

@@ -30,7 +30,7 @@ class Share {
     const TextChunk& chunk = request_.table.text.chunks[number];
     sums_.assign(request_.wants.size(), {});
     Index good = 0;
-    std::vector<Index> bad_places;  // in the chunk
+    std::vector<Index> bad_positions;  // in the chunk
     reader.for_each_record(
         chunk,
         [&](std::span<const Cell> cells) {
@@ -44,12 +44,12 @@ class Share {
                 fmt::format("{}; correct the file, or skip such records with data.on_bad_record = \"skip\"",
                             description));
           }
-          bad_places.push_back(good + std::ssize(bad_places));
+          bad_positions.push_back(good + std::ssize(bad_positions));
           if (rejects_.size() < kMaxRejects) rejects_.push_back(description);
         });
     chunks_.put(good);
-    chunks_.put(std::ssize(bad_places));
-    for (const Index place : bad_places) chunks_.put(place);
+    chunks_.put(std::ssize(bad_positions));
+    for (const Index position : bad_positions) chunks_.put(position);
     for (const Sums& sums : sums_) {
       chunks_.put(sums.missing);
       chunks_.put(sums.texts);
@@ -121,7 +121,7 @@ void merge_chunks(Scan& scan, std::span<const std::byte> message) {
     scan.chunk_rows.push_back(reader.take<Index>());
     scan.good += scan.chunk_rows.back();
     const auto bad = reader.take<Index>();
-    for (Index i = 0; i < bad; ++i) scan.bad_places.push_back(before + reader.take<Index>());
+    for (Index i = 0; i < bad; ++i) scan.bad_positions.push_back(before + reader.take<Index>());
     scan.bad += bad;
     for (ColumnSummary& column : scan.columns) {
       column.missing += reader.take<Index>();
@@ -166,8 +166,7 @@ Scan scan_table(const ScanRequest& request, PeerGroup& peers) {
   peers.agree([&] {
     const TextFiles& text = request.table.text;
     const Range mine = share_text_chunks(text, peers.size())[static_cast<std::size_t>(peers.rank())];
-    TableReader reader(request.table, request.columns, static_cast<Index>(request.wants.size()),
-                       request.missing);
+    TableReader reader(request.table, request.columns, std::ssize(request.wants), request.missing);
     for (Index i = mine.begin; i < mine.end; ++i) {
       throw_if_stopped();
       share.read(static_cast<std::size_t>(i), reader);

@@ -52,7 +52,7 @@ double signed_log(double x) {
 Index TableColumn::width() const {
   if (!is_feature()) return 0;
   if (kind == ColumnKind::kNumeric || encoding == Encoding::kIndex) return 1;
-  return encoding == Encoding::kHash ? buckets : static_cast<Index>(values.size()) + 1;
+  return encoding == Encoding::kHash ? buckets : std::ssize(values) + 1;
 }
 
 std::vector<FeatureRange> TableSchema::layout() const {

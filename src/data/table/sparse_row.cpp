@@ -1,4 +1,4 @@
-#include "lockstep/data/table/sparse_row.h"
+#include "sparse_row.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "lockstep/data/table/sparse_scan.h"
+#include "sparse_scan.h"
 
 #include <fmt/format.h>
 
@@ -32,7 +32,7 @@ class Share {
                 fmt::format("{}; correct the file, or skip such records with data.on_bad_record = \"skip\"",
                             description));
           }
-          found_.bad_places.push_back(found_.good + found_.bad++);
+          found_.bad_positions.push_back(found_.good + found_.bad++);
           if (found_.rejects.size() < kMaxRejects) found_.rejects.push_back(description);
         });
     found_.chunk_rows.push_back(found_.good - before);
@@ -41,11 +41,11 @@ class Share {
   Bytes message() const {
     MessageWriter message;
     for (const Index number : {found_.good, found_.bad, found_.smallest, found_.largest, found_.max_values,
-                               static_cast<Index>(found_.chunk_rows.size())}) {
+                               std::ssize(found_.chunk_rows)}) {
       message.put(number);
     }
     for (const Index rows : found_.chunk_rows) message.put(rows);
-    for (const Index place : found_.bad_places) message.put(place);
+    for (const Index position : found_.bad_positions) message.put(position);
     message.put(found_.too_many_labels);
     message.put(found_.labels.size());
     for (const double label : found_.labels) message.put(label);
@@ -56,7 +56,7 @@ class Share {
  private:
   void add(const SparseRow& row) {
     ++found_.good;
-    found_.max_values = std::max(found_.max_values, static_cast<Index>(row.values.size()));
+    found_.max_values = std::max(found_.max_values, std::ssize(row.values));
     if (!row.values.empty()) {
       found_.smallest = std::min(found_.smallest, row.values.front().index);
       found_.largest = std::max(found_.largest, row.values.back().index);
@@ -79,7 +79,7 @@ void merge(SparseScan& scan, std::span<const std::byte> bytes) {
   scan.largest = std::max(scan.largest, message.take<Index>());
   scan.max_values = std::max(scan.max_values, message.take<Index>());
   for (auto left = message.take<Index>(); left > 0; --left) scan.chunk_rows.push_back(message.take<Index>());
-  for (Index i = 0; i < bad; ++i) scan.bad_places.push_back(before + message.take<Index>());
+  for (Index i = 0; i < bad; ++i) scan.bad_positions.push_back(before + message.take<Index>());
   scan.too_many_labels |= message.take<bool>();
   for (auto left = message.take<std::size_t>(); left > 0; --left) scan.labels.insert(message.take<double>());
   scan.too_many_labels |= scan.labels.size() > kMaxLabels;
@@ -103,7 +103,7 @@ SparseScan scan_sparse(const TextFiles& text, const BadRecords& bad, PeerGroup& 
     TextReader reader(text);
     for (Index i = mine.begin; i < mine.end; ++i) {
       throw_if_stopped();
-      share.read(text, reader, text.chunks[static_cast<std::size_t>(i)]);
+      share.read(text, reader, at(text.chunks, i));
     }
   });
   SparseScan scan;

@@ -1,4 +1,4 @@
-#include "lockstep/data/table/sparse_source.h"
+#include "sparse_source.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/table/sparse_scan.h"
+#include "sparse_scan.h"
 
 namespace lockstep {
 namespace {
@@ -55,8 +55,8 @@ class SparseReader final : public ChunkReader {
       : parts_(parts), rule_(rule), reader_(parts.text) {}
 
   void read(Index number, std::span<std::byte> packed) override {
-    const Range records = parts_.chunks[static_cast<std::size_t>(number)].records;
-    const TextChunk& chunk = parts_.text.chunks[static_cast<std::size_t>(number)];
+    const Range records = at(parts_.chunks, number).records;
+    const TextChunk& chunk = at(parts_.text.chunks, number);
     Index next = 0;
     bool refused = false;
     for_each_sparse_row(
@@ -133,13 +133,13 @@ void SparsePacking::pack(const SparseRow& row, Index first_index, Scalar label, 
   std::uint32_t count = 0;
   packed += 4;
   for (const SparseValue& value : row.values) {
-    const Index place = value.index - first_index;
-    if (place < 0 || place >= features) continue;
+    const Index position = value.index - first_index;
+    if (position < 0 || position >= features) continue;
     if (dense()) {
-      std::memcpy(start + 4 * place, &value.value, 4);
+      std::memcpy(start + 4 * position, &value.value, 4);
     } else {
-      const auto short_place = static_cast<std::uint32_t>(place);
-      put(packed, &short_place);
+      const auto short_position = static_cast<std::uint32_t>(position);
+      put(packed, &short_position);
       put(packed, &value.value);
       ++count;
     }
@@ -157,9 +157,9 @@ void SparsePacking::unpack(const std::byte* packed, Scalar* to, Scalar* label) c
   std::uint32_t count = 0;
   std::memcpy(&count, packed, 4);
   for (packed += 4; count > 0; --count, packed += 8) {
-    std::uint32_t place = 0;
-    std::memcpy(&place, packed, 4);
-    std::memcpy(to + place, packed + 4, 4);
+    std::uint32_t position = 0;
+    std::memcpy(&position, packed, 4);
+    std::memcpy(to + position, packed + 4, 4);
   }
 }
 
@@ -190,7 +190,7 @@ SparseSource::SparseSource(const TableRequest& request) {
         fmt::format("{}: features that the training data does not have are left out", request.name));
   }
   rejects_ = scan.rejects;
-  skipped_ = scan.bad_places;
+  skipped_ = scan.bad_positions;
   note_bad_records(request.name, scan.good, scan.bad, notes_);
 }
 
@@ -201,9 +201,8 @@ std::unique_ptr<ChunkReader> SparseSource::reader(const TargetRule& rule) const 
 
 void SparseSource::unpack(std::span<const Index>, std::span<const std::byte* const> records, Matrix& x,
                           Matrix& targets) const {
-  for (Index row = 0; row < static_cast<Index>(records.size()); ++row) {
-    packing_.unpack(records[static_cast<std::size_t>(row)], x.data() + row * x.cols(),
-                    targets.data() + row * targets.cols());
+  for (Index row = 0; row < std::ssize(records); ++row) {
+    packing_.unpack(at(records, row), x.data() + row * x.cols(), targets.data() + row * targets.cols());
   }
 }
 

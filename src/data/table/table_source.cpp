@@ -1,4 +1,4 @@
-#include "lockstep/data/table/table_source.h"
+#include "table_source.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 #include <cstring>
 #include <utility>
 
+#include "learn_schema.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/table/learn_schema.h"
 
 namespace lockstep {
 namespace {
@@ -29,13 +29,12 @@ class TableChunkReader final : public ChunkReader {
   TableChunkReader(const Parts& parts, const TargetRule& rule)
       : parts_(parts),
         rule_(rule),
-        reader_(parts.table, parts.columns, static_cast<Index>(parts.schema.columns.size()),
-                parts.schema.missing_values),
+        reader_(parts.table, parts.columns, std::ssize(parts.schema.columns), parts.schema.missing_values),
         unseen_(parts.schema.columns.size()) {}
 
   void read(Index number, std::span<std::byte> packed) override {
-    const Range records = parts_.chunks[static_cast<std::size_t>(number)].records;
-    const TextChunk& chunk = parts_.table.text.chunks[static_cast<std::size_t>(number)];
+    const Range records = at(parts_.chunks, number).records;
+    const TextChunk& chunk = at(parts_.table.text.chunks, number);
     std::byte* const end = packed.data() + records.size() * parts_.encoder.record_bytes();
     std::byte* next = packed.data();
     bool refused = false;
@@ -176,7 +175,7 @@ TableSource::TableSource(const TableRequest& request) : table_(open_text(request
            .source_bytes = table_.text.source_bytes()};
   if (request.labels) describe_classes(schema_, info_);
   rejects_ = scan.rejects;
-  skipped_ = scan.bad_places;
+  skipped_ = scan.bad_positions;
   note_bad_records(request.name, scan.good, scan.bad, notes_);
 }
 
@@ -239,7 +238,7 @@ Scan TableSource::check(const TableRequest& request) {
 
 const NumberStats& TableSource::weights_in(const Scan& scan) const {
   const auto column = std::ranges::find_if(schema_.columns, &TableColumn::weight);
-  return scan.columns[static_cast<std::size_t>(column - schema_.columns.begin())].numbers;
+  return at(scan.columns, column - schema_.columns.begin()).numbers;
 }
 
 void TableSource::check_weights(const Scan& scan) const {
@@ -259,9 +258,8 @@ std::unique_ptr<ChunkReader> TableSource::reader(const TargetRule& rule) const {
 
 void TableSource::unpack(std::span<const Index> ids, std::span<const std::byte* const> records, Matrix& x,
                          Matrix& targets) const {
-  for (Index row = 0; row < static_cast<Index>(ids.size()); ++row) {
-    encoder_->unpack(records[static_cast<std::size_t>(row)], x.data() + row * x.cols(),
-                     targets.data() + row * targets.cols());
+  for (Index row = 0; row < std::ssize(ids); ++row) {
+    encoder_->unpack(at(records, row), x.data() + row * x.cols(), targets.data() + row * targets.cols());
   }
 }
 

@@ -164,10 +164,8 @@ std::string TableReader::describe(const BadRecord& bad, bool parsed, const TextC
     });
     column = found - columns_.begin();
   }
-  const std::string where = column < 0
-                                ? ""
-                                : fmt::format(", column {} ({})", column + 1,
-                                              in_quotes(table_.names[static_cast<std::size_t>(column)]));
+  const std::string where =
+      column < 0 ? "" : fmt::format(", column {} ({})", column + 1, in_quotes(at(table_.names, column)));
   return fmt::format("{}{}: found {}, expected {}", location(table_, chunk, line), where, bad.found,
                      bad.expected);
 }

@@ -168,14 +168,12 @@ TextFiles index_text(std::span<const std::string> paths, const ChunkCut& cut, Pe
           {.path = path, .file_bytes = stream.file_bytes(), .compressed = stream.compressed()});
     }
     const std::vector<Unit> units = units_of(text.files, cut.bytes);
-    const auto weight = [&](Index unit) {
-      return static_cast<double>(units[static_cast<std::size_t>(unit)].bytes.size());
-    };
-    const Range share = share_by_weight(static_cast<Index>(units.size()), peers.size(),
-                                        weight)[static_cast<std::size_t>(peers.rank())];
+    const auto weight = [&](Index unit) { return static_cast<double>(at(units, unit).bytes.size()); };
+    const Range share =
+        share_by_weight(std::ssize(units), peers.size(), weight)[static_cast<std::size_t>(peers.rank())];
     Survey survey(text.files, cut);
     for (Index unit = share.begin; unit < share.end; ++unit) {
-      survey.count(units[static_cast<std::size_t>(unit)], mine);
+      survey.count(at(units, unit), mine);
     }
   });
   text.chunks = put_together(peers.all_gather(mine.bytes()));
@@ -184,8 +182,8 @@ TextFiles index_text(std::span<const std::string> paths, const ChunkCut& cut, Pe
 
 std::vector<Range> share_text_chunks(const TextFiles& text, Index ranks) {
   std::vector<Range> runs;  // of chunks that stay together
-  for (Index i = 0; i < static_cast<Index>(text.chunks.size()); ++i) {
-    const TextChunk& chunk = text.chunks[static_cast<std::size_t>(i)];
+  for (Index i = 0; i < std::ssize(text.chunks); ++i) {
+    const TextChunk& chunk = at(text.chunks, i);
     if (text.files[chunk.file].compressed && !chunk.first_of_file) {
       ++runs.back().end;
     } else {
@@ -194,18 +192,16 @@ std::vector<Range> share_text_chunks(const TextFiles& text, Index ranks) {
   }
   const auto bytes = [&](Index run) {
     double sum = 0;
-    const Range chunks = runs[static_cast<std::size_t>(run)];
+    const Range chunks = at(runs, run);
     for (Index i = chunks.begin; i < chunks.end; ++i) {
-      sum += static_cast<double>(text.chunks[static_cast<std::size_t>(i)].bytes.size());
+      sum += static_cast<double>(at(text.chunks, i).bytes.size());
     }
     return sum;
   };
   std::vector<Range> shares;
-  const auto count = static_cast<Index>(text.chunks.size());
-  for (const Range share : share_by_weight(static_cast<Index>(runs.size()), ranks, bytes)) {
-    const auto border = [&](Index run) {
-      return run < static_cast<Index>(runs.size()) ? runs[static_cast<std::size_t>(run)].begin : count;
-    };
+  const auto count = std::ssize(text.chunks);
+  for (const Range share : share_by_weight(std::ssize(runs), ranks, bytes)) {
+    const auto border = [&](Index run) { return run < std::ssize(runs) ? at(runs, run).begin : count; };
     shares.push_back({border(share.begin), border(share.end)});
   }
   return shares;

@@ -10,11 +10,11 @@ constexpr Index kScalarBytes = sizeof(Scalar);
 }  // namespace
 
 Index CostModelInput::weights_bytes() const {
-  return plan.loss_place * kScalarBytes;
+  return plan.loss_offset * kScalarBytes;
 }
 
 Index CostModelInput::gradient_bytes(Index rank) const {
-  if (plan.hosted[static_cast<std::size_t>(rank)].empty()) return 0;
+  if (plan.hosted_by(rank).empty()) return 0;
   return arenas_needed(plan, rank, sums, interleaved) * plan.gradient_size * kScalarBytes;
 }
 
@@ -40,13 +40,12 @@ ExchangeCosts::ExchangeCosts(const Plan& plan, const DistOptions& options, Deliv
 // Of the gradient arena.
 Index ExchangeCosts::owned(Index rank) const {
   Index count = 0;
-  for (const std::vector<Range>& slices : plan_.slices)
-    count += slices[static_cast<std::size_t>(rank)].size();
+  for (const std::vector<Range>& slices : plan_.slices) count += at(slices, rank).size();
   return count * kScalarBytes;
 }
 
 Index ExchangeCosts::partial_sums(Index rank) const {
-  const Range hosted = plan_.hosted[static_cast<std::size_t>(rank)];
+  const Range hosted = plan_.hosted_by(rank);
   if (hosted.empty()) return 0;
   if (reduction_ == Reduction::kNative) return 1;
   return static_cast<Index>(complete_subtrees(plan_.replicas, hosted).size());

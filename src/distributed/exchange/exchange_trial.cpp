@@ -12,7 +12,7 @@ Plan one_bucket(const Plan& plan, Index count) {
   small.replicas = plan.replicas;
   small.hosted = plan.hosted;
   small.gradient_size = count;
-  small.loss_place = count;
+  small.loss_offset = count;
   small.buckets = {{.range = {0, count}}};
   small.slices.emplace_back();
   for (Index rank = 0; rank < plan.world; ++rank) {
@@ -25,7 +25,7 @@ Plan one_bucket(const Plan& plan, Index count) {
 
 ExchangeTrial::ExchangeTrial(const AlgorithmContext& context, const AlgorithmEntry& entry, Index count)
     : plan_(one_bucket(context.plan, count)), samples_(static_cast<std::size_t>(plan_.replicas), 1) {
-  const Range hosted = plan_.hosted[static_cast<std::size_t>(context.comm.rank())];
+  const Range hosted = plan_.hosted_by(context.comm.rank());
   partial_.subtrees = context.reduction == Reduction::kOrdered ? complete_subtrees(plan_.replicas, hosted)
                                                                : std::vector{hosted};
   reducer_ = entry.make({.comm = context.comm,

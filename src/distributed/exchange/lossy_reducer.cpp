@@ -42,7 +42,7 @@ class LossyReducer final : public Reducer {
         codec_(make_codec(options)),
         sum_(plan.gradient_size) {
     const auto slice_codec = [&](Range slice) {
-      return SliceCodec(*codec_, slice, plan.loss_place, options.error_feedback);
+      return SliceCodec(*codec_, slice, plan.loss_offset, options.error_feedback);
     };
     for (std::size_t rank = 0; rank < plan.hosted.size(); ++rank) {
       if (!plan.hosted[rank].empty()) contributors_.push_back(rank);

@@ -89,8 +89,7 @@ class OwnerReducer final : public Reducer {
       tree_ = {.merges = {}, .survivors = {0}, .subtrees = {}};
       for (Index subtree = 1; subtree < std::ssize(subtrees); ++subtree) tree_.merges.push_back({0, subtree});
     }
-    foreign_subtrees_ =
-        static_cast<Index>(subtrees.size() - subtrees_of_[static_cast<std::size_t>(comm_.rank())].size());
+    foreign_subtrees_ = static_cast<Index>(subtrees.size() - at(subtrees_of_, comm_.rank()).size());
   }
 
   std::vector<Range> contribution(Range hosted) const {
@@ -99,18 +98,18 @@ class OwnerReducer final : public Reducer {
   }
 
   void prepare_pieces(BucketState& state, const PartialGrads& partial) {
-    const Range mine = state.slices[static_cast<std::size_t>(comm_.rank())];
+    const Range mine = at(state.slices, comm_.rank());
     const Index needed = foreign_subtrees_ * mine.size();
     if (state.received.size() < needed) state.received = AlignedBuffer<Scalar>(needed);
     state.pieces.clear();
-    Index place = 0;
+    Index offset = 0;
     for (std::size_t rank = 0; rank < subtrees_of_.size(); ++rank) {
       for (std::size_t i = 0; i < subtrees_of_[rank].size(); ++i) {
         if (static_cast<int>(rank) == comm_.rank()) {
           state.pieces.push_back(part(partial.sums[i], mine));
         } else {
-          state.pieces.push_back(part(state.received.span(), {place, place + mine.size()}));
-          place += mine.size();
+          state.pieces.push_back(part(state.received.span(), {offset, offset + mine.size()}));
+          offset += mine.size();
         }
       }
     }
@@ -121,9 +120,9 @@ class OwnerReducer final : public Reducer {
     receives_.clear();
     std::size_t piece = 0;
     for (int peer = 0; peer < comm_.size(); ++peer) {
-      const std::size_t count = subtrees_of_[static_cast<std::size_t>(peer)].size();
+      const std::size_t count = at(subtrees_of_, peer).size();
       if (peer != comm_.rank()) {
-        const Range theirs = state.slices[static_cast<std::size_t>(peer)];
+        const Range theirs = at(state.slices, peer);
         for (const std::span<Scalar> sum : partial.sums) {
           sends_.push_back({peer, as_buffer(std::span<const Scalar>(part(sum, theirs)))});
         }
@@ -138,18 +137,15 @@ class OwnerReducer final : public Reducer {
   // All partial sums are there: on to the next phase.
   void add_up(BucketState& state) {
     apply_merges(tree_.merges, state.pieces);
-    const Range mine = state.slices[static_cast<std::size_t>(comm_.rank())];
-    std::ranges::copy(state.pieces[static_cast<std::size_t>(tree_.survivors.front())],
-                      part(sum_.span(), mine).begin());
+    const Range mine = at(state.slices, comm_.rank());
+    std::ranges::copy(at(state.pieces, tree_.survivors.front()), part(sum_.span(), mine).begin());
     state.request = delivery_ == Delivery::kAllReduce ? send_results(state) : nullptr;
   }
 
   std::unique_ptr<Request> send_results(const BucketState& state) {
     sends_.clear();
     receives_.clear();
-    const auto slice = [&](int rank) {
-      return as_buffer(part(sum_.span(), state.slices[static_cast<std::size_t>(rank)]));
-    };
+    const auto slice = [&](int rank) { return as_buffer(part(sum_.span(), at(state.slices, rank))); };
     for (int peer = 0; peer < comm_.size(); ++peer) {
       if (peer == comm_.rank()) continue;
       sends_.push_back({peer, slice(comm_.rank())});

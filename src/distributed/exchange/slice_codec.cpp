@@ -7,11 +7,11 @@
 
 namespace lockstep {
 
-SliceCodec::SliceCodec(Codec& codec, Range slice, Index loss_place, bool error_feedback)
+SliceCodec::SliceCodec(Codec& codec, Range slice, Index loss_offset, bool error_feedback)
     : codec_(&codec),
       begin_(slice.begin),
-      loss_place_(loss_place),
-      gradients_(static_cast<std::size_t>(intersect(slice, {0, loss_place}).size())),
+      loss_offset_(loss_offset),
+      gradients_(static_cast<std::size_t>(intersect(slice, {0, loss_offset}).size())),
       codec_bytes_(static_cast<std::size_t>(codec.bytes(static_cast<Index>(gradients_)))),
       exact_(static_cast<std::size_t>(slice.size()) - gradients_),
       error_feedback_(error_feedback) {}
@@ -43,7 +43,7 @@ void SliceCodec::add_saved(SavedState& state, const std::string& array) {
   make_lost();
   const Range range{begin_, begin_ + lost_.size()};
   state.push_back({.array = array,
-                   .size = loss_place_,
+                   .size = loss_offset_,
                    .range = range,
                    .memory = as_buffer(lost_.span()),
                    .written = range,
@@ -69,7 +69,7 @@ Index message_bytes(const Plan& plan, const DistOptions& options) {
   if (codec == nullptr) return plan.gradient_size * Index{sizeof(Scalar)};
   Index bytes = 0;
   for (const std::vector<Range>& slices : plan.slices) {
-    for (const Range slice : slices) bytes += SliceCodec(*codec, slice, plan.loss_place, false).bytes();
+    for (const Range slice : slices) bytes += SliceCodec(*codec, slice, plan.loss_offset, false).bytes();
   }
   return bytes;
 }

@@ -1,4 +1,4 @@
-#include "lockstep/distributed/exchange/stages.h"
+#include "stages.h"
 
 #include <algorithm>
 

@@ -114,7 +114,7 @@ class AsynchronousServers final : public AsynchronousStrategy {
     }
   }
 
-  bool serves() const { return plan_.hosted[static_cast<std::size_t>(comm_->rank())].empty(); }
+  bool serves() const { return plan_.hosted_by(comm_->rank()).empty(); }
 
   const Plan& plan_;
   Service service_;
@@ -142,7 +142,7 @@ std::vector<RankCosts> asynchronous_costs(const CostModelInput& question) {
   const Index message = lossy ? message_bytes(plan, question.options) : weights;
   const bool collects = question.options.backup_workers > 0;
   return each_rank(question, [&](Index rank) {
-    if (!plan.hosted[static_cast<std::size_t>(rank)].empty()) {
+    if (!plan.hosted_by(rank).empty()) {
       const Index lost = question.options.error_feedback ? weights : 0;
       return RankCosts{.weights = weights,
                        .gradients = question.gradient_bytes(rank) + (lossy ? message + lost : 0),

@@ -45,14 +45,14 @@ class NodeSum final : public SumSource {
   NodeSum(NodeGradients& gradients, NodeFactors& factors, int threads)
       : gradients_(gradients), factors_(factors), blocks_(static_cast<std::size_t>(threads)) {}
 
-  Index part_end(Index place) const override {
-    return factors_.contains(place) ? factors_.part_end(place) : place + kStepBlock;
+  Index part_end(Index offset) const override {
+    return factors_.contains(offset) ? factors_.part_end(offset) : offset + kStepBlock;
   }
 
   std::span<Scalar> sum(int thread, Range range) override {
     if (factors_.contains(range.begin)) return factors_.product(thread, range);
-    const std::span<Scalar> room(blocks_[static_cast<std::size_t>(thread)].values);
-    return gradients_.sum(range, part(room, {0, range.size()}));
+    const std::span<Scalar> memory(at(blocks_, thread).values);
+    return gradients_.sum(range, part(memory, {0, range.size()}));
   }
 
  private:
@@ -101,14 +101,14 @@ class CentralStorage final : public SynchronousStrategy {
 
   SavedState saved_state() override {
     SavedState state;
-    update_.add_saved(state, gradients_.across().rank() == 0 ? Range{0, plan_.loss_place} : Range{});
+    update_.add_saved(state, gradients_.across().rank() == 0 ? Range{0, plan_.loss_offset} : Range{});
     across_reducer_->add_saved(state);
     return state;
   }
 
   std::span<const FactoredTensor> factored() const override { return factors_.tensors(); }
-  FactorRoom factor_room(std::size_t tensor, Index replica) override {
-    return factors_.room(tensor, replica);
+  FactorBuffers factor_buffers(std::size_t tensor, Index replica) override {
+    return factors_.buffers(tensor, replica);
   }
   // Its even share of what the sum may be.
   std::optional<Scalar> max_gradient() const override { return max_; }
@@ -154,7 +154,7 @@ class CentralStorage final : public SynchronousStrategy {
  private:
   // All ranks find the same in the node's memory.
   StepOutcome update_node(const UpdateRequest& request) {
-    const auto loss = static_cast<double>(gradients_.sum_at(plan_.loss_place));
+    const auto loss = static_cast<double>(gradients_.sum_at(plan_.loss_offset));
     StepOutcome outcome{.applied = gradients_.all_good() && std::isfinite(loss),
                         .mean_loss = mean_of(loss, request.weight)};
     if (!outcome.applied) return outcome;
@@ -166,9 +166,8 @@ class CentralStorage final : public SynchronousStrategy {
 
   StepOutcome update_between_nodes(const UpdateRequest& request) {
     const bool good = slice().empty() || update_.good(gradient_, request.weight);
-    const bool tells_loss = gradients_.across().rank() == 0 && slice().contains(plan_.loss_place);
-    const double loss =
-        tells_loss ? static_cast<double>(gradient_[static_cast<std::size_t>(plan_.loss_place)]) : 0.0;
+    const bool tells_loss = gradients_.across().rank() == 0 && slice().contains(plan_.loss_offset);
+    const double loss = tells_loss ? static_cast<double>(at(gradient_, plan_.loss_offset)) : 0.0;
     StepOutcome outcome = agree_finite(comm_, good, loss, request.weight);
     if (!outcome.applied) return outcome;
     update_.step(weights_, gradient_, request);
@@ -188,7 +187,7 @@ class CentralStorage final : public SynchronousStrategy {
   std::vector<Range> owned_weights() const {
     std::vector<Range> owned;
     for (const Range slice : gradients_.layout().slices) {
-      const Range mine = intersect(slice, {0, plan_.loss_place});
+      const Range mine = intersect(slice, {0, plan_.loss_offset});
       if (!mine.empty()) owned.push_back(mine);
     }
     return owned;

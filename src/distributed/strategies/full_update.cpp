@@ -19,7 +19,7 @@ StepOutcome take_full_update(ParameterUpdate& update, std::span<Scalar> weights,
 }
 
 std::string describe_bad_sum(const Layout& layout, std::span<const Scalar> sum, double weight) {
-  if (!std::isfinite(sum[static_cast<std::size_t>(layout.size)])) return "the loss is not finite";
+  if (!std::isfinite(at(sum, layout.size))) return "the loss is not finite";
   for (auto param = layout.params.rbegin(); param != layout.params.rend(); ++param) {
     if (all_within(part(sum, param->range), max_sum(weight))) continue;
     return fmt::format("the gradient of {} is not finite or beyond 1e18", param->name);

@@ -35,7 +35,7 @@ class LocalSgd final : public SynchronousStrategy {
         options_(context.options),
         plan_(context.plan),
         layout_(context.layout),
-        hosted_(plan_.hosted[static_cast<std::size_t>(comm_.rank())]),
+        hosted_(plan_.hosted_by(comm_.rank())),
         reducer_(make_per_replica_reducer({.comm = comm_,
                                            .plan = plan_,
                                            .gradient_arenas = hosted_.size(),
@@ -138,7 +138,7 @@ class LocalSgd final : public SynchronousStrategy {
   }
 
  private:
-  LocalReplica& local(Index replica) { return replicas_[static_cast<std::size_t>(replica - hosted_.begin)]; }
+  LocalReplica& local(Index replica) { return at(replicas_, replica - hosted_.begin); }
 
   // All start from the weights of the first and, if they have not stepped alone before, from its optimizer
   // state.
@@ -159,11 +159,11 @@ class LocalSgd final : public SynchronousStrategy {
     StepOutcome outcome{.applied = true, .mean_loss = 0, .exchange_seconds = 0, .stopped = {}};
     double loss = 0;
     double weight = 0;
-    for (std::size_t i = 0; i < partial_->nodes.size(); ++i) {
-      LocalReplica& replica = local(partial_->nodes[i].begin);
+    for (std::size_t i = 0; i < partial_->subtrees.size(); ++i) {
+      LocalReplica& replica = local(partial_->subtrees[i].begin);
       UpdateRequest own = request;
-      own.weight = request.replica_weights[static_cast<std::size_t>(replica.number - hosted_.begin)];
-      loss += static_cast<double>(partial_->sums[i][static_cast<std::size_t>(plan_.loss_place)]);
+      own.weight = at(request.replica_weights, replica.number - hosted_.begin);
+      loss += static_cast<double>(partial_->sums[i][static_cast<std::size_t>(plan_.loss_offset)]);
       weight += own.weight;
       if (!replica.stopped()) replica.step(partial_->sums[i], own);
     }
@@ -197,14 +197,14 @@ class LocalSgd final : public SynchronousStrategy {
 
   std::span<Scalar> average_weights() {
     const std::span<Scalar> mean = average([](LocalReplica& replica) { return replica.weights.span(); });
-    any_stopped_ = mean[static_cast<std::size_t>(plan_.loss_place)] > 0;
+    any_stopped_ = at(mean, plan_.loss_offset) > 0;
     return part(mean, {0, layout_.size});
   }
 
   // A replica counts by its samples since the last average: 1 if all had as many.
   Scalar share(Index replica) const {
     const Index all = std::accumulate(samples_alone_.begin(), samples_alone_.end(), Index{0});
-    const auto own = static_cast<double>(samples_alone_[static_cast<std::size_t>(replica)] * plan_.replicas);
+    const auto own = static_cast<double>(at(samples_alone_, replica) * plan_.replicas);
     return static_cast<Scalar>(own / static_cast<double>(all));
   }
 
@@ -219,7 +219,7 @@ class LocalSgd final : public SynchronousStrategy {
                          return factor * value;
                        }).out;
       std::fill(end, arena.end(), Scalar{0});
-      arena[static_cast<std::size_t>(plan_.loss_place)] = replicas_[i].stopped() ? Scalar{1} : Scalar{0};
+      at(arena, plan_.loss_offset) = replicas_[i].stopped() ? Scalar{1} : Scalar{0};
       pieces.subtrees.push_back({replicas_[i].number, replicas_[i].number + 1});
       pieces.sums.push_back(arena);
     }

@@ -23,7 +23,7 @@ std::vector<RankCosts> costs(const CostModelInput& question) {
   const double exchanges = static_cast<double>(together + averages * arenas_of_average(question)) /
                            static_cast<double>(question.steps);
   return each_rank(question, [&](Index rank) {
-    const Index hosted = plan.hosted[static_cast<std::size_t>(rank)].size();
+    const Index hosted = plan.hosted_by(rank).size();
     const AlgorithmCosts exchange = exchange_costs(question, rank);
     const Index blocks = BlockMomentum::wanted(options) ? 2 : 0;
     return RankCosts{.weights = (hosted + blocks) * question.weights_bytes(),

@@ -12,7 +12,7 @@ class PerReplicaReducer final : public Reducer {
   PerReplicaReducer(const AlgorithmContext& context, const DistOptions& options)
       : plan_(context.plan),
         reduction_(options.reduction),
-        hosted_(plan_.hosted[static_cast<std::size_t>(context.comm.rank())]),
+        hosted_(plan_.hosted_by(context.comm.rank())),
         reducer_(make_exchange(context, options)) {}
 
   std::span<Scalar> shared_arena() override {
@@ -31,7 +31,7 @@ class PerReplicaReducer final : public Reducer {
     apply_merges(plan.merges, slices);
     sums_ = {.subtrees = plan.subtrees, .sums = {}};
     for (const Index survivor : plan.survivors) {
-      sums_.sums.push_back(partial.sums[static_cast<std::size_t>(survivor)]);
+      sums_.sums.push_back(at(partial.sums, survivor));
     }
     if (sums_.sums.empty() && reduction_ == Reduction::kNative) sums_ = nothing(bucket.range);
     reducer_->bucket_ready(bucket, sums_);

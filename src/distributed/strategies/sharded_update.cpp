@@ -18,8 +18,8 @@ class ShardedUpdate final : public SynchronousStrategy {
         update_(
             context.layout, context.optimizer, context.rules, plan_.owned(comm_.rank()),
             [this](std::span<double> sums) { comm_.all_reduce_sum(as_buffer(sums)); }, &context.team) {
-    const Range first = plan_.slices.front()[static_cast<std::size_t>(comm_.rank())];
-    owns_loss_ = first.contains(plan_.loss_place);
+    const Range first = at(plan_.slices.front(), comm_.rank());
+    owns_loss_ = first.contains(plan_.loss_offset);
     for (const std::vector<Range>& bucket : plan_.slices) {
       for (const Range slice : bucket) {
         weight_slices_.push_back(intersect(slice, {0, weights_.size()}));
@@ -50,8 +50,7 @@ class ShardedUpdate final : public SynchronousStrategy {
   StepOutcome update(const UpdateRequest& request) override {
     const std::span<Scalar> gradient = part(gradient_, {0, weights_.size()});
     const bool good = update_.good(gradient, request.weight);
-    const double loss =
-        owns_loss_ ? static_cast<double>(gradient_[static_cast<std::size_t>(plan_.loss_place)]) : 0.0;
+    const double loss = owns_loss_ ? static_cast<double>(at(gradient_, plan_.loss_offset)) : 0.0;
     StepOutcome outcome = agree_finite(comm_, good, loss, request.weight);
     if (!outcome.applied) return outcome;
     update_.step(weights_.span(), gradient, request);

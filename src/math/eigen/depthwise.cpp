@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lockstep/math/taps.h"
+#include "../taps.h"
 #include "scratch.h"
 
 namespace lockstep {

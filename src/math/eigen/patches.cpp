@@ -27,10 +27,10 @@ void PatchLayout::walk_patches(Index group, const Visit& visit) const {
       const Range columns = s.horizontal.taps_inside(out_x, s.in_width);
       const Index step = pixels_touch ? columns.size() : 1;
       for (Index tap_y = 0; tap_y < s.vertical.size; ++tap_y, tap_row += s.horizontal.size * channels) {
-        const Index y = s.vertical.place(out_y, tap_y);
+        const Index y = s.vertical.input_position(out_y, tap_y);
         if (y < 0 || y >= s.in_height) continue;
         for (Index tap_x = columns.begin; tap_x < columns.end; tap_x += step) {
-          const Index pixel = y * s.in_width + s.horizontal.place(out_x, tap_x);
+          const Index pixel = y * s.in_width + s.horizontal.input_position(out_x, tap_x);
           visit(tap_row + tap_x * channels, pixel * s.in_channels + group * channels, step * channels);
         }
       }
@@ -60,7 +60,7 @@ void PatchLayout::scatter_add(const PatchBlock& block, const Scalar* patches, Ma
   }
 }
 
-// Calls visit(plain, arranged) for each weight: its place in either order.
+// Calls visit(plain, arranged) for each weight: its offset in either order.
 template <class Visit>
 void PatchLayout::walk_weights(const Visit& visit) const {
   const Index channels = shape_.in_channels / shape_.groups;
@@ -75,13 +75,13 @@ void PatchLayout::walk_weights(const Visit& visit) const {
 }
 
 void PatchLayout::arrange(std::span<const Scalar> weights, Scalar* arranged) const {
-  walk_weights([&](Index plain, Index place) { arranged[place] = weights[static_cast<std::size_t>(plain)]; });
+  walk_weights([&](Index plain, Index offset) { arranged[offset] = at(weights, plain); });
 }
 
 void PatchLayout::restore(const Scalar* arranged, std::span<Scalar> weights, Write write) const {
-  walk_weights([&](Index plain, Index place) {
-    Scalar& weight = weights[static_cast<std::size_t>(plain)];
-    weight = write == Write::kReplace ? arranged[place] : weight + arranged[place];
+  walk_weights([&](Index plain, Index offset) {
+    Scalar& weight = at(weights, plain);
+    weight = write == Write::kReplace ? arranged[offset] : weight + arranged[offset];
   });
 }
 

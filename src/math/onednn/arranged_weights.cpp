@@ -9,14 +9,14 @@ ArrangedWeights::ArrangedWeights(const dnnl::memory::desc& plain, const dnnl::me
                                           exact_attributes())) {}
 
 // Primitives for other numbers of samples want the same layout, more often than not.
-ArrangedWeights::Copy& ArrangedWeights::find_copy(Index place) const {
+ArrangedWeights::Copy& ArrangedWeights::find_copy(Index offset) const {
   thread_engine();  // before the copies, which must go first when the thread ends
-  thread_local std::multimap<Index, Copy> by_place;
-  const auto [begin, end] = by_place.equal_range(place);
+  thread_local std::multimap<Index, Copy> by_offset;
+  const auto [begin, end] = by_offset.equal_range(offset);
   for (auto known = begin; known != end; ++known) {
     if (known->second.memory.get_desc() == arranged_) return known->second;
   }
-  return by_place.emplace(place, Copy{dnnl::memory(arranged_, thread_engine().engine)})->second;
+  return by_offset.emplace(offset, Copy{dnnl::memory(arranged_, thread_engine().engine)})->second;
 }
 
 void ArrangedWeights::fill(Copy& copy, const void* values, std::uint64_t version) {

@@ -17,7 +17,7 @@ struct ConvolutionKey {
   auto operator<=>(const ConvolutionKey&) const = default;
 };
 
-/// The types of the operands and of the result, each at its place in the forward pass; the bias is f32.
+/// The types of the operands and of the result, each at its offset in the forward pass; the bias is f32.
 struct ConvolutionTypes {
   dnnl::memory::data_type x, weights, y;
 };

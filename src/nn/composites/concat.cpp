@@ -30,29 +30,29 @@ class Concat final : public Layer {
   }
 
   void forward(const ForwardArgs& args) const override {
-    Index place = 0;
+    Index offset = 0;
     for (std::size_t i = 0; i < widths_.size(); ++i) {
       const Scalar* from = args.inputs[i].data();
-      for (Scalar* to = args.y.data() + place; to < args.y.data() + args.y.size(); to += width_) {
+      for (Scalar* to = args.y.data() + offset; to < args.y.data() + args.y.size(); to += width_) {
         std::copy_n(from, widths_[i], to);
         from += widths_[i];
       }
-      place += widths_[i];
+      offset += widths_[i];
     }
   }
 
   void backward(const BackwardArgs& args) const override {
-    Index place = 0;
+    Index offset = 0;
     for (std::size_t i = 0; i < widths_.size(); ++i) {
       if (args.dinputs[i] != nullptr) {
         Scalar* to = args.dinputs[i]->data();
-        for (const Scalar* from = args.dy.data() + place; from < args.dy.data() + args.dy.size();
+        for (const Scalar* from = args.dy.data() + offset; from < args.dy.data() + args.dy.size();
              from += width_) {
           std::copy_n(from, widths_[i], to);
           to += widths_[i];
         }
       }
-      place += widths_[i];
+      offset += widths_[i];
     }
   }
 

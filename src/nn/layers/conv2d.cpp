@@ -80,7 +80,7 @@ class Conv2d final : public Layer {
   // Its weights in the arena.
   template <class Number>
   ConvolutionWeights<Number> operand(std::span<const Number> arena, std::uint64_t version) const {
-    return {.values = part(arena, weight_), .place = weight_.begin, .version = version};
+    return {.values = part(arena, weight_), .offset = weight_.begin, .version = version};
   }
 
   void backward_in_bf16(const BackwardArgs& args) const {

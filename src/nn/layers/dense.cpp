@@ -90,9 +90,9 @@ class Dense final : public Layer {
     return round_up(std::max<Index>(flops / flops_of_row, 1), kRowsOfBlock);
   }
 
-  static void leave_factors(const FactorRoom& room, const ConstMatrix& dy, const ConstMatrix& x) {
-    Matrix(room.x, x.rows(), x.cols()) = x;
-    transpose(dy, room.dy_t, room.stride);
+  static void leave_factors(const FactorBuffers& to, const ConstMatrix& dy, const ConstMatrix& x) {
+    Matrix(to.x, x.rows(), x.cols()) = x;
+    transpose(dy, to.dy_t, to.stride);
   }
 
   template <class Operand>

@@ -21,9 +21,9 @@ double sum_of(Index count, const Term& term) {
   std::array<double, kLanes> lanes{};
   Index i = 0;
   for (; i + kLanes <= count; i += kLanes) {
-    for (Index lane = 0; lane < kLanes; ++lane) lanes[static_cast<std::size_t>(lane)] += term(i + lane);
+    for (Index lane = 0; lane < kLanes; ++lane) at(lanes, lane) += term(i + lane);
   }
-  for (Index lane = 0; i < count; ++i, ++lane) lanes[static_cast<std::size_t>(lane)] += term(i);
+  for (Index lane = 0; i < count; ++i, ++lane) at(lanes, lane) += term(i);
   return std::accumulate(lanes.begin(), lanes.end(), 0.0);
 }
 
@@ -63,8 +63,8 @@ class LayerNorm final : public Layer {
       const Scalar* x = args.x().data() + row * size_;
       Scalar* y = args.y.data() + row * size_;
       const SampleMoments moments = measure(x);
-      args.cache[static_cast<std::size_t>(2 * row)] = moments.mean;
-      args.cache[static_cast<std::size_t>(2 * row + 1)] = moments.factor;
+      at(args.cache, 2 * row) = moments.mean;
+      at(args.cache, 2 * row + 1) = moments.factor;
       for (Index i = 0; i < size_; ++i) {
         y[i] = (x[i] - moments.mean) * moments.factor * weight.data()[i] + bias.data()[i];
       }
@@ -77,14 +77,12 @@ class LayerNorm final : public Layer {
     RowMajorMatrix dbias = RowMajorMatrix::Zero(pixels_, channels_);
     std::vector<Scalar> normalised(static_cast<std::size_t>(size_));
     for (Index row = 0; row < args.dy.rows(); ++row) {
-      const SampleMoments moments{.mean = args.cache[static_cast<std::size_t>(2 * row)],
-                                  .factor = args.cache[static_cast<std::size_t>(2 * row + 1)]};
+      const SampleMoments moments{.mean = at(args.cache, 2 * row), .factor = at(args.cache, 2 * row + 1)};
       const Scalar* x = args.x().data() + row * size_;
       const Scalar* dy = args.dy.data() + row * size_;
-      for (Index i = 0; i < size_; ++i)
-        normalised[static_cast<std::size_t>(i)] = (x[i] - moments.mean) * moments.factor;
+      for (Index i = 0; i < size_; ++i) at(normalised, i) = (x[i] - moments.mean) * moments.factor;
       for (Index i = 0; i < size_; ++i) {
-        dweight.data()[i] += dy[i] * normalised[static_cast<std::size_t>(i)];
+        dweight.data()[i] += dy[i] * at(normalised, i);
         dbias.data()[i] += dy[i];
       }
       if (args.dx() != nullptr) {
@@ -115,8 +113,8 @@ class LayerNorm final : public Layer {
                        const Scalar* dy, Scalar* dx) const {
     const auto g = [&](Index i) { return static_cast<double>(dy[i] * weight[i]); };
     const double sum = sum_of(size_, g);
-    const double product = sum_of(
-        size_, [&](Index i) { return g(i) * static_cast<double>(normalised[static_cast<std::size_t>(i)]); });
+    const double product =
+        sum_of(size_, [&](Index i) { return g(i) * static_cast<double>(at(normalised, i)); });
     const auto a = static_cast<Scalar>(sum / static_cast<double>(size_));
     const auto b = static_cast<Scalar>(product / static_cast<double>(size_));
     for (std::size_t i = 0; i < normalised.size(); ++i)

@@ -22,7 +22,7 @@ class RandomBatch {
   RandomBatch(const Model& model, Index rows)
       : model_(model),
         rows_(rows),
-        ops_{0, static_cast<Index>(model.ops().size())},
+        ops_{0, std::ssize(model.ops())},
         stored_(model.stored_layout().size),
         x_(rows * model.input().size()),
         gradient_(model.layout().size),

@@ -29,7 +29,7 @@ inline double median_seconds(Communicator& comm, const std::function<void()>& wo
     seconds.push_back(watch.seconds());
   }
   std::ranges::nth_element(seconds, seconds.begin() + runs / 2);
-  const double mine = seconds[static_cast<std::size_t>(runs / 2)];
+  const double mine = at(seconds, runs / 2);
   return std::ranges::max(gather_numbers<double>(comm, mine));
 }
 

@@ -45,8 +45,7 @@ UpdateRate measure_update(Communicator& comm, const DistOptions& options, Index 
                                                      .ranks_per_node = ranks_per_node});
   auto& strategy = dynamic_cast<SynchronousStrategy&>(*made);
   const std::span<Scalar> arena = strategy.gradient_arena(plan.gradient_size);
-  const PartialGrads partial{.subtrees = {plan.hosted[static_cast<std::size_t>(comm.rank())]},
-                             .sums = {arena}};
+  const PartialGrads partial{.subtrees = {plan.hosted_by(comm.rank())}, .sums = {arena}};
   const std::vector<Index> samples(static_cast<std::size_t>(comm.size()), 1);
   strategy.start();
   Index step = 0;

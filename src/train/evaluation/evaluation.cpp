@@ -91,7 +91,7 @@ std::optional<EvalMetrics> Evaluation::run(const ModelValues& values,
     context_.team.run([&](int thread) {
       const Range all = split_evenly(local_blocks_.size(), context_.team.size(), thread);
       const Range mine = intersect(all, {all.begin + begin, all.begin + begin + round});
-      Lane& lane = lanes_[static_cast<std::size_t>(thread)];
+      Lane& lane = at(lanes_, thread);
       for (Index i = mine.begin; i < mine.end; ++i) run_block(lane, operands, local_blocks_.begin + i);
     });
     if (interrupted && interrupted()) return std::nullopt;
@@ -105,7 +105,7 @@ void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block) {
   const Index begin = block * rows_;
   const Index rows = std::min(rows_, info_.rows - begin);
   lane.ids.resize(static_cast<std::size_t>(rows));
-  for (Index row = 0; row < rows; ++row) lane.ids[static_cast<std::size_t>(row)] = begin + row;
+  for (Index row = 0; row < rows; ++row) at(lane.ids, row) = begin + row;
   Matrix x(lane.features.data(), rows, context_.model.input().size());
   Matrix labels(lane.labels.data(), rows, info_.label_columns());
   records_->gather(lane.ids, x, labels);
@@ -139,7 +139,7 @@ void Evaluation::count_confusion(Lane& lane, const ConstMatrix& outputs, const C
   if (lane.confusion.empty()) return;
   for (Index row = 0; row < outputs.rows(); ++row) {
     const Index cell = static_cast<Index>(targets(row, 0)) * outputs.cols() + predicted_class(outputs, row);
-    ++lane.confusion[static_cast<std::size_t>(cell)];
+    ++at(lane.confusion, cell);
   }
 }
 

@@ -110,13 +110,13 @@ void Prediction::predict_share(const ModelValues& values, Range rows) {
     if (block.empty()) return;
     Scalar* first = results_.front().data() + (block.begin - rows.begin) * columns_.size();
     Matrix predictions(first, block.size(), columns_.size());
-    predict_block(lanes_[static_cast<std::size_t>(thread)], values, block, predictions);
+    predict_block(at(lanes_, thread), values, block, predictions);
   });
 }
 
 void Prediction::predict_block(Lane& lane, const ModelValues& values, Range rows, Matrix& predictions) {
   const std::span<Index> ids = std::span(lane.ids).first(static_cast<std::size_t>(rows.size()));
-  for (Index row = rows.begin; row < rows.end; ++row) ids[static_cast<std::size_t>(row - rows.begin)] = row;
+  for (Index row = rows.begin; row < rows.end; ++row) at(ids, row - rows.begin) = row;
   Matrix x(lane.features.data(), rows.size(), context_.model.input().size());
   Matrix no_targets(nullptr, rows.size(), 0);
   records_->gather(ids, x, no_targets);
@@ -138,13 +138,13 @@ void Prediction::collect(Index round, const Sink& sink) {
   }
   std::vector<Receive> receives;
   for (int rank = 1; rank < comm.size() && scalars(rank) > 0; ++rank) {
-    const auto place = static_cast<std::size_t>(rank);
-    receives.push_back({.peer = rank, .buffer = as_buffer(part(results_[place].span(), {0, scalars(rank)}))});
+    const auto position = static_cast<std::size_t>(rank);
+    receives.push_back(
+        {.peer = rank, .buffer = as_buffer(part(results_[position].span(), {0, scalars(rank)}))});
   }
   comm.start_exchange(kResults, {}, receives)->wait();
   for (int rank = 0; rank < comm.size() && scalars(rank) > 0; ++rank) {
-    sink(ConstMatrix(results_[static_cast<std::size_t>(rank)].data(), share(round, rank).size(),
-                     columns_.size()));
+    sink(ConstMatrix(at(results_, rank).data(), share(round, rank).size(), columns_.size()));
   }
 }
 

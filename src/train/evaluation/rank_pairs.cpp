@@ -32,7 +32,7 @@ struct Weighted {
 // *Collective.* Those of all ranks, sorted, on rank 0; nothing elsewhere.
 std::vector<Weighted> collect(Communicator& comm, std::span<const Scalar> scores,
                               std::span<const Scalar> weights) {
-  const auto mine = static_cast<Index>(scores.size());
+  const auto mine = std::ssize(scores);
   const std::vector<Index> counts = gather_numbers(comm, mine);
   if (comm.rank() > 0) {
     if (mine == 0) return {};
@@ -47,7 +47,7 @@ std::vector<Weighted> collect(Communicator& comm, std::span<const Scalar> scores
   all.reserve(static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), Index{0})));
   append(scores, weights);
   for (int rank = 1; rank < comm.size(); ++rank) {
-    const auto count = static_cast<std::size_t>(counts[static_cast<std::size_t>(rank)]);
+    const auto count = static_cast<std::size_t>(at(counts, rank));
     if (count == 0) continue;
     std::vector<Scalar> theirs(count);
     std::vector<Scalar> weigh(count);
@@ -64,14 +64,14 @@ std::vector<Weighted> collect(Communicator& comm, std::span<const Scalar> scores
 RankedPairs rank_pairs(Communicator& comm, Scores& scores) {
   std::ranges::sort(scores.positives);
   std::ranges::sort(scores.negatives);
-  const auto mine = static_cast<Index>(scores.negatives.size());
+  const auto mine = std::ssize(scores.negatives);
   const std::vector<Index> negatives = gather_numbers(comm, mine);
 
   // positives, negatives, twice_above
-  Index totals[] = {static_cast<Index>(scores.positives.size()), mine, 0};
+  Index totals[] = {std::ssize(scores.positives), mine, 0};
   std::vector<Scalar> received;
   for (int root = 0; root < comm.size(); ++root) {
-    const auto count = static_cast<std::size_t>(negatives[static_cast<std::size_t>(root)]);
+    const auto count = static_cast<std::size_t>(at(negatives, root));
     if (count == 0) continue;
     received.resize(count);
     const std::span<Scalar> theirs = root == comm.rank() ? std::span(scores.negatives) : std::span(received);

@@ -8,8 +8,9 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/train/loop/step_clock.h"
 #include "lockstep/train/loop/update_loop.h"
+#include "step_clock.h"
+#include "step_timer.h"
 
 namespace lockstep {
 namespace {
@@ -19,7 +20,7 @@ Plan plan_alone(const Plan& plan, int rank) {
   Plan alone = plan;
   alone.world = 1;
   alone.servers = 0;
-  alone.hosted = {plan.hosted[static_cast<std::size_t>(rank)]};
+  alone.hosted = {plan.hosted_by(rank)};
   return alone;
 }
 
@@ -156,13 +157,10 @@ void AsynchronousLoop::work() {
 
 // False if the gradient is not finite.
 bool AsynchronousLoop::take_step(const Assignment& assignment, double asking) {
-  Stopwatch whole;
-  Communicator& comm = context_.comm;
-  comm.note_step(assignment.step, {});
-  comm.note_phase(Phase::kData);
+  context_.comm.note_step(assignment.step, {});
+  StepTimer timer(context_.comm, Phase::kData);
   const StepBatch& batch = next_batch();
-  const double data_seconds = whole.seconds();
-  comm.note_phase(Phase::kCompute);
+  timer.enter(Phase::kCompute);
   force_faults(context_.debug, context_.comm, own_steps_++);
   gradients_.run(batch, Measured::kNothing);
   LossSums tally;
@@ -170,8 +168,7 @@ bool AsynchronousLoop::take_step(const Assignment& assignment, double asking) {
   Index samples = 0;
   for (const ReplicaBatch& replica : batch.replicas) samples += replica.rows;
 
-  const Stopwatch pushing;
-  comm.note_phase(Phase::kExchange);
+  timer.enter(Phase::kExchange);
   const std::vector<double> moments = context_.states.sums();
   const bool good = strategy_.push({.step = assignment.step,
                                     .samples = samples,
@@ -183,10 +180,12 @@ bool AsynchronousLoop::take_step(const Assignment& assignment, double asking) {
   const double loss = mean_of(tally.loss, tally.weight);
   if (good && gradients_.single_values().replicas(plan_.hosted.front()) > 0) ++own_single_value_steps_;
   if (!good) failure_ = {assignment.step, loss, gradients_.find_bad_number(batch)};
-  const StepTime time{.data = data_seconds + gradients_.data_seconds(),
-                      .forward = gradients_.forward_seconds(),
-                      .total = whole.seconds() + asking,
-                      .exchange = {.exchange = asking + pushing.seconds(), .waiting = assignment.waited}};
+  timer.enter(Phase::kExchange);  // up to here
+  const StepTime time{
+      .data = timer.seconds(Phase::kData) + gradients_.data_seconds(),
+      .forward = gradients_.forward_seconds(),
+      .total = timer.total() + asking,
+      .exchange = {.exchange = asking + timer.seconds(Phase::kExchange), .waiting = assignment.waited}};
   log_clock_.add(time);
   run_clock_.add(time);
   if (good && context_.comm.rank() == 0) {

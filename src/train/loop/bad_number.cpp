@@ -19,8 +19,8 @@ std::optional<GradientLimit> GradientStep::limit_of(const Replica& replica, bool
   return GradientLimit{*most, replica.batch->rows, !more_parts && !more_replicas};
 }
 
-void GradientStep::go_back(Workspace& workspace, Range ops, const Replica& replica,
-                           const GradientReadyCallback& on_ready) {
+void GradientStep::run_backward(Workspace& workspace, Range ops, const Replica& replica,
+                                const GradientReadyCallback& on_ready) {
   workspace.backward(ops, replica.target.arena, replica.target.write, on_ready);
   if (!workspace.good_gradient()) context_.strategy.bad_gradient();
 }
@@ -32,7 +32,7 @@ BadNumber GradientStep::find_bad_number(const StepBatch& batch) {
   for (const Replica& replica : replicas_) {
     if (replica.rows.empty()) continue;
     const BadNumber found = together() ? check_together(replica) : check_again(replica);
-    if (found.place < first.place) first = found;
+    if (found.order < first.order) first = found;
   }
   return first;
 }
@@ -40,7 +40,7 @@ BadNumber GradientStep::find_bad_number(const StepBatch& batch) {
 BadNumber GradientStep::check_again(const Replica& in_step) {
   AlignedBuffer<Scalar> arena(context_.plan.gradient_size);
   Replica replica = in_step;
-  replica.rooms.clear();  // all gradients are to be seen
+  replica.factors.clear();  // all gradients are to be seen
   const Index parts = std::min(context_.accumulate, replica.batch->rows);
   Workspace workspace(context_.model, divide_up(replica.batch->rows, parts), ActivationRetention::kAll);
   BadNumber first;
@@ -53,7 +53,7 @@ BadNumber GradientStep::check_again(const Replica& in_step) {
     evaluate_loss(workspace, replica);
     workspace.backward(arena.span(), Write::kReplace, {});
     for (const BadNumber& found : {check_values(workspace, replica), check_gradient(replica)}) {
-      if (found.place < first.place) first = found;
+      if (found.order < first.order) first = found;
     }
   }
   return first;
@@ -71,7 +71,7 @@ BadNumber GradientStep::check_together(const Replica& in_step) {
   start_pass(workspace, replica, {});
   workspace.forward({0, ops_});
   BadNumber found = check_values(workspace, replica);
-  if (found.place == ops_ && context_.accumulate > 1) {
+  if (found.order == ops_ && context_.accumulate > 1) {
     found.text = fmt::format(
         "replica {}: a value in an earlier part of its samples, or the loss, is not finite", replica.number);
   }
@@ -81,7 +81,7 @@ BadNumber GradientStep::check_together(const Replica& in_step) {
 BadNumber GradientStep::check_values(const Workspace& workspace, const Replica& replica) const {
   if (const std::optional<Index> op = workspace.first_bad_op()) {
     return {*op, fmt::format("replica {}: {} gives a value that is not finite", replica.number,
-                               context_.model.op(*op).title)};
+                             context_.model.op(*op).title)};
   }
   const std::array loss{static_cast<Scalar>(tallies_[local(replica)].loss)};
   if (all_finite(loss)) return {};

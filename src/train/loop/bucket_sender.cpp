@@ -23,7 +23,7 @@ void BucketSender::begin_step(Measured measured) {
   time_ = {};
   time_.alone = measured_ == Measured::kExchangeAlone;
   early_ = !time_.alone && !nothing_to_hide();
-  for (std::atomic<Index>& place : ready_from_) place = plan_.gradient_size;
+  for (std::atomic<Index>& offset : ready_from_) offset = plan_.gradient_size;
 }
 
 // Then threads do better to add up their gradients together, once all are through with backward.
@@ -31,8 +31,8 @@ bool BucketSender::nothing_to_hide() const {
   return team_.size() > 1 && (comm_.size() == 1 || !strategy_.overlaps());
 }
 
-void BucketSender::ready_from(Index thread, Index place, Index first) {
-  ready_from_[static_cast<std::size_t>(thread)].store(place, std::memory_order_release);
+void BucketSender::ready_from(Index thread, Index offset, Index first) {
+  at(ready_from_, thread).store(offset, std::memory_order_release);
   if (thread == 0) send_ready(first);
 }
 
@@ -56,8 +56,8 @@ void BucketSender::sync(const std::function<void()>& together) {
 void BucketSender::send_ready(Index first) {
   if (!early_) return;
   Index complete = first;
-  for (const std::atomic<Index>& place : ready_from_) {
-    complete = std::max(complete, place.load(std::memory_order_acquire));
+  for (const std::atomic<Index>& offset : ready_from_) {
+    complete = std::max(complete, offset.load(std::memory_order_acquire));
   }
   send_from(complete, nullptr);
   if (progress_thread_ != nullptr && sent_ > 0) progress_thread_->resume();

@@ -1,4 +1,4 @@
-#include "lockstep/train/loop/epoch_audit.h"
+#include "epoch_audit.h"
 
 #include <spdlog/spdlog.h>
 

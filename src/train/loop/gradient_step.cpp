@@ -8,8 +8,8 @@ namespace lockstep {
 
 GradientStep::GradientStep(const GradientStepContext& context)
     : context_(context),
-      hosted_(context.plan.hosted[static_cast<std::size_t>(context.comm.rank())]),
-      ops_(static_cast<Index>(context.model.ops().size())),
+      hosted_(context.plan.hosted_by(context.comm.rank())),
+      ops_(std::ssize(context.model.ops())),
       sync_points_(context.model.sync_points(context.plan.replicas)),
       single_values_(context.model, context.plan.replicas, context.accumulate),
       gradients_(context.sums, context.plan, context.comm.rank(), together(), context.strategy.factored(),
@@ -31,8 +31,8 @@ GradientStep::GradientStep(const GradientStepContext& context)
     backward_sums_.push_back(ScopeSums(context.comm, context.plan, {{statistics->backward_count(), scope}}));
   }
   const Index rows = divide_up(context.max_rows, context.accumulate);
-  const Index rooms = together() ? hosted_.size() : std::min(context.plan.threads, hosted_.size());
-  for (Index i = 0; i < rooms; ++i) {
+  const Index workspaces = together() ? hosted_.size() : std::min(context.plan.threads, hosted_.size());
+  for (Index i = 0; i < workspaces; ++i) {
     workspaces_.push_back(
         std::make_unique<Workspace>(context.model, rows, ActivationRetention::kForTraining, sync_points_));
   }
@@ -111,7 +111,7 @@ void GradientStep::for_each_replica(const ReplicaWork& work) {
   });
 }
 
-Workspace& GradientStep::room(Index thread, const Replica& replica) {
+Workspace& GradientStep::workspace_of(Index thread, const Replica& replica) {
   return *workspaces_[together() ? local(replica) : static_cast<std::size_t>(thread)];
 }
 
@@ -137,19 +137,18 @@ void GradientStep::start_pass(Workspace& workspace, const Replica& replica,
                              .step = step_,
                              .replica = replica.number,
                              .first_row = replica.rows.begin},
-                   .factors = replica.rooms,
+                   .factors = replica.factors,
                    .limit = limit});
 }
 
-// A part of the replica's samples has a part of its rooms.
-void GradientStep::find_rooms(Replica& replica) const {
+// A part of the replica's samples has a part of its factor buffers.
+void GradientStep::find_factor_buffers(Replica& replica) const {
   const std::span<const FactoredTensor> tensors = context_.strategy.factored();
   if (tensors.empty()) return;
-  replica.rooms.assign(static_cast<std::size_t>(ops_), {});
+  replica.factors.assign(static_cast<std::size_t>(ops_), {});
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const FactorRoom room = context_.strategy.factor_room(i, replica.number);
-    replica.rooms[static_cast<std::size_t>(tensors[i].op)] =
-        room.from_row(replica.rows.begin, tensors[i].in);
+    const FactorBuffers buffers = context_.strategy.factor_buffers(i, replica.number);
+    at(replica.factors, tensors[i].op) = buffers.from_row(replica.rows.begin, tensors[i].in);
   }
 }
 
@@ -168,7 +167,7 @@ void GradientStep::evaluate_loss(Workspace& workspace, const Replica& replica) {
   tally.correct = count_correct(context_.loss.targets(), outputs, targets, weights);
   tallies_[local(replica)].add(tally);
   // Before backward: the loss leaves with the first bucket.
-  Scalar& loss_sum = replica.target.arena[static_cast<std::size_t>(context_.plan.loss_place)];
+  Scalar& loss_sum = at(replica.target.arena, context_.plan.loss_offset);
   loss_sum = (replica.target.write == Write::kAdd ? loss_sum : 0) + static_cast<Scalar>(tally.loss);
 }
 
@@ -181,14 +180,14 @@ void GradientStep::add_own_sums(Workspace& workspace, Index replica) {
 }
 
 void GradientStep::run_per_replica(Index thread, Replica& replica, bool last, bool backward) {
-  Workspace& workspace = room(thread, replica);
+  Workspace& workspace = workspace_of(thread, replica);
   prepare(thread, replica);
   if (backward) replica.target = gradients_.begin_replica(thread, replica.number);
   const Index parts = std::min(context_.accumulate, replica.batch->rows);
   for (Index i = 0; i < parts; ++i) {
     replica.rows = split_evenly(replica.batch->rows, parts, i);
     const Stopwatch forward;
-    if (backward) find_rooms(replica);
+    if (backward) find_factor_buffers(replica);
     start_pass(workspace, replica, limit_of(replica, last));
     workspace.forward({0, ops_});
     add_own_sums(workspace, replica.number);
@@ -197,7 +196,7 @@ void GradientStep::run_per_replica(Index thread, Replica& replica, bool last, bo
     evaluate_loss(workspace, replica);
     GradientReadyCallback on_ready;
     if (last && i + 1 == parts) on_ready = [&](Index from) { sender_.ready_from(thread, from); };
-    go_back(workspace, {0, ops_}, replica, on_ready);
+    run_backward(workspace, {0, ops_}, replica, on_ready);
     replica.target.write = Write::kAdd;
   }
 }
@@ -208,20 +207,20 @@ void GradientStep::run_together(Index part, bool backward) {
   }
   const double other = sender_.time().exchange + data_seconds_;
   const Stopwatch forward;
-  walk_forward(backward);
+  forward_pass(backward);
   forward_seconds_ += forward.seconds() - (sender_.time().exchange + data_seconds_ - other);
   if (!backward) return;
   if (part == 0) start_targets();
-  walk_back(part + 1 == context_.accumulate);
+  backward_pass(part + 1 == context_.accumulate);
 }
 
-void GradientStep::walk_forward(bool backward) {
+void GradientStep::forward_pass(bool backward) {
   for (std::size_t i = 0; i <= sync_points_.size(); ++i) {
     const Range ops{i == 0 ? 0 : sync_points_[i - 1], i == sync_points_.size() ? ops_ : sync_points_[i]};
     for_each_replica([&](Index thread, Replica& replica, bool last) {
-      Workspace& workspace = room(thread, replica);
+      Workspace& workspace = workspace_of(thread, replica);
       if (i == 0) prepare(thread, replica);
-      if (i == 0 && backward) find_rooms(replica);
+      if (i == 0 && backward) find_factor_buffers(replica);
       if (i == 0) start_pass(workspace, replica, limit_of(replica, last));
       workspace.forward(ops);
       if (i == sync_points_.size()) add_own_sums(workspace, replica.number);
@@ -234,14 +233,14 @@ void GradientStep::start_targets() {
   for (Index thread = 0; thread < context_.plan.threads; ++thread) {
     const Range mine = context_.plan.thread_replicas(context_.comm.rank(), thread);
     for (Index number = mine.begin; number < mine.end; ++number) {
-      Replica& replica = replicas_[static_cast<std::size_t>(number - hosted_.begin)];
+      Replica& replica = at(replicas_, number - hosted_.begin);
       if (!replica.rows.empty()) replica.target = gradients_.begin_replica(thread, number);
     }
   }
 }
 
 // Where the gradients of this op and of those behind it begin.
-Index GradientStep::place_of(Index op) const {
+Index GradientStep::offset_of(Index op) const {
   for (Index i = op; i < ops_; ++i) {
     if (const Range own = context_.model.op(i).params; !own.empty()) return own.begin;
   }
@@ -249,7 +248,7 @@ Index GradientStep::place_of(Index op) const {
 }
 
 // A bucket leaves between the same two sync points on all ranks: collectives keep one order.
-void GradientStep::walk_back(bool last_part) {
+void GradientStep::backward_pass(bool last_part) {
   for (Index thread = 0; last_part && thread < context_.plan.threads; ++thread) {
     const Range mine = context_.plan.thread_replicas(context_.comm.rank(), thread);
     const auto idle = [&](const Replica& replica) {
@@ -260,13 +259,13 @@ void GradientStep::walk_back(bool last_part) {
   for (std::size_t i = sync_points_.size() + 1; i-- > 0;) {
     const bool outputs = i == sync_points_.size();
     const Range ops{i == 0 ? 0 : sync_points_[i - 1] + 1, outputs ? ops_ : sync_points_[i] + 1};
-    const Index first = place_of(ops.begin);
+    const Index first = offset_of(ops.begin);
     for_each_replica([&](Index thread, Replica& replica, bool last) {
-      Workspace& workspace = room(thread, replica);
+      Workspace& workspace = workspace_of(thread, replica);
       if (outputs) evaluate_loss(workspace, replica);
       GradientReadyCallback on_ready;
       if (last_part && last) on_ready = [&](Index from) { sender_.ready_from(thread, from, first); };
-      go_back(workspace, ops, replica, on_ready);
+      run_backward(workspace, ops, replica, on_ready);
     });
     if (last_part) sender_.send_ready(first);
     if (i > 0) sync(i - 1, false);

@@ -1,4 +1,4 @@
-#include "lockstep/train/loop/replica_check.h"
+#include "replica_check.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -93,7 +93,7 @@ std::string ReplicaCheck::describe(const ReplicatedState& state, const std::vect
   std::vector<Index> agree;
   std::vector<Index> differ;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    (hashes[i] == hashes[static_cast<std::size_t>(reference)] ? agree : differ).push_back(ranks[i]);
+    (hashes[i] == at(hashes, reference) ? agree : differ).push_back(ranks[i]);
   }
   std::string where = "the number of steps differs";
   for (const NamedSpan& part : state.parts) {

@@ -1,4 +1,4 @@
-#include "lockstep/train/loop/step_clock.h"
+#include "step_clock.h"
 
 #include <algorithm>
 #include <array>

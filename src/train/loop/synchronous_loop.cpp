@@ -4,16 +4,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "epoch_audit.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/ordered_sums.h"
 #include "lockstep/math/fixed_tree.h"
-#include "lockstep/train/loop/epoch_audit.h"
 #include "lockstep/train/loop/gradient_step.h"
-#include "lockstep/train/loop/replica_check.h"
-#include "lockstep/train/loop/step_clock.h"
 #include "lockstep/train/loop/update_loop.h"
+#include "replica_check.h"
+#include "step_clock.h"
+#include "step_timer.h"
 
 namespace lockstep {
 namespace {
@@ -84,12 +84,13 @@ class SynchronousLoop final : public UpdateLoop {
   TimeShares take_shares() override { return run_clock_.take_shares(context_.comm); }
 
  private:
-  Index first_hosted() const {
-    return context_.plan.dist.hosted[static_cast<std::size_t>(context_.comm.rank())].begin;
-  }
+  Index first_hosted() const { return context_.plan.dist.hosted_by(context_.comm.rank()).begin; }
   Measured measured(Index step) const;
   double weigh(const StepBatch& batch, Index step);
   void run_step(Index step);
+  void accept(const StepOutcome& outcome, Index step);
+  void flip_bit_if_due(Index step);
+  void add_time(const StepTimer& timer, const StepOutcome& outcome);
   void note_single_values(Index step);
   void leave_out(const StepBatch& batch, Index step, double loss);
   void log_metrics(Index steps_done);
@@ -119,7 +120,7 @@ SavedState SynchronousLoop::saved_state() {
   static_assert(sizeof(LossSums) == LossSums::kColumns * sizeof(double));
   constexpr Index kColumns = LossSums::kColumns;
   const int rank = context_.comm.rank();
-  const Range hosted = context_.plan.dist.hosted[static_cast<std::size_t>(rank)];
+  const Range hosted = context_.plan.dist.hosted_by(rank);
   const Range range{hosted.begin * kColumns, hosted.end * kColumns};
   double* const first = tallies_.empty() ? nullptr : &tallies_.front().weight;
   SavedState state;
@@ -138,7 +139,7 @@ SavedState SynchronousLoop::saved_state() {
   return state;
 }
 
-// The exchange alone is compared to what is left of it where backward hides some.
+// An unoverlapped exchange is timed only for strategies that overlap it.
 Measured SynchronousLoop::measured(Index step) const {
   const Measured due = StepClock::measured(step);
   const bool tells = due == Measured::kExchangeAlone ? strategy_.overlaps() : strategy_.gradients_exchanged();
@@ -155,66 +156,69 @@ double SynchronousLoop::weigh(const StepBatch& batch, Index step) {
   if (!context_.weighted) return static_cast<double>(context_.sampler.step_samples(step));
   if (!strategy_.gradients_exchanged()) return tree_sum(replica_weights_);
   std::ranges::copy(replica_weights_, weights_.begin() + first_hosted());
-  context_.comm.note_phase(Phase::kExchange);
   context_.comm.start_all_gather(as_buffer(std::span(weights_)), context_.plan.dist.hosted)->wait();
-  context_.comm.note_phase(Phase::kCompute);
   return tree_sum(weights_);
 }
 
 void SynchronousLoop::run_step(Index step) {
-  Stopwatch whole;
-  Communicator& comm = context_.comm;
-  comm.note_step(step, {context_.plan.before(step).samples, context_.plan.before(step + 1).samples});
-  comm.note_phase(Phase::kData);
+  context_.comm.note_step(step, {context_.plan.before(step).samples, context_.plan.before(step + 1).samples});
+  StepTimer timer(context_.comm, Phase::kData);
   const StepBatch& batch = loader_->next();
-  const double data_seconds = whole.seconds();
-  comm.note_phase(Phase::kCompute);
+  timer.enter(Phase::kCompute);
   force_faults(context_.debug, context_.comm, step);
-
-  const Stopwatch weighing;
+  timer.enter(Phase::kExchange);
   const double weight = weigh(batch, step);
-  const double weighing_seconds = weighing.seconds();
   strategy_.begin_step(batch.rows, weight);
-  gradients_.run(batch, measured(step));
-  ExchangeTime exchange = gradients_.exchange_time();
-  exchange.exchange += weighing_seconds;
-  const Stopwatch finishing;
-  comm.note_phase(Phase::kExchange);
+  timer.enter(Phase::kCompute);
+  gradients_.run(batch, measured(step));  // forward and backward; buckets leave meanwhile
+  timer.enter(Phase::kExchange);
   strategy_.finish_exchange();
-  exchange.exchange += finishing.seconds();
-
-  const Stopwatch updating;
-  comm.note_phase(Phase::kOptimizer);
+  timer.enter(Phase::kOptimizer);
   const StepOutcome outcome = strategy_.update({.step = step + 1 - skipped_,
                                                 .weight = weight,
                                                 .lr = context_.schedule.lr(context_.plan.before(step)),
                                                 .replica_weights = replica_weights_});
-  const double optimizer = updating.seconds() - outcome.exchange_seconds - outcome.product_seconds;
-  exchange.exchange += outcome.exchange_seconds;
+  timer.enter(Phase::kExchange);
   if (outcome.applied) {
-    for (const Index replica : outcome.stopped) context_.states.forget(replica);
-    const Stopwatch moving;
-    context_.states.update(BatchStatistics::Update::kMove);
-    exchange.exchange += moving.seconds();
-    if (gradients_.single_values().replicas() > 0) note_single_values(step);
-    for (std::size_t i = 0; i < tallies_.size(); ++i) tallies_[i].add(gradients_.tallies()[i]);
-    if (comm.rank() == 0) context_.observer.on_step(context_.plan.before(step + 1), outcome.mean_loss);
+    accept(outcome, step);
   } else {
     leave_out(batch, step, outcome.mean_loss);
   }
-  if (context_.debug.flip_rank >= 0 && context_.debug.flip_step == step) {
-    const Index place = context_.model.layout().params.back().range.begin;
-    flip_bit(context_.debug, comm, strategy_.weights(first_hosted())[static_cast<std::size_t>(place)]);
-  }
-
+  timer.enter(Phase::kCompute);
+  flip_bit_if_due(step);
   audit_.add(batch, step);
-  const double seconds = whole.seconds();
-  train_seconds_ += seconds;
-  const StepTime time{.data = data_seconds + gradients_.data_seconds(),
+  add_time(timer, outcome);
+}
+
+// What follows from a step that was taken: running moments, sums for the log, the observer's progress.
+void SynchronousLoop::accept(const StepOutcome& outcome, Index step) {
+  for (const Index replica : outcome.stopped) context_.states.forget(replica);
+  context_.states.update(BatchStatistics::Update::kMove);
+  if (gradients_.single_values().replicas() > 0) note_single_values(step);
+  for (std::size_t i = 0; i < tallies_.size(); ++i) tallies_[i].add(gradients_.tallies()[i]);
+  if (context_.comm.rank() == 0) {
+    context_.observer.on_step(context_.plan.before(step + 1), outcome.mean_loss);
+  }
+}
+
+void SynchronousLoop::flip_bit_if_due(Index step) {
+  if (context_.debug.flip_rank < 0 || context_.debug.flip_step != step) return;
+  const Index offset = context_.model.layout().params.back().range.begin;
+  flip_bit(context_.debug, context_.comm,
+           strategy_.weights(first_hosted())[static_cast<std::size_t>(offset)]);
+}
+
+void SynchronousLoop::add_time(const StepTimer& timer, const StepOutcome& outcome) {
+  ExchangeTime exchange = gradients_.exchange_time();
+  exchange.exchange += timer.seconds(Phase::kExchange) + outcome.exchange_seconds;
+  const double optimizer =
+      timer.seconds(Phase::kOptimizer) - outcome.exchange_seconds - outcome.product_seconds;
+  const StepTime time{.data = timer.seconds(Phase::kData) + gradients_.data_seconds(),
                       .forward = gradients_.forward_seconds(),
                       .optimizer = optimizer,
-                      .total = seconds,
+                      .total = timer.total(),
                       .exchange = exchange};
+  train_seconds_ += time.total;
   log_clock_.add(time);
   run_clock_.add(time);
 }
@@ -241,9 +245,9 @@ void SynchronousLoop::leave_out(const StepBatch& batch, Index step, double loss)
 void SynchronousLoop::log_metrics(Index steps_done) {
   std::vector<double> rows;
   for (const LossSums& tally : tallies_) rows.insert(rows.end(), {tally.weight, tally.loss, tally.correct});
-  const std::vector<double> sums = ordered_sums(
-      context_.comm, rows, context_.plan.dist.hosted[static_cast<std::size_t>(context_.comm.rank())],
-      context_.plan.sampling.replicas, LossSums::kColumns);
+  const std::vector<double> sums =
+      ordered_sums(context_.comm, rows, context_.plan.dist.hosted_by(context_.comm.rank()),
+                   context_.plan.sampling.replicas, LossSums::kColumns);
   std::ranges::fill(tallies_, LossSums{});
   if (sums[0] == 0) return;  // all steps since the last line were left out, or no sample weighs anything
 

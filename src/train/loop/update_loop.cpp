@@ -50,7 +50,7 @@ void warn_of_single_values(const std::string& found) {
 }
 
 std::string describe_bad_number(Communicator& comm, const BadNumber& found) {
-  const std::string text = text_of_first(comm, found.place, found.text);
+  const std::string text = text_of_first(comm, found.order, found.text);
   return text.empty() ? "the sum of the gradients is not finite or overflows" : text;
 }
 

@@ -104,13 +104,13 @@ class BackwardFlops {
  public:
   explicit BackwardFlops(const Model& model) : op_(model.ops().rbegin()), end_(model.ops().rend()) {}
 
-  /// Once the gradients from `place` of the arena on are final. Each place is at or before the last.
-  double until(Index place) {
+  /// Once the gradients from `offset` of the arena on are final. Each offset is at or before the last.
+  double until(Index offset) {
     for (; op_ != end_; ++op_) {
       const auto whole = static_cast<double>(op_->layer->flops());
       const Range params = op_->params;
-      if (!params.empty() && params.begin < place) {
-        const Index left = std::max<Index>(params.end - place, 0);
+      if (!params.empty() && params.begin < offset) {
+        const Index left = std::max<Index>(params.end - offset, 0);
         return flops_ + whole * static_cast<double>(left) / static_cast<double>(params.size());
       }
       flops_ += whole;

@@ -44,11 +44,11 @@ std::string make_header(const Layout& layout, const Shape& input) {
     members.push_back(fmt::format("{}:{}", Ordered(name).dump(), value.dump()));
   };
   add(kMetadata, {{"format", "pt"}, {"writer", "lockstep"}, {kInput, Json(input.dims).dump()}});
-  Index place = 0;
+  Index offset = 0;
   for (const ParamInfo& param : layout.params) {
-    const Index end = place + param.shape.size() * Index{sizeof(Scalar)};
-    add(param.name, {{"dtype", "F32"}, {"shape", param.shape.dims}, {"data_offsets", {place, end}}});
-    place = end;
+    const Index end = offset + param.shape.size() * Index{sizeof(Scalar)};
+    add(param.name, {{"dtype", "F32"}, {"shape", param.shape.dims}, {"data_offsets", {offset, end}}});
+    offset = end;
   }
   std::string text = fmt::format("{{{}}}", fmt::join(members, ","));
   while ((kLengthBytes + text.size()) % kHeaderAlignment != 0) text += ' ';

@@ -58,7 +58,7 @@ class ValueCounts {
   void merge(const ValueCounts& other);
   /// There were more than `limit` different texts, whose counts are then forgotten.
   bool overflowed() const { return overflowed_; }
-  Index distinct() const { return static_cast<Index>(counts_.size()); }
+  Index distinct() const { return std::ssize(counts_); }
 
   struct Entry {
     std::string text;

@@ -17,7 +17,7 @@ struct LineCounts {
 };
 LineCounts count_lines(std::string_view text);
 
-/// The place behind the first line end outside quotes; none if there is no such end. `inside`: the text
+/// The position behind the first line end outside quotes; none if there is no such end. `inside`: the text
 /// begins inside quotes; afterwards: it ends inside quotes, if there is no such end. `quotes`: there may be
 /// any.
 std::optional<Index> find_line_end(std::string_view text, bool quotes, bool& inside);

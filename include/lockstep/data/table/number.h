@@ -62,7 +62,7 @@ inline const char* parse_plain_number(const char* begin, const char* end, double
   return at;
 }
 
-/// The place behind the finite number that [begin, end) starts with; null where it starts with none.
+/// The position behind the finite number that [begin, end) starts with; null where it starts with none.
 inline const char* parse_number_prefix(const char* begin, const char* end, double& value) {
   if (const char* stop = parse_plain_number(begin, end, value)) return stop;
   // As std::from_chars, fast_float takes no sign but the minus.

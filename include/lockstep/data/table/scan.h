@@ -47,15 +47,15 @@ struct ScanRequest {
   BadRecords bad = {};
   /// Called with the cells of each record on the rank that reads it; BadRecord makes it a bad one.
   std::function<void(std::span<const Cell>)> check = {};
-  /// Whether a good record, number `place` of those of the chunk, counts in the summaries; empty: all do.
-  std::function<bool(std::size_t chunk, Index place)> counts = {};
+  /// Whether a good record, number `position` of those of the chunk, counts in the summaries; empty: all do.
+  std::function<bool(std::size_t chunk, Index position)> counts = {};
 };
 
 struct Scan {
   std::vector<Index> chunk_rows;  ///< good records of each chunk
   Index good = 0;
   Index bad = 0;
-  std::vector<Index> bad_places;     ///< their numbers among all records, from 0 on
+  std::vector<Index> bad_positions;  ///< their numbers among all records, from 0 on
   std::vector<std::string> rejects;  ///< the first hundred bad ones: file, line, column, found, expected
   std::vector<ColumnSummary> columns;
 

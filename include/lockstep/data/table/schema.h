@@ -27,7 +27,7 @@ enum class Scale {
 /// What becomes of a category.
 enum class Encoding {
   kOneHot,  ///< one feature for each value and a first one for values that training has not seen
-  kIndex,   ///< one feature: 0 for values that training has not seen, else 1 + the place of the value
+  kIndex,   ///< one feature: 0 for values that training has not seen, else 1 + the position of the value
   kHash,    ///< one feature for each of so many buckets
 };
 

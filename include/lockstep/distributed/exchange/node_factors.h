@@ -30,12 +30,12 @@ class NodeFactors {
   /// *Local.* Samples of each replica in the step that begins.
   void begin_step(std::span<const Index> samples);
   /// *Local, any thread.* Where a replica leaves its factors.
-  FactorRoom room(std::size_t tensor, Index replica);
+  FactorBuffers buffers(std::size_t tensor, Index replica);
 
-  /// Whether a place of the arena is in one of the tensors.
-  bool contains(Index place) const { return tensor_at(place) < tensors_.size(); }
-  /// Of a place that is: where the rows end that are best multiplied at once.
-  Index part_end(Index place) const;
+  /// Whether an offset of the arena is in one of the tensors.
+  bool contains(Index offset) const { return tensor_at(offset) < tensors_.size(); }
+  /// Of an offset that is: where the rows end that are best multiplied at once.
+  Index part_end(Index offset) const;
   /// *Local, a thread of the plan's.* The sum of the gradients of all replicas in a range within such a part,
   /// until the thread's next call.
   std::span<Scalar> product(int thread, Range range);
@@ -52,7 +52,7 @@ class NodeFactors {
     double seconds = 0;  // in product(), in the step
   };
 
-  std::size_t tensor_at(Index place) const;
+  std::size_t tensor_at(Index offset) const;
   // Of all samples of the step.
   ConstMatrix x_of(std::size_t tensor) const;
   ConstMatrix dy_rows(std::size_t tensor, Range rows) const;

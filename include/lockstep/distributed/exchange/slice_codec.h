@@ -15,8 +15,8 @@ namespace lockstep {
 
 class SliceCodec {
  public:
-  /// What lies in `slice` from `loss_place` on (Plan::loss_place) is exact. The codec must outlive it.
-  SliceCodec(Codec& codec, Range slice, Index loss_place, bool error_feedback);
+  /// What lies in `slice` from `loss_offset` on (Plan::loss_offset) is exact. The codec must outlive it.
+  SliceCodec(Codec& codec, Range slice, Index loss_offset, bool error_feedback);
 
   /// Of a message.
   Index bytes() const;
@@ -35,7 +35,7 @@ class SliceCodec {
 
   Codec* codec_;
   Index begin_;  // of the slice
-  Index loss_place_;
+  Index loss_offset_;
   std::size_t gradients_;  // numbers that go through the codec
   std::size_t codec_bytes_;
   std::size_t exact_;  // numbers behind them

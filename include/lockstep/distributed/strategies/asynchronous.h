@@ -48,7 +48,7 @@ struct WorkerRecord {
   Index dropped_samples = 0;
   Index max_ahead = 0;           ///< gradients more than the slowest worker had pushed, when it was let go
   Index staleness_sum = 0;       ///< over the slices of gradients that were applied
-  std::vector<Index> staleness;  ///< how many of them, by staleness; the last of 1,024 places is "or more"
+  std::vector<Index> staleness;  ///< how many of them, by staleness; the last of 1,024 counts is "or more"
 };
 
 struct WorkersReport {

@@ -64,12 +64,12 @@ class Strategy {
   virtual std::span<Scalar> weights(Index replica) = 0;
   /// *Local, any thread.* Memory for one more arena of gradients, zeroed. It stays the strategy's.
   virtual std::span<Scalar> gradient_arena(Index size);
-  /// *Local.* Tensors of the plan whose gradients replicas leave as factors, in the step's factor_room();
+  /// *Local.* Tensors of the plan whose gradients replicas leave as factors, in the step's factor_buffers();
   /// what the arenas hold there is not read.
   virtual std::span<const FactoredTensor> factored() const { return {}; }
   /// *Local, any thread, in a step.* Where a replica hosted here leaves those of one of factored(), for its
   /// samples of the step.
-  virtual FactorRoom factor_room(std::size_t /*tensor*/, Index /*replica*/) { return {}; }
+  virtual FactorBuffers factor_buffers(std::size_t /*tensor*/, Index /*replica*/) { return {}; }
   /// *Local, any thread, in a step.* The most that any part of a replica's gradient may be: who makes it
   /// looks at it while it is at hand. None: the strategy looks at sums itself, as all do that overlap.
   virtual std::optional<Scalar> max_gradient() const { return {}; }

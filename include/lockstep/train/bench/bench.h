@@ -61,7 +61,7 @@ double measure_all_reduce(Communicator& comm, Index bytes);
 double measure_message(Communicator& node, Index bytes);
 double measure_shared_sum(Communicator& node, Index bytes);
 /// *Collective*, likewise: seconds in which a cache line goes from a rank to its neighbour and back. Cores
-/// with a cache in common are quicker at it; ranks that share a core have to change places for it.
+/// with a cache in common are quicker at it; ranks that share a core have to take turns for it.
 double measure_cache_line(Communicator& node);
 
 /// One way to bring the sum of the gradients to every rank.

@@ -36,13 +36,13 @@ class BucketSender {
 
   /// *Collective*, main thread.
   void begin_step(Measured measured);
-  /// Any thread: its gradients are final from this place of the arena on. Buckets that begin before the place
-  /// `first` wait: all ranks are to send them after something else that they do together.
-  void ready_from(Index thread, Index place, Index first = 0);
+  /// Any thread: its gradients are final from this offset of the arena on. Buckets that begin before the
+  /// offset `first` wait: all ranks are to send them after something else that they do together.
+  void ready_from(Index thread, Index offset, Index first = 0);
   /// Main thread, all threads at rest: does something that all ranks do together in the middle of a step, and
   /// counts its time as exchange, and the time until all have arrived as waiting where that is measured.
   void sync(const std::function<void()>& together);
-  /// Main thread, all threads at rest: sends what is complete from the place `first` on.
+  /// Main thread, all threads at rest: sends what is complete from the offset `first` on.
   void send_ready(Index first);
   /// *Collective*, main thread, all threads at rest: sends what has not left, as backward is over.
   void end_step();
@@ -60,7 +60,7 @@ class BucketSender {
   LocalGradients& gradients_;
   ThreadTeam& team_;
   ProgressThread* progress_thread_;
-  std::vector<std::atomic<Index>> ready_from_;  // by thread: a place of the arena
+  std::vector<std::atomic<Index>> ready_from_;  // by thread: an offset of the arena
   std::size_t sent_ = 0;
   bool early_ = true;  // buckets leave during backward
   Measured measured_ = Measured::kNothing;

@@ -47,9 +47,9 @@ struct GradientStepContext {
   Range bad_steps = {};
 };
 
-/// The first place in a step, forward and back, where a number is not finite.
+/// The first position in a step, forward and back, where a number is not finite.
 struct BadNumber {
-  Index place = std::numeric_limits<Index>::max();  ///< orders them; that of "nowhere" is the last
+  Index order = std::numeric_limits<Index>::max();  ///< orders them; that of "nowhere" is the last
   std::string text;                                 ///< "replica 3: layer 2 'relu' gives ..."
 };
 
@@ -74,7 +74,7 @@ class GradientStep {
   double forward_seconds() const { return forward_seconds_; }
 
   /// *Local.* Why the last run() gave no finite loss or gradient, as far as replicas hosted here tell. The
-  /// weights must be those of that run. Takes room for all activations of a replica. Of replicas that met,
+  /// weights must be those of that run. Takes memory for all activations of a replica. Of replicas that met,
   /// the last part of their samples is looked at, and no gradients: they are added up.
   BadNumber find_bad_number(const StepBatch& batch);
 
@@ -86,7 +86,7 @@ class GradientStep {
     const ReplicaBatch* batch = nullptr;
     Range rows = {};  // of the part under way
     GradientTarget target = {};
-    std::vector<FactorRoom> rooms = {};  // of the part under way, by op; empty: none
+    std::vector<FactorBuffers> factors = {};  // of the part under way, by op; empty: none
   };
   // What a thread does for one of its replicas; `last`: it has no further one with samples.
   using ReplicaWork = std::function<void(Index thread, Replica& replica, bool last)>;
@@ -95,7 +95,7 @@ class GradientStep {
   std::size_t local(const Replica& replica) const {
     return static_cast<std::size_t>(replica.number - hosted_.begin);
   }
-  Workspace& room(Index thread, const Replica& replica);
+  Workspace& workspace_of(Index thread, const Replica& replica);
   void begin(const StepBatch& batch);
   void prepare_weights();
   void walk(bool backward);
@@ -103,22 +103,22 @@ class GradientStep {
   void prepare(Index thread, const Replica& replica);
   void start_pass(Workspace& workspace, const Replica& replica,
                   const std::optional<GradientLimit>& limit) const;
-  void find_rooms(Replica& replica) const;
+  void find_factor_buffers(Replica& replica) const;
   void evaluate_loss(Workspace& workspace, const Replica& replica);
   void add_sums(Index replica, Index op, std::span<const double> sums);
   void add_own_sums(Workspace& workspace, Index replica);
 
   void run_per_replica(Index thread, Replica& replica, bool last, bool backward);
   void run_together(Index part, bool backward);
-  void walk_forward(bool backward);
-  void walk_back(bool last_part);
+  void forward_pass(bool backward);
+  void backward_pass(bool last_part);
   void start_targets();
-  Index place_of(Index op) const;
+  Index offset_of(Index op) const;
   void sync(std::size_t point, bool forward);
 
   std::optional<GradientLimit> limit_of(const Replica& replica, bool last) const;
-  void go_back(Workspace& workspace, Range ops, const Replica& replica,
-               const GradientReadyCallback& on_ready);
+  void run_backward(Workspace& workspace, Range ops, const Replica& replica,
+                    const GradientReadyCallback& on_ready);
   BadNumber check_again(const Replica& replica);
   BadNumber check_together(const Replica& replica);
   BadNumber check_values(const Workspace& workspace, const Replica& replica) const;

@@ -61,7 +61,7 @@ void force_faults(const DebugOptions& debug, Communicator& comm, Index step);
 /// *Local.* Warns of single values that batch norm had to normalise; `found`: where, "step 3 gives a
 /// replica".
 void warn_of_single_values(const std::string& found);
-/// *Collective.* Where a loss or gradient was not finite on some rank, and the first such place in the model;
+/// *Collective.* Where a loss or gradient was not finite on some rank, and the first such op;
 /// `found`: what this rank knows of it.
 std::string describe_bad_number(Communicator& comm, const BadNumber& found);
 /// *Collective.* Flips a bit of one of the weights on debug.flip_rank.

@@ -71,7 +71,7 @@ std::vector<const AlgorithmEntry*> find_fastest(const AlgorithmContext& context,
       best = static_cast<Index>(i);
     }
     context.comm.broadcast(as_buffer(std::span(&best, 1)), 0);
-    fastest.push_back(candidates[static_cast<std::size_t>(best)]);
+    fastest.push_back(at(candidates, best));
   }
   return fastest;
 }

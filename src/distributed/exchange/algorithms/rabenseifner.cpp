@@ -5,8 +5,8 @@
 // everything to the second.
 #include <bit>
 
+#include "../stages.h"
 #include "entries.h"
-#include "lockstep/distributed/exchange/stages.h"
 #include "staged_reducer.h"
 
 namespace lockstep {
@@ -16,8 +16,8 @@ Index middle_of(Range range) {
   return range.begin + split_evenly(range.size(), 2, 0, kAlignment).end;
 }
 
-// The stages of the ranks that are left; `number` is this rank's place among them, `rank_of` the rank that
-// stands at a place.
+// The stages of the ranks that are left; `number` is this rank's position among them, `rank_of` the rank that
+// stands at a position.
 template <class RankOf>
 void halve_and_double(std::vector<Stage>& stages, int number, int left, Index count, const RankOf& rank_of) {
   struct Level {
@@ -67,7 +67,7 @@ std::vector<Stage> rabenseifner_stages(int rank, int ranks, Index count) {
   }
   const int number = paired ? rank / 2 : rank - pairs;
   halve_and_double(stages, number, left, count,
-                   [pairs](int place) { return place < pairs ? 2 * place : place + pairs; });
+                   [pairs](int position) { return position < pairs ? 2 * position : position + pairs; });
   if (paired) append_stage(stages, {partner, whole}, {partner, none}, Write::kReplace);
   return stages;
 }

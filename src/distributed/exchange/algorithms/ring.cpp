@@ -1,8 +1,8 @@
 // The numbers are cut into as many segments as there are ranks. In the first N - 1 stages each segment goes
 // once around the ring and gathers everybody's share, to end complete at the rank before the one where it
 // started; in the next N - 1 the complete segments go around.
+#include "../stages.h"
 #include "entries.h"
-#include "lockstep/distributed/exchange/stages.h"
 #include "staged_reducer.h"
 
 namespace lockstep {

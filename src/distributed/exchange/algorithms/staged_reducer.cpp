@@ -57,7 +57,7 @@ class StagedReducer final : public Reducer {
     std::unique_ptr<Request> request = {};  // of the stage before; none: the bucket is complete
   };
 
-  static std::span<Scalar> place_of(BucketState& state, const Stage& stage) {
+  static std::span<Scalar> receive_buffer(BucketState& state, const Stage& stage) {
     if (stage.write == Write::kReplace) return part(state.values, stage.receive->range);
     return state.received.span().first(static_cast<std::size_t>(stage.receive->range.size()));
   }
@@ -72,14 +72,14 @@ class StagedReducer final : public Reducer {
       const std::span<const Scalar> values = part(state.values, stage.send->range);
       sends_.push_back({stage.send->peer, as_buffer(values)});
     }
-    if (stage.receive) receives_.push_back({stage.receive->peer, as_buffer(place_of(state, stage))});
+    if (stage.receive) receives_.push_back({stage.receive->peer, as_buffer(receive_buffer(state, stage))});
     state.request = comm_->start_exchange(state.channel, sends_, receives_);
   }
 
   void finish_stage(BucketState& state) {
     const Stage& stage = state.stages[state.next - 1];
     if (stage.receive && stage.write == Write::kAdd) {
-      add(part(state.values, stage.receive->range), place_of(state, stage));
+      add(part(state.values, stage.receive->range), receive_buffer(state, stage));
     }
     start_stage(state);
   }

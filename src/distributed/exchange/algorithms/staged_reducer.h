@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
+#include "../stages.h"
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/exchange/reducer.h"
-#include "lockstep/distributed/exchange/stages.h"
 
 namespace lockstep {
 

@@ -1,4 +1,4 @@
-// Only the numbers of largest magnitude travel, each with its place; for the others the receiver takes zero
+// Only the numbers of largest magnitude travel, each with its index; for the others the receiver takes zero
 // (Aji and Heafield 2017, "Sparse communication for distributed gradient descent"). Of equal ones the first
 // go, so that the choice is the same everywhere.
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace lockstep {
 namespace {
 
 struct Pair {
-  std::int32_t place;
+  std::int32_t index;
   Scalar value;
 };
 
@@ -41,7 +41,7 @@ class TopK final : public Codec {
     for (std::size_t i = 0; kept_left > 0; ++i) {
       const std::uint32_t here = magnitude(values[i]);
       if (here < least || (here == least && equal_left-- <= 0)) continue;
-      const Pair pair{.place = static_cast<std::int32_t>(i), .value = values[i]};
+      const Pair pair{.index = static_cast<std::int32_t>(i), .value = values[i]};
       std::memcpy(out, &pair, sizeof pair);
       out += sizeof pair;
       --kept_left;
@@ -49,10 +49,10 @@ class TopK final : public Codec {
   }
 
   void add(std::span<const std::byte> message, Scalar factor, std::span<Scalar> values) const override {
-    for (std::size_t at = 0; at < message.size(); at += sizeof(Pair)) {
+    for (std::size_t i = 0; i < message.size(); i += sizeof(Pair)) {
       Pair pair;
-      std::memcpy(&pair, message.data() + at, sizeof pair);
-      values[static_cast<std::size_t>(pair.place)] += factor * pair.value;
+      std::memcpy(&pair, message.data() + i, sizeof pair);
+      at(values, pair.index) += factor * pair.value;
     }
   }
 
@@ -62,7 +62,7 @@ class TopK final : public Codec {
     if (count == 0) return 0;
     if (count > std::numeric_limits<std::int32_t>::max()) {
       throw ConfigError(
-          "compression top_k counts places in 32 bits, and a slice of the gradient has more numbers; start "
+          "compression top_k counts indices in 32 bits, and a slice of the gradient has more numbers; start "
           "more "
           "ranks or lower distribute.bucket_kib");
     }
@@ -73,9 +73,9 @@ class TopK final : public Codec {
   std::uint32_t kth_largest(std::span<const Scalar> values, Index k) {
     magnitudes_.resize(values.size());
     std::ranges::transform(values, magnitudes_.begin(), magnitude);
-    const auto place = magnitudes_.begin() + (k - 1);
-    std::ranges::nth_element(magnitudes_, place, std::greater());
-    return *place;
+    const auto nth = magnitudes_.begin() + (k - 1);
+    std::ranges::nth_element(magnitudes_, nth, std::greater());
+    return *nth;
   }
 
   double share_;
@@ -88,7 +88,7 @@ CodecEntry top_k_entry() {
   return {
       .name = "top_k",
       .help =
-          "only the share `top_k` of the numbers, those of largest magnitude, each with its place (8 bytes); "
+          "only the share `top_k` of the numbers, those of largest magnitude, each with its index (8 bytes); "
           "the rest is zero. Learns with error_feedback only",
       .options = {"distribute.error_feedback", "distribute.top_k"},
       .make = [](const DistOptions& options) { return std::make_unique<TopK>(options.top_k); }};

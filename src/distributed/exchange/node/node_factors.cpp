@@ -52,10 +52,10 @@ Index NodeFactors::own_size(const Plan& plan) {
 NodeFactors::NodeFactors(const Plan& plan, std::span<Scalar> shared) {
   if (shared.empty()) return;
   tensors_ = plan.factored;
-  Index place = 0;
+  Index offset = 0;
   const auto take = [&](Index size) {
-    place += size;
-    return part(shared, {place - size, place});
+    offset += size;
+    return part(shared, {offset - size, offset});
   };
   for (const FactoredTensor& tensor : tensors_) {
     x_.push_back(take(x_size(plan, tensor)));
@@ -74,8 +74,8 @@ void NodeFactors::begin_step(std::span<const Index> samples) {
   }
 }
 
-FactorRoom NodeFactors::room(std::size_t tensor, Index replica) {
-  const Index first = begins_[static_cast<std::size_t>(replica)];
+FactorBuffers NodeFactors::buffers(std::size_t tensor, Index replica) {
+  const Index first = at(begins_, replica);
   return {.x = x_[tensor].data() + first * tensors_[tensor].in,
           .dy_t = dy_t_[tensor].data() + first,
           .stride = begins_.back()};
@@ -89,21 +89,21 @@ ConstMatrix NodeFactors::dy_rows(std::size_t tensor, Range rows) const {
   return {dy_t_[tensor].data() + rows.begin * begins_.back(), rows.size(), begins_.back()};
 }
 
-std::size_t NodeFactors::tensor_at(Index place) const {
+std::size_t NodeFactors::tensor_at(Index offset) const {
   const auto found =
-      std::ranges::find_if(tensors_, [&](const FactoredTensor& t) { return t.range.contains(place); });
+      std::ranges::find_if(tensors_, [&](const FactoredTensor& t) { return t.range.contains(offset); });
   return static_cast<std::size_t>(found - tensors_.begin());
 }
 
-Index NodeFactors::part_end(Index place) const {
-  const FactoredTensor& tensor = tensors_[tensor_at(place)];
+Index NodeFactors::part_end(Index offset) const {
+  const FactoredTensor& tensor = tensors_[tensor_at(offset)];
   const Index part = rows_at_once(tensor) * tensor.in;
-  return std::min(place + part - (place - tensor.range.begin) % part, tensor.range.end);
+  return std::min(offset + part - (offset - tensor.range.begin) % part, tensor.range.end);
 }
 
 std::span<Scalar> NodeFactors::product(int thread, Range range) {
   const Stopwatch watch;
-  Lane& lane = lanes_[static_cast<std::size_t>(thread)];
+  Lane& lane = at(lanes_, thread);
   const std::size_t number = tensor_at(range.begin);
   const FactoredTensor& tensor = tensors_[number];
   const Range within{range.begin - tensor.range.begin, range.end - tensor.range.begin};

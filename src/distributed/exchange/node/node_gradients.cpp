@@ -37,16 +37,16 @@ Index NodeGradients::header_bytes() {
 }
 
 NodeGradients::Header& NodeGradients::header(int rank) {
-  return *reinterpret_cast<Header*>(window_->part(rank).data() + header_place(rank));
+  return *reinterpret_cast<Header*>(window_->part(rank).data() + header_offset(rank));
 }
 
-std::span<Scalar> NodeGradients::scalars(int rank, Index place, Index size) {
-  auto* memory = reinterpret_cast<Scalar*>(window_->part(rank).data() + place);
+std::span<Scalar> NodeGradients::scalars(int rank, Index offset, Index size) {
+  auto* memory = reinterpret_cast<Scalar*>(window_->part(rank).data() + offset);
   return {memory, static_cast<std::size_t>(size)};
 }
 
 std::span<Scalar> NodeGradients::weights() {
-  return scalars(0, 0, plan_.loss_place);
+  return scalars(0, 0, plan_.loss_offset);
 }
 
 std::span<Scalar> NodeGradients::arena() {
@@ -65,7 +65,7 @@ void NodeGradients::begin_step(std::span<const Index> samples) {
 }
 
 void NodeGradients::leave_note(const PartialGrads& partial, bool good) {
-  const auto count = static_cast<Index>(partial.sums.size());
+  const auto count = std::ssize(partial.sums);
   if (count > kMaxSums) {
     throw CommError(fmt::format("a rank has {} partial sums, more than {}", count, kMaxSums));
   }
@@ -74,8 +74,8 @@ void NodeGradients::leave_note(const PartialGrads& partial, bool good) {
   note.sums = count;
   note.good = good ? 1 : 0;
   for (std::size_t i = 0; i < partial.sums.size(); ++i) {
-    note.places[i] = reinterpret_cast<const std::byte*>(partial.sums[i].data()) - mine;
-    assert(note.places[i] >= first_arena(node_->rank()) && "a partial sum is not in the node's memory");
+    note.offsets[i] = reinterpret_cast<const std::byte*>(partial.sums[i].data()) - mine;
+    assert(note.offsets[i] >= first_arena(node_->rank()) && "a partial sum is not in the node's memory");
   }
 }
 
@@ -86,10 +86,10 @@ const PartialGrads& NodeGradients::collect() {
   for (int rank = 0; rank < node_->size(); ++rank) {
     const Header& note = header(rank);
     all_good_ &= note.good == 1;
-    const std::vector<Range>& theirs = nodes_of_[static_cast<std::size_t>(rank)];
+    const std::vector<Range>& theirs = at(nodes_of_, rank);
     for (std::size_t i = 0; i < static_cast<std::size_t>(note.sums); ++i) {
       nodes.push_back(theirs[i]);
-      arenas_.push_back(scalars(rank, note.places[i], plan_.gradient_size));
+      arenas_.push_back(scalars(rank, note.offsets[i], plan_.gradient_size));
     }
   }
   sums_ = {};
@@ -106,7 +106,7 @@ const PartialGrads& NodeGradients::collect() {
   sums_.subtrees = merged.subtrees;
   if (!merged.survivors.empty()) first_sum_ = merged.survivors.front();
   for (const Index survivor : merged.survivors) {
-    sums_.sums.push_back(arenas_[static_cast<std::size_t>(survivor)]);
+    sums_.sums.push_back(at(arenas_, survivor));
   }
   return sums_;
 }
@@ -120,11 +120,9 @@ void NodeGradients::add(Range range) {
 
 // Arenas whose lines other ranks have in their caches are not written to where that can be helped. What is
 // likely to be added next is asked for: the processor itself stops at the ends of these arenas' small pages.
-std::span<Scalar> NodeGradients::sum(Range range, std::span<Scalar> room) {
+std::span<Scalar> NodeGradients::sum(Range range, std::span<Scalar> target) {
   const Range behind{range.end, std::min(range.end + range.size(), plan_.gradient_size)};
-  const auto of = [&](Index arena, Range here) {
-    return part(arenas_[static_cast<std::size_t>(arena)], here);
-  };
+  const auto of = [&](Index arena, Range here) { return part(at(arenas_, arena), here); };
   bool begun = false;
   for (const Merge& merge : merges_) {
     prefetch_to_read(of(merge.source, behind));
@@ -132,23 +130,23 @@ std::span<Scalar> NodeGradients::sum(Range range, std::span<Scalar> room) {
       prefetch_to_write(of(merge.target, behind));
       lockstep::add(of(merge.target, range), of(merge.source, range));
     } else if (begun) {
-      lockstep::add(room, of(merge.source, range));
+      lockstep::add(target, of(merge.source, range));
     } else {
       prefetch_to_read(of(merge.target, behind));
-      lockstep::add(of(merge.target, range), of(merge.source, range), room);
+      lockstep::add(of(merge.target, range), of(merge.source, range), target);
       begun = true;
     }
   }
-  return begun ? room : of(first_sum_, range);
+  return begun ? target : of(first_sum_, range);
 }
 
-Scalar NodeGradients::sum_at(Index place) {
+Scalar NodeGradients::sum_at(Index offset) {
   scalars_.clear();
-  for (const std::span<Scalar> arena : arenas_) scalars_.push_back(arena[static_cast<std::size_t>(place)]);
+  for (const std::span<Scalar> arena : arenas_) scalars_.push_back(at(arena, offset));
   std::vector<std::span<Scalar>> pieces;
   for (Scalar& scalar : scalars_) pieces.emplace_back(&scalar, 1);
   apply_merges(merges_, pieces);
-  return scalars_[static_cast<std::size_t>(first_sum_)];
+  return at(scalars_, first_sum_);
 }
 
 }  // namespace lockstep

@@ -61,11 +61,11 @@ class NodeGradients {
   bool all_good() const { return all_good_; }
   /// *Local, any thread*, after collect(). Adds the partial sums of the node's ranks in a range.
   void add(Range range);
-  /// *Local, any thread*, after collect(), where that gives one sum. The same sum, written to `room`, or
+  /// *Local, any thread*, after collect(), where that gives one sum. The same sum, written to `target`, or
   /// where it is already.
-  std::span<Scalar> sum(Range range, std::span<Scalar> room);
-  /// *Local*, after collect(). What add() would give at one place, which it leaves as it is.
-  Scalar sum_at(Index place);
+  std::span<Scalar> sum(Range range, std::span<Scalar> target);
+  /// *Local*, after collect(). What add() would give at one offset, which it leaves as it is.
+  Scalar sum_at(Index offset);
   /// *Local.* Where `rank` of the node expects the sums: its first arena, which may hold one of its partial
   /// sums. Who owns a slice writes there once nobody needs those of the slice any more.
   std::span<Scalar> result(int rank) { return scalars(rank, first_arena(rank), plan_.gradient_size); }
@@ -83,17 +83,17 @@ class NodeGradients {
   // line of its own.
   struct Header {
     alignas(kAlignmentBytes) Index sums;
-    Index good;              // 0 or 1
-    Index places[kMaxSums];  // bytes in the part
+    Index good;               // 0 or 1
+    Index offsets[kMaxSums];  // bytes in the part
     alignas(kAlignmentBytes) Index ready;
     alignas(kAlignmentBytes) Index done;
   };
 
   Index shared_bytes() const { return round_up(shared_size_ * Index{sizeof(Scalar)}, kAlignmentBytes); }
-  Index header_place(int rank) const { return rank == 0 ? weights_bytes_ + shared_bytes() : 0; }
-  Index first_arena(int rank) const { return header_place(rank) + header_bytes(); }
+  Index header_offset(int rank) const { return rank == 0 ? weights_bytes_ + shared_bytes() : 0; }
+  Index first_arena(int rank) const { return header_offset(rank) + header_bytes(); }
   Header& header(int rank);
-  std::span<Scalar> scalars(int rank, Index place, Index size);
+  std::span<Scalar> scalars(int rank, Index offset, Index size);
 
   const Plan& plan_;
   Reduction reduction_;
@@ -112,7 +112,7 @@ class NodeGradients {
   std::vector<Merge> merges_;
   PartialGrads sums_;
   Index first_sum_ = 0;          // which of arenas_ is the first of sums_
-  std::vector<Scalar> scalars_;  // of one place
+  std::vector<Scalar> scalars_;  // of one offset
   bool all_good_ = true;
 };
 

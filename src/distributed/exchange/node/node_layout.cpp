@@ -34,7 +34,7 @@ NodeLayout lay_out_node(Communicator& comm, Communicator& node, Communicator& ac
                         const NodeCut& cut, const std::string& user) {
   NodeLayout result;
   const std::vector<Index> ranks = gather_numbers(node, comm.rank());
-  for (const Index rank : ranks) result.hosted.push_back(plan.hosted[static_cast<std::size_t>(rank)]);
+  for (const Index rank : ranks) result.hosted.push_back(plan.hosted_by(rank));
   result.replicas = {result.hosted.front().begin, result.hosted.back().end};
   if (!all_true(comm, follow_each_other(ranks))) {
     throw AgreedError(
@@ -53,7 +53,7 @@ NodeLayout lay_out_node(Communicator& comm, Communicator& node, Communicator& ac
   between.world = across.size();
   between.replicas = plan.replicas;
   between.gradient_size = plan.gradient_size;
-  between.loss_place = plan.loss_place;
+  between.loss_offset = plan.loss_offset;
   for (std::size_t i = 0; i < begins.size(); ++i) between.hosted.push_back({begins[i], ends[i]});
   for (const Bucket& bucket : cut.buckets) {
     Range slice{bucket.range.begin, bucket.range.begin};
@@ -70,7 +70,7 @@ Plan plan_across(const Plan& plan, Index on_node) {
   across.world = divide_up(plan.world, on_node);
   across.replicas = plan.replicas;
   across.gradient_size = plan.gradient_size / owners_on_node(on_node, plan.world);
-  across.loss_place = across.gradient_size;
+  across.loss_offset = across.gradient_size;
   const Range slice{0, across.gradient_size};
   across.buckets = {{.range = slice}};
   across.slices.emplace_back();

@@ -29,13 +29,15 @@ struct Doubling {
         left(static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(cluster.ranks())))),
         pairs(cluster.ranks() - left) {}
 
-  Index node_of(Index place) const { return (place < pairs ? 2 * place : place + pairs) / on_node; }
+  Index node_of(Index position) const {
+    return (position < pairs ? 2 * position : position + pairs) / on_node;
+  }
   // The most ranks of a node whose partners at this distance are on others.
   Index leaving(Index distance) const {
     std::vector<Index> count(static_cast<std::size_t>(nodes), 0);
-    for (Index place = 0; place < left; ++place) {
-      const Index node = node_of(place);
-      if (node != node_of(place ^ distance)) ++count[static_cast<std::size_t>(node)];
+    for (Index position = 0; position < left; ++position) {
+      const Index node = node_of(position);
+      if (node != node_of(position ^ distance)) ++at(count, node);
     }
     return *std::ranges::max_element(count);
   }

@@ -172,7 +172,7 @@ void Server::answer_pulls() {
 
 void Server::take_push(std::size_t worker) {
   const MessageHeader& header = requests_.header(worker);
-  receive_gradient(worker, collects() ? collector_->room(worker) : part(gradient_.span(), slice()));
+  receive_gradient(worker, collects() ? collector_->gradient_of(worker) : part(gradient_.span(), slice()));
   admission_.pushed(worker);
   Pushed& pushed = pushed_[worker];
   if (first()) {

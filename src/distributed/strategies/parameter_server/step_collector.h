@@ -17,7 +17,7 @@ class StepCollector {
   StepCollector(Index workers, Index needed, Index size);
 
   /// Where the next gradient of a worker is to be received.
-  std::span<Scalar> room(std::size_t worker) { return gradients_[worker].span(); }
+  std::span<Scalar> gradient_of(std::size_t worker) { return gradients_[worker].span(); }
   /// A gradient for the step under way is there.
   void add(std::size_t worker, double weight, double lr);
   /// Whose gradients make the step: those that are there, if they are enough. For the first server.

@@ -13,10 +13,10 @@ class Auc final : public Metric {
   void collect(const MetricRows& rows, const MetricParts& parts) const override {
     for (Index row = 0; row < rows.outputs.rows(); ++row) {
       questions_.visit_scores(rows, row, [&](Index question, bool truth, Scalar score) {
-        Scores& scores = parts.scores[static_cast<std::size_t>(question)];
+        Scores& scores = at(parts.scores, question);
         (truth ? scores.positives : scores.negatives).push_back(score);
         if (!rows.weights.given()) return;
-        const Scalar weight = rows.weights.values[static_cast<std::size_t>(row)];
+        const Scalar weight = at(rows.weights.values, row);
         (truth ? scores.positive_weights : scores.negative_weights).push_back(weight);
       });
     }
@@ -24,7 +24,7 @@ class Auc final : public Metric {
 
   std::optional<double> value(const MetricTotals& totals) const override {
     return mean_over(questions_.size(), [&](Index question) -> std::optional<double> {
-      const RankedPairs& ranked = totals.rankings[static_cast<std::size_t>(question)];
+      const RankedPairs& ranked = at(totals.rankings, question);
       if (ranked.positives == 0 || ranked.negatives == 0) return std::nullopt;
       return ranked.twice_above / (2 * (ranked.positives * ranked.negatives));
     });

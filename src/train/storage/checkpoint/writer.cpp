@@ -107,23 +107,23 @@ void CheckpointWriter::stage(const CheckpointContent& content) {
   parts_ = {};
   const std::string file = state_file(comm_.rank());
   Index end = 0;
-  std::vector<std::pair<const SavedPart*, Index>> places;
+  std::vector<std::pair<const SavedPart*, Index>> offsets;
   for (const SavedPart& part : content.state) {
     if (part.written.empty()) continue;
     CheckpointArray& array =
         parts_.arrays.try_emplace(part.array, CheckpointArray{part.memory.type, part.size, {}}).first->second;
     array.blocks.push_back({.range = part.written, .file = file, .offset = end});
-    places.emplace_back(&part, end);
+    offsets.emplace_back(&part, end);
     end = round_up(end + part.written.size() * size_of(part.memory.type), kAlignmentBytes);
   }
   for (auto& [name, array] : parts_.arrays) {
     std::ranges::sort(array.blocks, {}, [](const CheckpointBlock& block) { return block.range.begin; });
   }
   if (bytes_.size() != end) bytes_ = AlignedBuffer<std::byte>(end);
-  for (const auto& [part, place] : places) {
+  for (const auto& [part, offset] : offsets) {
     const Index element = size_of(part->memory.type);
     const auto* from = static_cast<const std::byte*>(part->memory.data);
-    std::memcpy(bytes_.data() + place, from + (part->written.begin - part->range.begin) * element,
+    std::memcpy(bytes_.data() + offset, from + (part->written.begin - part->range.begin) * element,
                 static_cast<std::size_t>(part->written.size() * element));
   }
   stage_model(ModelBytes(*content.layout, content.stored, content.input));

@@ -69,7 +69,7 @@ std::string to_json(const CheckpointParts& parts);
 std::string to_json(const CheckpointManifest& manifest);
 
 /// `name`: of the file, for errors. Errors: DataError if the text is not whole or not possible: names that
-/// leave the directory, places beyond a file, counts that cannot be.
+/// leave the directory, offsets beyond a file, counts that cannot be.
 CheckpointParts parse_parts(const std::string& text, const std::string& name);
 CheckpointManifest parse_manifest(const std::string& text, const std::string& name);
 

@@ -47,9 +47,9 @@ class ZipArchive {
     parts[1].data = const_cast<zip_uint8_t*>(reinterpret_cast<const zip_uint8_t*>(bytes.data()));
     parts[1].length = bytes.size();
     zip_source_t* source = zip_source_buffer_fragment(archive_, parts.data(), parts.size(), 0);
-    const zip_int64_t place = source == nullptr ? -1 : zip_file_add(archive_, name.c_str(), source, 0);
-    if (place < 0) fail(*zip_get_error(archive_));
-    const auto index = static_cast<zip_uint64_t>(place);
+    const zip_int64_t entry = source == nullptr ? -1 : zip_file_add(archive_, name.c_str(), source, 0);
+    if (entry < 0) fail(*zip_get_error(archive_));
+    const auto index = static_cast<zip_uint64_t>(entry);
     if (zip_set_file_compression(archive_, index, ZIP_CM_STORE, 0) != 0 ||
         zip_file_set_dostime(archive_, index, kTime, kDate, 0) != 0) {
       fail(*zip_get_error(archive_));

@@ -70,7 +70,7 @@ std::string OnnxGraph::add_list(const std::vector<Index>& values) {
   onnx::TensorProto& tensor = *proto_.add_initializer();
   tensor.set_name(unused_name("constant"));
   tensor.set_data_type(onnx::TensorProto::INT64);
-  tensor.add_dims(static_cast<Index>(values.size()));
+  tensor.add_dims(std::ssize(values));
   set_bytes(tensor, std::as_bytes(std::span(values)));
   return tensor.name();
 }

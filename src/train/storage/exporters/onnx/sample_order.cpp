@@ -32,7 +32,7 @@ std::string flattened(OnnxGraph& graph, const std::string& value, const Shape& s
 }
 
 Index rank(const Shape& sample) {
-  return as_image(sample) ? 4 : 1 + static_cast<Index>(sample.dims.size());
+  return as_image(sample) ? 4 : 1 + std::ssize(sample.dims);
 }
 
 Index last_axis(const Shape& sample) {

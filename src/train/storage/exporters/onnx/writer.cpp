@@ -53,7 +53,7 @@ std::string add_layers(OnnxGraph& graph, const Model& model, const std::string& 
                     .tensors = names_of(operation.tensors, model.layout()),
                     .state = names_of(operation.state, model.state_layout())};
     for (const Index from : op.inputs) {
-      layer.inputs.push_back(from == kModelInput ? input : outputs[static_cast<std::size_t>(from)]);
+      layer.inputs.push_back(from == kModelInput ? input : at(outputs, from));
     }
     graph.begin_layer(op.path);
     outputs.push_back(add_layer(graph, layer));
@@ -87,7 +87,7 @@ void add_graph(OnnxGraph& graph, const ModelToExport& exported) {
 
 void refuse_large(const onnx::ModelProto& file, const Layout& layout) {
   const Index bytes = static_cast<Index>(file.ByteSizeLong()) + layout.count() * Index{sizeof(Scalar)} +
-                      static_cast<Index>(layout.params.size()) * kTensorBytes;
+                      std::ssize(layout.params) * kTensorBytes;
   if (bytes <= kMaxBytes) return;
   throw ConfigError(
       fmt::format("this model takes {} as an ONNX file, which holds less than {}; export as "

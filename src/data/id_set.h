@@ -1,4 +1,4 @@
-// A set of record ids that also knows the place of each: how many smaller ids it holds. Two bits of memory
+// A set of record ids that also knows the position of each: how many smaller ids it holds. Two bits of memory
 // per record of the data set, and constant time, so a rank can find any record of its share.
 #pragma once
 
@@ -23,7 +23,7 @@ class IdSet {
   /// Requires 0 <= id < rows.
   bool contains(Index id) const { return (block(id).members >> (id % 64) & 1) != 0; }
   /// How many smaller ids are in the set. Requires contains(id).
-  Index place(Index id) const {
+  Index position(Index id) const {
     assert(contains(id));
     const std::uint64_t smaller = block(id).members & ((std::uint64_t{1} << (id % 64)) - 1);
     return block(id).before + std::popcount(smaller);
@@ -35,7 +35,7 @@ class IdSet {
     std::uint64_t members = 0;
     Index before = 0;
   };
-  const Block& block(Index id) const { return blocks_[static_cast<std::size_t>(id / 64)]; }
+  const Block& block(Index id) const { return at(blocks_, id / 64); }
 
   std::vector<Block> blocks_;
   Index size_ = 0;

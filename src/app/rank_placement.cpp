@@ -1,4 +1,4 @@
-#include "rank_places.h"
+#include "rank_placement.h"
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -54,7 +54,7 @@ std::string describe_binding(std::span<const Index> cores, bool all_free) {
 
 }  // namespace
 
-RankPlaces find_places(Communicator& comm) {
+RankPlacement find_placement(Communicator& comm) {
   cpu_set_t mask;
   CPU_ZERO(&mask);
   const bool known = sched_getaffinity(0, sizeof mask, &mask) == 0;
@@ -66,13 +66,13 @@ RankPlaces find_places(Communicator& comm) {
   const std::vector<std::string> hosts = gather_texts(comm, host_name());
   const std::vector<std::string> lists = gather_texts(comm, known ? list_cores(mask) : "unknown");
   const std::string job = describe_job();
-  RankPlaces places{.hosts = std::ssize(std::set<std::string>(hosts.begin(), hosts.end())),
-                    .summary = describe_binding(cores, bound == 0) + (job.empty() ? "" : "; " + job),
-                    .table = job.empty() ? "" : job + "\n"};
+  RankPlacement placement{.hosts = std::ssize(std::set<std::string>(hosts.begin(), hosts.end())),
+                          .summary = describe_binding(cores, bound == 0) + (job.empty() ? "" : "; " + job),
+                          .table = job.empty() ? "" : job + "\n"};
   for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
-    places.table += fmt::format("rank {}: host {}, cores {}\n", rank, hosts[rank], lists[rank]);
+    placement.table += fmt::format("rank {}: host {}, cores {}\n", rank, hosts[rank], lists[rank]);
   }
-  return places;
+  return placement;
 }
 
 }  // namespace lockstep

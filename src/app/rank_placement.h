@@ -7,13 +7,13 @@
 
 namespace lockstep {
 
-struct RankPlaces {
+struct RankPlacement {
   Index hosts = 0;      ///< distinct ones
   std::string summary;  ///< of job and binding, for a line of the log
   std::string table;    ///< job, then a line for each rank: host and cores
 };
 
 /// *Collective.*
-RankPlaces find_places(Communicator& comm);
+RankPlacement find_placement(Communicator& comm);
 
 }  // namespace lockstep

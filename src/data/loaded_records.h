@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "id_set.h"
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/data/id_set.h"
 #include "lockstep/data/peer_group.h"
 #include "lockstep/data/record_source.h"
 #include "lockstep/data/records.h"
@@ -18,11 +18,11 @@ class LoadedRecords final : public Records {
   LoadedRecords(const RecordSource& source, IdSet ids, std::unique_ptr<NodeMemory> shared);
 
   /// Where a record belongs; to be filled before anyone gathers. Requires that it is one of them.
-  std::span<std::byte> place(Index id);
+  std::span<std::byte> storage_of(Index id);
 
   Index rows() const override { return ids_.size(); }
-  Index bytes() const override { return ids_.bytes() + static_cast<Index>(packed_.size()); }
-  /// *Collective* over the node, once all places are filled.
+  Index bytes() const override { return ids_.bytes() + std::ssize(packed_); }
+  /// *Collective* over the node, once all positions are filled.
   void publish();
   bool is_shared() const { return shared_ != nullptr; }
   void gather(std::span<const Index> ids, Matrix& x, Matrix& targets) const override;

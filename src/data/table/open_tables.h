@@ -10,7 +10,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/data/file_list.h"
 #include "lockstep/data/format.h"
-#include "lockstep/data/table/table_source.h"
+#include "table_source.h"
 
 namespace lockstep {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/data/id_hash.h"
+#include "../id_hash.h"
+#include "encoder.h"
 #include "lockstep/data/record_source.h"
-#include "lockstep/data/table/encoder.h"
 #include "lockstep/data/table/scan.h"
 #include "lockstep/data/table/schema.h"
 #include "lockstep/data/table/table_text.h"

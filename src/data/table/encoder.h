@@ -47,19 +47,19 @@ class Encoder {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const;
   };
-  using Places = std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>>;
+  using Positions = std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>>;
   struct Categorical {
     std::size_t cell = 0;
     bool label = false;
     std::uint32_t buckets = 0;  // hashes into so many, if not 0
     Index width = 0;            // features; 0: the number itself is the one feature
-    Places places = {};         // of a label from 0 on, else from 1 on
+    Positions positions = {};   // of a label from 0 on, else from 1 on
     std::string classes = {};   // the first of a label's, for messages
   };
 
   void add(const TableColumn& column, std::size_t cell);
   Scalar number_of(const Numeric& column, const Cell& cell) const;
-  std::uint32_t place_of(const Categorical& column, const Cell& cell, std::span<Index> unseen) const;
+  std::uint32_t position_of(const Categorical& column, const Cell& cell, std::span<Index> unseen) const;
 
   std::vector<Numeric> numbers_;
   std::vector<Categorical> categories_;

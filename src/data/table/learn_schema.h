@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/data/id_hash.h"
+#include "../id_hash.h"
 #include "lockstep/data/table/scan.h"
 #include "lockstep/data/table/schema.h"
 
@@ -23,7 +23,7 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
                           PeerGroup& peers);
 
 /// How the columns of a table are read for a schema that was learnt from another; cells are the columns of
-/// the schema. They find each other by name, or by place where the table has no header.
+/// the schema. They find each other by name, or by position where the table has no header.
 /// Errors: DataError if a column of the schema is not there (labels only if wanted).
 std::vector<RowColumn> match_columns(const TableText& table, const TableSchema& schema, bool labels);
 

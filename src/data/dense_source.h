@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "lockstep/data/dense_layout.h"
-#include "lockstep/data/element.h"
-#include "lockstep/data/record_file.h"
+#include "dense_layout.h"
+#include "element.h"
 #include "lockstep/data/record_source.h"
+#include "record_file.h"
 
 namespace lockstep {
 

@@ -7,8 +7,8 @@
 
 #include "lockstep/data/peer_group.h"
 #include "lockstep/data/table/scan.h"
-#include "lockstep/data/table/sparse_row.h"
 #include "lockstep/data/table/text_files.h"
+#include "sparse_row.h"
 
 namespace lockstep {
 
@@ -16,11 +16,11 @@ struct SparseScan {
   std::vector<Index> chunk_rows;  ///< good records of each chunk
   Index good = 0;
   Index bad = 0;
-  std::vector<Index> bad_places;  ///< their numbers among all records, from 0 on
-  Index smallest = 0;             ///< index; above `largest` if there is none
-  Index largest = -1;             ///< index
-  Index max_values = 0;           ///< of a record
-  std::set<double> labels;        ///< all that there are, or `too_many_labels`
+  std::vector<Index> bad_positions;  ///< their numbers among all records, from 0 on
+  Index smallest = 0;                ///< index; above `largest` if there is none
+  Index largest = -1;                ///< index
+  Index max_values = 0;              ///< of a record
+  std::set<double> labels;           ///< all that there are, or `too_many_labels`
   bool too_many_labels = false;
   std::vector<std::string> rejects;
 };

@@ -9,9 +9,9 @@
 
 #include "lockstep/data/record_source.h"
 #include "lockstep/data/table/scan.h"
-#include "lockstep/data/table/sparse_row.h"
-#include "lockstep/data/table/table_source.h"
 #include "lockstep/data/table/text_files.h"
+#include "sparse_row.h"
+#include "table_source.h"
 
 namespace lockstep {
 
@@ -27,7 +27,7 @@ std::string to_json(const SparseSchema& schema);
 /// Errors: DataError.
 SparseSchema parse_sparse_schema(const std::string& json);
 
-/// How rows are packed: all features, or pairs of place and value where that is less.
+/// How rows are packed: all features, or pairs of position and value where that is less.
 struct SparsePacking {
   Index features = 0;
   Index max_values = 0;  ///< of a record

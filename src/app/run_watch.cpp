@@ -1,0 +1,51 @@
+#include "run_watch.h"
+
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "lockstep/base/environment.h"
+#include "lockstep/base/text.h"
+#include "run_files.h"
+
+namespace lockstep {
+namespace {
+
+TimeLeft time_left(const RunOptions& run) {
+  if (!run.time_limit.empty()) {
+    return {.seconds = parse_time_limit("run.time_limit", run.time_limit), .warning = {}};
+  }
+  const std::optional<std::string> end = environment_text("SLURM_JOB_END_TIME");
+  if (!end) return {};
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return job_time_left(*end, std::chrono::duration<double>(now).count());
+}
+
+}  // namespace
+
+RunWatch::RunWatch(Communicator& comm, const Experiment& experiment, const ResumeState& resume)
+    : left(time_left(experiment.config.run)),
+      every(parse_interval("checkpoint.every", experiment.config.checkpoint.every)),
+      control(comm, {.stop_file = resume.directory.stop(),
+                     .checkpoint_seconds = every.seconds,
+                     .seconds_left = left.seconds,
+                     .last_checkpoint = [this] { return writer.last_seconds(); }}),
+      writer(comm, checkpoint_directory(experiment.config, resume.directory),
+             experiment.config.checkpoint.keep, checkpoint_hooks(experiment.config, resume)),
+      saving{.writer = writer, .every = every, .wait = experiment.config.checkpoint.wait} {
+  const std::string& best = experiment.config.checkpoint.best;
+  if (best.empty()) return;
+  const bool has_accuracy = experiment.loss->targets() != TargetKind::kValue;
+  saving.best.emplace(best, experiment.config.eval.metrics, has_accuracy);
+}
+
+void report_time_left(const TimeLeft& left) {
+  if (!left.warning.empty()) spdlog::warn("{}", left.warning);
+  if (!left.seconds || !std::isfinite(*left.seconds)) return;
+  spdlog::info("time limit: the run saves itself and stops within {}", human_seconds(*left.seconds));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,31 @@
+// How a run is saved and stopped: its time limit, its stop file and signals, its checkpoints.
+#pragma once
+
+#include "experiment.h"
+#include "lockstep/comm/communicator.h"
+#include "lockstep/train/loop/run_control.h"
+#include "lockstep/train/loop/saving.h"
+#include "lockstep/train/loop/time_limit.h"
+#include "lockstep/train/storage/checkpoint/writer.h"
+#include "resume_state.h"
+
+namespace lockstep {
+
+/// Parts of it refer to others, so it stays where it was made. `experiment` and `resume` must outlive it.
+struct RunWatch {
+  /// *Local.* Errors: ConfigError.
+  RunWatch(Communicator& comm, const Experiment& experiment, const ResumeState& resume);
+  RunWatch(const RunWatch&) = delete;
+  RunWatch& operator=(const RunWatch&) = delete;
+
+  TimeLeft left;  ///< until this job is ended by force
+  Interval every;
+  RunControl control;
+  CheckpointWriter writer;
+  Saving saving;
+};
+
+/// Rank 0: logs the time limit, if there is one.
+void report_time_left(const TimeLeft& left);
+
+}  // namespace lockstep
