@@ -3,14 +3,15 @@
 
 #include <algorithm>
 
-#include "bench_report.h"
 #include "commands.h"
 #include "guards.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/distributed/exchange/exchange.h"
 #include "lockstep/distributed/strategies/strategy.h"
+#include "lockstep/report/bench_report.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "outputs.h"
 #include "precision.h"

@@ -10,9 +10,10 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/distributed/exchange/exchange.h"
 #include "lockstep/distributed/strategies/strategy.h"
+#include "lockstep/report/scale_report.h"
 #include "outputs.h"
-#include "scale_report.h"
 
 namespace lockstep {
 namespace {

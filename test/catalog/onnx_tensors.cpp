@@ -92,7 +92,7 @@ OnnxTensor transposed(const OnnxTensor& x, const List& perm) {
   for (const Index axis : perm) dims.push_back(x.dims.at(static_cast<std::size_t>(axis)));
   return made(dims, [&](const List& place) {
     List from(place.size());
-    for (std::size_t i = 0; i < perm.size(); ++i) at(from, perm[i]) = place[i];
+    for (std::size_t i = 0; i < perm.size(); ++i) from[static_cast<std::size_t>(perm[i])] = place[i];
     return at(x, from);
   });
 }

@@ -172,7 +172,7 @@ void Draw::interrupt(RunningJob& job, End end, const std::string& run) {
   }
   sleep(life);
   constexpr std::array kEnds{"SIGKILL", "a signal to stop", "a file to stop"};
-  story_ += fmt::format("{} after {:.3f} s\n", at(kEnds, end), life);
+  story_ += fmt::format("{} after {:.3f} s\n", kEnds[static_cast<std::size_t>(end)], life);
   if (end == End::kStopFile && std::filesystem::exists(run)) write_file_atomically(run + "/stop", "");
   if (end == End::kStopSignal && pid > 0) ::kill(pid, signal);
   if (end == End::kKilledRank && pid > 0) ::kill(pid, SIGKILL);

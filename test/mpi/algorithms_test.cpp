@@ -1,6 +1,7 @@
 // Every exchange algorithm of the catalog, and the choice among them: on any number of ranks and nodes, with
 // buckets that overlap, against sums in double.
 #include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/distributed/exchange/exchange.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +10,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/distributed/exchange/make_reducer.h"
 #include "support/error_text.h"
 #include "support/exchanging.h"
 #include "support/ranks.h"

@@ -87,14 +87,14 @@ double mean(bool weighted, const std::function<double(const Sample&)>& value) {
 
 // From 0 for the highest.
 Index place_of_label(const Sample& sample) {
-  const Scalar output = at(sample.outputs, sample.label);
+  const Scalar output = sample.outputs[static_cast<std::size_t>(sample.label)];
   return std::ranges::count_if(sample.outputs, [&](Scalar other) { return other > output; });
 }
 
 double cross_entropy(const Sample& sample) {
   double sum = 0;
   for (const Scalar output : sample.outputs) sum += std::exp(double{output});
-  return std::log(sum) - double{at(sample.outputs, sample.label)};
+  return std::log(sum) - double{sample.outputs[static_cast<std::size_t>(sample.label)]};
 }
 
 TEST(Evaluation, GivesWeightedMeansAndCountsOfSamples) {

@@ -10,6 +10,7 @@
 #include "distributed/exchange/stages.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/distributed/exchange/exchange.h"
 #include "lockstep/distributed/strategies/strategy.h"
 
 namespace lockstep {

@@ -42,7 +42,7 @@ struct Fixture {
         {.values = {.weights = weights.span(), .state = state.span()},
          .x = ConstMatrix(x.data() + rows.begin * kImage.size(), rows.size(), kImage.size()),
          .batch = {.training = true, .seed = 7, .step = 3, .first_row = rows.begin},
-         .factors = factors});
+         .factors = gradient_factors});
   }
 
   void back(Range rows, Write write) {
@@ -65,7 +65,7 @@ struct Fixture {
   AlignedBuffer<Scalar> weights;
   AlignedBuffer<Scalar> state;
   AlignedBuffer<Scalar> gradient;
-  std::vector<FactorBuffers> factors = {};  // by op
+  std::vector<FactorBuffers> gradient_factors = {};  // by op
 };
 
 TEST(RowBlocks, RunsEndBeforeStatisticsAndAroundLargeWeights) {
@@ -138,8 +138,8 @@ TEST(RowBlocks, FactorsAreThoseOfAllSamples) {
   AlignedBuffer<Scalar> x(kSamples * kIn);
   AlignedBuffer<Scalar> dy_t(kOut * kSamples);
   Fixture factored("conv2d(8, 3, padding=same) relu avgpool(32) flatten dense(150)");
-  factored.factors.resize(5);
-  factored.factors[4] = {.x = x.data(), .dy_t = dy_t.data(), .stride = kSamples};
+  factored.gradient_factors.resize(5);
+  factored.gradient_factors[4] = {.x = x.data(), .dy_t = dy_t.data(), .stride = kSamples};
   factored.forward({0, kSamples});
   factored.back({0, kSamples}, Write::kReplace);
   const Scalar* whole = fixture.gradient.data() + fixture.model.op(4).params.begin;

@@ -26,7 +26,7 @@ class Simulation {
  public:
   Simulation(const MakeStages& make, int ranks, Index count) : ranks_(static_cast<std::size_t>(ranks)) {
     for (int rank = 0; rank < ranks; ++rank) {
-      Rank& mine = at(rank);
+      Rank& mine = of(rank);
       mine.stages = make(rank, ranks, count);
       for (Index i = 0; i < count; ++i) mine.values.push_back(value(rank, i));
     }
@@ -51,7 +51,7 @@ class Simulation {
     return true;
   }
 
-  const std::vector<Scalar>& values(int rank) { return at(rank).values; }
+  const std::vector<Scalar>& values(int rank) { return of(rank).values; }
 
  private:
   struct Rank {
@@ -61,10 +61,10 @@ class Simulation {
     bool sent = false;
   };
 
-  Rank& at(int rank) { return at(ranks_, rank); }
+  Rank& of(int rank) { return at(ranks_, rank); }
 
   bool step(int rank) {
-    Rank& mine = at(rank);
+    Rank& mine = of(rank);
     if (mine.next == mine.stages.size()) return false;
     const Stage& stage = mine.stages[mine.next];
     if (stage.send && !mine.sent) {

@@ -7,6 +7,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/distributed/exchange/codec.h"
+#include "lockstep/distributed/exchange/exchange.h"
 #include "node/node_layout.h"
 
 namespace lockstep {

@@ -6,6 +6,8 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/exchange/codec.h"
+#include "lockstep/distributed/exchange/exchange.h"
+#include "lockstep/distributed/exchange/make_reducer.h"
 
 namespace lockstep {
 namespace {

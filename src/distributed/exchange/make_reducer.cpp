@@ -1,4 +1,5 @@
 // Which exchange by messages fits what is asked: the one place that chooses.
+#include "lockstep/distributed/exchange/make_reducer.h"
 #include "lockstep/distributed/exchange/codec.h"
 #include "lockstep/distributed/exchange/reducer.h"
 

@@ -1,4 +1,5 @@
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/distributed/exchange/make_reducer.h"
 #include "lockstep/distributed/exchange/reducer.h"
 
 namespace lockstep {

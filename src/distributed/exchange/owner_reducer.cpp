@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/distributed/exchange/make_reducer.h"
 #include "lockstep/distributed/exchange/reducer.h"
 
 namespace lockstep {

@@ -3,6 +3,7 @@
 #include "entries.h"
 #include "full_update.h"
 #include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/distributed/exchange/exchange.h"
 
 namespace lockstep {
 namespace {

@@ -13,6 +13,7 @@
 #include "entries.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/distributed/blocks.h"
+#include "lockstep/distributed/exchange/make_reducer.h"
 #include "lockstep/distributed/exchange/node_factors.h"
 #include "lockstep/distributed/exchange/reducer.h"
 #include "lockstep/math/kernels.h"

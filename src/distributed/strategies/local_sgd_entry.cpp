@@ -5,6 +5,7 @@
 #include "entries.h"
 #include "local_sgd.h"
 #include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/distributed/exchange/exchange.h"
 
 namespace lockstep {
 namespace {

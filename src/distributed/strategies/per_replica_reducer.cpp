@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/distributed/exchange/exchange.h"
 
 namespace lockstep {
 namespace {

@@ -2,6 +2,7 @@
 
 #include "agree_finite.h"
 #include "lockstep/base/timer.h"
+#include "lockstep/distributed/exchange/make_reducer.h"
 #include "lockstep/distributed/exchange/reducer.h"
 
 namespace lockstep {

@@ -1,3 +1,4 @@
+#include "lockstep/distributed/exchange/exchange.h"
 #include "lockstep/distributed/exchange/exchange_trial.h"
 #include "lockstep/train/bench/bench.h"
 #include "timing.h"

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "bad_step.h"
+#include "faults.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"

@@ -1,6 +1,6 @@
-// What gradients of a step may be; and where a number went bad, after one whose loss or gradient is not
-// finite. What is found first is what comes first in the model, so that the answer does not depend on who
-// hosts what.
+// Where a number went bad, after a step whose loss or gradient is not finite: the forward pass is repeated
+// with all activations kept, and searched in the order of the model, so that the answer does not depend on
+// which rank hosts which replica.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,21 +9,6 @@
 #include "lockstep/train/loop/gradient_step.h"
 
 namespace lockstep {
-
-// `last`: the thread has no further replica with samples in this part.
-std::optional<GradientLimit> GradientStep::limit_of(const Replica& replica, bool last) const {
-  const std::optional<Scalar> most = context_.strategy.max_gradient();
-  if (!most) return {};
-  const bool more_parts = replica.rows.end < replica.batch->rows;
-  const bool more_replicas = context_.sums == LocalSums::kOneSum && !last;
-  return GradientLimit{*most, replica.batch->rows, !more_parts && !more_replicas};
-}
-
-void GradientStep::run_backward(Workspace& workspace, Range ops, const Replica& replica,
-                                const GradientReadyCallback& on_ready) {
-  workspace.backward(ops, replica.target.arena, replica.target.write, on_ready);
-  if (!workspace.good_gradient()) context_.strategy.bad_gradient();
-}
 
 BadNumber GradientStep::find_bad_number(const StepBatch& batch) {
   begin(batch);

@@ -247,6 +247,21 @@ Index GradientStep::offset_of(Index op) const {
   return context_.plan.gradient_size;
 }
 
+// `last`: the thread has no further replica with samples in this part.
+std::optional<GradientLimit> GradientStep::limit_of(const Replica& replica, bool last) const {
+  const std::optional<Scalar> most = context_.strategy.max_gradient();
+  if (!most) return {};
+  const bool more_parts = replica.rows.end < replica.batch->rows;
+  const bool more_replicas = context_.sums == LocalSums::kOneSum && !last;
+  return GradientLimit{*most, replica.batch->rows, !more_parts && !more_replicas};
+}
+
+void GradientStep::run_backward(Workspace& workspace, Range ops, const Replica& replica,
+                                const GradientReadyCallback& on_ready) {
+  workspace.backward(ops, replica.target.arena, replica.target.write, on_ready);
+  if (!workspace.good_gradient()) context_.strategy.bad_gradient();
+}
+
 // A bucket leaves between the same two sync points on all ranks: collectives keep one order.
 void GradientStep::backward_pass(bool last_part) {
   for (Index thread = 0; last_part && thread < context_.plan.threads; ++thread) {

@@ -43,27 +43,39 @@ TimeShares StepClock::take_shares(Communicator& comm) {
       overlapped_steps_ > 0 ? overlapped_ * (1 - waits) / static_cast<double>(overlapped_steps_) : 0;
   const double alone = alone_steps_ > 0 ? alone_ / static_cast<double>(alone_steps_) : 0;
   const bool compares = alone_steps_ > 0 && overlapped_steps_ > 0;  // the same on all ranks
-  std::array sums{data_,
-                  total_ - data_ - exchange_,
-                  exchange_ - waiting,
-                  waiting,
-                  forward_,
-                  optimizer_,
-                  overlapped,
-                  alone,
-                  total_};
+  enum Sum : std::size_t {
+    kData,
+    kCompute,
+    kExchange,
+    kWaiting,
+    kForward,
+    kOptimizer,
+    kOverlapped,
+    kAlone,
+    kTotal
+  };
+  std::array<double, kTotal + 1> sums{};
+  sums[kData] = data_;
+  sums[kCompute] = total_ - data_ - exchange_;
+  sums[kExchange] = exchange_ - waiting;
+  sums[kWaiting] = waiting;
+  sums[kForward] = forward_;
+  sums[kOptimizer] = optimizer_;
+  sums[kOverlapped] = overlapped;
+  sums[kAlone] = alone;
+  sums[kTotal] = total_;
   comm.all_reduce_sum(as_buffer(std::span(sums)));
   *this = {};
-  const double total = sums.back();
+  const double total = sums[kTotal];
   if (total <= 0) return {};
   std::optional<double> hidden;
-  if (compares && sums[7] > 0) hidden = std::max(1 - sums[6] / sums[7], 0.0);
-  return {.data = sums[0] / total,
-          .compute = sums[1] / total,
-          .forward = sums[4] / total,
-          .optimizer = sums[5] / total,
-          .communication = sums[2] / total,
-          .waiting = sums[3] / total,
+  if (compares && sums[kAlone] > 0) hidden = std::max(1 - sums[kOverlapped] / sums[kAlone], 0.0);
+  return {.data = sums[kData] / total,
+          .compute = sums[kCompute] / total,
+          .forward = sums[kForward] / total,
+          .optimizer = sums[kOptimizer] / total,
+          .communication = sums[kExchange] / total,
+          .waiting = sums[kWaiting] / total,
           .hidden = hidden};
 }
 

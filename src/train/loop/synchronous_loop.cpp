@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bad_step.h"
 #include "epoch_audit.h"
+#include "faults.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/ordered_sums.h"

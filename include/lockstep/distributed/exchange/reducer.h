@@ -13,6 +13,9 @@
 
 namespace lockstep {
 
+/// Whether every rank gets the whole sum, or each the slices that it owns.
+enum class Delivery { kReduceScatter, kAllReduce };
+
 class Reducer {
  public:
   virtual ~Reducer() = default;
@@ -38,36 +41,5 @@ class Reducer {
   /// *Local.* What carries out the exchange, where there is a choice: "shared"; else "".
   virtual std::string algorithm() const { return {}; }
 };
-
-/// The complete nodes of the fixed tree in a range of replicas that have a sample in them (`samples`: by
-/// replica): those that a rank which hosts the range contributes, in order.
-std::vector<Range> present_subtrees(Index replicas, Range hosted, std::span<const Index> samples);
-
-/// Who needs the sum.
-enum class Delivery { kReduceScatter, kAllReduce };
-
-/// The exchange by messages that the options ask for: through their codec and, to all, by MPI or along the
-/// fixed tree. make_exchange() has other ways too.
-std::unique_ptr<Reducer> make_reducer(Communicator& comm, const Plan& plan, const DistOptions& options,
-                                      Delivery delivery);
-
-/// The same without a codec. `overlaps`: see make_native_reducer().
-std::unique_ptr<Reducer> make_exact_reducer(Communicator& comm, const Plan& plan, Reduction reduction,
-                                            Delivery delivery, bool overlaps);
-
-/// Plain MPI, to all: the sum's order is the library's choice. `overlaps`: a bucket travels while something
-/// else goes on; else bucket_ready() waits for it.
-std::unique_ptr<Reducer> make_native_reducer(Communicator& comm, bool overlaps);
-
-/// Each rank owns a slice of each bucket (Plan::slices), gets the others' partial sums of it, adds them and,
-/// if asked, gives the result to all; else only the own slices of what finish() gives are sums. Ordered:
-/// along the fixed tree, the same bits on any number of ranks. Native: rank by rank.
-std::unique_ptr<Reducer> make_owner_reducer(Communicator& comm, const Plan& plan, Reduction reduction,
-                                            Delivery delivery);
-
-/// The owner reducer with messages that go through the codec of the options, which is not fp32: each rank has
-/// one partial sum, and these are added rank by rank.
-std::unique_ptr<Reducer> make_lossy_reducer(Communicator& comm, const Plan& plan, const DistOptions& options,
-                                            Delivery delivery);
 
 }  // namespace lockstep

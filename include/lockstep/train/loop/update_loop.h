@@ -18,8 +18,8 @@ class UpdateLoop {
 
   /// *Local.* For a run that goes on after so many steps: before saved_state().
   virtual void resume_after(Index steps) = 0;
-  /// *Local, between two steps.* What the pace keeps from step to step; its memory is read to save a run, and
-  /// filled to go on with one.
+  /// *Local, between two steps.* State of the loop from step to step; its memory is read to save a run, and
+  /// filled to resume one.
   virtual SavedState saved_state() = 0;
   /// *Collective.* Once, before the first step; after what was saved has been filled.
   virtual void begin() = 0;
@@ -52,27 +52,5 @@ std::unique_ptr<UpdateLoop> make_synchronous_loop(const TrainingContext& context
                                                   SynchronousStrategy& strategy);
 std::unique_ptr<UpdateLoop> make_asynchronous_loop(const TrainingContext& context,
                                                    AsynchronousStrategy& strategy);
-
-// What both do.
-
-/// Waits, hangs or fails, if debug options say so for this rank and step. *Collective* where debug.hang is
-/// 'skip': the other ranks wait for the one that leaves it out.
-void force_faults(const DebugOptions& debug, Communicator& comm, Index step);
-/// *Local.* Warns of single values that batch norm had to normalise; `found`: where, "step 3 gives a
-/// replica".
-void warn_of_single_values(const std::string& found);
-/// *Collective.* Where a loss or gradient was not finite on some rank, and the first such op;
-/// `found`: what this rank knows of it.
-std::string describe_bad_number(Communicator& comm, const BadNumber& found);
-/// *Collective.* Flips a bit of one of the weights on debug.flip_rank.
-void flip_bit(const DebugOptions& debug, Communicator& comm, Scalar& weight);
-/// *Collective.* `step`: the one in which, on some rank, the loss or a gradient was not finite; `found`: what
-/// this rank knows of it; `good`: steps that the weights have taken; `skipped`: left out before. Throws the
-/// AgreedError (exit code 5).
-[[noreturn]] void stop_on_bad_number(Communicator& comm, const BadNumber& found, Index step, double loss,
-                                     Index good, Index skipped = 0);
-/// The same for what a replica met alone: SynchronousStrategy::late_bad_number(), in the same words on all
-/// ranks.
-[[noreturn]] void stop_on_late_bad_number(const std::string& found);
 
 }  // namespace lockstep

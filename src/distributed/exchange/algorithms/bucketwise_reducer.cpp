@@ -6,6 +6,7 @@
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/text.h"
 #include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/distributed/exchange/exchange.h"
 
 namespace lockstep {
 namespace {

@@ -1,5 +1,6 @@
 #include "entries.h"
 #include "lockstep/distributed/exchange/costs.h"
+#include "lockstep/distributed/exchange/make_reducer.h"
 
 namespace lockstep {
 

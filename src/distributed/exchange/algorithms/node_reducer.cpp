@@ -16,6 +16,7 @@
 #include "../node/node_gradients.h"
 #include "../stages.h"
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/distributed/exchange/make_reducer.h"
 #include "staged_reducer.h"
 
 namespace lockstep {

@@ -9,6 +9,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/prefetch.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/distributed/exchange/make_reducer.h"
 #include "lockstep/distributed/exchange/reducer.h"
 
 namespace lockstep {

@@ -5,6 +5,7 @@
 
 #include "../node/node_layout.h"
 #include "lockstep/distributed/exchange/codec.h"
+#include "lockstep/distributed/exchange/make_reducer.h"
 #include "lockstep/math/fixed_tree.h"
 
 namespace lockstep {

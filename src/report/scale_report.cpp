@@ -1,4 +1,4 @@
-#include "scale_report.h"
+#include "lockstep/report/scale_report.h"
 
 #include <fmt/format.h>
 

@@ -1,14 +1,9 @@
-#include "lockstep/train/loop/update_loop.h"
+#include "bad_step.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <bit>
-#include <chrono>
 #include <cmath>
-#include <cstdint>
-#include <stdexcept>
-#include <thread>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
@@ -18,28 +13,7 @@ namespace {
 
 constexpr const char* kAdvice = "Lower train.lr, add train.warmup, or clip with train.clip_norm";
 
-void hang(const DebugOptions& debug, Communicator& comm) {
-  const bool mine = comm.rank() == debug.hang_rank;
-  if (debug.hang == Hang::kSkip) {
-    if (!mine) comm.barrier();
-    return;
-  }
-  volatile bool forever = mine;
-  while (forever) {
-  }
-}
-
 }  // namespace
-
-void force_faults(const DebugOptions& debug, Communicator& comm, Index step) {
-  const int rank = comm.rank();
-  if (debug.delay_rank == rank) std::this_thread::sleep_for(std::chrono::milliseconds(debug.delay_ms));
-  if (debug.fail_rank == rank && debug.fail_step == step) {
-    throw std::runtime_error(
-        fmt::format("debug.fail_rank {} fails at step {} as asked", debug.fail_rank, step));
-  }
-  if (debug.hang_rank >= 0 && debug.hang_step == step) hang(debug, comm);
-}
 
 void warn_of_single_values(const std::string& found) {
   spdlog::warn(
@@ -52,13 +26,6 @@ void warn_of_single_values(const std::string& found) {
 std::string describe_bad_number(Communicator& comm, const BadNumber& found) {
   const std::string text = text_of_first(comm, found.order, found.text);
   return text.empty() ? "the sum of the gradients is not finite or overflows" : text;
-}
-
-void flip_bit(const DebugOptions& debug, Communicator& comm, Scalar& weight) {
-  if (comm.rank() == debug.flip_rank) {
-    weight = std::bit_cast<Scalar>(std::bit_cast<std::uint32_t>(weight) ^ (std::uint32_t{1} << 20));
-  }
-  comm.barrier();  // the others may share that memory
 }
 
 void stop_on_bad_number(Communicator& comm, const BadNumber& found, Index step, double loss, Index good,
