@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 
 #include "arranged_weights.h"
@@ -106,6 +107,23 @@ class BackwardData {
   std::unordered_map<int, dnnl::memory> arguments_;
 };
 
+// oneDNN 2.6 packs the pixels that a 1x1 window with a stride uses into memory that it takes too small,
+// unless channels fill whole vectors: it writes behind it. Then its next implementation is taken.
+bool packs_beyond_memory(const ConvolutionShape& s, const char* implementation) {
+  constexpr Index kMaxVector = 16;
+  const bool pointwise = s.vertical.size == 1 && s.horizontal.size == 1;
+  const bool strided = s.vertical.stride > 1 || s.horizontal.stride > 1;
+  const bool whole_vectors = s.in_channels % kMaxVector == 0 && s.out_channels % kMaxVector == 0;
+  return pointwise && strided && !whole_vectors && std::string_view(implementation).starts_with("jit_1x1");
+}
+
+dnnl::convolution_backward_weights::primitive_desc sound_implementation(
+    const ConvolutionShape& shape, dnnl::convolution_backward_weights::primitive_desc primitive) {
+  while (packs_beyond_memory(shape, primitive.impl_info_str()) && primitive.next_impl()) {
+  }
+  return primitive;
+}
+
 template <class Number>
 class BackwardWeights {
  public:
@@ -126,10 +144,11 @@ class BackwardWeights {
   using Primitive = dnnl::convolution_backward_weights::primitive_desc;
 
   BackwardWeights(const Key& key, const Description& d)
-      : BackwardWeights(d, Primitive({kDirect, d.x, d.any_weights, d.bias, d.y, d.strides, d.dilations,
-                                      d.pads_before, d.pads_after},
-                                     exact_attributes(), thread_engine().engine, forward_hint<Number>(key))) {
-  }
+      : BackwardWeights(
+            d, sound_implementation(key.shape, Primitive({kDirect, d.x, d.any_weights, d.bias, d.y, d.strides,
+                                                          d.dilations, d.pads_before, d.pads_after},
+                                                         exact_attributes(), thread_engine().engine,
+                                                         forward_hint<Number>(key)))) {}
   BackwardWeights(const Description& d, const Primitive& primitive)
       : primitive_(primitive),
         weights_(d.weights, primitive.diff_weights_desc()),
