@@ -129,6 +129,9 @@ TEST(LayerArguments, CompositesNestButNotWithoutEnd) {
   };
   EXPECT_EQ(output_of(nested(100), {{4}}), (Shape{{4}}));
   expect_refused(nested(100'000), {{4}}, {"at most 100 composites inside each other"});
+  std::string one_by_one;
+  for (int i = 0; i < 150; ++i) one_by_one += "residual(tanh) ";
+  EXPECT_EQ(output_of(one_by_one, {{4}}), (Shape{{4}}));
   EXPECT_EQ(output_of("batch_norm(mode=group( 2 ))", {{4}}), (Shape{{4}}));
 }
 

@@ -1,6 +1,8 @@
 // The memory that a plan states, by what it is for.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/nn/activations.h"
 #include "lockstep/train/plan/run_plan.h"
@@ -60,6 +62,29 @@ TEST(MemoryPlan, DataTakesTheMemoryOfRecordsAndOfTheBatchesAheadAndInUse) {
         EXPECT_EQ(assigned, records) << ahead << " ahead, " << world << " ranks";
       }
     }
+  }
+}
+
+// A rank keeps what its messages lost: of its sum of the whole gradient, and, where every rank gets the sum,
+// of the result of its own slices.
+TEST(MemoryPlan, ErrorFeedbackKeepsWhatEachMessageLost) {
+  Given setup = typical();
+  setup.distribute.compression = "bf16";
+  for (const std::string strategy : {"allreduce", "zero1"}) {
+    setup.distribute.strategy = strategy;
+    setup.distribute.error_feedback = false;
+    const RunPlan without = setup.plan(4);
+    setup.distribute.error_feedback = true;
+    const RunPlan with = setup.plan(4);
+    Index owned = 0;
+    for (Index rank = 0; rank < 4; ++rank) {
+      Index mine = 0;
+      for (const std::vector<Range>& slices : with.dist.slices) mine += at(slices, rank).size();
+      owned = std::max(owned, mine);
+    }
+    const Index result = strategy == "allreduce" ? 4 * owned : 0;
+    EXPECT_EQ(with.memory.gradients - without.memory.gradients, 4 * with.dist.gradient_size + result)
+        << strategy;
   }
 }
 

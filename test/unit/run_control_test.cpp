@@ -1,11 +1,13 @@
-// What ranks agree on between two steps, and the terms that travel with it.
+// What ranks agree on between two steps, and the checksums that are sent with it.
 #include "lockstep/train/loop/run_control.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "support/faulty_communicator.h"
 #include "support/temporary_directory.h"
@@ -16,17 +18,17 @@ namespace {
 
 constexpr int kRanks = 3;
 
-bool cancel(const std::array<std::uint64_t, kRanks>& terms) {
+bool cancel(const std::array<std::uint64_t, kRanks>& checksums) {
   bool found = false;
   run_thread_ranks(kRanks, [&](Communicator& comm) {
     RunControl control(comm, {});
-    EXPECT_FALSE(control.look(at(terms, comm.rank())));
+    EXPECT_FALSE(control.look(at(checksums, comm.rank())));
     if (comm.rank() == 0) found = control.checksums_agree();
   });
   return found;
 }
 
-TEST(RunControl, AddsTheTermsOfAllRanks) {
+TEST(RunControl, AddsTheChecksumsOfAllRanks) {
   const std::uint64_t high = std::uint64_t{1} << 63U;
   EXPECT_TRUE(cancel({0, 0, 0}));
   EXPECT_TRUE(cancel({5, 7, std::uint64_t{0} - 12}));
@@ -37,8 +39,8 @@ TEST(RunControl, AddsTheTermsOfAllRanks) {
   EXPECT_FALSE(cancel({0, 0, std::uint64_t{1} << 32U}));
 }
 
-// Without terms they say nothing of those of an earlier agreement.
-TEST(RunControl, ForgetsTheTermsAtTheNextAgreement) {
+// Without checksums they say nothing of those of an earlier agreement.
+TEST(RunControl, ForgetsTheChecksumsAtTheNextAgreement) {
   run_thread_ranks(kRanks, [](Communicator& comm) {
     RunControl control(comm, {});
     control.look(1);
@@ -70,7 +72,7 @@ TEST(RunControl, LetsRanksAgreeAtTheFirstLookAndThenAtMostTwiceAsFarApartEachTim
   });
 }
 
-TEST(RunControl, TellsEveryRankOfAWishAtOnceWhereTermsTravel) {
+TEST(RunControl, TellsEveryRankOfAWishAtOnceWhereChecksumsAreSent) {
   const test::TemporaryDirectory directory;
   const std::filesystem::path file = directory.path() / "stop";
   std::ofstream(file) << "";
@@ -79,6 +81,21 @@ TEST(RunControl, TellsEveryRankOfAWishAtOnceWhereTermsTravel) {
     EXPECT_TRUE(control.look(0));
     EXPECT_TRUE(control.stops());
     EXPECT_NE(control.stop_reason().find("the file"), std::string::npos);
+  });
+}
+
+TEST(RunControl, AsksForACheckpointOnceInEachInterval) {
+  run_thread_ranks(1, [](Communicator& comm) {
+    constexpr double kSeconds = 1;
+    RunControl control(comm, {.checkpoint_seconds = kSeconds});
+    EXPECT_FALSE(control.agree()) << "not at the start";
+    std::this_thread::sleep_for(std::chrono::duration<double>(kSeconds));
+    EXPECT_TRUE(control.agree());
+    EXPECT_TRUE(control.checkpoint_due());
+    EXPECT_TRUE(control.agree()) << "until one is taken";
+    control.checkpoint_taken();
+    EXPECT_FALSE(control.checkpoint_due());
+    EXPECT_FALSE(control.agree()) << "the next is due an interval later";
   });
 }
 

@@ -145,9 +145,23 @@ TEST(Schedule, EndLrIsARateNotAShare) {
   EXPECT_DOUBLE_EQ(Schedule(options, at_step(50), kBatch).lr(at_step(50)), 0.05);
 }
 
-std::string error_of(const ScheduleOptions& options) {
+std::string error_of(const ScheduleOptions& options, Index batch = kBatch);
+
+TEST(Schedule, EndLrIsComparedWithTheScaledRate) {
+  ScheduleOptions options;
+  options.schedule = "cosine";
+  options.lr = 0.1;
+  options.lr_scaling = "linear";
+  options.lr_reference_batch = 4;
+  options.end_lr = 0.15;
+  EXPECT_EQ(error_of(options, 8), "no error") << "the peak is 0.2";
+  options.end_lr = 0.08;
+  EXPECT_NE(error_of(options, 2).find("train.end_lr is 0.08, above the peak of 0.05"), std::string::npos);
+}
+
+std::string error_of(const ScheduleOptions& options, Index batch) {
   try {
-    const Schedule schedule(options, at_step(50), kBatch);
+    const Schedule schedule(options, at_step(50), batch);
   } catch (const ConfigError& error) {
     return error.what();
   }

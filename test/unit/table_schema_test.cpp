@@ -100,6 +100,14 @@ TEST_F(TableTest, KindsAreInferredFromAllValues) {
       {"'id' is ignored", "id or free text", "'zero' is ignored: it is constant", "'none' is ignored"});
 }
 
+// What a value says by being there or not is something to learn from.
+TEST_F(TableTest, AColumnOfOneValueIsAFeatureIfItHasGaps) {
+  const LearntSchema learnt = learn("a,b,c,y\n1,yes,2,0\n1,,2,1\n1,yes,,0\n");
+  EXPECT_EQ(learnt.schema.columns[0].kind, ColumnKind::kIgnored);
+  EXPECT_EQ(learnt.schema.columns[1].kind, ColumnKind::kCategorical);
+  EXPECT_EQ(learnt.schema.columns[2].kind, ColumnKind::kNumeric);
+}
+
 TEST_F(TableTest, AFewBadNumbersDoNotMakeACategory) {
   std::string text = "n,y\n";
   for (int i = 0; i < 200; ++i) text += i == 50 ? "12x,1\n" : fmt::format("{},{}\n", i, i % 2);
