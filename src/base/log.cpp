@@ -88,7 +88,7 @@ class LogFileSink final : public spdlog::sinks::base_sink<std::mutex> {
   LogFileSink& operator=(const LogFileSink&) = delete;
 
  private:
-  // What it throws goes to the logger's error handler.
+  // Exceptions that it throws go to the logger's error handler.
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);

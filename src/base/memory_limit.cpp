@@ -59,7 +59,7 @@ Index control_group_bytes() {
   return smallest;
 }
 
-// Of the address space, what the process does not use yet.
+// The part of the address space limit that the process does not use yet.
 Index address_space_bytes() {
   struct rlimit limit {};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kNoLimit;

@@ -30,7 +30,7 @@ constexpr int kMaxLinks = 40;  // that Linux follows
   throw ConfigError(fmt::format("{} '{}' {}", request.flag, request.name, why));
 }
 
-// Where a symbolic link leads to, also if nothing is there yet.
+// The target of a symbolic link, also if nothing is there yet.
 fs::path behind_links(fs::path path) {
   std::error_code error;
   for (int i = 0; i < kMaxLinks && fs::is_symlink(fs::symlink_status(path, error)); ++i) {
@@ -63,7 +63,7 @@ void refuse_existing(const OutputRequest& request, fs::file_type type) {
   refuse(request, "exists already: name another file, or give --overwrite to replace it");
 }
 
-// What would be found out at the end of the work only.
+// Finds at the start what writing would fail on only at the end of the work.
 void check_directory(const std::string& name) {
   const fs::path parent = behind_links(name).parent_path();
   if (::access(parent.empty() ? "." : parent.c_str(), W_OK) != 0) fail("create", name, errno);

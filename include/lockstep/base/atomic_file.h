@@ -9,17 +9,17 @@
 
 namespace lockstep {
 
-/// What was renamed or removed in a directory survives a crash only once it is synced. As far as the file
-/// system can, and the directory may be read. Errors: DataError with the path and the system's reason.
+/// Makes renames and removals in a directory survive a crash, as far as the file system can and the directory
+/// may be read. Errors: DataError with the path and the system's reason.
 void sync_directory(const std::filesystem::path& directory);
 
-/// What was written to a file survives a crash only once it is synced. Nothing where there is no such file.
-/// Errors: DataError with the path and the system's reason.
+/// Makes what was written to a file survive a crash. Does nothing if there is no such file. Errors: DataError
+/// with the path and the system's reason.
 void sync_file(const std::filesystem::path& path);
 
 /// Makes a directory, and those above it that are not there. They survive a crash, also one that was there
-/// already, as somebody may just have made it. Whether there was none. Errors: DataError as above; `error` if
-/// it cannot be made.
+/// already, as somebody may just have made it. Returns whether there was none. Errors: DataError as above;
+/// `error` if it cannot be made.
 bool create_synced_directories(const std::filesystem::path& path, std::error_code& error);
 
 /// Writes all of it to an open file, however many calls that takes. False, with errno, where it cannot.

@@ -1,5 +1,6 @@
-// What this program was built from and with. The values are collected by CMake (cmake/features.cmake and
-// cmake/build_info.cmake), which is the one place that lists libraries and features.
+// The sources, libraries and features that this program was built from. The values are collected by CMake
+// (cmake/features.cmake and cmake/build_info.cmake), which is the one place that lists libraries and
+// features.
 #pragma once
 
 #include <span>

@@ -1,5 +1,6 @@
-// What stands behind a path. Data, configs and models are read from regular files only: these can be read
-// again, by several ranks at once, and from any byte on, and opening them does not wait for another program.
+// The kind of file that a path leads to. Data, configs and models are read from regular files only: these can
+// be read again, by several ranks at once, and from any byte on, and opening them does not wait for another
+// program.
 #pragma once
 
 #include <filesystem>

@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-/// Where the lines below `warn` go.
+/// The stream that lines below `warn` go to.
 enum class LogTarget { kStandardOutput, kStandardError };
 
 /// Lines go to `target` (warnings and errors to standard error), rank 0 from `info` on, others from `warn`

@@ -12,8 +12,8 @@
 
 namespace lockstep {
 
-/// What a stream is for: two purposes never share numbers. Values are part of the same-bits promise: append
-/// only.
+/// The use that a stream is for: two purposes never share numbers. Values are part of the same-bits promise:
+/// append only.
 enum class Purpose : std::uint32_t {
   kInitialise = 1,
   kShard = 2,
@@ -68,9 +68,9 @@ class KeyedPermutation {
   KeyedPermutation(Index size, const StreamKey& key);
 
   Index size() const { return size_; }
-  /// Where position `i` goes. Requires 0 <= i < size.
+  /// The image of position `i`. Requires 0 <= i < size.
   Index operator()(Index i) const;
-  /// Puts where it goes in the place of each position; many at a time take a tenth of the time each.
+  /// Replaces each position by its image; many at a time take a tenth of the time each.
   void apply(std::span<Index> positions) const;
   /// The position that goes to `image`: inverse(p(i)) == i.
   Index inverse(Index image) const;

@@ -1,5 +1,6 @@
-// Where signal handlers run. oneDNN's kernels keep data below the stack pointer, which is where a handler
-// would otherwise put its own: it destroyed the operands of a product, and the heap behind them.
+// A stack of their own for signal handlers. oneDNN's kernels keep data below the stack pointer, which is
+// where a handler would otherwise put its own: it destroyed the operands of a product, and the heap behind
+// them.
 #pragma once
 
 #include <csignal>

@@ -30,7 +30,7 @@ class ThreadTeam {
   /// Runs work(0) here and work(1..size-1) on the other threads. *Blocking* until all are done; then the
   /// first exception, in order of thread numbers, is thrown again.
   void run(const std::function<void(int)>& work);
-  /// The same for a range: each thread gets a part of it, a multiple of kAlignment behind its begin, if any.
+  /// run() over a range: each thread gets a part of it, a multiple of kAlignment behind its begin, if any.
   void run_parts(Range range, const std::function<void(Range)>& work);
 
  private:

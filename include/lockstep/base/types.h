@@ -14,7 +14,7 @@ using Scalar = float;
 
 /// Memory of arenas, ranges and activations starts on a multiple of this many bytes.
 inline constexpr Index kAlignmentBytes = 64;
-/// The same in scalars.
+/// kAlignmentBytes in scalars.
 inline constexpr Index kAlignment = kAlignmentBytes / Index{sizeof(Scalar)};
 
 /// container[i] for a signed index. Requires 0 <= i < size.
