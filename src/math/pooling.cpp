@@ -32,7 +32,7 @@ void store(const Block& block, Number* to) {
   std::memcpy(to, &block, sizeof(Block));
 }
 
-// Of each channel, how far it is from the first.
+// Fills `offsets` with the distance of each channel from the first.
 template <class P>
 void count(P& offsets) {
   std::int32_t numbers[sizeof(P) / sizeof(std::int32_t)];

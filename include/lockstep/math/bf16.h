@@ -9,7 +9,8 @@
 
 namespace lockstep {
 
-/// What matrices and convolutions are multiplied in. Sums, weights and everything else are fp32.
+/// The precision in which matrices and convolutions are multiplied. Sums, weights and everything else are
+/// fp32.
 enum class Precision { kFp32, kBf16 };
 
 struct Bf16 {

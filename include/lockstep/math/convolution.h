@@ -41,9 +41,9 @@ struct ConvolutionShape {
   Index flops() const { return 2 * out_size() * fan_in(); }
 };
 
-/// What the convolution multiplies with. A back end that wants another layout may keep it, in each thread,
-/// for the next calls with the same version at the same offset: their values must be the same, too. Version 0
-/// says nothing of them.
+/// The weights of a convolution. A back end that wants another layout may keep it, in each thread, for the
+/// next calls with the same version at the same offset: their values must be the same, too. Version 0 says
+/// nothing of them.
 template <class Number>
 struct ConvolutionWeights {
   std::span<const Number> values;
@@ -51,7 +51,7 @@ struct ConvolutionWeights {
   std::uint64_t version = 0;
 };
 
-/// Where the gradient goes; `bias` is empty if there is none.
+/// The destination of the gradient; `bias` is empty if there is none.
 struct ConvolutionGradient {
   std::span<Scalar> weights;
   std::span<Scalar> bias;

@@ -14,7 +14,7 @@
 
 namespace lockstep {
 
-/// Where a subtree of more than one leaf is split: the first leaf of its right half.
+/// The split of a subtree of more than one leaf: the first leaf of its right half.
 Index tree_split(Range subtree);
 
 /// The fewest subtrees of the tree over [0, leaves) that together are exactly `local`, in order.

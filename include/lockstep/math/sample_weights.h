@@ -14,11 +14,11 @@ struct SampleWeights {
 
   bool given() const { return !values.empty(); }
   double operator[](Index row) const { return given() ? static_cast<double>(at(values, row)) : 1.0; }
-  /// Of so many rows, added in order.
+  /// The sum of the weights of the first `rows` rows, added in order.
   double sum(Index rows) const;
 };
 
-/// What is divided by a sum of weights; 0 where nothing weighs anything: there is nothing to learn from it.
+/// sum / weight, but 0 if the weight is 0: such samples teach nothing.
 inline double mean_of(double sum, double weight) {
   return weight > 0 ? sum / weight : 0;
 }

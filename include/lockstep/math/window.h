@@ -24,7 +24,8 @@ struct Window {
     const Index capacity = length + pad_before + pad_after - ((size - 1) * dilation + 1);
     return capacity < 0 ? 0 : capacity / stride + 1;
   }
-  /// Where on the axis a tap falls at a position: negative, or the length and above, in the padding.
+  /// The point of the axis that a tap falls on at a position: negative, or the length and above, in the
+  /// padding.
   Index input_position(Index position, Index tap) const {
     return position * stride - pad_before + tap * dilation;
   }

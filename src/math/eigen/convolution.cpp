@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-// What a block of samples and one group of channels puts out: positions x channels of the group.
+// Output of a block of samples and one group of channels: positions x channels of the group.
 template <class Plain>
 using Outputs = Eigen::Map<Plain, 0, Eigen::OuterStride<>>;
 

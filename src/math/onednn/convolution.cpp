@@ -67,7 +67,8 @@ class Forward {
   std::unordered_map<int, dnnl::memory> arguments_;
 };
 
-// What oneDNN asks for beside each backward primitive, of whose types no forward pass may be.
+// The forward description that oneDNN wants as a hint for each backward primitive. Its types may be ones that
+// no forward pass has.
 template <class Number>
 dnnl::convolution_forward::primitive_desc forward_hint(const Key& key) {
   return forward_primitive(

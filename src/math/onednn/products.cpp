@@ -174,7 +174,7 @@ std::string kernel_back_end() {
 
 void multiply_forward(const ConstMatrix& x, const ConstMatrix& w, std::span<const Scalar> bias, Matrix& y) {
   if (x.rows() == 0) return;
-  // Where turning all of w around takes longer than turning x and y.
+  // With these sizes it takes longer to transpose all of w than to transpose x and y.
   constexpr Range kTurned{16, 129};
   constexpr Index kTimesTheRows = 4;
   if (kTurned.contains(x.rows()) && w.rows() > kTimesTheRows * x.rows()) {
