@@ -1,5 +1,5 @@
 // An optimizer is stateless arithmetic on a slice of the arena: weights, gradients and slots are handed in.
-// The same step on the slices of a tensor gives the same bits as on the whole, so an owner of a slice is an
+// A step on the slices of a tensor gives the same bits as one on the whole, so an owner of a slice is an
 // optimizer for free.
 #pragma once
 

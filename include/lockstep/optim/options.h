@@ -1,4 +1,4 @@
-// What the config says about optimizers and learning-rate schedules. Defaults stand here and nowhere else.
+// Options of optimizers and learning-rate schedules. Defaults stand here and nowhere else.
 #pragma once
 
 #include <string>

@@ -27,7 +27,7 @@ struct Duration {
   double value = 0;
   Unit unit = Unit::kSteps;
 
-  /// What `progress` amounts to in this unit.
+  /// `progress` in this unit.
   double measure(const Progress& progress) const;
 };
 

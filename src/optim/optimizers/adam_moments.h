@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-/// What one step needs of the settings: computed in double, used in single precision.
+/// Coefficients of one step: computed in double, used in single precision.
 struct AdamCoefficients {
   AdamCoefficients(const OptimizerOptions& options, Index step)
       : beta1(static_cast<Scalar>(options.beta1)),
