@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-// What is left of an Error once it has crossed to another rank.
+// An Error as text for other ranks: exit code and message; "" for none.
 std::string encode(const std::optional<Error>& error) {
   return error ? fmt::format("{}:{}", error->exit_code(), error->what()) : "";
 }

@@ -1,4 +1,4 @@
-// What a user is told when MPI does not come up.
+// The message that a user gets if MPI does not start.
 #pragma once
 
 namespace lockstep {

@@ -1,4 +1,4 @@
-// What MPI calls return, as our errors.
+// Error codes of MPI calls become CommErrors.
 #pragma once
 
 namespace lockstep {

@@ -10,11 +10,11 @@
 
 namespace lockstep {
 
-/// Where this MPI library puts shared windows: Open MPI says so (its parameter osc_sm_backing_directory), the
-/// others are known to use /dev/shm. The first call takes a fifth of a second.
+/// The directory in which this MPI library puts shared windows: Open MPI names it (its parameter
+/// osc_sm_backing_directory), the others are known to use /dev/shm. The first call takes a fifth of a second.
 std::string shared_memory_directory();
 
-/// Bytes that are free in a file system; the largest Index where it does not say.
+/// Bytes that are free in a file system; the largest Index if it does not report them.
 Index free_bytes(const std::string& directory);
 
 /// Gives pages to all of `memory`, near the calling thread's processor where the system can choose. False

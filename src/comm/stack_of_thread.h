@@ -1,4 +1,4 @@
-// Where other threads of this process are: each is interrupted by a real-time signal and writes its own stack
+// Stacks of other threads of this process: each is interrupted by a real-time signal and writes its own stack
 // down. Only with glibc; elsewhere there is none to be had.
 #pragma once
 

@@ -14,7 +14,7 @@ double interval_for(double stall_seconds) {
   return std::clamp(stall_seconds / 10, kShortestInterval, kLongestInterval);
 }
 
-// What comm.stall_seconds = 0 stands for.
+// The limit that comm.stall_seconds = 0 stands for.
 double automatic_stall_seconds(double longest_step) {
   constexpr double kLeast = 60;
   constexpr double kSteps = 20;

@@ -1,5 +1,5 @@
-// Where the watchers of several nodes meet when there is a stall: files in the run directory. On one node
-// nothing is written.
+// The place where watchers of several nodes exchange what they know of a stall: files in the run directory.
+// On one node nothing is written.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Who did not come: a pure function of what is known of each rank.
+// The report on the ranks that did not come: a pure function of what is known of each rank.
 #pragma once
 
 #include <span>

@@ -96,7 +96,7 @@ class Watchdog::Watcher {
     mine.answered = asked;
   }
 
-  // What is known of the ranks of this node; waits for their answers.
+  // Collects the status of the ranks of this node; waits for their answers.
   std::vector<RankStatus> ask_node() {
     const Index question = ++board_.head().asked;
     answer();
@@ -136,7 +136,8 @@ class Watchdog::Watcher {
     spdlog::warn("stall: the ranks go on after {:.1f} s", stuck);
   }
 
-  // Who has told of it says so; the others are late enough for it to be the first.
+  // Ends the job if the stall has lasted too long. The rank that reported the stall logs the end; the others
+  // wait longer, so that it comes first.
   void end_if_in_vain() {
     constexpr double kCourtesy = kMeeting + 3;
     if (clock_.stuck() < clock_.limit() + options_.abort_seconds + (reports_ ? 0 : kCourtesy)) return;
@@ -158,9 +159,9 @@ class Watchdog::Watcher {
   pthread_t main_thread_;
   SignalStack signal_stack_;  // of the main thread
 
-  // Of the watcher alone.
+  // Only the watcher's thread uses these.
   bool told_ = false;     // this stall is known
-  bool reports_ = false;  // and this rank tells of it
+  bool reports_ = false;  // and this rank reports it
 
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -10,8 +10,8 @@
 
 namespace lockstep {
 
-/// Of one rank: the whole and all its parts write into the same activity, from one thread. What other threads
-/// do (see ProgressThread) is not what the rank waits for.
+/// The marks of one rank: its communicator and all that are split off write into the same activity, from one
+/// thread. What other threads do (see ProgressThread) is not what the rank waits for.
 class Marks {
  public:
   explicit Marks(Activity& activity) : activity_(activity) {}

@@ -1,5 +1,5 @@
-// What a rank says about itself while it works, for whoever watches it. A few words in memory that others
-// read at any moment: one thread writes, with relaxed stores and without reading a clock.
+// The state that a rank publishes while it works, for the watchdog: a few words in memory that others read at
+// any moment. One thread writes, with relaxed stores and without reading a clock.
 #pragma once
 
 #include <array>

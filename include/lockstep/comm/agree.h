@@ -1,4 +1,4 @@
-// What the ranks must agree on, and exchanges of small things that are not gradients.
+// Agreement of the ranks on errors and values, and exchanges of small things that are not gradients.
 #pragma once
 
 #include <functional>

@@ -27,7 +27,7 @@ struct Buffer {
   Index bytes() const { return count * size_of(type); }
 };
 
-/// The same, to be read only.
+/// A Buffer that is only read.
 struct ConstBuffer {
   const void* data = nullptr;
   Index count = 0;

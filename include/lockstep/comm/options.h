@@ -1,12 +1,11 @@
-// What the config says about ranks that do not come, or do not agree. Defaults stand here and nowhere else.
+// Options for ranks that do not come, or do not agree. Defaults stand here and nowhere else.
 #pragma once
 
 #include "lockstep/base/types.h"
 
 namespace lockstep {
 
-/// What happens when ranks that must hold the same weights do not: the run ends, or all get those of the
-/// majority.
+/// Action when ranks that must hold the same weights do not: the run ends, or all get those of the majority.
 enum class OnDesync { kStop, kRebroadcast };
 
 struct CommOptions {

@@ -26,7 +26,7 @@ namespace lockstep {
 
 class Watchdog {
  public:
-  /// What the watcher calls on this rank when the job is to end.
+  /// The function that the watcher calls on this rank when the job is to end.
   using End = std::function<void()>;
 
   /// *Collective.* Watches from now on, the thread that this is called on; `ranks_per_node`: see
@@ -37,9 +37,10 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  /// What is to be watched goes through this, on one rank as on many.
+  /// The communicator that is watched: calls through it are, on one rank as on many.
   Communicator& comm();
-  /// *Local.* From now on several nodes meet in `run_directory`/stall; before, each node reports for itself.
+  /// *Local.* From now on the watchers of several nodes exchange files in `run_directory`/stall; before, each
+  /// node reports for itself.
   void meet_in(const std::filesystem::path& run_directory);
 
  private:
