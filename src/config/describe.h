@@ -10,10 +10,10 @@
 
 namespace lockstep {
 
-/// What it means, its choices and its default, in one line.
+/// Meaning of the option, its choices and its default, in one line.
 std::string describe(const Option& option);
 
-/// What can be completed of its value: its choices, or true and false; else nothing.
+/// Values that a shell can complete: its choices, or true and false; else none.
 std::vector<std::string> completions(const Option& option);
 
 /// "Saving the run while it goes on" for "checkpoint".

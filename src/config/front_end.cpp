@@ -31,7 +31,7 @@ std::vector<std::string> split_at_equals(const std::vector<std::string>& argumen
   return split;
 }
 
-// Who gives a list twice may mean both lists or the last one: neither is taken in silence.
+// Refuses a list that is given twice: both lists may be meant, or the last one.
 void check_given_once(const Option& option, const std::vector<std::string>& texts) {
   if (option.kind != ValueKind::kTextList && option.kind != ValueKind::kNumberList) return;
   for (const std::string& text : texts) {

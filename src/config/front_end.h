@@ -39,7 +39,7 @@ class FrontEnd {
   /// The first word that is no flag, and those after it.
   std::optional<std::string> command() const;
   std::vector<std::string> operands() const { return app_.remaining(); }
-  /// Of an own flag; "true" for one that has no value.
+  /// The value of an own flag; "true" if it takes none.
   std::optional<std::string> value(std::string_view own_flag) const;
 
  private:

@@ -20,7 +20,7 @@ Index parse_count(const FrontEnd& front, std::string_view flag, Index otherwise)
       fmt::format("--{}: expected a whole number from 1 to {}, found {}", flag, kMaxRanks, in_quotes(*text)));
 }
 
-// Of the link between nodes: there is none on one node.
+// A number about the link between nodes; 0 on one node, which has no link.
 template <class Parse>
 double parse_link(const FrontEnd& front, std::string_view flag, Index nodes, const std::string& expected,
                   const Parse& parse) {

@@ -189,7 +189,7 @@ std::string line_below(const std::string& text, std::size_t number) {
   return is_text(line) ? "\n  " + excerpt(line, kMaxLineBytes) : "";
 }
 
-// What who wrote another language may not know; "" for what looks like TOML.
+// Advice for a file in another language; "" for what looks like TOML.
 std::string describe_language(const std::string& text, const std::string& file) {
   const bool other = file.ends_with(".yaml") || file.ends_with(".yml") || file.ends_with(".json");
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {

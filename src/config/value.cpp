@@ -21,7 +21,7 @@ std::optional<Number> parse_number(std::string_view text) {
   return value;
 }
 
-// What stands between the commas.
+// The values between the commas; nothing if one of them is no value of the type.
 template <class T>
 std::optional<std::vector<T>> parse_list(std::string_view text) {
   std::vector<T> values;

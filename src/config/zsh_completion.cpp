@@ -77,7 +77,7 @@ std::string own_specifications(const CommandEntry& command, const KnownNames& na
   return fmt::format("{}", fmt::join(all, " "));
 }
 
-// What stands after the name of the command.
+// The words that may follow the name of the command.
 std::string operand_of(const CommandEntry& command, std::span<const Option> options,
                        const KnownNames& names) {
   if (command.takes_data) return " operand=('2:data:_files')";

@@ -35,10 +35,10 @@ struct CommandEntry {
 };
 
 std::span<const CommandEntry> command_catalog();
-/// Of all but training, which has none.
+/// Names of all commands but training, which has none.
 std::vector<std::string> command_names();
 
-/// What the value of a flag is, for who completes it.
+/// The kind of value that a flag takes, for completion.
 enum class FlagValue { kNone, kConfigFile, kFile, kDirectory, kFormat, kText };
 
 /// A flag of the program itself, which is no option of a run.
@@ -47,7 +47,7 @@ struct OwnFlag {
   FlagValue value;
   std::string_view value_name;  ///< "FILE"; empty for kNone
   std::string_view help;
-  std::string_view meant;  ///< what who gives it to the wrong command may have meant
+  std::string_view meant;  ///< advice if it is given to a command that does not take it
   bool common = false;     ///< on the short page of the help
 };
 

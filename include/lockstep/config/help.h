@@ -1,4 +1,4 @@
-// What the program says about itself: help, configs/REFERENCE.md, man page, completions. All from the
+// Texts of the program about itself: help, configs/REFERENCE.md, man page, completions. All are made from the
 // declared options and the catalog of commands.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace lockstep {
 /// `trainer --help`: commands, flags and the most used options, on one screen.
 std::string short_help(std::span<const Option> options);
 
-/// What `trainer help` takes but keys: commands, guides and sections.
+/// Topics of `trainer help` other than keys: commands, guides and sections.
 std::vector<std::string> help_topics(std::span<const Option> options, const KnownNames& names);
 
 /// `trainer COMMAND --help`: its usage, an example, its flags, and where to read on.
@@ -35,8 +35,8 @@ std::string reference_markdown(std::span<const Option> options);
 /// trainer.1, for man (troff with the macros of man(7)).
 std::string man_page(std::span<const Option> options);
 
-/// What completes the command line of trainer: commands, flags, keys and values. `names` are those that the
-/// options were declared with.
+/// The script that completes the command line of trainer: commands, flags, keys and values. `names` are those
+/// that the options were declared with.
 std::string bash_completion(std::span<const Option> options, const KnownNames& names);
 std::string zsh_completion(std::span<const Option> options, const KnownNames& names);
 

@@ -36,7 +36,7 @@ struct Option {
   ValueKind kind = ValueKind::kText;
   std::string expected;              ///< what a value must be: "a number above 0"
   std::vector<std::string> choices;  ///< if not empty, the only texts that are values
-  /// Where the default stands for "not given": what happens then, in a few words. Else empty.
+  /// Not empty if the default stands for "not given": what happens then, in a few words.
   std::string if_not_given;
 
   std::function<bool(std::string_view text)> accepts;
@@ -61,8 +61,8 @@ std::string describe_refusal(const Option& option, std::string_view text, std::s
 /// The key that was probably meant: the same name in another section, else the nearest one, else "".
 std::string nearest_key(std::string_view wanted, std::span<const Option> options);
 
-/// What to say of an unknown key: "did you mean 'train.lr'?", or for a word of other programs "Lockstep calls
-/// it 'train.lr'"; "" if there is nothing to suggest. `prefix`: "--" where the key is a flag.
+/// A hint for an unknown key: "did you mean 'train.lr'?", or for a word of other programs "Lockstep calls it
+/// 'train.lr'"; "" if there is nothing to suggest. `prefix`: "--" where the key is a flag.
 std::string suggest_key(std::string_view wanted, std::span<const Option> options,
                         std::string_view prefix = "");
 

@@ -20,7 +20,7 @@
 
 namespace lockstep {
 
-/// What a TOML value must be to fit an option.
+/// The type that a TOML value must have to fit an option.
 enum class ValueKind { kText, kBoolean, kWholeNumber, kNumber, kNumberList, kTextList };
 
 /// `noun`: "a number"; `parse`: nothing if the text is no such value; `text`: parse(text(value)) == value.
