@@ -21,7 +21,7 @@ struct Element {
 
 enum class ByteOrder { kLittle, kBig };
 
-/// Of the names u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 bool; null for another.
+/// Finds an element by name: u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 bool; null for another.
 const Element* find_element(std::string_view name, ByteOrder order);
 
 }  // namespace lockstep

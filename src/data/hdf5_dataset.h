@@ -20,7 +20,7 @@ class Hdf5Dataset {
   explicit Hdf5Dataset(const ArrayPath& path);
   ~Hdf5Dataset();
 
-  /// Of all dimensions, at least one.
+  /// Sizes of all dimensions, at least one.
   const std::vector<Index>& sizes() const { return sizes_; }
   const Element& element() const { return *element_; }
   Index row_bytes() const { return row_bytes_; }

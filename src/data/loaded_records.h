@@ -13,11 +13,11 @@ namespace lockstep {
 
 class LoadedRecords final : public Records {
  public:
-  /// Room for the records `ids` of the source, which must outlive it. Requires packed records.
-  /// `shared`: where the node keeps one copy; null: memory of its own.
+  /// Memory for the records `ids` of the source, which must outlive it. Requires packed records. `shared`:
+  /// where the node keeps one copy; null: memory of its own.
   LoadedRecords(const RecordSource& source, IdSet ids, std::unique_ptr<NodeMemory> shared);
 
-  /// Where a record belongs; to be filled before anyone gathers. Requires that it is one of them.
+  /// The memory of one record; to be filled before anyone gathers. Requires that it is one of them.
   std::span<std::byte> storage_of(Index id);
 
   Index rows() const override { return ids_.size(); }

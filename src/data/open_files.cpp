@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-// What the config names for a split; both paths are empty if it names nothing.
+// The files that the config names for a split; both paths are empty if it names nothing.
 FilePair files_of(const DataOptions& options, Split split, Labels labels) {
   FilePair files;
   files.records_key = "data." + to_string(split);

@@ -22,7 +22,7 @@ struct FilePair {
 /// How a format opens one file, or a pair. Errors: DataError.
 using OpenPair = std::function<std::unique_ptr<RecordSource>(const FilePair&)>;
 
-/// Where a format keeps its labels.
+/// The files in which a format keeps its labels.
 enum class Labels { kInFilesOfTheirOwn, kWithTheRecords };
 
 /// *Collective.* FormatEntry::open for such formats: all files that the config names for the split.

@@ -64,7 +64,7 @@ class RoundRobinSampler : public Sampler {
   RoundRobin dealing_;
 };
 
-// Of records in memory, any of which can come next.
+// Samples records in memory, any of which can come next.
 class MemorySampler final : public RoundRobinSampler {
  public:
   explicit MemorySampler(const SamplingOptions& options) : RoundRobinSampler(options), shards_(options, 0) {}
@@ -92,7 +92,7 @@ class MemorySampler final : public RoundRobinSampler {
   ShardMap shards_;
 };
 
-// Of records that are read as they are needed.
+// Samples records that are read as they are needed.
 class StreamSampler final : public RoundRobinSampler {
  public:
   explicit StreamSampler(const SamplingOptions& options) : RoundRobinSampler(options), order_(options) {}

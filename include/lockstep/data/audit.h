@@ -22,7 +22,7 @@ struct IdSums {
   bool operator==(const IdSums&) const = default;
 };
 
-/// What the ids [begin, end) add up to, each so many times.
+/// Sums of the ids [begin, end), each counted `times` times.
 IdSums sums_of(Range ids, Index times);
 
 /// "" if the sums are those expected, else what is wrong with the samples of `epoch` (from 1).

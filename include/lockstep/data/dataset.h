@@ -1,4 +1,4 @@
-// What is known of a data set before any of its records is read, and what training asks of its targets.
+// Facts of a data set that are known before its records are read, and the rule for its targets.
 #pragma once
 
 #include <atomic>
@@ -23,15 +23,15 @@ struct DatasetInfo {
   std::string name;              ///< for messages: a path, or "synthetic"
   Index record_bytes = 0;        ///< of a packed record; 0: records are computed from their ids
   Index source_bytes = 0;        ///< sum of the sizes of its files; compared over the ranks
-  Index target_classes = 0;      ///< of a target that is a category: how many there are; 0: no target is one
+  Index target_classes = 0;      ///< number of classes of a target that is a category; 0: none is
   std::string target_text = {};  ///< that target, for messages: "label 'species' (setosa, virginica)"
 
-  /// Of what RecordSource::unpack writes beside the features: the targets, and then the weight if there is
+  /// Columns that RecordSource::unpack writes beside the features: the targets, then the weight if there is
   /// one.
   Index label_columns() const { return target_columns + (weighted ? 1 : 0); }
 };
 
-/// What the loss asks of the targets: whole numbers below `classes` (if above 0), or numbers in [0, 1], or
+/// The targets that the loss accepts: whole numbers below `classes` (if above 0), or numbers in [0, 1], or
 /// finite numbers.
 struct TargetRule {
   Index classes = 0;

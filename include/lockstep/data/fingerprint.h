@@ -50,8 +50,8 @@ class RecordHashes {
 /// files. Errors, the same on all ranks: DataError.
 Fingerprint sample_files(const RecordSource& source, PeerGroup& peers);
 
-/// What differs, line by line: "the labels of 'x.csv' are not those of the run (fingerprint ..., was ...)".
-/// Empty if nothing does, or if the two cannot be compared.
+/// The differences, line by line: "the labels of 'x.csv' are not those of the run (fingerprint ..., was
+/// ...)". Empty if nothing does, or if the two cannot be compared.
 std::vector<std::string> describe_changes(const Fingerprint& before, const Fingerprint& now,
                                           const RecordSource& source);
 

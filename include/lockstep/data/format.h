@@ -13,7 +13,7 @@
 
 namespace lockstep {
 
-/// What a data set is opened from.
+/// The request to open a data set.
 struct OpenRequest {
   const DataOptions& options;
   Split split = Split::kTrain;

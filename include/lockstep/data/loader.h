@@ -30,11 +30,11 @@ struct ReplicaBatch {
   /// Throws what the loader throws. Null: all is there. Not called for 0 rows.
   std::function<void()> prepare = {};
   AlignedBuffer<Scalar> features;      ///< rows x features, then unused room
-  AlignedBuffer<Scalar> targets;       ///< rows x target_columns, then unused room
-  AlignedBuffer<Scalar> weights = {};  ///< rows, then unused room; empty where samples have none
+  AlignedBuffer<Scalar> targets;       ///< rows x target_columns, then unused memory
+  AlignedBuffer<Scalar> weights = {};  ///< rows, then unused memory; empty where samples have none
   IdSums ids = {};                     ///< of the samples
 
-  /// Those of some of the rows.
+  /// Weights of some of the rows.
   SampleWeights weights_of(Range range) const {
     return weights.size() == 0 ? SampleWeights{} : SampleWeights{part(weights.span(), range)};
   }

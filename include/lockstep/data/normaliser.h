@@ -18,7 +18,7 @@ class Normaliser {
 
   /// Changes nothing.
   bool is_identity() const { return identity_; }
-  /// What is taken off, and what multiplies the rest: one number for all features, or one for each.
+  /// The number that is subtracted, and the factor on the rest: one number for all features, or one for each.
   std::span<const Scalar> mean() const { return mean_; }
   std::span<const Scalar> scale() const { return scale_; }
 

@@ -1,4 +1,4 @@
-// What the config says about data. Defaults stand here and nowhere else.
+// Options of data. Defaults stand here and nowhere else.
 #pragma once
 
 #include <string>
@@ -11,10 +11,11 @@ namespace lockstep {
 /// Which samples a replica gets: its own shard, or the whole data set in its own order.
 enum class DataMode { kShard, kFull };
 
-/// What happens to the samples after the last full global batch of an epoch.
+/// The treatment of the samples after the last full global batch of an epoch.
 enum class Tail { kKeep, kDrop };
 
-/// Where the training records are: in memory, read as they are needed, or whichever data.memory_limit allows.
+/// The storage of the training records: in memory, read as they are needed, or whichever data.memory_limit
+/// allows.
 enum class MemoryMode { kAuto, kLoad, kStream };
 
 /// Which records a replica gets: a keyed choice, a run of neighbours, or every R-th.
@@ -23,7 +24,7 @@ enum class ShardOrder { kShuffled, kContiguous, kStrided };
 /// Whether a replica keeps its shard for the whole run, or gets another in each epoch.
 enum class Reshuffle { kShard, kGlobal };
 
-/// What is streamed in one piece: a chunk of records, or a file.
+/// The unit that is streamed in one piece: a chunk of records, or a file.
 enum class ShardBy { kAuto, kRecord, kFile };
 
 struct SyntheticOptions {
@@ -38,7 +39,7 @@ struct SyntheticOptions {
 /// Whether the first record of a file names its columns.
 enum class Header { kAuto, kYes, kNo };
 
-/// What becomes of a record that cannot be used.
+/// The treatment of a record that cannot be used.
 enum class OnBadRecord { kFail, kSkip };
 
 /// How tables (csv) are read and turned into numbers. Columns are known by their names; those of a file

@@ -1,5 +1,5 @@
-// What reading data asks of the other ranks, without knowing how ranks talk: each reads a part, and what it
-// finds gets to those who need it.
+// The other ranks as reading data sees them, without knowing how they communicate: each reads a part, and
+// what it finds gets to those who need it.
 #pragma once
 
 #include <cstddef>

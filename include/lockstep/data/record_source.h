@@ -46,15 +46,16 @@ class RecordSource {
   /// They cover [0, rows) in order.
   virtual std::span<const Chunk> chunks() const = 0;
 
-  /// What turns the files into features, learnt from the training data: saved with the model, and given to
-  /// whoever opens other data for it. "" for formats that learn nothing.
+  /// The rules that turn the files into features, learnt from the training data: saved with the model, and
+  /// given to whoever opens other data for it. "" for formats that learn nothing.
   virtual std::string schema() const { return ""; }
-  /// What a user should know of the data, line by line.
+  /// Remarks on the data for the user, line by line.
   virtual std::vector<std::string> notes() const { return {}; }
-  /// Records that were left out because they are bad, a hundred at most: where, what was found and expected.
+  /// Records that were left out because they are bad, a hundred at most: position, found and expected of
+  /// each.
   virtual std::vector<std::string> rejects() const { return {}; }
-  /// Where all of them stood: their numbers, as if they had been counted with the others from 0 on;
-  /// ascending.
+  /// Positions of all records that were left out: their numbers, as if they had been counted with the others
+  /// from 0 on; ascending.
   virtual std::span<const Index> skipped() const { return {}; }
   /// Paths of the files on disk, each once, in order; empty for data that are computed.
   virtual std::vector<std::string> files() const { return {}; }

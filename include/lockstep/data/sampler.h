@@ -22,7 +22,7 @@
 
 namespace lockstep {
 
-/// What the order of streamed records is made from (see stream_order.h).
+/// The options that determine the order of streamed records (see stream_order.h).
 struct StreamOptions {
   std::shared_ptr<const std::vector<Chunk>> chunks;
   ShardBy shard_by = ShardBy::kAuto;

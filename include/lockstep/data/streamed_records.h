@@ -19,15 +19,15 @@ namespace lockstep {
 
 class StreamedRecords final : public Records {
  public:
-  /// Of the training set of a rank that hosts `replicas`; targets must obey the rule. The source must outlive
-  /// it. Errors, here and when gathering: DataError.
+  /// Streams the training set of a rank that hosts `replicas`; targets must obey the rule. The source must
+  /// outlive it. Errors, here and when gathering: DataError.
   StreamedRecords(const RecordSource& source, const TargetRule& rule, const SamplingOptions& sampling,
                   Range replicas);
   ~StreamedRecords() override;
   StreamedRecords(const StreamedRecords&) = delete;
   StreamedRecords& operator=(const StreamedRecords&) = delete;
 
-  /// What is in the cache now, in records and bytes.
+  /// Records in the cache now.
   Index rows() const override;
   Index bytes() const override;
   void gather(std::span<const Index> ids, Matrix& x, Matrix& targets) const override;

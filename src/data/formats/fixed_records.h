@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-/// Where numbers lie in a record; as in DenseField.
+/// The position of numbers in a record; as in DenseField.
 struct FixedField {
   Index offset = 0;
   Index count = 1;

@@ -58,7 +58,7 @@ std::string read_header(ByteStream& stream, const std::string& path, Index& offs
   return header;
 }
 
-// What follows 'key': in the dictionary.
+// The text that follows 'key': in the dictionary.
 std::string_view value_of(std::string_view header, std::string_view key, const std::string& path) {
   const std::size_t at = header.find(fmt::format("'{}':", key));
   if (at == std::string_view::npos) fail(path, fmt::format("its header has no '{}'", key));

@@ -127,7 +127,7 @@ class SyntheticSource : public RecordSource {
   DatasetInfo info_;
 };
 
-// The same on all ranks: there is nothing to agree on.
+// Synthetic data are equal on all ranks: there is nothing to agree on.
 std::unique_ptr<RecordSource> open(const OpenRequest& request) {
   const SyntheticOptions& options = request.options.synthetic;
   const Split split = request.split;

@@ -189,7 +189,7 @@ void refuse_numbers_elsewhere(const std::string& name, hid_t dataset) {
   if (H5Pget_layout(properties.id()) == H5D_VIRTUAL) refuse_other_file(name, "a virtual data set");
 }
 
-// What is stated must be there: what was never written reads as zeros, however much it is.
+// Refuses a data set that states much more than it stores: HDF5 reads what was never written as zeros.
 void check_stored(const std::string& name, hid_t dataset, std::span<const Index> sizes, Index element_bytes) {
   const Handle properties(H5Dget_create_plist(dataset), H5Pclose);
   const bool filtered = H5Pget_nfilters(properties.id()) > 0;

@@ -96,7 +96,7 @@ class ArrayInput final : public ByteStream::Input {
   }
 
  private:
-  // What the archive claims must be possible.
+  // Refuses an archive that states a size its bytes cannot unpack to.
   void check_size(const ArrayPath& path, Index bytes) const {
     const auto size = static_cast<Index>(stat_.size);
     const Index most = compressed() ? bytes * kMaxUnpacked : bytes;

@@ -71,7 +71,7 @@ class GzipInput final : public ByteStream::Input {
         continue;
       }
       if (state_.avail_in == 0) {
-        // What is packed may all have been taken in, and not all given out.
+        // isal may have taken in all packed bytes and still hold output.
         const std::uint32_t room = state_.avail_out;
         if (!inflate()) return false;
         if (state_.avail_out == room && state_.block_state != ISAL_BLOCK_FINISH) ended_ = cut_off_ = true;

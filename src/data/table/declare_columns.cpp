@@ -1,4 +1,4 @@
-// What [data] says of the columns of a table.
+// The columns of a table as [data] declares them.
 #include <fmt/format.h>
 
 #include <functional>

@@ -15,7 +15,7 @@
 namespace lockstep {
 namespace {
 
-// What a division by `range` multiplies with; a column that never changes becomes 0.
+// 1 / range; 0 for a column that never changes, which becomes 0.
 double inverse(double range) {
   return range > 0 ? 1 / range : 0;
 }

@@ -26,7 +26,7 @@ void FieldCursor::start(std::string_view record) {
 }
 
 std::string_view FieldCursor::take_text() {
-  // Where blanks separate, none belong to a field.
+  // If blanks separate fields, none belong to a field.
   const auto trims = [this](char c) { return is_blank(c) && c != dialect_.separator; };
   while (next_ != end_ && trims(*next_)) ++next_;
   if (dialect_.quotes && next_ != end_ && *next_ == '"') return take_quoted();

@@ -21,7 +21,7 @@ constexpr Index kMaxCategories = 1'000'000;
 
 ColumnWants wants_of(const TableColumn& column) {
   if (column.kind != ColumnKind::kCategorical) return {.logarithm = column.scale == Scale::kLog};
-  // What is hashed needs no counts, but to be text.
+  // A hashed column needs no counts: it only has to be text.
   const bool counts = column.label || column.encoding != Encoding::kHash;
   // A class is one wherever it occurs.
   return {.max_texts = counts ? kMaxCategories : 1, .of_all = column.label};

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::size_t kMaxRejects = 100;
 
-// What a rank finds in its chunks. Sums are per chunk, so that they can be merged in the same order whoever
-// read the chunks; counts of values can be added in any.
+// The statistics of the chunks that a rank reads. Sums are per chunk, so that they can be merged in the same
+// order whoever read the chunks; counts of values can be added in any.
 class Share {
  public:
   explicit Share(const ScanRequest& request) : request_(request) {

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMaxRejects = 100;
 constexpr std::size_t kMaxLabels = 100'000;
 
-// What a rank finds in its chunks; all of it can be put together in any order but the rows and the rejects,
+// The findings of a rank in its chunks. They can be merged in any order, but for the rows and the rejects,
 // which come in the order of the ranks.
 class Share {
  public:

@@ -15,7 +15,7 @@
 
 namespace lockstep {
 
-/// What is learnt from the training data.
+/// The schema that is learnt from the training data.
 struct SparseSchema {
   Index features = 0;
   Index first_index = 1;

@@ -15,7 +15,7 @@
 namespace lockstep {
 namespace {
 
-// What a chunk reader takes from its source.
+// The parts of its source that a chunk reader uses.
 struct Parts {
   const TableText& table;
   const TableSchema& schema;
@@ -67,7 +67,7 @@ class TableChunkReader final : public ChunkReader {
     }
   }
 
-  // Of the i-th target: numbers come first, then classes.
+  // Reports the i-th target as bad: numbers come first, then classes.
   [[noreturn]] void refuse(Index i, Scalar target) const {
     const std::vector<TableColumn>& columns = parts_.schema.columns;
     for (const ColumnKind kind : {ColumnKind::kNumeric, ColumnKind::kCategorical}) {
@@ -80,7 +80,7 @@ class TableChunkReader final : public ChunkReader {
     throw BadRecord{-1, fmt::format("label {}", target), rule_.expected()};
   }
 
-  // What who gives such a number to a loss on classes, or on yes or no, may have meant.
+  // Advice for a number that a loss on classes, or on yes or no, cannot take.
   std::string advise(const std::string& column, Scalar target) const {
     if (rule_.classes == 0 && !rule_.unit_interval) return "";
     if (target != std::floor(target)) return " (train.loss 'mean_squared_error' learns any numbers)";

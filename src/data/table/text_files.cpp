@@ -33,7 +33,7 @@ Index mark_bytes(const std::string& path, std::string_view start) {
   return start.starts_with("\xef\xbb\xbf") ? 3 : 0;
 }
 
-// What one rank goes through in one piece: a range of a file, or the whole of a compressed one.
+// A unit of work of one rank: a range of a file, or the whole of a compressed one.
 struct Unit {
   std::size_t file = 0;
   Range bytes;
@@ -214,8 +214,9 @@ void TextReader::fail_changed(const TextFile& file, Index found) const {
       file.path, with_commas(file.file_bytes), with_commas(found)));
 }
 
-// Of the open file, bytes are held from bytes.begin on up to bytes.end, or to its end. What the last chunk
-// looked at beyond its end is not read again: a compressed file could only be read from its start.
+// Makes buffer_ hold the bytes of the chunk's file from bytes.begin to bytes.end, or to the end of the file.
+// Bytes that the last chunk looked at beyond its end are not read again: a compressed file could only be read
+// from its start.
 void TextReader::hold(const TextChunk& chunk, Range bytes) {
   const TextFile& file = files_.files[chunk.file];
   if (open_file_ != chunk.file) {
@@ -240,7 +241,7 @@ std::string_view TextReader::held(Range bytes) const {
                                           static_cast<std::size_t>(bytes.size()));
 }
 
-// Where the first record of the chunk begins; behind its end if none does.
+// The offset at which the first record of the chunk begins; behind its end if none does.
 Index TextReader::find_first(const TextChunk& chunk) const {
   if (chunk.first_of_file) return chunk.bytes.begin;
   // The byte before may be the line end that the chunk's first byte comes after.
@@ -251,7 +252,7 @@ Index TextReader::find_first(const TextChunk& chunk) const {
   return bytes.begin + find_line_end(text, files_.quotes, inside).value_or(text.size());
 }
 
-// Where the record that the chunk's last byte belongs to ends; none if it has no end.
+// The end of the record that the chunk's last byte belongs to; none if it has no end.
 std::optional<Index> TextReader::find_end(const TextChunk& chunk, Index first) {
   Index from = chunk.bytes.end - 1;
   bool inside = files_.quotes && std::ranges::count(held({first, from}), '"') % 2 != 0;

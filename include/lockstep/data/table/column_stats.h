@@ -1,5 +1,5 @@
-// What is known of the values of a column. Sums are taken chunk by chunk and merged in the order of the
-// chunks, so they have the same bits however many ranks share the work.
+// Statistics of the values of a column. Sums are taken chunk by chunk and merged in the order of the chunks,
+// so they have the same bits however many ranks share the work.
 #pragma once
 
 #include <string>

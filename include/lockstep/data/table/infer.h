@@ -1,4 +1,4 @@
-// What the columns of a table seem to be, judged by all their values.
+// The kinds of the columns of a table, guessed from all their values.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace lockstep {
 Scan look_at_columns(const TableText& table, const std::vector<TableColumn>& columns, bool all,
                      const std::vector<std::string>& missing, PeerGroup& peers);
 
-/// What a column is best taken as.
+/// The guess how a column is best used.
 struct ColumnGuess {
   ColumnKind kind = ColumnKind::kIgnored;
   Index hash = 0;      ///< buckets, if it has too many categories for one feature each
@@ -22,8 +22,8 @@ struct ColumnGuess {
 };
 ColumnGuess guess_column(const ColumnSummary& summary, bool label);
 
-/// *Collective.* Gives each column of unknown kind the one that is guessed; what that leaves out is told.
-/// Errors as of scan_table.
+/// *Collective.* Gives each column of unknown kind the one that is guessed; columns that this leaves out are
+/// logged. Errors as of scan_table.
 void infer_kinds(const TableText& table, std::vector<TableColumn>& columns,
                  const std::vector<std::string>& missing, PeerGroup& peers, std::vector<std::string>& told);
 

@@ -1,4 +1,4 @@
-// What is in a table, for someone who is about to train on it.
+// The summary of a table, for someone who is about to train on it.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// Where the records of a table begin and end. A line end inside quotes does not end a record, so whether one
-// does depends on how many quotes stand before it: an even number is outside. That holds for RFC 4180 with
-// its doubled quotes too, and it lets any part of a file be cut once the quotes before it are counted.
+// The bounds of the records of a table. A line end inside quotes does not end a record, so whether one does
+// depends on how many quotes stand before it: an even number is outside. That holds for RFC 4180 with its
+// doubled quotes too, and it lets any part of a file be cut once the quotes before it are counted.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-/// What a part of a text has.
+/// Counts of a part of a text.
 struct LineCounts {
   Index quotes = 0;
   Index lines = 0;  ///< line ends, inside quotes too

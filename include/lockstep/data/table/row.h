@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-/// What is wanted of a column.
+/// The way in which the cells of a column are read.
 enum class Reading {
   kSkip,    ///< nothing
   kNumber,  ///< a number; other texts make the record bad

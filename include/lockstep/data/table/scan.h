@@ -14,12 +14,12 @@
 
 namespace lockstep {
 
-/// What is wanted to be known of a column's values.
+/// The statistics that are wanted of a column's values.
 struct ColumnWants {
   bool logarithm = false;  ///< statistics of signed_log(number)
   Index max_texts = 0;     ///< different values counted that are no numbers (with Reading::kText: any)
   Index max_numbers = 0;   ///< different values counted that are
-  bool of_all = false;     ///< of records that do not count as well
+  bool of_all = false;     ///< also of records that do not count
 };
 
 struct ColumnSummary {
@@ -30,7 +30,7 @@ struct ColumnSummary {
   ValueCounts number_counts{};
 };
 
-/// What becomes of bad records.
+/// The treatment of bad records.
 struct BadRecords {
   OnBadRecord action = OnBadRecord::kFail;
   double most = 1;  ///< share of all records that may be skipped

@@ -16,7 +16,7 @@ namespace lockstep {
 
 enum class ColumnKind { kUnknown, kNumeric, kCategorical, kIgnored };
 
-/// What is done to a number x. With `log`, l(x) = sign(x) log(1 + |x|) comes first.
+/// The scaling of a number x. With `log`, l(x) = sign(x) log(1 + |x|) comes first.
 enum class Scale {
   kNone,      ///< x
   kStandard,  ///< (x - mean) / deviation
@@ -24,7 +24,7 @@ enum class Scale {
   kLog,       ///< as kStandard, of l(x)
 };
 
-/// What becomes of a category.
+/// The features that a category becomes.
 enum class Encoding {
   kOneHot,  ///< one feature for each value and a first one for values that training has not seen
   kIndex,   ///< one feature: 0 for values that training has not seen, else 1 + the position of the value
