@@ -7,13 +7,13 @@
 namespace lockstep {
 namespace {
 
-// Who uses the memory of an output: from the first of these ops to the last.
+// The ops that use the memory of an output: from the first of these ops to the last.
 struct Users {
   Range ops;
   bool reads_back = false;  // one of them reads the output in the backward pass
 };
 
-// By the op that owns the memory. The model's output is used by an op after the last: who asked for it.
+// By the op that owns the memory. The model's output is used by an imaginary op after the last: the caller.
 std::vector<Users> users_of(const Model& model) {
   const auto& ops = model.ops();
   std::vector<Users> users(ops.size());

@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-// Of this process, so that no two arenas have the same.
+// Versions are unique in this process, so that no two arenas share one.
 std::uint64_t next_version() {
   static std::atomic<std::uint64_t> last = 0;
   return ++last;

@@ -194,7 +194,7 @@ void Workspace::backward(Range ops, std::span<Scalar> gradient, Write write,
     ready_from_ = std::ssize(gradient);
     measure_backward(ops.end - 1, {0, rows_});
   }
-  // Of what lies elsewhere, a tensor shared with another op, an op has nothing to say.
+  // Gradients of a tied tensor are ready only when its owner's are: announcements outside own_ are ignored.
   const auto announce = [&](Index from) {
     if (own_.contains(from)) ready_from_ = from;
     if (on_ready) on_ready(ready_from_);

@@ -1,4 +1,4 @@
-// Whose samples batch norm looks at when the batch is divided over replicas.
+// The replicas whose samples batch norm takes together when the batch is divided over replicas.
 #pragma once
 
 #include <string>

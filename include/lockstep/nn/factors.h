@@ -14,7 +14,7 @@ struct FactoredTensor {
   Index in = 0;
 };
 
-/// Where a layer leaves x and dy instead of their product, for n samples.
+/// The buffers in which a layer leaves x and dy instead of their product, for n samples.
 struct FactorBuffers {
   Scalar* x = nullptr;     ///< n x in
   Scalar* dy_t = nullptr;  ///< out x n, the transpose of dy: each row starts `stride` behind the one before

@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-/// Of a replica that has so many samples in a step, of which a pass has some.
+/// The limit for a replica that has `samples` in a step, of which a pass has some.
 struct GradientLimit {
   Scalar most = 0;  ///< that any part of its gradient may be
   Index samples = 0;

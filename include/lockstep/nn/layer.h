@@ -45,13 +45,13 @@ class ParamDeclarer {
   virtual Precision precision() const = 0;
   /// The layer's number in the model: keys its random numbers.
   virtual Index number() const = 0;
-  /// Where the new tensor stands in the arena of weights.
+  /// The range of the new tensor in the arena of weights.
   virtual Range declare(ParamSpec spec) = 0;
-  /// Where the new tensor stands in the arena of state: what training keeps beside the weights, without a
-  /// gradient.
+  /// The range of the new tensor in the arena of state, which training keeps beside the weights and which has
+  /// no gradient.
   virtual Range declare_state(ParamSpec spec) = 0;
-  /// Where the "weight" of an earlier layer ("0", "3.body.1") stands, to be shared with it.
-  /// Errors: ConfigError if there is none, or if it has another shape.
+  /// The range of the "weight" of an earlier layer ("0", "3.body.1"), to be shared with it. Errors:
+  /// ConfigError if there is none, or if it has another shape.
   virtual Range tie(const std::string& layer, const Shape& shape) = 0;
 };
 
@@ -83,7 +83,7 @@ struct ForwardArgs {
 /// samples go, the gradients of the layer are final from the offset `from` of the arena on.
 using GradientReadyCallback = std::function<void(Index from)>;
 
-/// The same n samples on their way back.
+/// The backward pass of the n samples that forward saw.
 struct BackwardArgs {
   std::span<const ConstMatrix> inputs;  ///< as in forward, for a layer that reads_input(); else without data
   const ConstMatrix& y;                 ///< n x out, as forward left it, for a layer that reads_output()
@@ -138,7 +138,7 @@ class BatchStatistics {
                             std::span<Scalar> state) const = 0;
 };
 
-/// What a layer computes, in words that programs share, for exporters.
+/// The operation of a layer under a name that other programs know, for exporters.
 struct Operation {
   std::string name;                                             ///< "conv2d"
   std::vector<std::pair<std::string, double>> attributes = {};  ///< "stride_y", 2

@@ -15,7 +15,7 @@
 
 namespace lockstep {
 
-/// What the targets of a loss are.
+/// The kind of targets that a loss takes.
 enum class TargetKind {
   kClass,   ///< one column: a whole number, 0 <= class < outputs
   kBinary,  ///< one column per output, each in [0, 1]

@@ -1,4 +1,4 @@
-// What the config says about the model and its loss. Defaults stand here and nowhere else.
+// Options of the model and its loss. Defaults stand here and nowhere else.
 #pragma once
 
 #include <string>

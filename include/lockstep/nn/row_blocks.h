@@ -15,7 +15,7 @@ struct OpRun {
   Range ops;
   Index rows = 0;  ///< samples at a time; 0: all at once
 
-  /// Of a batch, the samples that it takes at a time.
+  /// Samples of a batch that the run takes at a time.
   Index rows_of(Index batch) const { return rows > 0 ? std::min(rows, batch) : batch; }
 };
 
@@ -24,7 +24,7 @@ struct OpRun {
 /// so does one that shares its weights.
 std::vector<OpRun> forward_runs(const Model& model);
 
-/// The same for the backward pass, with more samples at a time. An op with statistics runs alone, too.
+/// The runs of the backward pass, with more samples at a time. An op with statistics runs alone, too.
 /// Gradients of a run are final with its last samples.
 std::vector<OpRun> backward_runs(const Model& model);
 

@@ -78,11 +78,11 @@ class Workspace {
 
   void plan_gradients(Index max_rows);
   Index owner_of(Index op) const;
-  // Where an op's output is and its gradient, of a block of samples. The model's input is nobody's output,
-  // and has no gradient: null.
+  // The output of an op and its gradient, for a block of samples. The model's input is no op's output and has
+  // no gradient: null.
   Scalar* output_of(Index op, Range rows);
   Scalar* gradient_of(Index op, Range rows);
-  // What follows is about some of the samples. measure_...: for an op with statistics; else nothing.
+  // The functions below work on some of the samples. measure_...() does nothing for an op without statistics.
   template <class Run>
   void in_blocks(Index rows_at_once, const Run& run) const;
   void gather_inputs(const ModelOp& op, Range rows, bool with_data);

@@ -1,5 +1,5 @@
-// What a layer multiplies with in bf16, beside its weights: rounded into memory that each thread keeps and
-// only grows, so a step after the first allocates nothing.
+// Operands of a layer in bf16, beside its weights: rounded into memory that each thread keeps and only grows,
+// so a step after the first allocates nothing.
 #pragma once
 
 #include "lockstep/math/bf16.h"

@@ -59,7 +59,7 @@ class Dense final : public Layer {
   }
 
   void backward(const BackwardArgs& args) const override {
-    // What lies behind comes first, so that the gradient is final from its end on.
+    // The bias, which lies behind the weights, comes first, so that the gradient is final from its end on.
     if (has_bias_) sum_rows(args.dy, part(args.gradient, bias_), args.write);
     if (precision_ == Precision::kBf16) {
       const Bf16Matrix dy = rounded_output_gradient(args.dy);

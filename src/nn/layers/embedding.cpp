@@ -56,7 +56,7 @@ class Embedding final : public Layer {
       const Scalar* dy = args.dy.data() + i * width_;
       for (Index j = 0; j < width_; ++j) to[j] += dy[j];
     }
-    // Where a whole number comes from, nothing can be learnt.
+    // An index has no gradient.
     if (args.dx() != nullptr) args.dx()->setZero();
   }
 

@@ -34,7 +34,7 @@ ImageWindows place_windows(const WindowArguments& arguments, const Shape& in);
 /// size, stride (default: size) and padding.
 WindowArguments take_pooling(TermArguments& arguments);
 PoolingShape pooling_shape(const ImageWindows& windows);
-/// What a pooling of `in` gives.
+/// The output shape of a pooling of `in`.
 Shape pooled(const Shape& in, const PoolingShape& pooling);
 
 /// "stride_y" and "stride_x" and the like, as Operation has them.

@@ -27,7 +27,7 @@ double sum_of(Index count, const Term& term) {
   return std::accumulate(lanes.begin(), lanes.end(), 0.0);
 }
 
-// Of one sample.
+// Moments of one sample.
 struct SampleMoments {
   Scalar mean;
   Scalar factor;  // 1 / sqrt(variance + eps)
