@@ -85,7 +85,7 @@ void LocalGradients::merge_lane(Lane& lane) {
   lane.pieces = std::move(kept);
 }
 
-// What is left to add once all threads are done, in order of replicas.
+// Plans the additions that remain once all threads are done, in order of replicas.
 void LocalGradients::plan_combination() {
   partial_ = {};
   combined_pieces_.clear();

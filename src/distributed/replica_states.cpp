@@ -8,8 +8,8 @@
 namespace lockstep {
 namespace {
 
-// What add() is given covers all that a replica is normalised with; what is missing to its moments is added
-// over replicas.
+// add() gets sums over all samples that a replica is normalised with. If its running moments cover more
+// replicas, the rest is added here.
 std::vector<ScopeColumns> moment_scopes(const Model& model, Index replicas) {
   std::vector<ScopeColumns> blocks;
   for (const ModelOp& op : model.ops()) {

@@ -20,7 +20,7 @@ namespace {
 // With less for each, to call them takes longer than what they do.
 constexpr Index kLeastForThread = 16 * kSquareBlock;
 
-// Of a range that is at hand as a whole where there is no source.
+// Splits `range` into the parts that `source` yields; without a source the whole range is one part.
 template <class Work>
 void for_each_part(Range range, const SumSource* source, const Work& work) {
   while (!range.empty()) {

@@ -17,7 +17,7 @@ class BlockGrid {
   explicit BlockGrid(const Layout& layout, Grain grain = Grain::kBlock);
 
   Index count() const { return std::ssize(begins_); }
-  /// Where a block begins in the arena.
+  /// The offset at which a block begins in the arena.
   Index begin(Index block) const { return at(begins_, block); }
   /// The blocks of a tensor, by its offset in the layout.
   Range of_param(std::size_t param) const { return params_[param]; }

@@ -28,13 +28,13 @@ struct PartialGrads {
   std::vector<std::span<Scalar>> sums;  ///< gradient arenas
 };
 
-/// Where a replica's gradient goes, and whether its first batch overwrites what is there.
+/// The arena that a replica's gradient is added to, and whether its first batch overwrites what is there.
 struct GradientTarget {
   std::span<Scalar> arena;
   Write write = Write::kReplace;
 };
 
-/// Where arenas of gradients come from.
+/// A source of memory for arenas of gradients.
 using TakeArena = std::function<std::span<Scalar>()>;
 
 /// Arenas of gradients that a rank holds at a time, at most.
@@ -51,7 +51,7 @@ class LocalGradients {
 
   /// Forgets the last step. Main thread.
   void begin_step();
-  /// Where `replica`, which has samples in this step, is to add its gradient. Each thread calls it for its
+  /// The target for the gradient of `replica`, which has samples in this step. Each thread calls it for its
   /// replicas in order; threads do not disturb each other.
   GradientTarget begin_replica(Index thread, Index replica);
   /// Finishes the local sums of a range of the arena and gives all of them (only `range` and those asked for

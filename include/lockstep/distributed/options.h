@@ -1,4 +1,4 @@
-// What the config says about how gradients become weights. Defaults stand here and nowhere else.
+// Options of the exchange of gradients and the update of weights. Defaults stand here and nowhere else.
 #pragma once
 
 #include <string>

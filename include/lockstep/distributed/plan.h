@@ -1,5 +1,5 @@
-// Who hosts which replicas, and which ranges of the arena travel together: a pure function of the config and
-// the number of ranks, the same on every rank, and known without MPI.
+// The replicas that each rank hosts, and the ranges of the arena that are sent together: a pure function of
+// the config and the number of ranks, the same on every rank, and known without MPI.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ struct Plan {
   /// The replicas of `rank`.
   Range hosted_by(Index rank) const { return at(hosted, rank); }
   bool several_buckets() const { return buckets.size() > 1; }
-  /// What `rank` owns of the arena of weights, in order.
+  /// Ranges of the arena of weights that `rank` owns, in order.
   std::vector<Range> owned(Index rank) const;
   /// The replicas of `rank` that its thread `thread` runs.
   Range thread_replicas(Index rank, Index thread) const;

@@ -41,9 +41,9 @@ class ReplicaStates {
   /// begin_step(), or replaces them, over the replicas that its mode says.
   void update(BatchStatistics::Update update);
 
-  // Where workers step alone, there is one state, which servers keep.
+  // With asynchronous workers there is one state, which servers keep.
 
-  /// *Local.* What was added since begin_step(), over all replicas hosted here.
+  /// *Local.* Sums that were added since begin_step(), over all replicas hosted here.
   std::vector<double> sums() const;
   /// *Local.* Moves this rank's copy of the one state, or replaces its moments, by sums that a replica took
   /// anywhere since the last adopt(): replicas keep what they got then.

@@ -1,5 +1,5 @@
-// What a run needs beside its config and its model to go on after it was ended: arrays with names, of which
-// each rank holds parts. They say nothing about ranks, so that a run can go on with another number of them.
+// The state that a run needs beside its config and its model to resume: named arrays, of which each rank
+// holds parts. They do not depend on ranks, so that a run can resume with another number of them.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ struct SavedPart {
 
 using SavedState = std::vector<SavedPart>;
 
-/// What rank 0 saves and every rank needs.
+/// State that rank 0 saves and every rank needs.
 template <class T>
 SavedPart saved_by_first(int rank, std::string array, std::span<T> values) {
   const Range all{0, std::ssize(values)};

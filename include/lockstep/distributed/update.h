@@ -22,11 +22,10 @@ namespace lockstep {
 /// that is taken.
 inline constexpr Scalar kMaxGradient = 1e18F;
 
-/// Weights that a step works on at a time, while the next are fetched: what a source of sums does best to add
-/// at once.
+/// Weights that a step works on at a time, while the next are fetched. A source of sums adds as many at once.
 inline constexpr Index kStepBlock = 256;
 
-/// What a sum over samples that weigh so much is then at most; a finite number.
+/// The bound on a sum over samples of this weight; a finite number.
 Scalar max_sum(double weight);
 
 /// Some of the numbers that a rank holds, by what they are: "2.weight", "optimizer state 0 of 2.weight".
@@ -38,14 +37,14 @@ struct NamedSpan {
 /// The tensors of an arena.
 std::vector<NamedSpan> tensors_of(const Layout& layout, std::span<Scalar> weights);
 
-/// What a step asks of the update.
+/// The arguments of one update.
 struct UpdateRequest {
   Index step = 1;  ///< number of this update, from 1
-  /// Sum of the weights of the step's samples, over all replicas: how many they are, where they have none. 0:
+  /// Sum of the weights of the step's samples, over all replicas; their number if samples have no weights. 0:
   /// no sample counts, so the gradient is zero.
   double weight = 1;
   double lr = 0;
-  /// The same of each replica hosted here, for replicas that step alone.
+  /// Weights of each replica hosted here, for replicas that update asynchronously or locally.
   std::span<const double> replica_weights = {};
 };
 
@@ -58,12 +57,12 @@ struct UpdateRules {
 /// are exact. For an owner of everything it does nothing.
 using ShareSums = std::function<void(std::span<double>)>;
 
-/// Where the sum of the gradients comes from, part by part, each just before it is read.
+/// A source of the sum of the gradients: it makes each part just before it is read.
 class SumSource {
  public:
   virtual ~SumSource() = default;
-  /// Where the part ends that begins at this offset of the arena, or has it in its middle: as much as should
-  /// be summed at once, and stays in a cache.
+  /// The end of the part that contains this offset of the arena. A part should be summed at once and stay in
+  /// a cache.
   virtual Index part_end(Index offset) const = 0;
   /// *Any thread of the team.* The sum in a range within a part, in memory of the source that is the caller's
   /// until the thread's next call.
@@ -88,11 +87,12 @@ class ParameterUpdate {
   /// (null: the sum is there) gives each part of the owned ranges once.
   void step(std::span<Scalar> weights, std::span<Scalar> gradient_sum, const UpdateRequest& request,
             SumSource* source = nullptr);
-  /// The same without the step, for who leaves it to others: the sums become their clipped means.
+  /// The first half of step(), for callers that leave the rest to other ranks: the sums become their clipped
+  /// means.
   void make_means(std::span<Scalar> gradient_sum, double weight);
   /// The optimizer's slots, each of the owned ranges one after the other.
   std::span<AlignedBuffer<Scalar>> slots();
-  /// Adds the slots to what is saved, as "PREFIXoptimizer.0" and so on, in places of the arena. `written`:
+  /// Adds the slots to what is saved, as "PREFIXoptimizer.0" and so on, at offsets of the arena. `written`:
   /// the range of the arena that this rank saves, of those it owns.
   void add_saved(SavedState& state, Range written, const std::string& prefix = "");
   /// The owned parts of the tensors in `weights` (an arena) and of the optimizer state, as far as there is
@@ -111,7 +111,7 @@ class ParameterUpdate {
   void divide(const Piece& piece, Index threads);
   void for_each_piece(const std::function<void(int thread, const Piece&)>& work) const;
   double factor(std::span<const Scalar> gradient_sum, double weight);
-  // What a step does to all of its parts.
+  // The arguments of a step that all its parts share.
   struct Pass {
     std::span<Scalar> weights;
     std::span<Scalar> gradient;

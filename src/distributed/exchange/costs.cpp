@@ -37,7 +37,7 @@ ExchangeCosts::ExchangeCosts(const Plan& plan, const DistOptions& options, Deliv
   for (Index rank = 0; rank < plan.world; ++rank) all_partial_sums_ += partial_sums(rank);
 }
 
-// Of the gradient arena.
+// Bytes of the gradient arena that `rank` owns.
 Index ExchangeCosts::owned(Index rank) const {
   Index count = 0;
   for (const std::vector<Range>& slices : plan_.slices) count += at(slices, rank).size();

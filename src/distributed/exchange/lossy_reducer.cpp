@@ -83,7 +83,7 @@ class LossyReducer final : public Reducer {
 
   std::span<Scalar> sum() override { return sum_.span(); }
 
-  // What was lost belongs to this number of ranks.
+  // The losses belong to this number of ranks.
   void add_saved(SavedState& state) override {
     for (BucketState& bucket : states_) {
       bucket.result.add_saved(state, fmt::format("lost.{}.results", comm_.size()));

@@ -15,7 +15,7 @@ std::unique_ptr<Reducer> make_exact_reducer(Communicator& comm, const Plan& plan
 
 std::unique_ptr<Reducer> make_reducer(Communicator& comm, const Plan& plan, const DistOptions& options,
                                       Delivery delivery) {
-  // Of one rank alone nothing travels, so nothing is lost.
+  // With one rank nothing is sent, so nothing is lost.
   const bool exact = comm.size() == 1 || make_codec(options) == nullptr;
   if (!exact) return make_lossy_reducer(comm, plan, options, delivery);
   return make_exact_reducer(comm, plan, options.reduction, delivery, plan.buckets.size() > 1);

@@ -9,7 +9,7 @@ namespace lockstep {
 
 std::unique_ptr<AsynchronousStrategy> make_asynchronous_servers(const StrategyContext& context);
 
-/// What it holds and sends.
+/// Memory and messages of each rank.
 std::vector<RankCosts> asynchronous_costs(const CostModelInput& question);
 
 }  // namespace lockstep

@@ -1,6 +1,6 @@
-// What becomes of the average of the replicas: the change of the weights over a block of local steps is taken
-// like a gradient, with a learning rate and momentum of its own (Chen & Huo 2016, "Scalable training of deep
-// learning machines by incremental block training with intra-block parallel optimization and blockwise
+// Block momentum on the average of the replicas: the change of the weights over a block of local steps is
+// taken like a gradient, with a learning rate and momentum of its own (Chen & Huo 2016, "Scalable training of
+// deep learning machines by incremental block training with intra-block parallel optimization and blockwise
 // model-update filtering").
 #pragma once
 
@@ -25,9 +25,9 @@ class BlockMomentum {
 
   /// The weights that the first block starts from.
   void start(std::span<const Scalar> weights);
-  /// What it keeps from block to block; rank 0 saves it.
+  /// Saves the state that is kept from block to block; rank 0 writes it.
   void add_saved(SavedState& state, int rank);
-  /// The same, for comparisons of ranks.
+  /// That state by name, for comparisons of ranks.
   std::vector<NamedSpan> named_parts();
   /// Makes of the average at the end of a block the weights that the next one starts from.
   void apply(std::span<Scalar> average);

@@ -145,7 +145,7 @@ class CentralStorage final : public SynchronousStrategy {
     return one_node_ ? update_node(request) : update_between_nodes(request);
   }
 
-  // Of a node there is one copy; each slice of it is compared with those of the other nodes.
+  // A node has one copy; each slice of it is compared with those of the other nodes.
   ReplicatedState replicated() override {
     if (one_node_) return {};
     return {&gradients_.across(), update_.named_parts(weights_)};

@@ -116,7 +116,7 @@ class LocalSgd final : public SynchronousStrategy {
     return outcome;
   }
 
-  // Where they have just met.
+  // Replicas can be compared only right after an average.
   ReplicatedState replicated() override {
     if (!equal_) return {};
     ReplicatedState state{&comm_, tensors_of(layout_, replicas_.front().weights.span())};

@@ -1,4 +1,4 @@
-// What local_sgd holds, sends and takes.
+// Memory, messages and time of local_sgd.
 #include <algorithm>
 
 #include "block_momentum.h"
@@ -34,7 +34,7 @@ std::vector<RankCosts> costs(const CostModelInput& question) {
   });
 }
 
-// Of a step alone, with its share of the average that ends every so many of them; each replica steps.
+// The exchange of one local step: its share of the average that ends every block. Each replica steps.
 StepExchange exchange_time(const TimeModelInput& question) {
   const CostModelInput& costs = question.costs;
   ExchangeSeconds arena;

@@ -10,7 +10,7 @@ namespace lockstep {
 
 std::unique_ptr<SynchronousStrategy> make_sharded_update(const StrategyContext& context);
 
-/// What it holds and sends.
+/// Memory and messages of each rank.
 std::vector<RankCosts> sharded_update_costs(const CostModelInput& question);
 /// How long its exchange takes.
 StepExchange sharded_update_time(const TimeModelInput& question);

@@ -1,4 +1,4 @@
-// What a strategy holds and sends, known before the run: from the same plan that the run follows.
+// Memory and messages of a strategy, known before the run: from the same plan that the run follows.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-/// Of one rank, in bytes.
+/// Costs of one rank, in bytes.
 struct RankCosts {
   Index weights = 0;    ///< copies of the weights, and what is kept to average them
   Index optimizer = 0;  ///< state
@@ -28,9 +28,9 @@ struct CostModelInput {
   Index steps = 1;                      ///< of the run
   Index ranks_per_node = 0;             ///< 0: all on one
 
-  /// Of one copy of all weights, or of one slot of the optimizer for all of them.
+  /// Bytes of one copy of all weights, or of one slot of the optimizer for all of them.
   Index weights_bytes() const;
-  /// Of the arenas for the gradients of a rank's replicas.
+  /// Bytes of the arenas for the gradients of a rank's replicas.
   Index gradient_bytes(Index rank) const;
 };
 
@@ -38,7 +38,7 @@ struct CostModelInput {
 std::vector<RankCosts> each_rank(const CostModelInput& question,
                                  const std::function<RankCosts(Index rank)>& costs);
 
-/// What the exchange of make_reducer() costs beside the gradients themselves.
+/// Costs of the exchange of make_reducer(), beside the gradients themselves.
 class ExchangeCosts {
  public:
   ExchangeCosts(const Plan& plan, const DistOptions& options, Delivery delivery);

@@ -23,7 +23,7 @@ struct ExchangeSeconds {
   ExchangeSeconds operator*(double factor) const { return {.ranks = ranks * factor, .link = link * factor}; }
 };
 
-/// What takes the time, in a plan for the ranks of the cluster.
+/// The input of the time models: what the ranks of a cluster exchange by their plan.
 struct TimeModelInput {
   const CostModelInput& costs;
   const Cluster& cluster;
@@ -57,14 +57,14 @@ Index max_partial_sums(const Plan& plan, Reduction reduction);
 
 /// The exchange of make_reducer(), of so many bytes of the gradient.
 ExchangeSeconds reducer_time(const TimeModelInput& question, Delivery delivery, double bytes);
-/// The same between nodes, to all, where each rank of a node exchanges a slice.
+/// An all-reduce between nodes in which each rank of a node exchanges a slice.
 ExchangeSeconds time_between_nodes(const TimeModelInput& question, double bytes);
 
 /// One round of messages between workers and servers (the last ranks), in one direction: `bytes` between a
 /// worker and all servers, `messages` to or from each. A server's messages go one after the other.
 ExchangeSeconds server_time(const TimeModelInput& question, double bytes, double messages);
 
-/// What all ranks say to each other about a step: two numbers.
+/// The all-reduce of two numbers by which all ranks agree on a step.
 ExchangeSeconds agreement_time(const Cluster& cluster);
 
 /// A rank adds so many bytes to others.

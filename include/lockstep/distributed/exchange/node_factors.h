@@ -2,7 +2,7 @@
 // samples make a large gradient, dy and x are less to write and read than their product: each rank multiplies
 // the rows that it owns, of all replicas at once, just before it steps on them.
 //
-// Who may do what when is up to the caller: all factors of a step are there before product().
+// The caller synchronises: all factors of a step are there before product().
 #pragma once
 
 #include <span>
@@ -34,7 +34,7 @@ class NodeFactors {
 
   /// Whether an offset of the arena is in one of the tensors.
   bool contains(Index offset) const { return tensor_at(offset) < tensors_.size(); }
-  /// Of an offset that is: where the rows end that are best multiplied at once.
+  /// Requires contains(offset). The end of the row block that one product should compute.
   Index part_end(Index offset) const;
   /// *Local, a thread of the plan's.* The sum of the gradients of all replicas in a range within such a part,
   /// until the thread's next call.
@@ -44,7 +44,7 @@ class NodeFactors {
 
  private:
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-  // What one thread works with.
+  // The buffers of one thread.
   struct Lane {
     PackedMatrix x;
     std::size_t packed = kNone;  // the tensor whose x that is
@@ -53,7 +53,7 @@ class NodeFactors {
   };
 
   std::size_t tensor_at(Index offset) const;
-  // Of all samples of the step.
+  // x of all samples of the step.
   ConstMatrix x_of(std::size_t tensor) const;
   ConstMatrix dy_rows(std::size_t tensor, Range rows) const;
 

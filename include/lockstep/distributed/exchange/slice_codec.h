@@ -1,5 +1,5 @@
-// What one sender says about one slice of the gradient arena, message after message. The gradients go through
-// a codec; the sum of the losses behind them goes as it is.
+// The messages of one sender about one slice of the gradient arena. The gradients go through a codec; the sum
+// of the losses behind them goes as it is.
 //
 // With error feedback the sender keeps what each message loses and adds it to the next: so nothing is lost,
 // only late, and training converges as if nothing had been lost (Seide et al. 2014, "1-bit stochastic
@@ -15,19 +15,19 @@ namespace lockstep {
 
 class SliceCodec {
  public:
-  /// What lies in `slice` from `loss_offset` on (Plan::loss_offset) is exact. The codec must outlive it.
+  /// The part of `slice` from `loss_offset` on (Plan::loss_offset) is exact. The codec must outlive it.
   SliceCodec(Codec& codec, Range slice, Index loss_offset, bool error_feedback);
 
-  /// Of a message.
+  /// Size of a message.
   Index bytes() const;
   /// `values`: of the slice; `message`: bytes(), on a border of 4 bytes.
   void encode(std::span<const Scalar> values, std::span<std::byte> message);
-  /// What messages have lost so far, as part of an array in places of the arena. Nothing without error
-  /// feedback.
+  /// Saves the loss of the messages so far, as part of an array at offsets of the arena. Saves nothing
+  /// without error feedback.
   void add_saved(SavedState& state, const std::string& array);
-  /// values += what the message says. Of messages of any sender about this slice.
+  /// values += the message, which may come from any sender about this slice.
   void add(std::span<const std::byte> message, std::span<Scalar> values) const;
-  /// values = what the message says.
+  /// values = the message.
   void decode(std::span<const std::byte> message, std::span<Scalar> values) const;
 
  private:
@@ -43,7 +43,7 @@ class SliceCodec {
   AlignedBuffer<Scalar> lost_;  // by the messages so far; empty before it is needed
 };
 
-/// What a gradient comes to in messages of the options' codec, one for each slice of each bucket.
+/// Size of a gradient in messages of the options' codec, one for each slice of each bucket.
 Index message_bytes(const Plan& plan, const DistOptions& options);
 
 }  // namespace lockstep

@@ -1,5 +1,5 @@
-// What cannot be combined, each row with its reason: a pure function of the config and the number of ranks.
-// Nothing is switched off silently: what a row names is refused.
+// Settings that cannot be combined, each row with its reason: a pure function of the config and the number of
+// ranks. Nothing is switched off silently: what a row names is refused.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-/// What a config asks for, as far as its parts can be at odds.
+/// The settings of a config that can conflict.
 struct Combination {
   const DistOptions& distribute;
   Index world = 1;    ///< ranks

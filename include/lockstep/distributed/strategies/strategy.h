@@ -24,7 +24,7 @@
 
 namespace lockstep {
 
-/// What a strategy is made from. Everything outlives it.
+/// The arguments that a strategy is made from. Everything outlives it.
 struct StrategyContext {
   Communicator& comm;
   const DistOptions& options;
@@ -46,10 +46,10 @@ struct StepOutcome {
   double mean_loss = 0;  ///< over the samples of the step, by their weights, in float precision
   double exchange_seconds = 0;      ///< spent with other ranks in update()
   double product_seconds = 0;       ///< spent there on products of factors, which are part of backward
-  std::vector<Index> stopped = {};  ///< replicas that met a bad number alone, and stand still since
+  std::vector<Index> stopped = {};  ///< replicas that stopped after a bad number
 };
 
-/// What several ranks must hold the same bits of.
+/// State that must have the same bits on several ranks.
 struct ReplicatedState {
   Communicator* among = nullptr;  ///< those ranks; null: nothing is to be compared now, on no rank
   std::vector<NamedSpan> parts;   ///< in the same order on all of them
@@ -128,11 +128,11 @@ class SynchronousStrategy : public Strategy {
   virtual void changed_replicated() {}
 };
 
-/// What a strategy guarantees; tests walk the catalog and verify each.
+/// The guarantees of a strategy; tests go through the catalog and verify each.
 struct Promises {
   /// With ordered reduction: same bits for any number of ranks and threads, and as every other such strategy.
   bool same_bits = false;
-  bool same_bits_alone = false;     ///< the same, but not the bits of other strategies
+  bool same_bits_alone = false;     ///< as same_bits, but not the bits of other strategies
   bool identical_replicas = false;  ///< after each step all workers hold the same weights
   bool one_copy_per_node = false;   ///< the ranks of a node share one copy of weights and optimizer state
   bool divides_optimizer_state =

@@ -15,7 +15,7 @@ namespace lockstep {
 /// after that: ranks may hand in buckets at different moments, as long as the order is the same.
 std::unique_ptr<Reducer> make_staged_reducer(Communicator& comm, const Plan& plan, const MakeStages& stages);
 
-/// What `rank` sends in it, and the memory that it takes.
+/// Bytes that `rank` sends in a staged reduction, and the memory that it takes.
 AlgorithmCosts staged_costs(const Plan& plan, Index rank, const MakeStages& stages);
 
 /// The entry of an algorithm that is nothing but stages.

@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-// What stays in the second-level cache between the product and the step.
+// Numbers of a product that stay in the second-level cache until the step reads them.
 constexpr Index kProductSize = Index{1} << 17;
 
 Index rows_at_once(const FactoredTensor& tensor) {

@@ -1,8 +1,8 @@
 // The gradients of a node's ranks, in memory that they share: each rank takes its arenas there, tells the
 // others where its partial sums are, and adds its own slice of them, for all ranks of the node.
 //
-// Who may do what when is up to the caller, who lets the ranks meet in between: after leave_note() of all
-// ranks of the node, collect() and add(); after add() of the owner of a slice, its sum may be read.
+// The caller synchronises the ranks between the calls: after leave_note() of all ranks of the node, collect()
+// and add(); after add() of the owner of a slice, its sum may be read.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Who owns what where ranks of a node share memory: a slice of each bucket for each of them, the same on all
+// Ownership among ranks of a node that share memory: a slice of each bucket for each of them, the same on all
 // nodes.
 #pragma once
 
@@ -32,8 +32,8 @@ struct NodeCut {
 NodeLayout lay_out_node(Communicator& comm, Communicator& node, Communicator& across, const Plan& plan,
                         const NodeCut& cut, const std::string& user);
 
-/// What `across` will be on nodes of so many ranks each, but for the last, which may have fewer: for an
-/// owner's share of the whole arena. Known before the run.
+/// The plan over `across` for an owner's share of the whole arena, on nodes of `on_node` ranks; the last may
+/// have fewer. Known before the run.
 Plan plan_across(const Plan& plan, Index on_node);
 
 /// The ranks of a node, of so many in all; `ranks_per_node` 0: all on one.

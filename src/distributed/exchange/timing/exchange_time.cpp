@@ -42,7 +42,7 @@ struct Doubling {
     }
     return *std::ranges::max_element(count);
   }
-  // Of neighbours.
+  // Pairs of neighbours of which the second rank is on the next node, for each node.
   Index leaving_pairs() const { return nodes > 1 && on_node % 2 == 1 ? 1 : 0; }
 
   Index on_node;

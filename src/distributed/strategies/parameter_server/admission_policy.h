@@ -1,4 +1,4 @@
-// Who may compute the next gradient: the first server's decision, from what has been pushed so far.
+// Permission to compute the next gradient: the first server's decision, from what has been pushed so far.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-/// What a worker that asks is told.
+/// The answer to a worker that asks for permission.
 enum class Permit { kGo, kWait, kStop };
 
 class AdmissionPolicy {

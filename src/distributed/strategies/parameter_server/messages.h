@@ -1,5 +1,5 @@
-// What workers and servers send each other. A worker's life: it asks the first server for permission to go
-// on, pulls each server's range of the weights, computes, and pushes each server its range of the gradient.
+// The messages between workers and servers. For each gradient a worker asks the first server for permission,
+// pulls each server's range of the weights, computes, and pushes each server its range of the gradient.
 #pragma once
 
 #include <utility>

@@ -61,7 +61,7 @@ std::size_t RequestQueue::next() {
   if (!options_.replay.empty()) check_recording(*found);
   requests_[*found].reset();
   if (!options_.record_to.empty()) recorded_.push_back({static_cast<Index>(*found), headers_[*found].kind});
-  // Who is silent is found although others are not.
+  // A silent peer is found although others still send.
   if (++taken_ % kLookEvery == 0) check_silence();
   if (!options_.replay.empty()) ++replay_place_;
   return *found;

@@ -13,7 +13,8 @@ std::size_t number_of(const Communicator& comm, const Service& service) {
   return static_cast<std::size_t>(comm.rank() - service.workers);
 }
 
-// Of the workers; with backup workers the first server tells the others what it decides.
+// Options of the queue of requests from the workers; with backup workers also from the first server, which
+// sends its decisions.
 RequestQueueOptions arrival_options(const StrategyContext& context, const Service& service,
                                     std::size_t number) {
   RequestQueueOptions options;
@@ -265,7 +266,7 @@ void Server::count(std::size_t worker) {
   pushed.header.samples = 0;
 }
 
-// Of a step that was never made, since a gradient was not finite.
+// Counts the gradients of a step that was never made, since one was not finite, as dropped.
 void Server::drop_leftovers() {
   for (std::size_t worker = 0; worker < pushed_.size(); ++worker) {
     MessageHeader& header = pushed_[worker].header;

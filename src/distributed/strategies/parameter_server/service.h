@@ -1,4 +1,5 @@
-// What workers and servers know of each other: a pure function of the options, the model and the ranks.
+// The addresses and ranges by which workers and servers know each other: a pure function of the options, the
+// model and the ranks.
 #pragma once
 
 #include <string>

@@ -16,13 +16,14 @@ class StepCollector {
   /// A step takes the gradients of `needed` of the `workers`; of each, `size` numbers here.
   StepCollector(Index workers, Index needed, Index size);
 
-  /// Where the next gradient of a worker is to be received.
+  /// The buffer for the next gradient of a worker.
   std::span<Scalar> gradient_of(std::size_t worker) { return gradients_[worker].span(); }
   /// A gradient for the step under way is there.
   void add(std::size_t worker, double weight, double lr);
-  /// Whose gradients make the step: those that are there, if they are enough. For the first server.
+  /// The workers whose gradients make the step: those that are there, if they are enough. For the first
+  /// server.
   std::optional<std::vector<Index>> decide() const;
-  /// What the first server has decided: for each worker 1 or 0.
+  /// The decision of the first server: for each worker 1 or 0.
   void set_members(std::vector<Index> members) { members_ = std::move(members); }
   /// The members are known and their gradients are there.
   bool complete() const;

@@ -107,7 +107,7 @@ void WorkerClient::finish_push() {
   pushes_.clear();
 }
 
-// What was lost belongs to this number of workers and servers.
+// The losses belong to this number of workers and servers.
 void WorkerClient::add_saved(SavedState& state) {
   for (SliceCodec& encoder : encoders_) {
     encoder.add_saved(state, fmt::format("lost.{}.{}.{}", service_.workers, service_.servers, comm_.rank()));

@@ -1,5 +1,5 @@
-// What became of the gradients of each worker, counted where it happens: updates by the first server,
-// staleness by every server.
+// The fate of the gradients of each worker: updates are counted by the first server, staleness by every
+// server.
 #pragma once
 
 #include <vector>
