@@ -1,4 +1,4 @@
-// What the config says about the run itself. Defaults stand here and nowhere else.
+// Options of the run itself. Defaults stand here and nowhere else.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace lockstep {
 /// How rank 0 shows that training goes on.
 enum class ProgressStyle { kAuto, kLive, kPlain, kNone };
 
-/// What becomes of a step whose loss or gradient is not finite: the run ends, or the step is left out.
+/// The treatment of a step whose loss or gradient is not finite: the run ends, or the step is left out.
 enum class OnNan { kStop, kSkip };
 
 /// How a rank hangs on purpose: it computes for ever, or leaves out a collective that the others call.

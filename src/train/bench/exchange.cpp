@@ -30,7 +30,7 @@ double measure_all_reduce(Communicator& comm, Index bytes) {
   return median_seconds(comm, [&] { comm.all_reduce_sum(as_buffer(values.span())); });
 }
 
-// Of an odd number of ranks the last one has no neighbour.
+// With an odd number of ranks the last one has no neighbour.
 double measure_message(Communicator& node, Index bytes) {
   AlignedBuffer<Scalar> from(scalars(bytes));
   AlignedBuffer<Scalar> to(scalars(bytes));

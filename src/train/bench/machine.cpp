@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-// Of gcc and clang: one register of the widest kind there is, or two of a narrower one.
+// A vector type of gcc and clang: one register of the widest kind there is, or two of a narrower one.
 typedef float Lanes __attribute__((vector_size(64)));
 
 // As many sums side by side as hide the latency of a multiply-add (4 cycles, 2 a cycle) with registers to

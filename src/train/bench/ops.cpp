@@ -43,7 +43,7 @@ class RandomBatch {
                       .x = ConstMatrix(x_.data(), rows_, model_.input().size()),
                       .batch = {.training = true, .seed = 1}});
   }
-  // Of some ops alone, values are those of any samples: time does not ask.
+  // Single ops may run on values of other samples: the time does not depend on them.
   void forward(Range ops) { workspace_.forward(ops); }
   void backward(Range ops) { workspace_.backward(ops, gradient_.span(), Write::kReplace, {}); }
   Range all() const { return ops_; }

@@ -61,7 +61,7 @@ class AsynchronousLoop final : public UpdateLoop {
   TimeShares take_shares() override { return run_clock_.take_shares(context_.comm); }
 
  private:
-  // What a worker found that is not finite.
+  // A loss or gradient of a worker that is not finite.
   struct Failure {
     Index step = 0;
     double loss = 0;

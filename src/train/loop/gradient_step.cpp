@@ -239,7 +239,7 @@ void GradientStep::start_targets() {
   }
 }
 
-// Where the gradients of this op and of those behind it begin.
+// The offset at which the gradients of this op and of those behind it begin.
 Index GradientStep::offset_of(Index op) const {
   for (Index i = op; i < ops_; ++i) {
     if (const Range own = context_.model.op(i).params; !own.empty()) return own.begin;

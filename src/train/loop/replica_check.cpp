@@ -27,8 +27,8 @@ std::uint64_t hash_of(const ReplicatedState& state, Index steps_done) {
   return hash_bytes(std::as_bytes(std::span<const Index>(parts)));
 }
 
-// Of the hash of a rank in the sum over a group of ranks: those of the group add up to 0, so that equal
-// hashes do too (modulo 2^64), and others do only by chance.
+// The factor on the hash of a rank in the sum over a group of ranks. The factors of a group add up to 0, so
+// the sum over equal hashes is 0 (modulo 2^64); over others it is 0 only by chance.
 std::uint64_t factor(int rank, int ranks) {
   const auto of = [](int other) { return hash_bytes(std::as_bytes(std::span<const int>(&other, 1))) | 1U; };
   if (rank + 1 < ranks) return of(rank);

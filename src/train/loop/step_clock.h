@@ -1,4 +1,4 @@
-// Where the time of training goes, from a few measured steps to shares over all ranks.
+// The time of training by phase, from a few measured steps to shares over all ranks.
 #pragma once
 
 #include "lockstep/comm/communicator.h"
@@ -18,8 +18,8 @@ struct StepTime {
 
 class StepClock {
  public:
-  /// What is measured in a step: every so often the wait for the slowest rank, and more rarely, since it
-  /// takes longer, the exchange alone.
+  /// Measurements of a step: now and then the wait for the slowest rank, and more rarely, since it takes
+  /// longer, the exchange without backward.
   static Measured measured(Index step);
 
   /// One step.

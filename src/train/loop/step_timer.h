@@ -1,4 +1,4 @@
-// Where the time of one step goes: each phase is announced to the watchdog and timed by the same call.
+// The time of one step by phase: each phase is announced to the watchdog and timed by the same call.
 #pragma once
 
 #include <array>

@@ -192,7 +192,7 @@ void SynchronousLoop::run_step(Index step) {
   add_time(timer, outcome);
 }
 
-// What follows from a step that was taken: running moments, sums for the log, the observer's progress.
+// Records a step that was taken: running moments, sums for the log, the observer's progress.
 void SynchronousLoop::accept(const StepOutcome& outcome, Index step) {
   for (const Index replica : outcome.stopped) context_.states.forget(replica);
   context_.states.update(BatchStatistics::Update::kMove);

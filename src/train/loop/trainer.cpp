@@ -38,7 +38,7 @@ TrainingResult Trainer::run() {
   const Index steps = context_.plan.steps;
   Index done = loop_->progress().steps;
   const bool begins_at_end = done == steps;
-  // Where the last checkpoint was made before an evaluation that was due.
+  // The last checkpoint may have been made before an evaluation that was due.
   bool evaluates = done > 0 && done < steps && evaluation_due(done - 1, done);
   while (!stops()) {
     if (evaluates) {
@@ -94,7 +94,7 @@ void Trainer::begin() {
   loop_->begin();
 }
 
-// What all of them keep, beside the weights.
+// The state that strategy, replicas and loop keep beside the weights.
 SavedState Trainer::saved_state() {
   SavedState state = context_.strategy.saved_state();
   context_.states.add_saved(state);

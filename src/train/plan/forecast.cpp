@@ -124,8 +124,8 @@ class BackwardFlops {
   double flops_ = 0;
 };
 
-// Of backward, by operations: how much is done when each bucket leaves. Buckets of several replicas leave
-// during the last one's.
+// The seconds of backward before each bucket leaves, shared out by floating-point operations. Buckets of
+// several replicas leave during the last one's.
 std::vector<double> parts_of_backward(const Model& model, const Plan& plan, double seconds) {
   const double all = std::max(BackwardFlops(model).until(0), 1.0);
   BackwardFlops flops(model);

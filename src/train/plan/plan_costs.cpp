@@ -32,21 +32,21 @@ RankCosts most(std::span<const RankCosts> ranks) {
   return most;
 }
 
-// Of the weights as a model in bf16 multiplies with them.
+// Bytes of the rounded weights of a model in bf16; 0 in fp32.
 Index rounded_bytes(const RunPlanRequest& request) {
   return request.model.precision() == Precision::kBf16 ? request.model.layout().size * Index{sizeof(Bf16)}
                                                        : 0;
 }
 
-// Of the weights that a thread keeps in the layouts of its kernels, forward and back. (The back end may do
-// with less.)
+// Bytes of the weights that a thread keeps in the layouts of its kernels, forward and back. (The back end may
+// do with less.)
 Index arranged_bytes(const Model& model) {
   Index numbers = 0;
   for (const ModelOp& op : model.ops()) numbers += op.layer->arranged_tensor().size();
   return 2 * numbers * (model.precision() == Precision::kBf16 ? Index{sizeof(Bf16)} : kScalarBytes);
 }
 
-// Prepared: features, targets and weight.
+// Bytes of a prepared sample: features, targets and weight.
 Index sample_bytes_of(const RunPlanRequest& request) {
   return (request.model.input().size() + request.target_columns + (request.weighted ? 1 : 0)) * kScalarBytes;
 }
@@ -69,7 +69,7 @@ MemoryPlan memory_of(const RunPlanRequest& request, const RunPlan& plan, const R
   return memory;
 }
 
-// Of the training records of the first rank. Errors: ConfigError if streaming them takes more than is
+// Memory for the training records of the first rank. Errors: ConfigError if streaming them takes more than is
 // allowed.
 Index record_memory(const RunPlanRequest& request, const RunPlan& plan) {
   const Range replicas = plan.dist.hosted.front();

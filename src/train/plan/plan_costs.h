@@ -1,4 +1,4 @@
-// What a run holds in memory and sends, for the plan.
+// Memory and messages of a run, for the plan.
 #pragma once
 
 #include "lockstep/train/plan/run_plan.h"

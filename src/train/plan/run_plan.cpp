@@ -47,7 +47,7 @@ bool weights_per_replica(const RunPlanRequest& request) {
   return local_sums(request.distribute) == LocalSums::kPerReplica;
 }
 
-// Where replicas step alone: the first step of the run (from 0) in which they do.
+// The first local step of the run (from 0), if replicas take local steps.
 Index first_local_step(const RunPlanRequest& request, const RunPlan& plan) {
   if (!weights_per_replica(request)) return 0;
   const Duration together = parse_duration("distribute.local_after", request.distribute.local_after);
@@ -95,8 +95,8 @@ std::vector<Index> rows_of_step(const SamplingOptions& sampling, Index step) {
   return rows;
 }
 
-// Where batch norm has single values: of the steps of an epoch only the last has fewer samples than the
-// first. Errors: ConfigError for single values in each step, which would always become zero.
+// The replicas whose batch norm has a single value in the last step of an epoch, the only one with fewer
+// samples than the first. Errors: ConfigError for single values in each step, which would always become zero.
 Index plan_single_values(const RunPlanRequest& request, const RunPlan& plan) {
   SingleValues values(request.model, plan.sampling.replicas, request.train.accumulate);
   values.look(rows_of_step(plan.sampling, 0));
@@ -111,7 +111,7 @@ Index plan_single_values(const RunPlanRequest& request, const RunPlan& plan) {
   return values.replicas();
 }
 
-// What the parts of the config ask of each other.
+// Refuses settings of the config that conflict.
 void refuse_combinations(const RunPlanRequest& request, Index servers, Index replicas) {
   const Index idle = request.data.mode == DataMode::kShard ? std::max<Index>(0, replicas - request.rows) : 0;
   Combination combination{.distribute = request.distribute,
@@ -131,7 +131,7 @@ void refuse_combinations(const RunPlanRequest& request, Index servers, Index rep
   refuse(combination);
 }
 
-// Where workers step alone, each worker's gradient is a step; with backup workers a step is made of several,
+// With asynchronous workers each worker's gradient is a step; with backup workers a step is made of several,
 // and without those of the last.
 void plan_steps(Index workers, RunPlan& plan) {
   const Index batch = plan.sampling.global_batch;

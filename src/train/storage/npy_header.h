@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-/// Of an array of floats (little endian, C order). Its length is a multiple of 64 bytes.
+/// The header of an array of floats (little endian, C order). Its length is a multiple of 64 bytes.
 std::string npy_header(const Shape& shape);
 
 }  // namespace lockstep

@@ -13,7 +13,7 @@
 
 namespace lockstep {
 
-/// Of one thread of each rank while all ranks are busy; the slowest rank's.
+/// Limits of one thread of each rank while all ranks are busy; those of the slowest rank.
 struct MachineLimits {
   double flops = 0;  ///< fp32 multiply-adds that the core can start, counted as two each, per second
   double cache_bandwidth = 0;   ///< bytes per second read and written by a copy within the second-level cache
@@ -22,7 +22,7 @@ struct MachineLimits {
 /// *Collective.* Takes about half a second.
 MachineLimits measure_machine(Communicator& comm);
 
-/// A node of the model on one batch.
+/// An op of the model on one batch.
 struct NodeRate {
   std::string title;
   Index forward_flops = 0;   ///< of the batch
@@ -75,7 +75,7 @@ struct AlgorithmRate {
 std::vector<AlgorithmRate> measure_algorithms(Communicator& comm, const DistOptions& options,
                                               const Plan& plan, Index ranks_per_node, Index bytes);
 
-/// Of this machine, whatever the rank is bound to.
+/// Cores of this machine, whatever the rank is bound to.
 Index count_cores();
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// What says which of the evaluations of a run was the best.
+// The measure by which one evaluation of a run is the best.
 #pragma once
 
 #include <optional>

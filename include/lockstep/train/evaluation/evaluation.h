@@ -23,7 +23,7 @@
 
 namespace lockstep {
 
-/// What an evaluation is made from. Everything outlives it.
+/// The arguments that an evaluation is made from. Everything outlives it.
 struct EvaluationContext {
   Communicator& comm;
   const Model& model;
@@ -45,7 +45,7 @@ class Evaluation {
   std::optional<EvalMetrics> run(const ModelValues& values, const std::function<bool()>& interrupted);
 
  private:
-  // What one thread needs.
+  // The buffers of one thread.
   struct Lane {
     Lane(const EvaluationContext& context, Index rows, const DatasetInfo& info);
     Workspace workspace;

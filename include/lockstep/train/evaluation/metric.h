@@ -30,13 +30,13 @@ struct MetricRows {
   SampleWeights weights = {};
 };
 
-/// What a metric has collected so far; sums are of this block alone, and 0 at its start.
+/// Sums and scores that a metric has collected so far; sums are of this block alone, and 0 at its start.
 struct MetricParts {
   std::span<double> sums;
   std::span<Scores> scores;  ///< one for each ranking
 };
 
-/// The same over the whole set.
+/// MetricParts over the whole set.
 struct MetricTotals {
   double weight = 0;  ///< of all samples
   std::span<const double> sums;

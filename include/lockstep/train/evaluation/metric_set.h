@@ -25,7 +25,7 @@ class MetricSet {
   /// more than two classes. Errors: ConfigError where a metric is named twice or not defined for the targets.
   MetricSet(std::span<const std::string> names, TargetKind targets, Index outputs);
 
-  /// Of all together.
+  /// The needs of all metrics together.
   const MetricNeeds& needs() const { return needs_; }
   /// As those of Metric.
   void collect(const MetricRows& rows, const MetricParts& parts) const;

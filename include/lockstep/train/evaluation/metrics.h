@@ -1,4 +1,4 @@
-// What is measured, as (sum, count), so that it can be added over samples, replicas and ranks.
+// Measures as (sum, count), so that it can be added over samples, replicas and ranks.
 #pragma once
 
 #include <optional>
@@ -24,14 +24,14 @@ struct LossSums {
   void add(const LossSums& other);
 };
 
-/// What a loss asks of the targets in the data, for a model with that many outputs.
+/// The rule that a loss sets for the targets, for a model with that many outputs.
 TargetRule target_rule(const Loss& loss, Index outputs);
 
-/// What the rows weigh that have their prediction right. kValue targets: 0.
+/// The weight of the rows whose prediction is right. kValue targets: 0.
 double count_correct(TargetKind kind, const ConstMatrix& outputs, const ConstMatrix& targets,
                      const SampleWeights& weights);
 
-/// What the rows weigh that have their class among the `k` highest outputs; a tie counts for the lower class.
+/// The weight of the rows whose class is among the `k` highest outputs; a tie counts for the lower class.
 double count_in_top_k(const ConstMatrix& outputs, const ConstMatrix& targets, const SampleWeights& weights,
                       Index k);
 

@@ -21,7 +21,7 @@
 
 namespace lockstep {
 
-/// What one row of predictions consists of: first the labels, then the values.
+/// The columns of predictions: first the labels, then the values.
 struct PredictionColumns {
   Index labels = 0;  ///< whole numbers
   Index values = 0;  ///< one for each output of the model
@@ -36,7 +36,7 @@ PredictionColumns prediction_columns(TargetKind targets, Index outputs);
 /// Turns rows of outputs into rows of predictions (rows x prediction_columns().size()).
 void predict_rows(TargetKind targets, const ConstMatrix& outputs, Matrix& predictions);
 
-/// What a prediction is made from. Everything outlives it.
+/// The arguments that a prediction is made from. Everything outlives it.
 struct PredictionContext {
   Communicator& comm;
   const Model& model;

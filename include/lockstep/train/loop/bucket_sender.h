@@ -15,9 +15,9 @@
 
 namespace lockstep {
 
-/// What is measured in a step beside the time of the exchange: the wait for the slowest rank, by a barrier
-/// before the last bucket leaves and before each sync point; or, too, what the exchange takes alone, as
-/// nothing leaves before all ranks are through with backward.
+/// Measurements in a step beside the time of the exchange: the wait for the slowest rank, by a barrier before
+/// the last bucket leaves and before each sync point; or, too, what the exchange takes alone, as nothing
+/// leaves before all ranks are through with backward.
 enum class Measured { kNothing, kWaiting, kExchangeAlone };
 
 /// Seconds of one step inside the exchange, and of them the wait for the slowest rank where that was

@@ -1,7 +1,7 @@
 // One step's gradients: this rank's replicas, forward and backward, spread over its threads; each bucket
 // leaves as soon as all threads have it, while backward goes on.
 //
-// Where no layer adds statistics over replicas, a thread takes its replicas one after the other through the
+// If no layer adds statistics over replicas, a thread takes its replicas one after the other through the
 // whole model, with one workspace. Otherwise all replicas go from sync point to sync point together, each
 // with a workspace of its own, and between two such stretches of ops the ranks add their statistics.
 #pragma once
@@ -28,7 +28,7 @@
 
 namespace lockstep {
 
-/// What it is made from. Everything outlives it.
+/// The arguments that a GradientStep is made from. Everything outlives it.
 struct GradientStepContext {
   Communicator& comm;
   const Plan& plan;
@@ -65,17 +65,17 @@ class GradientStep {
 
   /// The sums of each local replica in the last step, in order.
   std::span<const LossSums> tallies() const { return tallies_; }
-  /// Where batch norm had a single value in the last step.
+  /// Replicas whose batch norm had a single value in the last step.
   const SingleValues& single_values() const { return single_values_; }
   const ExchangeTime& exchange_time() const { return sender_.time(); }
-  /// Of the main thread's replicas in the last step: to prepare their samples, and forward without sync
-  /// points.
+  /// Seconds that the main thread's replicas took in the last step to prepare their samples, and for forward
+  /// without sync points.
   double data_seconds() const { return data_seconds_; }
   double forward_seconds() const { return forward_seconds_; }
 
-  /// *Local.* Why the last run() gave no finite loss or gradient, as far as replicas hosted here tell. The
-  /// weights must be those of that run. Takes memory for all activations of a replica. Of replicas that met,
-  /// the last part of their samples is looked at, and no gradients: they are added up.
+  /// *Local.* Why the last run() gave no finite loss or gradient, as far as the replicas hosted here show.
+  /// The weights must be those of that run. Takes memory for all activations of a replica. Of replicas that
+  /// met, the last part of their samples is looked at, and no gradients: they are added up.
   BadNumber find_bad_number(const StepBatch& batch);
 
  private:
@@ -88,7 +88,7 @@ class GradientStep {
     GradientTarget target = {};
     std::vector<FactorBuffers> factors = {};  // of the part under way, by op; empty: none
   };
-  // What a thread does for one of its replicas; `last`: it has no further one with samples.
+  // The work of a thread on one of its replicas; `last`: it has no further one with samples.
   using ReplicaWork = std::function<void(Index thread, Replica& replica, bool last)>;
 
   bool together() const { return !sync_points_.empty(); }

@@ -1,4 +1,4 @@
-// Who wants to know how training goes: metric files, the progress line, the summary. Called on rank 0 only.
+// Observers of training: metric files, the progress line, the summary. Called on rank 0 only.
 #pragma once
 
 #include "lockstep/distributed/strategies/asynchronous.h"

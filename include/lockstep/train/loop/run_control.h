@@ -1,6 +1,6 @@
-// What may come from outside while a run goes on: the wish that it stops, or that the clock says it is time
-// for a checkpoint. It can reach any rank at any moment; here the ranks agree on it, between two steps. What
-// else they have to tell each other now and then travels with it.
+// Requests from outside while a run goes on: to stop, or to write a checkpoint because it is time. A request
+// can reach any rank at any moment; the ranks agree on it here, between two steps. Other small news of the
+// ranks are sent with it.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace lockstep {
 
-/// Of a time limit, what is kept for the steps under way, for the log, and for the way out; a checkpoint
-/// takes its time beside.
+/// Seconds of a time limit that are reserved for the steps under way, the log and the exit. A checkpoint
+/// needs its own time beside.
 inline constexpr double kReserveSeconds = 3;
 
 struct RunControlOptions {

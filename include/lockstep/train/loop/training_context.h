@@ -1,4 +1,4 @@
-// What a training is made from.
+// The arguments that a training is made from.
 #pragma once
 
 #include <functional>
@@ -51,7 +51,7 @@ struct TrainingContext {
   Index calibration_steps = 0;
   /// Makes a loader of these steps.
   std::function<std::unique_ptr<Loader>(Range steps)> loader = {};
-  Saving* saving = nullptr;                 ///< null: nothing is saved
+  Saving* saving = nullptr;                      ///< null: nothing is saved
   const CheckpointReader* checkpoint = nullptr;  ///< null: from the first step
   OnNan on_nan = OnNan::kStop;
   Index skip_limit = 0;  ///< steps in all that may be left out

@@ -1,5 +1,5 @@
-// What a step takes on machines that are not there: computing as trainer bench has measured it, the exchange
-// as its model says (distributed/exchange/exchange_time.h). A pure function.
+// The time of a step on machines that are not at hand: compute as trainer bench has measured it, the exchange
+// as its model predicts (distributed/exchange/exchange_time.h). A pure function.
 #pragma once
 
 #include <vector>
@@ -21,13 +21,13 @@ struct StepSeconds {
   double waiting = 0;  ///< for the slowest rank
 };
 
-/// What a rank has to do in a step.
+/// The work of a rank in a step.
 struct RankWork {
   Index replicas = 1;  ///< that it hosts
   Index rows = 1;      ///< of a replica that go through the model at once
 };
 
-/// What was measured, on few ranks.
+/// The figures that were measured on few ranks.
 struct Calibration {
   Index ranks = 1;
   Index hosts = 1;
@@ -65,7 +65,7 @@ struct ForecastRequest {
   Index optimizer_slots = 0;
 };
 
-/// Of one step, in seconds, of the slowest rank.
+/// Times of one step on the slowest rank, in seconds.
 struct Forecast {
   Index ranks = 1;
   Index global_batch = 0;
@@ -82,7 +82,8 @@ struct Forecast {
   bool exchange_overtakes() const { return exchange > compute; }
 };
 
-/// What stays the same as ranks are added: the batch of each rank (as measured), or the global batch.
+/// The quantity that stays equal as ranks are added: the batch of each rank (as measured), or the global
+/// batch.
 enum class Scaling { kWeak, kStrong };
 
 /// Errors: ConfigError for what cannot be run: fewer replicas than workers, algorithms that the nodes refuse;

@@ -1,4 +1,4 @@
-// What a run will do, in numbers: a pure function of the config, the data set's size and the number of ranks.
+// The plan of a run, in numbers: a pure function of the config, the data set's size and the number of ranks.
 // It is printed before each run and by `trainer plan`, and the run is held to it.
 #pragma once
 

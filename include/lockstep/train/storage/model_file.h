@@ -18,7 +18,7 @@
 
 namespace lockstep {
 
-/// What a model file is to hold: all tensors, in order of the arena, as F32, and the shape of one sample of
+/// The content of a model file: all tensors, in order of the arena, as F32, and the shape of one sample of
 /// the model's input, so that the model can be built again without its data. The same weights give the same
 /// bytes. Refers to the values.
 class ModelBytes {
@@ -58,7 +58,8 @@ class ModelFile {
 
   /// The input of the model that save_model() wrote down. Errors: DataError if the file comes from elsewhere.
   Shape input() const;
-  /// What keeps the file from filling the layout, one line for each missing, surplus and misshapen tensor.
+  /// The reasons why the file cannot fill the layout, one line for each missing, surplus and misshapen
+  /// tensor.
   std::vector<std::string> differences(const Layout& layout) const;
   /// Fills the tensors that the file has in the right type and shape, and leaves the others as they are.
   /// Gives the number of tensors filled. Errors: DataError if the file cannot be read on, or a running

@@ -38,7 +38,7 @@ struct RunDirectory {
   /// Steps of the run that went to its end here and lost no file; nothing if none did. Errors: DataError if
   /// summary.json cannot be read.
   std::optional<Index> completed_steps() const;
-  /// What a run that went to its end could not write, as its summary.json says.
+  /// Files that a run which went to its end could not write, from its summary.json.
   std::vector<std::string> lost() const;
 };
 
@@ -59,8 +59,8 @@ class RunLock {
     return *this;
   }
   bool held() const { return descriptor_ >= 0; }
-  /// Where the directory is now: under its name, or another if it was moved; nothing if it was deleted.
-  /// Requires held().
+  /// The present path of the directory, which differs from its name if it was moved; nothing if it was
+  /// deleted. Requires held().
   std::optional<std::filesystem::path> whereabouts() const;
 
  private:

@@ -4,7 +4,7 @@
 namespace lockstep {
 namespace {
 
-// Of one question: what the samples weigh that it is true of, that the model says so of, and both.
+// Weighted counts of one class: actual positives, predicted positives, true positives.
 enum Column : std::size_t { kTrue, kSaid, kBoth, kColumns };
 
 // kBoth divided by kSaid is precision, by kTrue recall; 0 where the divisor is 0. A question that is neither

@@ -3,7 +3,7 @@
 namespace lockstep {
 namespace {
 
-// Of one output: the sums of the targets, of their squares, and of the squared errors.
+// Columns of one output: the sums of the targets, of their squares, and of the squared errors.
 enum Column : std::size_t { kTarget, kSquare, kError, kColumns };
 
 // Targets are floats, so their squares are exact in double; below this share of their mean square, what the

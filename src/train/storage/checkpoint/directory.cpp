@@ -23,7 +23,7 @@ constexpr const char* kPartial = ".partial";
 constexpr const char* kDamaged = ".damaged";
 constexpr const char* kBest = "best";
 
-// Of "step-000000500".
+// The step in "step-000000500".
 std::optional<Index> step_of(const std::string& name) {
   if (!name.starts_with(kPrefix)) return std::nullopt;
   Index step = 0;

@@ -52,7 +52,8 @@ class CheckpointDirectory {
 
 /// Size and checksums of a file as it is on disk. Errors: CannotOpenError; DataError.
 CheckpointFile describe_file(const std::filesystem::path& path);
-/// The same of a file as it is to be, or of a part of it that begins where a checksum does.
+/// Size and checksums of a file that is still to be written, or of a part of it that begins where a checksum
+/// does.
 CheckpointFile describe_bytes(std::span<const std::byte> bytes);
 
 }  // namespace lockstep

@@ -1,5 +1,5 @@
-// What a checkpoint says about itself: how far the run had come, its files with checksums, and where in them
-// each part of each array lies. Written last, as manifest.json: a checkpoint with it is whole.
+// The description of a checkpoint: how far the run had come, its files with checksums, and where in them each
+// part of each array lies. Written last, as manifest.json: a checkpoint with it is whole.
 #pragma once
 
 #include <cstdint>
@@ -42,11 +42,11 @@ struct CheckpointParts {
   std::map<std::string, CheckpointFile> files;
   std::map<std::string, CheckpointArray> arrays;
 
-  /// Those of the next writer: its part of a file follows those of the writers before.
+  /// Adds the parts of the next writer: its part of a file follows those of the writers before.
   void add(const CheckpointParts& other);
 };
 
-/// Where the run was, and who made the checkpoint.
+/// The progress of the run, and the ranks and strategy that made the checkpoint.
 struct CheckpointHeader {
   Progress progress;
   Index metrics_bytes = 0;  ///< length of the run's metrics.jsonl

@@ -22,7 +22,7 @@
 
 namespace lockstep {
 
-/// What goes into a checkpoint. All of it is copied before training goes on.
+/// The content of a checkpoint. All of it is copied before training goes on.
 struct CheckpointContent {
   CheckpointHeader header;
   std::span<const SavedPart> state;                 ///< on each rank, its own
@@ -32,7 +32,7 @@ struct CheckpointContent {
   const std::map<std::string, std::string>& texts;  ///< further files by name: config.toml
 };
 
-/// What rank 0 does beside writing; each may be null.
+/// Functions that rank 0 calls beside writing; each may be null.
 struct CheckpointHooks {
   std::function<void()> before = {};  ///< an Error that it throws is why there is no checkpoint
   /// Before a checkpoint gets its name, on the writer's thread: syncs what it refers to; never throws.
@@ -44,12 +44,12 @@ class CheckpointWriter {
  public:
   /// Keeps the newest `keep`, and the best. References must outlive it.
   CheckpointWriter(Communicator& comm, CheckpointDirectory directory, Index keep, CheckpointHooks hooks = {});
-  /// What is being written is completed first, if all ranks get here; else given up.
+  /// Completes the checkpoint that is being written if all ranks get here; else gives it up.
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  /// *Collective.* Starts to write a checkpoint, or lets it be where the last one is still being written. A
+  /// *Collective.* Starts to write a checkpoint, or skips it if the last one is still being written. A
   /// failure is a warning, never an error: training goes on.
   void start(const CheckpointContent& content);
   /// *Collective, blocking* until what is being written is written, or has failed.

@@ -1,4 +1,4 @@
-// Where the numbers of a sample stand. In Lockstep an image has its channels last, in ONNX first: inside the
+// The order of the numbers of a sample. In Lockstep an image has its channels last, in ONNX first: inside the
 // graph an image is [N, channels, height, width], and any other sample [N, dims] as it is.
 #pragma once
 

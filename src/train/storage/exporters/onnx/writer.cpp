@@ -61,7 +61,7 @@ std::string add_layers(OnnxGraph& graph, const Model& model, const std::string& 
   return outputs.back();
 }
 
-// The same numbers that a prediction gives.
+// Adds the numbers that a prediction gives.
 void add_probabilities(OnnxGraph& graph, TargetKind targets, const Shape& shape) {
   switch (targets) {
     case TargetKind::kClass:
