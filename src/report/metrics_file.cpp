@@ -113,7 +113,7 @@ Index whole_lines(const std::filesystem::path& path, Index keep) {
   return whole;
 }
 
-// What is written to it then is gone with the last process that has it open.
+// Lines that are written to a deleted file are lost with the last process that has it open.
 bool is_deleted(int descriptor) {
   struct stat status {};
   return ::fstat(descriptor, &status) == 0 && status.st_nlink == 0;

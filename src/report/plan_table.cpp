@@ -91,7 +91,7 @@ const std::vector<Row>& rows() {
   return kRows;
 }
 
-// What a step is where each worker goes at its own pace.
+// The meaning of a step with asynchronous workers.
 std::string own_pace_sentence(const RunPlan& plan) {
   const Index workers = plan.dist.workers();
   if (plan.backup_workers == 0) {
@@ -110,7 +110,7 @@ std::string own_pace_sentence(const RunPlan& plan) {
       workers - plan.backup_workers, workers, plan.step_batch, plan.sampling.global_batch);
 }
 
-// What a step is: of all replicas together, or of each alone.
+// The meaning of a step: synchronous, asynchronous or local.
 std::string update_sentence(const RunPlan& plan) {
   if (plan.alone) return own_pace_sentence(plan);
   const Index batch = std::min(plan.sampling.global_batch, plan.epoch.samples);
@@ -179,7 +179,7 @@ std::string plan_table(std::span<const RunPlan> plans) {
       text += fmt::format("  {:>{}}", row.cell(plans[i]), widths[i]);
     text += '\n';
   }
-  // Where only the number of ranks differs, one sentence holds for all columns.
+  // If only the number of ranks differs, one sentence holds for all columns.
   const auto same = [&](const RunPlan& plan) { return sentence(plan) == sentence(plans.front()); };
   if (std::ranges::all_of(plans, same)) return text + sentence(plans.front()) + '\n';
   for (const RunPlan& plan : plans) text += fmt::format("np {}: {}\n", plan.dist.world, sentence(plan));

@@ -19,7 +19,7 @@ Index EvaluationSchedule::still_due(Split split, const Progress& progress, const
   if (!(split == Split::kValidation ? validation : test)) return 0;
   const bool in_between = split == Split::kValidation || !validation;
   if (!in_between) return 1;
-  // What is due with the last step is the evaluation at the end.
+  // An evaluation that is due with the last step is the one at the end.
   const double before_end = std::ceil(whole.epochs / every_epochs - kRounding) - 1;
   const double done = std::floor(progress.epochs / every_epochs + kRounding);
   return static_cast<Index>(std::max(before_end - done, 0.0)) + 1;

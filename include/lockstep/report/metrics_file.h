@@ -38,7 +38,7 @@ class MetricsFile final : public Observer {
 
 /// The evaluation as a JSON object: the same in metrics.jsonl, in summary.json and from `trainer eval`.
 std::string to_json(const EvalMetrics& metrics);
-/// What became of each worker's gradients, as a JSON object.
+/// The fate of each worker's gradients as a JSON object.
 std::string to_json(const WorkersReport& report);
 /// The shares as a JSON object.
 std::string to_json(const TimeShares& shares);

@@ -1,4 +1,4 @@
-// What a model consists of, layer by layer, for people.
+// The layers of a model as a table for people.
 #pragma once
 
 #include <string>

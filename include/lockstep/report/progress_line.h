@@ -1,5 +1,5 @@
-// What rank 0 shows while training goes on: one line that is redrawn on a terminal, plain lines now and then
-// elsewhere.
+// The progress that rank 0 shows while training goes on: one line that is redrawn on a terminal, plain lines
+// now and then elsewhere.
 #pragma once
 
 #include <string>

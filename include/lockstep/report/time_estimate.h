@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-/// What is evaluated: one set each so many epochs, and each set at the end.
+/// The evaluations of a run: one set each so many epochs, and each set at the end.
 struct EvaluationSchedule {
   double every_epochs = 1;
   bool validation = false;  ///< there is a validation set: it is the one that is evaluated in between

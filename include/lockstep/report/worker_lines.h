@@ -1,4 +1,4 @@
-// What became of the gradients of workers that step alone, at the end of a run.
+// Log lines at the end of a run: the fate of the gradients of asynchronous workers.
 #pragma once
 
 #include <string>
