@@ -109,7 +109,7 @@ std::vector<AlgorithmRate> measure_algorithms(Communicator& comm, const Experime
   return rates;
 }
 
-// What the strategy leaves to each rank: of the weights to step on, and of bytes to send.
+// The share of each rank by the strategy: weights to update and bytes to send.
 void divide_step(Communicator& comm, const Experiment& experiment, const Plan& plan, StepRate& step) {
   const DistOptions& options = experiment.config.distribute;
   const Nodes nodes = look_at_nodes(comm, experiment.config.debug.ranks_per_node);

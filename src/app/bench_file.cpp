@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Of the report, whatever is looked for must be there and make sense.
+// Reads a bench report: each value that is asked for must be there and make sense.
 class Reader {
  public:
   explicit Reader(const std::filesystem::path& path) : path_(path) {
@@ -50,7 +50,7 @@ class Reader {
   }
   Index count(const char* key) const { return count(report_, key); }
 
-  // Of the objects in a list. Nothing where all seconds are 0: they were not measured.
+  // The curve of the objects in a list; empty if all seconds are 0, which means not measured.
   TimeCurve curve(const char* list, const char* amount, const char* seconds) const {
     const Json& entries = at(list);
     std::vector<TimeCurve::Point> points;

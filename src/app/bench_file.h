@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-/// What a forecast takes from it. Errors: DataError naming the file and what is wrong in it; ConfigError if
-/// it is of a model with another number of parameters, or in another precision.
+/// The figures that a forecast takes from the file. Errors: DataError naming the file and what is wrong in
+/// it; ConfigError if it is of a model with another number of parameters, or in another precision.
 Calibration read_bench_file(const std::filesystem::path& path, const Model& model);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// What `trainer --version` says about this build.
+// The facts about this build that `trainer --version` prints.
 #pragma once
 
 #include <string>

@@ -50,13 +50,13 @@ Choice choice_if(bool chosen, std::string chooser, std::vector<std::string> keys
   return choice;
 }
 
-// What only models with batch norm read.
+// Keys that only models with batch norm read.
 Choice batch_norm_choice(const ModelOptions& model) {
   const bool some = model_text(model).find("batch_norm") != std::string::npos;
   return choice_if(some, "a batch_norm layer in the model", {"model.batch_norm", "eval.precise_bn"});
 }
 
-// What only workers that step alone read.
+// Keys that only asynchronous workers read.
 std::vector<Choice> own_pace_choices(const DistOptions& distribute) {
   const bool alone = steps_alone(distribute);
   const bool bounded = alone && distribute.mode == ServerMode::kBounded;
@@ -67,7 +67,7 @@ std::vector<Choice> own_pace_choices(const DistOptions& distribute) {
           choice_if(bounded, "distribute.mode bounded", {"distribute.staleness"})};
 }
 
-// What only exchanges read of which every rank gets the whole sum.
+// Keys that only all-reduce exchanges read: every rank gets the whole sum.
 std::vector<Choice> algorithm_choices(const DistOptions& distribute) {
   const bool some = uses_algorithm(distribute);
   return {choice_if(some, "distribute.strategy allreduce or local_sgd with distribute.compression fp32",
@@ -76,7 +76,7 @@ std::vector<Choice> algorithm_choices(const DistOptions& distribute) {
                     {"distribute.calibrate"})};
 }
 
-// What only streamed records need.
+// Keys that only streamed records need.
 Choice stream_choice(const DataOptions& data) {
   return choice_if(data.memory != MemoryMode::kLoad, "data.memory stream or auto",
                    {"data.memory_limit", "data.shuffle_buffer", "data.shard_by"});

@@ -1,5 +1,5 @@
-// Where the catalogs meet the config: the names that options may take, and which keys the chosen entries
-// read.
+// The link of the catalogs with the config: the names that options may take, and which keys the chosen
+// entries read.
 #pragma once
 
 #include <vector>

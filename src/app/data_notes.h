@@ -1,4 +1,4 @@
-// What data sets have to say beside their records: the schema that a run keeps, and what was left out.
+// Reports on data sets beside their records: the schema that a run keeps, and what was left out.
 #pragma once
 
 #include <span>

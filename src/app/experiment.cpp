@@ -123,7 +123,7 @@ Experiment make_evaluation(const LoadedConfig& loaded, const std::set<Split>& sp
   Experiment experiment;
   experiment.config = loaded.config;
   std::set<Split> wanted = splits;
-  // What is held back for validation comes out of the training data.
+  // The validation share comes out of the training data.
   if (splits.contains(Split::kValidation) && loaded.config.data.validation_share > 0) {
     wanted.insert(Split::kTrain);
   }

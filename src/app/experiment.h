@@ -32,11 +32,11 @@ struct Experiment {
   std::unique_ptr<Normaliser> normaliser;
   std::unique_ptr<Augmenter> augmenter;  ///< of the training samples; may be null
 
-  /// Those of the three data sets that there are.
+  /// The data sets that there are, three at most.
   std::vector<const RecordSource*> sources() const;
   /// On so many ranks; `ranks_per_node`: of them on each node, 0: all on one.
   RunPlan plan(Index world, Index ranks_per_node) const { return plan(config, world, ranks_per_node); }
-  /// What another config would plan for the same data and model.
+  /// The plan of another config for the same data and model.
   RunPlan plan(const Config& other, Index world, Index ranks_per_node) const;
   std::uint64_t seed() const { return static_cast<std::uint64_t>(config.run.seed); }
   UpdateRules update_rules() const;
@@ -55,7 +55,7 @@ Experiment make_experiment(const LoadedConfig& loaded, PeerGroup& peers, const s
 Experiment make_evaluation(const LoadedConfig& loaded, const std::set<Split>& splits, const Shape& input,
                            const std::string& schema, PeerGroup& peers);
 
-/// Where the ranks of the run are, for what the config leaves to the program.
+/// The placement of the ranks, on which settings depend that the config leaves to the program.
 struct Placement {
   Index ranks = 1;
   Index hosts = 1;

@@ -1,4 +1,4 @@
-// What `trainer help TOPIC` finds in the guides.
+// The search of `trainer help TOPIC` in the guides.
 #pragma once
 
 #include <span>
@@ -20,7 +20,7 @@ std::string guide_page(const Guide& guide);
 /// The title of a guide: its first line, without the mark.
 std::string_view guide_title(const Guide& guide);
 
-/// Where a key of the config is shown or spoken of.
+/// The guides that show or name a key of the config.
 struct KeyUses {
   std::string example;                  ///< a line of a config, or a flag with its value; "" if none shows it
   std::vector<std::string_view> names;  ///< of the guides that name it

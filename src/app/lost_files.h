@@ -1,5 +1,5 @@
-// What of a run could not be written, as on a full disk. It is told together at the end and kept in
-// summary.json; the same command then writes again what its newest checkpoint allows.
+// Files of a run that could not be written, as on a full disk. They are logged together at the end and kept
+// in summary.json; the same command then writes again what its newest checkpoint allows.
 #pragma once
 
 #include <functional>

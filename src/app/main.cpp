@@ -93,7 +93,7 @@ int run_with_ranks(Communicator& comm, const ParsedLine& parsed) {
   return exit_code;
 }
 
-// What a command without ranks was busy with.
+// The probable reason why a command without ranks ran out of memory: its inputs.
 std::string describe_inputs(const CommandLine& line) {
   std::vector<std::string> inputs;
   for (const std::string& file : {line.config_file, line.model, line.data}) {

@@ -17,7 +17,7 @@
 namespace lockstep {
 namespace {
 
-// Where training would be refused, or may fail, on a machine like this one.
+// Warns of plans that would be refused, or may fail, on a machine like this one.
 std::string warn_of_memory(const std::vector<RunPlan>& plans) {
   const MemoryLimit limit = memory_limit();
   const auto too_large = [&](const RunPlan& plan) { return plan.memory.total() > limit.bytes; };

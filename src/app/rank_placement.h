@@ -1,4 +1,4 @@
-// Where the ranks run: the batch job, the hosts, and the cores that each of them may use.
+// The placement of the ranks: the batch job, the hosts, and the cores that each of them may use.
 #pragma once
 
 #include <string>

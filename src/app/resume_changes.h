@@ -1,4 +1,4 @@
-// What may differ between a run and the one that it goes on from.
+// The differences that are allowed between a run and the one that it resumes.
 #pragma once
 
 #include <string>

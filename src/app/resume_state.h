@@ -1,4 +1,5 @@
-// What a start finds in run.dir, and so from which step the run goes on: the first, or that of a checkpoint.
+// The state that a start finds in run.dir, and so the step from which the run resumes: the first, or that of
+// a checkpoint.
 #pragma once
 
 #include <memory>
@@ -38,7 +39,7 @@ struct ResumeState {
 /// "the same command", with what it needs to go on with the run that this config has begun.
 std::string resume_command(const Config& config);
 
-/// Where the checkpoints of a run are.
+/// The directory of the checkpoints of a run.
 CheckpointDirectory checkpoint_directory(const Config& config, const RunDirectory& directory);
 
 /// *Collective.* Finds from where the run of this config goes on: looks for the newest whole checkpoint, says

@@ -17,7 +17,7 @@
 
 namespace lockstep {
 
-/// What a training works with beside the run.
+/// The objects that a training uses beside the run.
 struct TrainingHandles {
   Observer& observer;
   RunControl& control;

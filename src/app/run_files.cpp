@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-// Where an earlier start has put them aside.
+// Names the damaged checkpoints that an earlier start has put aside.
 std::string list_damaged(const CheckpointDirectory& checkpoints) {
   constexpr std::size_t kListed = 3;
   std::vector<std::string> names = checkpoints.damaged();
@@ -68,7 +68,7 @@ void note_checkpoints(const Config& config, const ResumeState& resume) {
   }
 }
 
-// Where that fails a start says which lines are missing.
+// A failure is ignored: the next start reports which lines are missing.
 void sync_metrics(const RunDirectory& directory) {
   try {
     sync_file(directory.metrics());

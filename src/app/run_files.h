@@ -1,5 +1,5 @@
-// What may befall the files of a run between two starts, and while it goes on: checkpoints that are not where
-// they were made, and a run directory that is moved or deleted.
+// Mishaps to the files of a run between two starts and during training: checkpoints that are not where they
+// were made, and a run directory that is moved or deleted.
 #pragma once
 
 #include <filesystem>

@@ -35,7 +35,7 @@ std::string describe_length(const TrainOptions& train, const RunPlan& plan) {
                      plan.steps == 1 ? "" : "s");
 }
 
-// What another config would plan, if it can be planned: it was made for the data and the ranks of its time.
+// The plan of the config that the run began with, if it can be planned: data and ranks may differ now.
 std::optional<RunPlan> plan_before(const Experiment& experiment, const ResumeState& resume) {
   try {
     return experiment.plan(*resume.config, resume.checkpoint->header().ranks, 0);

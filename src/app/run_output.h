@@ -1,4 +1,4 @@
-// What rank 0 writes while a run goes on; the other ranks have none.
+// The files and lines that rank 0 writes while a run goes on; other ranks write none.
 #pragma once
 
 #include "experiment.h"

@@ -18,7 +18,7 @@
 namespace lockstep {
 namespace {
 
-// What was not as it should be, and went on.
+// Mishaps that did not end the run.
 std::string describe_mishaps(const TrainingResult& result) {
   std::string text;
   if (result.skipped_steps > 0) text += fmt::format(" ({} left out)", with_commas(result.skipped_steps));

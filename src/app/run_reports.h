@@ -1,4 +1,4 @@
-// What a training run tells: at its start, at its end, and in summary.json.
+// The reports of a training run: at its start, at its end, and in summary.json.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace lockstep {
 
-/// Who takes part and where, and the plan.
+/// Logs the ranks, their placement and the plan.
 void announce(Communicator& comm, const Config& config, const RunPlan& plan, const RankPlacement& placement);
 
 /// *Collective.* One line for each rank: what it holds.

@@ -18,7 +18,7 @@
 namespace lockstep {
 namespace {
 
-// Where the search for the number of nodes at which exchange overtakes compute ends.
+// The end of the search for the number of nodes at which exchange overtakes compute.
 constexpr Index kMaxNodes = 4096;
 constexpr Index kMaxRanks = Index{1} << 17;
 

@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-// Of packed records that are looked at.
+// Bytes of packed records that are looked at.
 constexpr Index kMaxBytes = Index{64} << 20;
 
 // Chunks at even distances, so that all parts of the files are seen.

@@ -37,7 +37,7 @@
 namespace lockstep {
 namespace {
 
-// What describes a run, and lies in its directory and in each of its checkpoints.
+// The texts that describe a run; its directory and each of its checkpoints hold them.
 std::map<std::string, std::string> describing_texts(const Experiment& experiment, const RunPlan& plan) {
   Config config = experiment.config;
   config.train.replicas = plan.sampling.replicas;  // so that the same run is repeated on any number of ranks

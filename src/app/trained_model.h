@@ -18,7 +18,7 @@ struct TrainedModel {
   ModelValues values() const { return stored_values(*model, stored.span()); }
 };
 
-/// What a run stored for `model`: an arena of its stored_layout(). Errors: DataError.
+/// The values that a run stored for `model`: an arena of its stored_layout(). Errors: DataError.
 AlignedBuffer<Scalar> load_stored(const RunDirectory& directory, const Model& model);
 
 /// Errors: ConfigError, DataError.

@@ -19,7 +19,7 @@ std::string percent(double part, double whole) {
   return whole > 0 ? fmt::format("{:.0f} %", 100 * part / whole) : "";
 }
 
-// What bf16 is held against: the limit of fp32 is not its own.
+// A remark that the limit is that of fp32, which bf16 can exceed.
 std::string of_fp32(const BenchReport& report) {
   return report.precision == "fp32" ? "" : " in fp32, which the instructions for bf16 can exceed";
 }
@@ -126,7 +126,7 @@ std::string updates_text(const BenchReport& report) {
   return text;
 }
 
-// Of a part of the step: what its ranks do in it, a second, beside what all their threads could.
+// A part of the step: its share of the time, and the work of all ranks beside the limit of all their threads.
 struct PartRate {
   const char* name;
   double share;
@@ -152,7 +152,7 @@ std::string step_text(const BenchReport& report) {
   const double bytes = threads * report.machine.memory_bandwidth;
   const SampleFlops sample = flops_per_sample(report);
   const auto ranks = static_cast<double>(step.workers);
-  // What is sent is copied: read and written.
+  // Bytes that are sent are copied: read and written.
   const PartRate parts[] = {{"data", step.time.data},
                             {"forward", step.time.forward, step.samples * sample.forward, flops, "GFLOP/s"},
                             {"backward", backward, step.samples * sample.backward, flops, "GFLOP/s"},

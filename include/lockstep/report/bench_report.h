@@ -1,4 +1,4 @@
-// What trainer bench found, for people and for machines.
+// The report of trainer bench, for people and for machines.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-/// Of so many bytes; messages and shared memory are 0 where no two ranks share a host.
+/// Times of an exchange of `bytes`; messages and shared memory are 0 where no two ranks share a host.
 struct ExchangeRate {
   Index bytes = 0;
   double seconds = 0;  ///< of MPI_Allreduce
@@ -57,7 +57,7 @@ struct BenchReport {
   StepRate step;
 };
 
-/// What training computes of one sample, as counted for the nodes.
+/// Floating-point operations of training for one sample, as counted for the ops.
 struct SampleFlops {
   double forward = 0;
   double backward = 0;

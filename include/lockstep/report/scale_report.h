@@ -1,4 +1,4 @@
-// What plan --nodes predicts, for people and for machines.
+// The predictions of plan --nodes, for people and for machines.
 #pragma once
 
 #include <optional>
