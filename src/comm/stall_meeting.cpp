@@ -1,3 +1,13 @@
+// Watchers of several nodes exchange statuses by files in RUN/stall, since they may not call MPI. The
+// protocol has three kinds of steps. is_first(): the node that creates the file `request` exclusively reports
+// the stall; all others only answer. answer_if_asked(): a node that finds the request writes node-R.json,
+// where R is its lowest rank, once for each request. gather(): the reporting node polls for those files until
+// all nodes have answered or the time is over.
+//
+// Files are written atomically, so a reader sees all of a status or none. Host and process number of every
+// rank are exchanged by MPI at the start: so the report can name a rank whose node does not answer. If
+// nothing can be written in the run directory, each node reports for itself. forget() removes the directory
+// when the stall is over, which makes the next request possible.
 #include "stall_meeting.h"
 
 #include <fcntl.h>

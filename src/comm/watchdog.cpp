@@ -1,3 +1,14 @@
+// Each rank's watcher thread looks at its own main thread every interval. A rank is *stuck* while the marks
+// that its calls leave in its Activity do not change (StallClock). The header describes the channels: the
+// node's board in shared memory, and files between nodes.
+//
+// A stall is handled in this order. When a rank is stuck for longer than the limit and is inside an MPI call,
+// it claims the role of speaker on its node's board; ranks other than 0 wait a little longer, so that rank 0,
+// which has the log file, comes first. The speaker whose node made the request file first is the one that
+// reports: it raises the question counter on the board, each watcher answers with its stacks, other nodes
+// answer in files, and one warning names the ranks that did not come. If the step goes on, the claim is
+// undone and the recovery is logged. If nobody comes for abort_seconds, the job ends: the reporting rank
+// first, the others kCourtesy later, so that its message is complete.
 #include "lockstep/comm/watchdog.h"
 
 #include <fmt/format.h>
