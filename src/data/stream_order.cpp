@@ -1,3 +1,17 @@
+// The order is a pure function of seed, epoch and replica; the header defines unit, sequence, shard, walk and
+// window. This file computes them in four steps.
+//
+// 1. make_units() joins chunks into units: whole files if data.shard_by asks for them, or if there are
+//    kFilesPerReplica for each replica, else chunks with those that follow on.
+// 2. sequence() permutes the units with a key; `begins` are the positions of the units in that order.
+// 3. make_walk() takes a replica's shard, a range of positions of the sequence, finds the units that overlap
+//    it, permutes them again with a key of epoch and replica, and lists their records as pieces. Units at
+//    both ends of the shard contribute only a part.
+// 4. Samples::record() permutes the records of a window of the walk.
+//
+// Permutations are keyed (KeyedPermutation) and need no memory, so any record of any epoch is found without
+// the ones before it. Only walks are stored: the last one of each replica, under a lock, since loader threads
+// share the order.
 #include "lockstep/data/stream_order.h"
 
 #include <algorithm>

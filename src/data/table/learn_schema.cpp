@@ -1,3 +1,16 @@
+// A schema turns the cells of a table into features: for each column its kind, and what encoding it needs.
+// Learning it takes up to three passes over the training data, each shared by all ranks. The first
+// (infer_kinds) guesses the kind of each column that the config leaves open. The second collects statistics
+// of numbers, and counts of texts, for the columns as they are then declared. With a validation share there
+// is a third: only after the second the number of each record is known, and with it which records are held
+// out, whose values must not be learnt from.
+//
+// Categories are kept in order of their counts, data.vocabulary of them at most; rarer ones become the
+// category of unknown values. A missing value is a category of its own. Classes of a label are all kept, also
+// those that only held-out records have, and are sorted, so that class numbers do not depend on counts.
+//
+// match_columns() then finds the columns of any table, that of the training data or another, by name, or by
+// position if the table has no header.
 #include "learn_schema.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,14 @@
+// A table is read in chunks: ranges of bytes of one size, so that ranks can share the work without reading
+// the whole. Whether a byte lies inside quotes depends on all quotes before it. So index_text() has two
+// steps. First each rank counts quotes and lines in its share of the ranges, in units: a range of a plain
+// file, or the whole of a compressed one, which can only be read from its start. Then the counts of all ranks
+// are added up in order of the ranges, which gives each chunk its first line and whether it begins inside
+// quotes.
+//
+// A chunk consists of the records that begin in its bytes. TextReader::read() therefore skips to the first
+// line end outside quotes, unless the chunk begins the file, and reads on past the end of the chunk to the
+// end of the last record. The byte before the chunk is looked at, too: if it is a line end, a record begins
+// with the chunk. A record longer than kMaxRecordBytes is taken as an unclosed quote.
 #include "lockstep/data/table/text_files.h"
 
 #include <fmt/format.h>
