@@ -1,3 +1,12 @@
+// The memory for activations is planned from the runs of row_blocks.h, without a batch. An output has an
+// owner: the op whose buffer stores it, also for ops that reshape or work in place. The users of an owner's
+// memory are the ops that write or read it, from the first to the last; the output of the model has one more,
+// the caller, behind the last op.
+//
+// If all users are in one run, the buffer is reused for each block of samples, so it holds one block. If they
+// are in several runs, or if an op reads the output again in the backward pass, it holds the whole batch.
+// Gradients follow the same rule with the runs of the backward pass. Workspace allocates by these numbers,
+// and the plan of a run states them before anything is allocated.
 #include "lockstep/nn/activations.h"
 
 #include <algorithm>

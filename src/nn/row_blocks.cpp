@@ -1,3 +1,12 @@
+// The ops of a model are cut into runs. The ops of a run work on one block of samples after another: so the
+// output of an op is still in the second-level cache when the next op reads it. The samples of a block are as
+// many as fit into block_bytes with the inputs and the output of the largest op of the run.
+//
+// A run ends where blocks would not pay or would be wrong. An op with large weights (above kWeightBytes) gets
+// a run of its own without blocks, since each block would read all its weights again. An op that shares its
+// weights gets one, too. An op with statistics needs sums over all samples, so it begins a run in the forward
+// pass and is a run of its own in the backward pass. And a run's weights stay below kRunWeightBytes: their
+// gradients are ready only with its last block, so longer runs would delay buckets.
 #include "lockstep/nn/row_blocks.h"
 
 #include <algorithm>

@@ -1,3 +1,16 @@
+// A workspace takes a batch through the ops of a model, forward and backward. Words: a *run* is a sequence of
+// ops that work on one block of samples before the next block begins, so that activations stay in a cache
+// (row_blocks.h). A buffer that only one run uses holds one block; any other holds the batch (activations.h).
+//
+// Forward computes each op of a run on a block. If the op behind the run has statistics, its sums are added
+// block by block, since it needs those of all samples before it starts: its `own_forward` sums. What the op
+// uses is `forward`: at a sync point the caller fills it with sums over replicas, elsewhere it is a copy.
+//
+// Backward goes through the runs in reverse. An op's gradient of its input is written, not added, by the
+// first op that reaches it; every other op that reads the same output gets a scratch buffer, which is added
+// afterwards (plan_gradients). Weight gradients are summed over blocks in the arena, and are ready with the
+// last block; `on_ready` then reports the offset from which on all are ready. The weights of tied tensors are
+// added into the range of their owner, which is zeroed first.
 #include "lockstep/nn/workspace.h"
 
 #include <algorithm>
