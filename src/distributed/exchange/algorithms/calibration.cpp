@@ -1,3 +1,11 @@
+// Calibration chooses the fastest of several exchange algorithms for each size by trying them. A size is the
+// number of scalars of a bucket, rounded up to a power of two between kSmallest and kLargest, so that buckets
+// of similar size share one trial. A trial runs the whole exchange on buffers of that size: once without
+// counting, then until kRepetitions or its share of the time budget is reached; its time is the median.
+//
+// Ranks measure different times, and a trial is collective. So rank 0 decides alone, and broadcasts each
+// decision: whether to repeat, whether there is time for another size, and which algorithm won. When the
+// budget is spent, the remaining sizes take the winner of the size before.
 #include "calibration.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// The algorithm `mpi` leaves the sum to the MPI library: one MPI_Allreduce for each bucket. The library
+// chooses the order of the additions, so its sum depends on the number of ranks. With ordered reduction the
+// additions must follow the fixed tree; then the exchange is that of owner_reducer.cpp, messages between all
+// pairs of ranks. Its buckets are nonblocking collectives. A trial of one of them says little about several
+// during backward, which were slower than no overlap at all; so calibration leaves this algorithm out then
+// (suffers_from_overlap).
 #include "entries.h"
 #include "lockstep/distributed/exchange/costs.h"
 #include "lockstep/distributed/exchange/make_reducer.h"

@@ -1,3 +1,8 @@
+// The algorithm `shared` sends no message: all ranks of the job are on one node and keep their gradients in
+// memory that they share. A bucket is cut into a slice for each rank. A rank adds its slice over the
+// gradients of all ranks and writes the sum where the others read it. node_reducer.cpp does that, with
+// counters in shared memory for synchronisation. This entry refuses jobs on several nodes, for which
+// `hierarchical` exists.
 #include <fmt/format.h>
 
 #include "entries.h"

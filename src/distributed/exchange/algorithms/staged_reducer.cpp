@@ -1,3 +1,13 @@
+// A staged algorithm is a list of stages for each rank and bucket (ring.cpp, rabenseifner.cpp make such
+// lists). In a stage a rank sends one range of the bucket to a peer, receives another from a peer, and then
+// either adds what it received (Write::kAdd) or replaces its own values by it (Write::kReplace). A stage
+// starts when the one before it on this rank is complete; after the last stage the bucket holds the sum.
+//
+// Several buckets are under way at a time. Each has a channel of its own, so that messages of two buckets
+// between the same ranks are not confused, and goes from stage to stage whenever progress() finds its request
+// done. Received numbers that are to be added need a buffer; those that replace are received in place.
+// Buckets complete in the order of the plan, as far as callers see: complete_ counts those before the first
+// unfinished one.
 #include "staged_reducer.h"
 
 #include "lockstep/base/aligned_buffer.h"

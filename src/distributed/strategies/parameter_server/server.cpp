@@ -1,3 +1,15 @@
+// A server owns a slice of the weights and the optimizer state of that slice. Workers send it requests, which
+// it handles one by one in order of arrival. A *pull* asks for the slice of the weights; the reply carries
+// their version, the number of updates so far. A *push* brings a gradient of the slice. An *ask*, which only
+// the first server gets, asks for permission to compute the next gradient; AdmissionPolicy decides it.
+//
+// Without backup workers each push is an update at once. Its staleness is the number of updates between the
+// pull and the push. In mode bounded a pull waits until this server, too, has received from each worker as
+// many gradients as the slowest had pushed when the first server gave permission (answerable()).
+//
+// With backup workers an update takes the gradients of several workers (StepCollector). The first server
+// decides whose, as soon as enough have arrived there, and sends the decision to the other servers, which
+// wait for exactly those gradients. A gradient that arrives for a step already made is dropped.
 #include "server.h"
 
 #include <fmt/format.h>

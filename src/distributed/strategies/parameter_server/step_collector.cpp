@@ -1,3 +1,12 @@
+// With backup workers, one step takes the gradients of `needed` of the workers, and the rest arrive too late.
+// Every server receives all gradients, each its own slice, in an order of its own. All of them must sum the
+// gradients of equal workers, or the slices of the weights would belong to different steps. So the first
+// server decides the members of the step, as soon as enough gradients are there, and the others get the
+// decision by message.
+//
+// On each server a step is complete once the members are known and the gradients of all of them are there.
+// The sum is taken in order of worker numbers, not of arrival, and each gradient is a mean, which counts with
+// the weight of its samples.
 #include "step_collector.h"
 
 #include <algorithm>
