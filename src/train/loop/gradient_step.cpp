@@ -1,3 +1,18 @@
+// The gradient step computes the gradients of all replicas that this rank hosts. Words: a *part* is one of
+// the `accumulate` pieces into which the samples of a replica are cut; its gradients are added to those of
+// the parts before. A *sync point* is an op before which statistics (those of batch norm) are added over
+// replicas.
+//
+// Without sync points each thread takes its replicas one after the other, each through all parts, forward and
+// backward, with one workspace for each thread (run_per_replica). With sync points all replicas of all ranks
+// proceed in lockstep, with one workspace for each replica: the ops between two sync points run on all
+// threads, then sync() adds the sums over replicas and ranks (run_together). Backward passes the sync points
+// in reverse order.
+//
+// Gradients of a range of the arena are ready once the last replica with samples of every thread has passed
+// it in its last part. Only then does the callback report to BucketSender, which sends complete buckets while
+// backward goes on. With sync points a bucket leaves between the same two of them on every rank, since
+// collectives must have one order on all ranks.
 #include "lockstep/train/loop/gradient_step.h"
 
 #include <algorithm>

@@ -1,3 +1,16 @@
+// The forecast scales a measured step to another number of ranks. Words: the *calibration* is what trainer
+// bench measured on few ranks; the *scene* is the wanted job: workers, servers, replicas and the work of each
+// rank. With weak scaling each rank keeps the work that was measured; with strong scaling the global batch
+// stays and is divided.
+//
+// Compute scales by the time of a pass through the model: the number of passes of a thread times the measured
+// time for their rows (passes()), times the oversubscription, threads for each core, compared to that of the
+// measurement. The optimizer scales by the weights that a rank updates.
+//
+// The exchange comes from the strategy's time model, bucket by bucket. Its overlap with backward is replayed
+// in exposed_seconds(): bucket i leaves after its part of backward, the ranks work on it before they resume
+// backward, and the link carries one bucket after the other. The part of the exchange that ends after
+// backward is exposed.
 #include "lockstep/train/plan/forecast.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,14 @@
+// A checkpoint is written in three phases. *Staging*, on the main thread: each rank copies its parts of the
+// state and its share of the model file into its own buffers; training stands still only for that. *Writing*,
+// on a thread of each rank: the buffers go to files in the directory step-N.partial, and last of all the list
+// of the rank's parts, state-R.json. *Commit*, on rank 0's thread: it waits for the lists of all ranks, joins
+// them into the manifest, and renames the directory, which makes the checkpoint visible as a whole or not at
+// all.
+//
+// The threads may not call MPI, so ranks see each other's progress through the lists. A failure on one rank
+// is found by finish_write(), which is collective: it gathers the states of all threads before the next
+// checkpoint and at the end. If one has failed, the others give up, rank 0 stops waiting, and a warning
+// replaces the checkpoint. Only rank 0's thread can still be busy when all others are over.
 #include "lockstep/train/storage/checkpoint/writer.h"
 
 #include <fmt/format.h>
