@@ -20,7 +20,7 @@ namespace {
   throw DataError(fmt::format("cannot {} '{}': {}", doing, path.string(), std::strerror(error)));
 }
 
-// A rename would put a file in the place of a device of the machine.
+// A rename would put a file over a device of the machine.
 void refuse_to_replace_special(const std::filesystem::path& path) {
   using Type = std::filesystem::file_type;
   std::error_code ignored;

@@ -35,7 +35,7 @@ fs::path behind_links(fs::path path) {
   std::error_code error;
   for (int i = 0; i < kMaxLinks && fs::is_symlink(fs::symlink_status(path, error)); ++i) {
     const fs::path target = fs::read_symlink(path, error);
-    if (error) break;  // opening it tells the reason
+    if (error) break;  // opening it gives the reason
     path = path.parent_path() / target;
   }
   return path;

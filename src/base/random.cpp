@@ -84,7 +84,7 @@ Index KeyedPermutation::operator()(Index i) const {
 }
 
 // All positions of a block take a round together, which compilers turn into vectors; those that are inside
-// leave after each walk through the network.
+// leave after each pass through the network.
 void KeyedPermutation::apply(std::span<Index> positions) const {
   constexpr std::size_t kBlock = 64;
   std::array<std::uint64_t, kBlock> left;

@@ -25,7 +25,7 @@ SignalStack::SignalStack()
     : bytes_(stack_bytes() + page_bytes()),
       memory_(::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
   if (memory_ == MAP_FAILED) throw std::bad_alloc();
-  // A handler that needs more meets this page instead of memory of others.
+  // A handler that needs more hits this page instead of memory of others.
   ::mprotect(memory_, page_bytes(), PROT_NONE);
   stack_t stack{};
   stack.ss_sp = static_cast<std::byte*>(memory_) + page_bytes();

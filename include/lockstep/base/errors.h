@@ -1,4 +1,4 @@
-// The errors a user can meet. Each names what was found, what was expected and what to do next; each carries
+// The errors a user can see. Each names what was found, what was expected and what to do next; each carries
 // the exit code that the guide on troubleshooting lists. Anything else that escapes is a bug of ours and
 // exits with kExitInternal.
 #pragma once
@@ -13,7 +13,7 @@ inline constexpr int kExitConfig = 2;
 inline constexpr int kExitData = 3;
 inline constexpr int kExitComm = 4;
 inline constexpr int kExitTraining = 5;
-/// No error: the run was asked to stop, and goes on where it stopped when it is started again.
+/// No error: the run was asked to stop, and resumes where it stopped when it is started again.
 inline constexpr int kExitStopped = 6;
 inline constexpr int kExitStalled = 7;
 

@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-/// A file that cannot be opened now, by this process: which says nothing of what is in it.
+/// A file that cannot be opened now, by this process: which proves nothing about its content.
 class CannotOpenError : public DataError {
  public:
   using DataError::DataError;

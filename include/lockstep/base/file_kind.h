@@ -12,7 +12,7 @@ namespace lockstep {
 std::string describe_special(std::filesystem::file_type type);
 
 /// To be called before `path` is opened for reading. Errors: DataError if it is a directory, a FIFO, a device
-/// or a socket. A path that does not exist, or cannot be looked at, passes: opening it tells the reason.
+/// or a socket. A path that does not exist, or cannot be looked at, passes: opening it gives the reason.
 void check_regular_file(const std::filesystem::path& path);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// Threads that work beside the main one, by what they do: a report of where a process stands tells of each.
+// Threads that work beside the main one, by what they do: a report of the state of a process names each.
 #pragma once
 
 #include <pthread.h>

@@ -31,7 +31,7 @@ enum class Purpose : std::uint32_t {
 struct StreamKey {
   std::uint64_t seed = 0;
   Purpose purpose = Purpose::kInitialise;
-  std::uint64_t a = 0;  ///< the first thing it is keyed by: epoch, tensor, sample, walk
+  std::uint64_t a = 0;  ///< the first thing it is keyed by: epoch, tensor, sample, pass
   std::uint64_t b = 0;  ///< the second: replica, column, sample
 };
 

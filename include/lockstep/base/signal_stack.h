@@ -9,7 +9,7 @@
 namespace lockstep {
 
 /// For as long as the object lives, which it does on one thread, handlers that were installed with SA_ONSTACK
-/// run on a stack of their own there, with room for backtrace(). Each thread that computes needs one: the
+/// run on a stack of their own there, large enough for backtrace(). Each thread that computes needs one: the
 /// kernel may choose any thread for a signal. Errors: std::bad_alloc.
 class SignalStack {
  public:

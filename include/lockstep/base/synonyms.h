@@ -12,7 +12,7 @@ namespace lockstep {
 struct Synonym {
   std::string_view words;      ///< separated by blanks; case, '_' and '-' do not matter
   std::string_view name;       ///< a config key, or a name of a catalog; "" if there is no such thing here
-  std::string_view hint = {};  ///< what to say instead of "Lockstep calls it 'NAME'"
+  std::string_view hint = {};  ///< the text instead of "Lockstep calls it 'NAME'"
 };
 
 /// Words for config keys. A word with a section ("eval.batch_size") stands for itself in that section only.

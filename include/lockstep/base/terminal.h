@@ -16,7 +16,7 @@ bool output_is_live();
 /// Whether a terminal can go back to the beginning of a row: not where TERM is "dumb", empty or not set.
 bool rows_can_be_redrawn();
 
-/// Columns of the terminal that somebody looks at; 80 where it does not say.
+/// Columns of the terminal that somebody looks at; 80 if it does not report them.
 int terminal_columns();
 
 /// Draws the last row again. `text`: ASCII, at most terminal_columns() - 1 characters.
@@ -26,8 +26,8 @@ void erase_live_row();
 /// Erases it and calls `write`, while no other thread draws.
 void print_above_live_row(const std::function<void()>& write);
 
-/// Breaks lines at spaces where they are wider than `columns`; what goes on is indented. A word that is wider
-/// is left whole. `used`: columns that are taken before the first line.
+/// Breaks lines at spaces where they are wider than `columns`; continued lines are indented. A word that is
+/// wider is left whole. `used`: columns that are taken before the first line.
 std::string wrap_lines(std::string_view text, int columns, int used = 0);
 
 }  // namespace lockstep

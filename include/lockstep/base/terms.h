@@ -40,7 +40,7 @@ struct TermsOption {
 /// Errors: ConfigError naming the option, the column and what was expected there.
 std::vector<Term> parse_terms(std::string_view text, const TermsOption& option = {});
 
-/// Reads the arguments of one term and refuses what nobody asked for. Its errors (ConfigError) say what is
+/// Reads the arguments of one term and refuses what nobody asked for. Its errors (ConfigError) name what is
 /// wrong with an argument; whoever knows which term of which option that is, adds it.
 class TermArguments {
  public:

@@ -15,7 +15,7 @@
 
 namespace lockstep {
 
-/// Cores that this process may use; all of the machine if the system does not tell which.
+/// Cores that this process may use; all of the machine if the system does not report them.
 int cores_at_hand();
 
 class ThreadTeam {
