@@ -1,4 +1,4 @@
-// The walk of a window over an image, for kernels that go pixel by pixel.
+// The pass of a window over an image, for kernels that go pixel by pixel.
 #pragma once
 
 #include "lockstep/math/window.h"
@@ -29,7 +29,7 @@ struct TapWindow {
 struct Tap {
   Index out = 0;     ///< the position of the window: a pixel of the output
   Index in = 0;      ///< the pixel of the input
-  Index weight = 0;  ///< its place in the window
+  Index weight = 0;  ///< its position in the window
 };
 
 /// Calls visit(window) for each position of the window.
