@@ -41,8 +41,8 @@ class Sgd final : public Optimizer {
 
  private:
   // Calls apply(i, weight, gradient with weight decay) for each weight. A weight is read before anything is
-  // written: arenas start at the same place of a page, and a load behind a store to the same place of another
-  // page waits for it.
+  // written: arenas start at the same offset of a page, and a load behind a store to the same offset of
+  // another page waits for it.
   template <class Apply>
   static void walk(const ParamSlice& slice, const StepInfo& info, const Apply& apply) {
     const auto weight_decay = static_cast<Scalar>(info.weight_decay);
