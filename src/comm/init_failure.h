@@ -3,7 +3,7 @@
 
 namespace lockstep {
 
-/// While it lives, a process that an MPI library ends from within MPI_Init says so in a line of ours, and
+/// While it lives, a process that an MPI library ends from within MPI_Init logs that in a line of ours, and
 /// ends with kExitComm.
 class InitFailureReport {
  public:

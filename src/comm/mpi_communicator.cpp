@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-// MPI counts are int: longer buffers travel in pieces of this many elements.
+// MPI counts are int: longer buffers are sent in pieces of this many elements.
 constexpr Index kMaxCount = Index{1} << 30;
 
 MPI_Datatype mpi_type(DataType type) {

@@ -9,7 +9,7 @@ namespace lockstep {
 
 class MpiCommunicator final : public Communicator {
  public:
-  /// A duplicate of `parent`, so that our messages never meet another library's. *Collective.*
+  /// A duplicate of `parent`, so that our messages never match another library's. *Collective.*
   static MpiCommunicator duplicate_of(MPI_Comm parent);
   /// Takes `comm` over, and frees it.
   explicit MpiCommunicator(MPI_Comm comm);

@@ -50,8 +50,8 @@ void check_space(Communicator& comm, Index total) {
 
 class MpiWindow final : public SharedWindow {
  public:
-  // MPI promises no alignment: each part is asked for with room to start on a border. The memory is mapped on
-  // whole pages, so the border is the same byte for all processes, wherever they see it.
+  // MPI promises no alignment: each part is asked for with spare bytes to start on a border. The memory is
+  // mapped on whole pages, so the border is the same byte for all processes, wherever they see it.
   MpiWindow(Communicator& comm, MPI_Comm handle, std::span<const Index> sizes) : comm_(comm) {
     const auto mine = static_cast<std::size_t>(comm.rank());
     MPI_Info info = MPI_INFO_NULL;

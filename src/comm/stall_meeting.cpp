@@ -101,7 +101,7 @@ bool StallMeeting::is_first() {
   std::error_code ignored;
   std::filesystem::create_directory(directory_, ignored);
   const int file = ::open(request().c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
-  if (file < 0) return errno != EEXIST;  // where nothing can be written, who knows of it tells
+  if (file < 0) return errno != EEXIST;  // if nothing can be written, each node reports
   ::close(file);
   return true;
 }

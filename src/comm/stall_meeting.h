@@ -1,5 +1,5 @@
-// The place where watchers of several nodes exchange what they know of a stall: files in the run directory.
-// On one node nothing is written.
+// The exchange between watchers of several nodes about a stall: files in the run directory. On one node
+// nothing is written.
 #pragma once
 
 #include <atomic>
@@ -25,9 +25,9 @@ class StallMeeting {
   void meet_in(const std::filesystem::path& run_directory);
   /// Whether this node is the first to find the stall, and so the one that reports.
   bool is_first();
-  /// All ranks: those of this node, and those of the nodes that tell of theirs within `seconds`.
+  /// All ranks: those of this node, and those of the nodes that report theirs within `seconds`.
   std::vector<RankStatus> gather(std::vector<RankStatus> own, double seconds);
-  /// Tells the other nodes of this one, once for each request.
+  /// Reports this node to the others, once for each request.
   void answer_if_asked(const std::function<std::vector<RankStatus>()>& own);
   /// The stall is over.
   void forget();

@@ -14,7 +14,7 @@ struct RankStatus {
   int rank = 0;
   std::string host = {};
   int pid = 0;
-  bool known = false;        ///< its node has told of it
+  bool known = false;        ///< its node has reported it
   bool answered = false;     ///< its watcher did, and gave the stack
   std::string process = {};  ///< "stopped", "gone" or "", as its node sees the process
   Phase phase = Phase::kStart;

@@ -37,7 +37,7 @@
 namespace lockstep {
 namespace {
 
-constexpr double kMeeting = 5;  // seconds that the other nodes have to tell of their ranks
+constexpr double kMeeting = 5;  // seconds that the other nodes have to report their ranks
 constexpr std::chrono::milliseconds kAnswerWait{1500};  // stacks take a second at most
 
 }  // namespace
@@ -96,7 +96,7 @@ class Watchdog::Watcher {
     if (options_.abort_seconds > 0) end_if_in_vain();
   }
 
-  // With the stacks of the main thread and of those that work for it, cut to what there is room for.
+  // With the stacks of the main thread and of those that work for it, cut to the size of the buffer.
   void answer() {
     const Index asked = board_.head().asked;
     NodeBoard::Slot& mine = board_.mine();

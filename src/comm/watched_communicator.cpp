@@ -135,7 +135,7 @@ std::unique_ptr<Request> WatchedCommunicator::start_all_gather(Buffer whole, std
   return std::make_unique<WatchedRequest>(inner().start_all_gather(whole, parts), marks_, ++calls_, number_);
 }
 
-// Pairs exchange at different moments: the number would tell nothing.
+// Pairs exchange at different moments: the number would mean nothing.
 std::unique_ptr<Request> WatchedCommunicator::start_exchange(int channel, std::span<const Send> sends,
                                                              std::span<const Receive> receives) {
   return std::make_unique<WatchedRequest>(inner().start_exchange(channel, sends, receives), marks_, 0,

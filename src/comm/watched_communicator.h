@@ -1,4 +1,4 @@
-// A communicator that writes down when this rank starts to wait for others and when it goes on: what the
+// A communicator that writes down when this rank starts to wait for others and when it resumes: what the
 // watchdog reads.
 #pragma once
 

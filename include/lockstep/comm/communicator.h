@@ -1,5 +1,5 @@
 // The one interface to other ranks. Implementations: MPI, and ranks as threads of one process (for tests and
-// for running without a launcher). Every call says whether it is *collective* (all ranks, same order) or
+// for running without a launcher). Every call states whether it is *collective* (all ranks, same order) or
 // *local*.
 #pragma once
 

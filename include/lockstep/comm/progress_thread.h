@@ -22,7 +22,7 @@ class ProgressThread {
 
   /// From now on it calls in at short intervals; other calls go on beside it.
   void resume();
-  /// It sleeps again, and is not inside a call any more. Throws again what it met.
+  /// It sleeps again, and is not inside a call any more. Throws again the error that it caught.
   void pause();
 
  private:

@@ -12,10 +12,10 @@ namespace lockstep {
 /// Which threads of a rank talk to other ranks.
 enum class ThreadLevel { kFunneled, kMultiple };
 
-/// Starts MPI (MPI_THREAD_FUNNELED or MPI_THREAD_MULTIPLE; whether MPI provides the latter is told by
-/// Communicator::takes_threads()), runs `body` with all ranks
-/// and ends MPI. Returns what body returns. Anything that body throws ends the *whole job*: this rank's
-/// message is logged as an error and every rank is aborted with the error's exit code.
+/// Starts MPI (MPI_THREAD_FUNNELED or MPI_THREAD_MULTIPLE; whether MPI provides the latter is known from
+/// Communicator::takes_threads()), runs `body` with all ranks and ends MPI. Returns what body returns.
+/// Anything that body throws ends the *whole job*: this rank's message is logged as an error and every rank
+/// is aborted with the error's exit code.
 int run_session(const std::function<int(Communicator&)>& body, ThreadLevel level = ThreadLevel::kFunneled);
 
 /// Version text of the MPI library, one line. Needs no session.
