@@ -154,7 +154,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
 
 ConfigText read_config_file(const std::string& file) {
   constexpr std::uintmax_t kMaxBytes = 16 << 20;
-  std::error_code ignored;  // reading the file tells the reason
+  std::error_code ignored;  // reading the file gives the reason
   const std::uintmax_t bytes = std::filesystem::file_size(file, ignored);
   if (!ignored && bytes > kMaxBytes) {
     throw ConfigError(fmt::format("--config: '{}' has {}, expected at most {} in a config", file,

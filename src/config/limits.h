@@ -1,4 +1,4 @@
-// The range that a number in the config must lie in, and how errors and the reference say it.
+// The range that a number in the config must lie in, and its wording in errors and the reference.
 #pragma once
 
 #include <functional>

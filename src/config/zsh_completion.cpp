@@ -2,7 +2,7 @@
 //
 //   --name=[help]:what the value is:(a b c)
 //
-// with an action in the place of (a b c) where the values are files. In the help brackets and backslashes are
+// with an action instead of (a b c) if the values are files. In the help brackets and backslashes are
 // escaped, in the values colons.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
