@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-// 22 bits each, so that their sums have room.
+// 22 bits each, so that their sums fit.
 constexpr std::uint64_t kMask = (std::uint64_t{1} << 22) - 1;
 
 void add_one(Index id, Index times, IdSums& sums) {

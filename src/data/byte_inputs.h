@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-// Deflate packs at best 258 bytes into two bits (zlib's technical notes: 1032:1); the rest is room for the
-// frame.
+// Deflate packs at best 258 bytes into two bits (zlib's technical notes: 1032:1); the rest is a margin for
+// the frame.
 inline constexpr Index kMaxUnpacked = 1032;
 
 class ByteStream::Input {

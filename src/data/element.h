@@ -12,7 +12,7 @@ namespace lockstep {
 struct Element {
   std::string_view name;  ///< "u8", "i32", "f64", "bool"
   Index bytes;
-  /// The scalars that `bytes` hold; as many as there is room for in `values`.
+  /// The scalars that `bytes` hold; as many as fit into `values`.
   void (*decode)(const std::byte* bytes, std::span<Scalar> values);
 
   /// A byte that features keep as it is, to be scaled to [0, 1] when it is used: a quarter of the memory.

@@ -25,7 +25,7 @@ const FormatEntry* find_by_extension(const std::string& name) {
 
 // That of its first file, by name, whose end is known.
 const FormatEntry* find_in_directory(const std::string& path) {
-  std::error_code ignored;  // opening the files tells the reason
+  std::error_code ignored;  // opening the files gives the reason
   std::vector<std::string> files;
   for (const auto& file : std::filesystem::directory_iterator(path, ignored)) files.push_back(file.path());
   std::ranges::sort(files);

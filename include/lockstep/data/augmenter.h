@@ -3,9 +3,9 @@
 // comes in at the border is black) and the normalised image comes after; cutout is last, because its square
 // should be the mean, which carries nothing, and not the darkest pixel there is (DeVries & Taylor 2017).
 //
-// The random numbers of an image are keyed by (seed, walk over the records, record id), so the same image
-// in the same epoch is changed the same way on any number of ranks and threads, however far ahead it is
-// prepared; in full mode, where every replica walks all the records, each has changes of its own.
+// The random numbers of an image are keyed by (seed, pass over the records, record id), so the same image in
+// the same epoch is changed the same way on any number of ranks and threads, however far ahead it is
+// prepared; in full mode, where every replica passes over all records, each has changes of its own.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@
 
 namespace lockstep {
 
-/// Which records the rows of a batch are, and on which walk over the data (see Sampler::walk).
+/// Which records the rows of a batch are, and on which pass over the data (see Sampler::walk).
 struct BatchKey {
   std::span<const Index> ids;
   Index walk = 0;

@@ -46,14 +46,14 @@ struct FormatEntry {
 /// Every data format there is. One more: one file in data/formats and one line in its list.
 std::span<const FormatEntry> format_catalog();
 
-/// Whether the end of the file name tells its format.
+/// Whether the end of the file name determines its format.
 bool has_known_extension(const std::string& path);
 
 /// The entry of data.format or, when that is empty, the one whose extension data.train has.
 /// Errors: ConfigError.
 const FormatEntry& choose_format(const DataOptions& options);
 
-/// The entry whose extension the file to predict from (--input) has or, where that tells nothing, the one of
+/// The entry whose extension the file to predict from (--input) has or, if it has no known one, the one of
 /// data.format. Errors: ConfigError.
 const FormatEntry& format_of_input(const std::string& path, const DataOptions& options);
 

@@ -1,5 +1,5 @@
 // Loading a data set into the memory of all ranks together: each rank reads its share of the chunks, nobody
-// reads the rest, and packed records travel to the ranks that need them.
+// reads the rest, and packed records are sent to the ranks that need them.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ namespace lockstep {
 struct RecordNeeds {
   std::function<Range(Index id)> ranks;  ///< that need the record; may be empty
   /// Records that this rank needs. Stated, not found: a data set that is computed can have more ids than
-  /// anyone wants to walk through.
+  /// anyone wants to go through.
   Index count = 0;
   /// A rank that needs any needs all: a node keeps one copy.
   bool everyone = false;

@@ -29,7 +29,7 @@ struct ReplicaBatch {
   /// Whoever trains on them calls it first, once a step, from any thread; until then only `rows` is there.
   /// Throws what the loader throws. Null: all is there. Not called for 0 rows.
   std::function<void()> prepare = {};
-  AlignedBuffer<Scalar> features;      ///< rows x features, then unused room
+  AlignedBuffer<Scalar> features;      ///< rows x features, then unused memory
   AlignedBuffer<Scalar> targets;       ///< rows x target_columns, then unused memory
   AlignedBuffer<Scalar> weights = {};  ///< rows, then unused memory; empty where samples have none
   IdSums ids = {};                     ///< of the samples
@@ -56,8 +56,8 @@ struct LoaderOptions {
   const Augmenter* augmenter = nullptr;  ///< null: the samples as they are, normalised
 };
 
-/// Steps prepared ahead with these options: as many as they say; if they do not, none where the thread for it
-/// would have no core of its own, unless it waits for files anyway.
+/// Steps prepared ahead with these options: as many as they ask for; if they do not, none where the thread
+/// for it would have no core of its own, unless it waits for files anyway.
 Index steps_ahead(const DataOptions& options, bool spare_core, bool streamed);
 
 class Loader {

@@ -86,7 +86,7 @@ class ShardMap {
   Index replica_of(Index record) const;
   /// Number of records of a replica; differs by at most one between replicas.
   Index size(Index replica) const;
-  /// Puts record `k` of the replica's shard in the place of each k, 0 <= k < size(replica).
+  /// Replaces each k by record `k` of the replica's shard, 0 <= k < size(replica).
   void to_records(Index replica, std::span<Index> numbers) const;
 
  private:
@@ -104,7 +104,7 @@ class Sampler {
 
   /// Samples of `replica` in `step` (steps count through all epochs, from 0). May be 0 in a short last batch.
   virtual Index count(Index step, Index replica) const = 0;
-  /// The most that count() gives for any step and replica: room for that many samples is room enough.
+  /// The most that count() gives for any step and replica: buffers for that many samples suffice.
   virtual Index max_count() const = 0;
   /// Samples of all replicas together in `step`.
   virtual Index step_samples(Index step) const = 0;

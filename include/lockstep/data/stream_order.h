@@ -39,7 +39,7 @@ class StreamOrder {
   /// The replica that record belongs to in the first epoch.
   Index replica_of(Index record) const;
 
-  /// A stretch of a replica's walk: [begin, end) of its records.
+  /// A part of a replica's walk: [begin, end) of its records.
   struct Window {
     Index epoch = 0;
     Range records;

@@ -1,4 +1,4 @@
-// Training and validation records from one set of files: a keyed hash of its id says which a record is, so
+// Training and validation records from one set of files: a keyed hash of its id decides which a record is, so
 // the choice stays the same however the files are read and whatever else is in them.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Gzip files, and others as they are: zlib tells them apart.
+// Gzip files, and others as they are: zlib distinguishes them.
 #include <fmt/format.h>
 #include <zlib.h>
 

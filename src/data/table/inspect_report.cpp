@@ -1,4 +1,4 @@
-// How an inspection is told.
+// The report of an inspection.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

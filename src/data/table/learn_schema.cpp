@@ -145,8 +145,8 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
 
 namespace {
 
-// The column of the table for each of the schema, the number of columns for none. Where names cannot tell,
-// the position does; a table to predict from may come without its labels and weights.
+// The column of the table for each of the schema, the number of columns for none. Without a header the
+// position decides; a table to predict from may come without its labels and weights.
 std::vector<std::size_t> find_columns(const TableText& table, const TableSchema& schema, bool labels) {
   std::vector<std::size_t> found;
   if (table.header) {

@@ -21,7 +21,7 @@ struct SparseRow {
   std::vector<SparseValue> values;
 };
 
-/// Takes a record apart. Errors: BadRecord, column -1.
+/// Parses a record. Errors: BadRecord, column -1.
 void parse_sparse_row(std::string_view record, SparseRow& row);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// One walk of all ranks over the records of libsvm files.
+// One pass of all ranks over the records of libsvm files.
 #pragma once
 
 #include <set>

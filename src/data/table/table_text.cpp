@@ -56,7 +56,7 @@ bool is_header(Header header, const std::vector<std::string>& fields) {
                               [](const std::string& field) { return parse_number(field).has_value(); });
 }
 
-// Names that can tell columns apart: none is empty or used twice. `renamed`: told of the others.
+// Makes names distinct: none is empty or used twice. `renamed` gets a warning for each that changes.
 std::vector<std::string> name_columns(const std::vector<std::string>& fields, bool header,
                                       std::vector<std::string>& renamed) {
   std::vector<std::string> names;

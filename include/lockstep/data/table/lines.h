@@ -33,7 +33,7 @@ class RecordLines {
   bool next(std::string_view& record);
   /// The line that the record began in.
   Index line() const { return line_; }
-  /// The last record goes on inside quotes where the text ends.
+  /// The last record is still inside quotes at the end of the text.
   bool unclosed() const { return unclosed_; }
 
  private:

@@ -1,4 +1,4 @@
-// Values as bytes, for what ranks tell each other about a table. Never stored, so all sides have one build.
+// Values as bytes, for messages between ranks about a table. Never stored, so all sides have one build.
 #pragma once
 
 #include <cassert>

@@ -1,4 +1,4 @@
-// One walk of all ranks over the records of a table: each rank goes through its share of the chunks, and what
+// One pass of all ranks over the records of a table: each rank goes through its share of the chunks, and what
 // it finds is put together in the order of the chunks.
 #pragma once
 

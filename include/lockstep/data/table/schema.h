@@ -76,7 +76,7 @@ struct TableSchema {
 double signed_log(double x);
 
 /// The columns as the options declare them; kUnknown for those that they do not name. Labels are never
-/// scaled unless data.columns says so. Errors: ConfigError naming the key, also for a name that no column
+/// scaled unless data.columns asks for it. Errors: ConfigError naming the key, also for a name that no column
 /// has.
 std::vector<TableColumn> declare_columns(const TableOptions& options, const std::vector<std::string>& names);
 

@@ -1,7 +1,7 @@
 // The files of a table cut into chunks: byte ranges of one size, by the config only. A record belongs to the
 // chunk that its first byte lies in. Each rank counts the quotes and lines of its share of the ranges; put
-// together in order, the counts tell in what line each range begins, and whether inside quotes. From then on
-// any chunk can be read alone.
+// together in order, the counts give the line in which each range begins, and whether it is inside quotes.
+// From then on any chunk can be read by itself.
 #pragma once
 
 #include <optional>
