@@ -15,8 +15,8 @@ namespace lockstep {
 namespace {
 
 // A quarter of the second-level cache of today's servers: what was fastest there. Twice that in the backward
-// pass, where each block adds to the gradient of the weights. And as much of it for weights as leaves room
-// for samples.
+// pass, where each block adds to the gradient of the weights. A quarter of a forward block may be weights, so
+// that samples fit too.
 constexpr Index kForwardBytes = Index{1} << 19;
 constexpr Index kBackwardBytes = 2 * kForwardBytes;
 constexpr Index kWeightBytes = kForwardBytes / 4;

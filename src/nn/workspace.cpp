@@ -63,7 +63,7 @@ Workspace::Workspace(const Model& model, Index max_rows, ActivationRetention kep
 }
 
 // The first op in the backward pass writes the gradient of what it took; the others get buffers of their own,
-// which is added. Who works in place is the only one that takes it.
+// which is added. An op that works in place is the only user of its input.
 void Workspace::plan_gradients(Index max_rows) {
   std::vector<bool> written(buffers_.size(), false);
   for (auto run = backward_runs_.rbegin(); run != backward_runs_.rend(); ++run) {
@@ -230,7 +230,7 @@ void Workspace::backward(Range ops, std::span<Scalar> gradient, Write write,
   }
 }
 
-// Gradients of a tensor that two ops share meet in its place: both add.
+// Both ops that share a tensor add to its gradient, so it starts from zero.
 void Workspace::zero_shared(std::span<Scalar> gradient) {
   for (const ModelOp& op : model_.ops()) {
     if (op.shares) std::ranges::fill(part(gradient, op.params), Scalar{0});

@@ -27,7 +27,7 @@ class GradientCheck {
   /// After it went back with the last of them: all of its gradient but the tensor `told`, if it is complete.
   void check_sums(const ModelOp& op, Range told, std::span<const Scalar> gradient);
   /// Since begin(): no part of what was looked at is NaN, or beyond what its samples may give. The arena has
-  /// been looked at once it is complete, and what factors tell in every pass.
+  /// been looked at once it is complete, and its factors in every pass.
   bool good() const { return good_; }
 
  private:

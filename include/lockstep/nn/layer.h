@@ -166,7 +166,8 @@ class Layer {
   virtual bool in_place() const { return false; }
   /// Backward needs what forward gave.
   virtual bool reads_output() const { return false; }
-  /// Backward, or statistics() in the backward pass, needs what forward took; who works in place does not.
+  /// Backward, or statistics() in the backward pass, needs what forward took; a layer that works in place
+  /// does not.
   virtual bool reads_input() const { return !in_place(); }
   /// Scalars per sample that forward keeps for backward, beside inputs and output.
   virtual Index cache_size() const { return 0; }

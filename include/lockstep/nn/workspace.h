@@ -1,5 +1,5 @@
-// OpBuffers for the activations of one batch, and the walk through the ops, forward and back. One per thread,
-// or one per replica where replicas meet between ops.
+// Buffers for the activations of one batch, and the passes through the ops, forward and backward. One per
+// thread, or one per replica if replicas sync between ops.
 #pragma once
 
 #include <functional>

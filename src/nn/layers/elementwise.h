@@ -30,7 +30,7 @@ class Elementwise final : public Layer {
     const Scalar* x = args.x().data();
     Scalar* y = args.y.data();
     const Index size = args.x().size();
-#pragma GCC ivdep  // y is x, or apart from it
+#pragma GCC ivdep  // y is x, or does not overlap it
     for (Index i = 0; i < size; ++i) y[i] = function_.value(x[i]);
   }
 

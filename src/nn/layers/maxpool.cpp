@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-// Winners are kept in the memory of the cache, one in the place of each scalar.
+// Winners are kept in the memory of the cache, one at the position of each scalar.
 static_assert(sizeof(std::int32_t) == sizeof(Scalar) && alignof(std::int32_t) == alignof(Scalar));
 
 class MaxPool final : public Layer {
