@@ -19,7 +19,7 @@ SingleValues::SingleValues(const Model& model, Index replicas, Index accumulate)
   }
 }
 
-// The fewest samples, if any, that are normalised at once over the replicas `scope`. Where replicas meet, all
+// The fewest samples, if any, that are normalised at once over the replicas `scope`. If replicas sync, all
 // have as many parts, and some parts may be empty.
 Index SingleValues::min_normalised(Range scope) const {
   Index fewest = 0;

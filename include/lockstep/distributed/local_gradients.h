@@ -3,8 +3,8 @@
 // Along the tree: each replica gets an arena of its own, and two arenas are added as soon as they are the two
 // halves of a subtree of the fixed tree; so a thread never holds more than about log2(replicas) arenas. In
 // one sum: a thread adds its replicas straight into one arena. What the last replica adds is merged bucket by
-// bucket, so that a bucket can leave while backward goes on. Apart: each replica keeps an arena, and nothing
-// is added.
+// bucket, so that a bucket can leave while backward goes on. Per replica: each replica keeps an arena, and
+// nothing is added.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ namespace lockstep {
 enum class LocalSums { kOneSum, kAlongTree, kPerReplica };
 
 /// Sums that a rank hands to the exchange. Along the tree: its complete subtrees that have a sample in them;
-/// in one sum: of everything; apart: one for each replica that has a sample.
+/// in one sum: of everything; per replica: one for each replica that has a sample.
 struct PartialGrads {
   std::vector<Range> subtrees;
   std::vector<std::span<Scalar>> sums;  ///< gradient arenas

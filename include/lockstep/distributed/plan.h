@@ -13,7 +13,7 @@
 
 namespace lockstep {
 
-/// A range of the gradient arena that travels together: small layers, or a part of a large one.
+/// A range of the gradient arena that is sent together: small layers, or a part of a large one.
 struct Bucket {
   Range range;
 };
@@ -27,8 +27,8 @@ struct PlanRequest {
   std::vector<FactoredTensor> factored = {};  ///< of the model
 };
 
-/// Behind the gradients of the weights, the gradient arena carries the sum of the losses: it travels with the
-/// bucket that leaves first, and tells all ranks in the same step if a loss is not a number.
+/// Behind the gradients of the weights, the gradient arena carries the sum of the losses: it is sent with the
+/// bucket that leaves first, so that all ranks know in the same step if a loss is not a number.
 struct Plan {
   Index world = 1;
   Index servers = 0;  ///< the last ranks; they host no replica, and own the weights. Without any, workers do
@@ -43,7 +43,7 @@ struct Plan {
   /// Tensors whose gradients workers of one node do better to leave as factors, where the strategy can take
   /// those: the samples of all replicas are much less to read and write than the gradient.
   std::vector<FactoredTensor> factored;
-  Index local_from = 0;  ///< the first step (from 0) that replicas take alone, with strategies where they do
+  Index local_from = 0;  ///< the first local step (from 0) of replicas, with strategies that have them
 
   Index workers() const { return world - servers; }
   /// The replicas of `rank`.

@@ -38,7 +38,7 @@ class ReplicaStates {
   /// Takes back what was added for a replica since begin_step(): its numbers are not good.
   void forget(Index replica);
   /// *Collective.* Moves the running moments of each layer by the moments of what was added since
-  /// begin_step(), or replaces them, over the replicas that its mode says.
+  /// begin_step(), or replaces them, over the replicas of its mode.
   void update(BatchStatistics::Update update);
 
   // With asynchronous workers there is one state, which servers keep.

@@ -22,7 +22,7 @@ class ScopeSums {
 
   Index columns() const { return columns_; }
   /// *Collective.* `rows`: one row for each replica hosted here, zeros for one without samples; each block
-  /// becomes its sum over the scope of the replica. No message travels if no scope leaves its rank.
+  /// becomes its sum over the scope of the replica. No message is sent if no scope leaves its rank.
   void combine(std::span<double> rows);
 
  private:

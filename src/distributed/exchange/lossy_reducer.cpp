@@ -1,8 +1,9 @@
 // The owner reducer's two phases with messages that lose something. Every rank has one partial sum. First it
 // encodes each slice of it for the slice's owner, itself too, so that the sum does not depend on who owns
-// what; the owner adds what the messages say, rank by rank. Then, if the sum is wanted everywhere, the owner
-// encodes its result and all ranks, the owner too, take what that message says: so they all have the same
-// bits (Tang et al. 2019, "DoubleSqueeze"). Sizes follow from the plan, so nothing about them is ever sent.
+// what; the owner decodes the messages and adds them, rank by rank. Then, if the sum is wanted everywhere,
+// the owner encodes its result and all ranks, the owner too, take what that message decodes to: so they all
+// have the same bits (Tang et al. 2019, "DoubleSqueeze"). Sizes follow from the plan, so nothing about them
+// is ever sent.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -104,7 +105,7 @@ class LossyReducer final : public Reducer {
  private:
   struct BucketState {
     std::vector<Range> slices;             // by owner
-    SliceCodec result;                     // what this rank says of the sum of its own slice
+    SliceCodec result;                     // this rank's message with the sum of its own slice
     std::vector<SliceCodec> partial = {};  // by owner: what this rank contributes to its slice
     Messages by_slice = {};                // by owner: what this rank contributes, later the results
     Messages by_contributor = {};          // what each of contributors_ contributes to this rank's slice

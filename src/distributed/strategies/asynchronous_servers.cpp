@@ -47,7 +47,7 @@ class AsynchronousServers final : public AsynchronousStrategy {
     return weights_.span();
   }
 
-  // Totals are told by the first server, and known to all after report().
+  // The first server reports the totals; all ranks have them after report().
   void resume_after(Index steps) override {
     if (server_) server_->resume_after(steps);
   }
@@ -118,7 +118,7 @@ class AsynchronousServers final : public AsynchronousStrategy {
 
   const Plan& plan_;
   Service service_;
-  std::unique_ptr<Communicator> comm_;  // its own: messages of a round meet no others
+  std::unique_ptr<Communicator> comm_;  // its own: messages of a round never match others
   std::unique_ptr<Communicator> role_;  // workers, or servers
   AlignedBuffer<Scalar> weights_;
   ParameterUpdate update_;  // makes means; the steps are the servers'

@@ -1,4 +1,4 @@
-// Parameter servers whose workers take steps alone: async, bounded, or sync with backup workers.
+// Parameter servers with asynchronous workers: async, bounded, or sync with backup workers.
 #pragma once
 
 #include <memory>

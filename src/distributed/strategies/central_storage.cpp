@@ -22,7 +22,7 @@
 namespace lockstep {
 namespace {
 
-// One slice of the whole arena for each rank of a node: nothing travels before all is there, since memory is
+// One slice of the whole arena for each rank of a node: nothing is sent before all is there, since memory is
 // faster than any overlap with it. Of a tensor that is left as factors each has its share, since to multiply
 // takes longer than to add.
 NodeCut cut_arena(const StrategyContext& context, bool one_node) {

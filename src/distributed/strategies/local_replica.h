@@ -1,4 +1,5 @@
-// A replica that steps alone: weights and optimizer state of its own, until it meets a bad number.
+// A replica that takes local steps, with weights and optimizer state of its own, until one finds a bad
+// number.
 #pragma once
 
 #include <span>

@@ -1,10 +1,10 @@
-// Each replica steps alone, with weights and optimizer state of its own; every H steps the weights of all are
-// averaged (Stich 2019, "Local SGD converges fast and communicates little"). Before local_after all take each
-// step together, as with allreduce (Lin et al. 2020, "Don't use large mini-batches, use local SGD"), and the
-// first replica of each rank stands for the others.
+// Each replica takes local steps, with weights and optimizer state of its own; every H steps the weights of
+// all are averaged (Stich 2019, "Local SGD converges fast and communicates little"). Before local_after all
+// take each step together, as with allreduce (Lin et al. 2020, "Don't use large mini-batches, use local
+// SGD"), and the first replica of each rank stands for the others.
 //
-// An average travels like a gradient, in arenas of gradients that the step has used up. In the place of the
-// loss goes the number of replicas that met a bad number and stand still since: so all ranks learn of it
+// An average is sent like a gradient, in arenas of gradients that the step has used up. At the offset of the
+// loss the number of replicas is sent that found a bad number and stopped training: so all ranks learn of it
 // together, and a local step needs no message.
 #include <algorithm>
 #include <atomic>
@@ -61,7 +61,7 @@ class LocalSgd final : public SynchronousStrategy {
     equal_ = steps <= plan_.local_from || (steps - plan_.local_from) % options_.average_every == 0;
   }
 
-  // Once replicas have stepped alone, each has a state of its own.
+  // Once replicas have taken local steps, each has a state of its own.
   SavedState saved_state() override {
     SavedState state;
     reducer_->add_saved(state);
@@ -140,7 +140,7 @@ class LocalSgd final : public SynchronousStrategy {
  private:
   LocalReplica& local(Index replica) { return at(replicas_, replica - hosted_.begin); }
 
-  // All start from the weights of the first and, if they have not stepped alone before, from its optimizer
+  // All start from the weights of the first and, if they have taken no local step before, from its optimizer
   // state.
   void part_ways() {
     LocalReplica& first = replicas_.front();
@@ -208,7 +208,7 @@ class LocalSgd final : public SynchronousStrategy {
     return static_cast<Scalar>(own / static_cast<double>(all));
   }
 
-  // *Collective.* The mean over all replicas of what each has, at the start of an arena; in the place of the
+  // *Collective.* The mean over all replicas of what each has, at the start of an arena; at the offset of the
   // loss, the share of them that stand still. Valid until the next exchange.
   std::span<Scalar> average(const std::function<std::span<const Scalar>(LocalReplica&)>& of) {
     PartialGrads pieces;

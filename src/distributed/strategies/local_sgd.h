@@ -1,4 +1,4 @@
-// Replicas that step alone and meet now and then.
+// Replicas that take local steps and are averaged now and then.
 #pragma once
 
 #include <memory>

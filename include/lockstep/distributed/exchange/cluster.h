@@ -1,5 +1,5 @@
 // Machines as a forecast sees them: what a message costs inside a node, where it is measured, and between
-// nodes, where it is told.
+// nodes, if it is given.
 #pragma once
 
 #include <vector>

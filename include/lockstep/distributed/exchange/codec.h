@@ -1,6 +1,6 @@
-// How numbers travel: as they are, or in fewer bytes at the price of what a message loses. A property of the
-// messages, not of a strategy: gradients go through the codec of the config wherever they travel, and weights
-// as they are.
+// The form in which numbers are sent: as they are, or in fewer bytes at the price of what a message loses. A
+// property of the messages, not of a strategy: gradients go through the codec of the config wherever they are
+// sent, and weights as they are.
 #pragma once
 
 #include <cstddef>
@@ -33,14 +33,14 @@ struct CodecEntry {
   std::string name;
   std::string help;
   std::vector<std::string> options = {};  ///< keys that it reads
-  /// Nothing for numbers that travel as they are, and without a copy.
+  /// Nothing for numbers that are sent as they are, and without a copy.
   std::function<std::unique_ptr<Codec>(const DistOptions&)> make;
 };
 
 /// Every codec there is. One more: one file in distributed/exchange/codecs and one line in its list.
 std::span<const CodecEntry> codec_catalog();
 
-/// The codec of the options; nothing for numbers that travel as they are.
+/// The codec of the options; nothing for numbers that are sent as they are.
 std::unique_ptr<Codec> make_codec(const DistOptions& options);
 
 /// Whether numbers are rounded or left out on their way.

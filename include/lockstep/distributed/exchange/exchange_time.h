@@ -1,7 +1,7 @@
 // How long an exchange takes, in the alpha-beta model with two levels (Thakur, Rabenseifner & Gropp 2005,
 // "Optimization of collective communication operations in MPICH"): a message costs a latency and a time for
-// each byte, inside a node as measured and between nodes as told; messages that leave a node at the same time
-// share its link; each rank has one message under way.
+// each byte, inside a node as measured and between nodes as given; messages that leave a node at the same
+// time share its link; each rank has one message under way.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
-// Workers that take steps alone: each computes a gradient from the weights as it pulled them, and servers
-// apply it when it arrives, whatever other workers have done in between. Training goes in rounds, between
-// which all ranks meet.
+// Asynchronous workers: each computes a gradient from the weights as it pulled them, and servers apply it
+// when it arrives, whatever other workers have done in between. Training goes in rounds, between which all
+// ranks synchronise.
 #pragma once
 
 #include <functional>
@@ -57,7 +57,7 @@ class AsynchronousStrategy : public Strategy {
   virtual WorkersReport report() = 0;
 };
 
-/// Whether the workers take steps alone with these options.
+/// Whether the workers are asynchronous with these options.
 bool steps_alone(const DistOptions& options);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// A strategy is how gradients become weights: who owns which range of the arena and what travels back.
+// A strategy is how gradients become weights: who owns which range of the arena and what is sent back.
 #pragma once
 
 #include <deque>
@@ -39,7 +39,7 @@ struct StrategyContext {
   std::filesystem::path record_to = {};  ///< directory for recordings of arrivals; empty: none
 };
 
-/// How a step ended. Where replicas step alone, the loss and who stopped are those of this rank; all else is
+/// How a step ended. With local steps, the loss and the stopped replicas are those of this rank; all else is
 /// the same on all ranks.
 struct StepOutcome {
   bool applied = false;  ///< false: the loss or a gradient was not finite, and the weights are as before
@@ -83,7 +83,7 @@ class Strategy {
   /// Valid until the next step.
   virtual std::span<const Scalar> gather_model() = 0;
 
-  /// *Local.* For a run that goes on after so many steps: after start(), before saved_state().
+  /// *Local.* For a run that resumes after so many steps: after start(), before saved_state().
   virtual void resume_after(Index /*steps*/) {}
   /// *Local, between two steps.* What the strategy keeps beside the weights that gather_model() gives. Its
   /// memory is read to save a run, and filled to go on with one.
@@ -93,7 +93,7 @@ class Strategy {
   virtual void bucket_ready(const Bucket& bucket, const PartialGrads& partial) = 0;
   /// *Local.* Called between layers: lets the exchange make progress.
   virtual void progress() = 0;
-  /// *Local.* Whether buckets travel while backward goes on.
+  /// *Local.* Whether buckets are exchanged while backward goes on.
   virtual bool overlaps() const { return true; }
 
  protected:
@@ -114,12 +114,12 @@ class SynchronousStrategy : public Strategy {
   virtual void finish_exchange() = 0;
   /// *Collective.* One update of the weights; afterwards weights() are the new ones on every worker.
   virtual StepOutcome update(const UpdateRequest& request) = 0;
-  /// *Local.* Whether the gradients of the step under way, or of the next one between two steps, travel; else
-  /// no rank waits for another in it.
+  /// *Local.* Whether the gradients of the step under way, or of the next one between two steps, are
+  /// exchanged; else no rank waits for another in it.
   virtual bool gradients_exchanged() const { return true; }
   bool overlaps() const override { return gradients_exchanged(); }
-  /// *Collective, between two steps.* The first bad number that a replica met alone: "step 7: replica 3: the
-  /// loss is not finite"; "" if there is none.
+  /// *Collective, between two steps.* The first bad number in a local step: "step 7: replica 3: the loss is
+  /// not finite"; "" if there is none.
   virtual std::string late_bad_number() { return {}; }
   /// *Local, between two steps.* Weights and optimizer state that are to be the same on several ranks. Who
   /// writes to them calls changed_replicated().
@@ -137,7 +137,7 @@ struct Promises {
   bool one_copy_per_node = false;   ///< the ranks of a node share one copy of weights and optimizer state
   bool divides_optimizer_state =
       false;  ///< a rank holds the optimizer state of its share of the weights only
-  /// With ordered reduction: a run that goes on from a checkpoint, on any number of ranks, ends with the same
+  /// With ordered reduction: a run that resumes from a checkpoint, on any number of ranks, ends with the same
   /// bits as one that was not interrupted.
   bool exact_resume = false;
   /// Those above hold where workers take each step together; where they do not, a run can be recorded and
@@ -153,7 +153,7 @@ struct StrategyEntry {
   Promises promises;
   bool has_servers = false;               ///< some ranks own the weights and host no replica
   bool sums_to_all = false;               ///< every worker gets the sum of all gradients
-  bool weights_per_replica = false;       ///< each steps with its own, and they meet now and then
+  bool weights_per_replica = false;       ///< each steps with its own, and they are averaged
   std::vector<std::string> options = {};  ///< keys that it reads beside those that all read
   std::function<std::vector<RankCosts>(const CostModelInput&)> costs;
   std::function<StepExchange(const TimeModelInput&)> time;
@@ -170,7 +170,7 @@ std::span<const StrategyEntry> strategy_catalog();
 /// Errors: ConfigError if there is none.
 const StrategyEntry& strategy_entry(const std::string& name);
 
-/// Whether each worker gets the whole sum, as it is: else distribute.algorithm has nothing to say.
+/// Whether each worker gets the whole sum, as it is: else distribute.algorithm has no effect.
 bool uses_algorithm(const DistOptions& options);
 
 /// How each rank adds the gradients of its replicas with these options.

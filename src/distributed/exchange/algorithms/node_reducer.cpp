@@ -1,11 +1,12 @@
-// Each bucket is cut into a slice for each rank of a node. A rank that hands in a bucket says so in shared
+// Each bucket is cut into a slice for each rank of a node. A rank that hands in a bucket counts it in shared
 // memory. Once all ranks of the node have, each adds its own slice of their partial sums; with several nodes
 // it exchanges the result with those who own the slice there. Then it writes the sum into the arenas of all
-// ranks of the node and says so; a rank for whom all have done that has the whole bucket in its own arena.
+// ranks of the node and counts that; a rank for whom all have done that has the whole bucket in its own
+// arena.
 //
-// Ranks handle buckets in order, so for each of them two counts tell everything: buckets handed in, and
-// buckets whose slice is done. They only grow, from step to step too. A rank that has finished a step knows
-// that nobody looks at its arenas any more, so it may begin the next one without another meeting.
+// Ranks handle buckets in order, so for each of them two counts suffice: buckets handed in, and buckets whose
+// slice is done. They only grow, from step to step too. A rank that has finished a step knows that nobody
+// looks at its arenas any more, so it may begin the next one without another synchronisation.
 //
 // Between nodes messages go in pairs and nothing is collective: a rank comes to a bucket's second half at a
 // moment of its own, before or after something else that all ranks do together.

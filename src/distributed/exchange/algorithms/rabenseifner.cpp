@@ -1,6 +1,6 @@
 // With P the largest power of two up to the number of ranks N, the first 2 (N - P) ranks form pairs of
 // neighbours. A pair folds: each adds one half of the numbers of both, and the second gives its half to the
-// first, which goes on for both. P ranks are left. By recursive halving each of them ends with the sum of a
+// first, which continues for both. P ranks are left. By recursive halving each of them ends with the sum of a
 // P-th of the numbers, by recursive doubling they give these to each other, and the first of each pair hands
 // everything to the second.
 #include <bit>

@@ -1,4 +1,4 @@
-// Only the numbers of largest magnitude travel, each with its index; for the others the receiver takes zero
+// Only the numbers of largest magnitude are sent, each with its index; for the others the receiver takes zero
 // (Aji and Heafield 2017, "Sparse communication for distributed gradient descent"). Of equal ones the first
 // go, so that the choice is the same everywhere.
 #include <algorithm>
@@ -20,7 +20,7 @@ struct Pair {
   Scalar value;
 };
 
-// Without a sign, floats are in the order of their bits, infinity and NaN last: so those always travel.
+// Without a sign, floats are in the order of their bits, infinity and NaN last: so those are always sent.
 std::uint32_t magnitude(Scalar value) {
   return std::bit_cast<std::uint32_t>(value) & 0x7fffffffU;
 }

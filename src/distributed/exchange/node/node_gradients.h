@@ -1,4 +1,4 @@
-// The gradients of a node's ranks, in memory that they share: each rank takes its arenas there, tells the
+// The gradients of a node's ranks, in memory that they share: each rank takes its arenas there, notes for the
 // others where its partial sums are, and adds its own slice of them, for all ranks of the node.
 //
 // The caller synchronises the ranks between the calls: after leave_note() of all ranks of the node, collect()

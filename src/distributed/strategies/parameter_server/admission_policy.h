@@ -17,7 +17,7 @@ class AdmissionPolicy {
 
   /// Until how many steps in all permission is given.
   void begin_round(Index until);
-  /// The run goes on after so many steps.
+  /// The run resumes after so many steps.
   void resume_after(Index steps) { granted_ = steps; }
   /// Nobody gets permission any more.
   void stop() { stopped_ = true; }

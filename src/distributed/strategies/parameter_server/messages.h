@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-// Channels. A header tells what comes; the rest follows on the channel of its kind.
+// Channels. A header announces the message; the rest follows on the channel of its kind.
 inline constexpr int kHeaders = 0;
 inline constexpr int kGradients = 1;
 inline constexpr int kMoments = 2;

@@ -1,4 +1,5 @@
-// The messages of workers in the order in which a server takes them: as they arrive, or as a recording says.
+// The messages of workers in the order in which a server takes them: as they arrive, or in the order of a
+// recording.
 #pragma once
 
 #include <filesystem>

@@ -164,8 +164,8 @@ void Server::answer_askers() {
   }
 }
 
-// Several workers' step must be done; and what the first server has told a worker to be in the weights, in
-// mode bounded, must have come here too.
+// Several workers' step must be done; and in mode bounded the gradients that the first server promised to a
+// worker must have arrived here too.
 bool Server::answerable(const MessageHeader& pull) const {
   return collects() ? pull.step <= version_ : pull.slowest <= admission_.slowest();
 }

@@ -69,7 +69,7 @@ class Server {
   AlignedBuffer<Scalar> gradient_;  // as large as all weights; only the own range is used
   ParameterUpdate update_;
   std::unique_ptr<StepCollector> collector_;  // with backup workers
-  std::unique_ptr<Codec> codec_;              // null: gradients travel as they are
+  std::unique_ptr<Codec> codec_;              // null: gradients are sent as they are
   std::optional<SliceCodec> decoder_;         // where there is a codec
   AlignedBuffer<std::byte> encoded_;          // likewise
   Totals totals_;

@@ -1,5 +1,6 @@
 // A step of several workers with backup (Chen et al. 2016, "Revisiting distributed synchronous SGD"): it
-// takes the first gradients that arrive at the first server, which tells the other servers whose they are.
+// takes the first gradients that arrive at the first server, which sends the other servers the list of their
+// workers.
 #pragma once
 
 #include <optional>

@@ -40,7 +40,7 @@ class WorkerClient {
   Timeout answer_;                                 // with one that does not
   bool collects_;                                  // a step takes gradients of several workers
   Index slowest_ = 0;                              // see PullReply
-  std::unique_ptr<Codec> codec_;                   // null: gradients travel as they are
+  std::unique_ptr<Codec> codec_;                   // null: gradients are sent as they are
   std::vector<SliceCodec> encoders_;               // by server, where there is a codec
   std::vector<AlignedBuffer<std::byte>> encoded_;  // likewise: of the push under way
   std::vector<Index> versions_;                    // of the weights here, by server
