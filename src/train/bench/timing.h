@@ -11,8 +11,8 @@
 namespace lockstep {
 
 /// *Collective.* The slowest rank's median over some runs of `work`, in seconds; ranks begin each together.
-/// `work` runs twice before, uncounted; the second run says how many fit into `budget` seconds on rank 0. At
-/// least 3 and at most 2001, an odd number.
+/// `work` runs twice before, uncounted; the second run determines how many fit into `budget` seconds on rank
+/// 0. At least 3 and at most 2001, an odd number.
 inline double median_seconds(Communicator& comm, const std::function<void()>& work, double budget = 0.1) {
   work();
   comm.barrier();

@@ -27,7 +27,7 @@ double UpdateRate::least_bytes(Index ranks) const {
 }
 
 // Gradients of zero stay what they are however often they are added, and cost what others do. Who
-// makes them has looked at them where the strategy does not, as Strategy::max_gradient() says.
+// makes them has looked at them where the strategy does not, see Strategy::max_gradient().
 UpdateRate measure_update(Communicator& comm, const DistOptions& options, Index ranks_per_node,
                           Index weights) {
   const StrategyEntry& entry = strategy_entry(options.strategy);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kScores = 0;  // channel
 
-// Both sorted. For each positive the negatives below it and those up to it: two walks side by side.
+// Both sorted. For each positive the negatives below it and those up to it: two passes side by side.
 Index count_twice_above(std::span<const Scalar> positives, std::span<const Scalar> negatives) {
   Index twice = 0;
   std::size_t below = 0;
@@ -88,7 +88,7 @@ RankedPairs rank_weighted_pairs(Communicator& comm, Scores& scores) {
   const std::vector<Weighted> positives = collect(comm, scores.positives, scores.positive_weights);
   const std::vector<Weighted> negatives = collect(comm, scores.negatives, scores.negative_weights);
   double totals[] = {0, 0, 0};  // positives, negatives, twice_above; of rank 0
-  // For each positive the weight of the negatives below it and up to it: two walks side by side.
+  // For each positive the weight of the negatives below it and up to it: two passes side by side.
   double below = 0;
   double up_to = 0;
   auto next_below = negatives.begin();

@@ -1,5 +1,6 @@
 // Each worker computes gradient after gradient and pushes them to the servers, until so many steps are done
-// in all; then everybody meets. Rank 0 tells of what the servers have seen, when it asks them for permission.
+// in all; then all ranks synchronise. Rank 0 reports the totals of the servers, when it asks them for
+// permission.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -87,7 +88,7 @@ class AsynchronousLoop final : public UpdateLoop {
   StepClock log_clock_;
   StepClock run_clock_;
   Index own_steps_ = 0;
-  Index own_single_value_steps_ = 0;  // since all met
+  Index own_single_value_steps_ = 0;  // since all ranks synchronised
   Index single_value_steps_ = 0;      // of all workers, until then
   std::vector<Index> batches_taken_;  // from the loader, by hosted replica: the same for each
   std::optional<Failure> failure_;
@@ -118,7 +119,8 @@ SavedState AsynchronousLoop::saved_state() {
   return state;
 }
 
-// On other workers than those that took the batches, a worker goes on where the last of its replicas was.
+// After a resume on other workers, replicas hosted here may have consumed different numbers of batches:
+// continue after the largest.
 void AsynchronousLoop::begin() {
   report_ = strategy_.report();
   if (serves()) return;

@@ -44,8 +44,8 @@ BadNumber GradientStep::check_again(const Replica& in_step) {
   return first;
 }
 
-// The sums of all replicas that met in the last part of their samples are still there: a replica can go on
-// from them alone.
+// The sums of all replicas that ran in lockstep in the last part of their samples are still there: a replica
+// can go on from them alone.
 BadNumber GradientStep::check_together(const Replica& in_step) {
   Replica replica = in_step;
   replica.rows = split_evenly(replica.batch->rows, context_.accumulate, context_.accumulate - 1);

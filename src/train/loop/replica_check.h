@@ -1,5 +1,5 @@
 // Whether ranks that must hold the same weights and optimizer state do: compared by a hash every so many
-// steps. One 64-bit number of each rank travels, with what the ranks agree on anyway (RunControl); only where
+// steps. One 64-bit number of each rank is sent with what the ranks agree on anyway (RunControl); only where
 // they differ is more looked at.
 #pragma once
 

@@ -26,8 +26,8 @@ bool RunControl::look(std::optional<std::uint64_t> checksum) {
   return looks_skipped_ > looks_to_skip_ && agree();
 }
 
-// Rank 0 says how many looks make the time between two agreements. Terms travel as halves, whose sums stay
-// below 2^63.
+// Rank 0 decides how many looks make the time between two agreements. Checksums are sent as halves, whose
+// sums stay below 2^63.
 bool RunControl::agree(std::uint64_t checksum) {
   has_wish_ = false;
   const bool first = comm_.rank() == 0;

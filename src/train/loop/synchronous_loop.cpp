@@ -148,8 +148,8 @@ Measured SynchronousLoop::measured(Index step) const {
   return tells ? due : Measured::kNothing;
 }
 
-// As UpdateRequest::weight. *Collective* where samples have weights and gradients travel: no rank knows those
-// of the others. Added along the tree, so that it is the same on any number of ranks.
+// As UpdateRequest::weight. *Collective* if samples have weights and gradients are exchanged: no rank knows
+// those of the others. Added along the tree, so that it is the same on any number of ranks.
 double SynchronousLoop::weigh(const StepBatch& batch, Index step) {
   for (std::size_t i = 0; i < replica_weights_.size(); ++i) {
     const ReplicaBatch& replica = batch.replicas[i];

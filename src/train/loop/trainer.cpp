@@ -21,7 +21,7 @@ std::unique_ptr<UpdateLoop> make_update_loop(const TrainingContext& context) {
   return make_synchronous_loop(context, dynamic_cast<SynchronousStrategy&>(context.strategy));
 }
 
-// Without a step left to take, the loops over steps would never meet their end.
+// Without a step left to take, the loops over steps would never end.
 [[noreturn]] void throw_beyond_the_end(Index done, Index steps) {
   throw AgreedError(fmt::format("the checkpoint has made {} steps, and the run has only {}; make it longer",
                                 with_commas(done), with_commas(steps)),
@@ -49,7 +49,7 @@ TrainingResult Trainer::run() {
     loop_->advance(next_stop(done));
     const Index before = done;
     done = loop_->progress().steps;
-    // Workers that step alone may come back before any of them has stepped.
+    // Asynchronous workers may come back before any of them has stepped.
     if (stops() || checkpoint_due(before, done)) save();
     evaluates = done < steps && evaluation_due(before, done);
   }

@@ -5,7 +5,7 @@
 
 namespace lockstep {
 
-/// Fills in what `plan` says about bytes; the rest of it is there.
+/// Fills in the bytes of `plan`; the rest of it is there.
 void plan_costs(const RunPlanRequest& request, RunPlan& plan);
 
 }  // namespace lockstep

@@ -65,7 +65,7 @@ bool RunDirectory::exists() const {
   return std::filesystem::is_directory(root, error) && !std::filesystem::is_empty(root, error);
 }
 
-// A summary that is cut off or has no steps tells of no end.
+// A summary that is cut off or has no steps proves no end.
 std::optional<Index> RunDirectory::completed_steps() const {
   std::error_code ignored;
   if (!std::filesystem::exists(model(), ignored) || !lost().empty()) return std::nullopt;
@@ -110,7 +110,7 @@ RunLock::~RunLock() {
   }
 }
 
-// Linux tells under which name an open directory is now.
+// Linux knows the present name of an open directory.
 std::optional<std::filesystem::path> RunLock::whereabouts() const {
   struct stat held {};
   if (::fstat(directory_, &held) != 0) return std::nullopt;

@@ -17,7 +17,7 @@ class BestMeasure {
   /// Whether an evaluation is better than all before it, which it then is the best of. One in which the
   /// measure is not defined is not.
   bool improves(const EvalMetrics& evaluation);
-  /// The best value so far: NaN before the first. A run that goes on sets it.
+  /// The best value so far: NaN before the first. A resumed run sets it.
   double& value() { return best_; }
 
  private:

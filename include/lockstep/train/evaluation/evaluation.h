@@ -41,7 +41,7 @@ class Evaluation {
 
   /// *Collective.* The same result on all ranks.
   EvalMetrics run(const ModelValues& values) { return run(values, {}).value(); }
-  /// *Collective.* Nothing if `interrupted` says so, which is asked again and again, and is collective.
+  /// *Collective.* Nothing if `interrupted` returns true, which is asked again and again, and is collective.
   std::optional<EvalMetrics> run(const ModelValues& values, const std::function<bool()>& interrupted);
 
  private:

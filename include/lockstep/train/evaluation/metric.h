@@ -1,7 +1,7 @@
-// A measure of a model beside its loss: AUC, recall, R2. It says what it collects of each block of rows; the
-// evaluation adds that up over blocks, threads and ranks, and the metric makes its value of the totals. No
-// metric sees a rank, and what is added goes along the fixed tree: so a value has the same bits on any number
-// of ranks. A sample counts as often as its weight says, as sample_weight of scikit-learn.
+// A measure of a model beside its loss: AUC, recall, R2. It defines what it collects of each block of rows;
+// the evaluation adds that up over blocks, threads and ranks, and the metric makes its value of the totals.
+// No metric sees a rank, and what is added goes along the fixed tree: so a value has the same bits on any
+// number of ranks. A sample counts as often as its weight says, as sample_weight of scikit-learn.
 #pragma once
 
 #include <functional>

@@ -61,7 +61,7 @@ struct TrainMetrics {
   TimeShares time;
 };
 
-/// One walk over the validation or test set. Where samples have weights, all but the counts of samples are
+/// One pass over the validation or test set. Where samples have weights, all but the counts of samples are
 /// weighted means.
 struct EvalMetrics {
   Split split = Split::kTest;

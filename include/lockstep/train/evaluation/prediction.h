@@ -1,7 +1,7 @@
-// Batch inference: what a model says of each record, on any number of ranks with the same numbers. The set is
-// cut into blocks of `batch` rows, each one call of the model; in each round every thread of every rank takes
-// the next block, and rank 0 passes the rows on in the order of the input. So no rank holds more results than
-// those of one round.
+// Batch inference: the outputs of a model for each record, on any number of ranks with the same numbers. The
+// set is cut into blocks of `batch` rows, each one call of the model; in each round every thread of every
+// rank takes the next block, and rank 0 passes the rows on in the order of the input. So no rank holds more
+// results than those of one round.
 #pragma once
 
 #include <functional>

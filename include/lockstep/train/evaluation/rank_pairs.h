@@ -30,7 +30,7 @@ struct RankedPairs {
 };
 
 /// *Collective, blocking.* Of the scores of all ranks; sorts those given. The negatives of each rank go to
-/// all others in turn: 4 bytes a score on the wire, and memory for those of one rank.
+/// all others in turn: 4 bytes a score in messages, and memory for those of one rank.
 RankedPairs rank_pairs(Communicator& comm, Scores& scores);
 
 /// *Collective, blocking.* The same with weights, which every rank must then have. Scores and weights of all

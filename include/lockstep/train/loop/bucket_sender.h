@@ -16,7 +16,7 @@
 namespace lockstep {
 
 /// Measurements in a step beside the time of the exchange: the wait for the slowest rank, by a barrier before
-/// the last bucket leaves and before each sync point; or, too, what the exchange takes alone, as nothing
+/// the last bucket leaves and before each sync point; or, too, the exchange without overlap, as nothing
 /// leaves before all ranks are through with backward.
 enum class Measured { kNothing, kWaiting, kExchangeAlone };
 

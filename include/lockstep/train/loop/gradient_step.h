@@ -3,7 +3,7 @@
 //
 // If no layer adds statistics over replicas, a thread takes its replicas one after the other through the
 // whole model, with one workspace. Otherwise all replicas go from sync point to sync point together, each
-// with a workspace of its own, and between two such stretches of ops the ranks add their statistics.
+// with a workspace of its own, and between two such runs of ops the ranks add their statistics.
 #pragma once
 
 #include <functional>
@@ -42,7 +42,7 @@ struct GradientStepContext {
   Index accumulate;
   Index max_rows;  ///< samples of a replica in a step, at most
   Index target_columns;
-  ProgressThread* progress = nullptr;  ///< runs while buckets travel and backward goes on; may be null
+  ProgressThread* progress = nullptr;  ///< runs while buckets are exchanged and backward goes on; may be null
   Index bad_replica = -1;              ///< whose loss is NaN on purpose, in the steps `bad_steps`
   Range bad_steps = {};
 };
@@ -74,8 +74,8 @@ class GradientStep {
   double forward_seconds() const { return forward_seconds_; }
 
   /// *Local.* Why the last run() gave no finite loss or gradient, as far as the replicas hosted here show.
-  /// The weights must be those of that run. Takes memory for all activations of a replica. Of replicas that
-  /// met, the last part of their samples is looked at, and no gradients: they are added up.
+  /// The weights must be those of that run. Takes memory for all activations of a replica. For replicas that
+  /// sync, only the last part of their samples is checked, and no gradients, which are already added up.
   BadNumber find_bad_number(const StepBatch& batch);
 
  private:
@@ -127,14 +127,14 @@ class GradientStep {
   GradientStepContext context_;
   Range hosted_;
   Index ops_;
-  std::vector<Index> sync_points_;        // ops before which replicas meet
-  std::vector<Index> own_statistics_;     // ops with statistics of one replica alone
+  std::vector<Index> sync_points_;        // ops before which replicas sync
+  std::vector<Index> own_statistics_;     // ops with statistics of a single replica
   std::vector<ScopeSums> forward_sums_;   // by sync point
   std::vector<ScopeSums> backward_sums_;  // by sync point
   SingleValues single_values_;
   LocalGradients gradients_;
   BucketSender sender_;
-  std::vector<std::unique_ptr<Workspace>> workspaces_;  // by thread, or by local replica if they meet
+  std::vector<std::unique_ptr<Workspace>> workspaces_;  // by thread, or by local replica if they sync
   std::vector<Replica> replicas_;                       // local ones
   std::vector<KernelWeights> weights_;                  // by arena of weights among them
   std::vector<LossSums> tallies_;                       // by local replica

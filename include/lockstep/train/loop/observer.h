@@ -14,7 +14,7 @@ class Observer {
   /// Every run.log_every steps and at the end.
   virtual void on_train_metrics(const TrainMetrics& metrics) = 0;
   virtual void on_evaluation(const EvalMetrics& metrics) = 0;
-  /// Before each evaluation and at the end, where workers step alone: since the run began.
+  /// Before each evaluation and at the end, with asynchronous workers: since the run began.
   virtual void on_workers(const WorkersReport& report, const Progress& progress) = 0;
   /// With data.audit, after each epoch (from 1) that was proved to use each sample `times` times.
   virtual void on_audit(Index, Index /*samples*/, Index /*times*/) {}

@@ -38,8 +38,8 @@ class RunControl {
   /// Whether the checksums of the last agreement add up to 0 (modulo 2^64); the same on all ranks.
   bool checksums_agree() const { return checksums_agree_; }
 
-  /// *Local.* Whether this rank alone knows already of a wish that agree() will bring up, as it was a tenth
-  /// of a second ago.
+  /// *Local.* Whether this rank already knows of a wish that agree() will bring up, as it was a tenth of a
+  /// second ago.
   bool has_wish();
 
   /// Agreed by all ranks: why the run stops; "" if it goes on.

@@ -1,4 +1,4 @@
-// How a run is saved while it goes on, and where it goes on from.
+// How a run is saved while it goes on, and from where it resumes.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ struct Saving {
   CheckpointWriter& writer;
   Interval every;     ///< beside a stop, which is always saved
   bool wait = false;  ///< for a checkpoint that is still being written when the next is due
-  std::optional<BestMeasure> best = {};           ///< says which checkpoint is the best
+  std::optional<BestMeasure> best = {};           ///< decides which checkpoint is the best
   CheckpointHeader header = {};                   ///< what is the same in all checkpoints of the run
   std::map<std::string, std::string> texts = {};  ///< rank 0: files beside the model
 };

@@ -1,4 +1,4 @@
-// When a run is going to be ended by force, as its config or its Slurm job says.
+// The moment when a run is going to be ended by force, from its config or its Slurm job.
 #pragma once
 
 #include <optional>

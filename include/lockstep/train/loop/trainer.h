@@ -17,7 +17,7 @@ struct TrainingResult {
   TimeShares time;
   std::optional<EvalMetrics>
       last_evaluation;                   ///< of the test set if there is one, else of the validation set
-  std::optional<WorkersReport> workers;  ///< where they step alone
+  std::optional<WorkersReport> workers;  ///< with asynchronous workers
   Index skipped_steps = 0;
   Index single_value_steps = 0;  ///< in which batch norm had a single value to normalise
   Index repairs = 0;

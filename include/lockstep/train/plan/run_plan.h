@@ -59,7 +59,7 @@ struct RunPlan {
   EpochPlan epoch;
   std::string strategy;
   bool weighted = false;           ///< what a step divides by is the sum of the weights of its samples
-  bool alone = false;              ///< workers go at their own pace
+  bool alone = false;              ///< workers are asynchronous
   Index backup_workers = 0;        ///< whose gradients a step does not wait for
   std::optional<Index> max_ahead;  ///< gradients that a worker may be ahead of the slowest
   Index step_batch = 0;            ///< samples that make a step: the global batch, or what a step takes of it
@@ -80,7 +80,7 @@ struct RunPlan {
   Index gradient_bytes = 0;  ///< the arena that is exchanged
   Index sent_bytes = 0;      ///< by the worker that sends most, per step; on average, where steps differ
   Index server_sent_bytes = 0;
-  Index average_every = 0;  ///< steps that replicas take alone between two averages; 0: none
+  Index average_every = 0;  ///< local steps between two averages; 0: none
   MemoryPlan memory;        ///< of workers
   MemoryPlan server_memory;
   Index model_file_bytes = 0;

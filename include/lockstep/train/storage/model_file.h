@@ -70,7 +70,7 @@ class ModelFile {
   std::filesystem::path path_;
   std::unique_ptr<ByteStream> file_;
   std::map<std::string, StoredTensor> tensors_;
-  std::string input_;  // JSON; "" if the file does not say
+  std::string input_;  // JSON; "" if the file has none
 };
 
 /// Fills all tensors of the layout. Errors: DataError naming the file and what does not fit: every missing,

@@ -16,7 +16,7 @@ class PredictionFile {
   virtual ~PredictionFile() = default;
   /// The next rows. Errors: DataError.
   virtual void append(const ConstMatrix& rows) = 0;
-  /// In place of a row that cannot be read: nothing is known of it. Errors: DataError.
+  /// Instead of a row that cannot be read: nothing is known of it. Errors: DataError.
   virtual void append_unknown() = 0;
   /// Nothing is there under the file's name before this, unless it is a stream. Errors: DataError.
   virtual void finish() = 0;

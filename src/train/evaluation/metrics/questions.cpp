@@ -32,7 +32,7 @@ void Questions::visit_scores(const MetricRows& rows, Index row,
     Scalar score = outputs(row, question);
     if (many) score = static_cast<Scalar>(static_cast<double>(score) - log_sum);
     if (targets_ == TargetKind::kClass && !many) score = outputs(row, 1) - outputs(row, 0);
-    // The loss tells that something went wrong; here it must only not upset the sorting.
+    // The loss shows that something went wrong; here it must only not upset the sorting.
     if (std::isnan(score)) score = -std::numeric_limits<Scalar>::infinity();
     visit(question, truth(rows.targets, row, question), score);
   }

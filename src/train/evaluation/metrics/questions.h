@@ -16,7 +16,7 @@ class Questions {
 
   Index size() const { return targets_ == TargetKind::kClass && outputs_ == 2 ? 1 : outputs_; }
 
-  /// Calls visit(question, is it so, whether the model says so) for each question about one row.
+  /// Calls visit(question, is it so, whether the model predicts it) for each question about one row.
   void visit_answers(const MetricRows& rows, Index row,
                      const std::function<void(Index question, bool truth, bool guess)>& visit) const;
 

@@ -33,7 +33,7 @@ std::optional<Index> step_of(const std::string& name) {
   return step;
 }
 
-// As far as they can be read; `error` says whether that was all.
+// As far as they can be read; `error` shows whether that was all.
 std::vector<std::string> names_in(const std::filesystem::path& root, std::error_code& error) {
   std::vector<std::string> names;
   for (std::filesystem::directory_iterator entry(root, error), end; !error && entry != end;

@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kOwnerName = "owner";
 constexpr const char* kLockName = "lock";
 
-// A run, told from others.
+// The identity of a run among others.
 struct RunIdentity {
   std::string id;  // "" if it has none
   std::filesystem::path directory;
@@ -63,7 +63,7 @@ std::optional<RunIdentity> owner_in(const CheckpointDirectory& checkpoints) {
   return RunIdentity{.id = text.substr(0, end), .directory = text.substr(end + 1, text.size() - end - 2)};
 }
 
-// The run whose run directory the checkpoints lie in, as they do unless checkpoint.dir says otherwise.
+// The run whose run directory the checkpoints lie in, as they do unless checkpoint.dir is set.
 std::optional<RunDirectory> run_around(const CheckpointDirectory& checkpoints) {
   const RunDirectory around{real_path(checkpoints.root()).parent_path()};
   if (!same_place(around.checkpoints(), checkpoints.root()) || !is_there(around.config()))

@@ -1,4 +1,4 @@
-// A checkpoint as a run that goes on reads it. Nothing of it is believed before its checksum is right, and no
+// A checkpoint as a resumed run reads it. Nothing of it is believed before its checksum is right, and no
 // memory is taken by what it claims.
 #pragma once
 

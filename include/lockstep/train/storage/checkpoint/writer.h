@@ -1,7 +1,7 @@
 // Writes checkpoints beside training. Each rank copies what it saves, its own state and its share of the
-// model file, and goes on; a thread of its own writes the copy, and rank 0's, once all ranks have written,
-// the manifest, and gives the checkpoint its name. Ranks tell each other by files, since only main threads
-// may talk to other ranks, and main threads have better things to do.
+// model file, and resumes training; a thread of its own writes the copy, and rank 0's, once all ranks have
+// written, the manifest, and gives the checkpoint its name. Ranks report to each other by files, since only
+// main threads may talk to other ranks, and main threads have better things to do.
 #pragma once
 
 #include <atomic>
