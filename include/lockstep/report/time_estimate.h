@@ -42,7 +42,7 @@ class TimeEstimate {
 
   Progress whole_;
   EvaluationSchedule evaluations_;
-  std::optional<Progress> first_;  // the first step that was seen, where a run that goes on starts from
+  std::optional<Progress> first_;  // the first step that was seen, where a resumed run starts
   Progress last_;
   double seconds_ = 0;  // from the end of the first step to that of the last, without evaluations
   double end_of_last_ = 0;
