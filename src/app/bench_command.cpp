@@ -58,7 +58,7 @@ StepRate measure_step(Communicator& comm, Experiment& experiment, const SampleFl
           .time = result.time};
 }
 
-// Each size with the strategies that can take a step alone, after the yardstick.
+// Each size with the strategies that can take a step on one rank, after the yardstick.
 std::vector<UpdateRate> measure_updates(Communicator& comm, const Config& config) {
   std::vector<UpdateRate> rates;
   for (const Index weights : kUpdateWeights) {

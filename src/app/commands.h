@@ -10,7 +10,7 @@ namespace lockstep {
 int train_command(Communicator& comm, const CommandLine& line);
 /// *Collective.* Evaluates the model of a finished run.
 int eval_command(Communicator& comm, const CommandLine& line);
-/// *Collective.* Writes what the model of a finished run says of each record of a file.
+/// *Collective.* Writes the predictions of the model of a finished run for each record of a file.
 int predict_command(Communicator& comm, const CommandLine& line);
 /// Writes the model of a finished run for other programs. Needs no launcher.
 int export_command(const CommandLine& line);
@@ -24,7 +24,7 @@ int scale_command(const CommandLine& line);
 int bench_command(Communicator& comm, const CommandLine& line);
 /// Prints the usage, or what help there is on a topic. Errors: ConfigError for an unknown topic.
 int help_command(const CommandLine& line);
-/// Prints configs/REFERENCE.md, the man page or a completion, as --format says.
+/// Prints configs/REFERENCE.md, the man page or a completion, in the form of --format.
 int reference_command(const CommandLine& line);
 /// Prints what the program was built from and with.
 int version_command(const CommandLine& line);

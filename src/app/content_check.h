@@ -1,4 +1,4 @@
-// Whether the training set still has the content that a run had which goes on.
+// Whether the training set of a resumed run still has the content that it had.
 #pragma once
 
 #include "lockstep/data/fingerprint.h"

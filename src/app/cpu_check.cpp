@@ -1,4 +1,4 @@
-// A program that was built for CPUs with AVX2 or AVX-512 says so where they are missing, instead of ending
+// A program that was built for CPUs with AVX2 or AVX-512 reports it where they are missing, instead of ending
 // with "Illegal instruction". Compiled for any CPU (see CMakeLists.txt), it runs before all other code of
 // ours.
 #include <unistd.h>

@@ -29,13 +29,13 @@ void check_features(const Experiment& experiment, const RecordSource& source) {
       fmt::format("records of '{}' have the shape {}, {}", source.info().name, to_string(found), expected));
 }
 
-// Keys about how gradients travel: who gives one wants them to.
+// Keys about how gradients are sent: a config that sets one wants that.
 constexpr std::array kTravel{"distribute.algorithm",   "distribute.calibrate",
                              "distribute.bucket_kib",  "distribute.progress_thread",
                              "distribute.compression", "distribute.error_feedback",
                              "distribute.top_k"};
 
-// On one node nothing need travel: the fastest is to share one copy of the weights.
+// On one node nothing has to be sent: the fastest is to share one copy of the weights.
 std::string choose_strategy(const LoadedConfig& loaded, const Placement& placement) {
   const Index pretended = loaded.config.debug.ranks_per_node;
   const bool one_node = placement.hosts == 1 && (pretended == 0 || placement.ranks <= pretended);
@@ -75,7 +75,7 @@ void open_data(Experiment& experiment, const std::set<Split>& wanted, const std:
   DataOptions& options = experiment.config.data;
   const FormatEntry* format = nullptr;
   peers.agree([&] { format = &choose_format(options); });
-  options.format = format->name;  // for who goes on with the run, and may not have the files of today
+  options.format = format->name;  // for a resume, which may not have the files of today
   const auto open = [&](Split split, const std::string& known) -> std::unique_ptr<RecordSource> {
     if (!wanted.contains(split)) return nullptr;
     return format->open({options, split, experiment.seed(), peers, known});

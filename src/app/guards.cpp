@@ -51,7 +51,7 @@ std::string describe_sizes(std::span<const RecordSource* const> sources) {
 void refuse_singletons(const Communicator& comm) {
   if (comm.size() > 1) return;
   // Variables of srun, Open MPI, MPICH and its relatives (Hydra, Intel, Cray PALS), and Flux. SLURM_NTASKS
-  // alone says nothing: a batch script sees it before it has started anything.
+  // alone proves nothing: a batch script sees it before it has started anything.
   for (const char* variable :
        {"SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PALS_NRANKS", "FLUX_JOB_SIZE"}) {
     const Index tasks = environment_number(variable).value_or(1);

@@ -31,11 +31,11 @@ class LostFiles {
   std::string text_;
 };
 
-/// The files of a run that goes on in its directory which lack lines that it cannot write again.
+/// The files of a resumed run that lack lines that it cannot write again.
 std::vector<std::string> incomplete_before(const ResumeState& resume);
 
-/// *Collective.* Where a run that went to its end lost files: says so, or refuses if there is no checkpoint
-/// to write them again from. Errors: AgreedError.
+/// *Collective.* If a run that went to its end lost files: logs it, or refuses if there is no checkpoint to
+/// write them again from. Errors: AgreedError.
 void report_lost_before(Communicator& comm, const ResumeState& resume);
 
 }  // namespace lockstep

@@ -9,7 +9,7 @@
 
 namespace lockstep {
 
-/// Whether a result goes to standard output, which is then no place for the log.
+/// Whether a result goes to standard output, which the log must then not use.
 bool writes_to_standard_output(const CommandLine& line);
 
 /// The files that the command line names to be read; directories and lists as the files in them. Errors:

@@ -1,4 +1,4 @@
-// Whether this machine can multiply as the config wants, and how it says so.
+// Whether this machine can multiply as the config wants, and the message if it cannot.
 #pragma once
 
 #include <string>

@@ -21,8 +21,8 @@ namespace {
 
 constexpr const char* kNever = "never";
 
-// Why a checkpoint is not whole; "" if it is. *Collective.* Errors: AgreedError if that cannot be told, since
-// a rank cannot open it. What only some ranks miss cannot be opened either: rank 0 looks for all files.
+// Why a checkpoint is not whole; "" if it is. *Collective.* Errors: AgreedError if that cannot be found out,
+// since a rank cannot open it. What only some ranks miss cannot be opened either: rank 0 looks for all files.
 std::string find_damage(Communicator& comm, const std::filesystem::path& path,
                         std::unique_ptr<CheckpointReader>& reader) {
   bool damaged = false;
@@ -87,7 +87,7 @@ std::unique_ptr<CheckpointReader> newest_whole(Communicator& comm, const Checkpo
       kExitData);
 }
 
-// *Collective.* Where a run that is there keeps its checkpoints: its config may say so.
+// *Collective.* Where a run that is there keeps its checkpoints: its config may name another directory.
 CheckpointDirectory checkpoints_of_run(Communicator& comm, const RunDirectory& run) {
   CheckpointDirectory checkpoints(run.checkpoints());
   agree(comm, [&] {

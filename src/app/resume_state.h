@@ -42,15 +42,15 @@ std::string resume_command(const Config& config);
 /// The directory of the checkpoints of a run.
 CheckpointDirectory checkpoint_directory(const Config& config, const RunDirectory& directory);
 
-/// *Collective.* Finds from where the run of this config goes on: looks for the newest whole checkpoint, says
-/// what is wrong with newer ones and puts those aside. Errors: AgreedError, also if all checkpoints are
-/// damaged.
+/// *Collective.* Finds the step from which the run of this config resumes: looks for the newest whole
+/// checkpoint, logs what is wrong with newer ones and puts those aside. Errors: AgreedError, also if all
+/// checkpoints are damaged.
 ResumeState find_resume_state(Communicator& comm, const Config& config);
 
 /// Takes over from the resumed run what the config leaves open: the number of replicas.
 void adopt_choices(LoadedConfig& loaded, const ResumeState& resume);
 
-/// Logs from where the run goes on. `algorithm`: the exchange algorithm of this run.
+/// Logs the step from which the run resumes. `algorithm`: the exchange algorithm of this run.
 void log_resume(const Config& config, const ResumeState& resume, Index ranks, const std::string& algorithm);
 
 /// Rank 0: makes the directory, and that of the checkpoints, ready to be written to, and moves away what a

@@ -94,7 +94,7 @@ void Run::load(Index step) {
       auto streamed =
           std::make_unique<StreamedRecords>(train, experiment_.target_rule(), plan_.sampling, replicas());
       streamed->expect(step);
-      streamed->wait();  // what is wrong with the first records is told by all ranks together
+      streamed->wait();  // all ranks report together what is wrong with the first records
       records_ = std::move(streamed);
     });
   } else {

@@ -32,7 +32,7 @@ class Run {
 
   /// Strategy::algorithm().
   std::string algorithm() const { return strategy_->algorithm(); }
-  /// *Collective.* The weights to start from: those of the checkpoint, if the run goes on from one, of
+  /// *Collective.* The weights to start from: those of the checkpoint, if the run resumes from one, of
   /// train.init, or random ones. Errors: AgreedError if a file does not fit the model.
   void initialise_weights(const CheckpointReader* checkpoint = nullptr);
   /// *Collective.* Each rank reads its share of the records, from `step` on where they are streamed. Errors:

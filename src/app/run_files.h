@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-/// Whether a path lies in a directory or is it, as far as their names say.
+/// Whether a path lies in a directory or is it, as far as their names show.
 bool is_within(const std::filesystem::path& path, const std::filesystem::path& directory);
 
 /// *Collective.* For a run that finds no checkpoint. Errors: AgreedError if it has made some: to begin anew

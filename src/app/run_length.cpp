@@ -65,7 +65,7 @@ std::vector<std::string> reasons(Config now, const RunPlan& plan, Config before,
 
 }  // namespace
 
-// The lengths are compared too: workers that step alone make other numbers of steps of the same length where
+// The lengths are compared too: asynchronous workers make other numbers of steps of the same length where
 // they are others.
 bool is_over(const Config& config, const RunPlan& plan, const ResumeState& resume) {
   if (!resume.completed_steps) return false;

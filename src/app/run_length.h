@@ -1,5 +1,5 @@
-// How long a run is that goes on: whether anything is left of it, and what another length does to the
-// learning rate.
+// The length of a resumed run: whether anything is left of it, and what another length does to the learning
+// rate.
 #pragma once
 
 #include "experiment.h"
@@ -14,8 +14,8 @@ bool is_over(const Config& config, const RunPlan& plan, const ResumeState& resum
 /// is to be longer now, and has no checkpoint to go on from. Requires that it is not over.
 void refuse_length(const Config& config, const RunPlan& plan, const ResumeState& resume);
 
-/// Rank 0: says where no step is left, and warns where the learning rate of the next step is not that which
-/// the checkpoint's config would give.
+/// Rank 0: logs that no step is left, and warns if the learning rate of the next step is not that which the
+/// checkpoint's config would give.
 void log_rest(const Experiment& experiment, const RunPlan& plan, const ResumeState& resume);
 
 }  // namespace lockstep
