@@ -1,4 +1,4 @@
-// Where a number went bad, after a step whose loss or gradient is not finite: the forward pass is repeated
+// Finds the first bad number after a step whose loss or gradient is not finite: the forward pass is repeated
 // with all activations kept, and searched in the order of the model, so that the answer does not depend on
 // which rank hosts which replica.
 #include <fmt/format.h>

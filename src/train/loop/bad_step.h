@@ -1,4 +1,5 @@
-// What a loop says of a step whose loss or gradient is not finite, or of which batch norm had single values.
+// The reports of a loop on a step whose loss or gradient is not finite, or of which batch norm had single
+// values.
 #pragma once
 
 #include <string>
@@ -18,8 +19,8 @@ std::string describe_bad_number(Communicator& comm, const BadNumber& found);
 /// the AgreedError (exit code 5).
 [[noreturn]] void stop_on_bad_number(Communicator& comm, const BadNumber& found, Index step, double loss,
                                      Index good, Index skipped = 0);
-/// The same for what a replica met between two averages: SynchronousStrategy::late_bad_number(), in the same
-/// words on all ranks.
+/// *Collective.* Throws the AgreedError for a number that went bad between two averages of local SGD;
+/// `found`: SynchronousStrategy::late_bad_number(), in the same words on all ranks.
 [[noreturn]] void stop_on_late_bad_number(const std::string& found);
 
 }  // namespace lockstep

@@ -27,7 +27,7 @@ struct Nodes {
 /// *Collective.* With `ranks_per_node` > 0 nodes are taken for so small.
 Nodes look_at_nodes(Communicator& comm, Index ranks_per_node);
 
-/// What an exchange is made from. References outlive it.
+/// The parts of an exchange. References outlive it.
 struct AlgorithmContext {
   Communicator& comm;
   const Plan& plan;
@@ -37,7 +37,7 @@ struct AlgorithmContext {
   bool overlaps = true;       ///< buckets travel while something else goes on
 };
 
-/// Of one rank, in bytes.
+/// Bytes of one rank.
 struct AlgorithmCosts {
   Index held = 0;  ///< beside the gradients themselves
   Index sent = 0;  ///< per exchange
@@ -58,14 +58,14 @@ struct AlgorithmEntry {
   /// *Collective.* Every rank gets the whole sum.
   std::function<std::unique_ptr<Reducer>(const AlgorithmContext&)> make;
   std::function<AlgorithmCosts(const CostModelInput&, Index rank)> costs;
-  /// Of so many bytes of the gradient.
+  /// Seconds for `bytes` of the gradient.
   std::function<ExchangeSeconds(const TimeModelInput&, double bytes)> time;
 };
 
 /// Every algorithm there is. One more: one file in distributed/exchange/algorithms and one line in its list.
 std::span<const AlgorithmEntry> algorithm_catalog();
 
-/// What stands for a choice among them.
+/// The name that stands for a choice among them.
 inline constexpr const char* kAutoAlgorithm = "auto";
 
 }  // namespace lockstep

@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-/// What `auto` takes without calibration: memory where ranks share it, else MPI.
+/// The algorithm of `auto` without calibration: memory where ranks share it, else MPI.
 const AlgorithmEntry& algorithm_by_rule(const Nodes& nodes);
 
 /// By bucket of the plan.
@@ -28,7 +28,7 @@ std::unique_ptr<Reducer> make_bucketwise_reducer(const AlgorithmContext& context
 /// run on these nodes, or if shared memory is not to be had (`auto` does without it).
 std::unique_ptr<Reducer> make_exchange(AlgorithmContext context, const DistOptions& options);
 
-/// What make_exchange() costs, `auto` as by rule.
+/// Memory and bytes sent of make_exchange(), with `auto` by rule.
 AlgorithmCosts exchange_costs(const CostModelInput& question, Index rank);
 
 /// Those that give what the options ask for on these nodes, where the sum is exact.

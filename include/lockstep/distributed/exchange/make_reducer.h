@@ -21,7 +21,7 @@ std::vector<Range> present_subtrees(Index replicas, Range hosted, std::span<cons
 std::unique_ptr<Reducer> make_reducer(Communicator& comm, const Plan& plan, const DistOptions& options,
                                       Delivery delivery);
 
-/// The same without a codec. `overlaps`: see make_native_reducer().
+/// make_reducer() without a codec. `overlaps`: see make_native_reducer().
 std::unique_ptr<Reducer> make_exact_reducer(Communicator& comm, const Plan& plan, Reduction reduction,
                                             Delivery delivery, bool overlaps);
 

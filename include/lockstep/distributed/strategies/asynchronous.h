@@ -20,7 +20,7 @@ struct Assignment {
   double waited = 0;  ///< seconds until permission was given
 };
 
-/// What a worker pushes beside its gradient: of its own samples.
+/// Sums over a worker's own samples, which it pushes beside its gradient.
 struct Contribution {
   Index step = 0;
   Index samples = 0;
@@ -31,7 +31,7 @@ struct Contribution {
   std::span<const double> moments;  ///< sums for the running moments; see ReplicaStates
 };
 
-/// What servers call while they serve.
+/// Functions that servers call while they serve.
 struct ServeHooks {
   std::function<void(std::span<const double>)> take_moments;  ///< with the sums of each gradient of a step
   std::function<void(Index)> before_step;                     ///< with its number, from 0

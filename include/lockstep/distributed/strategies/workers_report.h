@@ -1,4 +1,4 @@
-// What the servers have taken in, in all and of each worker.
+// Counts of the servers: gradients, samples and losses that they have taken in, in all and of each worker.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-/// What the servers have taken in since the run began.
+/// Sums over all gradients that the servers have taken in since the run began.
 struct Totals {
   Index steps = 0;
   Index samples = 0;
@@ -16,7 +16,7 @@ struct Totals {
   double correct = 0;  ///< of them
 };
 
-/// What became of one worker's gradients.
+/// One worker's gradients: computed, applied, dropped.
 struct WorkerRecord {
   Index computed = 0;  ///< gradients that it pushed, as it counted them itself
   Index steps = 0;     ///< gradients applied

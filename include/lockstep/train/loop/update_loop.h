@@ -34,7 +34,7 @@ class UpdateLoop {
   virtual void recompute_moments(Index steps) = 0;
   /// How far training has come; samples are those that were learned from.
   virtual Progress progress() const = 0;
-  /// What became of each worker's gradients so far, where workers step alone.
+  /// Each worker's gradients so far, with asynchronous workers.
   virtual std::optional<WorkersReport> workers() const { return std::nullopt; }
   /// Steps that were left out, because their loss or gradient was not finite.
   virtual Index skipped_steps() const { return 0; }
@@ -42,7 +42,7 @@ class UpdateLoop {
   virtual Index single_value_steps() const = 0;
   /// Times that replicas which differed were made equal again.
   virtual Index repairs() const { return 0; }
-  /// Of the steps so far.
+  /// Seconds of the steps so far.
   virtual double seconds() const = 0;
   /// *Collective.* Shares of the time so far, over all ranks.
   virtual TimeShares take_shares() = 0;
