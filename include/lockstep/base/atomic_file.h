@@ -27,7 +27,7 @@ bool write_all(int descriptor, std::string_view bytes);
 
 enum class Appended {
   kWhole,
-  kNothing,  ///< what was written of it was cut off again; errno is the reason
+  kNothing,  ///< the part that was written was cut off again; errno is the reason
   kPart,     ///< that could not be done either
 };
 

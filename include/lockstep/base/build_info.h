@@ -22,8 +22,8 @@ struct Feature {
   bool built_in = false;
   std::string_view version;   ///< empty where it is not built in
   std::string_view packages;  ///< Debian's, to build with it
-  std::string_view gives;     ///< what the program can do with it
-  std::string_view without;   ///< what to do, or what happens, where it is missing
+  std::string_view gives;     ///< ability of the program with it
+  std::string_view without;   ///< advice, or the effect, if it is missing
 };
 
 struct BuildInfo {
