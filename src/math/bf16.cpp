@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-// By hand: compilers vectorise it, and Eigen's cast is several times slower.
+// The rounding is written out: compilers vectorise it, and Eigen's cast is several times slower.
 void round_to_bf16(std::span<const Scalar> values, std::span<Bf16> rounded) {
   assert(values.size() == rounded.size());
   constexpr std::uint32_t kQuiet = 0x40;  // keeps a NaN from becoming infinite when its lower half is cut off

@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-/// By channel. The variance is that of the values themselves (divided by their count).
+/// Moments by channel. The variance is that of the values themselves (divided by their count).
 struct Moments {
   std::vector<double> mean;
   std::vector<double> variance;

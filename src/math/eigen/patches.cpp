@@ -21,7 +21,7 @@ void PatchLayout::walk_patches(Index group, const Visit& visit) const {
   const ConvolutionShape& s = shape_;
   const Index channels = s.in_channels / s.groups;
   const bool pixels_touch = s.groups == 1 && s.horizontal.dilation == 1;
-  Index tap_row = 0;  // where a row of taps starts in the patches
+  Index tap_row = 0;  // offset of a row of taps in the patches
   for (Index out_y = 0; out_y < s.out_height(); ++out_y) {
     for (Index out_x = 0; out_x < s.out_width(); ++out_x) {
       const Range columns = s.horizontal.taps_inside(out_x, s.in_width);

@@ -34,7 +34,7 @@ struct ConvolutionDescription {
   Dims strides, dilations, pads_before, pads_after;
 };
 
-/// Also what oneDNN asks for beside each backward primitive.
+/// The forward primitive's description, which oneDNN also wants as a hint for each backward primitive.
 dnnl::convolution_forward::primitive_desc forward_primitive(const ConvolutionDescription& d);
 
 }  // namespace lockstep

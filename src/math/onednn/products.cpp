@@ -28,12 +28,12 @@ Desc transposed(Index rows, Index columns) {
   return {{rows, columns}, dnnl::memory::data_type::f32, Dims{1, rows}};
 }
 
-// In the layout that a primitive likes best.
+// Describes an operand whose layout oneDNN chooses for the primitive.
 Desc any(Index rows, Index columns) {
   return {{rows, columns}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
 }
 
-// Without a bias its description is empty.
+// The description of a product; that of the bias is empty if there is none.
 dnnl::matmul::primitive_desc product_of(const Desc& a, const Desc& b, const Desc& c, const Desc& bias = {}) {
   return {{a, b, bias, c}, exact_attributes(), thread_engine().engine};
 }
