@@ -24,7 +24,7 @@ class NodeBoard {
   };
   struct Head {
     std::atomic<Index> asked = 0;     ///< questions so far: each is for all stacks
-    std::atomic<int> speaker = -1;    ///< who has found a stall, and asks
+    std::atomic<int> speaker = -1;    ///< rank that has found a stall, and asks
     std::atomic<bool> ended = false;  ///< the ranks of this node are to exit
   };
 

@@ -37,7 +37,7 @@ std::string text_of(const std::filesystem::path& file) {
   }
 }
 
-// By the letter behind the name in /proc/PID/stat, which may itself hold brackets.
+// The state is the letter behind the name in /proc/PID/stat; the name may itself hold brackets.
 std::string process_state(int pid) {
   const std::string text = text_of(fmt::format("/proc/{}/stat", pid));
   const std::size_t at = text.rfind(')');

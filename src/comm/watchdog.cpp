@@ -71,7 +71,7 @@ class Watchdog::Watcher {
   Communicator& comm() { return watched_; }
   void meet_in(const std::filesystem::path& run_directory) {
     meeting_.meet_in(run_directory);
-    if (rank_ == 0) meeting_.forget();  // what an earlier run has left there
+    if (rank_ == 0) meeting_.forget();  // an earlier run may have left files there
   }
 
  private:
