@@ -44,7 +44,7 @@ struct CommandLine {
   std::string input;       ///< --input: a data file; never empty for predict
   std::string output;      ///< --output: see OutputFile; never empty for predict and export
   std::string data;        ///< the file after inspect; never empty there
-  std::string topic;       ///< what help is wanted on: after help, or the command of --help; may be empty
+  std::string topic;       ///< the word after help, or the command of --help; may be empty
   std::string json;        ///< --json of bench, plan, inspect and --version: see OutputFile; may be empty
   bool overwrite = false;  ///< --overwrite: an output that exists is replaced
   bool allow_nan = false;  ///< --allow-nan of predict: predictions may be no finite numbers
@@ -68,7 +68,7 @@ ConfigText read_config_file(const std::string& file);
 struct LoadedConfig {
   Config config;
   std::set<std::string> given;    ///< keys set by the file or by a flag
-  std::set<std::string> flagged;  ///< those of them that a flag sets
+  std::set<std::string> flagged;  ///< keys of them that a flag sets
 };
 
 /// Defaults, overridden by the file, overridden by the flags.

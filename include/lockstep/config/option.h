@@ -34,7 +34,7 @@ struct Option {
   std::string alias;  ///< a second, shorter flag: "init"; else empty
   std::string help;
   ValueKind kind = ValueKind::kText;
-  std::string expected;              ///< what a value must be: "a number above 0"
+  std::string expected;              ///< description of valid values: "a number above 0"
   std::vector<std::string> choices;  ///< if not empty, the only texts that are values
   /// Not empty if the default stands for "not given": what happens then, in a few words.
   std::string if_not_given;
