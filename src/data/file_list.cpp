@@ -46,7 +46,7 @@ std::vector<std::string> matches(const std::string& pattern) {
   return files;
 }
 
-// At commas outside of braces.
+// Splits a list at commas outside of braces.
 std::vector<std::string> split_list(const std::string& text) {
   std::vector<std::string> parts(1);
   int depth = 0;

@@ -23,7 +23,7 @@ const FormatEntry* find_by_extension(const std::string& name) {
   return nullptr;
 }
 
-// That of its first file, by name, whose end is known.
+// The format of a directory is that of its first file, by name, whose end is known.
 const FormatEntry* find_in_directory(const std::string& path) {
   std::error_code ignored;  // opening the files gives the reason
   std::vector<std::string> files;

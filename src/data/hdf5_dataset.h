@@ -34,7 +34,7 @@ class Hdf5Dataset {
   static std::string list(const std::string& file);
 
  private:
-  struct Library;  // what the library holds of it
+  struct Library;  // objects of the library
 
   std::unique_ptr<Library> library_;
   std::vector<Index> sizes_;

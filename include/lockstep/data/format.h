@@ -18,7 +18,7 @@ struct OpenRequest {
   const DataOptions& options;
   Split split = Split::kTrain;
   std::uint64_t seed = 1;
-  PeerGroup& peers;         ///< who open it too
+  PeerGroup& peers;         ///< ranks that open it too
   std::string schema = {};  ///< that of the training data; "" to learn it from this data
 };
 

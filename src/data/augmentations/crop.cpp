@@ -25,7 +25,7 @@ class Crop final : public Augmentation {
   void apply(std::span<Scalar> image, RandomStream& random) const override {
     const Index down = random.below(2 * padding_ + 1) - padding_;
     const Index right = random.below(2 * padding_ + 1) - padding_;
-    // In the order in which no row is overwritten before it has moved.
+    // The rows move in the order in which none is overwritten before it has moved.
     for (Index i = 0; i < shape_.height; ++i) {
       const Index to = down > 0 ? shape_.height - 1 - i : i;
       Scalar* row = image.data() + to * shape_.row_size();

@@ -62,7 +62,7 @@ class GzipInput final : public ByteStream::Input {
     cut_off_ = false;
   }
 
-  // Until the output buffer is full, or the file ends.
+  // Unpacks until the output buffer is full, or the file ends.
   bool unpack() {
     while (state_.avail_out > 0 && !ended_) {
       if (state_.avail_in == 0 && !refill()) return false;

@@ -53,7 +53,7 @@ ColumnGuess look_at_weight(const ColumnSummary& summary) {
   return guess;
 }
 
-// As a string of TOML.
+// The text as a string of TOML.
 std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {

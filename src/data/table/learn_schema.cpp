@@ -122,7 +122,7 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
                       .bad = {.action = options.on_bad_record, .most = options.max_bad_share}};
   learnt.scan = scan_table(request, peers);
   if (held.share > 0) {
-    // Once more, now that the number of each record is known.
+    // The table is scanned once more, now that the number of each record is known.
     std::vector<Index> first{0};
     for (const Index rows : learnt.scan.chunk_rows) first.push_back(first.back() + rows);
     request.counts = [&](std::size_t chunk, Index position) { return !held.holds(first[chunk] + position); };

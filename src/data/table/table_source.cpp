@@ -192,7 +192,7 @@ Scan TableSource::learn(const TableRequest& request) {
   return std::move(learnt.scan);
 }
 
-// By a schema that is there, which is good for what records is found by packing them.
+// Checks the records against a given schema: packing them shows which ones it fits.
 Scan TableSource::check(const TableRequest& request) {
   PeerGroup& peers = request.peers;
   peers.agree([&] {

@@ -59,7 +59,7 @@ class TableSource final : public RecordSource {
  private:
   Scan learn(const TableRequest& request);
   Scan check(const TableRequest& request);
-  const NumberStats& weights_in(const Scan& scan) const;  // where there are some
+  const NumberStats& weights_in(const Scan& scan) const;  // requires weights
   void check_weights(const Scan& scan) const;
 
   TableText table_;

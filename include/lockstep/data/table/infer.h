@@ -18,7 +18,7 @@ Scan look_at_columns(const TableText& table, const std::vector<TableColumn>& col
 struct ColumnGuess {
   ColumnKind kind = ColumnKind::kIgnored;
   Index hash = 0;      ///< buckets, if it has too many categories for one feature each
-  std::string remark;  ///< what is suspicious about it, or ""
+  std::string remark;  ///< suspicious facts about it, or ""
 };
 ColumnGuess guess_column(const ColumnSummary& summary, bool label);
 

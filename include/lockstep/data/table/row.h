@@ -29,7 +29,7 @@ struct Cell {
 /// A column of a file.
 struct RowColumn {
   Reading reading = Reading::kSkip;
-  Index cell = 0;         ///< where it goes to
+  Index cell = 0;         ///< position in the record of cells
   bool required = false;  ///< a missing value makes the record bad
 };
 
