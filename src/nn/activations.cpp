@@ -22,7 +22,8 @@ struct Users {
   bool reads_back = false;  // one of them reads the output in the backward pass
 };
 
-// By the op that owns the memory. The model's output is used by an imaginary op after the last: the caller.
+// Users by the op that owns the memory. The model's output is used by an imaginary op after the last: the
+// caller.
 std::vector<Users> users_of(const Model& model) {
   const auto& ops = model.ops();
   std::vector<Users> users(ops.size());

@@ -31,7 +31,7 @@ class ModelBuilder final : public GraphBuilder {
 
   Index add_term(const Term& term, Index input, const std::string& path);
 
-  std::string option_;  // where the text comes from, for messages
+  std::string option_;  // option that the text comes from, for messages
   Initialiser initialiser_;
   BatchNormMode batch_norm_;
   Precision precision_;

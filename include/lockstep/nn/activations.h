@@ -9,8 +9,8 @@
 namespace lockstep {
 
 enum class ActivationRetention {
-  kForEvaluation,  ///< what the forward pass needs
-  kForTraining,    ///< what the forward and backward passes need
+  kForEvaluation,  ///< buffers that the forward pass needs
+  kForTraining,    ///< buffers that the forward and backward passes need
   kOutputs,        ///< every output of every sample, to be looked at after the forward pass of training
   kAll,            ///< every gradient too: ops can be taken one by one
 };

@@ -48,15 +48,15 @@ class Model {
   const Shape& input() const { return input_; }
   const Shape& output() const { return ops_.back().out; }
 
-  /// By op: the op whose memory holds its output, its own number where that is itself; kModelInput for
-  /// the input's. Reshaping needs no memory of its own, nor does an op that can work in place where nobody
-  /// else needs what it takes.
+  /// output_owners()[i]: the op whose buffer stores the output of op i: i itself, an earlier op (reshape, in
+  /// place), or kModelInput. Reshaping needs no memory of its own, nor does an op that can work in place
+  /// where nobody else needs what it takes.
   const std::vector<Index>& output_owners() const { return owners_; }
   bool owns_output(Index number) const { return at(owners_, number) == number; }
   /// Ops before which `replicas` replicas must add their statistics together, in order.
   std::vector<Index> sync_points(Index replicas) const;
   bool runs_in_lockstep(Index replicas) const { return !sync_points(replicas).empty(); }
-  /// Those that belong to one op alone, in order.
+  /// Tensors that belong to a single op, in order.
   std::vector<FactoredTensor> factored_tensors() const;
   /// Floating-point operations of one sample, forward and backward (three times forward).
   Index training_flops() const;

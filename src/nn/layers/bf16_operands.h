@@ -9,7 +9,7 @@ namespace lockstep {
 
 /// The input of the layer at work on this thread; valid until the next call.
 Bf16Matrix rounded_input(const ConstMatrix& x);
-/// Likewise the gradient of its output.
+/// The gradient of the output of the layer at work; likewise valid until the next call.
 Bf16Matrix rounded_output_gradient(const ConstMatrix& dy);
 
 }  // namespace lockstep
