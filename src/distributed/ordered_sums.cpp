@@ -22,7 +22,7 @@ std::vector<double> ordered_sums(Communicator& comm, std::span<const double> row
                                  Index columns) {
   std::vector<Range> subtrees;        // of all ranks, in order
   std::vector<Range> parts;           // which numbers of `values` each rank fills in
-  std::vector<Range> local_subtrees;  // those of this rank
+  std::vector<Range> local_subtrees;  // subtrees of this rank
   for (const Range range : gather_ranges(comm, local)) {
     const std::vector<Range> theirs = complete_subtrees(leaves, range);
     const auto before = std::ssize(subtrees);

@@ -64,7 +64,7 @@ ParameterUpdate::ParameterUpdate(const Layout& layout, const Optimizer& optimize
   for (const Piece& piece : whole) divide(piece, threads);
 }
 
-// By where its slots are, in whole blocks.
+// Divides a piece among threads by the offsets of its slots, in whole blocks.
 void ParameterUpdate::divide(const Piece& piece, Index threads) {
   const auto border = [&](Index thread) {
     const Index offset = slot_size_ * thread / threads - piece.slots.begin;
@@ -187,7 +187,7 @@ std::span<Scalar> ParameterUpdate::take_sum(int thread, Range range, const Pass&
 }
 
 void ParameterUpdate::step(int thread, const Piece& piece, const Pass& pass, const StepInfo& info) {
-  const Keep keep = optimizer_.uses_trust_ratio() ? Keep::kYes : Keep::kNo;  // who leaves the direction there
+  const Keep keep = optimizer_.uses_trust_ratio() ? Keep::kYes : Keep::kNo;  // the direction is read again
   for_each_part(piece.range, pass.source, [&](Range range) {
     step_part(piece, range, take_sum(thread, range, pass, keep), pass.weights, info);
   });

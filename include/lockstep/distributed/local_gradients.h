@@ -64,7 +64,7 @@ class LocalGradients {
     Range subtree;
     std::size_t arena = 0;
   };
-  struct Lane {  // what one thread holds
+  struct Lane {  // the state of one thread
     std::vector<std::span<Scalar>> arenas;
     std::vector<std::size_t> free;
     std::vector<Piece> pieces;

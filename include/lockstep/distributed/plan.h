@@ -38,7 +38,7 @@ struct Plan {
   std::vector<Bucket> buckets;             ///< in the order in which they leave, last layer first
   std::vector<std::vector<Range>> slices;  ///< by bucket and rank: the range that the rank owns
   Index gradient_size = 0;                 ///< scalars in a gradient arena
-  Index loss_offset = 0;                   ///< where in it the loss is
+  Index loss_offset = 0;                   ///< offset of the loss in it
   Index max_rows = 1;                      ///< samples of a replica in a step, at most
   /// Tensors whose gradients workers of one node do better to leave as factors, where the strategy can take
   /// those: the samples of all replicas are much less to read and write than the gradient.

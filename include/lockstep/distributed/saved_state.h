@@ -11,9 +11,9 @@ namespace lockstep {
 
 /// A part of such an array.
 struct SavedPart {
-  std::string array;  ///< the same name on all ranks
+  std::string array;  ///< its name, equal on all ranks
   Index size = 0;     ///< elements of the whole
-  Range range;        ///< those that this rank holds, and that it needs again
+  Range range;        ///< elements that this rank holds, and that it needs again
   Buffer memory;      ///< of them
   Range written;      ///< of them, those that this rank saves; each element is saved by one rank
   /// Left as it is where it was not saved: it belongs to a number of ranks.

@@ -76,7 +76,7 @@ class ParameterUpdate {
   /// it. `team` (may be null: the caller works alone) is at rest whenever a method is called.
   ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules,
                   std::span<const Range> owned, ShareSums share, ThreadTeam* team = nullptr);
-  /// For an owner of everything.
+  /// The update of an owner of everything.
   ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules,
                   ThreadTeam* team = nullptr);
 

@@ -108,7 +108,7 @@ class LossyReducer final : public Reducer {
     SliceCodec result;                     // this rank's message with the sum of its own slice
     std::vector<SliceCodec> partial = {};  // by owner: what this rank contributes to its slice
     Messages by_slice = {};                // by owner: what this rank contributes, later the results
-    Messages by_contributor = {};          // what each of contributors_ contributes to this rank's slice
+    Messages by_contributor = {};          // messages of contributors_ about this rank's slice
     std::unique_ptr<Request> request = {};
     bool gathering = false;
   };
@@ -142,7 +142,7 @@ class LossyReducer final : public Reducer {
     return comm_.start_exchange(kResults, sends_, receives_);
   }
 
-  // To each other rank the message about the slice of `owner(rank)`.
+  // Sends to each other rank the message about the slice of `owner(rank)`.
   template <class Owner>
   void send_to_others(BucketState& state, const Owner& owner) {
     for (std::size_t rank = 0; rank < state.slices.size(); ++rank) {

@@ -20,7 +20,7 @@ const AlgorithmEntry& find_algorithm(const std::string& name) {
   return find_entry(algorithm_catalog(), "algorithm", name);
 }
 
-// For each bucket what is fastest for its size.
+// Chooses for each bucket the algorithm that is fastest for its size.
 AlgorithmChoice calibrate(const AlgorithmContext& context,
                           std::span<const AlgorithmEntry* const> candidates) {
   std::map<Index, const AlgorithmEntry*> by_size;

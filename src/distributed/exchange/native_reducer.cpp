@@ -22,7 +22,7 @@ class NativeReducer final : public Reducer {
     if (overlaps_) {
       requests_.back() = comm_.start_all_reduce_sum(buffer);
     } else {
-      // Nothing is left to hide behind, and the blocking call is the faster one.
+      // No backward is left to overlap with, and the blocking call is the faster one.
       comm_.all_reduce_sum(buffer);
     }
   }

@@ -23,7 +23,7 @@ struct Transfer {
 struct Stage {
   std::optional<Transfer> send;
   std::optional<Transfer> receive;
-  Write write = Write::kReplace;  ///< what is received replaces the own numbers, or is added to them
+  Write write = Write::kReplace;  ///< received numbers replace the own ones, or are added to them
 };
 
 using MakeStages = std::function<std::vector<Stage>(int rank, int ranks, Index count)>;

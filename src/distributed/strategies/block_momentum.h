@@ -36,7 +36,7 @@ class BlockMomentum {
   Scalar momentum_;
   Scalar lr_;
   bool nesterov_;
-  AlignedBuffer<Scalar> last_;  // what the block started from
+  AlignedBuffer<Scalar> last_;  // weights that the block started from
   AlignedBuffer<Scalar> velocity_;
 };
 

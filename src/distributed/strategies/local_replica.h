@@ -24,7 +24,7 @@ struct LocalReplica {
   Index number;
   AlignedBuffer<Scalar> weights;
   ParameterUpdate update;
-  Index bad_step = 0;      ///< whose loss or gradient was not finite; 0: none
+  Index bad_step = 0;      ///< step whose loss or gradient was not finite; 0: none
   std::string bad_number;  ///< "step 7: replica 3: ..."
 
  private:

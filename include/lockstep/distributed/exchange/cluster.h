@@ -20,7 +20,8 @@ class TimeCurve {
 
   /// Takes no time.
   TimeCurve() = default;
-  /// By ascending amount, at least two. Where more seems to take less time, it takes as much.
+  /// Points by ascending amount, at least two. A larger amount that seems to take less time is given the time
+  /// of the smaller.
   explicit TimeCurve(std::vector<Point> points);
   /// `latency` in seconds; `bandwidth`: amount per second.
   static TimeCurve line(double latency, double bandwidth);
@@ -37,7 +38,7 @@ struct Cluster {
   Index nodes = 1;
   Index ranks_per_node = 1;
   double oversubscription =
-      1;                   ///< what ranks do themselves takes so many times as long as where it was measured
+      1;  ///< factor on measured times of work on the ranks themselves, as threads share cores
   TimeCurve message = {};  ///< bytes from one rank of a node to another, and as many back at the same time
   TimeCurve shared = {};   ///< bytes that the ranks of a node add in memory they share, each a slice, for all
   TimeCurve link = {};     ///< bytes from a node, over all of its ranks, and as many to it at the same time

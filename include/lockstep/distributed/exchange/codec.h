@@ -33,14 +33,14 @@ struct CodecEntry {
   std::string name;
   std::string help;
   std::vector<std::string> options = {};  ///< keys that it reads
-  /// Nothing for numbers that are sent as they are, and without a copy.
+  /// Null for numbers that are sent as they are, and without a copy.
   std::function<std::unique_ptr<Codec>(const DistOptions&)> make;
 };
 
 /// Every codec there is. One more: one file in distributed/exchange/codecs and one line in its list.
 std::span<const CodecEntry> codec_catalog();
 
-/// The codec of the options; nothing for numbers that are sent as they are.
+/// The codec of the options; null for numbers that are sent as they are.
 std::unique_ptr<Codec> make_codec(const DistOptions& options);
 
 /// Whether numbers are rounded or left out on their way.

@@ -33,7 +33,7 @@ struct TimeModelInput {
 struct StepExchange {
   std::vector<ExchangeSeconds> buckets =
       {};                      ///< of the plan, in order: each may leave while backward goes on
-  ExchangeSeconds after = {};  ///< what begins when backward is over
+  ExchangeSeconds after = {};  ///< exchange that begins when backward is over
   double stepped = 1;          ///< times all weights that a rank's optimizer steps on
 };
 

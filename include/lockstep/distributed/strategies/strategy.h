@@ -51,7 +51,7 @@ struct StepOutcome {
 
 /// State that must have the same bits on several ranks.
 struct ReplicatedState {
-  Communicator* among = nullptr;  ///< those ranks; null: nothing is to be compared now, on no rank
+  Communicator* among = nullptr;  ///< the ranks; null, on all of them: nothing is to be compared now
   std::vector<NamedSpan> parts;   ///< in the same order on all of them
 };
 
@@ -140,15 +140,15 @@ struct Promises {
   /// With ordered reduction: a run that resumes from a checkpoint, on any number of ranks, ends with the same
   /// bits as one that was not interrupted.
   bool exact_resume = false;
-  /// Those above hold where workers take each step together; where they do not, a run can be recorded and
+  /// The promises above hold for synchronous workers; with asynchronous ones a run can be recorded and
   /// repeated bit for bit.
   bool repeats_recorded_runs = false;
 };
 
 struct StrategyEntry {
   std::string name;
-  std::string help;       ///< what it is, in one sentence
-  std::string elsewhere;  ///< what others call it
+  std::string help;       ///< one sentence for the user
+  std::string elsewhere;  ///< its names in other programs
   std::string choose;     ///< when to choose it
   Promises promises;
   bool has_servers = false;               ///< some ranks own the weights and host no replica

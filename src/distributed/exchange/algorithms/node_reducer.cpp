@@ -120,7 +120,7 @@ class NodeReducer final : public Reducer {
     say_done(bucket + 1);
   }
 
-  // Those that came back from the other nodes.
+  // Finishes the slices whose sums came back from the other nodes.
   void finish_slices(std::size_t exchanged) {
     if (done_ == exchanged) return;
     while (done_ < exchanged) hand_out(across_->sum(), slices_[done_++]);

@@ -61,7 +61,7 @@ class StagedReducer final : public Reducer {
   struct BucketState {
     int channel = 0;
     std::vector<Stage> stages = {};
-    AlignedBuffer<Scalar> received = {};    // what is to be added
+    AlignedBuffer<Scalar> received = {};    // received numbers that are to be added
     std::span<Scalar> values = {};          // of the bucket
     std::size_t next = 0;                   // stage
     std::unique_ptr<Request> request = {};  // of the stage before; none: the bucket is complete

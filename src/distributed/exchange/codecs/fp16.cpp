@@ -18,7 +18,7 @@ using Half = Eigen::half;
 using Halves = Eigen::Array<Half, Eigen::Dynamic, 1>;
 using Floats = Eigen::Array<Scalar, Eigen::Dynamic, 1>;
 
-constexpr std::size_t kHeader = sizeof(Scalar);  // what a half of the message is multiplied with
+constexpr std::size_t kHeader = sizeof(Scalar);  // the factor on the halves of the message
 
 // The power of two that brings the values below 2^15. Without a sign, floats are in the order of their bits,
 // infinity and NaN last: with one of those among them the values go as they are.

@@ -28,7 +28,7 @@ struct NodeContext {
   Index ranks_per_node = 0;    ///< nodes are taken for so small; 0: as they are
   bool keeps_weights = false;  ///< one copy of the weights for each node too
   Index shared_size = 0;       ///< scalars more that all ranks of the node share
-  std::string user = {};       ///< who it is for, in errors
+  std::string user = {};       ///< the setting that needs it, for errors
 };
 
 class NodeGradients {
@@ -37,7 +37,7 @@ class NodeGradients {
   explicit NodeGradients(const NodeContext& context);
 
   Communicator& node() { return *node_; }
-  /// Those who own the same slices on other nodes.
+  /// The ranks that own the same slices on other nodes.
   Communicator& across() { return *across_; }
   const NodeLayout& layout() const { return layout_; }
   /// *Collective* over the node, blocking.

@@ -15,7 +15,7 @@ class AdmissionPolicy {
  public:
   AdmissionPolicy(const DistOptions& options, Index workers);
 
-  /// Until how many steps in all permission is given.
+  /// Gives permission until so many steps are granted in all.
   void begin_round(Index until);
   /// The run resumes after so many steps.
   void resume_after(Index steps) { granted_ = steps; }

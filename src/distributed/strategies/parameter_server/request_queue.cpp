@@ -87,7 +87,7 @@ std::optional<std::size_t> RequestQueue::find_arrival() {
   return std::nullopt;
 }
 
-// In a replay everybody waits for the one whose turn it is.
+// In a replay all peers wait for the one whose turn it is.
 void RequestQueue::check_silence() {
   std::vector<int> ranks;
   double longest = 0;

@@ -201,7 +201,7 @@ void Server::take_push(std::size_t worker) {
   if (first()) count(worker);
 }
 
-// Or not, if the step was made without it.
+// Drops the gradient if the step was made without it.
 void Server::add_to_step(std::size_t worker) {
   const MessageHeader& header = requests_.header(worker);
   if (header.step == version_) {
@@ -232,7 +232,7 @@ void Server::step_alone(std::size_t worker) {
   totals_.steps = version_;
 }
 
-// If the step that is under way has what it needs.
+// Makes the step that is under way if it is complete.
 void Server::step_together() {
   if (first()) {
     if (const auto members = collector_->decide()) {

@@ -70,7 +70,7 @@ class Server {
   ParameterUpdate update_;
   std::unique_ptr<StepCollector> collector_;  // with backup workers
   std::unique_ptr<Codec> codec_;              // null: gradients are sent as they are
-  std::optional<SliceCodec> decoder_;         // where there is a codec
+  std::optional<SliceCodec> decoder_;         // if there is a codec
   AlignedBuffer<std::byte> encoded_;          // likewise
   Totals totals_;
   Index version_ = 0;                                // steps done

@@ -68,7 +68,7 @@ void WorkerClient::pull(Index step, std::span<Scalar> weights) {
   for (std::size_t i = 0; i < answers.size(); ++i) answer_.wait(*answers[i], service_.server_rank(i / 2));
 }
 
-// Until the step before is done: then all servers are to answer.
+// Waits for the first answer, which comes once the step before is done; then all servers are to answer.
 void WorkerClient::wait_for_any(const std::vector<std::unique_ptr<Request>>& answers) const {
   const auto answered = [&] {
     return std::ranges::any_of(answers, [](const auto& answer) { return answer->test(); });
