@@ -37,7 +37,7 @@ class RandomBatch {
     workspace_.backward(gradient_.span(), Write::kReplace, {});
   }
 
-  // As in a step, with weights that are new to the kernels.
+  // Begins a pass as in a step, with weights that are new to the kernels.
   void begin() {
     workspace_.begin({.values = weights_.prepare(stored_values(model_, stored_.span()), alone_),
                       .x = ConstMatrix(x_.data(), rows_, model_.input().size()),

@@ -83,7 +83,7 @@ std::optional<EvalMetrics> Evaluation::run(const ModelValues& values,
     std::ranges::fill(lane.confusion, 0);
     std::ranges::fill(lane.scores, Scores{});
   }
-  // As many rounds on all ranks.
+  // All ranks take the number of rounds of the first: rounds are collective.
   const Index rank_blocks = split_evenly(blocks_, context_.comm.size(), 0).size();
   const Index thread_blocks = split_evenly(rank_blocks, context_.team.size(), 0).size();
   const Index round = interrupted ? kRoundBlocks : thread_blocks;

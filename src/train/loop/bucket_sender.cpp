@@ -26,7 +26,7 @@ void BucketSender::begin_step(Measured measured) {
   for (std::atomic<Index>& offset : ready_from_) offset = plan_.gradient_size;
 }
 
-// Then threads do better to add up their gradients together, once all are through with backward.
+// If it is true, threads do better to add up their gradients together after backward.
 bool BucketSender::nothing_to_hide() const {
   return team_.size() > 1 && (comm_.size() == 1 || !strategy_.overlaps());
 }

@@ -130,7 +130,7 @@ Workspace& GradientStep::workspace_of(Index thread, const Replica& replica) {
   return *workspaces_[together() ? local(replica) : static_cast<std::size_t>(thread)];
 }
 
-// With the first of its parts.
+// Prepares the samples of a replica with the first of its parts.
 void GradientStep::prepare(Index thread, const Replica& replica) {
   if (replica.rows.begin > 0 || replica.batch->prepare == nullptr) return;
   if (thread != 0) return replica.batch->prepare();

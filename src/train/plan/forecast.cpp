@@ -117,7 +117,8 @@ class BackwardFlops {
  public:
   explicit BackwardFlops(const Model& model) : op_(model.ops().rbegin()), end_(model.ops().rend()) {}
 
-  /// Once the gradients from `offset` of the arena on are final. Each offset is at or before the last.
+  /// Operations that are done once the gradients from `offset` of the arena on are final. Each offset is at
+  /// or before the last.
   double until(Index offset) {
     for (; op_ != end_; ++op_) {
       const auto whole = static_cast<double>(op_->layer->flops());

@@ -59,7 +59,7 @@ MemoryPlan memory_of(const RunPlanRequest& request, const RunPlan& plan, const R
   const Index batch_rows = std::min(request.evaluation_batch, request.evaluation_rows);
   const Index score_bytes = request.weighted ? 2 * kScalarBytes : kScalarBytes;
   const Index record_bytes = request.record_bytes + request.evaluation_rankings * score_bytes;
-  // With weights the first rank gets the scores of all.
+  // If samples have weights, the first rank gets the scores of all.
   const bool collects = request.weighted && request.evaluation_rankings > 0;
   memory.evaluation =
       rounded_bytes(request) + (collects ? request.evaluation_rows * score_bytes : 0) +

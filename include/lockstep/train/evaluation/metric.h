@@ -51,7 +51,7 @@ class Metric {
   /// Adds a block of rows. May be called by several threads at once.
   virtual void collect(const MetricRows& rows, const MetricParts& parts) const = 0;
 
-  /// Nothing where it is not defined, as the AUC of a set without positives.
+  /// Nothing if the metric is not defined, as the AUC of a set without positives.
   virtual std::optional<double> value(const MetricTotals& totals) const = 0;
 };
 

@@ -27,7 +27,7 @@ class MetricSet {
 
   /// The needs of all metrics together.
   const MetricNeeds& needs() const { return needs_; }
-  /// As those of Metric.
+  /// See Metric::collect() and Metric::value().
   void collect(const MetricRows& rows, const MetricParts& parts) const;
   std::vector<MetricValue> values(const MetricTotals& totals) const;
 
@@ -35,7 +35,7 @@ class MetricSet {
   struct Member {
     std::string name;
     std::unique_ptr<Metric> metric;
-    MetricNeeds first;  // where its part begins
+    MetricNeeds first;  // offsets at which its part begins
   };
 
   void add(const MetricEntry& entry, TargetKind targets, Index outputs);

@@ -43,7 +43,7 @@ struct GradientStepContext {
   Index max_rows;  ///< samples of a replica in a step, at most
   Index target_columns;
   ProgressThread* progress = nullptr;  ///< runs while buckets are exchanged and backward goes on; may be null
-  Index bad_replica = -1;              ///< whose loss is NaN on purpose, in the steps `bad_steps`
+  Index bad_replica = -1;              ///< replica whose loss is NaN on purpose in `bad_steps`
   Range bad_steps = {};
 };
 

@@ -19,7 +19,7 @@ namespace lockstep {
 inline constexpr double kReserveSeconds = 3;
 
 struct RunControlOptions {
-  std::filesystem::path stop_file = {};  ///< whose existence is a wish to stop; empty: none. Rank 0 looks
+  std::filesystem::path stop_file = {};  ///< its existence is a wish to stop; empty: none. Rank 0 looks
   std::optional<double> checkpoint_seconds = {};  ///< between two checkpoints
   std::optional<double> seconds_left = {};        ///< until this program is ended by force
   std::function<double()> last_checkpoint = {};   ///< seconds that it took; null: there are none

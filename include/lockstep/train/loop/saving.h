@@ -17,7 +17,7 @@ struct Saving {
   Interval every;     ///< beside a stop, which is always saved
   bool wait = false;  ///< for a checkpoint that is still being written when the next is due
   std::optional<BestMeasure> best = {};           ///< decides which checkpoint is the best
-  CheckpointHeader header = {};                   ///< what is the same in all checkpoints of the run
+  CheckpointHeader header = {};                   ///< fields that are equal in all checkpoints of the run
   std::map<std::string, std::string> texts = {};  ///< rank 0: files beside the model
 };
 

@@ -58,9 +58,9 @@ struct RunPlan {
   SamplingOptions sampling;
   EpochPlan epoch;
   std::string strategy;
-  bool weighted = false;           ///< what a step divides by is the sum of the weights of its samples
+  bool weighted = false;           ///< a step divides by the sum of the weights of its samples
   bool alone = false;              ///< workers are asynchronous
-  Index backup_workers = 0;        ///< whose gradients a step does not wait for
+  Index backup_workers = 0;        ///< workers whose gradients a step does not wait for
   std::optional<Index> max_ahead;  ///< gradients that a worker may be ahead of the slowest
   Index step_batch = 0;            ///< samples that make a step: the global batch, or what a step takes of it
   Index epoch_samples = 0;         ///< samples that make the steps of an epoch

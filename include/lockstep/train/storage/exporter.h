@@ -17,8 +17,8 @@ namespace lockstep {
 struct ModelToExport {
   const Model& model;
   ParamStore store;              ///< its weights and running moments, as in its stored_layout()
-  const Normaliser& normaliser;  ///< what records go through before the model
-  TargetKind targets;            ///< what its outputs are compared with
+  const Normaliser& normaliser;  ///< applied to records before the model
+  TargetKind targets;            ///< kind of targets that its outputs are compared with
 };
 
 struct ExporterEntry {

@@ -28,10 +28,10 @@ class ModelBytes {
   ModelBytes(const ModelBytes&) = delete;
   ModelBytes& operator=(const ModelBytes&) = delete;
 
-  /// To be written one after the other.
+  /// The parts of the file in the order in which they are written.
   std::span<const std::string_view> parts() const { return parts_; }
   Index size() const;
-  /// Some of them.
+  /// Copies a range of them.
   void copy(Range bytes, std::byte* to) const;
 
  private:

@@ -32,7 +32,7 @@ class PredictionLines {
   void pass_skipped();
 
   PredictionFile& file_;
-  std::span<const Index> skipped_;  // those still to come
+  std::span<const Index> skipped_;  // skipped records that are still to come
   Index next_ = 0;                  // line
   BadRows bad_rows_;
 };

@@ -54,7 +54,7 @@ std::uint64_t from_hex(const std::string& text) {
   return number;
 }
 
-// With a checksum of the content as it is written without any space.
+// Adds a checksum to the content, over its text without any space.
 std::string sealed(const char* key, const Json& content) {
   return Json{{kChecksumKey, hex(hash_text(content.dump()))}, {key, content}}.dump(1) + "\n";
 }
@@ -123,7 +123,7 @@ CheckpointArray parse_array(const std::string& name, const Json& json, const Che
     const auto file = parts.files.find(block.file);
     const bool in_order =
         block.range.begin >= end && block.range.end > block.range.begin && block.range.end <= array.size;
-    // In this order nothing overflows.
+    // The order of these conditions keeps the arithmetic from overflow.
     const bool fits = in_order && file != parts.files.end() && block.offset >= 0 &&
                       block.offset <= file->second.bytes &&
                       block.range.size() <= (file->second.bytes - block.offset) / element;
