@@ -116,7 +116,7 @@ int run(const std::vector<std::string>& arguments) {
       }
       if (parsed.line.command == Command::kTrain) {
         note_stop_signals();            // before MPI makes threads
-        std::signal(SIGPIPE, SIG_IGN);  // who read its log may go away: `| head`
+        std::signal(SIGPIPE, SIG_IGN);  // the reader of its log may go away: `| head`
       }
     }
     const bool threads = !parsed.error && wants_talking_threads(parsed.line);

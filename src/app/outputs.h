@@ -15,7 +15,7 @@ bool writes_to_standard_output(const CommandLine& line);
 /// The files that the command line names to be read; directories and lists as the files in them. Errors:
 /// DataError if one is missing.
 std::vector<std::string> files_read(const CommandLine& line);
-/// With those that the config names.
+/// files_read() of the command line, and the files that the config names.
 std::vector<std::string> files_read(const CommandLine& line, const Config& config);
 
 /// --output or --json, whichever is given; see check_output(). `inputs`: of files_read(). On the rank that

@@ -27,7 +27,7 @@ struct ResumeState {
   std::string schema = {};                            ///< the checkpoint's; "" if its data have none
   RunLock lock = {};                                  ///< rank 0: run.dir is this run's
   RunLock checkpoints_lock = {};        ///< rank 0: checkpoint.dir is this run's, if it is given
-  bool restarts = false;                ///< what is in the directory is moved away first, by run.resume
+  bool restarts = false;                ///< the directory's content is moved away first, by run.resume
   RunLock moved_lock = {};              ///< rank 0: held on the directory that is moved away
   std::filesystem::path moved_to = {};  ///< rank 0: where it is then
   bool root_was_there = false;          ///< rank 0: run.dir existed, as an empty directory or a link to one
