@@ -6,7 +6,7 @@
 // it claims the role of speaker on its node's board; ranks other than 0 wait a little longer, so that rank 0,
 // which has the log file, comes first. The speaker whose node made the request file first is the one that
 // reports: it raises the question counter on the board, each watcher answers with its stacks, other nodes
-// answer in files, and one warning names the ranks that did not come. If the step goes on, the claim is
+// answer in files, and one warning names the ranks that did not come. If the rank gets on, the claim is
 // undone and the recovery is logged. If nobody comes for abort_seconds, the job ends: the reporting rank
 // first, the others kCourtesy later, so that its message is complete.
 #include "lockstep/comm/watchdog.h"
