@@ -22,7 +22,7 @@ class GradientCheck {
   /// Forgets the last pass. No limit: nobody asks.
   void begin(Index rows, const std::optional<GradientLimit>& limit);
   /// Before an op goes back with some of the samples, x (n x in) and dy (n x out). `factored`: leaves them
-  /// as factors. The tensor of its gradient that they tell enough of; empty if there is none.
+  /// as factors. The tensor of its gradient that they check well enough; empty if there is none.
   Range check_factors(const ModelOp& op, const ConstMatrix& x, const ConstMatrix& dy, bool factored);
   /// After it went back with the last of them: all of its gradient but the tensor `told`, if it is complete.
   void check_sums(const ModelOp& op, Range told, std::span<const Scalar> gradient);
