@@ -86,7 +86,7 @@ class Strategy {
   /// *Local.* For a run that resumes after so many steps: after start(), before saved_state().
   virtual void resume_after(Index /*steps*/) {}
   /// *Local, between two steps.* What the strategy keeps beside the weights that gather_model() gives. Its
-  /// memory is read to save a run, and filled to go on with one.
+  /// memory is read to save a run, and filled to resume one.
   virtual SavedState saved_state() = 0;
 
   /// The local sums of a bucket are final; buckets come in the plan's order.
