@@ -1,5 +1,5 @@
 // Which run owns a directory of checkpoints outside the run directory (checkpoint.dir). Two runs there would
-// go on from each other's checkpoints and remove them, so one run at a time owns it. A run has an id, a
+// resume from each other's checkpoints and remove them, so one run at a time owns it. A run has an id, a
 // random text in its directory, and keeps it when that is moved or seen from another host; the directory of
 // checkpoints names its owner in the file `owner`.
 #pragma once
