@@ -16,7 +16,7 @@
 namespace lockstep {
 namespace {
 
-// Keys that a run may go on with others of: they decide how it is carried out and watched, not what comes out
+// Keys whose values may change on resume: they decide how it is carried out and watched, not what comes out
 // (but for the last bits, with native reduction).
 constexpr std::array kFreeSections{"run.", "checkpoint.", "comm.", "debug.", "eval."};
 constexpr std::array kFreeKeys{"data.train",
@@ -48,7 +48,7 @@ bool is_free(const std::string& key) {
          std::ranges::find(kFreeKeys, key) != kFreeKeys.end();
 }
 
-// Whether a run of the one strategy can go on with the other: both keep one set of weights.
+// Whether a run of the one strategy can resume with the other: both keep one set of weights.
 bool alike(const Config& before, const Config& now) {
   const auto kind = [](const Config& config) {
     const StrategyEntry& entry = strategy_entry(config.distribute.strategy);
@@ -63,7 +63,7 @@ void refuse_changes(const Config& config, const RecordSource& train, const Resum
   if (!resume.config) return;
   Config now = config;
   Config before = *resume.config;
-  // An older run kept no format that was told by the end of a file's name.
+  // An older run kept no format that follows from the end of a file's name.
   if (before.data.format.empty()) now.data.format.clear();
   const std::vector<Option> new_options = declare_options(now, known_names());
   const std::vector<Option> old_options = declare_options(before, known_names());

@@ -121,7 +121,7 @@ std::unique_ptr<CheckpointReader> named_checkpoint(Communicator& comm, const std
   return reader;
 }
 
-// *Collective.* What run.dir has of an earlier run: to go on from, or to be moved away.
+// *Collective.* Finds the earlier run in run.dir, which is resumed or moved away.
 void look_into_directory(Communicator& comm, const Config& config, ResumeState& resume) {
   const RunDirectory& directory = resume.directory;
   const bool restarts = config.run.resume == kRestart;

@@ -14,7 +14,7 @@
 
 namespace lockstep {
 
-/// Values of run.resume: go on with what is in run.dir, or move it away first.
+/// Values of run.resume: resume the run in run.dir, or move it away first.
 inline constexpr const char* kAuto = "auto";
 inline constexpr const char* kRestart = "restart";
 
@@ -36,7 +36,7 @@ struct ResumeState {
   Index metrics_bytes() const { return is_new || !checkpoint ? 0 : checkpoint->header().metrics_bytes; }
 };
 
-/// "the same command", with what it needs to go on with the run that this config has begun.
+/// "the same command", with the flags that it needs to resume the run that this config has begun.
 std::string resume_command(const Config& config);
 
 /// The directory of the checkpoints of a run.

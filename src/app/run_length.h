@@ -11,7 +11,7 @@ namespace lockstep {
 bool is_over(const Config& config, const RunPlan& plan, const ResumeState& resume);
 
 /// Errors: ConfigError if the run that was there has made more steps than the plan has, or if it is complete,
-/// is to be longer now, and has no checkpoint to go on from. Requires that it is not over.
+/// is to be longer now, and has no checkpoint to resume from. Requires that it is not over.
 void refuse_length(const Config& config, const RunPlan& plan, const ResumeState& resume);
 
 /// Rank 0: logs that no step is left, and warns if the learning rate of the next step is not that which the

@@ -50,8 +50,8 @@ std::map<std::string, std::string> describing_texts(const Experiment& experiment
   return texts;
 }
 
-// Rank 0: what is known before the first step. Only once the run is sure to go on: it replaces what an
-// earlier start has written.
+// Rank 0: writes the texts that are known before the first step. Only once the run is sure to start: it
+// replaces what an earlier start has written.
 void fill_directory(const RunDirectory& directory, const Experiment& experiment, const RunPlan& plan,
                     const std::map<std::string, std::string>& texts) {
   for (const auto& [name, text] : texts) write_file_atomically(directory.root / name, text);
