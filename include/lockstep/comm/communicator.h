@@ -93,7 +93,7 @@ class Communicator {
   /// *Collective, blocking.* Each element becomes its sum over the ranks, in an order that the implementation
   /// chooses.
   virtual void all_reduce_sum(Buffer buffer) = 0;
-  /// *Collective.* The same, started only.
+  /// *Collective.* all_reduce_sum(), started only.
   virtual std::unique_ptr<Request> start_all_reduce_sum(Buffer buffer) = 0;
   /// *Collective, blocking.* `mine` of rank r becomes part r of `all`; same count everywhere.
   virtual void all_gather(ConstBuffer mine, Buffer all) = 0;
@@ -125,7 +125,7 @@ class Communicator {
   /// *Local.* Whether several threads of this rank may call at once, each on a communicator of its own.
   virtual bool takes_threads() const = 0;
 
-  /// *Local.* What this rank does now, for who watches it (see Watchdog); costs a store or two.
+  /// *Local.* Notes the phase of this rank for the watchdog; costs a store or two.
   virtual void note_phase(Phase /*phase*/, Index /*bucket*/ = -1) {}
   /// *Local.* The step (from 0) that it is at, and which samples of the run that takes.
   virtual void note_step(Index /*step*/, Range /*samples*/) {}

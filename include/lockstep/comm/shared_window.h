@@ -14,7 +14,7 @@ class SharedWindow {
   /// *Local.* The bytes that `rank` asked for, zeroed at first, from a 64-byte border on. A rank reads and
   /// writes any part; who writes what between two fences is up to the caller.
   virtual std::span<std::byte> part(int rank) = 0;
-  /// *Collective, blocking.* What any rank wrote before it is seen by every rank after it.
+  /// *Collective, blocking.* Writes of any rank before it are seen by every rank after it.
   virtual void fence() = 0;
 };
 
