@@ -12,8 +12,8 @@ namespace lockstep {
 StepOutcome take_full_update(ParameterUpdate& update, std::span<Scalar> weights, std::span<Scalar> sum,
                              const UpdateRequest& request);
 
-/// *Local.* Of a sum that no step could be taken with: the loss first, then the gradients as they come on the
-/// way back. `weight`: of the request.
+/// *Local.* Names the bad number in a sum that no step could be taken with: the loss first, then the
+/// gradients as they come in the backward pass. `weight`: of the request.
 std::string describe_bad_sum(const Layout& layout, std::span<const Scalar> sum, double weight);
 
 }  // namespace lockstep

@@ -12,7 +12,8 @@ namespace lockstep {
 
 class ExchangeTrial {
  public:
-  /// *Collective.* Of `count` numbers in one bucket, between the ranks and replicas of the context's plan.
+  /// *Collective.* A trial with `count` numbers in one bucket, between the ranks and replicas of the
+  /// context's plan.
   ExchangeTrial(const AlgorithmContext& context, const AlgorithmEntry& entry, Index count);
 
   /// *Collective.* One exchange.

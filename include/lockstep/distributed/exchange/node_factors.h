@@ -29,7 +29,7 @@ class NodeFactors {
   std::span<const FactoredTensor> tensors() const { return tensors_; }
   /// *Local.* Samples of each replica in the step that begins.
   void begin_step(std::span<const Index> samples);
-  /// *Local, any thread.* Where a replica leaves its factors.
+  /// *Local, any thread.* The buffers in which a replica leaves its factors.
   FactorBuffers buffers(std::size_t tensor, Index replica);
 
   /// Whether an offset of the arena is in one of the tensors.

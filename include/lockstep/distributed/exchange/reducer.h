@@ -38,7 +38,7 @@ class Reducer {
   virtual std::span<Scalar> shared_arena() { return {}; }
   /// *Local, between two steps.* Adds what the exchange itself keeps from step to step.
   virtual void add_saved(SavedState&) {}
-  /// *Local.* What carries out the exchange, where there is a choice: "shared"; else "".
+  /// *Local.* The algorithm of the exchange, if there is a choice: "shared"; else "".
   virtual std::string algorithm() const { return {}; }
 };
 

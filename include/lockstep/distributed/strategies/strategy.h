@@ -67,15 +67,15 @@ class Strategy {
   /// *Local.* Tensors of the plan whose gradients replicas leave as factors, in the step's factor_buffers();
   /// what the arenas hold there is not read.
   virtual std::span<const FactoredTensor> factored() const { return {}; }
-  /// *Local, any thread, in a step.* Where a replica hosted here leaves those of one of factored(), for its
-  /// samples of the step.
+  /// *Local, any thread, in a step.* The buffers in which a replica hosted here leaves the factors of one of
+  /// factored(), for its samples of the step.
   virtual FactorBuffers factor_buffers(std::size_t /*tensor*/, Index /*replica*/) { return {}; }
   /// *Local, any thread, in a step.* The most that any part of a replica's gradient may be: who makes it
   /// looks at it while it is at hand. None: the strategy looks at sums itself, as all do that overlap.
   virtual std::optional<Scalar> max_gradient() const { return {}; }
   /// *Local, any thread, in a step.* Some part of a gradient is NaN, or beyond that.
   virtual void bad_gradient() {}
-  /// *Local.* What carries out the exchange, where there is a choice (Reducer::algorithm()); else "".
+  /// *Local.* The algorithm of the exchange, if there is a choice (Reducer::algorithm()); else "".
   virtual std::string algorithm() const { return {}; }
   /// *Collective.* Afterwards all replicas start from replica 0's weights.
   virtual void start() = 0;
@@ -85,8 +85,8 @@ class Strategy {
 
   /// *Local.* For a run that resumes after so many steps: after start(), before saved_state().
   virtual void resume_after(Index /*steps*/) {}
-  /// *Local, between two steps.* What the strategy keeps beside the weights that gather_model() gives. Its
-  /// memory is read to save a run, and filled to resume one.
+  /// *Local, between two steps.* The state that the strategy keeps beside the weights that gather_model()
+  /// gives. Its memory is read to save a run, and filled to resume one.
   virtual SavedState saved_state() = 0;
 
   /// The local sums of a bucket are final; buckets come in the plan's order.

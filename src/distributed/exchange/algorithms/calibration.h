@@ -12,7 +12,7 @@ namespace lockstep {
 /// The size that stands for messages of `count` numbers in a calibration: a power of two of at most 4 MiB.
 Index calibrated_size(Index count);
 
-/// *Collective.* Of each of `sizes` (ascending) the candidate with the shortest median time, as rank 0
+/// *Collective.* For each of `sizes` (ascending) the candidate with the shortest median time, as rank 0
 /// measures it; the same on all ranks. Sizes that time does not suffice for get what the size before them
 /// got.
 std::vector<const AlgorithmEntry*> find_fastest(const AlgorithmContext& context,

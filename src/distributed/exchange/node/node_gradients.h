@@ -52,8 +52,8 @@ class NodeGradients {
 
   /// *Local.* Samples of each replica in the step that begins.
   void begin_step(std::span<const Index> samples);
-  /// *Local.* Where the partial sums of this rank are, all taken by arena(), and whether they are good
-  /// numbers.
+  /// *Local.* Publishes where the partial sums of this rank are, all taken by arena(), and whether they are
+  /// good numbers.
   void leave_note(const PartialGrads& partial, bool good = true);
   /// *Local.* Reads the notes. What add() will leave: the node's partial sums, in some of its arenas.
   const PartialGrads& collect();
@@ -66,8 +66,8 @@ class NodeGradients {
   std::span<Scalar> sum(Range range, std::span<Scalar> target);
   /// *Local*, after collect(). What add() would give at one offset, which it leaves as it is.
   Scalar sum_at(Index offset);
-  /// *Local.* Where `rank` of the node expects the sums: its first arena, which may hold one of its partial
-  /// sums. Who owns a slice writes there once nobody needs those of the slice any more.
+  /// *Local.* The arena in which `rank` of the node expects the sums: its first arena, which may hold one of
+  /// its partial sums. The owner of a slice writes there once nobody needs those of the slice any more.
   std::span<Scalar> result(int rank) { return scalars(rank, first_arena(rank), plan_.gradient_size); }
 
   /// Buckets that a rank of the node has handed in, or has finished, since the start; see NodeReducer.

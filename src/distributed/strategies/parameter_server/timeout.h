@@ -28,9 +28,9 @@ class Timeout {
  public:
   explicit Timeout(double seconds) : seconds_(seconds) {}
 
-  /// *Blocking.* Until `ready` gives true. Errors: CommError with `whom()` after too long.
+  /// *Blocking.* Waits until `ready` gives true. Errors: CommError with `whom()` after too long.
   void wait(const std::function<bool()>& ready, const std::function<std::string()>& whom) const;
-  /// *Blocking.* The same for a request to or from one rank.
+  /// *Blocking.* Waits for a request to or from one rank.
   void wait(Request& request, int rank) const;
 
   /// Errors: always CommError.
