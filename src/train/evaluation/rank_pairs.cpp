@@ -29,7 +29,7 @@ struct Weighted {
   auto operator<=>(const Weighted&) const = default;
 };
 
-// *Collective.* Those of all ranks, sorted, on rank 0; nothing elsewhere.
+// *Collective.* The scores of all ranks, sorted, on rank 0; nothing elsewhere.
 std::vector<Weighted> collect(Communicator& comm, std::span<const Scalar> scores,
                               std::span<const Scalar> weights) {
   const auto mine = std::ssize(scores);

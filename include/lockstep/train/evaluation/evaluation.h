@@ -39,7 +39,7 @@ class Evaluation {
   /// *Collective.* Loads this rank's part of the set. Errors: AgreedError.
   Evaluation(const EvaluationContext& context, const RecordSource& source, Split split);
 
-  /// *Collective.* The same result on all ranks.
+  /// *Collective.* The result is equal on all ranks.
   EvalMetrics run(const ModelValues& values) { return run(values, {}).value(); }
   /// *Collective.* Nothing if `interrupted` returns true, which is asked again and again, and is collective.
   std::optional<EvalMetrics> run(const ModelValues& values, const std::function<bool()>& interrupted);

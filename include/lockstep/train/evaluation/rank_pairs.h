@@ -29,12 +29,12 @@ struct RankedPairs {
   double twice_above = 0;
 };
 
-/// *Collective, blocking.* Of the scores of all ranks; sorts those given. The negatives of each rank go to
-/// all others in turn: 4 bytes a score in messages, and memory for those of one rank.
+/// *Collective, blocking.* Counts pairs over the scores of all ranks; sorts those given. The negatives of
+/// each rank go to all others in turn: 4 bytes a score in messages, and memory for those of one rank.
 RankedPairs rank_pairs(Communicator& comm, Scores& scores);
 
-/// *Collective, blocking.* The same with weights, which every rank must then have. Scores and weights of all
-/// samples go to rank 0, which has to have the memory for them: 8 bytes a sample.
+/// *Collective, blocking.* Counts pairs with weights, which every rank must then have. Scores and weights of
+/// all samples go to rank 0, which has to have the memory for them: 8 bytes a sample.
 RankedPairs rank_weighted_pairs(Communicator& comm, Scores& scores);
 
 }  // namespace lockstep

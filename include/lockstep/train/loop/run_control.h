@@ -33,7 +33,7 @@ class RunControl {
   /// the ranks agree. True if they have agreed to stop, or that a checkpoint is due. With a checksum they
   /// agree at once, and the checksums of all ranks are added up.
   bool look(std::optional<std::uint64_t> checksum = {});
-  /// *Collective.* The same at once.
+  /// *Collective.* Agrees at once.
   bool agree(std::uint64_t checksum = 0);
   /// Whether the checksums of the last agreement add up to 0 (modulo 2^64); the same on all ranks.
   bool checksums_agree() const { return checksums_agree_; }
