@@ -49,9 +49,9 @@ struct Experiment {
 /// "": it is learnt. Errors, as PeerGroup::agree throws them: ConfigError, DataError.
 Experiment make_experiment(const LoadedConfig& loaded, PeerGroup& peers, const std::string& schema = "");
 
-/// *Collective.* The same for a model that is there, whose records have the shape `input`: opens the sets of
-/// `splits` alone (and the training data only where part of it is held back for one of them). Errors as
-/// above.
+/// *Collective.* Makes the experiment for a model that is there, whose records have the shape `input`: opens
+/// the sets of `splits` alone (and the training data only where part of it is held back for one of them).
+/// Errors as above.
 Experiment make_evaluation(const LoadedConfig& loaded, const std::set<Split>& splits, const Shape& input,
                            const std::string& schema, PeerGroup& peers);
 

@@ -87,7 +87,7 @@ std::unique_ptr<CheckpointReader> newest_whole(Communicator& comm, const Checkpo
       kExitData);
 }
 
-// *Collective.* Where a run that is there keeps its checkpoints: its config may name another directory.
+// *Collective.* The checkpoints of a run that is there: its config may name another directory for them.
 CheckpointDirectory checkpoints_of_run(Communicator& comm, const RunDirectory& run) {
   CheckpointDirectory checkpoints(run.checkpoints());
   agree(comm, [&] {

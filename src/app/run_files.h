@@ -29,12 +29,12 @@ void sync_metrics(const RunDirectory& directory);
 /// directory when another directory has its name. `resume` must outlive the hooks.
 CheckpointHooks checkpoint_hooks(const Config& config, const ResumeState& resume);
 
-/// Rank 0: what befell the run directory since this process took it, for the middle of a sentence; "" if it
+/// Rank 0: a mishap to the run directory since this process took it, for the middle of a sentence; "" if it
 /// is in its place.
 std::string describe_lost_directory(const RunDirectory& directory, const RunLock& lock);
 
-/// Rank 0: where the results of the run are to be: in run.dir, in the directory that it was moved to, or
-/// where it was deleted in one that is made anew, with `texts` as files by name. Errors: DataError.
+/// Rank 0: the directory for the results of the run: run.dir, the directory that it was moved to, or a new
+/// one if it was deleted, with `texts` as files by name. Errors: DataError.
 RunDirectory find_results_directory(const ResumeState& resume,
                                     const std::map<std::string, std::string>& texts);
 
