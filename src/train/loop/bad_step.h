@@ -11,8 +11,8 @@ namespace lockstep {
 
 /// *Local.* Warns of single values that batch norm had to normalise; `found`: "step 3 gives 2 of 8 replicas".
 void warn_of_single_values(const std::string& found);
-/// *Collective.* Where a loss or gradient was not finite on some rank, and the first such op; `found`: what
-/// this rank knows of it.
+/// *Collective.* Names the first op whose values, loss or gradient were not finite on some rank; `found`:
+/// what this rank knows of it.
 std::string describe_bad_number(Communicator& comm, const BadNumber& found);
 /// *Collective.* `step`: the one in which, on some rank, the loss or a gradient was not finite; `found`: what
 /// this rank knows of it; `good`: steps that the weights have taken; `skipped`: steps left out before. Throws
