@@ -1,22 +1,17 @@
-#include <fmt/format.h>
-
 #include <array>
 
-#include "composites/entries.h"
+#include "lockstep/nn/composite.h"
 
 namespace lockstep {
+
+// One line for each file in composites/.
+CompositeEntry residual_entry();
+CompositeEntry concat_entry();
+CompositeEntry wide_deep_entry();
 
 std::span<const CompositeEntry> composite_catalog() {
   static const std::array kEntries{residual_entry(), concat_entry(), wide_deep_entry()};
   return kEntries;
-}
-
-void expect_chains(const GraphBuilder& graph, const Term& term, const std::string& path, std::size_t count) {
-  if (count == 0 ? term.chains.size() >= 2 : term.chains.size() == count) return;
-  throw graph.error(path, term.text,
-                    fmt::format("{} chain{} of layers between '|', expected {}", term.chains.size(),
-                                term.chains.size() == 1 ? "" : "s",
-                                count == 0 ? std::string("at least 2") : std::to_string(count)));
 }
 
 }  // namespace lockstep

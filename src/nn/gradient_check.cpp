@@ -23,7 +23,7 @@ void GradientCheck::begin(Index rows, const std::optional<GradientLimit>& limit)
 Range GradientCheck::check_factors(const ModelOp& op, const ConstMatrix& x, const ConstMatrix& dy,
                                    bool factored) {
   if (!limit_) return {};
-  const Range tensor = op.shares ? Range{} : op.layer->factored_tensor();
+  const Range tensor = op.shares ? Range{} : op.layer->weight_use().factored;
   const bool less_to_read = dy.rows() == rows_ && x.size() + dy.size() < tensor.size();
   if (!factored && !less_to_read) return {};
   const Scalar of_sample = limit_->most / static_cast<Scalar>(limit_->samples);

@@ -18,7 +18,7 @@ std::uint64_t next_version() {
 KernelWeights::KernelWeights(const Model& model) {
   std::unordered_set<Index> begins;
   for (const ModelOp& op : model.ops()) {
-    const Range tensor = op.layer->rounded_tensor();
+    const Range tensor = op.layer->weight_use().rounded;
     // Layers that share a weight name the same range.
     if (tensor.empty() || !begins.insert(tensor.begin).second) continue;
     rounded_tensors_.push_back(tensor);

@@ -75,7 +75,7 @@ std::vector<FactoredTensor> Model::factored_tensors() const {
   std::vector<FactoredTensor> tensors;
   for (std::size_t i = 0; i < ops_.size(); ++i) {
     const ModelOp& op = ops_[i];
-    const Range range = op.layer->factored_tensor();
+    const Range range = op.layer->weight_use().factored;
     if (range.empty() || op.shares) continue;
     tensors.push_back({static_cast<Index>(i), range, op.out.size(), op.in.front().size()});
   }

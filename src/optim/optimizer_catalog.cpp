@@ -1,9 +1,16 @@
 #include <array>
 
 #include "lockstep/optim/optimizer.h"
-#include "optimizers/entries.h"
 
 namespace lockstep {
+
+// One line for each file in optimizers/.
+OptimizerEntry sgd_entry();
+OptimizerEntry adam_entry();
+OptimizerEntry adamw_entry();
+OptimizerEntry adagrad_entry();
+OptimizerEntry rmsprop_entry();
+OptimizerEntry lamb_entry();
 
 std::span<const OptimizerEntry> optimizer_catalog() {
   static const std::array kEntries{sgd_entry(),     adam_entry(),    adamw_entry(),

@@ -140,7 +140,7 @@ class Driven {
                            .optimizer = *optimizer_,
                            .rules = {},
                            .team = team_});
-    strategy_.reset(dynamic_cast<SynchronousStrategy*>(made.release()));
+    strategy_.reset(made.release()->synchronous());
     if (comm.rank() == 0) std::ranges::fill(strategy_->weights(0), Scalar{1});
     for (Index i = 0; i < hosted_.size(); ++i) {
       arenas_.push_back(strategy_->gradient_arena(plan_.gradient_size));
@@ -242,7 +242,7 @@ TEST(LocalSgd, IsThePlainComputation) {
           for (Index r = driven.hosted().begin; r < driven.hosted().end; ++r) {
             expect_near(driven.layout(), driven.strategy().weights(r), at(plain.weights, r));
           }
-          EXPECT_EQ(driven.strategy().late_bad_number(), "");
+          EXPECT_EQ(driven.strategy().local_steps()->late_bad_number(), "");
         }
       });
     }
@@ -284,7 +284,7 @@ TEST(LocalSgd, ABadNumberStopsItsReplicaAtOnceAndAllAtTheNextAverage) {
       if (here) {
         EXPECT_EQ(weights(7), before);
       }
-      EXPECT_EQ(driven.strategy().late_bad_number(),
+      EXPECT_EQ(driven.strategy().local_steps()->late_bad_number(),
                 "step 3: replica 7: the gradient of 0.weight is not finite or beyond 1e18");
       const std::span<const Scalar> settled = driven.strategy().gather_model();
       EXPECT_TRUE(std::ranges::all_of(settled, [](Scalar w) { return std::isfinite(w); }));

@@ -118,7 +118,7 @@ ServersPlayed play_servers(const ServersPlay& play) {
                                  .optimizer = *optimizer,
                                  .rules = {.clip_norm = play.clip_norm},
                                  .team = team});
-    auto& strategy = dynamic_cast<AsynchronousStrategy&>(*made);
+    auto& strategy = *made->asynchronous();
     strategy.start();
     const auto worker = static_cast<std::size_t>(comm.rank());
     if (worker < play.workers.size()) {

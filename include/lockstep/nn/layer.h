@@ -68,7 +68,7 @@ struct BatchContext {
 struct ForwardArgs {
   std::span<const ConstMatrix> inputs;  ///< each n x in
   std::span<const Scalar> weights;      ///< the whole arena
-  std::span<const Bf16> rounded;        ///< the same, where a layer has a rounded_tensor()
+  std::span<const Bf16> rounded;        ///< the same, where a layer has WeightUse::rounded
   std::uint64_t version;                ///< of both, for kernels; 0: other calls can have other weights
   std::span<const Scalar> state;        ///< the whole arena
   std::span<const double> sums;         ///< of the batch, for a layer with statistics(); empty in evaluation
@@ -99,7 +99,7 @@ struct BackwardArgs {
   std::span<Matrix* const> dinputs;  ///< each n x in, to be written; null if nobody wants it (model input)
   std::span<Scalar> gradient;        ///< the whole arena; summed over the n samples
   Write write;                       ///< whether the gradient is overwritten or added to
-  const FactorBuffers* factors;  ///< for a layer with a factored_tensor(): to be filled instead of that part
+  const FactorBuffers* factors;  ///< for a layer with WeightUse::factored: to be filled instead of that part
                                  ///< of the gradient; null: multiply
   const GradientReadyCallback& on_ready;  ///< for long work in pieces; it need not be called
 
@@ -149,6 +149,13 @@ struct Operation {
   double attribute(std::string_view key) const;
 };
 
+/// Ranges of a layer's weights in the arena; each is empty if there are none.
+struct WeightUse {
+  Range factored = {};  ///< out x in: their gradient is dy^T x, so that backward can leave those two
+  Range rounded = {};   ///< multiplied with in bf16; empty in fp32
+  Range arranged = {};  ///< kernels keep a copy in a layout of their own, in each thread for each direction
+};
+
 class Layer {
  public:
   virtual ~Layer() = default;
@@ -175,14 +182,8 @@ class Layer {
   virtual const BatchStatistics* statistics() const { return nullptr; }
   /// Floating-point operations of one sample in the forward pass.
   virtual Index flops() const { return 0; }
-  /// The weights (out x in) whose gradient is dy^T x, so that backward can leave those two; empty if there
-  /// are none.
-  virtual Range factored_tensor() const { return {}; }
-  /// The weights that it multiplies with in bf16; empty in fp32.
-  virtual Range rounded_tensor() const { return {}; }
-  /// The weights of which kernels keep a copy in a layout of their own, in each thread for each direction;
-  /// empty if there are none.
-  virtual Range arranged_tensor() const { return {}; }
+  /// Weights of which kernels or exchange make use in a way of their own.
+  virtual WeightUse weight_use() const { return {}; }
 };
 
 struct LayerEntry {

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "entries.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/data/augmentation.h"
 
 namespace lockstep {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "entries.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/data/augmentation.h"
 
 namespace lockstep {
 namespace {

@@ -3,14 +3,22 @@
 
 #include <array>
 
-#include "algorithms/entries.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/distributed/exchange/codec.h"
 #include "lockstep/distributed/exchange/exchange.h"
 #include "node/node_layout.h"
 
+#include "lockstep/distributed/exchange/algorithm.h"
+
 namespace lockstep {
+
+// One line for each file in algorithms/.
+AlgorithmEntry mpi_entry();
+AlgorithmEntry ring_entry();
+AlgorithmEntry rabenseifner_entry();
+AlgorithmEntry shared_entry();
+AlgorithmEntry hierarchical_entry();
 
 std::span<const AlgorithmEntry> algorithm_catalog() {
   static const std::array kEntries{mpi_entry(), ring_entry(), rabenseifner_entry(), shared_entry(),

@@ -10,12 +10,12 @@
 
 #include "../exchange/node/node_gradients.h"
 #include "agree_finite.h"
-#include "entries.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/distributed/blocks.h"
 #include "lockstep/distributed/exchange/make_reducer.h"
 #include "lockstep/distributed/exchange/node_factors.h"
 #include "lockstep/distributed/exchange/reducer.h"
+#include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/math/sample_weights.h"
 
@@ -66,7 +66,7 @@ class NodeSum final : public SumSource {
   std::vector<Block> blocks_;  // by thread
 };
 
-class CentralStorage final : public SynchronousStrategy {
+class CentralStorage final : public SynchronousStrategy, private FactoredGradients {
  public:
   explicit CentralStorage(const StrategyContext& context)
       : comm_(context.comm),
@@ -107,12 +107,13 @@ class CentralStorage final : public SynchronousStrategy {
     return state;
   }
 
-  std::span<const FactoredTensor> factored() const override { return factors_.tensors(); }
-  FactorBuffers factor_buffers(std::size_t tensor, Index replica) override {
+  FactoredGradients* factored_gradients() override { return one_node_ ? this : nullptr; }
+  std::span<const FactoredTensor> tensors() const override { return factors_.tensors(); }
+  FactorBuffers buffers(std::size_t tensor, Index replica) override {
     return factors_.buffers(tensor, replica);
   }
   // Its even share of what the sum may be.
-  std::optional<Scalar> max_gradient() const override { return max_; }
+  Scalar max_gradient() const override { return max_; }
   void bad_gradient() override { good_ = false; }
 
   void begin_step(std::span<const Index> samples, double weight) override {
@@ -206,7 +207,7 @@ class CentralStorage final : public SynchronousStrategy {
   const PartialGrads* partial_ = nullptr;
   std::span<Scalar> gradient_;
   std::atomic<bool> good_ = true;  // this rank's own gradients
-  std::optional<Scalar> max_;      // that a good one may be; none: sums are looked at
+  Scalar max_ = 0;                 // largest part of a good gradient, on one node; else sums are looked at
 };
 
 // The first rank's part holds the factors of all. Arenas whose parts nobody touches are memory all the same.

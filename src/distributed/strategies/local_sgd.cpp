@@ -28,7 +28,7 @@
 namespace lockstep {
 namespace {
 
-class LocalSgd final : public SynchronousStrategy {
+class LocalSgd final : public SynchronousStrategy, private LocalSteps {
  public:
   explicit LocalSgd(const StrategyContext& context)
       : comm_(context.comm),
@@ -50,7 +50,7 @@ class LocalSgd final : public SynchronousStrategy {
   }
 
   std::span<Scalar> weights(Index replica) override {
-    return (equal_ ? replicas_.front() : local(replica)).weights.span();
+    return (equal_ ? replicas_.front() : hosted_replica(replica)).weights.span();
   }
   std::span<Scalar> gradient_arena(Index) override { return arenas_[arenas_taken_++]; }
   std::string algorithm() const override { return reducer_->algorithm(); }
@@ -84,7 +84,7 @@ class LocalSgd final : public SynchronousStrategy {
 
   void begin_step(std::span<const Index> samples, double) override {
     average_ = {};
-    alone_ = !gradients_exchanged();
+    alone_ = local();
     for (std::size_t replica = 0; alone_ && replica < samples.size(); ++replica) {
       samples_alone_[replica] += samples[replica];
     }
@@ -99,7 +99,9 @@ class LocalSgd final : public SynchronousStrategy {
   void progress() override {
     if (!alone_) reducer_->progress();
   }
-  bool gradients_exchanged() const override { return steps_done_ < plan_.local_from; }
+  LocalSteps* local_steps() override { return this; }
+  bool local() const override { return steps_done_ >= plan_.local_from; }
+  bool overlaps() const override { return !local(); }
   void finish_exchange() override {
     if (!alone_) gradient_ = reducer_->finish();
   }
@@ -138,7 +140,7 @@ class LocalSgd final : public SynchronousStrategy {
   }
 
  private:
-  LocalReplica& local(Index replica) { return at(replicas_, replica - hosted_.begin); }
+  LocalReplica& hosted_replica(Index replica) { return at(replicas_, replica - hosted_.begin); }
 
   // All start from the weights of the first and, if they have taken no local step before, from its optimizer
   // state.
@@ -160,7 +162,7 @@ class LocalSgd final : public SynchronousStrategy {
     double loss = 0;
     double weight = 0;
     for (std::size_t i = 0; i < partial_->subtrees.size(); ++i) {
-      LocalReplica& replica = local(partial_->subtrees[i].begin);
+      LocalReplica& replica = hosted_replica(partial_->subtrees[i].begin);
       UpdateRequest own = request;
       own.weight = at(request.replica_weights, replica.number - hosted_.begin);
       loss += static_cast<double>(partial_->sums[i][static_cast<std::size_t>(plan_.loss_offset)]);

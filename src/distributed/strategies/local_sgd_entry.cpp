@@ -2,10 +2,10 @@
 #include <algorithm>
 
 #include "block_momentum.h"
-#include "entries.h"
 #include "local_sgd.h"
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/exchange/exchange.h"
+#include "lockstep/distributed/strategies/strategy.h"
 
 namespace lockstep {
 namespace {

@@ -1,7 +1,7 @@
 // The last ranks are servers: they own the weights and host no replica. Workers push gradients and pull
 // weights (Li et al. 2014, "Scaling distributed machine learning with the parameter server").
 #include "asynchronous_servers.h"
-#include "entries.h"
+#include "lockstep/distributed/strategies/strategy.h"
 #include "sharded_update.h"
 
 namespace lockstep {

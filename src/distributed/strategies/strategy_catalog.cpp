@@ -1,11 +1,17 @@
 #include <array>
 
-#include "entries.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/distributed/exchange/codec.h"
 #include "lockstep/distributed/strategies/strategy.h"
 
 namespace lockstep {
+
+// The entry of each file in ..
+StrategyEntry allreduce_entry();
+StrategyEntry zero1_entry();
+StrategyEntry central_storage_entry();
+StrategyEntry parameter_server_entry();
+StrategyEntry local_sgd_entry();
 
 std::span<const StrategyEntry> strategy_catalog() {
   static const std::array kEntries{allreduce_entry(), zero1_entry(), central_storage_entry(),

@@ -1,5 +1,5 @@
 // The workers own the weights among themselves (Rajbhandari et al. 2020, "ZeRO", stage 1).
-#include "entries.h"
+#include "lockstep/distributed/strategies/strategy.h"
 #include "sharded_update.h"
 
 namespace lockstep {

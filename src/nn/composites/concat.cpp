@@ -3,8 +3,9 @@
 
 #include <algorithm>
 
-#include "entries.h"
+#include "expect_chains.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/nn/composite.h"
 
 namespace lockstep {
 namespace {

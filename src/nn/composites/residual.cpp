@@ -1,7 +1,8 @@
 // x + body(x), with a projection of x where the shapes differ.
 #include <fmt/format.h>
 
-#include "entries.h"
+#include "expect_chains.h"
+#include "lockstep/nn/composite.h"
 #include "sum.h"
 
 namespace lockstep {

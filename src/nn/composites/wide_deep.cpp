@@ -1,5 +1,6 @@
 // wide(x) + deep(x).
-#include "entries.h"
+#include "expect_chains.h"
+#include "lockstep/nn/composite.h"
 #include "sum.h"
 
 namespace lockstep {

@@ -1,6 +1,6 @@
 // The mean of each window, channel by channel.
-#include "entries.h"
 #include "image_window.h"
+#include "lockstep/nn/layer.h"
 
 namespace lockstep {
 namespace {

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <limits>
 
-#include "entries.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/math/moments.h"
+#include "lockstep/nn/layer.h"
 
 namespace lockstep {
 namespace {

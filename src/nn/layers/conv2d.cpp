@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include "bf16_operands.h"
-#include "entries.h"
 #include "image_window.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/math/bf16_kernels.h"
 #include "lockstep/math/convolution.h"
+#include "lockstep/nn/layer.h"
 
 namespace lockstep {
 namespace {
@@ -73,8 +73,9 @@ class Conv2d final : public Layer {
             .tensors = has_bias_ ? std::vector{weight_, bias_} : std::vector{weight_}};
   }
   Index flops() const override { return shape_.flops(); }
-  Range arranged_tensor() const override { return weight_; }
-  Range rounded_tensor() const override { return precision_ == Precision::kBf16 ? weight_ : Range{}; }
+  WeightUse weight_use() const override {
+    return {.rounded = precision_ == Precision::kBf16 ? weight_ : Range{}, .arranged = weight_};
+  }
 
  private:
   // Its weights in the arena.

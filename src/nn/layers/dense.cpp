@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "bf16_operands.h"
-#include "entries.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/math/bf16_kernels.h"
+#include "lockstep/nn/layer.h"
 
 namespace lockstep {
 namespace {
@@ -79,8 +79,9 @@ class Dense final : public Layer {
     return {.name = "dense", .attributes = {{"bias", has_bias_ ? 1 : 0}}, .tensors = tensors()};
   }
   Index flops() const override { return 2 * units_ * inputs_; }
-  Range factored_tensor() const override { return precision_ == Precision::kFp32 ? weight_ : Range{}; }
-  Range rounded_tensor() const override { return precision_ == Precision::kBf16 ? weight_ : Range{}; }
+  WeightUse weight_use() const override {
+    return precision_ == Precision::kBf16 ? WeightUse{.rounded = weight_} : WeightUse{.factored = weight_};
+  }
 
  private:
   // A product is cut into pieces of so many rows, each of whole blocks of kernels: how depends on the batch

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "entries.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/random.h"
+#include "lockstep/nn/layer.h"
 
 namespace lockstep {
 namespace {

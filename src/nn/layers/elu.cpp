@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include "elementwise.h"
-#include "entries.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/math/elementary.h"
+#include "lockstep/nn/layer.h"
 
 namespace lockstep {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "entries.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/nn/layer.h"
 
 namespace lockstep {
 namespace {

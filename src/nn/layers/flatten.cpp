@@ -1,6 +1,6 @@
 // A sample of any shape becomes one vector. An image becomes its channels one after the other, as in
 // PyTorch, so that the weights of a dense layer behind it mean the same there.
-#include "entries.h"
+#include "lockstep/nn/layer.h"
 
 namespace lockstep {
 namespace {

@@ -1,7 +1,7 @@
 // x times the standard normal distribution function (Hendrycks & Gimpel 2016), in its exact form.
 #include "elementwise.h"
-#include "entries.h"
 #include "lockstep/math/elementary.h"
+#include "lockstep/nn/layer.h"
 
 namespace lockstep {
 namespace {

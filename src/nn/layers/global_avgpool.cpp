@@ -1,7 +1,7 @@
 // The mean of each channel of an image.
-#include "entries.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/math/pooling.h"
+#include "lockstep/nn/layer.h"
 
 namespace lockstep {
 namespace {

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "entries.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/nn/layer.h"
 
 namespace lockstep {
 namespace {

@@ -1,6 +1,6 @@
 // x where x > 0, slope * x elsewhere.
 #include "elementwise.h"
-#include "entries.h"
+#include "lockstep/nn/layer.h"
 
 namespace lockstep {
 namespace {

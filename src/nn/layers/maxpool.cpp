@@ -3,9 +3,9 @@
 
 #include <limits>
 
-#include "entries.h"
 #include "image_window.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/nn/layer.h"
 
 namespace lockstep {
 namespace {

@@ -1,6 +1,6 @@
 // max(x, 0)
 #include "elementwise.h"
-#include "entries.h"
+#include "lockstep/nn/layer.h"
 
 namespace lockstep {
 namespace {

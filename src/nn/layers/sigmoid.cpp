@@ -1,7 +1,7 @@
 // 1 / (1 + exp(-x))
 #include "elementwise.h"
-#include "entries.h"
 #include "lockstep/math/elementary.h"
+#include "lockstep/nn/layer.h"
 
 namespace lockstep {
 namespace {

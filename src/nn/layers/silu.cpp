@@ -1,7 +1,7 @@
 // x times its sigmoid, also called swish.
 #include "elementwise.h"
-#include "entries.h"
 #include "lockstep/math/elementary.h"
+#include "lockstep/nn/layer.h"
 
 namespace lockstep {
 namespace {

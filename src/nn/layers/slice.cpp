@@ -1,8 +1,8 @@
 // Some neighbouring features of a vector, for chains of concat and wide_deep that look at different columns.
 #include <fmt/format.h>
 
-#include "entries.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/nn/layer.h"
 
 namespace lockstep {
 namespace {

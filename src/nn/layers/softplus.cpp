@@ -1,7 +1,7 @@
 // log(1 + e^x), in a form that neither overflows nor cancels.
 #include "elementwise.h"
-#include "entries.h"
 #include "lockstep/math/elementary.h"
+#include "lockstep/nn/layer.h"
 
 namespace lockstep {
 namespace {

@@ -1,5 +1,5 @@
-#include "entries.h"
 #include "lockstep/math/elementary.h"
+#include "lockstep/nn/loss.h"
 #include "pointwise_loss.h"
 
 namespace lockstep {

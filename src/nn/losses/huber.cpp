@@ -1,4 +1,4 @@
-#include "entries.h"
+#include "lockstep/nn/loss.h"
 #include "pointwise_loss.h"
 
 namespace lockstep {

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <vector>
 
-#include "entries.h"
 #include "lockstep/math/elementary.h"
+#include "lockstep/nn/loss.h"
 #include "row_reductions.h"
 
 namespace lockstep {

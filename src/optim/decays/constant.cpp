@@ -1,4 +1,4 @@
-#include "entries.h"
+#include "lockstep/optim/schedule.h"
 
 namespace lockstep {
 namespace {

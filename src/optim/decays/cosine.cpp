@@ -1,7 +1,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "entries.h"
+#include "lockstep/optim/schedule.h"
+#include "share_done.h"
 
 namespace lockstep {
 namespace {

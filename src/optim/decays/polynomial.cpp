@@ -1,6 +1,7 @@
 #include <cmath>
 
-#include "entries.h"
+#include "lockstep/optim/schedule.h"
+#include "share_done.h"
 
 namespace lockstep {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "entries.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"
+#include "lockstep/optim/schedule.h"
 
 namespace lockstep {
 namespace {

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "entries.h"
+#include "lockstep/optim/optimizer.h"
 
 namespace lockstep {
 namespace {

@@ -1,5 +1,5 @@
 #include "adam_moments.h"
-#include "entries.h"
+#include "lockstep/optim/optimizer.h"
 
 namespace lockstep {
 namespace {

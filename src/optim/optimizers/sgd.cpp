@@ -1,5 +1,5 @@
-#include "entries.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/optim/optimizer.h"
 
 namespace lockstep {
 namespace {

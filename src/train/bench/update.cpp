@@ -27,7 +27,7 @@ double UpdateRate::least_bytes(Index ranks) const {
 }
 
 // Gradients of zero stay what they are however often they are added, and cost what others do. Who
-// makes them has looked at them where the strategy does not, see Strategy::max_gradient().
+// makes them has looked at them where the strategy does not, see FactoredGradients::max_gradient().
 UpdateRate measure_update(Communicator& comm, const DistOptions& options, Index ranks_per_node,
                           Index weights) {
   const StrategyEntry& entry = strategy_entry(options.strategy);
@@ -43,7 +43,7 @@ UpdateRate measure_update(Communicator& comm, const DistOptions& options, Index 
                                                      .rules = {},
                                                      .team = team,
                                                      .ranks_per_node = ranks_per_node});
-  auto& strategy = dynamic_cast<SynchronousStrategy&>(*made);
+  auto& strategy = *made->synchronous();
   const std::span<Scalar> arena = strategy.gradient_arena(plan.gradient_size);
   const PartialGrads partial{.subtrees = {plan.hosted_by(comm.rank())}, .sums = {arena}};
   const std::vector<Index> samples(static_cast<std::size_t>(comm.size()), 1);

@@ -27,7 +27,8 @@ GradientStep::GradientStep(const GradientStepContext& context)
       ops_(std::ssize(context.model.ops())),
       sync_points_(context.model.sync_points(context.plan.replicas)),
       single_values_(context.model, context.plan.replicas, context.accumulate),
-      gradients_(context.sums, context.plan, context.comm.rank(), together(), context.strategy.factored(),
+      factored_(context.strategy.factored_gradients()),
+      gradients_(context.sums, context.plan, context.comm.rank(), together(), factored_tensors(),
                  [this] { return context_.strategy.gradient_arena(context_.plan.gradient_size); }),
       sender_(context.comm, context.plan, context.strategy, gradients_, context.team, context.progress),
       tallies_(static_cast<std::size_t>(hosted_.size())) {
@@ -158,11 +159,11 @@ void GradientStep::start_pass(Workspace& workspace, const Replica& replica,
 
 // A part of the replica's samples has a part of its factor buffers.
 void GradientStep::find_factor_buffers(Replica& replica) const {
-  const std::span<const FactoredTensor> tensors = context_.strategy.factored();
+  const std::span<const FactoredTensor> tensors = factored_tensors();
   if (tensors.empty()) return;
   replica.factors.assign(static_cast<std::size_t>(ops_), {});
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const FactorBuffers buffers = context_.strategy.factor_buffers(i, replica.number);
+    const FactorBuffers buffers = factored_->buffers(i, replica.number);
     at(replica.factors, tensors[i].op) = buffers.from_row(replica.rows.begin, tensors[i].in);
   }
 }
@@ -264,17 +265,16 @@ Index GradientStep::offset_of(Index op) const {
 
 // `last`: the thread has no further replica with samples in this part.
 std::optional<GradientLimit> GradientStep::limit_of(const Replica& replica, bool last) const {
-  const std::optional<Scalar> most = context_.strategy.max_gradient();
-  if (!most) return {};
+  if (factored_ == nullptr) return {};
   const bool more_parts = replica.rows.end < replica.batch->rows;
   const bool more_replicas = context_.sums == LocalSums::kOneSum && !last;
-  return GradientLimit{*most, replica.batch->rows, !more_parts && !more_replicas};
+  return GradientLimit{factored_->max_gradient(), replica.batch->rows, !more_parts && !more_replicas};
 }
 
 void GradientStep::run_backward(Workspace& workspace, Range ops, const Replica& replica,
                                 const GradientReadyCallback& on_ready) {
   workspace.backward(ops, replica.target.arena, replica.target.write, on_ready);
-  if (!workspace.good_gradient()) context_.strategy.bad_gradient();
+  if (factored_ != nullptr && !workspace.good_gradient()) factored_->bad_gradient();
 }
 
 // A bucket leaves between the same two sync points on all ranks: collectives keep one order.

@@ -43,6 +43,7 @@ class SynchronousLoop final : public UpdateLoop {
   SynchronousLoop(const TrainingContext& context, SynchronousStrategy& strategy)
       : context_(context),
         strategy_(strategy),
+        local_steps_(strategy.local_steps()),
         gradients_(gradient_context(context)),
         check_(context.comm, strategy, context.ranks),
         weights_(context.weighted ? static_cast<std::size_t>(context.plan.sampling.replicas) : 0),
@@ -87,6 +88,7 @@ class SynchronousLoop final : public UpdateLoop {
 
  private:
   Index first_hosted() const { return context_.plan.dist.hosted_by(context_.comm.rank()).begin; }
+  bool gradients_exchanged() const { return local_steps_ == nullptr || !local_steps_->local(); }
   Measured measured(Index step) const;
   double weigh(const StepBatch& batch, Index step);
   void run_step(Index step);
@@ -100,6 +102,7 @@ class SynchronousLoop final : public UpdateLoop {
 
   TrainingContext context_;
   SynchronousStrategy& strategy_;
+  LocalSteps* local_steps_;  // may be null
   GradientStep gradients_;
   ReplicaCheck check_;
   std::unique_ptr<Loader> loader_;
@@ -144,7 +147,7 @@ SavedState SynchronousLoop::saved_state() {
 // An unoverlapped exchange is timed only for strategies that overlap it.
 Measured SynchronousLoop::measured(Index step) const {
   const Measured due = StepClock::measured(step);
-  const bool tells = due == Measured::kExchangeAlone ? strategy_.overlaps() : strategy_.gradients_exchanged();
+  const bool tells = due == Measured::kExchangeAlone ? strategy_.overlaps() : gradients_exchanged();
   return tells ? due : Measured::kNothing;
 }
 
@@ -156,7 +159,7 @@ double SynchronousLoop::weigh(const StepBatch& batch, Index step) {
     replica_weights_[i] = replica.weights_of({0, replica.rows}).sum(replica.rows);
   }
   if (!context_.weighted) return static_cast<double>(context_.sampler.step_samples(step));
-  if (!strategy_.gradients_exchanged()) return tree_sum(replica_weights_);
+  if (!gradients_exchanged()) return tree_sum(replica_weights_);
   std::ranges::copy(replica_weights_, weights_.begin() + first_hosted());
   context_.comm.start_all_gather(as_buffer(std::span(weights_)), context_.plan.dist.hosted)->wait();
   return tree_sum(weights_);
@@ -268,7 +271,8 @@ void SynchronousLoop::log_metrics(Index steps_done) {
 }
 
 void SynchronousLoop::stop_on_late_bad_number() {
-  const std::string late = strategy_.late_bad_number();
+  if (local_steps_ == nullptr) return;
+  const std::string late = local_steps_->late_bad_number();
   if (!late.empty()) lockstep::stop_on_late_bad_number(late);
 }
 

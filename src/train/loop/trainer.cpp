@@ -15,10 +15,10 @@ namespace lockstep {
 namespace {
 
 std::unique_ptr<UpdateLoop> make_update_loop(const TrainingContext& context) {
-  if (auto* alone = dynamic_cast<AsynchronousStrategy*>(&context.strategy)) {
-    return make_asynchronous_loop(context, *alone);
+  if (AsynchronousStrategy* const asynchronous = context.strategy.asynchronous()) {
+    return make_asynchronous_loop(context, *asynchronous);
   }
-  return make_synchronous_loop(context, dynamic_cast<SynchronousStrategy&>(context.strategy));
+  return make_synchronous_loop(context, *context.strategy.synchronous());
 }
 
 // Without a step left to take, the loops over steps would never end.

@@ -7,9 +7,12 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/train/storage/prediction_file.h"
-#include "prediction_files/entries.h"
 
 namespace lockstep {
+
+// One line for each file in prediction_files/.
+PredictionFileEntry csv_predictions();
+PredictionFileEntry npy_predictions();
 
 // Text comes first.
 std::span<const PredictionFileEntry> prediction_file_catalog() {

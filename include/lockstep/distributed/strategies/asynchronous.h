@@ -40,6 +40,8 @@ struct ServeHooks {
 
 class AsynchronousStrategy : public Strategy {
  public:
+  AsynchronousStrategy* asynchronous() final { return this; }
+
   /// *Servers, blocking.* Serves until `until` steps are done in all and every worker has sent its done
   /// message.
   virtual void serve(Index until, const ServeHooks& hooks) = 0;

@@ -55,6 +55,28 @@ struct ReplicatedState {
   std::vector<NamedSpan> parts;   ///< in the same order on all of them
 };
 
+/// A strategy that takes the gradients of some tensors as factors, and gradients that were looked at where
+/// they were made.
+class FactoredGradients {
+ public:
+  virtual ~FactoredGradients() = default;
+
+  /// *Local.* Tensors of the plan whose gradients replicas leave as factors, in the step's buffers(); what
+  /// the arenas hold there is not read.
+  virtual std::span<const FactoredTensor> tensors() const = 0;
+  /// *Local, any thread, in a step.* The buffers in which a replica hosted here leaves the factors of one of
+  /// tensors(), for its samples of the step.
+  virtual FactorBuffers buffers(std::size_t tensor, Index replica) = 0;
+  /// *Local, any thread, in a step.* The most that any part of a replica's gradient may be: the replica looks
+  /// at it while it is at hand, since the strategy does not look at sums.
+  virtual Scalar max_gradient() const = 0;
+  /// *Local, any thread, in a step.* Some part of a gradient is NaN, or beyond max_gradient().
+  virtual void bad_gradient() = 0;
+};
+
+class SynchronousStrategy;
+class AsynchronousStrategy;
+
 class Strategy {
  public:
   virtual ~Strategy() = default;
@@ -62,19 +84,15 @@ class Strategy {
   /// *Local.* The weights that a replica hosted here computes with. Initialise those of replica 0, on rank 0,
   /// before start().
   virtual std::span<Scalar> weights(Index replica) = 0;
+  /// *Local.* This strategy, if its ranks take each step together; else null.
+  virtual SynchronousStrategy* synchronous() { return nullptr; }
+  /// *Local.* This strategy, if its workers are asynchronous; else null.
+  virtual AsynchronousStrategy* asynchronous() { return nullptr; }
+
   /// *Local, any thread.* Memory for one more arena of gradients, zeroed. It stays the strategy's.
   virtual std::span<Scalar> gradient_arena(Index size);
-  /// *Local.* Tensors of the plan whose gradients replicas leave as factors, in the step's factor_buffers();
-  /// what the arenas hold there is not read.
-  virtual std::span<const FactoredTensor> factored() const { return {}; }
-  /// *Local, any thread, in a step.* The buffers in which a replica hosted here leaves the factors of one of
-  /// factored(), for its samples of the step.
-  virtual FactorBuffers factor_buffers(std::size_t /*tensor*/, Index /*replica*/) { return {}; }
-  /// *Local, any thread, in a step.* The most that any part of a replica's gradient may be: who makes it
-  /// looks at it while it is at hand. None: the strategy looks at sums itself, as all do that overlap.
-  virtual std::optional<Scalar> max_gradient() const { return {}; }
-  /// *Local, any thread, in a step.* Some part of a gradient is NaN, or beyond that.
-  virtual void bad_gradient() {}
+  /// *Local.* Null where replicas leave whole gradients in their arenas.
+  virtual FactoredGradients* factored_gradients() { return nullptr; }
   /// *Local.* The algorithm of the exchange, if there is a choice (Reducer::algorithm()); else "".
   virtual std::string algorithm() const { return {}; }
   /// *Collective.* Afterwards all replicas start from replica 0's weights.
@@ -105,6 +123,18 @@ class Strategy {
   std::deque<AlignedBuffer<Scalar>> arenas_;
 };
 
+/// A strategy with steps in which no rank waits for another.
+class LocalSteps {
+ public:
+  virtual ~LocalSteps() = default;
+
+  /// *Local.* Whether the step under way, or the next one between two steps, is local.
+  virtual bool local() const = 0;
+  /// *Collective, between two steps.* The first bad number in a local step: "step 7: replica 3: the loss is
+  /// not finite"; "" if there is none.
+  virtual std::string late_bad_number() = 0;
+};
+
 /// All ranks take each step together: bucket_ready() is collective.
 class SynchronousStrategy : public Strategy {
  public:
@@ -114,13 +144,9 @@ class SynchronousStrategy : public Strategy {
   virtual void finish_exchange() = 0;
   /// *Collective.* One update of the weights; afterwards weights() are the new ones on every worker.
   virtual StepOutcome update(const UpdateRequest& request) = 0;
-  /// *Local.* Whether the gradients of the step under way, or of the next one between two steps, are
-  /// exchanged; else no rank waits for another in it.
-  virtual bool gradients_exchanged() const { return true; }
-  bool overlaps() const override { return gradients_exchanged(); }
-  /// *Collective, between two steps.* The first bad number in a local step: "step 7: replica 3: the loss is
-  /// not finite"; "" if there is none.
-  virtual std::string late_bad_number() { return {}; }
+  /// *Local.* Null for a strategy whose gradients are exchanged in every step.
+  virtual LocalSteps* local_steps() { return nullptr; }
+  SynchronousStrategy* synchronous() final { return this; }
   /// *Local, between two steps.* Weights and optimizer state that are to be the same on several ranks. Who
   /// writes to them calls changed_replicated().
   virtual ReplicatedState replicated() { return {}; }

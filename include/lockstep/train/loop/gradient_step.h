@@ -92,6 +92,9 @@ class GradientStep {
   using ReplicaWork = std::function<void(Index thread, Replica& replica, bool last)>;
 
   bool together() const { return !sync_points_.empty(); }
+  std::span<const FactoredTensor> factored_tensors() const {
+    return factored_ == nullptr ? std::span<const FactoredTensor>() : factored_->tensors();
+  }
   std::size_t local(const Replica& replica) const {
     return static_cast<std::size_t>(replica.number - hosted_.begin);
   }
@@ -132,6 +135,7 @@ class GradientStep {
   std::vector<ScopeSums> forward_sums_;   // by sync point
   std::vector<ScopeSums> backward_sums_;  // by sync point
   SingleValues single_values_;
+  FactoredGradients* factored_;  // may be null
   LocalGradients gradients_;
   BucketSender sender_;
   std::vector<std::unique_ptr<Workspace>> workspaces_;  // by thread, or by local replica if they sync

@@ -2,7 +2,7 @@
 // and each rank adds one slice of them. Between nodes, ranks that own equal slices exchange them, so each
 // number leaves a node once and not once for each rank. Both levels are in node_reducer.cpp; `shared` is its
 // special case of a single node. This entry only refuses nodes on which no two ranks run.
-#include "entries.h"
+#include "lockstep/distributed/exchange/algorithm.h"
 #include "node_reducer.h"
 
 namespace lockstep {

@@ -4,7 +4,7 @@
 // pairs of ranks. Its buckets are nonblocking collectives. A trial of one of them says little about several
 // during backward, which were slower than no overlap at all; so calibration leaves this algorithm out then
 // (suffers_from_overlap).
-#include "entries.h"
+#include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/exchange/costs.h"
 #include "lockstep/distributed/exchange/make_reducer.h"
 

@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "../stages.h"
-#include "entries.h"
+#include "lockstep/distributed/exchange/algorithm.h"
 #include "staged_reducer.h"
 
 namespace lockstep {

@@ -2,7 +2,7 @@
 // once around the ring and gathers everybody's share, to end complete at the rank before the one where it
 // started; in the next N - 1 the complete segments go around.
 #include "../stages.h"
-#include "entries.h"
+#include "lockstep/distributed/exchange/algorithm.h"
 #include "staged_reducer.h"
 
 namespace lockstep {

@@ -5,7 +5,7 @@
 // `hierarchical` exists.
 #include <fmt/format.h>
 
-#include "entries.h"
+#include "lockstep/distributed/exchange/algorithm.h"
 #include "node_reducer.h"
 
 namespace lockstep {

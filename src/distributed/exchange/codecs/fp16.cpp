@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "entries.h"
+#include "lockstep/distributed/exchange/codec.h"
 
 namespace lockstep {
 namespace {

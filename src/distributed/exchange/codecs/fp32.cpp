@@ -1,4 +1,4 @@
-#include "entries.h"
+#include "lockstep/distributed/exchange/codec.h"
 
 namespace lockstep {
 

@@ -9,8 +9,8 @@
 #include <functional>
 #include <limits>
 
-#include "entries.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/distributed/exchange/codec.h"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,4 @@
-#include "entries.h"
+#include "lockstep/train/evaluation/metric.h"
 #include "questions.h"
 
 namespace lockstep {

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "entries.h"
+#include "lockstep/train/evaluation/metric.h"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,4 @@
-#include "entries.h"
+#include "lockstep/train/evaluation/metric.h"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,4 @@
-#include "entries.h"
+#include "lockstep/train/storage/exporter.h"
 #include "npz/writer.h"
 
 namespace lockstep {

@@ -1,4 +1,4 @@
-#include "entries.h"
+#include "lockstep/train/storage/exporter.h"
 #include "onnx/writer.h"
 
 namespace lockstep {

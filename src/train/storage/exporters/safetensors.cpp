@@ -1,5 +1,5 @@
 // The file of a run as it is: its names and shapes are those of torch.nn.Sequential.
-#include "entries.h"
+#include "lockstep/train/storage/exporter.h"
 #include "lockstep/train/storage/model_file.h"
 
 namespace lockstep {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "../npy_header.h"
-#include "entries.h"
 #include "lockstep/base/output_file.h"
+#include "lockstep/train/storage/prediction_file.h"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,4 @@
-// The entry of each decay, one per file of this folder, and what they share.
+// The measure of time that decays share.
 #pragma once
 
 #include <algorithm>
@@ -6,11 +6,6 @@
 #include "lockstep/optim/schedule.h"
 
 namespace lockstep {
-
-DecayEntry constant_entry();
-DecayEntry step_entry();
-DecayEntry polynomial_entry();
-DecayEntry cosine_entry();
 
 /// The share of `length` that lies behind `now`, in samples: 0 at the start, 1 from the end on.
 inline double share_done(const Progress& now, const Progress& length) {
