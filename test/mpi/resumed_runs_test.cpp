@@ -56,5 +56,27 @@ TEST(ResumedRuns, AnAuditCanBeginAtAnyResume) {
   });
 }
 
+// A checkpoint is made before the evaluation of the same step: it may be all that is left of a run.
+TEST(ResumedRuns, AnEvaluationThatIsDueAtTheCheckpointIsMade) {
+  on_ranks([](Communicator& comm) {
+    const SharedDirectory directory(comm);
+    Config config = saving_config(directory.path(), "1 epoch");
+    const std::vector<EvalMetrics> whole = train_tiny(comm, config).evaluations;
+    const std::vector<Index> steps = CheckpointDirectory(directory.path()).steps();
+    config.checkpoint.dir = "";
+    config.run.resume = step_in(directory.path(), steps.back());  // of the first epoch
+    const std::vector<EvalMetrics> resumed = train_tiny(comm, config).evaluations;
+    ASSERT_EQ(resumed.size(), whole.size());
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      EXPECT_EQ(resumed[i].progress.steps, whole[i].progress.steps) << i;
+      EXPECT_EQ(resumed[i].loss, whole[i].loss) << i;
+    }
+    if (comm.rank() == 0) {
+      ASSERT_EQ(whole.size(), 3U);
+      EXPECT_EQ(whole.front().progress.steps, steps.back());
+    }
+  });
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #include "support/tiny_run.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -16,16 +17,16 @@
 namespace lockstep::test {
 namespace {
 
-class LossRecorder final : public Observer {
+class Recorder final : public Observer {
  public:
-  explicit LossRecorder(std::vector<double>& losses) : losses_(losses) {}
-  void on_step(const Progress&, double loss) override { losses_.push_back(loss); }
+  explicit Recorder(TinyResult& result) : result_(result) {}
+  void on_step(const Progress&, double loss) override { result_.losses.push_back(loss); }
   void on_train_metrics(const TrainMetrics&) override {}
-  void on_evaluation(const EvalMetrics&) override {}
+  void on_evaluation(const EvalMetrics& metrics) override { result_.evaluations.push_back(metrics); }
   void on_workers(const WorkersReport&, const Progress&) override {}
 
  private:
-  std::vector<double>& losses_;
+  TinyResult& result_;
 };
 
 // Training on nothing but zeros is one thing, evaluating another.
@@ -125,22 +126,28 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                                                   .team = &team});
   };
   const MetricSet metrics(config.eval.metrics, loss->targets(), model.output().size());
-  Evaluation evaluation({.comm = comm,
-                         .model = model,
-                         .loss = *loss,
-                         .normaliser = normaliser,
-                         .team = team,
-                         .options = config.eval,
-                         .metrics = metrics},
-                        *test, Split::kTest);
+  const EvaluationContext evaluation{.comm = comm,
+                                     .model = model,
+                                     .loss = *loss,
+                                     .normaliser = normaliser,
+                                     .team = team,
+                                     .options = config.eval,
+                                     .metrics = metrics};
+  Evaluation on_test(evaluation, *test, Split::kTest);
+  const auto validation = format.open({config.data, Split::kValidation, seed, alone()});
+  std::optional<Evaluation> on_validation;
+  if (config.data.synthetic.validation_rows > 0) {
+    on_validation.emplace(evaluation, *validation, Split::kValidation);
+  }
   std::unique_ptr<ProgressThread> progress;
   if (config.distribute.progress_thread && comm.takes_threads())
     progress = std::make_unique<ProgressThread>(comm);
   CheckpointWriter writer(comm, CheckpointDirectory(config.checkpoint.dir), config.checkpoint.keep);
   Saving saving{
       .writer = writer, .every = parse_interval("checkpoint.every", config.checkpoint.every), .wait = true};
+  if (!config.checkpoint.best.empty()) saving.best.emplace(config.checkpoint.best, config.eval.metrics, true);
   TinyResult result;
-  LossRecorder recorder(result.losses);
+  Recorder recorder(result);
   RunControl control(comm, {});
   Trainer trainer({.comm = comm,
                    .plan = plan,
@@ -151,8 +158,8 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                    .states = states,
                    .team = team,
                    .sampler = *sampler,
-                   .validation = nullptr,
-                   .test = &evaluation,
+                   .validation = on_validation ? &*on_validation : nullptr,
+                   .test = &on_test,
                    .observer = recorder,
                    .control = control,
                    .progress = progress.get(),

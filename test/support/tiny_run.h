@@ -20,16 +20,17 @@ struct TinyResult {
   std::vector<Scalar> weights;  ///< the whole arena
   std::vector<Scalar> state;    ///< of replica 0: running moments
   TrainingResult training;
-  std::vector<double> losses;  ///< of each step, on rank 0
-  std::string save_failure;    ///< of the last checkpoint
+  std::vector<double> losses;            ///< of each step, on rank 0
+  std::vector<EvalMetrics> evaluations;  ///< in order, on rank 0
+  std::string save_failure;              ///< of the last checkpoint
 };
 
 /// Replaces the sampler of the config, for tests about which samples are used.
 using MakeSampler = std::function<std::unique_ptr<Sampler>(const SamplingOptions&)>;
 
 /// *Collective.* Trains to the end: on samples with weights if data.weight names a kind of weight_of(), with
-/// checkpoints if checkpoint.dir is given, from the one that run.resume
-/// names if it names one.
+/// a validation set if data.synthetic_validation_rows gives it rows, with checkpoints if checkpoint.dir is
+/// given, from the one that run.resume names if it names one.
 TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSampler& sampler = make_sampler);
 
 /// The same on so many ranks as threads: what rank 0 gets.

@@ -3,6 +3,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
+#include "support/error_text.h"
 #include "support/thread_ranks.h"
 #include "support/tiny_run.h"
 
@@ -113,6 +114,16 @@ TEST(BadSteps, NameTheFirstLayerWhoseValuesAreNotFinite) {
           << error.what();
     }
   }
+}
+
+// From the second product on nothing is finite.
+TEST(BadSteps, NameNoneOfTheLayersThatOnlyHandBadValuesOn) {
+  Config config = test::tiny_config();
+  config.model.layers = "dense(4) dense(4) dense(4) dense(3)";
+  config.model.init = "normal";
+  config.model.init_std = 1e30;
+  test::expect_parts(test::error_text<AgreedError>([&] { test::train_tiny_on(2, config); }),
+                     {"layer 1 'dense(4)' gives a value that is not finite"});
 }
 
 }  // namespace

@@ -3,13 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/train/evaluation/metric.h"
+#include "lockstep/train/storage/checkpoint/directory.h"
 #include "support/error_text.h"
+#include "support/temporary_directory.h"
+#include "support/tiny_run.h"
 
 namespace lockstep {
 namespace {
@@ -95,6 +99,26 @@ TEST(BestMeasure, OnlyWhatIsMeasuredCanBeNamed) {
                      {"checkpoint.best", "'auc'", "'loss', 'accuracy', 'recall'", "eval.metrics"});
   test::expect_parts(test::error_text<ConfigError>([] { BestMeasure("accuracy", {}, false); }),
                      {"'accuracy'", "'loss'"});
+}
+
+// The test set, on which the last model of this run is better than any was on the other, only reports.
+TEST(BestCheckpoint, IsTheOneThatTheValidationSetChooses) {
+  const test::TemporaryDirectory directory;
+  Config config = test::tiny_config();
+  config.data.synthetic.validation_rows = 20;
+  config.schedule.lr = 0.3;
+  config.train.epochs = 6;
+  config.checkpoint.dir = directory.path();
+  config.checkpoint.every = "never";
+  config.checkpoint.best = "loss";
+  const std::vector<EvalMetrics> evaluations = test::train_tiny_alone(config).evaluations;
+  ASSERT_EQ(evaluations.size(), 7U);
+  ASSERT_EQ(evaluations.back().split, Split::kTest);
+  const auto best =
+      std::ranges::min_element(evaluations.begin(), evaluations.end() - 1, {}, &EvalMetrics::loss);
+  ASSERT_LT(evaluations.back().loss, best->loss);
+  ASSERT_LT(best->progress.steps, evaluations.back().progress.steps);
+  EXPECT_EQ(CheckpointDirectory(config.checkpoint.dir).best(), best->progress.steps);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "config/toml_limits.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/config/command_line.h"
 #include "support/config_text.h"
@@ -54,6 +55,15 @@ TEST(TomlReader, CountsNoDepthInStringsAndComments) {
   std::string list = "[data]\nmean = [";
   for (int i = 0; i < 1000; ++i) list += "0.5, ";
   EXPECT_EQ(load(list + "1.5]\n").data.mean.size(), 1001U);
+}
+
+// A bracket that is closed holds nothing of what follows.
+TEST(TomlReader, CountsNoDepthInBracketsOneAfterTheOther) {
+  for (const std::string& text :
+       {repeated(1000, "[[x]]\n"), "x = [" + repeated(1000, "[1], ") + "]\n",
+        "x = [" + repeated(1000, "{y = 1}, ") + "]\n", "x = 1\n" + repeated(1000, "# ]]]\n")}) {
+    EXPECT_NO_THROW(check_toml_limits(text, "run.toml")) << text.substr(0, 20);
+  }
 }
 
 TEST(TomlReader, TellsTheFirstOfManyMistakes) {
