@@ -35,7 +35,7 @@ TrainingResult train_steps(Communicator& comm, Experiment& experiment, Index ste
   train.steps = steps;
   train.epochs = 0;
   train.samples = 0;
-  const RunPlan plan = experiment.plan(comm.size(), experiment.config.debug.ranks_per_node);
+  const RunPlan plan = experiment.plan(comm.size(), node_sizes(comm, experiment.config.debug.ranks_per_node));
   Run run(comm, experiment, plan);
   run.initialise_weights();
   run.load();
@@ -112,11 +112,10 @@ std::vector<AlgorithmRate> measure_algorithms(Communicator& comm, const Experime
 // The share of each rank by the strategy: weights to update and bytes to send.
 void divide_step(Communicator& comm, const Experiment& experiment, const Plan& plan, StepRate& step) {
   const DistOptions& options = experiment.config.distribute;
-  const Nodes nodes = look_at_nodes(comm, experiment.config.debug.ranks_per_node);
-  const Cluster cluster{.nodes = nodes.count, .ranks_per_node = nodes.largest};
+  const std::vector<Index> sizes = node_sizes(comm, experiment.config.debug.ranks_per_node);
+  const Cluster cluster{.nodes = std::ssize(sizes), .ranks_per_node = std::ranges::max(sizes)};
   const Index slots = experiment.optimizer->slots();
-  const CostModelInput costs{
-      .options = options, .plan = plan, .slots = slots, .ranks_per_node = nodes.largest};
+  const CostModelInput costs{.options = options, .plan = plan, .slots = slots, .node_sizes = sizes};
   const StrategyEntry& strategy = strategy_entry(options.strategy);
   step.stepped = strategy.time({.costs = costs, .cluster = cluster}).stepped;
   if (!strategy.has_servers) {
@@ -140,10 +139,11 @@ int bench_command(Communicator& comm, const CommandLine& line) {
   experiment.validation.reset();
   experiment.test.reset();
   refuse_different_data(comm, experiment.sources());
+  const std::vector<Index> nodes = node_sizes(comm, experiment.config.debug.ranks_per_node);
   RunPlan plan;
   agree(comm, [&] {
     refuse_too_large(*experiment.model);
-    plan = experiment.plan(comm.size(), experiment.config.debug.ranks_per_node);
+    plan = experiment.plan(comm.size(), nodes);
     refuse_too_large(plan, comm);
   });
 

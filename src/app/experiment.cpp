@@ -152,7 +152,7 @@ UpdateRules Experiment::update_rules() const {
   return {.weight_decay = config.optimizer.weight_decay, .clip_norm = config.optimizer.clip_norm};
 }
 
-RunPlan Experiment::plan(const Config& other, Index world, Index ranks_per_node) const {
+RunPlan Experiment::plan(const Config& other, Index world, const std::vector<Index>& node_sizes) const {
   std::shared_ptr<const std::vector<Chunk>> streamed;
   if (config.data.memory == MemoryMode::kStream) {
     const std::span<const Chunk> chunks = train->chunks();
@@ -179,7 +179,7 @@ RunPlan Experiment::plan(const Config& other, Index world, Index ranks_per_node)
                         .evaluation_rankings = metrics->needs().rankings,
                         .saves = other.checkpoint.every != "never",
                         .world = world,
-                        .ranks_per_node = ranks_per_node});
+                        .node_sizes = node_sizes});
 }
 
 }  // namespace lockstep

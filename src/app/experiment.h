@@ -34,10 +34,12 @@ struct Experiment {
 
   /// The data sets that there are, three at most.
   std::vector<const RecordSource*> sources() const;
-  /// On so many ranks; `ranks_per_node`: of them on each node, 0: all on one.
-  RunPlan plan(Index world, Index ranks_per_node) const { return plan(config, world, ranks_per_node); }
+  /// On so many ranks; `node_sizes`: those of each node, in order, empty: all are on one.
+  RunPlan plan(Index world, const std::vector<Index>& node_sizes) const {
+    return plan(config, world, node_sizes);
+  }
   /// The plan of another config for the same data and model.
-  RunPlan plan(const Config& other, Index world, Index ranks_per_node) const;
+  RunPlan plan(const Config& other, Index world, const std::vector<Index>& node_sizes) const;
   std::uint64_t seed() const { return static_cast<std::uint64_t>(config.run.seed); }
   UpdateRules update_rules() const;
   TargetRule target_rule() const;

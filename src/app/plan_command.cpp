@@ -10,6 +10,7 @@
 #include "lockstep/base/memory_limit.h"
 #include "lockstep/base/print.h"
 #include "lockstep/base/text.h"
+#include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/report/model_table.h"
 #include "lockstep/report/plan_table.h"
 #include "shard_balance.h"
@@ -41,7 +42,7 @@ int plan_command(const CommandLine& line) {
   std::vector<std::string> refused;
   for (const Index world : line.plan_np) {
     try {
-      plans.push_back(experiment.plan(world, experiment.config.debug.ranks_per_node));
+      plans.push_back(experiment.plan(world, full_nodes(world, experiment.config.debug.ranks_per_node)));
     } catch (const ConfigError& error) {
       refused.push_back(fmt::format("np {}: {}", world, error.what()));
     }

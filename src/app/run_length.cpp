@@ -38,7 +38,7 @@ std::string describe_length(const TrainOptions& train, const RunPlan& plan) {
 // The plan of the config that the run began with, if it can be planned: data and ranks may differ now.
 std::optional<RunPlan> plan_before(const Experiment& experiment, const ResumeState& resume) {
   try {
-    return experiment.plan(*resume.config, resume.checkpoint->header().ranks, 0);
+    return experiment.plan(*resume.config, resume.checkpoint->header().ranks, {});
   } catch (const ConfigError&) {
     return std::nullopt;
   }

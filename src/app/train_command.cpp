@@ -16,6 +16,7 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/watchdog.h"
 #include "lockstep/config/toml.h"
+#include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/report/model_table.h"
 #include "lockstep/report/plan_table.h"
 #include "lockstep/train/rank_peer_group.h"
@@ -165,12 +166,11 @@ void TrainCommand::open() {
 
 // False if the run that is resumed has done all steps of the plan already.
 bool TrainCommand::make_plan() {
-  const Index pretended = loaded_.config.debug.ranks_per_node;
-  const Index ranks_per_node = pretended > 0 ? pretended : divide_up(comm_.size(), placement_.hosts);
+  const std::vector<Index> nodes = node_sizes(comm_, loaded_.config.debug.ranks_per_node);
   bool complete = false;
   agree(comm_, [&] {
     refuse_too_large(*experiment_.model);
-    plan_ = experiment_.plan(comm_.size(), ranks_per_node);
+    plan_ = experiment_.plan(comm_.size(), nodes);
     refuse_too_large(plan_, comm_);
     refuse_changes(config(), *experiment_.train, resume_);
     complete = is_over(config(), plan_, resume_);

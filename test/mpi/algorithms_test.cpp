@@ -205,6 +205,14 @@ TEST(Algorithms, WithoutCalibrationNodesDecide) {
   });
 }
 
+TEST(Algorithms, NodesAreCountedInTheOrderOfTheirRanks) {
+  test::on_ranks([](Communicator& comm) {
+    for (const Index ranks_per_node : {0, 1, 2, 3}) {
+      EXPECT_EQ(node_sizes(comm, ranks_per_node), full_nodes(comm.size(), ranks_per_node));
+    }
+  });
+}
+
 TEST(Algorithms, CalibrationChoosesTheSameOnAllRanksAndKnowsSizes) {
   test::on_ranks([](Communicator& comm) {
     if (comm.size() < 2) return;

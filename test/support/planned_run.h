@@ -1,8 +1,11 @@
 // What a plan of a run is made from: a model of 100 features, and a data set that is not there.
 #pragma once
 
+#include <numeric>
 #include <string>
+#include <vector>
 
+#include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/train/plan/run_plan.h"
 
 namespace lockstep::test {
@@ -21,6 +24,10 @@ struct Given {
       : model({.layers = layers}, {{100}}) {}
 
   RunPlan plan(Index world, Index ranks_per_node = 0) const {
+    return plan_on(full_nodes(world, ranks_per_node));
+  }
+
+  RunPlan plan_on(const std::vector<Index>& nodes) const {
     return make_run_plan({.train = train,
                           .data = data,
                           .distribute = distribute,
@@ -33,8 +40,8 @@ struct Given {
                           .evaluation_rows = 1000,
                           .evaluation_batch = 100,
                           .evaluation_rankings = evaluation_rankings,
-                          .world = world,
-                          .ranks_per_node = ranks_per_node});
+                          .world = std::accumulate(nodes.begin(), nodes.end(), Index{0}),
+                          .node_sizes = nodes});
   }
 };
 

@@ -47,7 +47,7 @@ struct Setting {
         plan(make_plan(
             options, one_tensor(1 << 18),
             {.world = ranks, .servers = count_servers(options), .replicas = ranks - count_servers(options)})),
-        costs{.options = options, .plan = plan, .ranks_per_node = ranks_per_node} {}
+        costs{.options = options, .plan = plan, .node_sizes = full_nodes(ranks, ranks_per_node)} {}
 
   DistOptions options;
   Plan plan;

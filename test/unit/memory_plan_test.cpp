@@ -101,11 +101,11 @@ TEST(MemoryPlan, WeightsTakeMemoryForScoresOfAllOnTheFirstRank) {
 // first rank of each owns everything.
 class NodesOfUnequalSizes : public testing::Test {
  protected:
-  std::vector<RankCosts> costs(const std::string& strategy) {
+  std::vector<RankCosts> costs(const std::string& strategy, const std::vector<Index>& nodes = {2, 2, 1}) {
     setup_.distribute.strategy = strategy;
-    const RunPlan plan = setup_.plan(5, 2);
+    const RunPlan plan = setup_.plan_on(nodes);
     return strategy_entry(strategy).costs(
-        {.options = setup_.distribute, .plan = plan.dist, .slots = 1, .ranks_per_node = 2});
+        {.options = setup_.distribute, .plan = plan.dist, .slots = 1, .node_sizes = nodes});
   }
   Given setup_ = typical();
   const Index copy_ = 4 * setup_.model.layout().size;
@@ -133,6 +133,30 @@ TEST_F(NodesOfUnequalSizes, AreAllPartOfTheExchangeByThoseOfTheirRanksThatOwnSom
     EXPECT_EQ(central[other].sent, 0) << other;
     EXPECT_EQ(hierarchical[other].sent, 0) << other;
   }
+}
+
+TEST(FullNodes, AreFilledOneAfterTheOther) {
+  EXPECT_EQ(full_nodes(10, 4), (std::vector<Index>{4, 4, 2}));
+  EXPECT_EQ(full_nodes(8, 4), (std::vector<Index>{4, 4}));
+  EXPECT_EQ(full_nodes(3, 4), std::vector<Index>{3});
+  EXPECT_EQ(full_nodes(3, 0), std::vector<Index>{3});
+}
+
+// Batch systems start ten ranks on three hosts as four, three and three.
+TEST_F(NodesOfUnequalSizes, AreTakenAsTheyAre) {
+  const std::vector<RankCosts> central = costs("central_storage", {4, 3, 3});
+  setup_.distribute.algorithm = "hierarchical";
+  const std::vector<RankCosts> hierarchical = costs("allreduce", {4, 3, 3});
+  ASSERT_EQ(central.size(), 10U);
+  for (std::size_t rank = 0; rank < 10; ++rank) {
+    const bool owns = rank != 3;
+    EXPECT_EQ(central[rank].weights, rank == 0 || rank == 4 || rank == 7 ? copy_ : 0) << rank;
+    EXPECT_EQ(central[rank].optimizer, owns ? copy_ / 3 : 0) << rank;
+    EXPECT_NEAR(central[rank].sent, owns ? 4.0 / 9 * static_cast<double>(copy_) : 0, 100) << rank;
+    EXPECT_EQ(hierarchical[rank].sent > 0, owns) << rank;
+  }
+  setup_.distribute.strategy = "central_storage";
+  EXPECT_EQ(setup_.plan_on({4, 3, 3}).memory.optimizer, copy_ / 3);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 
 #include "lockstep/base/catalog.h"
@@ -39,8 +40,8 @@ AlgorithmCosts exchange_costs(const CostModelInput& question, Index rank) {
     const ExchangeCosts exchange(plan, options, Delivery::kAllReduce);
     return {.held = exchange.held(rank), .sent = exchange.sent(rank)};
   }
-  const Index on_node = ranks_on_node(question.ranks_per_node, plan.world);
-  const Nodes nodes{.count = divide_up(plan.world, on_node), .largest = on_node};
+  const std::vector<Index> sizes = question.nodes();
+  const Nodes nodes{.count = std::ssize(sizes), .largest = std::ranges::max(sizes)};
   const AlgorithmEntry& entry = options.algorithm == kAutoAlgorithm
                                     ? algorithm_by_rule(nodes)
                                     : find_entry(algorithm_catalog(), "algorithm", options.algorithm);

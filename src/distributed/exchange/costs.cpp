@@ -9,6 +9,10 @@ constexpr Index kScalarBytes = sizeof(Scalar);
 
 }  // namespace
 
+std::vector<Index> CostModelInput::nodes() const {
+  return node_sizes.empty() ? std::vector{plan.world} : node_sizes;
+}
+
 Index CostModelInput::weights_bytes() const {
   return plan.loss_offset * kScalarBytes;
 }

@@ -218,19 +218,19 @@ Index factor_bytes(const Plan& plan, Index rank) {
 
 std::vector<RankCosts> costs(const CostModelInput& question) {
   const Plan& plan = question.plan;
-  const Index on_node = ranks_on_node(question.ranks_per_node, plan.world);
-  const Index owners = owners_on_node(on_node, plan.world);
-  const Plan across = plan_across(plan, on_node);
+  const std::vector<Index> nodes = question.nodes();
+  const Index owners = owners_on_node(nodes);
+  const Plan across = plan_across(plan, nodes);
   const ExchangeCosts exchange(across, question.options, Delivery::kAllReduce);
   return each_rank(question, [&](Index rank) {
-    const Index node = rank / on_node;
+    const RankOnNode position = find_on_node(nodes, rank);
     RankCosts costs{
-        .weights = rank % on_node == 0 ? question.weights_bytes() : 0,
-        .gradients = question.gradient_bytes(rank) + (on_node == plan.world ? factor_bytes(plan, rank) : 0)};
-    if (rank % on_node >= owners) return costs;
+        .weights = position.rank == 0 ? question.weights_bytes() : 0,
+        .gradients = question.gradient_bytes(rank) + (nodes.size() == 1 ? factor_bytes(plan, rank) : 0)};
+    if (position.rank >= owners) return costs;
     costs.optimizer = question.slots * question.weights_bytes() / owners;
-    costs.gradients += exchange.held(node);
-    costs.sent = static_cast<double>(exchange.sent(node));
+    costs.gradients += exchange.held(position.node);
+    costs.sent = static_cast<double>(exchange.sent(position.node));
     return costs;
   });
 }

@@ -184,7 +184,7 @@ Forecast forecast(const ForecastRequest& request, Scaling scaling) {
                              .plan = plan,
                              .sums = local_sums(options),
                              .slots = request.optimizer_slots,
-                             .ranks_per_node = cluster.ranks_per_node};
+                             .node_sizes = full_nodes(plan.world, cluster.ranks_per_node)};
   const StrategyEntry& strategy = strategy_entry(options.strategy);
   const StepExchange exchange = strategy.time({.costs = costs, .cluster = cluster});
 

@@ -113,7 +113,7 @@ void plan_costs(const RunPlanRequest& request, RunPlan& plan) {
                       .interleaved = request.model.runs_in_lockstep(plan.sampling.replicas),
                       .slots = request.optimizer_slots,
                       .steps = plan.steps,
-                      .ranks_per_node = request.ranks_per_node});
+                      .node_sizes = request.node_sizes});
   const auto workers = static_cast<std::size_t>(plan.dist.workers());
   const RankCosts worker = most(std::span(ranks).first(workers));
   const RankCosts server = most(std::span(ranks).subspan(workers));

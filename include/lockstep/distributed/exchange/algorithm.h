@@ -27,6 +27,12 @@ struct Nodes {
 /// *Collective.* With `ranks_per_node` > 0 nodes are taken for so small.
 Nodes look_at_nodes(Communicator& comm, Index ranks_per_node);
 
+/// *Collective.* The ranks of each node, ordered by its first one; `ranks_per_node` as above.
+std::vector<Index> node_sizes(Communicator& comm, Index ranks_per_node);
+
+/// The sizes of planned nodes, all full but for the last. `ranks_per_node` 0: all ranks are on one.
+std::vector<Index> full_nodes(Index world, Index ranks_per_node);
+
 /// The parts of an exchange. References outlive it.
 struct AlgorithmContext {
   Communicator& comm;

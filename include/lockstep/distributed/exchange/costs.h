@@ -26,8 +26,10 @@ struct CostModelInput {
   bool interleaved = false;             ///< see arenas_needed()
   Index slots = 0;                      ///< of the optimizer
   Index steps = 1;                      ///< of the run
-  Index ranks_per_node = 0;             ///< 0: all on one
+  std::vector<Index> node_sizes = {};   ///< ranks of each node, in order; empty: all are on one
 
+  /// node_sizes, also where all are on one.
+  std::vector<Index> nodes() const;
   /// Bytes of one copy of all weights, or of one slot of the optimizer for all of them.
   Index weights_bytes() const;
   /// Bytes of the arenas for the gradients of a rank's replicas.

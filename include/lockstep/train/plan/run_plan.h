@@ -36,7 +36,7 @@ struct RunPlanRequest {
   Index evaluation_rankings = 0;  ///< of the metrics: each keeps a score of each row
   bool saves = false;             ///< makes checkpoints
   Index world = 1;
-  Index ranks_per_node = 0;  ///< 0: all on one
+  std::vector<Index> node_sizes = {};  ///< ranks of each node, in order; empty: all are on one
 };
 
 /// Bytes on the rank that needs most. What ranks of a node share counts for the first of them.

@@ -157,17 +157,17 @@ std::unique_ptr<Reducer> make_node_reducer(const AlgorithmContext& context, cons
 }
 
 AlgorithmCosts node_reducer_costs(const CostModelInput& question, Index rank) {
-  const Index on_node = ranks_on_node(question.ranks_per_node, question.plan.world);
+  const std::vector<Index> nodes = question.nodes();
+  const RankOnNode position = find_on_node(nodes, rank);
   AlgorithmCosts costs{.held = NodeGradients::header_bytes()};
-  if (rank % on_node >= owners_on_node(on_node, question.plan.world)) return costs;
-  const Plan across = plan_across(question.plan, on_node);
-  const Index node = rank / on_node;
+  if (position.rank >= owners_on_node(nodes)) return costs;
+  const Plan across = plan_across(question.plan, nodes);
   if (across.world > 1 && question.options.reduction == Reduction::kNative) {
-    const AlgorithmCosts staged = staged_costs(across, node, rabenseifner_stages);
+    const AlgorithmCosts staged = staged_costs(across, position.node, rabenseifner_stages);
     return {.held = costs.held + staged.held, .sent = staged.sent};
   }
   const ExchangeCosts exchange(across, question.options, Delivery::kAllReduce);
-  return {.held = costs.held + exchange.held(node), .sent = exchange.sent(node)};
+  return {.held = costs.held + exchange.held(position.node), .sent = exchange.sent(position.node)};
 }
 
 ExchangeSeconds node_reducer_time(const TimeModelInput& question, double bytes) {

@@ -30,6 +30,20 @@ Nodes look_at_nodes(Communicator& comm, Index ranks_per_node) {
           .neighbours = all_true(comm, follow_each_other(gather_numbers(*node, comm.rank())))};
 }
 
+std::vector<Index> node_sizes(Communicator& comm, Index ranks_per_node) {
+  const auto node = comm.split_by_node(ranks_per_node);
+  std::vector<Index> sizes = gather_numbers(comm, node->rank() == 0 ? node->size() : 0);
+  std::erase(sizes, 0);
+  return sizes;
+}
+
+std::vector<Index> full_nodes(Index world, Index ranks_per_node) {
+  const Index full = ranks_per_node > 0 ? ranks_per_node : world;
+  std::vector<Index> sizes;
+  for (Index left = world; left > 0; left -= sizes.back()) sizes.push_back(std::min(left, full));
+  return sizes;
+}
+
 NodeLayout lay_out_node(Communicator& comm, Communicator& node, Communicator& across, const Plan& plan,
                         const NodeCut& cut, const std::string& user) {
   NodeLayout result;
@@ -65,31 +79,33 @@ NodeLayout lay_out_node(Communicator& comm, Communicator& node, Communicator& ac
   return result;
 }
 
-Plan plan_across(const Plan& plan, Index on_node) {
+Plan plan_across(const Plan& plan, std::span<const Index> nodes) {
   Plan across;
-  across.world = divide_up(plan.world, on_node);
+  across.world = std::ssize(nodes);
   across.replicas = plan.replicas;
-  across.gradient_size = plan.gradient_size / owners_on_node(on_node, plan.world);
+  across.gradient_size = plan.gradient_size / owners_on_node(nodes);
   across.loss_offset = across.gradient_size;
   const Range slice{0, across.gradient_size};
   across.buckets = {{.range = slice}};
   across.slices.emplace_back();
+  Index first = 0;
   for (Index node = 0; node < across.world; ++node) {
-    const auto first = static_cast<std::size_t>(node * on_node);
-    const auto last = static_cast<std::size_t>(std::min((node + 1) * on_node, plan.world) - 1);
-    across.hosted.push_back({plan.hosted[first].begin, plan.hosted[last].end});
+    const Index last = first + at(nodes, node) - 1;
+    across.hosted.push_back({plan.hosted_by(first).begin, plan.hosted_by(last).end});
     across.slices.front().push_back(split_evenly(slice.size(), across.world, node));
+    first = last + 1;
   }
   return across;
 }
 
-Index ranks_on_node(Index ranks_per_node, Index world) {
-  return ranks_per_node > 0 ? std::min(ranks_per_node, world) : world;
+RankOnNode find_on_node(std::span<const Index> nodes, Index rank) {
+  RankOnNode found{.node = 0, .rank = rank};
+  while (found.rank >= at(nodes, found.node)) found.rank -= at(nodes, found.node++);
+  return found;
 }
 
-Index owners_on_node(Index on_node, Index world) {
-  const Index last = world % on_node;
-  return last > 0 ? last : on_node;
+Index owners_on_node(std::span<const Index> nodes) {
+  return std::ranges::min(nodes);
 }
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,14 +33,18 @@ struct NodeCut {
 NodeLayout lay_out_node(Communicator& comm, Communicator& node, Communicator& across, const Plan& plan,
                         const NodeCut& cut, const std::string& user);
 
-/// The plan over `across` for an owner's share of the whole arena, on nodes of `on_node` ranks; the last may
-/// have fewer. Known before the run.
-Plan plan_across(const Plan& plan, Index on_node);
+/// The plan over `across` for an owner's share of the whole arena, on nodes with so many ranks each, in
+/// order. Known before the run.
+Plan plan_across(const Plan& plan, std::span<const Index> nodes);
 
-/// The ranks of a node, of so many in all; `ranks_per_node` 0: all on one.
-Index ranks_on_node(Index ranks_per_node, Index world);
+/// The node of a rank, and the rank's number on it.
+struct RankOnNode {
+  Index node = 0;
+  Index rank = 0;
+};
+RankOnNode find_on_node(std::span<const Index> nodes, Index rank);
 
 /// The first ranks of each node, that own a slice: as many as the smallest node has. The others own nothing.
-Index owners_on_node(Index on_node, Index world);
+Index owners_on_node(std::span<const Index> nodes);
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "../node/node_layout.h"
+#include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/exchange/codec.h"
 #include "lockstep/distributed/exchange/make_reducer.h"
 #include "lockstep/math/fixed_tree.h"
@@ -141,7 +142,8 @@ ExchangeSeconds reducer_time(const TimeModelInput& question, Delivery delivery, 
 // The plan between nodes is of one rank's slice; the link carries those of all ranks of a node.
 ExchangeSeconds time_between_nodes(const TimeModelInput& question, double bytes) {
   const Cluster across = between_nodes(question.cluster);
-  const Plan plan = plan_across(question.costs.plan, question.cluster.ranks_per_node);
+  const Plan& whole = question.costs.plan;
+  const Plan plan = plan_across(whole, full_nodes(whole.world, question.cluster.ranks_per_node));
   const CostModelInput costs{.options = question.costs.options, .plan = plan};
   return reducer_time({.costs = costs, .cluster = across}, Delivery::kAllReduce, bytes);
 }
