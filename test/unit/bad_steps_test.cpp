@@ -116,14 +116,14 @@ TEST(BadSteps, NameTheFirstLayerWhoseValuesAreNotFinite) {
   }
 }
 
-// From the second product on nothing is finite.
+// From the second product on nothing is finite, on no replica.
 TEST(BadSteps, NameNoneOfTheLayersThatOnlyHandBadValuesOn) {
   Config config = test::tiny_config();
   config.model.layers = "dense(4) dense(4) dense(4) dense(3)";
   config.model.init = "normal";
   config.model.init_std = 1e30;
   test::expect_parts(test::error_text<AgreedError>([&] { test::train_tiny_on(2, config); }),
-                     {"layer 1 'dense(4)' gives a value that is not finite"});
+                     {"replica 0: layer 1 'dense(4)' gives a value that is not finite"});
 }
 
 }  // namespace

@@ -5,6 +5,9 @@
 
 #include <fstream>
 
+#include "lockstep/base/file.h"
+#include "lockstep/train/storage/checkpoint/directory.h"
+#include "lockstep/train/storage/checkpoint/reader.h"
 #include "support/temporary_directory.h"
 
 namespace lockstep {
@@ -27,6 +30,19 @@ TEST_F(LostFilesTest, AreThoseThatTheSummaryNames) {
   summarise(R"({"steps": 3, "lost": ["log.txt", "model.safetensors"]})");
   EXPECT_EQ(incomplete_before(resume_), std::vector<std::string>{"log.txt"})
       << "lines of the log stay lost, the model is written again";
+}
+
+// Lines after the checkpoint are written again, but for those of the log.
+TEST_F(LostFilesTest, AreThoseOfTheCheckpoint) {
+  const std::filesystem::path checkpoint = directory_ / "checkpoint";
+  std::filesystem::create_directory(checkpoint);
+  CheckpointManifest manifest;
+  manifest.header.incomplete_files = {"metrics.jsonl"};
+  write_file_atomically(checkpoint / kManifestName, to_json(manifest));
+  resume_.checkpoint = std::make_unique<CheckpointReader>(checkpoint);
+  EXPECT_EQ(incomplete_before(resume_), std::vector<std::string>{"metrics.jsonl"});
+  summarise(R"({"lost": ["log.txt", "metrics.jsonl"]})");
+  EXPECT_EQ(incomplete_before(resume_), (std::vector<std::string>{"metrics.jsonl", "log.txt"}));
 }
 
 TEST_F(LostFilesTest, AreNoneInANewDirectory) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "lockstep/base/aligned_buffer.h"
@@ -38,6 +39,10 @@ TEST(ModelText, LayersAndArguments) {
 
 TEST(ModelText, ErrorsNameThePlaceOrTheLayer) {
   EXPECT_NE(error_of("dense(256").find("column 10: expected ',' or ')', found the end"), std::string::npos);
+  EXPECT_NE(error_of("residual(tanh").find("column 14: expected '|' or ')', found the end"),
+            std::string::npos);
+  EXPECT_NE(error_of("batch_norm(mode=group(2, eps=1)").find("column 24: expected ')', found ', eps=1)'"),
+            std::string::npos);
   EXPECT_NE(error_of("dense(10) )").find("column 11: expected a layer name, found ')'"), std::string::npos);
   EXPECT_NE(error_of("").find("model.layers is empty"), std::string::npos);
   EXPECT_NE(
@@ -92,6 +97,28 @@ TEST(Model, ALayerLeavesWhatItTakesToTheOthersWhoTakeIt) {
       for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(y.data()[i], expected[i], 1e-6) << i;
     }
   }
+}
+
+TEST(Model, ACompositeTakesWhatTheOneBeforeItGives) {
+  for (const auto& [layers, expected] :
+       {std::pair<std::string, std::vector<Scalar>>{"residual(relu) residual(relu)", {12}},
+        {"residual(residual(relu))", {9}},
+        {"concat(residual(relu) | relu)", {6, 3}},
+        {"concat(relu | relu) residual(relu)", {6, 6}},
+        {"wide_deep(relu | relu) concat(relu | residual(relu))", {6, 12}}}) {
+    SCOPED_TRACE(layers);
+    const Model model({.layers = "dense(1, bias=false) " + layers}, {{1}});
+    AlignedBuffer<Scalar> weights(model.layout().size);
+    weights.span().front() = 3;
+    Workspace workspace(model, 1, ActivationRetention::kForEvaluation);
+    const Scalar x = 1;
+    const ConstMatrix y = workspace.forward(
+        {.values = {.weights = weights.span(), .state = {}}, .x = ConstMatrix(&x, 1, 1), .batch = {}});
+    EXPECT_TRUE(std::ranges::equal(std::span(y.data(), static_cast<std::size_t>(y.size())), expected));
+  }
+  const Model twice({.layers = "residual(dense(1)) residual(dense(1))"}, {{1}});
+  EXPECT_EQ(twice.layout().params[0].name, "0.body.0.weight");
+  EXPECT_EQ(twice.layout().params[2].name, "1.body.0.weight");
 }
 
 TEST(Initialise, IsKeyedByNameAndHasTheRightSpread) {

@@ -5,22 +5,26 @@
 
 #include <fstream>
 
+#include "lockstep/train/rank_peer_group.h"
 #include "support/temporary_directory.h"
+#include "support/thread_ranks.h"
 
 namespace lockstep {
 namespace {
 
 class SparseSourceTest : public testing::Test {
  protected:
-  SparseSchema learn(const std::string& text) {
-    const std::filesystem::path path = directory_ / "t.libsvm";
-    std::ofstream(path) << text;
+  SparseSchema learn(const std::string& text) { return learn({write("t.libsvm", text)}, alone()); }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(directory_ / name) << text;
+    return directory_ / name;
+  }
+
+  static SparseSchema learn(const std::vector<std::string>& paths, PeerGroup& peers) {
     const TableOptions options;
-    const SparseSource source({.paths = {path.string()},
-                               .name = path.string(),
-                               .options = options,
-                               .schema = "",
-                               .peers = alone()});
+    const SparseSource source(
+        {.paths = paths, .name = "digits", .options = options, .schema = "", .peers = peers});
     return parse_sparse_schema(source.schema());
   }
 
@@ -35,6 +39,18 @@ TEST_F(SparseSourceTest, FeaturesCountFromOneUnlessThereIsAZero) {
   const SparseSchema from_zero = learn("1 3:0.5\n0 0:2 7:1\n");
   EXPECT_EQ(from_zero.first_index, 0);
   EXPECT_EQ(from_zero.features, 8);
+}
+
+// Each rank reads one of the files.
+TEST_F(SparseSourceTest, FeaturesOfAllFilesAreCountedAlike) {
+  const std::vector<std::string> paths{write("a", "1 0:1 3:1\n"), write("b", "0 9:1\n"),
+                                       write("c", "1 5:2\n")};
+  run_thread_ranks(3, [&](Communicator& comm) {
+    RankPeerGroup peers(comm);
+    const SparseSchema schema = learn(paths, peers);
+    EXPECT_EQ(schema.first_index, 0);
+    EXPECT_EQ(schema.features, 10);
+  });
 }
 
 }  // namespace

@@ -106,6 +106,12 @@ TEST_F(TableTest, AColumnOfOneValueIsAFeatureIfItHasGaps) {
   EXPECT_EQ(learnt.schema.columns[0].kind, ColumnKind::kIgnored);
   EXPECT_EQ(learnt.schema.columns[1].kind, ColumnKind::kCategorical);
   EXPECT_EQ(learnt.schema.columns[2].kind, ColumnKind::kNumeric);
+  for (const std::string scale : {"none", "minmax", "standard", "log"}) {
+    options_.scale = scale;
+    const Rows rows = encode(learn("c,y\n2,0\n2,1\n,0\n").schema);
+    ASSERT_EQ(rows.size(), 3U) << scale;
+    for (const std::vector<Scalar>& row : rows) EXPECT_TRUE(std::isfinite(row[0])) << scale;
+  }
 }
 
 TEST_F(TableTest, AFewBadNumbersDoNotMakeACategory) {
