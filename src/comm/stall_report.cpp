@@ -39,7 +39,8 @@ std::string condition(const RankStatus& rank) {
 
 std::string last_known(const RankStatus& rank) {
   if (!rank.known) return "";
-  std::string text = fmt::format("; last seen in phase {}", kPhaseNames[static_cast<std::size_t>(rank.phase)]);
+  std::string text =
+      fmt::format("; last seen in phase {}", kPhaseNames[static_cast<std::size_t>(rank.phase)]);
   if (rank.step < 0) return text;
   text += fmt::format(" of step {}", rank.step + 1);
   if (rank.end_sample > rank.first_sample) {

@@ -84,7 +84,8 @@ class Watchdog::Watcher {
 
   void look(double passed) {
     const Activity& activity = board_.mine().activity;
-    if (const auto stuck = clock_.look(activity.step, activity.marks, passed); stuck && told_) log_recovery(*stuck);
+    if (const auto stuck = clock_.look(activity.step, activity.marks, passed); stuck && told_)
+      log_recovery(*stuck);
     board_.mine().stuck = clock_.stuck();
     answer();
     if (board_.head().ended) end_();
