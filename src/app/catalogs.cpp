@@ -25,6 +25,19 @@ std::vector<std::string> names_and(const char* automatic, const Catalog& catalog
   return names;
 }
 
+ConfigFacts config_facts() {
+  return {.has_batch_norm =
+              [](const Config& config) {
+                return model_text(config.model).find("batch_norm") != std::string::npos;
+              },
+          .asynchronous = [](const Config& config) { return steps_alone(config.distribute); },
+          .uses_algorithm = [](const Config& config) { return uses_algorithm(config.distribute); },
+          .calibrates =
+              [](const Config& config) {
+                return uses_algorithm(config.distribute) && config.distribute.algorithm == kAutoAlgorithm;
+              }};
+}
+
 }  // namespace
 
 const KnownNames& known_names() {
@@ -37,67 +50,24 @@ const KnownNames& known_names() {
                                  .codecs = catalog_names(codec_catalog()),
                                  .presets = catalog_names(preset_catalog()),
                                  .metrics = catalog_names(metric_catalog()),
-                                 .export_formats = catalog_names(exporter_catalog())};
+                                 .export_formats = catalog_names(exporter_catalog()),
+                                 .facts = config_facts()};
   return kNames;
 }
 
-namespace {
-
-// Keys that are read, all of them, if what is named is there.
-Choice choice_if(bool chosen, std::string chooser, std::vector<std::string> keys) {
-  Choice choice{std::move(chooser), "", {}, std::move(keys)};
-  if (chosen) choice.keys = choice.all_keys;
-  return choice;
+std::span<const Option> known_options() {
+  static Config defaults;
+  static const std::vector<Option> kOptions = declare_options(defaults, known_names());
+  return kOptions;
 }
-
-// Keys that only models with batch norm read.
-Choice batch_norm_choice(const ModelOptions& model) {
-  const bool some = model_text(model).find("batch_norm") != std::string::npos;
-  return choice_if(some, "a batch_norm layer in the model", {"model.batch_norm", "eval.precise_bn"});
-}
-
-// Keys that only asynchronous workers read.
-std::vector<Choice> own_pace_choices(const DistOptions& distribute) {
-  const bool alone = steps_alone(distribute);
-  const bool bounded = alone && distribute.mode == ServerMode::kBounded;
-  return {choice_if(alone, "distribute.mode async or bounded, or distribute.backup_workers",
-                    {"distribute.record", "distribute.replay", "distribute.timeout_seconds"}),
-          choice_if(alone && distribute.mode != ServerMode::kSync, "distribute.mode async or bounded",
-                    {"distribute.staleness_lr"}),
-          choice_if(bounded, "distribute.mode bounded", {"distribute.staleness"})};
-}
-
-// Keys that only all-reduce exchanges read: every rank gets the whole sum.
-std::vector<Choice> algorithm_choices(const DistOptions& distribute) {
-  const bool some = uses_algorithm(distribute);
-  return {choice_if(some, "distribute.strategy allreduce or local_sgd with distribute.compression fp32",
-                    {"distribute.algorithm"}),
-          choice_if(some && distribute.algorithm == kAutoAlgorithm, "distribute.algorithm auto",
-                    {"distribute.calibrate"})};
-}
-
-// Keys that only streamed records need.
-Choice stream_choice(const DataOptions& data) {
-  return choice_if(data.memory != MemoryMode::kLoad, "data.memory stream or auto",
-                   {"data.memory_limit", "data.shuffle_buffer", "data.shard_by"});
-}
-
-}  // namespace
 
 std::vector<Choice> choices(const Config& config) {
-  std::vector<Choice> all = own_pace_choices(config.distribute);
-  for (Choice& choice : algorithm_choices(config.distribute)) all.push_back(std::move(choice));
-  const std::vector<Choice> named{
-      batch_norm_choice(config.model),
-      stream_choice(config.data),
-      choice_in(loss_catalog(), "train.loss", config.loss.loss),
-      choice_in(optimizer_catalog(), "train.optimizer", config.optimizer.optimizer),
-      choice_in(decay_catalog(), "train.schedule", config.schedule.schedule),
-      choice_in(strategy_catalog(), "distribute.strategy", config.distribute.strategy),
-      choice_in(codec_catalog(), "distribute.compression", config.distribute.compression),
-      choice_in(format_catalog(), "data.format", choose_format(config.data).name)};
-  all.insert(all.end(), named.begin(), named.end());
-  return all;
+  return {choice_in(loss_catalog(), "train.loss", config.loss.loss),
+          choice_in(optimizer_catalog(), "train.optimizer", config.optimizer.optimizer),
+          choice_in(decay_catalog(), "train.schedule", config.schedule.schedule),
+          choice_in(strategy_catalog(), "distribute.strategy", config.distribute.strategy),
+          choice_in(codec_catalog(), "distribute.compression", config.distribute.compression),
+          choice_in(format_catalog(), "data.format", choose_format(config.data).name)};
 }
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 // entries read.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "lockstep/config/check.h"
@@ -10,6 +11,8 @@
 namespace lockstep {
 
 const KnownNames& known_names();
+/// Every option, with its default.
+std::span<const Option> known_options();
 std::vector<Choice> choices(const Config& config);
 
 }  // namespace lockstep

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "catalogs.h"
 #include "lockstep/base/catalog.h"
@@ -29,19 +28,14 @@ void check_features(const Experiment& experiment, const RecordSource& source) {
       fmt::format("records of '{}' have the shape {}, {}", source.info().name, to_string(found), expected));
 }
 
-// Keys about how gradients are sent: a config that sets one wants that.
-constexpr std::array kTravel{"distribute.algorithm",   "distribute.calibrate",
-                             "distribute.bucket_kib",  "distribute.progress_thread",
-                             "distribute.compression", "distribute.error_feedback",
-                             "distribute.top_k"};
-
 // On one node nothing has to be sent: the fastest is to share one copy of the weights.
 std::string choose_strategy(const LoadedConfig& loaded, const Placement& placement) {
   const Index pretended = loaded.config.debug.ranks_per_node;
   const bool one_node = placement.hosts == 1 && (pretended == 0 || placement.ranks <= pretended);
-  const bool travel =
-      std::ranges::any_of(kTravel, [&](const char* key) { return loaded.given.contains(key); });
-  return one_node && !travel ? "central_storage" : "allreduce";
+  const bool wants_exchange = std::ranges::any_of(known_options(), [&loaded](const Option& option) {
+    return option.about_exchange && loaded.given.contains(option.key);
+  });
+  return one_node && !wants_exchange ? "central_storage" : "allreduce";
 }
 
 }  // namespace
@@ -52,7 +46,7 @@ LoadedConfig load_checked_config(const CommandLine& line, const ConfigText& text
   if (loaded.config.distribute.strategy == kAutoStrategy) {
     loaded.config.distribute.strategy = choose_strategy(loaded, placement);
   }
-  check_config(loaded.config, loaded.given, choices(loaded.config));
+  check_config(loaded.config, loaded.given, known_options(), choices(loaded.config));
   return loaded;
 }
 

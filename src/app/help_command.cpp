@@ -14,6 +14,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/config/commands.h"
 #include "lockstep/config/help.h"
+#include "lockstep/config/toml.h"
 
 namespace lockstep {
 namespace {
@@ -31,17 +32,21 @@ std::string list_topics() {
 std::string key_page(const Option& option) {
   const KeyUses uses = find_uses(guides(), option.key);
   std::string page = option_page(option);
-  if (!uses.example.empty()) page += fmt::format("example:      {}\n", uses.example);
+  const std::string example =
+      option.example.empty()
+          ? uses.example
+          : fmt::format("[{}]  {} = {}", option.section(), option.name(), toml_value(option, option.example));
+  if (!example.empty()) page += fmt::format("example:      {}\n", example);
   if (!uses.names.empty())
     page += fmt::format("read on:      trainer help {}\n", fmt::join(uses.names, ", "));
   return page;
 }
 
-std::vector<Option> find_options(std::span<const Option> options, std::string_view topic) {
-  std::vector<Option> found;
+std::vector<const Option*> find_options(std::span<const Option> options, std::string_view topic) {
+  std::vector<const Option*> found;
   for (const Option& option : options) {
-    if (option.key == topic) return {option};
-    if (option.name() == topic) found.push_back(option);
+    if (option.key == topic) return {&option};
+    if (option.name() == topic) found.push_back(&option);
   }
   return found;
 }
@@ -58,8 +63,7 @@ std::vector<Option> find_options(std::span<const Option> options, std::string_vi
 }  // namespace
 
 int help_command(const CommandLine& line) {
-  Config defaults;
-  const std::vector<Option> options = declare_options(defaults, known_names());
+  const std::span<const Option> options = known_options();
   const std::string& topic = line.topic;
   if (topic.empty()) {
     print_text(line.command == CommandLine::Command::kTopic ? list_topics() : short_help(options));
@@ -80,9 +84,11 @@ int help_command(const CommandLine& line) {
     print_text(section);
     return 0;
   }
-  const std::vector<Option> found = find_options(options, topic);
+  const std::vector<const Option*> found = find_options(options, topic);
   if (found.empty()) refuse(topic, options);
-  for (const Option& option : found) print_out("{}{}", &option == found.data() ? "" : "\n", key_page(option));
+  for (const Option* option : found) {
+    print_out("{}{}", option == found.front() ? "" : "\n", key_page(*option));
+  }
   return 0;
 }
 

@@ -33,13 +33,12 @@ int print(const std::string& text) {
 
 // Commands that need no other ranks.
 std::optional<int> run_alone(const CommandLine& line) {
-  Config defaults;
   switch (line.command) {
     case Command::kHelp:
     case Command::kTopic:
       return help_command(line);
     case Command::kHelpAll:
-      return print(full_help(declare_options(defaults, known_names())));
+      return print(full_help(known_options()));
     case Command::kVersion:
       return version_command(line);
     case Command::kReference:

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 
 #include "catalogs.h"
 #include "content_check.h"
@@ -15,38 +14,6 @@
 
 namespace lockstep {
 namespace {
-
-// Keys whose values may change on resume: they decide how it is carried out and watched, not what comes out
-// (but for the last bits, with native reduction).
-constexpr std::array kFreeSections{"run.", "checkpoint.", "comm.", "debug.", "eval."};
-constexpr std::array kFreeKeys{"data.train",
-                               "data.train_labels",
-                               "data.validation",
-                               "data.validation_labels",
-                               "data.test",
-                               "data.test_labels",
-                               "data.prefetch",
-                               "data.audit",
-                               "data.synthetic_validation_rows",
-                               "data.synthetic_test_rows",
-                               "train.threads",
-                               "train.init",
-                               "train.init_partial",
-                               "distribute.algorithm",
-                               "distribute.calibrate",
-                               "distribute.bucket_kib",
-                               "distribute.progress_thread",
-                               "distribute.servers",
-                               "distribute.record",
-                               "distribute.replay",
-                               "distribute.timeout_seconds"};
-constexpr std::array kBoundKeys{"run.seed", "eval.precise_bn"};
-
-bool is_free(const std::string& key) {
-  if (std::ranges::find(kBoundKeys, key) != kBoundKeys.end()) return false;
-  return std::ranges::any_of(kFreeSections, [&](const char* section) { return key.starts_with(section); }) ||
-         std::ranges::find(kFreeKeys, key) != kFreeKeys.end();
-}
 
 // Whether a run of the one strategy can resume with the other: both keep one set of weights.
 bool alike(const Config& before, const Config& now) {
@@ -75,7 +42,9 @@ void refuse_changes(const Config& config, const RecordSource& train, const Resum
   };
   for (std::size_t i = 0; i < new_options.size(); ++i) {
     const std::string& key = new_options[i].key;
-    const bool may = key == "distribute.strategy" ? alike(before, now) : is_free(key) || is_allowed(key);
+    const OnResume rule = new_options[i].on_resume;
+    const bool may =
+        rule == OnResume::kMayChange || is_allowed(key) || (rule == OnResume::kIfAlike && alike(before, now));
     if (may || new_options[i].text() == old_options[i].text()) continue;
     changes.push_back(fmt::format("{} was {}, is {}", key, excerpt(old_options[i].text(), kMaxValueBytes),
                                   excerpt(new_options[i].text(), kMaxValueBytes)));

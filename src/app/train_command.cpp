@@ -45,7 +45,8 @@ std::map<std::string, std::string> describing_texts(const Experiment& experiment
   if (config.run.resume == kRestart) config.run.resume = kAuto;  // one restart is meant, not one each time
   const RunDirectory names;
   std::map<std::string, std::string> texts{
-      {names.config().string(), to_toml(config, keys_without_effect(config, choices(config)))}};
+      {names.config().string(),
+       to_toml(config, keys_without_effect(config, known_options(), choices(config)))}};
   const std::string schema = experiment.train->schema();
   if (!schema.empty()) texts[names.schema().string()] = schema;
   return texts;

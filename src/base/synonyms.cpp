@@ -12,124 +12,6 @@
 namespace lockstep {
 namespace {
 
-constexpr std::string_view kCpuOnly = "Lockstep trains on CPUs only: leave it out";
-constexpr std::string_view kLayersHint =
-    "Lockstep lists every layer in model.layers, such as \"dense(256) relu dropout(0.5) dense(10)\"";
-
-constexpr auto kKeySynonyms = std::to_array<Synonym>({
-    // data
-    {"data data_path data_dir data_root dataset train_data training_data train_file train_path train_dir "
-     "x_train data.path data.file data.files",
-     "data.train"},
-    {"y_train train_targets", "data.train_labels"},
-    {"val val_data valid valid_data valid_sets validation_data val_path dev", "data.validation"},
-    {"validation_split val_split val_size validation_fraction valid_fraction", "data.validation_share"},
-    {"test_data test_path test_file x_test", "data.test"},
-    {"target targets y label_column target_column label_col target_col class_column", "data.label"},
-    {"sample_weight sample_weights weight_column weight_col instance_weight", "data.weight"},
-    {"categorical_features categorical_feature categorical_columns cat_features cat_cols",
-     "data.categorical"},
-    {"numeric_features numerical_features numeric_columns numerical_columns num_cols", "data.numeric"},
-    {"ignore_column ignore_columns drop_columns", "data.ignore"},
-    {"has_header", "data.header"},
-    {"sep delimiter delim field_delim", "data.separator"},
-    {"na_values nan_values null_values", "data.missing_values"},
-    {"one_hot encoding encoder", "data.encode"},
-    {"scaler standardize feature_scaling", "data.scale"},
-    {"normalize normalization", "data.mean",
-     "Lockstep subtracts data.mean and divides by data.std; columns of tables are scaled by data.scale"},
-    {"augmentation augmentations data_augmentation transform transforms", "data.augment"},
-    {"num_workers dataloader_num_workers workers prefetch_factor prefetch_buffer num_parallel_calls",
-     "data.prefetch",
-     "Lockstep prepares data.prefetch steps ahead on one thread; mpirun -np sets the number of ranks"},
-    {"shuffle_buffer_size buffer_size", "data.shuffle_buffer"},
-    {"shuffle", "data.shard_order",
-     "Lockstep shuffles in every epoch; data.shard_order and data.reshuffle say what"},
-    // model
-    {"hidden_layers hidden_units hidden_layer_sizes hidden_sizes hidden_size hidden_dim hidden layer_sizes "
-     "num_layers n_layers activation activation_function dropout dropout_rate",
-     "model.layers", kLayersHint},
-    {"arch architecture model_name model_type backbone", "model.preset"},
-    {"num_classes n_classes num_class num_labels output_size", "model.outputs",
-     "the last layer has an output for each class, such as dense(10); only a preset has model.outputs"},
-    {"kernel_initializer initializer weight_init", "model.init"},
-    // train
-    {"learning_rate learning_rate_init base_lr init_lr initial_lr eta eta0", "train.lr"},
-    {"batch batch_size train_batch_size minibatch minibatch_size", "train.global_batch",
-     "Lockstep has train.global_batch (samples per update over all replicas) and train.per_replica_batch "
-     "(of each replica)"},
-    {"micro_batch_size train_micro_batch_size_per_gpu per_device_train_batch_size per_gpu_batch_size "
-     "batch_size_per_gpu local_batch_size",
-     "train.per_replica_batch"},
-    {"num_epochs n_epochs num_train_epochs max_epochs max_epoch nb_epoch max_iter", "train.epochs"},
-    {"num_steps max_steps total_steps train_steps iterations num_iterations max_iterations", "train.steps"},
-    {"n_estimators num_boost_round num_leaves max_depth", "train.epochs",
-     "Lockstep trains neural networks, not trees: model.layers is their size, train.epochs the length of the "
-     "run"},
-    {"gradient_accumulation_steps accumulation_steps accumulate_grad_batches grad_accum "
-     "backward_passes_per_step",
-     "train.accumulate",
-     "Lockstep cuts the global batch into train.accumulate parts: train.global_batch counts all of them"},
-    {"num_threads n_threads n_jobs nthread intra_op_parallelism_threads", "train.threads"},
-    {"world_size num_ranks num_replicas num_replicas_in_sync nproc_per_node num_processes", "train.replicas",
-     "mpirun -np sets the number of ranks; train.replicas fixes the workers that decide the numbers"},
-    {"max_grad_norm grad_clip gradient_clipping gradient_clip_val clip_grad_norm global_clipnorm",
-     "train.clip_norm"},
-    {"l2 l2_reg reg_lambda lambda_l2 wd", "train.weight_decay"},
-    {"betas", "train.beta1", "Lockstep has train.beta1 and train.beta2"},
-    {"eps adam_epsilon", "train.epsilon"},
-    {"use_nesterov nesterovs_momentum", "train.nesterov"},
-    {"scheduler lr_scheduler lr_schedule lr_scheduler_type lr_decay", "train.schedule"},
-    {"warmup_steps warmup_epochs num_warmup_steps warmup_ratio", "train.warmup",
-     "Lockstep calls it train.warmup, with its unit: \"500 steps\" or \"5 epochs\""},
-    {"step_size lr_step_size decay_steps", "train.decay_every",
-     "Lockstep calls it train.decay_every, with its unit: \"500 steps\" or \"5 epochs\""},
-    {"gamma lr_gamma decay_rate", "train.decay_factor"},
-    {"min_lr lr_min eta_min end_learning_rate final_lr", "train.end_lr"},
-    {"criterion loss_fn loss_function objective", "train.loss"},
-    {"optim solver", "train.optimizer"},
-    {"pretrained pretrained_weights init_weights init_model input_model weights_path", "train.init"},
-    {"dtype amp mixed_precision fp16 bf16 half", "train.precision",
-     "Lockstep calls it train.precision: \"fp32\" or \"bf16\""},
-    {"drop_last drop_remainder", "train.tail", "Lockstep calls it train.tail: \"drop\" or \"keep\""},
-    {"terminate_on_nan", "train.on_nan"},
-    // eval, checkpoint and run
-    {"eval_batch_size val_batch_size test_batch_size per_device_eval_batch_size eval.batch_size",
-     "eval.batch"},
-    {"metric scoring eval_metric", "eval.metrics"},
-    {"eval_every eval_interval eval_steps eval_freq validation_freq check_val_every_n_epoch "
-     "val_check_interval eval.every eval.interval",
-     "eval.every_epochs"},
-    {"save_every save_steps save_freq save_interval checkpoint_freq checkpoint_interval checkpoint.interval "
-     "checkpoint.freq",
-     "checkpoint.every"},
-    {"save_total_limit max_to_keep", "checkpoint.keep"},
-    {"save_best save_best_only load_best_model_at_end monitor", "checkpoint.best"},
-    {"patience early_stopping early_stopping_rounds early_stopping_patience n_iter_no_change",
-     "checkpoint.best",
-     "Lockstep does not stop early: checkpoint.best keeps the checkpoint with the best value of a measure"},
-    {"checkpoint_dir checkpoint_path ckpt_dir save_path checkpoint.path", "checkpoint.dir"},
-    {"output_dir out_dir save_dir log_dir work_dir model_dir run_dir default_root_dir run.path run.output",
-     "run.dir"},
-    {"resume_from resume_from_checkpoint ckpt_path load_checkpoint", "run.resume"},
-    {"random_state random_seed manual_seed rng_seed", "run.seed"},
-    {"log_interval logging_steps log_freq print_freq log_every_n_steps steps_per_print", "run.log_every"},
-    {"verbose verbosity progress_bar enable_progress_bar quiet silent", "run.progress"},
-    {"max_time walltime", "run.time_limit"},
-    {"device devices device_type gpu gpus num_gpus cuda use_cuda no_cuda use_gpu", "", kCpuOnly},
-    // distribute
-    {"distribution_strategy zero_optimization zero_stage tree_learner ddp_backend backend",
-     "distribute.strategy",
-     "ranks talk by MPI; distribute.strategy says how gradients become weights on all of them"},
-    {"bucket_cap_mb bucket_size fusion_threshold reduce_bucket_size allreduce_bucket_size",
-     "distribute.bucket_kib", "Lockstep calls it distribute.bucket_kib, in KiB"},
-    {"wire distribute.wire grad_compression gradient_compression fp16_allreduce communication_data_type",
-     "distribute.compression"},
-    {"local_steps sync_every sync_interval", "distribute.average_every"},
-    {"num_ps num_servers", "distribute.servers"},
-    {"max_staleness staleness_bound", "distribute.staleness"},
-});
-
 constexpr auto kNameSynonyms = std::to_array<Synonym>({
     // losses, and metrics of the same words
     {"mse mse_loss l2 l2_loss squared_error regression rmse", "mean_squared_error"},
@@ -216,21 +98,7 @@ constexpr auto kNameSynonyms = std::to_array<Synonym>({
     {"logging output", "run"},
 });
 
-bool has_word(const Synonym& synonym, std::string_view wanted) {
-  std::string_view rest = synonym.words;
-  while (!rest.empty()) {
-    const std::string_view word = rest.substr(0, rest.find(' '));
-    if (same_spelling(word, wanted)) return true;
-    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
-  }
-  return false;
-}
-
 }  // namespace
-
-std::span<const Synonym> key_synonyms() {
-  return kKeySynonyms;
-}
 
 std::span<const Synonym> name_synonyms() {
   return kNameSynonyms;
@@ -249,25 +117,26 @@ bool same_spelling(std::string_view a, std::string_view b) {
   return a.empty() && b.empty();
 }
 
-const Synonym* find_key_synonym(std::string_view key) {
-  for (const std::string_view word : {key, key.substr(key.rfind('.') + 1)}) {
-    for (const Synonym& synonym : kKeySynonyms) {
-      if (has_word(synonym, word)) return &synonym;
-    }
+bool has_word(std::string_view words, std::string_view wanted) {
+  while (!words.empty()) {
+    const std::string_view word = words.substr(0, words.find(' '));
+    if (same_spelling(word, wanted)) return true;
+    words.remove_prefix(std::min(word.size() + 1, words.size()));
   }
-  return nullptr;
+  return false;
 }
 
 const Synonym* find_name_synonym(std::string_view word, std::span<const std::string> known) {
   for (const Synonym& synonym : kNameSynonyms) {
-    if (has_word(synonym, word) && std::ranges::find(known, synonym.name) != known.end()) return &synonym;
+    if (has_word(synonym.words, word) && std::ranges::find(known, synonym.name) != known.end())
+      return &synonym;
   }
   return nullptr;
 }
 
-std::string describe(const Synonym& synonym, std::string_view prefix) {
+std::string describe(const Synonym& synonym) {
   if (!synonym.hint.empty()) return std::string(synonym.hint);
-  return fmt::format("Lockstep calls it '{}{}'", prefix, synonym.name);
+  return fmt::format("Lockstep calls it '{}'", synonym.name);
 }
 
 }  // namespace lockstep

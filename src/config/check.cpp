@@ -23,63 +23,37 @@ void check_exactly_one(const Alternatives& alternatives, const std::set<std::str
       found.empty() ? "none of them is given" : fmt::format("found {}", fmt::join(found, " and "))));
 }
 
-// The choices among names that no catalog holds.
-std::vector<Choice> built_in_choices(const Config& config) {
-  Choice init{"model.init", config.model.init, {}, {"model.init_std"}};
-  if (init.chosen == "normal") init.keys = init.all_keys;
-  Choice scaling{"train.lr_scaling", config.schedule.lr_scaling, {}, {"train.lr_reference_batch"}};
-  if (scaling.chosen != "none") scaling.keys = scaling.all_keys;
-  Choice start{"train.init", config.train.init, {}, {"train.init_partial"}};
-  if (!start.chosen.empty()) start.keys = start.all_keys;
-  Choice preset{"model.preset", config.model.preset, {}, {"model.outputs"}};
-  if (!preset.chosen.empty()) preset.keys = preset.all_keys;
-  const bool block = config.distribute.block_momentum > 0;
-  Choice momentum{"distribute.block_momentum", block ? "on" : "", {}, {"distribute.block_nesterov"}};
-  if (block) momentum.keys = momentum.all_keys;
-  Choice bad{"train.on_nan", config.train.on_nan == OnNan::kSkip ? "skip" : "stop", {}, {"train.skip_limit"}};
-  if (config.train.on_nan == OnNan::kSkip) bad.keys = bad.all_keys;
-  return {init, scaling, start, preset, momentum, bad};
-}
-
-std::vector<Choice> every_choice(const Config& config, std::span<const Choice> choices) {
-  std::vector<Choice> all = built_in_choices(config);
-  all.insert(all.end(), choices.begin(), choices.end());
-  return all;
-}
-
-// The key that is to some entries of a choice what `key` is to others; "" if `keys` do not hold it.
-std::string counterpart(const std::string& key, std::span<const std::string> keys) {
-  using Pair = std::pair<std::string_view, std::string_view>;
-  static constexpr auto kPairs = std::to_array<Pair>({{"data.label", "data.train_labels"},
-                                                      {"data.train_labels", "data.label"},
-                                                      {"data.validation_labels", "data.label"},
-                                                      {"data.test_labels", "data.label"},
-                                                      {"data.train", "data.synthetic_rows"},
-                                                      {"data.validation", "data.synthetic_validation_rows"},
-                                                      {"data.test", "data.synthetic_test_rows"}});
-  for (const auto& [wanted, other] : kPairs) {
-    if (wanted == key && std::ranges::find(keys, other) != keys.end()) return std::string(other);
+// Whether the entries that are chosen leave the key unread, and others would read it.
+const Choice* find_idle_choice(const std::string& key, std::span<const Choice> choices) {
+  const Choice* idle = nullptr;
+  for (const Choice& choice : choices) {
+    if (std::ranges::find(choice.keys, key) != choice.keys.end()) return nullptr;
+    const auto& all = choice.all_keys;
+    if (idle == nullptr && std::ranges::find(all, key) != all.end()) idle = &choice;
   }
-  return "";
+  return idle;
 }
 
-std::string describe_no_effect(const std::string& key, const Choice& choice) {
-  if (choice.chosen.empty()) {
-    return fmt::format("{} has no effect without {}; remove it or give {}", key, choice.chooser,
-                       choice.chooser);
-  }
+std::string describe_no_effect(const Option& option, const Choice& choice) {
   const std::string kind = choice.chooser.substr(choice.chooser.find('.') + 1);
   std::string reads = choice.keys.empty() ? "which reads no keys of its own"
                                           : fmt::format("which reads {}", fmt::join(choice.keys, ", "));
   constexpr std::size_t kMaxListed = 8;
-  const auto readers = choice.readers.find(key);
+  const auto readers = choice.readers.find(option.key);
   if (choice.keys.size() > kMaxListed && readers != choice.readers.end()) {
     reads = fmt::format("but with {}", fmt::join(readers->second, ", "));
   }
-  const std::string instead = counterpart(key, choice.keys);
-  return fmt::format("{} has no effect with {} {}, {}; {}remove it or change {}", key, kind,
-                     in_quotes(choice.chosen), reads,
-                     instead.empty() ? "" : fmt::format("give {} instead, ", instead), choice.chooser);
+  const bool has_counterpart = std::ranges::find(choice.keys, option.counterpart) != choice.keys.end();
+  return fmt::format(
+      "{} has no effect with {} {}, {}; {}remove it or change {}", option.key, kind, in_quotes(choice.chosen),
+      reads, has_counterpart ? fmt::format("give {} instead, ", option.counterpart) : "", choice.chooser);
+}
+
+// "" if the option has an effect.
+std::string describe_no_effect(const Config& config, const Option& option, std::span<const Choice> choices) {
+  if (const Choice* idle = find_idle_choice(option.key, choices)) return describe_no_effect(option, *idle);
+  if (!option.is_read || option.is_read(config)) return "";
+  return fmt::format("{} has no effect without {}; remove it, or give that too", option.key, option.read_if);
 }
 
 }  // namespace
@@ -93,29 +67,22 @@ std::span<const Alternatives> alternative_keys() {
   return kGroups;
 }
 
-std::set<std::string> keys_without_effect(const Config& config, std::span<const Choice> choices) {
+std::set<std::string> keys_without_effect(const Config& config, std::span<const Option> options,
+                                          std::span<const Choice> choices) {
   std::set<std::string> keys;
-  const std::vector<Choice> all = every_choice(config, choices);
-  for (const Choice& choice : all) keys.insert(choice.all_keys.begin(), choice.all_keys.end());
-  for (const Choice& choice : all) {
-    for (const std::string& key : choice.keys) keys.erase(key);
+  for (const Option& option : options) {
+    if (!describe_no_effect(config, option, choices).empty()) keys.insert(option.key);
   }
   return keys;
 }
 
-void check_config(const Config& config, const std::set<std::string>& given, std::span<const Choice> choices) {
+void check_config(const Config& config, const std::set<std::string>& given, std::span<const Option> options,
+                  std::span<const Choice> choices) {
   for (const Alternatives& alternatives : alternative_keys()) check_exactly_one(alternatives, given);
-  if (given.contains("train.per_replica_batch") && !given.contains("train.replicas")) {
-    throw ConfigError(
-        "train.per_replica_batch needs train.replicas: otherwise the global batch, and with it the run, "
-        "would change "
-        "with the number of ranks");
-  }
-  const std::set<std::string> idle = keys_without_effect(config, choices);
-  for (const Choice& choice : every_choice(config, choices)) {
-    for (const std::string& key : choice.all_keys) {
-      if (idle.contains(key) && given.contains(key)) throw ConfigError(describe_no_effect(key, choice));
-    }
+  for (const Option& option : options) {
+    if (!given.contains(option.key)) continue;
+    const std::string no_effect = describe_no_effect(config, option, choices);
+    if (!no_effect.empty()) throw ConfigError(no_effect);
   }
 }
 

@@ -1,8 +1,9 @@
-#include "declare_comm.h"
+#include "declare_sections.h"
 
 namespace lockstep {
 
 void declare_comm(OptionList& list, CommOptions& comm) {
+  list.begin_section(OnResume::kMayChange);
   list.option("comm.stall_seconds", comm.stall_seconds,
               "Seconds that a rank waits for others before one report names those that did not come; 0: "
               "automatic, 60 or 20 times the longest step so far, whichever is more",

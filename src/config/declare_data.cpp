@@ -1,49 +1,70 @@
-#include "declare_data.h"
+#include "declare_sections.h"
 
 namespace lockstep {
 namespace {
 
+bool is_streamed(const Config& config) {
+  return config.data.memory != MemoryMode::kLoad;
+}
+
 void declare_table(OptionList& list, TableOptions& table) {
-  Option& label = list.option("data.label", table.label, "Columns of a table to learn; usually one");
-  label.alias = "label";
-  label.if_not_given = "required by tables";
-  Option& weight = list.option(
-      "data.weight", table.weight,
-      "Column of a table with the weights of its records, which are 0 or more: the loss, its gradient and "
-      "the metrics count a record so many times; batch norm and the statistics of columns do not look at "
-      "it");
-  weight.alias = "weight";
-  weight.if_not_given = "each record counts once";
-  list.option("data.numeric", table.numeric, "Columns of numbers").if_not_given =
-      "inferred from all training data";
-  list.option("data.categorical", table.categorical, "Columns of categories").if_not_given =
-      "inferred from all training data";
-  list.option("data.ignore", table.ignore, "Columns to leave out").if_not_given =
-      "those without any value, with one value only, or with texts that are hardly ever the same";
+  list.option("data.label", table.label, "Columns of a table to learn; usually one")
+      .counterpart("data.train_labels")
+      .synonyms("target targets y label_column target_column label_col target_col class_column")
+      .alias("label")
+      .if_not_given("required by tables");
+  list.option("data.weight", table.weight,
+              "Column of a table with the weights of its records, which are 0 or more: the "
+              "loss, its gradient and "
+              "the metrics count a record so many times; batch norm and the statistics of "
+              "columns do not look at "
+              "it")
+      .synonyms("sample_weight sample_weights weight_column weight_col instance_weight")
+      .alias("weight")
+      .if_not_given("each record counts once");
+  list.option("data.numeric", table.numeric, "Columns of numbers")
+      .if_not_given("inferred from all training data")
+      .synonyms("numeric_features numerical_features numeric_columns numerical_columns num_cols");
+  list.option("data.categorical", table.categorical, "Columns of categories")
+      .if_not_given("inferred from all training data")
+      .synonyms("categorical_features categorical_feature categorical_columns cat_features cat_cols");
+  list.option("data.ignore", table.ignore, "Columns to leave out")
+      .if_not_given(
+          "those without any value, with one value only, or with texts that are hardly ever the same")
+      .synonyms("ignore_column ignore_columns drop_columns");
   list.option("data.columns", table.columns,
               "What is special of a column, as in \"zip: categorical hash(256)\": numeric, categorical, "
               "ignore, and the words of data.scale, data.missing and data.encode")
-      .if_not_given = "nothing";
+      .if_not_given("nothing")
+      .example("zip: categorical hash(256),income: log");
   list.option(
-      "data.scale", table.scale,
-      "What is done to numbers x: standard ((x - mean) / deviation), minmax (to 0..1), log (standard, "
-      "of sign(x) log(1 + abs(x))), none; labels stay as they are unless data.columns says log");
+          "data.scale", table.scale,
+          "What is done to numbers x: standard ((x - mean) / deviation), minmax (to 0..1), log (standard, "
+          "of sign(x) log(1 + abs(x))), none; labels stay as they are unless data.columns says log")
+      .synonyms("scaler standardize feature_scaling");
   list.option("data.missing", table.missing,
               "What stands for a missing number: mean, or a number as in constant(0); a missing category is "
-              "one of its own");
+              "one of its own")
+      .example("constant(0)");
   list.option("data.encode", table.encode,
               "What a category becomes: onehot (a feature for each value of the training data, and a first "
-              "one for all others), index (one feature for an embedding; 0: others), hash(N) (N features)");
-  list.option("data.missing_values", table.missing_values, "Texts that stand for a missing value");
+              "one for all others), index (one feature for an embedding; 0: others), hash(N) (N features)")
+      .example("hash(64)")
+      .synonyms("one_hot encoding encoder");
+  list.option("data.missing_values", table.missing_values, "Texts that stand for a missing value")
+      .example("?,NA,unknown")
+      .synonyms("na_values nan_values null_values");
   list.option("data.vocabulary", table.vocabulary,
               "Values of a column that are told apart: the most frequent; the rest count as others",
               between(1, kMaxWidth));
   list.option("data.header", table.header,
               "Whether the first record names the columns; auto: if none of its fields is a number. Columns "
-              "without names are called c1, c2 and so on");
+              "without names are called c1, c2 and so on")
+      .synonyms("has_header");
   list.choice("data.separator", table.separator,
               "What separates the fields; auto: tab for .tsv, else what the first record has most of",
-              {"auto", ",", "tab", ";", "|", " "});
+              {"auto", ",", "tab", ";", "|", " "})
+      .synonyms("sep delimiter delim field_delim");
   list.option("data.quotes", table.quotes,
               "Fields may be in quotes, with line ends in them (RFC 4180); else a quote is a character");
   list.option("data.on_bad_record", table.on_bad_record,
@@ -56,64 +77,106 @@ void declare_table(OptionList& list, TableOptions& table) {
 }  // namespace
 
 void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) {
-  list.choice("data.format", data.format, "Format of the data files", names.formats).if_not_given =
-      "by the extension of data.train";
+  list.begin_section(OnResume::kMustStay);
+  list.choice("data.format", data.format, "Format of the data files", names.formats)
+      .if_not_given("by the extension of data.train");
   list.option("data.train", data.train,
               "File of the training samples; or a directory, a pattern such as \"part-*.npy\", or several "
               "with commas "
               "between them")
-      .if_not_given = "required by files";
-  list.option("data.train_labels", data.train_labels, "File of their labels").if_not_given = "none";
+      .if_not_given("required by files")
+      .on_resume(OnResume::kMayChange)
+      .counterpart("data.synthetic_rows")
+      .most_used()
+      .example("part-*.csv")
+      .synonyms(
+          "data data_path data_dir data_root dataset train_data training_data train_file train_path "
+          "train_dir x_train data.path data.file data.files");
+  list.option("data.train_labels", data.train_labels, "File of their labels")
+      .if_not_given("none")
+      .on_resume(OnResume::kMayChange)
+      .counterpart("data.label")
+      .synonyms("y_train train_targets");
   list.option("data.validation", data.validation, "File of the samples evaluated during training")
-      .if_not_given = "no validation";
-  list.option("data.validation_labels", data.validation_labels, "File of their labels").if_not_given = "none";
+      .if_not_given("no validation")
+      .on_resume(OnResume::kMayChange)
+      .counterpart("data.synthetic_validation_rows")
+      .synonyms("val val_data valid valid_data valid_sets validation_data val_path dev");
+  list.option("data.validation_labels", data.validation_labels, "File of their labels")
+      .if_not_given("none")
+      .on_resume(OnResume::kMayChange)
+      .counterpart("data.label");
   list.option(
-      "data.validation_share", data.validation_share,
-      "Share of the training samples that are held back for validation, chosen by a hash of their number",
-      from_to_below(0, 1));
+          "data.validation_share", data.validation_share,
+          "Share of the training samples that are held back for validation, chosen by a hash of their number",
+          from_to_below(0, 1))
+      .synonyms("validation_split val_split val_size validation_fraction valid_fraction");
   list.option("data.test", data.test,
               "File of the samples evaluated at the end; without a validation set also during training")
-      .if_not_given = "no test";
-  list.option("data.test_labels", data.test_labels, "File of their labels").if_not_given = "none";
+      .if_not_given("no test")
+      .on_resume(OnResume::kMayChange)
+      .counterpart("data.synthetic_test_rows")
+      .synonyms("test_data test_path test_file x_test");
+  list.option("data.test_labels", data.test_labels, "File of their labels")
+      .if_not_given("none")
+      .on_resume(OnResume::kMayChange)
+      .counterpart("data.label");
   list.option("data.mode", data.mode,
               "shard: the replicas divide the samples; full: every replica walks all of them, so an epoch is "
               "as many times longer as there are replicas");
   list.option(
-      "data.mean", data.mean,
-      "Subtracted from each feature as read (bytes of IDX files are read as 0 to 1); one number for all "
-      "features or one for each");
+          "data.mean", data.mean,
+          "Subtracted from each feature as read (bytes of IDX files are read as 0 to 1); one number for all "
+          "features or one for each")
+      .example("0.49,0.48,0.45")
+      .synonyms(
+          "normalize normalization",
+          "Lockstep subtracts data.mean and divides by data.std; columns of tables are scaled by data.scale");
   list.option("data.std", data.std,
               "Divides each feature after the mean is subtracted; one number for all or one for each",
-              above(0));
+              above(0))
+      .example("0.25,0.24,0.26");
   list.option("data.augment", data.augment,
               "Random changes of the training images, anew in each epoch, such as \"crop(4) flip "
               "cutout(8)\"; never in evaluation")
-      .if_not_given = "none";
+      .if_not_given("none")
+      .example("crop(4) flip cutout(8)")
+      .synonyms("augmentation augmentations data_augmentation transform transforms");
   list.option("data.prefetch", data.prefetch,
               "Steps of samples prepared ahead, on a thread of their own; 0: the threads that train prepare "
               "each step's themselves",
               between(0, 1000))
-      .if_not_given =
-      "8, or 0 where a rank is bound to no more cores than it has threads and samples are in memory";
+      .if_not_given(
+          "8, or 0 where a rank is bound to no more cores than it has threads and samples are in memory")
+      .on_resume(OnResume::kMayChange)
+      .synonyms(
+          "num_workers dataloader_num_workers workers prefetch_factor prefetch_buffer num_parallel_calls",
+          "Lockstep prepares data.prefetch steps ahead on one thread; mpirun -np sets the number of ranks");
   list.option("data.memory", data.memory,
               "load: a rank holds the training samples that it needs; stream: it reads them as they are "
               "needed, in another order; auto: streams a training set larger than data.memory_limit");
   list.option("data.memory_limit", data.memory_limit,
               "GiB of memory that training samples may take on a rank when they are streamed",
-              above_up_to(0, 1e6));
+              above_up_to(0, 1e6))
+      .read_if("data.memory = \"stream\" or \"auto\"", is_streamed);
   list.option("data.shuffle_buffer", data.shuffle_buffer,
-              "Samples that a replica mixes at a time when they are streamed", between(1, kMaxSamples));
+              "Samples that a replica mixes at a time when they are streamed", between(1, kMaxSamples))
+      .read_if("data.memory = \"stream\" or \"auto\"", is_streamed)
+      .synonyms("shuffle_buffer_size buffer_size");
   list.option(
-      "data.shard_order", data.shard_order,
-      "Which samples are a replica's in mode 'shard': a random choice (of single samples, or of "
-      "pieces when they are streamed), a run of neighbours, or every R-th of R replicas (loaded only)");
+          "data.shard_order", data.shard_order,
+          "Which samples are a replica's in mode 'shard': a random choice (of single samples, or of "
+          "pieces when they are streamed), a run of neighbours, or every R-th of R replicas (loaded only)")
+      .synonyms("shuffle", "Lockstep shuffles in every epoch; data.shard_order and data.reshuffle say what");
   list.option("data.shard_by", data.shard_by,
               "Pieces in which samples are streamed: record (short runs of them), file, or auto (file, if "
-              "there are at least four for each replica)");
+              "there are at least four for each replica)")
+      .read_if("data.memory = \"stream\" or \"auto\"", is_streamed);
   list.option(
-      "data.audit", data.audit,
-      "After each epoch, prove that each sample was used exactly as often as it should, and end the run "
-      "if not");
+          "data.audit", data.audit,
+          "After each epoch, prove that each sample was used exactly as often as it should, and end the run "
+          "if not")
+      .on_resume(OnResume::kMayChange);
   list.option("data.reshuffle", data.reshuffle,
               "shard: a replica keeps its samples for the whole run; global: they are assigned anew in each "
               "epoch, so that every rank needs all of them");
@@ -121,14 +184,17 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
           "data.raw_layout", data.raw_layout,
           "What a record of format 'raw' consists of, as \"label:u8 features:u8[32,32,3]\": features, label "
           "and skip, of the types u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 bool")
-      .if_not_given = "required by format 'raw'";
+      .if_not_given("required by format 'raw'")
+      .example("label:u8 features:u8[32,32,3]");
   SyntheticOptions& synthetic = data.synthetic;
   list.option("data.synthetic_rows", synthetic.rows, "Training samples to make up", between(1, kMaxSamples))
-      .if_not_given = "required by format 'synthetic'";
+      .if_not_given("required by format 'synthetic'");
   list.option("data.synthetic_validation_rows", synthetic.validation_rows, "Validation samples to make up",
-              between(0, kMaxSamples));
+              between(0, kMaxSamples))
+      .on_resume(OnResume::kMayChange);
   list.option("data.synthetic_test_rows", synthetic.test_rows, "Test samples to make up",
-              between(0, kMaxSamples));
+              between(0, kMaxSamples))
+      .on_resume(OnResume::kMayChange);
   list.option("data.synthetic_features", synthetic.features, "Numbers in a made-up sample",
               between(1, kMaxWidth));
   list.option("data.synthetic_classes", synthetic.classes,

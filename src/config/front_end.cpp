@@ -9,7 +9,6 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"
-#include "lockstep/base/synonyms.h"
 #include "lockstep/config/check.h"
 #include "lockstep/config/toml.h"
 
@@ -153,7 +152,8 @@ std::string FrontEnd::describe_unknown_flag(std::string_view flag) const {
   for (const Option& option : options_) {
     if (!option.alias.empty()) short_names.push_back(option.alias);
   }
-  const std::string nearest = find_key_synonym(name) ? "" : nearest_name(name, short_names);
+  const std::string nearest =
+      describe_other_word(name, options_).empty() ? nearest_name(name, short_names) : "";
   const std::string hint =
       nearest.empty() ? suggest_key(name, options_, "--") : fmt::format("did you mean '--{}'?", nearest);
   return fmt::format("{}: unknown option; {}", excerpt(flag),

@@ -23,10 +23,6 @@ constexpr std::string_view kLastFlags =
   -h, --help      this page; --help-all (or trainer reference): every option; --version: the version
 )";
 
-constexpr std::array<std::string_view, 9> kFrequent{
-    "run.dir",      "data.train",         "model.layers",   "train.optimizer",     "train.lr",
-    "train.epochs", "train.global_batch", "train.replicas", "distribute.reduction"};
-
 constexpr std::size_t kColumns = 110;
 
 // `head` and then the words of `text`, in lines of at most kColumns; all of them start below the first.
@@ -98,11 +94,7 @@ std::string exit_code_line() {
 
 std::string short_help(std::span<const Option> options) {
   std::vector<Option> frequent;
-  for (const std::string_view key : kFrequent) {
-    const auto found = std::find_if(options.begin(), options.end(),
-                                    [key](const Option& option) { return option.key == key; });
-    if (found != options.end()) frequent.push_back(*found);
-  }
+  std::ranges::copy_if(options, std::back_inserter(frequent), &Option::most_used);
   return fmt::format("{}\nThe most used options; --help-all shows all {}\n{}\n{}", first_page(),
                      options.size(), option_paragraphs(frequent), exit_code_line());
 }
@@ -141,7 +133,11 @@ std::string option_page(const Option& option) {
   page +=
       fmt::format("in a config:  {} in section [{}]\nas a flag:    --{}{}\n", option.name(), option.section(),
                   option.key, option.alias.empty() ? "" : fmt::format(", --{}", option.alias));
-  return page + fmt::format("value:        {}\ndefault:      {}\n", option.expected, fallback);
+  page += fmt::format("value:        {}\ndefault:      {}\n", option.expected, fallback);
+  if (!option.read_if.empty()) page += fmt::format("read with:    {}\n", option.read_if);
+  constexpr std::array<std::string_view, 3> kOnResume{"must stay as it is", "may change",
+                                                      "may change to one that keeps the same state"};
+  return page + fmt::format("on resume:    {}\n", kOnResume[static_cast<std::size_t>(option.on_resume)]);
 }
 
 std::string section_help(std::span<const Option> options, std::string_view section) {
@@ -174,8 +170,10 @@ std::string reference_markdown(std::span<const Option> options) {
     for (const Option& option : members) {
       const std::string fallback =
           option.has_value() ? fmt::format("`{}`", toml_value(option)) : option.if_not_given;
-      markdown +=
-          fmt::format("| `{}` | {} | {} | {} |\n", option.key, option.expected, fallback, option.help);
+      const std::string example =
+          option.example.empty() ? "" : fmt::format(". Example: `{}`", toml_value(option, option.example));
+      markdown += fmt::format("| `{}` | {} | {} | {}{} |\n", option.key, option.expected, fallback,
+                              option.help, example);
     }
   });
   return markdown;

@@ -22,11 +22,31 @@ std::string_view unknown_part(const Option& option, std::string_view text) {
   }
 }
 
+// Words for what no option stands for.
+constexpr OtherWords kNoSuchThing{
+    "device devices device_type gpu gpus num_gpus cuda use_cuda no_cuda use_gpu",
+    "Lockstep trains on CPUs only: leave it out"};
+
 }  // namespace
 
 std::string describe_refusal(const Option& option, std::string_view text, std::string_view found) {
   const std::string hint = suggestion(unknown_part(option, text), option.choices);
   return fmt::format("expected {}, found {}{}", option.expected, found, hint);
+}
+
+std::string describe_other_word(std::string_view wanted, std::span<const Option> options,
+                                std::string_view prefix) {
+  for (const std::string_view word : {wanted, wanted.substr(wanted.rfind('.') + 1)}) {
+    for (const Option& option : options) {
+      for (const OtherWords& other : option.synonyms) {
+        if (!has_word(other.words, word)) continue;
+        return other.hint.empty() ? fmt::format("Lockstep calls it '{}{}'", prefix, option.key)
+                                  : std::string(other.hint);
+      }
+    }
+    if (has_word(kNoSuchThing.words, word)) return std::string(kNoSuchThing.hint);
+  }
+  return "";
 }
 
 std::string nearest_key(std::string_view wanted, std::span<const Option> options) {
@@ -48,7 +68,7 @@ std::string nearest_key(std::string_view wanted, std::span<const Option> options
 }
 
 std::string suggest_key(std::string_view wanted, std::span<const Option> options, std::string_view prefix) {
-  if (const Synonym* synonym = find_key_synonym(wanted)) return describe(*synonym, prefix);
+  if (std::string hint = describe_other_word(wanted, options, prefix); !hint.empty()) return hint;
   const std::string nearest = nearest_key(wanted, options);
   return nearest.empty() ? "" : fmt::format("did you mean '{}{}'?", prefix, nearest);
 }

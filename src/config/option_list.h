@@ -35,12 +35,47 @@ bool hold(const Limits&, const T&) {
   return true;
 }
 
+/// A declared option, to which more can be said in a chain.
+class Declaration {
+ public:
+  explicit Declaration(Option& option) : option_(option) {}
+
+  Declaration& alias(std::string flag) { return set(option_.alias, std::move(flag)); }
+  Declaration& expected(std::string words) { return set(option_.expected, std::move(words)); }
+  Declaration& if_not_given(std::string words) { return set(option_.if_not_given, std::move(words)); }
+  Declaration& example(std::string value) { return set(option_.example, std::move(value)); }
+  Declaration& counterpart(std::string key) { return set(option_.counterpart, std::move(key)); }
+  Declaration& on_resume(OnResume rule) { return set(option_.on_resume, rule); }
+  Declaration& about_exchange() { return set(option_.about_exchange, true); }
+  Declaration& most_used() { return set(option_.most_used, true); }
+  Declaration& read_if(std::string_view words, ConfigFact fact) {
+    option_.read_if = words;
+    return set(option_.is_read, std::move(fact));
+  }
+  Declaration& synonyms(std::string_view words, std::string_view hint = {}) {
+    option_.synonyms.push_back({words, hint});
+    return *this;
+  }
+
+ private:
+  template <class T, class Value>
+  Declaration& set(T& field, Value value) {
+    field = std::move(value);
+    return *this;
+  }
+
+  Option& option_;
+};
+
 /// The declarations below read as a table: key, field, sentence, and what is special.
 class OptionList {
  public:
+  /// The rule for the options of the section, unless one says otherwise.
+  void begin_section(OnResume rule) { on_resume_ = rule; }
+
   /// A text, a number or numbers, true or false, or an enum.
   template <class T>
-  Option& option(std::string key, T& field, std::string help, Limits limits = {}) {
+  Declaration option(std::string key, T& field, std::string help, Limits limits = {}) {
     using Type = ValueType<T>;
     Option& added = add(std::move(key), std::move(help), Type::kKind);
     if constexpr (std::is_enum_v<T>) {
@@ -55,23 +90,25 @@ class OptionList {
     added.assign = [&field](std::string_view text) { field = Type::parse(text).value(); };
     added.text = [&field] { return Type::text(field); };
     added.is_default = [&field, fallback = field] { return field == fallback; };
-    return added;
+    return Declaration(added);
   }
 
   /// A text that must be one of `names`.
-  Option& choice(std::string key, std::string& field, std::string help, std::vector<std::string> names) {
-    Option& added = option(std::move(key), field, std::move(help));
+  Declaration choice(std::string key, std::string& field, std::string help, std::vector<std::string> names) {
+    const Declaration declared = option(std::move(key), field, std::move(help));
+    Option& added = options_.back();
     offer(added, std::move(names));
     added.accepts = [known = added.choices](std::string_view text) {
       return std::find(known.begin(), known.end(), text) != known.end();
     };
-    return added;
+    return declared;
   }
 
   /// One text or several, each of which must be one of `names`.
-  Option& choices(std::string key, std::vector<std::string>& field, std::string help,
-                  std::vector<std::string> names) {
-    Option& added = option(std::move(key), field, std::move(help));
+  Declaration choices(std::string key, std::vector<std::string>& field, std::string help,
+                      std::vector<std::string> names) {
+    const Declaration declared = option(std::move(key), field, std::move(help));
+    Option& added = options_.back();
     added.expected = fmt::format("one or several of '{}'", fmt::join(names, "', '"));
     added.choices = std::move(names);
     added.accepts = [known = added.choices](std::string_view text) {
@@ -80,7 +117,7 @@ class OptionList {
                return std::ranges::find(known, value) != known.end();
              });
     };
-    return added;
+    return declared;
   }
 
   std::vector<Option> take() { return std::move(options_); }
@@ -91,6 +128,7 @@ class OptionList {
     added.key = std::move(key);
     added.help = std::move(help);
     added.kind = kind;
+    added.on_resume = on_resume_;
     return added;
   }
 
@@ -100,6 +138,7 @@ class OptionList {
   }
 
   std::vector<Option> options_;
+  OnResume on_resume_ = OnResume::kMustStay;
 };
 
 }  // namespace lockstep

@@ -59,7 +59,10 @@ std::string toml_string(std::string_view text) {
 }
 
 std::string toml_value(const Option& option) {
-  const std::string text = option.text();
+  return toml_value(option, option.text());
+}
+
+std::string toml_value(const Option& option, const std::string& text) {
   if (option.kind == ValueKind::kText) return toml_string(text);
   if (option.kind == ValueKind::kTextList) return fmt::format("[{}]", quoted_list(text));
   if (option.kind == ValueKind::kNumberList) return fmt::format("[{}]", spaced_list(text));

@@ -32,8 +32,8 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-Names words_of(const Synonym& synonym) {
-  std::istringstream in{std::string(synonym.words)};
+Names words_of(std::string_view words) {
+  std::istringstream in{std::string(words)};
   return {std::istream_iterator<std::string>(in), {}};
 }
 
@@ -78,48 +78,45 @@ class Synonyms : public testing::Test {
   std::vector<Option> options_ = declare_options(config_, test::known_names());
 };
 
-TEST_F(Synonyms, OfKeysLeadToDeclaredKeys) {
-  const Names known = keys();
-  for (const Synonym& synonym : key_synonyms()) {
-    if (!synonym.name.empty()) {
-      EXPECT_EQ(std::ranges::count(known, synonym.name), 1) << synonym.name;
-    } else {
-      EXPECT_FALSE(synonym.hint.empty()) << synonym.words;
-    }
-  }
-}
-
 TEST_F(Synonyms, HintsNameDeclaredKeysOnly) {
   const Names known = keys();
   const std::regex key("[a-z]+\\.[a-z_]+[a-z0-9]");
-  for (const auto& table : {key_synonyms(), name_synonyms()}) {
-    for (const Synonym& synonym : table) {
-      const std::string hint(synonym.hint);
-      EXPECT_TRUE(hint.empty() || hint.find(synonym.name) != std::string::npos) << hint;
-      for (auto found = std::sregex_iterator(hint.begin(), hint.end(), key); found != std::sregex_iterator();
-           ++found) {
-        const bool of_python = found->str().starts_with("safetensors.");
-        EXPECT_TRUE(of_python || std::ranges::count(known, found->str()) == 1) << found->str();
-      }
+  const auto expect_known = [&](const std::string& hint, std::string_view name) {
+    EXPECT_TRUE(hint.empty() || hint.find(name) != std::string::npos) << hint;
+    for (auto found = std::sregex_iterator(hint.begin(), hint.end(), key); found != std::sregex_iterator();
+         ++found) {
+      const bool of_python = found->str().starts_with("safetensors.");
+      EXPECT_TRUE(of_python || std::ranges::count(known, found->str()) == 1) << found->str();
     }
+  };
+  for (const Synonym& synonym : name_synonyms()) expect_known(std::string(synonym.hint), synonym.name);
+  for (const Option& option : options_) {
+    for (const OtherWords& other : option.synonyms) expect_known(std::string(other.hint), option.key);
   }
 }
 
 TEST_F(Synonyms, OfKeysAreNoKeysAndEachHasOneMeaning) {
   Names seen;
-  for (const Synonym& synonym : key_synonyms()) {
-    for (const std::string& word : words_of(synonym)) {
-      EXPECT_FALSE(holds_spelling(seen, word)) << word;
-      seen.push_back(word);
-      for (const Option& option : options_) {
-        EXPECT_FALSE(same_spelling(option.key, word)) << word;
-        EXPECT_FALSE(!option.alias.empty() && same_spelling(option.alias, word)) << word;
-        // A key of that name in another section is found by that; but no batch to train with is eval.batch.
-        EXPECT_TRUE(word == "batch" || !same_spelling(option.name(), word)) << word << " and " << option.key;
+  for (const Option& meant : options_) {
+    for (const OtherWords& other : meant.synonyms) {
+      for (const std::string& word : words_of(other.words)) {
+        EXPECT_FALSE(holds_spelling(seen, word)) << word;
+        seen.push_back(word);
+        const std::string hint = describe_other_word(word, options_);
+        EXPECT_NE(hint.find(meant.key), std::string::npos) << word << ": " << hint;
+        for (const Option& option : options_) {
+          EXPECT_FALSE(same_spelling(option.key, word)) << word;
+          EXPECT_FALSE(!option.alias.empty() && same_spelling(option.alias, word)) << word;
+          // A key of that name in another section is found by that; but no batch to train with is eval.batch.
+          EXPECT_TRUE(word == "batch" || !same_spelling(option.name(), word))
+              << word << " and " << option.key;
+        }
       }
     }
   }
   EXPECT_GT(seen.size(), 200u);
+  EXPECT_EQ(describe_other_word("train.use_cuda", options_), "Lockstep trains on CPUs only: leave it out");
+  EXPECT_EQ(describe_other_word("gradient", options_), "");
 }
 
 TEST_F(Synonyms, OfNamesLeadToOneNameThatIsThere) {
@@ -129,7 +126,7 @@ TEST_F(Synonyms, OfNamesLeadToOneNameThatIsThere) {
     for (const Names& names : all) {
       if (std::ranges::count(names, synonym.name) == 0) continue;
       ++found;
-      for (const std::string& word : words_of(synonym)) {
+      for (const std::string& word : words_of(synonym.words)) {
         EXPECT_FALSE(holds_spelling(names, word)) << word << " is a name itself";
         EXPECT_EQ(find_name_synonym(word, names), &synonym) << word << " leads to two names";
       }

@@ -102,7 +102,7 @@ TEST_F(AlgorithmRuns, WhatCannotBeIsRefused) {
   expect_refused("--distribute.algorithm mpi --distribute.compression bf16",
                  {"distribute.algorithm has no effect without"});
   expect_refused("--distribute.algorithm mpi --distribute.calibrate false",
-                 {"distribute.calibrate has no effect without distribute.algorithm auto"});
+                 {"distribute.calibrate has no effect without distribute.algorithm = \"auto\""});
 }
 
 }  // namespace

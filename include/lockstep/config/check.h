@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lockstep/config/config.h"
+#include "lockstep/config/option.h"
 
 namespace lockstep {
 
@@ -40,13 +40,15 @@ struct Alternatives {
 };
 std::span<const Alternatives> alternative_keys();
 
-/// The keys that are read by entries of some catalog, but by none of the chosen ones; and those that
-/// model.init and train.lr_scaling leave without effect.
-std::set<std::string> keys_without_effect(const Config& config, std::span<const Choice> choices);
+/// The keys that nobody reads: entries of `choices` would, but none of the chosen ones does, or what an
+/// option's `read_if` asks for is missing.
+std::set<std::string> keys_without_effect(const Config& config, std::span<const Option> options,
+                                          std::span<const Choice> choices);
 
 /// `given`: the keys that the file or a flag set; `choices`: the catalogs in use.
-/// Errors: ConfigError if not exactly one of the lengths of the run, or of the two batch sizes, is given; or
-/// if a given key has no effect.
-void check_config(const Config& config, const std::set<std::string>& given, std::span<const Choice> choices);
+/// Errors: ConfigError if not exactly one of the models, of the lengths of the run, or of the two batch sizes
+/// is given; or if a given key has no effect.
+void check_config(const Config& config, const std::set<std::string>& given, std::span<const Option> options,
+                  std::span<const Choice> choices);
 
 }  // namespace lockstep

@@ -1,6 +1,6 @@
 // One declaration of every option. From this list come the TOML keys, the command-line flags, the help, the
-// reference, the resolved dump and the hash; nothing about an option is said anywhere else, except its
-// default, which stands at the field.
+// reference, the resolved dump, the hash, and the rules of resuming and of keys without effect; nothing about
+// an option is said anywhere else, except its default, which stands at the field.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,19 @@
 
 namespace lockstep {
 
-/// The names that the catalogs know; handed in, so that this folder needs no catalog. None may be empty.
+/// A property of a config on which it depends whether an option is read.
+using ConfigFact = std::function<bool(const Config&)>;
+
+/// Properties of a config that only the catalogs know. An empty one is taken for true.
+struct ConfigFacts {
+  ConfigFact has_batch_norm;  ///< the model has such a layer
+  ConfigFact asynchronous;    ///< workers do not wait for each other
+  ConfigFact uses_algorithm;  ///< an exchange algorithm hands the whole sum of the gradients to all ranks
+  ConfigFact calibrates;      ///< and the fastest one is to be found
+};
+
+/// Names and facts that only the catalogs know. They are handed in, so that this folder needs no catalog. No
+/// list of names may be empty.
 struct KnownNames {
   std::vector<std::string> losses;
   std::vector<std::string> optimizers;
@@ -27,6 +39,21 @@ struct KnownNames {
   std::vector<std::string> metrics;
   std::vector<std::string> export_formats;
   std::vector<std::string> guides = {};  ///< of the help; may be empty
+  ConfigFacts facts = {};
+};
+
+/// Whether the run that resumes may have another value than the one before it.
+enum class OnResume {
+  kMustStay,   ///< it decides what comes out
+  kMayChange,  ///< it decides how the run is carried out and watched (but for last bits with native
+               ///< reduction)
+  kIfAlike     ///< between strategies that keep the same state
+};
+
+/// Words of other programs that users type by habit.
+struct OtherWords {
+  std::string_view words;      ///< separated by blanks; case, '_' and '-' do not matter
+  std::string_view hint = {};  ///< the text instead of "Lockstep calls it 'KEY'"
 };
 
 struct Option {
@@ -38,6 +65,14 @@ struct Option {
   std::vector<std::string> choices;  ///< if not empty, the only texts that are values
   /// Not empty if the default stands for "not given": what happens then, in a few words.
   std::string if_not_given;
+  std::string example;  ///< a value, where values have a grammar; as `assign` takes it
+  OnResume on_resume = OnResume::kMustStay;
+  std::string read_if;          ///< what has to be set for it to be read, in words; empty: nothing
+  ConfigFact is_read;           ///< the same as a function; empty: always
+  std::string counterpart;      ///< the key that stands for it where another entry of a catalog is chosen
+  bool about_exchange = false;  ///< a config that gives it wants gradients to be sent
+  bool most_used = false;       ///< on the short page of the help
+  std::vector<OtherWords> synonyms;
 
   std::function<bool(std::string_view text)> accepts;
   std::function<void(std::string_view text)> assign;  ///< Requires accepts(text).
@@ -57,6 +92,11 @@ std::vector<Option> declare_options(Config& config, const KnownNames& names);
 /// "expected a number above 0, found -1"; with a near choice: "; did you mean 'adam'?". `text`: the value as
 /// `assign` would take it; `found`: the same in the words of the error.
 std::string describe_refusal(const Option& option, std::string_view text, std::string_view found);
+
+/// The hint for a word of other programs, "Lockstep calls it 'train.lr'": with "train.learning_rate" or
+/// "learning-rate". A word with a section stands for itself in that section only. "" if nobody says so.
+std::string describe_other_word(std::string_view wanted, std::span<const Option> options,
+                                std::string_view prefix = "");
 
 /// The key that was probably meant: the same name in another section, else the nearest one, else "".
 std::string nearest_key(std::string_view wanted, std::span<const Option> options);

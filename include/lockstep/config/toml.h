@@ -41,6 +41,8 @@ std::uint64_t config_hash(const Config& config);
 
 /// The option's value as TOML: "text" in quotes, [0.1, 0.2] in brackets.
 std::string toml_value(const Option& option);
+/// Another value, which is written as `assign` takes it.
+std::string toml_value(const Option& option, const std::string& text);
 
 /// `text` as a TOML string, in quotes, control characters escaped.
 std::string toml_string(std::string_view text);

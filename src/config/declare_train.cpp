@@ -1,0 +1,193 @@
+#include "declare_sections.h"
+
+namespace lockstep {
+namespace {
+
+void declare_optimizer(OptionList& list, OptimizerOptions& optimizer, const KnownNames& names) {
+  list.choice("train.optimizer", optimizer.optimizer, "How a gradient becomes a change of the weights",
+              names.optimizers)
+      .most_used()
+      .synonyms("optim solver");
+  list.option("train.momentum", optimizer.momentum, "Share of the last change that the next one keeps",
+              from_to_below(0, 1));
+  list.option("train.nesterov", optimizer.nesterov, "Take the gradient where the momentum leads")
+      .synonyms("use_nesterov nesterovs_momentum");
+  list.option("train.beta1", optimizer.beta1, "Decay per step of the mean of the gradients",
+              from_to_below(0, 1))
+      .synonyms("betas", "Lockstep has train.beta1 and train.beta2");
+  list.option("train.beta2", optimizer.beta2, "Decay per step of the mean of their squares",
+              from_to_below(0, 1));
+  list.option("train.epsilon", optimizer.epsilon,
+              "Added to the root of the mean square, so that no division is by zero", above(0))
+      .synonyms("eps adam_epsilon");
+  list.option("train.rho", optimizer.rho, "Decay per step of the mean of the squared gradients (rmsprop)",
+              from_to_below(0, 1));
+  list.option("train.weight_decay", optimizer.weight_decay,
+              "Pull of the weights towards zero; biases are spared; 0 is off", at_least(0))
+      .synonyms("l2 l2_reg reg_lambda lambda_l2 wd");
+  list.option("train.clip_norm", optimizer.clip_norm,
+              "Longest gradient, as the norm over all weights: a longer one is scaled down to it; 0 is off",
+              at_least(0))
+      .synonyms("max_grad_norm grad_clip gradient_clipping gradient_clip_val clip_grad_norm global_clipnorm");
+}
+
+void declare_schedule(OptionList& list, ScheduleOptions& schedule, const KnownNames& names) {
+  list.option("train.lr", schedule.lr, "Learning rate before scaling and schedule, per step",
+              above_up_to(0, 1e6))
+      .most_used()
+      .synonyms("learning_rate learning_rate_init base_lr init_lr initial_lr eta eta0");
+  list.choice("train.lr_scaling", schedule.lr_scaling,
+              "Multiplies train.lr by global batch / train.lr_reference_batch, or by the root of that",
+              {"none", "linear", "sqrt"});
+  list.option("train.lr_reference_batch", schedule.lr_reference_batch,
+              "Samples per step that train.lr was chosen for", between(1, kMaxBatch))
+      .read_if("train.lr_scaling = \"linear\" or \"sqrt\"",
+               [](const Config& c) { return c.schedule.lr_scaling != "none"; });
+  list.choice("train.schedule", schedule.schedule, "How the learning rate goes on after the warm-up",
+              names.schedules)
+      .synonyms("scheduler lr_scheduler lr_schedule lr_scheduler_type lr_decay");
+  list.option("train.warmup", schedule.warmup,
+              "Time over which the learning rate rises to its peak: \"5 epochs\", \"500 steps\", \"64000 "
+              "samples\"")
+      .example("5 epochs")
+      .synonyms("warmup_steps warmup_epochs num_warmup_steps warmup_ratio",
+                "Lockstep calls it train.warmup, with its unit: \"500 steps\" or \"5 epochs\"");
+  list.option("train.warmup_from", schedule.warmup_from, "Share of the peak that the warm-up starts from",
+              between(0, 1));
+  list.option("train.decay_every", schedule.decay_every,
+              "Time between two falls of the learning rate with schedule 'step', as in train.warmup")
+      .example("30 epochs")
+      .synonyms("step_size lr_step_size decay_steps",
+                "Lockstep calls it train.decay_every, with its unit: \"500 steps\" or \"5 epochs\"");
+  list.option("train.decay_factor", schedule.decay_factor,
+              "Multiplies the learning rate at each fall of schedule 'step'", above(0))
+      .synonyms("gamma lr_gamma decay_rate");
+  list.option("train.decay_power", schedule.decay_power,
+              "Power of schedule 'polynomial'; 1 is a straight line", above(0));
+  list.option("train.end_lr", schedule.end_lr,
+              "Learning rate at the end of the run with schedules 'polynomial' and 'cosine'", between(0, 1e6))
+      .synonyms("min_lr lr_min eta_min end_learning_rate final_lr");
+}
+
+}  // namespace
+
+void declare_train(OptionList& list, Config& config, const KnownNames& names) {
+  list.begin_section(OnResume::kMustStay);
+  list.choice("train.loss", config.loss.loss, "What training makes small", names.losses)
+      .synonyms("criterion loss_fn loss_function objective");
+  list.option("train.label_smoothing", config.loss.label_smoothing,
+              "Share of each label that is spread over all classes", from_to_below(0, 1));
+  list.option("train.huber_delta", config.loss.huber_delta,
+              "Error above which the Huber loss grows as a line, in units of the target", above(0));
+  declare_optimizer(list, config.optimizer, names);
+  declare_schedule(list, config.schedule, names);
+  TrainOptions& train = config.train;
+  list.option("train.init", train.init,
+              "File of weights (safetensors) that the run starts from instead of random ones")
+      .on_resume(OnResume::kMayChange)
+      .synonyms("pretrained pretrained_weights init_weights init_model input_model weights_path")
+      .alias("init")
+      .if_not_given("model.init");
+  list.option("train.init_partial", train.init_partial,
+              "Take the tensors of train.init that fit the model and start the others at random, instead of "
+              "refusing a file with missing, surplus or misshapen ones")
+      .on_resume(OnResume::kMayChange)
+      .read_if("train.init", [](const Config& c) { return !c.train.init.empty(); });
+  list.option("train.epochs", train.epochs,
+              "Length of the run in epochs: passes over the data, by all replicas together with data.mode "
+              "'shard', by each of them with 'full'",
+              above_up_to(0, 1e6))
+      .if_not_given("steps or samples")
+      .most_used()
+      .synonyms("num_epochs n_epochs num_train_epochs max_epochs max_epoch nb_epoch max_iter")
+      .synonyms("n_estimators num_boost_round num_leaves max_depth",
+                "Lockstep trains neural networks, not trees: model.layers is their size, train.epochs the "
+                "length of the run");
+  list.option("train.steps", train.steps, "Length of the run in updates of the weights",
+              between(1, kMaxSamples))
+      .if_not_given("epochs or samples")
+      .synonyms("num_steps max_steps total_steps train_steps iterations num_iterations max_iterations");
+  list.option("train.samples", train.samples, "Length of the run in samples, over all replicas",
+              between(1, kMaxSamples))
+      .if_not_given("epochs or steps");
+  list.option("train.global_batch", train.global_batch, "Samples per update, over all replicas",
+              between(1, kMaxBatch))
+      .if_not_given("per_replica_batch")
+      .most_used()
+      .synonyms("batch batch_size train_batch_size minibatch minibatch_size",
+                "Lockstep has train.global_batch (samples per update over all replicas) and "
+                "train.per_replica_batch (of each replica)");
+  list.option("train.per_replica_batch", train.per_replica_batch,
+              "Samples per update and replica: the global batch divided by the replicas",
+              between(1, kMaxBatch))
+      .if_not_given("global_batch")
+      .synonyms(
+          "micro_batch_size train_micro_batch_size_per_gpu per_device_train_batch_size per_gpu_batch_size "
+          "batch_size_per_gpu local_batch_size");
+  list.option("train.replicas", train.replicas,
+              "Logical workers, which alone decide the numbers; fix them to get the same on any rank count",
+              between(1, kMaxReplicas))
+      .if_not_given("one per worker rank and thread")
+      .most_used()
+      .synonyms(
+          "world_size num_ranks num_replicas num_replicas_in_sync nproc_per_node num_processes",
+          "mpirun -np sets the number of ranks; train.replicas fixes the workers that decide the numbers");
+  list.option("train.threads", train.threads, "Threads of a rank, which share its replicas", between(1, 1024))
+      .on_resume(OnResume::kMayChange)
+      .synonyms("num_threads n_threads n_jobs nthread intra_op_parallelism_threads");
+  list.option("train.accumulate", train.accumulate,
+              "Parts that the batch of a step is cut into, to need less memory; the update stays the same "
+              "but for rounding, except with batch norm, which normalises each part by itself",
+              between(1, kMaxBatch))
+      .synonyms(
+          "gradient_accumulation_steps accumulation_steps accumulate_grad_batches grad_accum "
+          "backward_passes_per_step",
+          "Lockstep cuts the global batch into train.accumulate parts: train.global_batch counts all of "
+          "them");
+  list.option("train.precision", config.model.precision,
+              "What dense and conv2d multiply in, in training as in evaluation: bf16 rounds what they "
+              "multiply to 8 bits of precision; weights, sums and all else stay fp32. bf16 needs a CPU with "
+              "instructions for it and oneDNN")
+      .synonyms("dtype amp mixed_precision fp16 bf16 half",
+                "Lockstep calls it train.precision: \"fp32\" or \"bf16\"");
+  list.option("train.tail", train.tail,
+              "Samples after the last full batch of an epoch: keep them as a short batch, or drop them")
+      .synonyms("drop_last drop_remainder", "Lockstep calls it train.tail: \"drop\" or \"keep\"");
+  list.option("train.on_nan", train.on_nan,
+              "A step whose loss or gradient is not finite: stop ends the run (exit code 5); skip leaves the "
+              "step out on all ranks, warns and counts")
+      .synonyms("terminate_on_nan");
+  list.option("train.skip_limit", train.skip_limit,
+              "Steps in all that on_nan 'skip' leaves out before it ends the run after all", at_least(1))
+      .read_if("train.on_nan = \"skip\"", [](const Config& c) { return c.train.on_nan == OnNan::kSkip; });
+}
+
+void declare_eval(OptionList& list, EvalOptions& eval, const KnownNames& names) {
+  list.begin_section(OnResume::kMayChange);
+  list.option("eval.every_epochs", eval.every_epochs,
+              "Epochs between two evaluations on the validation data (the test data if there is none)",
+              above(0))
+      .synonyms(
+          "eval_every eval_interval eval_steps eval_freq validation_freq check_val_every_n_epoch "
+          "val_check_interval eval.every eval.interval");
+  list.option("eval.batch", eval.batch,
+              "Samples evaluated at a time; changes memory, and of the loss the last digits",
+              between(1, kMaxBatch))
+      .synonyms("eval_batch_size val_batch_size test_batch_size per_device_eval_batch_size eval.batch_size");
+  list.option(
+          "eval.precise_bn", eval.precise_bn,
+          "Training batches, from the first of the run on and at most all, over which the running moments of "
+          "batch norm are computed anew before each evaluation and at the end; 0 keeps the moving average",
+          between(0, 1e6))
+      .on_resume(OnResume::kMustStay)
+      .read_if("a batch_norm layer in the model", names.facts.has_batch_norm);
+  list.option("eval.top_k", eval.top_k, "A guess counts in top-k when the label is among this many best",
+              between(1, kMaxWidth));
+  list.choices("eval.metrics", eval.metrics, "Measured beside loss and accuracy, such as \"auc\"",
+               names.metrics)
+      .if_not_given("all that suit the targets; none with more than two classes")
+      .example("auc,log_loss")
+      .synonyms("metric scoring eval_metric");
+}
+
+}  // namespace lockstep

@@ -1,0 +1,153 @@
+// Keys outside their declaration: what the code names is declared, and an example is a value of its grammar.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <regex>
+#include <set>
+
+#include "lockstep/base/catalog.h"
+#include "lockstep/config/option.h"
+#include "lockstep/data/augmenter.h"
+#include "lockstep/data/format.h"
+#include "lockstep/data/table/schema.h"
+#include "lockstep/nn/batch_norm_mode.h"
+#include "lockstep/nn/model.h"
+#include "lockstep/optim/schedule.h"
+#include "lockstep/train/evaluation/metric.h"
+#include "lockstep/train/loop/time_limit.h"
+#include "lockstep/train/storage/checkpoint/interval.h"
+#include "support/known_names.h"
+
+namespace lockstep {
+namespace {
+
+class Keys : public testing::Test {
+ protected:
+  bool is_declared(const std::string& key) const { return declared_.contains(key); }
+
+  Config config_;
+  std::vector<Option> options_ = declare_options(config_, test::known_names());
+  std::set<std::string> declared_ = [this] {
+    std::set<std::string> keys;
+    for (const Option& option : options_) keys.insert(option.key);
+    return keys;
+  }();
+};
+
+// The lines without comments and includes.
+std::string read_code(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  std::string code;
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t first = line.find_first_not_of(' ');
+    if (first == std::string::npos || line.compare(first, 2, "//") == 0 || line.starts_with("#include"))
+      continue;
+    code += line.substr(0, line.find("///<")) + "\n";
+  }
+  return code;
+}
+
+// A key that is renamed must not live on in a message or in a list of an entry of a catalog.
+TEST_F(Keys, ThatTheCodeNamesAreDeclared) {
+  const std::regex text(R"re("((?:[^"\\\n]|\\.)*)")re");
+  const std::regex key(
+      R"re((^|[^\w./'])((?:run|data|model|train|eval|checkpoint|distribute|comm|debug)\.[a-z][a-z0-9_]*)(?![\w.*(]))re");
+  const std::set<std::string> files{"model.safetensors", "model.onnx", "model.npz", "data.npz", "data.h5"};
+  int found = 0;
+  for (const char* folder : {"/src", "/include"}) {
+    for (const auto& file :
+         std::filesystem::recursive_directory_iterator(LOCKSTEP_SOURCE_DIR + std::string(folder))) {
+      // Declarations hold other programs' keys as well.
+      if (!file.is_regular_file() || file.path().filename().string().starts_with("declare_")) continue;
+      const std::string code = read_code(file.path());
+      for (std::sregex_iterator literal(code.begin(), code.end(), text), end; literal != end; ++literal) {
+        const std::string words = literal->str(1);
+        for (std::sregex_iterator at(words.begin(), words.end(), key); at != end; ++at) {
+          if (at->str(2).ends_with('_')) continue;  // the beginning of several
+          ++found;
+          EXPECT_TRUE(is_declared(at->str(2)) || files.contains(at->str(2)))
+              << file.path() << " names " << at->str(2);
+        }
+      }
+    }
+  }
+  EXPECT_GT(found, 300);
+}
+
+TEST_F(Keys, OfCounterpartsAreDeclared) {
+  for (const Option& option : options_) {
+    EXPECT_TRUE(option.counterpart.empty() || is_declared(option.counterpart)) << option.key;
+  }
+}
+
+std::vector<std::string> texts(const std::string& list) {
+  return ValueType<std::vector<std::string>>::parse(list).value();
+}
+
+// Each parses a value as the run does, and throws if it is wrong.
+std::map<std::string, std::function<void(const std::string&)>> parsers() {
+  const auto any = [](const std::string&) {};
+  const auto duration = [](const std::string& text) { parse_duration("key", text); };
+  const auto columns = [](TableOptions options) {
+    options.label = {"y"};
+    declare_columns(options, {"zip", "income", "y"});
+  };
+  const auto metrics = [](const std::string& text) {
+    for (const std::string& name : texts(text)) find_entry(metric_catalog(), "metric", name);
+  };
+  const auto is_key = [](const std::string& text) {
+    Config config;
+    const std::vector<Option> options = declare_options(config, test::known_names());
+    EXPECT_TRUE(std::ranges::any_of(options, [&](const Option& option) { return option.key == text; }))
+        << text;
+  };
+  return {{"run.resume", any},
+          {"run.resume_allow", is_key},
+          {"run.time_limit", [](const std::string& text) { parse_time_limit("key", text); }},
+          {"data.train", any},
+          {"data.columns", [=](const std::string& text) { columns({.columns = texts(text)}); }},
+          {"data.missing", [=](const std::string& text) { columns({.missing = text}); }},
+          {"data.encode", [=](const std::string& text) { columns({.encode = text}); }},
+          {"data.missing_values", any},
+          {"data.mean", any},
+          {"data.std", any},
+          {"data.augment",
+           [](const std::string& text) {
+             make_augmenter(text, {{32, 32, 3}}, 1);
+           }},
+          {"data.raw_layout", any},
+          {"model.layers",
+           [](const std::string& text) {
+             Model({.layers = text}, {{32, 32, 3}});
+           }},
+          {"model.batch_norm", [](const std::string& text) { parse_batch_norm_mode(text); }},
+          {"train.warmup", duration},
+          {"train.decay_every", duration},
+          {"distribute.local_after", duration},
+          {"checkpoint.every", [](const std::string& text) { parse_interval("key", text); }},
+          {"checkpoint.best", metrics},
+          {"eval.metrics", metrics}};
+}
+
+TEST_F(Keys, HaveExamplesThatAreValues) {
+  const auto all = parsers();
+  int examples = 0;
+  for (const Option& option : options_) {
+    if (option.example.empty()) continue;
+    SCOPED_TRACE(option.key);
+    ++examples;
+    if (option.choices.empty()) {
+      EXPECT_TRUE(option.accepts(option.example)) << option.example;
+    }
+    ASSERT_TRUE(all.contains(option.key)) << "say here what parses it";
+    EXPECT_NO_THROW(all.at(option.key)(option.example)) << option.example;
+  }
+  EXPECT_EQ(examples, static_cast<int>(all.size())) << "a key with a grammar has lost its example";
+}
+
+}  // namespace
+}  // namespace lockstep
