@@ -11,7 +11,7 @@
 #include "lockstep/data/format.h"
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/exchange/codec.h"
-#include "lockstep/distributed/strategies/refusals.h"
+#include "lockstep/train/plan/refusals.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/nn/composite.h"
 #include "lockstep/nn/layer.h"
@@ -177,13 +177,11 @@ void print_catalogs() {
 }  // namespace
 
 int reference_command(const CommandLine& line) {
-  Config defaults;
   const ReferenceEntry& markdown = reference_catalog().front();
   const ReferenceEntry& chosen =
       line.format.empty() ? markdown
                           : find_entry(reference_catalog(), "format of the reference", line.format);
-  const KnownNames names = names_with_guides();
-  print_text(chosen.write(declare_options(defaults, names), names));
+  print_text(chosen.write(known_options(), names_with_guides()));
   if (&chosen == &markdown) print_catalogs();
   return 0;
 }

@@ -111,25 +111,10 @@ class StreamSampler final : public RoundRobinSampler {
   StreamOrder order_;
 };
 
-void check_orders(const SamplingOptions& options) {
-  const bool shuffled = options.shard_order == ShardOrder::kShuffled;
-  if (options.reshuffle == Reshuffle::kGlobal && !shuffled) {
-    throw ConfigError(
-        "data.reshuffle = global deals the records anew in each epoch, which needs data.shard_order = "
-        "shuffled");
-  }
-  if (options.stream && options.shard_order == ShardOrder::kStrided) {
-    throw ConfigError(
-        "data.shard_order = strided needs data.memory = load: streaming it, every replica would read the "
-        "whole data set");
-  }
-}
-
 }  // namespace
 
 void check_sampling(const SamplingOptions& options) {
   if (options.rows < 1) throw ConfigError("the training set has no records, expected at least 1");
-  check_orders(options);
   check_global_batch(options.global_batch, options.replicas);
   const EpochPlan epoch = plan_epoch(options);
   if (epoch.steps < 1) {

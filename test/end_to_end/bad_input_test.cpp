@@ -131,10 +131,10 @@ TEST_F(BadInput, BatchNormThatCannotDoWhatIsAsked) {
   const std::string layers = "--model.layers \"dense(3) batch_norm dense(4)\" ";
   expect_flag_error("--model.batch_norm sync", {"model.batch_norm has no effect without a batch_norm layer"});
   expect_flag_error(layers + "--model.batch_norm global", {"model.batch_norm", "group(G)", "'global'"});
-  expect_flag_error(layers + "--model.batch_norm \"group(9)\"", {"group(9)", "only 8 replicas"});
-  expect_flag_error(layers + "--train.accumulate 3",
-                    {"layer 1 'batch_norm' would normalise single values", "local", "sync"});
-  const std::string single = "layer 1 'batch_norm' would normalise single values";
+  expect_flag_error(layers + "--model.batch_norm \"group(9)\"", {"found group(9) with 8 replicas"});
+  expect_flag_error(layers + "--train.accumulate 3", {"batch norm of single values in each step",
+                                                      "found layer 1 'batch_norm'", "local", "sync"});
+  const std::string single = "found layer 1 'batch_norm'";
   expect_flag_error(layers + "--model.batch_norm \"group(2)\" --train.replicas 3 --train.global_batch 3",
                     {single});
   expect_flag_error(
@@ -236,7 +236,7 @@ TEST_F(BadInput, LengthsAndSizesBeyondReason) {
 TEST_F(BadInput, ABatchPerReplicaWithoutReplicas) {
   expect_error("--config " LOCKSTEP_TEST_DATA
                "/end_to_end/synthetic.toml --data.synthetic_rows 100 --train.per_replica_batch 3",
-               kExitConfig, {"train.per_replica_batch needs train.replicas"});
+               kExitConfig, {"train.per_replica_batch without train.replicas"});
 }
 
 TEST_F(BadInput, TargetsThatAreNoYesOrNo) {

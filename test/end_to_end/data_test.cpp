@@ -178,8 +178,8 @@ TEST_F(Data, WhatIsRefusedSaysWhy) {
     for (const std::string& part : parts)
       EXPECT_NE(result.errors.find(part), std::string::npos) << part << " in " << result.errors;
   };
-  expect("--data.memory stream --data.shard_order strided", kExitConfig, {"data.memory = load"});
-  expect("--data.audit true --train.tail drop", kExitConfig, {"data.audit needs train.tail = keep"});
+  expect("--data.memory stream --data.shard_order strided", kExitConfig, {"data.memory = \"load\""});
+  expect("--data.audit true --train.tail drop", kExitConfig, {"data.audit with train.tail drop"});
   expect("--data.memory stream --data.memory_limit 0.000001", kExitConfig,
          {"data.shuffle_buffer = 16,384", "data.memory_limit"});
   expect("--data.memory load --data.shuffle_buffer 5", kExitConfig, {"data.shuffle_buffer has no effect"});

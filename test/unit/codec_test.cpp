@@ -10,7 +10,7 @@
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/distributed/exchange/slice_codec.h"
-#include "lockstep/distributed/strategies/refusals.h"
+#include "lockstep/train/plan/refusals.h"
 #include "support/seed.h"
 
 namespace lockstep {

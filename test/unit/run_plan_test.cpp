@@ -129,12 +129,12 @@ TEST(RunPlan, ServersAndWorkersHoldAndSendDifferentThings) {
 TEST(RunPlan, WorkersThatStepAloneMakeMoreSteps) {
   Given setup = typical();
   setup.train.epochs = 1;
-  setup.train.replicas = 0;
   setup.train.global_batch = 0;
   setup.train.per_replica_batch = 128;
   setup.data.mode = DataMode::kFull;
   setup.distribute.strategy = "parameter_server";
   for (const Index workers : {5, 6}) {
+    setup.train.replicas = workers;
     setup.distribute.mode = ServerMode::kSync;
     EXPECT_EQ(setup.plan(workers + 1).steps, 5079);
     setup.distribute.mode = ServerMode::kAsync;

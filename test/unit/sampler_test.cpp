@@ -238,10 +238,6 @@ TEST(Sampler, DealtAnewAShardChangesWithTheEpochAndEveryoneNeedsAll) {
   SamplingOptions kept = options;
   kept.reshuffle = Reshuffle::kShard;
   EXPECT_EQ(ids_of(*sampler, 0, 2), ids_of(*make_sampler(kept), 0, 2));
-  SamplingOptions runs = options;
-  runs.shard_order = ShardOrder::kContiguous;
-  expect_parts(error_text<ConfigError>([&] { make_sampler(runs); }),
-               {"data.reshuffle = global", "data.shard_order = shuffled"});
 }
 
 // The figures of the usual confusions, worked out by hand.

@@ -10,7 +10,6 @@
 #include <set>
 
 #include "lockstep/base/errors.h"
-#include "support/error_text.h"
 #include "support/numbered_source.h"
 
 namespace lockstep {
@@ -286,14 +285,11 @@ TEST(StreamOrder, OnlyAtTheBordersOfShardsIsAChunkReadTwice) {
   }
 }
 
-TEST(StreamOrder, ContiguousShardsAreRunsAndStridesAreRefused) {
+TEST(StreamOrder, ContiguousShardsAreRuns) {
   SamplingOptions sampling = options(100, 4, 10, 5);
   sampling.shard_order = ShardOrder::kContiguous;
   const auto sampler = make_sampler(sampling);
   for (const Index id : epoch_ids(*sampler, 2, 1)) EXPECT_TRUE((Range{25, 50}).contains(id));
-  sampling.shard_order = ShardOrder::kStrided;
-  expect_parts(error_text<ConfigError>([&] { make_sampler(sampling); }),
-               {"data.shard_order = strided", "data.memory = load"});
 }
 
 }  // namespace

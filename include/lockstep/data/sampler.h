@@ -49,8 +49,7 @@ struct EpochPlan {
   Index last_batch = 0;        ///< samples of the last step of the epoch
   double times_each_seen = 0;  ///< samples / rows: how often an example is seen in an epoch, on average
 };
-/// Errors: ConfigError if global_batch < replicas or rows < 1, if dropping the tail leaves no step, or if the
-/// orders of records do not go together.
+/// Errors: ConfigError if global_batch < replicas or rows < 1, or if dropping the tail leaves no step.
 void check_sampling(const SamplingOptions& options);
 /// Errors: ConfigError where a replica would be left without a sample.
 void check_global_batch(Index global_batch, Index replicas);

@@ -21,8 +21,8 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/data/sampler.h"
 #include "lockstep/distributed/exchange/algorithm.h"
-#include "lockstep/distributed/strategies/refusals.h"
 #include "lockstep/distributed/strategies/strategy.h"
+#include "lockstep/train/plan/refusals.h"
 
 namespace lockstep {
 namespace {

@@ -12,8 +12,8 @@
 #include "lockstep/base/text.h"
 #include "lockstep/distributed/single_values.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
-#include "lockstep/distributed/strategies/refusals.h"
 #include "lockstep/distributed/strategies/strategy.h"
+#include "lockstep/train/plan/refusals.h"
 #include "plan_costs.h"
 
 namespace lockstep {
@@ -67,8 +67,7 @@ double peak_lr(const Schedule& schedule, const RunPlan& plan) {
   return peak;
 }
 
-// Each mode with the samples that one normalisation sees. Errors: ConfigError where a group is larger than
-// all replicas.
+// Each mode with the samples that one normalisation sees.
 std::string plan_batch_norm(const RunPlanRequest& request, const SamplingOptions& sampling) {
   const Index per_replica = sampling.global_batch / sampling.replicas;
   const Index part = per_replica / std::min(request.train.accumulate, std::max<Index>(per_replica, 1));
@@ -77,10 +76,6 @@ std::string plan_batch_norm(const RunPlanRequest& request, const SamplingOptions
     const BatchStatistics* statistics = op.layer->statistics();
     if (statistics == nullptr) continue;
     const BatchNormMode mode = statistics->mode();
-    if (mode.kind == BatchNormMode::Kind::kGroup && mode.group > sampling.replicas) {
-      throw ConfigError(fmt::format("{} has the mode {}, but there are only {} replicas", op.title,
-                                    to_string(mode), sampling.replicas));
-    }
     const Index samples = part * mode.normalised_with(0, sampling.replicas).size();
     const std::string text = fmt::format("{} ({} samples)", to_string(mode), with_commas(samples));
     if (std::ranges::find(modes, text) == modes.end()) modes.push_back(text);
@@ -88,47 +83,73 @@ std::string plan_batch_norm(const RunPlanRequest& request, const SamplingOptions
   return fmt::format("{}", fmt::join(modes, ", "));
 }
 
-std::vector<Index> rows_of_step(const SamplingOptions& sampling, Index step) {
+// Single values of batch norm in the step.
+SingleValues single_values_of(const RunPlanRequest& request, const SamplingOptions& sampling, Index step) {
   const RoundRobin dealing(sampling);
   std::vector<Index> rows;
   for (Index i = 0; i < sampling.replicas; ++i) rows.push_back(dealing.numbers(step, i).size());
-  return rows;
+  SingleValues values(request.model, sampling.replicas, request.train.accumulate);
+  values.look(rows);
+  return values;
 }
 
-// The replicas whose batch norm has a single value in the last step of an epoch, the only one with fewer
-// samples than the first. Errors: ConfigError for single values in each step, which would always become zero.
-Index plan_single_values(const RunPlanRequest& request, const RunPlan& plan) {
-  SingleValues values(request.model, plan.sampling.replicas, request.train.accumulate);
-  values.look(rows_of_step(plan.sampling, 0));
-  if (values.replicas() > 0) {
-    const ModelOp& op = request.model.op(values.first_op());
-    throw ConfigError(
-        fmt::format("{} would normalise single values, which always gives zero: with batch norm {}, a sample "
-                    "at a time; raise the batch, lower train.replicas or train.accumulate, or choose sync",
-                    op.title, to_string(op.layer->statistics()->mode())));
-  }
-  values.look(rows_of_step(plan.sampling, plan.epoch.steps - 1));
-  return values.replicas();
-}
-
-// Refuses settings of the config that conflict.
-void refuse_combinations(const RunPlanRequest& request, Index servers, Index replicas) {
-  const Index idle = request.data.mode == DataMode::kShard ? std::max<Index>(0, replicas - request.rows) : 0;
-  Combination combination{.distribute = request.distribute,
-                          .world = request.world,
-                          .servers = servers,
-                          .replicas = replicas,
-                          .batch = request.train.global_batch_of(replicas),
-                          .replicas_without_rows = idle};
-  combination.skips_bad_steps = request.train.on_nan == OnNan::kSkip;
+void look_at_batch_norm(const RunPlanRequest& request, const SamplingOptions& sampling,
+                        Combination& combination) {
   for (const ModelOp& op : request.model.ops()) {
     const BatchStatistics* statistics = op.layer->statistics();
     if (statistics == nullptr) continue;
     const BatchNormMode mode = statistics->mode();
     combination.normalises_over_replicas |= mode.normalised_with(0, 2).size() > 1;
     combination.moments_of_all_replicas |= mode.moments_with(0, 2).size() > 1;
+    if (mode.kind == BatchNormMode::Kind::kGroup) {
+      combination.largest_group = std::max(combination.largest_group, mode.group);
+    }
   }
-  refuse(combination);
+  // A plan that cannot be at all is refused for that.
+  if (sampling.rows < 1 || sampling.replicas < 1 || sampling.global_batch < sampling.replicas) return;
+  if (plan_epoch(sampling).steps < 1) return;
+  const SingleValues values = single_values_of(request, sampling, 0);
+  if (values.replicas() == 0) return;
+  const ModelOp& op = request.model.op(values.first_op());
+  combination.single_values =
+      fmt::format("{} with batch norm {}", op.title, to_string(op.layer->statistics()->mode()));
+}
+
+SamplingOptions sampling_of(const RunPlanRequest& request, Index replicas) {
+  SamplingOptions sampling{.rows = request.rows,
+                           .replicas = replicas,
+                           .global_batch = request.train.global_batch_of(replicas),
+                           .mode = request.data.mode,
+                           .tail = request.train.tail,
+                           .seed = request.seed,
+                           .shard_order = request.data.shard_order,
+                           .reshuffle = request.data.reshuffle};
+  if (request.streamed) {
+    sampling.stream = {
+        .chunks = request.streamed, .shard_by = request.data.shard_by, .window = request.data.shuffle_buffer};
+  }
+  return sampling;
+}
+
+// The settings of the config that can conflict.
+Combination combine(const RunPlanRequest& request, const SamplingOptions& sampling, Index servers) {
+  const bool shards = request.data.mode == DataMode::kShard;
+  Combination combination{
+      .distribute = request.distribute,
+      .world = request.world,
+      .servers = servers,
+      .replicas = sampling.replicas,
+      .batch = sampling.global_batch,
+      .replicas_without_rows = shards ? std::max<Index>(0, sampling.replicas - request.rows) : 0,
+      .skips_bad_steps = request.train.on_nan == OnNan::kSkip,
+      .batch_follows_replicas = request.train.per_replica_batch > 0 && request.train.replicas == 0,
+      .audits = request.data.audit,
+      .drops_tail = request.train.tail == Tail::kDrop,
+      .streamed = request.streamed != nullptr,
+      .shard_order = request.data.shard_order,
+      .reshuffle = request.data.reshuffle};
+  look_at_batch_norm(request, sampling, combination);
+  return combination;
 }
 
 // With asynchronous workers each worker's gradient is a step; with backup workers a step is made of several,
@@ -157,8 +178,10 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   const Index servers = count_servers(request.distribute);
   const Index workers = request.world - servers;
   const Index replicas = train.replicas_of(workers);
-  refuse_combinations(request, servers, replicas);
   RunPlan plan;
+  plan.sampling = sampling_of(request, replicas);
+  refuse(combine(request, plan.sampling, servers));
+  check_sampling(plan.sampling);
   plan.dist = make_plan(request.distribute, request.model.layout(),
                         {.world = request.world,
                          .servers = servers,
@@ -166,30 +189,12 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
                          .threads = train.threads,
                          .max_rows = divide_up(train.global_batch_of(replicas), replicas),
                          .factored = request.model.factored_tensors()});
-  plan.sampling = {.rows = request.rows,
-                   .replicas = replicas,
-                   .global_batch = train.global_batch_of(replicas),
-                   .mode = request.data.mode,
-                   .tail = train.tail,
-                   .seed = request.seed,
-                   .shard_order = request.data.shard_order,
-                   .reshuffle = request.data.reshuffle};
-  if (request.streamed) {
-    plan.sampling.stream = {
-        .chunks = request.streamed, .shard_by = request.data.shard_by, .window = request.data.shuffle_buffer};
-  }
-  check_sampling(plan.sampling);
   plan.epoch = plan_epoch(plan.sampling);
   plan.strategy = request.distribute.strategy;
   plan.weighted = request.weighted;
   plan.alone = steps_alone(request.distribute);
   if (plan.alone && request.distribute.mode == ServerMode::kBounded) {
     plan.max_ahead = request.distribute.staleness;
-  }
-  if (request.data.audit && (plan.alone || train.tail == Tail::kDrop)) {
-    throw ConfigError(
-        "data.audit needs train.tail = keep and workers that take each step together: otherwise samples are "
-        "left out on purpose");
   }
   plan.backup_workers = plan.alone ? request.distribute.backup_workers : 0;
   plan_steps(workers, plan);
@@ -205,7 +210,8 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   plan.lr_end = schedule.lr(plan.before(plan.steps - 1));
 
   plan.batch_norm = plan_batch_norm(request, plan.sampling);
-  plan.single_values = plan_single_values(request, plan);
+  // Only the last step of an epoch has fewer samples than the first.
+  plan.single_values = single_values_of(request, plan.sampling, plan.epoch.steps - 1).replicas();
   plan.precision = request.model.precision();
   plan.parameters = request.model.layout().count();
   plan.flops = request.model.training_flops();

@@ -1,11 +1,12 @@
-// Settings that cannot be combined, each row with its reason: a pure function of the config and the number of
-// ranks. Nothing is switched off silently: what a row names is refused.
+// Settings that cannot be combined, each row with its reason: a pure function of the config, the number of
+// ranks and the size of the data. Nothing is switched off silently: what a row names is refused.
 #pragma once
 
 #include <functional>
 #include <span>
 #include <string>
 
+#include "lockstep/data/options.h"
 #include "lockstep/distributed/options.h"
 
 namespace lockstep {
@@ -20,7 +21,15 @@ struct Combination {
   Index replicas_without_rows = 0;        ///< that have no record of the training set
   bool normalises_over_replicas = false;  ///< batch norm sync or group
   bool moments_of_all_replicas = false;   ///< batch norm averaged or sync
+  Index largest_group = 1;                ///< of batch norm group
+  std::string single_values = {};         ///< the batch norm that has one value in each step; empty: none
   bool skips_bad_steps = false;           ///< train.on_nan skip
+  bool batch_follows_replicas = false;    ///< train.per_replica_batch without train.replicas
+  bool audits = false;                    ///< data.audit
+  bool drops_tail = false;                ///< train.tail drop
+  bool streamed = false;                  ///< training samples are read as they are needed
+  ShardOrder shard_order = ShardOrder::kShuffled;
+  Reshuffle reshuffle = Reshuffle::kShard;
 
   Index workers() const { return world - servers; }
 };
@@ -29,6 +38,8 @@ struct Refusal {
   std::string combination;  ///< "ordered reduction with async"
   std::string reason;       ///< one sentence, with what to do instead
   std::function<bool(const Combination&)> applies;
+  /// Says what was found, in numbers or names; may be null.
+  std::function<std::string(const Combination&)> found = nullptr;
 };
 
 /// Every row there is. They are asked in order: a later one may count on what an earlier one refuses.

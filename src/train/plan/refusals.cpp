@@ -1,4 +1,4 @@
-#include "lockstep/distributed/strategies/refusals.h"
+#include "lockstep/train/plan/refusals.h"
 
 #include <fmt/format.h>
 
@@ -112,6 +112,37 @@ std::span<const Refusal> refusals() {
                 return c.skips_bad_steps && c.distribute.error_feedback &&
                        make_codec(c.distribute) != nullptr;
               }},
+      Refusal{"train.per_replica_batch without train.replicas",
+              "the global batch, and with it the run, would change with the number of ranks: give "
+              "train.replicas, or train.global_batch instead",
+              [](const Combination& c) { return c.batch_follows_replicas; }},
+      Refusal{
+          "data.audit with train.tail drop, or with workers that step alone",
+          "samples are left out on purpose there, which the audit would report: set train.tail = \"keep\" "
+          "and distribute.mode = \"sync\" without backup workers, or remove data.audit",
+          [](const Combination& c) { return c.audits && (c.drops_tail || steps_alone(c.distribute)); }},
+      Refusal{"data.reshuffle global with a data.shard_order that is not shuffled",
+              "it assigns the samples anew in each epoch, by chance: set data.shard_order = \"shuffled\", or "
+              "data.reshuffle = \"shard\"",
+              [](const Combination& c) {
+                return c.reshuffle == Reshuffle::kGlobal && c.shard_order != ShardOrder::kShuffled;
+              }},
+      Refusal{"data.shard_order strided with streamed samples",
+              "every replica would read the whole data set: set data.memory = \"load\", or another "
+              "data.shard_order",
+              [](const Combination& c) { return c.streamed && c.shard_order == ShardOrder::kStrided; }},
+      Refusal{"batch norm in groups of more replicas than there are",
+              "a group could never be full: lower the number in model.batch_norm = \"group(G)\", or raise "
+              "train.replicas",
+              [](const Combination& c) { return c.largest_group > c.replicas; },
+              [](const Combination& c) {
+                return fmt::format("group({}) with {} replicas", c.largest_group, c.replicas);
+              }},
+      Refusal{"batch norm of single values in each step",
+              "a sample at a time, it always gives zero: raise the batch, lower train.replicas or "
+              "train.accumulate, or set model.batch_norm = \"sync\"",
+              [](const Combination& c) { return !c.single_values.empty(); },
+              [](const Combination& c) { return c.single_values; }},
   };
   return kRows;
 }
@@ -119,7 +150,8 @@ std::span<const Refusal> refusals() {
 void refuse(const Combination& combination) {
   for (const Refusal& row : refusals()) {
     if (!row.applies(combination)) continue;
-    throw ConfigError(fmt::format("refused: {}; {}", row.combination, row.reason));
+    throw ConfigError(fmt::format("refused: {}; {}{}", row.combination, row.reason,
+                                  row.found ? fmt::format("; found {}", row.found(combination)) : ""));
   }
 }
 
