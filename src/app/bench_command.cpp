@@ -155,7 +155,7 @@ int bench_command(Communicator& comm, const CommandLine& line) {
   report.precision = describe_precision(experiment.config);
   report.rows = divide_up(plan.dist.max_rows, experiment.config.train.accumulate);
   report.machine = measure_machine(comm);
-  report.nodes = measure_nodes(comm, *experiment.model, report.rows);
+  report.ops = measure_ops(comm, *experiment.model, report.rows);
   report.passes = measure_passes(comm, *experiment.model, report.rows);
   measure_exchanges(comm, report);
   report.algorithms = measure_algorithms(comm, experiment, plan.dist);

@@ -30,7 +30,7 @@ ConfigFacts config_facts() {
               [](const Config& config) {
                 return model_text(config.model).find("batch_norm") != std::string::npos;
               },
-          .asynchronous = [](const Config& config) { return steps_alone(config.distribute); },
+          .asynchronous = [](const Config& config) { return is_asynchronous(config.distribute); },
           .uses_algorithm = [](const Config& config) { return uses_algorithm(config.distribute); },
           .calibrates =
               [](const Config& config) {

@@ -118,7 +118,7 @@ int run(const std::vector<std::string>& arguments) {
         std::signal(SIGPIPE, SIG_IGN);  // the reader of its log may go away: `| head`
       }
     }
-    const bool threads = !parsed.error && wants_talking_threads(parsed.line);
+    const bool threads = !parsed.error && wants_multiple_threads(parsed.line);
     return run_session([&](Communicator& comm) { return run_with_ranks(comm, parsed); },
                        threads ? ThreadLevel::kMultiple : ThreadLevel::kFunneled);
   } catch (const Error& error) {

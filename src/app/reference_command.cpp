@@ -11,7 +11,6 @@
 #include "lockstep/data/format.h"
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/exchange/codec.h"
-#include "lockstep/train/plan/refusals.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/nn/composite.h"
 #include "lockstep/nn/layer.h"
@@ -20,6 +19,7 @@
 #include "lockstep/optim/optimizer.h"
 #include "lockstep/optim/schedule.h"
 #include "lockstep/train/evaluation/metric.h"
+#include "lockstep/train/plan/refusals.h"
 
 namespace lockstep {
 namespace {

@@ -19,7 +19,7 @@ namespace {
 bool alike(const Config& before, const Config& now) {
   const auto kind = [](const Config& config) {
     const StrategyEntry& entry = strategy_entry(config.distribute.strategy);
-    return entry.weights_per_replica || steps_alone(config.distribute) ? entry.name : "";
+    return entry.weights_per_replica || is_asynchronous(config.distribute) ? entry.name : "";
   };
   return kind(before) == kind(now);
 }

@@ -17,7 +17,7 @@ LoadedConfig load_config_together(Communicator& comm, const CommandLine& line, c
   return loaded;
 }
 
-bool wants_talking_threads(const CommandLine& line) {
+bool wants_multiple_threads(const CommandLine& line) {
   try {
     ConfigText text;
     if (!line.config_file.empty()) text = read_config_file(line.config_file);

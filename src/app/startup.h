@@ -12,7 +12,7 @@ LoadedConfig load_config_together(Communicator& comm, const CommandLine& line, c
 
 /// *Local, before there are ranks.* Whether the config, as far as this host can read it, wants several
 /// threads that talk to other ranks. Errors in it are reported later, by all ranks together.
-bool wants_talking_threads(const CommandLine& line);
+bool wants_multiple_threads(const CommandLine& line);
 
 /// *Collective.* A helper thread if the config wants one. Errors: AgreedError if MPI does not provide for it
 /// on all ranks.

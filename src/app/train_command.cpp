@@ -198,7 +198,7 @@ void TrainCommand::begin() {
       add_log_file(resume_.directory.log());
       write_file_atomically(resume_.directory.ranks(), placement_.table);
     });
-    watchdog_.meet_in(loaded_.config.run.dir);
+    watchdog_.set_rendezvous(loaded_.config.run.dir);
     announce_run();
     load();
     agree(comm_, [&] {

@@ -31,13 +31,13 @@
 #include "node_board.h"
 #include "stack_of_thread.h"
 #include "stall_clock.h"
-#include "stall_meeting.h"
+#include "stall_rendezvous.h"
 #include "watched_communicator.h"
 
 namespace lockstep {
 namespace {
 
-constexpr double kMeeting = 5;  // seconds that the other nodes have to report their ranks
+constexpr double kGatherSeconds = 5;  // seconds that the other nodes have to report their ranks
 constexpr std::chrono::milliseconds kAnswerWait{1500};  // stacks take a second at most
 
 }  // namespace
@@ -51,7 +51,7 @@ class Watchdog::Watcher {
         rank_(comm.rank()),
         node_(comm.split_by_node(ranks_per_node)),
         board_(*node_, rank_),
-        meeting_(comm, *node_),
+        rendezvous_(comm, *node_),
         marks_(board_.mine().activity),
         watched_(comm, marks_),
         main_thread_(::pthread_self()) {
@@ -69,9 +69,9 @@ class Watchdog::Watcher {
   }
 
   Communicator& comm() { return watched_; }
-  void meet_in(const std::filesystem::path& run_directory) {
-    meeting_.meet_in(run_directory);
-    if (rank_ == 0) meeting_.forget();  // an earlier run may have left files there
+  void set_rendezvous(const std::filesystem::path& run_directory) {
+    rendezvous_.set_rendezvous(run_directory);
+    if (rank_ == 0) rendezvous_.forget();  // an earlier run may have left files there
   }
 
  private:
@@ -84,16 +84,16 @@ class Watchdog::Watcher {
 
   void look(double passed) {
     const Activity& activity = board_.mine().activity;
-    if (const auto stuck = clock_.look(activity.step, activity.marks, passed); stuck && told_)
+    if (const auto stuck = clock_.look(activity.step, activity.marks, passed); stuck && reported_)
       log_recovery(*stuck);
     board_.mine().stuck = clock_.stuck();
     answer();
     if (board_.head().ended) end_();
-    if (clock_.stuck() > clock_.limit() / 2) meeting_.answer_if_asked([this] { return ask_node(); });
+    if (clock_.stuck() > clock_.limit() / 2) rendezvous_.answer_if_asked([this] { return ask_node(); });
     if (activity.call == Call::kNone) return;
     // Rank 0 has a log file: the others let it be the first.
     const double courtesy = rank_ == 0 ? 0 : 2 * clock_.interval();
-    if (!told_ && clock_.stuck() > clock_.limit() + courtesy) tell();
+    if (!reported_ && clock_.stuck() > clock_.limit() + courtesy) report();
     if (options_.abort_seconds > 0) end_if_in_vain();
   }
 
@@ -123,13 +123,13 @@ class Watchdog::Watcher {
     return ranks;
   }
 
-  void tell() {
-    told_ = true;
+  void report() {
+    reported_ = true;
     int nobody = -1;
     if (!board_.head().speaker.compare_exchange_strong(nobody, rank_)) return;
-    reports_ = meeting_.is_first();
+    reports_ = rendezvous_.is_first();
     if (!reports_) return;
-    const std::vector<RankStatus> ranks = meeting_.gather(ask_node(), kMeeting);
+    const std::vector<RankStatus> ranks = rendezvous_.gather(ask_node(), kGatherSeconds);
     const std::string end = options_.abort_seconds > 0
                                 ? fmt::format(
                                       "\n  the job ends in {:.0f} s with exit code {} unless they come "
@@ -140,20 +140,20 @@ class Watchdog::Watcher {
   }
 
   void log_recovery(double stuck) {
-    told_ = false;
+    reported_ = false;
     int mine = rank_;
     board_.head().speaker.compare_exchange_strong(mine, -1);
     if (!std::exchange(reports_, false)) return;
-    meeting_.forget();
+    rendezvous_.forget();
     spdlog::warn("stall: the ranks go on after {:.1f} s", stuck);
   }
 
   // Ends the job if the stall has lasted too long. The rank that reported the stall logs the end; the others
   // wait longer, so that it comes first.
   void end_if_in_vain() {
-    constexpr double kCourtesy = kMeeting + 3;
+    constexpr double kCourtesy = kGatherSeconds + 3;
     if (clock_.stuck() < clock_.limit() + options_.abort_seconds + (reports_ ? 0 : kCourtesy)) return;
-    if (!told_) return;
+    if (!reported_) return;
     spdlog::error("stall: nobody has come for {:.1f} s, and the job ends", clock_.stuck());
     board_.head().ended = true;
     end_();
@@ -165,15 +165,15 @@ class Watchdog::Watcher {
   int rank_;
   std::unique_ptr<Communicator> node_;
   NodeBoard board_;
-  StallMeeting meeting_;
+  StallRendezvous rendezvous_;
   Marks marks_;
   WatchedCommunicator watched_;
   pthread_t main_thread_;
   SignalStack signal_stack_;  // of the main thread
 
   // Only the watcher's thread uses these.
-  bool told_ = false;     // this stall is known
-  bool reports_ = false;  // and this rank reports it
+  bool reported_ = false;  // this stall is known
+  bool reports_ = false;   // and this rank reports it
 
   std::mutex mutex_;
   std::condition_variable wake_;
@@ -189,8 +189,8 @@ Communicator& Watchdog::comm() {
   return watcher_->comm();
 }
 
-void Watchdog::meet_in(const std::filesystem::path& run_directory) {
-  watcher_->meet_in(run_directory);
+void Watchdog::set_rendezvous(const std::filesystem::path& run_directory) {
+  watcher_->set_rendezvous(run_directory);
 }
 
 }  // namespace lockstep

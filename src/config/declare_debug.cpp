@@ -29,10 +29,11 @@ void declare_debug(OptionList& list, DebugOptions& debug) {
           "Takes each node for several of so many ranks, to test on one machine what happens between nodes",
           at_least(1))
       .if_not_given("nodes as they are");
-  list.option("debug.server_mbit", debug.server_mbit,
-              "Parameter servers behave as on a link of so many Mbit/s each, where workers step alone; 0 "
-              "is off",
-              at_least(0));
+  list.option(
+      "debug.server_mbit", debug.server_mbit,
+      "Parameter servers behave as on a link of so many Mbit/s each, where workers are asynchronous; 0 "
+      "is off",
+      at_least(0));
   list.option("debug.delay_ms", debug.delay_ms, "Milliseconds that it sleeps in each step", at_least(0));
   list.option("debug.emulate_bf16", debug.emulate_bf16,
               "Run train.precision bf16 where the CPU or the back end has none, for tests and to measure "

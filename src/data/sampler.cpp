@@ -20,18 +20,18 @@ Index assigned(Index count, Index players, Index player) {
 
 class RoundRobinSampler : public Sampler {
  public:
-  explicit RoundRobinSampler(const SamplingOptions& options) : options_(options), dealing_(options) {}
+  explicit RoundRobinSampler(const SamplingOptions& options) : options_(options), round_robin_(options) {}
 
-  const EpochPlan& epoch() const override { return dealing_.epoch(); }
+  const EpochPlan& epoch() const override { return round_robin_.epoch(); }
   Index replicas() const override { return options_.replicas; }
-  Index count(Index step, Index replica) const override { return dealing_.numbers(step, replica).size(); }
+  Index count(Index step, Index replica) const override { return round_robin_.numbers(step, replica).size(); }
   Index max_count() const override {
     return assigned(std::min(options_.global_batch, epoch().samples), options_.replicas, 0);
   }
-  Index step_samples(Index step) const override { return dealing_.positions(step).size(); }
+  Index step_samples(Index step) const override { return round_robin_.positions(step).size(); }
 
   Index walk(Index step, Index replica) const override {
-    const Index epoch = dealing_.epoch_of(step);
+    const Index epoch = round_robin_.epoch_of(step);
     return options_.mode == DataMode::kShard ? epoch : epoch * options_.replicas + replica;
   }
 
@@ -51,7 +51,7 @@ class RoundRobinSampler : public Sampler {
 
  protected:
   const SamplingOptions& options() const { return options_; }
-  const RoundRobin& dealing() const { return dealing_; }
+  const RoundRobin& round_robin() const { return round_robin_; }
 
  private:
   bool every_replica_needs_all() const {
@@ -61,7 +61,7 @@ class RoundRobinSampler : public Sampler {
   virtual Index first_replica_of(Index record) const = 0;
 
   SamplingOptions options_;
-  RoundRobin dealing_;
+  RoundRobin round_robin_;
 };
 
 // Samples records in memory, any of which can come next.
@@ -70,7 +70,7 @@ class MemorySampler final : public RoundRobinSampler {
   explicit MemorySampler(const SamplingOptions& options) : RoundRobinSampler(options), shards_(options, 0) {}
 
   void ids(Index step, Index replica, std::vector<Index>& out) const override {
-    const Index epoch = dealing().epoch_of(step);
+    const Index epoch = round_robin().epoch_of(step);
     const bool own_shard = options().mode == DataMode::kShard;
     const bool anew = own_shard && options().reshuffle == Reshuffle::kGlobal && epoch > 0;
     const ShardMap shards = anew ? ShardMap(options(), epoch) : shards_;
@@ -79,7 +79,7 @@ class MemorySampler final : public RoundRobinSampler {
                                   .purpose = Purpose::kShuffle,
                                   .a = static_cast<std::uint64_t>(epoch),
                                   .b = static_cast<std::uint64_t>(replica)});
-    const Range numbers = dealing().numbers(step, replica);
+    const Range numbers = round_robin().numbers(step, replica);
     out.resize(static_cast<std::size_t>(numbers.size()));
     std::iota(out.begin(), out.end(), numbers.begin);
     order.apply(out);
@@ -98,10 +98,10 @@ class StreamSampler final : public RoundRobinSampler {
   explicit StreamSampler(const SamplingOptions& options) : RoundRobinSampler(options), order_(options) {}
 
   void ids(Index step, Index replica, std::vector<Index>& out) const override {
-    const Range numbers = dealing().numbers(step, replica);
+    const Range numbers = round_robin().numbers(step, replica);
     out.clear();
     if (numbers.empty()) return;
-    StreamOrder::Samples samples(order_, dealing().epoch_of(step), replica);
+    StreamOrder::Samples samples(order_, round_robin().epoch_of(step), replica);
     for (Index number = numbers.begin; number < numbers.end; ++number) out.push_back(samples.record(number));
   }
 

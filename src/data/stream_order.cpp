@@ -40,7 +40,7 @@ Index StreamWalk::record(Index k) const {
 
 StreamOrder::StreamOrder(const SamplingOptions& options)
     : options_(options),
-      dealing_(options),
+      round_robin_(options),
       units_(make_units()),
       first_(sequence(0)),
       walks_(static_cast<std::size_t>(options.replicas)) {}
@@ -139,9 +139,9 @@ Index StreamOrder::replica_of(Index record) const {
 
 StreamOrder::Window StreamOrder::window(Index step, Index replica) const {
   const Index size = options_.stream->window;
-  const Index begin = dealing_.numbers(step, replica).begin / size * size;
+  const Index begin = round_robin_.numbers(step, replica).begin / size * size;
   const Index end = std::min(begin + size, shard(replica).size());
-  return {dealing_.epoch_of(step), {begin, std::max(begin, end)}};
+  return {round_robin_.epoch_of(step), {begin, std::max(begin, end)}};
 }
 
 StreamOrder::Window StreamOrder::next(const Window& window, Index replica) const {

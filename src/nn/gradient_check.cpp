@@ -36,10 +36,10 @@ Range GradientCheck::check_factors(const ModelOp& op, const ConstMatrix& x, cons
   return tensor;
 }
 
-void GradientCheck::check_sums(const ModelOp& op, Range told, std::span<const Scalar> gradient) {
+void GradientCheck::check_sums(const ModelOp& op, Range checked, std::span<const Scalar> gradient) {
   if (!limit_ || !limit_->complete) return;
-  if (told.empty()) told = {op.params.begin, op.params.begin};
-  for (const Range rest : {Range{op.params.begin, told.begin}, Range{told.end, op.params.end}}) {
+  if (checked.empty()) checked = {op.params.begin, op.params.begin};
+  for (const Range rest : {Range{op.params.begin, checked.begin}, Range{checked.end, op.params.end}}) {
     good_ = good_ && all_within(part(gradient, rest), limit_->most);
   }
 }

@@ -271,7 +271,7 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
   const Index cached = op.layer->cache_size();
   FactorBuffers factors;
   if (!factors_.empty()) factors = at(factors_, number).from_row(rows.begin, op.in.front().size());
-  const Range told = look_.check_factors(op, inputs_.front(), dy, factors.x != nullptr);
+  const Range checked = look_.check_factors(op, inputs_.front(), dy, factors.x != nullptr);
   op.layer->backward(
       {.inputs = inputs_,
        .y = y,
@@ -289,7 +289,7 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
        .write = op.shares ? Write::kAdd : write,
        .factors = factors.x == nullptr ? nullptr : &factors,
        .on_ready = on_ready});
-  if (rows.end == rows_) look_.check_sums(op, told, gradient);
+  if (rows.end == rows_) look_.check_sums(op, checked, gradient);
   for (std::size_t j = 0; j < op.inputs.size(); ++j) {
     if (own.scratch[j].size() == 0) continue;
     const auto count = static_cast<std::size_t>(rows.size() * op.in[j].size());

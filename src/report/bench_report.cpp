@@ -51,10 +51,10 @@ std::string nodes_text(const BenchReport& report) {
       "{:<44} {:>12} {:>9} {:>6} {:>12} {:>9} {:>6}\n",
       report.rows, report.precision, of_fp32(report), "", "forward", "GFLOP/s", "limit", "backward",
       "GFLOP/s", "limit");
-  for (const NodeRate& node : report.nodes) {
-    text += fmt::format("  {:<42} {} {}\n", node.title,
-                        rate_text(node.forward_flops, node.forward_seconds, report.machine.flops),
-                        rate_text(node.backward_flops, node.backward_seconds, report.machine.flops));
+  for (const OpRate& op : report.ops) {
+    text += fmt::format("  {:<42} {} {}\n", op.title,
+                        rate_text(op.forward_flops, op.forward_seconds, report.machine.flops),
+                        rate_text(op.backward_flops, op.backward_seconds, report.machine.flops));
   }
   return text;
 }
@@ -173,9 +173,9 @@ std::string step_text(const BenchReport& report) {
 
 SampleFlops flops_per_sample(const BenchReport& report) {
   SampleFlops flops;
-  for (const NodeRate& node : report.nodes) {
-    flops.forward += static_cast<double>(node.forward_flops);
-    flops.backward += static_cast<double>(node.backward_flops);
+  for (const OpRate& op : report.ops) {
+    flops.forward += static_cast<double>(op.forward_flops);
+    flops.backward += static_cast<double>(op.backward_flops);
   }
   const auto rows = static_cast<double>(report.rows);
   return {flops.forward / rows, flops.backward / rows};
@@ -203,12 +203,12 @@ std::string to_json(const BenchReport& report) {
             {"exchanges", Json::array()},
             {"algorithms", Json::array()},
             {"updates", Json::array()}};
-  for (const NodeRate& node : report.nodes) {
-    json["nodes"].push_back({{"title", node.title},
-                             {"forward_flops", node.forward_flops},
-                             {"backward_flops", node.backward_flops},
-                             {"forward_seconds", node.forward_seconds},
-                             {"backward_seconds", node.backward_seconds}});
+  for (const OpRate& op : report.ops) {
+    json["nodes"].push_back({{"title", op.title},
+                             {"forward_flops", op.forward_flops},
+                             {"backward_flops", op.backward_flops},
+                             {"forward_seconds", op.forward_seconds},
+                             {"backward_seconds", op.backward_seconds}});
   }
   for (const PassRate& pass : report.passes) {
     json["passes"].push_back({{"rows", pass.rows}, {"seconds", pass.seconds}});

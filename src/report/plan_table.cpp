@@ -34,7 +34,7 @@ std::string per_replica(const RunPlan& plan) {
 
 std::string steps_per_epoch(const RunPlan& plan) {
   const std::string steps = with_commas(plan.steps_per_epoch);
-  if (plan.alone) return steps;
+  if (plan.asynchronous) return steps;
   if (plan.epoch.positions % plan.sampling.global_batch == 0) return steps;
   if (plan.sampling.tail == Tail::kDrop) {
     return fmt::format("{} (rounded down, {} dropped)", steps,
@@ -92,7 +92,7 @@ const std::vector<Row>& rows() {
 }
 
 // The meaning of a step with asynchronous workers.
-std::string own_pace_sentence(const RunPlan& plan) {
+std::string asynchronous_sentence(const RunPlan& plan) {
   const Index workers = plan.dist.workers();
   if (plan.backup_workers == 0) {
     const std::string bound =
@@ -112,7 +112,7 @@ std::string own_pace_sentence(const RunPlan& plan) {
 
 // The meaning of a step: synchronous, asynchronous or local.
 std::string update_sentence(const RunPlan& plan) {
-  if (plan.alone) return own_pace_sentence(plan);
+  if (plan.asynchronous) return asynchronous_sentence(plan);
   const Index batch = std::min(plan.sampling.global_batch, plan.epoch.samples);
   const Index replicas = plan.sampling.replicas;
   const std::string together = fmt::format(
@@ -141,7 +141,7 @@ std::string epoch_sentence(const RunPlan& plan) {
     return fmt::format(
         "{}\nAn epoch is one pass over the {} rows by all replicas together: each example is {} once{}{}.",
         update, rows, plan.backup_workers > 0 ? "drawn" : "seen",
-        plan.alone ? " if all are equally fast" : "", but);
+        plan.asynchronous ? " if all are equally fast" : "", but);
   }
   return fmt::format(
       "{}\nAn epoch is one pass over the {} rows by every one of the {} replicas: {} samples, each example "

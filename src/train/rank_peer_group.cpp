@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-constexpr int kParcels = 0;  // channel
+constexpr int kSendBuffers = 0;  // channel
 
 // A shared window whose first rank has all of it.
 class WindowMemory final : public NodeMemory {
@@ -55,7 +55,7 @@ std::vector<Bytes> RankPeerGroup::all_to_all(const std::vector<Bytes>& send_buff
     if (!arrived[peer].empty())
       receives.push_back({static_cast<int>(peer), as_buffer(std::span(arrived[peer]))});
   }
-  comm_.start_exchange(kParcels, sends, receives)->wait();
+  comm_.start_exchange(kSendBuffers, sends, receives)->wait();
   return arrived;
 }
 

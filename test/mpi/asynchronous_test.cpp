@@ -1,4 +1,4 @@
-// Parameter servers whose workers step alone: what is counted, and what is promised.
+// Parameter servers with asynchronous workers: what is counted, and what is promised.
 #include <gtest/gtest.h>
 
 #include <algorithm>

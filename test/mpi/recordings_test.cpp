@@ -1,4 +1,4 @@
-// Runs whose workers step alone, recorded and repeated; and who is named when somebody is silent.
+// Runs with asynchronous workers, recorded and repeated; and who is named when somebody is silent.
 #include <gtest/gtest.h>
 
 #include <fstream>

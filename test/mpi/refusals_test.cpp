@@ -114,7 +114,7 @@ std::string refusal_of(const Cell& cell) {
 std::map<std::string, std::function<void(Combination&)>> single_rows() {
   return {{"train.per_replica_batch without train.replicas",
            [](Combination& c) { c.batch_follows_replicas = true; }},
-          {"data.audit with train.tail drop, or with workers that step alone",
+          {"data.audit with train.tail drop, or with asynchronous workers",
            [](Combination& c) { c.audits = c.drops_tail = true; }},
           {"data.reshuffle global with a data.shard_order that is not shuffled",
            [](Combination& c) {

@@ -1,4 +1,4 @@
-// What a pass says of its gradient: good numbers or not, whether it is looked at itself or told by the two
+// What a pass says of its gradient: good numbers or not, whether it is looked at itself or checked by the two
 // factors that it is the product of.
 #include "lockstep/nn/gradient_check.h"
 
@@ -169,7 +169,7 @@ TEST(GradientCheck, ASumIsLookedAtWhenItIsComplete) {
     passes.x().front() = kNan;
     EXPECT_TRUE(passes.good(first, Write::kReplace));
     passes.x().front() = 1;
-    GradientLimit last = passes.limit(inputs == 2 ? kMax : Scalar{3.9F});  // not told by factors
+    GradientLimit last = passes.limit(inputs == 2 ? kMax : Scalar{3.9F});  // not checked by factors
     EXPECT_FALSE(passes.good(last, Write::kAdd)) << inputs;
     passes.leave_factors();
     passes.x().front() = kNan;

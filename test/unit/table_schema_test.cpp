@@ -94,9 +94,9 @@ TEST_F(TableTest, KindsAreInferredFromAllValues) {
   EXPECT_EQ(kind(4), ColumnKind::kIgnored);
   EXPECT_EQ(kind(5), ColumnKind::kNumeric);
   EXPECT_EQ(learnt.schema.columns[1].missing, 1);
-  EXPECT_EQ(learnt.told.size(), 3u);
+  EXPECT_EQ(learnt.remarks.size(), 3u);
   expect_parts(
-      learnt.told[0] + learnt.told[1] + learnt.told[2],
+      learnt.remarks[0] + learnt.remarks[1] + learnt.remarks[2],
       {"'id' is ignored", "id or free text", "'zero' is ignored: it is constant", "'none' is ignored"});
 }
 
@@ -125,7 +125,7 @@ TEST_F(TableTest, AFewBadNumbersDoNotMakeACategory) {
   EXPECT_EQ(learnt.scan.bad, 1);
   ASSERT_EQ(learnt.scan.rejects.size(), 1u);
   expect_parts(learnt.scan.rejects[0], {"line 52", "'12x'"});
-  expect_parts(learnt.told[0], {"column 'n'", "1 value is no number, such as '12x'"});
+  expect_parts(learnt.remarks[0], {"column 'n'", "1 value is no number, such as '12x'"});
   options_.max_bad_share = 1.0 / 200;
   EXPECT_EQ(learn(text).scan.bad, 1) << "just what is allowed";
   options_.max_bad_share = 0.001;

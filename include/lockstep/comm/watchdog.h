@@ -42,7 +42,7 @@ class Watchdog {
   Communicator& comm();
   /// *Local.* From now on the watchers of several nodes exchange files in `run_directory`/stall; before, each
   /// node reports for itself.
-  void meet_in(const std::filesystem::path& run_directory);
+  void set_rendezvous(const std::filesystem::path& run_directory);
 
  private:
   class Watcher;

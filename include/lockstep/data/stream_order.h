@@ -85,7 +85,7 @@ class StreamOrder {
   void add_pieces(const Unit& unit, Range records, StreamWalk& walk) const;
 
   SamplingOptions options_;
-  RoundRobin dealing_;
+  RoundRobin round_robin_;
   std::vector<Unit> units_;
   Sequence first_;
   mutable std::mutex mutex_;

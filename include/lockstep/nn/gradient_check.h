@@ -24,8 +24,9 @@ class GradientCheck {
   /// Before an op goes back with some of the samples, x (n x in) and dy (n x out). `factored`: leaves them
   /// as factors. The tensor of its gradient that they check well enough; empty if there is none.
   Range check_factors(const ModelOp& op, const ConstMatrix& x, const ConstMatrix& dy, bool factored);
-  /// After it went back with the last of them: all of its gradient but the tensor `told`, if it is complete.
-  void check_sums(const ModelOp& op, Range told, std::span<const Scalar> gradient);
+  /// After it went back with the last of them: all of its gradient but the tensor `checked`, if it is
+  /// complete.
+  void check_sums(const ModelOp& op, Range checked, std::span<const Scalar> gradient);
   /// Since begin(): no part of what was looked at is NaN, or beyond what its samples may give. The arena has
   /// been looked at once it is complete, and its factors in every pass.
   bool good() const { return good_; }

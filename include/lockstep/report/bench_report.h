@@ -48,7 +48,7 @@ struct BenchReport {
   std::string precision;  ///< that the model multiplies in: "fp32", "bf16", "bf16, emulated"
   MachineLimits machine;
   double cache_line_seconds = 0;  ///< to a neighbour and back; 0: no two ranks share rank 0's host
-  std::vector<NodeRate> nodes;
+  std::vector<OpRate> ops;
   std::vector<PassRate> passes;
   std::vector<ExchangeRate> exchanges;
   std::vector<AlgorithmRate> algorithms;  ///< by size, then by algorithm: the same ones for each size

@@ -85,7 +85,8 @@ ColumnGuess guess_column(const ColumnSummary& summary, bool label) {
 }
 
 void infer_kinds(const TableText& table, std::vector<TableColumn>& columns,
-                 const std::vector<std::string>& missing, PeerGroup& peers, std::vector<std::string>& told) {
+                 const std::vector<std::string>& missing, PeerGroup& peers,
+                 std::vector<std::string>& remarks) {
   const auto unknown = [](const TableColumn& column) { return column.kind == ColumnKind::kUnknown; };
   if (std::ranges::none_of(columns, unknown)) return;
   const Scan scan = look_at_columns(table, columns, false, missing, peers);
@@ -99,8 +100,8 @@ void infer_kinds(const TableText& table, std::vector<TableColumn>& columns,
       column.buckets = guess.hash;
     }
     if (guess.remark.empty()) continue;
-    told.push_back(fmt::format("column {}{}: {}", in_quotes(column.name),
-                               guess.kind == ColumnKind::kIgnored ? " is ignored" : "", guess.remark));
+    remarks.push_back(fmt::format("column {}{}: {}", in_quotes(column.name),
+                                  guess.kind == ColumnKind::kIgnored ? " is ignored" : "", guess.remark));
   }
 }
 

@@ -52,7 +52,7 @@ void sort_classes(std::vector<std::string>& values) {
 }
 
 void learn_categories(TableColumn& column, const ColumnSummary& summary, Index vocabulary,
-                      std::vector<std::string>& told) {
+                      std::vector<std::string>& remarks) {
   if (!column.label && column.encoding == Encoding::kHash) return;
   ValueCounts counts = summary.text_counts;
   if (summary.missing > 0) counts.add("", summary.missing);  // a category of their own
@@ -72,7 +72,7 @@ void learn_categories(TableColumn& column, const ColumnSummary& summary, Index v
   }
   if (column.label) sort_classes(column.values);
   if (known == all) return;
-  told.push_back(fmt::format(
+  remarks.push_back(fmt::format(
       "column {} has {} categories, more than data.vocabulary = {}: {} of {} records have one of the "
       "others",
       in_quotes(column.name), with_commas(counts.distinct()), vocabulary, with_commas(all - known),
@@ -97,7 +97,7 @@ void check_learnt(const TableText& table, const TableSchema& schema, const Scan&
 LearntSchema learn_schema(const TableText& table, const TableOptions& options, const HoldOut& held,
                           PeerGroup& peers) {
   LearntSchema learnt;
-  learnt.told = table.warnings;
+  learnt.remarks = table.warnings;
   TableSchema& schema = learnt.schema;
   schema.missing_values = options.missing_values;
   peers.agree([&] {
@@ -110,7 +110,7 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
     }
     schema.columns = declare_columns(options, table.names);
   });
-  infer_kinds(table, schema.columns, schema.missing_values, peers, learnt.told);
+  infer_kinds(table, schema.columns, schema.missing_values, peers, learnt.remarks);
 
   std::vector<ColumnWants> wants;
   for (const TableColumn& column : schema.columns) wants.push_back(wants_of(column));
@@ -135,7 +135,7 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
       column.missing = summary.missing;
       column.numbers = summary.numbers;
       if (column.kind == ColumnKind::kCategorical) {
-        learn_categories(column, summary, options.vocabulary, learnt.told);
+        learn_categories(column, summary, options.vocabulary, learnt.remarks);
       }
     }
     check_learnt(table, schema, learnt.scan);

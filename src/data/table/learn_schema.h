@@ -13,8 +13,8 @@ namespace lockstep {
 
 struct LearntSchema {
   TableSchema schema;
-  Scan scan;                      ///< of all records
-  std::vector<std::string> told;  ///< remarks for the user on the choices made
+  Scan scan;                         ///< of all records
+  std::vector<std::string> remarks;  ///< remarks for the user on the choices made
 };
 
 /// *Collective.* From the records that are not held back for validation. Errors, the same on all ranks:

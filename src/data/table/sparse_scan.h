@@ -28,10 +28,10 @@ struct SparseScan {
 /// "'FILE', line 12: found 'x', expected INDEX:NUMBER"
 std::string describe_sparse(const BadRecord& bad, const std::string& path, Index line);
 
-/// Calls use(row) for each record of a chunk, in order, and spoilt(description) for the bad ones.
-template <class Use, class Spoilt>
+/// Calls use(row) for each record of a chunk, in order, and on_error(description) for the bad ones.
+template <class Use, class OnError>
 void for_each_sparse_row(const TextFiles& text, TextReader& reader, const TextChunk& chunk, const Use& use,
-                         const Spoilt& spoilt) {
+                         const OnError& on_error) {
   SparseRow row;
   RecordLines lines(reader.read(chunk), false, reader.first_line());
   for (std::string_view record; lines.next(record);) {
@@ -40,7 +40,7 @@ void for_each_sparse_row(const TextFiles& text, TextReader& reader, const TextCh
       parse_sparse_row(record, row);
       use(row);
     } catch (const BadRecord& bad) {
-      spoilt(describe_sparse(bad, text.files[chunk.file].path, lines.line()));
+      on_error(describe_sparse(bad, text.files[chunk.file].path, lines.line()));
     }
   }
 }

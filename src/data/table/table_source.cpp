@@ -184,7 +184,7 @@ Scan TableSource::learn(const TableRequest& request) {
   schema_ = std::move(learnt.schema);
   encoder_ = std::make_unique<Encoder>(schema_, request.labels);
   columns_ = match_columns(table_, schema_, request.labels);
-  notes_ = std::move(learnt.told);
+  notes_ = std::move(learnt.remarks);
   const std::string layout = fmt::format("{}: the {} feature{} of a record", request.name,
                                          encoder_->features(), encoder_->features() == 1 ? "" : "s");
   constexpr std::size_t kMaxLines = 200;

@@ -129,7 +129,7 @@ class CentralStorage final : public SynchronousStrategy, private FactoredGradien
   bool overlaps() const override { return false; }
 
   void finish_exchange() override {
-    gradients_.leave_note(*partial_, good_);
+    gradients_.post_status(*partial_, good_);
     gradients_.fence();
     if (one_node_) {
       gradient_ = gradients_.collect().sums.front();
@@ -178,9 +178,9 @@ class CentralStorage final : public SynchronousStrategy, private FactoredGradien
   }
 
   void finish_step(StepOutcome& outcome) {
-    const Stopwatch meeting;
+    const Stopwatch waiting;
     gradients_.fence();
-    outcome.exchange_seconds += meeting.seconds();
+    outcome.exchange_seconds += waiting.seconds();
   }
 
   // The only one, where there are several nodes.
@@ -245,8 +245,8 @@ StepExchange exchange_time(const TimeModelInput& question) {
   if (plan.world == 1) return {};
   StepExchange exchange{.after = agreement_time(cluster), .stepped = share};
   if (cluster.ranks_per_node > 1) {
-    const ExchangeSeconds meeting = shared_time(cluster, 0, 1);
-    exchange.after = exchange.after + shared_time(cluster, bytes, sums) + meeting;
+    const ExchangeSeconds waiting = shared_time(cluster, 0, 1);
+    exchange.after = exchange.after + shared_time(cluster, bytes, sums) + waiting;
   }
   if (cluster.nodes > 1) exchange.after = exchange.after + time_between_nodes(question, bytes);
   return exchange;

@@ -41,7 +41,7 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
                                            .gradient_arenas = hosted_.size(),
                                            .ranks_per_node = context.ranks_per_node},
                                           options_)),
-        samples_alone_(static_cast<std::size_t>(plan_.replicas), 0) {
+        local_samples_(static_cast<std::size_t>(plan_.replicas), 0) {
     for (Index number = hosted_.begin; number < hosted_.end; ++number) {
       replicas_.emplace_back(number, layout_, context.optimizer, context.rules, context.team);
       arenas_.push_back(arena_for(*reducer_, plan_.gradient_size));
@@ -72,7 +72,7 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
     }
     for (LocalReplica& replica : replicas_) replica.add_saved(state, equal_);
     if (block_) block_->add_saved(state, comm_.rank());
-    state.push_back(saved_by_first(comm_.rank(), "samples_alone", std::span(samples_alone_)));
+    state.push_back(saved_by_first(comm_.rank(), "samples_alone", std::span(local_samples_)));
     return state;
   }
 
@@ -84,37 +84,37 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
 
   void begin_step(std::span<const Index> samples, double) override {
     average_ = {};
-    alone_ = local();
-    for (std::size_t replica = 0; alone_ && replica < samples.size(); ++replica) {
-      samples_alone_[replica] += samples[replica];
+    local_ = local();
+    for (std::size_t replica = 0; local_ && replica < samples.size(); ++replica) {
+      local_samples_[replica] += samples[replica];
     }
-    if (!alone_) reducer_->begin_step(samples);
-    if (alone_ && equal_) part_ways();
+    if (!local_) reducer_->begin_step(samples);
+    if (local_ && equal_) part_ways();
   }
 
   void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {
     partial_ = &partial;
-    if (!alone_) reducer_->bucket_ready(bucket, partial);
+    if (!local_) reducer_->bucket_ready(bucket, partial);
   }
   void progress() override {
-    if (!alone_) reducer_->progress();
+    if (!local_) reducer_->progress();
   }
   LocalSteps* local_steps() override { return this; }
   bool local() const override { return steps_done_ >= plan_.local_from; }
   bool overlaps() const override { return !local(); }
   void finish_exchange() override {
-    if (!alone_) gradient_ = reducer_->finish();
+    if (!local_) gradient_ = reducer_->finish();
   }
 
   StepOutcome update(const UpdateRequest& request) override {
     steps_done_ = request.step;
     LocalReplica& first = replicas_.front();
-    if (!alone_) return take_full_update(first.update, first.weights.span(), gradient_, request);
-    StepOutcome outcome = step_alone(request);
+    if (!local_) return take_full_update(first.update, first.weights.span(), gradient_, request);
+    StepOutcome outcome = local_step(request);
     if ((request.step - plan_.local_from) % options_.average_every != 0) return outcome;
-    const Stopwatch meeting;
-    outcome.applied = meet();
-    outcome.exchange_seconds = meeting.seconds();
+    const Stopwatch averaging;
+    outcome.applied = average();
+    outcome.exchange_seconds = averaging.seconds();
     return outcome;
   }
 
@@ -157,7 +157,7 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
     equal_ = false;
   }
 
-  StepOutcome step_alone(const UpdateRequest& request) {
+  StepOutcome local_step(const UpdateRequest& request) {
     StepOutcome outcome{.applied = true, .mean_loss = 0, .exchange_seconds = 0, .stopped = {}};
     double loss = 0;
     double weight = 0;
@@ -178,7 +178,7 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
   }
 
   // The end of an interval: false, and the replicas stay as they are, if one of them stands still.
-  bool meet() {
+  bool average() {
     average_ = average_weights();
     if (any_stopped_) return false;
     if (block_) block_->apply(average_);
@@ -193,7 +193,7 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
         std::ranges::copy(mean.first(own.span().size()), own.data());
       }
     }
-    std::ranges::fill(samples_alone_, 0);
+    std::ranges::fill(local_samples_, 0);
     return true;
   }
 
@@ -205,8 +205,8 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
 
   // A replica counts by its samples since the last average: 1 if all had as many.
   Scalar share(Index replica) const {
-    const Index all = std::accumulate(samples_alone_.begin(), samples_alone_.end(), Index{0});
-    const auto own = static_cast<double>(at(samples_alone_, replica) * plan_.replicas);
+    const Index all = std::accumulate(local_samples_.begin(), local_samples_.end(), Index{0});
+    const auto own = static_cast<double>(at(local_samples_, replica) * plan_.replicas);
     return static_cast<Scalar>(own / static_cast<double>(all));
   }
 
@@ -242,9 +242,9 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
   std::vector<std::span<Scalar>> arenas_;  // of gradients, one for each of them
   std::atomic<std::size_t> arenas_taken_ = 0;
   std::optional<BlockMomentum> block_;
-  std::vector<Index> samples_alone_;  // by replica, since the last average
+  std::vector<Index> local_samples_;  // by replica, since the last average
   Index steps_done_ = 0;
-  bool alone_ = false;        // in this step
+  bool local_ = false;        // in this step
   bool equal_ = true;         // the weights of the first are those of all
   bool any_stopped_ = false;  // as of the last average; the same on all ranks
   double mean_loss_ = 0;

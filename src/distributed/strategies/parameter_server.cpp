@@ -8,17 +8,17 @@ namespace lockstep {
 namespace {
 
 std::unique_ptr<Strategy> make(const StrategyContext& context) {
-  if (steps_alone(context.options)) return make_asynchronous_servers(context);
+  if (is_asynchronous(context.options)) return make_asynchronous_servers(context);
   return make_sharded_update(context);
 }
 
 std::vector<RankCosts> costs(const CostModelInput& question) {
-  return steps_alone(question.options) ? asynchronous_costs(question) : sharded_update_costs(question);
+  return is_asynchronous(question.options) ? asynchronous_costs(question) : sharded_update_costs(question);
 }
 
 }  // namespace
 
-bool steps_alone(const DistOptions& options) {
+bool is_asynchronous(const DistOptions& options) {
   return count_servers(options) > 0 && (options.mode != ServerMode::kSync || options.backup_workers > 0);
 }
 

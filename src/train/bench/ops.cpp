@@ -39,7 +39,7 @@ class RandomBatch {
 
   // Begins a pass as in a step, with weights that are new to the kernels.
   void begin() {
-    workspace_.begin({.values = weights_.prepare(stored_values(model_, stored_.span()), alone_),
+    workspace_.begin({.values = weights_.prepare(stored_values(model_, stored_.span()), one_thread_),
                       .x = ConstMatrix(x_.data(), rows_, model_.input().size()),
                       .batch = {.training = true, .seed = 1}});
   }
@@ -55,7 +55,7 @@ class RandomBatch {
   AlignedBuffer<Scalar> stored_;
   AlignedBuffer<Scalar> x_;
   AlignedBuffer<Scalar> gradient_;
-  ThreadTeam alone_{1};
+  ThreadTeam one_thread_{1};
   KernelWeights weights_;
   Workspace workspace_;
 };
@@ -71,9 +71,9 @@ double measure_pass(Communicator& comm, const Model& model, Index rows) {
   });
 }
 
-std::vector<NodeRate> measure_nodes(Communicator& comm, const Model& model, Index rows) {
+std::vector<OpRate> measure_ops(Communicator& comm, const Model& model, Index rows) {
   RandomBatch batch(model, rows);
-  std::vector<NodeRate> rates;
+  std::vector<OpRate> rates;
   for (Index i = 0; i < batch.all().end; ++i) {
     const ModelOp& op = model.op(i);
     if (op.layer->only_reshapes()) continue;

@@ -19,12 +19,12 @@ namespace lockstep {
 namespace {
 
 // The plan of a worker that has no others beside it.
-Plan plan_alone(const Plan& plan, int rank) {
-  Plan alone = plan;
-  alone.world = 1;
-  alone.servers = 0;
-  alone.hosted = {plan.hosted_by(rank)};
-  return alone;
+Plan plan_of_one_rank(const Plan& plan, int rank) {
+  Plan single = plan;
+  single.world = 1;
+  single.servers = 0;
+  single.hosted = {plan.hosted_by(rank)};
+  return single;
 }
 
 class AsynchronousLoop final : public UpdateLoop {
@@ -32,9 +32,9 @@ class AsynchronousLoop final : public UpdateLoop {
   AsynchronousLoop(const TrainingContext& context, AsynchronousStrategy& strategy)
       : context_(context),
         strategy_(strategy),
-        alone_(context.comm.split(context.comm.rank(), 0)),
-        plan_(plan_alone(context.plan.dist, context.comm.rank())),
-        gradients_({.comm = *alone_,
+        self_(context.comm.split(context.comm.rank(), 0)),
+        plan_(plan_of_one_rank(context.plan.dist, context.comm.rank())),
+        gradients_({.comm = *self_,
                     .plan = plan_,
                     .model = context.model,
                     .loss = context.loss,
@@ -81,8 +81,8 @@ class AsynchronousLoop final : public UpdateLoop {
 
   TrainingContext context_;
   AsynchronousStrategy& strategy_;
-  std::unique_ptr<Communicator> alone_;  // this rank and nobody else
-  Plan plan_;                            // for it
+  std::unique_ptr<Communicator> self_;  // this rank and nobody else
+  Plan plan_;                           // for it
   GradientStep gradients_;
   std::unique_ptr<Loader> loader_;
   StepClock log_clock_;
@@ -228,7 +228,7 @@ void AsynchronousLoop::log_metrics(const Totals& totals, double seconds) {
   }
   metrics.lr = context_.schedule.lr(context_.plan.before(totals.steps - 1));
   metrics.samples_per_second = samples / std::max(seconds - logged_seconds_, 1e-9);
-  metrics.time = log_clock_.take_shares(*alone_);
+  metrics.time = log_clock_.take_shares(*self_);
   logged_ = totals;
   logged_seconds_ = seconds;
   context_.observer.on_train_metrics(metrics);

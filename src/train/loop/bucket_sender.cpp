@@ -19,10 +19,10 @@ BucketSender::BucketSender(Communicator& comm, const Plan& plan, Strategy& strat
 void BucketSender::begin_step(Measured measured) {
   sent_ = 0;
   measured_ = comm_.size() > 1 ? measured : Measured::kNothing;
-  if (measured_ == Measured::kExchangeAlone && plan_.buckets.size() == 1) measured_ = Measured::kNothing;
+  if (measured_ == Measured::kExchangeOnly && plan_.buckets.size() == 1) measured_ = Measured::kNothing;
   time_ = {};
-  time_.alone = measured_ == Measured::kExchangeAlone;
-  early_ = !time_.alone && !nothing_to_hide();
+  time_.exchange_only = measured_ == Measured::kExchangeOnly;
+  early_ = !time_.exchange_only && !nothing_to_hide();
   for (std::atomic<Index>& offset : ready_from_) offset = plan_.gradient_size;
 }
 
@@ -65,7 +65,7 @@ void BucketSender::send_ready(Index first) {
 
 void BucketSender::end_step() {
   if (progress_thread_ != nullptr) progress_thread_->pause();
-  if (time_.alone) wait_for_all();
+  if (time_.exchange_only) wait_for_all();
   send_from(0, &team_);
 }
 
@@ -73,7 +73,7 @@ void BucketSender::end_step() {
 void BucketSender::send_from(Index complete, ThreadTeam* team) {
   const std::vector<Bucket>& buckets = plan_.buckets;
   while (sent_ < buckets.size() && complete <= buckets[sent_].range.begin) {
-    if (sent_ + 1 == buckets.size() && !time_.alone) wait_for_all();
+    if (sent_ + 1 == buckets.size() && !time_.exchange_only) wait_for_all();
     comm_.note_phase(Phase::kCompute, static_cast<Index>(sent_));
     const Bucket& bucket = buckets[sent_++];
     const PartialGrads& partial = gradients_.combine(bucket.range, team);

@@ -7,14 +7,14 @@ namespace lockstep {
 namespace {
 
 constexpr Index kWaitingEvery = 16;
-constexpr Index kAloneEvery = 64;
-constexpr Index kFirstAlone = 24;  // not the first steps, which are slow
+constexpr Index kExchangeOnlyEvery = 64;
+constexpr Index kFirstExchangeOnly = 24;  // not the first steps, which are slow
 
 }  // namespace
 
 Measured StepClock::measured(Index step) {
   if (step % kWaitingEvery == 0) return Measured::kWaiting;
-  return step % kAloneEvery == kFirstAlone ? Measured::kExchangeAlone : Measured::kNothing;
+  return step % kExchangeOnlyEvery == kFirstExchangeOnly ? Measured::kExchangeOnly : Measured::kNothing;
 }
 
 void StepClock::add(const StepTime& step) {
@@ -23,9 +23,9 @@ void StepClock::add(const StepTime& step) {
   optimizer_ += step.optimizer;
   total_ += step.total;
   exchange_ += step.exchange.exchange;
-  if (step.exchange.alone) {
-    alone_ += step.exchange.exchange - step.exchange.waiting.value_or(0);
-    ++alone_steps_;
+  if (step.exchange.exchange_only) {
+    exchange_only_ += step.exchange.exchange - step.exchange.waiting.value_or(0);
+    ++exchange_only_steps_;
     return;
   }
   overlapped_ += step.exchange.exchange;
@@ -41,8 +41,9 @@ TimeShares StepClock::take_shares(Communicator& comm) {
   const double waiting = exchange_ * waits;
   const double overlapped =
       overlapped_steps_ > 0 ? overlapped_ * (1 - waits) / static_cast<double>(overlapped_steps_) : 0;
-  const double alone = alone_steps_ > 0 ? alone_ / static_cast<double>(alone_steps_) : 0;
-  const bool compares = alone_steps_ > 0 && overlapped_steps_ > 0;  // the same on all ranks
+  const double exchange_only =
+      exchange_only_steps_ > 0 ? exchange_only_ / static_cast<double>(exchange_only_steps_) : 0;
+  const bool compares = exchange_only_steps_ > 0 && overlapped_steps_ > 0;  // the same on all ranks
   enum Sum : std::size_t {
     kData,
     kCompute,
@@ -51,7 +52,7 @@ TimeShares StepClock::take_shares(Communicator& comm) {
     kForward,
     kOptimizer,
     kOverlapped,
-    kAlone,
+    kExchangeOnly,
     kTotal
   };
   std::array<double, kTotal + 1> sums{};
@@ -62,14 +63,15 @@ TimeShares StepClock::take_shares(Communicator& comm) {
   sums[kForward] = forward_;
   sums[kOptimizer] = optimizer_;
   sums[kOverlapped] = overlapped;
-  sums[kAlone] = alone;
+  sums[kExchangeOnly] = exchange_only;
   sums[kTotal] = total_;
   comm.all_reduce_sum(as_buffer(std::span(sums)));
   *this = {};
   const double total = sums[kTotal];
   if (total <= 0) return {};
   std::optional<double> hidden;
-  if (compares && sums[kAlone] > 0) hidden = std::max(1 - sums[kOverlapped] / sums[kAlone], 0.0);
+  if (compares && sums[kExchangeOnly] > 0)
+    hidden = std::max(1 - sums[kOverlapped] / sums[kExchangeOnly], 0.0);
   return {.data = sums[kData] / total,
           .compute = sums[kCompute] / total,
           .forward = sums[kForward] / total,

@@ -35,8 +35,8 @@ class StepClock {
   double exchange_ = 0;
   double measured_exchange_ = 0;
   double measured_waiting_ = 0;
-  double alone_ = 0;  // of the exchange, in steps where nothing hides it
-  Index alone_steps_ = 0;
+  double exchange_only_ = 0;  // of the exchange, in steps where nothing hides it
+  Index exchange_only_steps_ = 0;
   double overlapped_ = 0;  // likewise, in all others
   Index overlapped_steps_ = 0;
 };

@@ -147,7 +147,7 @@ SavedState SynchronousLoop::saved_state() {
 // An unoverlapped exchange is timed only for strategies that overlap it.
 Measured SynchronousLoop::measured(Index step) const {
   const Measured due = StepClock::measured(step);
-  const bool tells = due == Measured::kExchangeAlone ? strategy_.overlaps() : gradients_exchanged();
+  const bool tells = due == Measured::kExchangeOnly ? strategy_.overlaps() : gradients_exchanged();
   return tells ? due : Measured::kNothing;
 }
 

@@ -19,47 +19,50 @@ std::span<const Refusal> refusals() {
               "a server hosts no replica, so nobody would train: start more ranks, or lower "
               "distribute.servers",
               [](const Combination& c) { return c.workers() < 1; }},
-      Refusal{"ordered reduction with workers that step alone (mode async or bounded, or backup workers)",
+      Refusal{"ordered reduction with asynchronous workers (mode async or bounded, or backup workers)",
               "gradients count in the order in which they arrive, so there is no fixed order of the sum: set "
               "distribute.reduction = \"native\", or distribute.mode = \"sync\" without backup workers",
               [](const Combination& c) {
-                return steps_alone(c.distribute) && c.distribute.reduction == Reduction::kOrdered;
+                return is_asynchronous(c.distribute) && c.distribute.reduction == Reduction::kOrdered;
               }},
-      Refusal{"batch norm over several replicas with workers that step alone",
-              "replicas would have to meet in every layer, but they are never at the same step: set "
-              "model.batch_norm to local or averaged, or distribute.mode = \"sync\" without backup workers",
-              [](const Combination& c) { return steps_alone(c.distribute) && c.normalises_over_replicas; }},
+      Refusal{
+          "batch norm over several replicas with asynchronous workers",
+          "replicas would have to meet in every layer, but they are never at the same step: set "
+          "model.batch_norm to local or averaged, or distribute.mode = \"sync\" without backup workers",
+          [](const Combination& c) { return is_asynchronous(c.distribute) && c.normalises_over_replicas; }},
       Refusal{"backup workers with mode async or bounded",
               "there no step waits for anybody: remove distribute.backup_workers, or set distribute.mode = "
               "\"sync\"",
               [](const Combination& c) {
-                return steps_alone(c.distribute) && c.distribute.backup_workers > 0 &&
+                return is_asynchronous(c.distribute) && c.distribute.backup_workers > 0 &&
                        c.distribute.mode != ServerMode::kSync;
               }},
       Refusal{"as many backup workers as workers, or more",
               "a step would take nobody's gradient: lower distribute.backup_workers, or start more ranks",
               [](const Combination& c) {
-                return steps_alone(c.distribute) && c.distribute.backup_workers >= c.workers();
+                return is_asynchronous(c.distribute) && c.distribute.backup_workers >= c.workers();
+              }},
+      Refusal{"asynchronous workers with different numbers of replicas",
+              "each of their gradients makes a step, and steps are to be of one size: make train.replicas a "
+              "multiple of the workers",
+              [](const Combination& c) {
+                return is_asynchronous(c.distribute) && c.replicas % c.workers() != 0;
               }},
       Refusal{
-          "workers that step alone with different numbers of replicas",
-          "each of their gradients makes a step, and steps are to be of one size: make train.replicas a "
-          "multiple of the workers",
-          [](const Combination& c) { return steps_alone(c.distribute) && c.replicas % c.workers() != 0; }},
-      Refusal{
-          "workers that step alone with a global batch that does not divide by the replicas",
+          "asynchronous workers with a global batch that does not divide by the replicas",
           "each of their gradients makes a step, and steps are to be of one size: make train.global_batch "
           "a multiple of train.replicas",
-          [](const Combination& c) { return steps_alone(c.distribute) && c.batch % c.replicas != 0; }},
-      Refusal{"workers that step alone without a record of their own",
-              "a worker without data has no gradient to push: set data.mode = \"full\", or lower "
-              "train.replicas to at most the rows",
-              [](const Combination& c) { return steps_alone(c.distribute) && c.replicas_without_rows > 0; }},
+          [](const Combination& c) { return is_asynchronous(c.distribute) && c.batch % c.replicas != 0; }},
+      Refusal{
+          "asynchronous workers without a record of their own",
+          "a worker without data has no gradient to push: set data.mode = \"full\", or lower "
+          "train.replicas to at most the rows",
+          [](const Combination& c) { return is_asynchronous(c.distribute) && c.replicas_without_rows > 0; }},
       Refusal{"error feedback on lossy compression with backup workers",
               "what a message makes up for is lost with a gradient that is dropped: set "
               "distribute.error_feedback = false, or use distribute.compression fp32",
               [](const Combination& c) {
-                return steps_alone(c.distribute) && c.distribute.backup_workers > 0 &&
+                return is_asynchronous(c.distribute) && c.distribute.backup_workers > 0 &&
                        c.distribute.error_feedback && make_codec(c.distribute) != nullptr;
               }},
       Refusal{
@@ -94,11 +97,11 @@ std::span<const Refusal> refusals() {
                    (c.normalises_over_replicas || c.moments_of_all_replicas);
           }},
       Refusal{
-          "train.on_nan skip with workers that step alone",
+          "train.on_nan skip with asynchronous workers",
           "the servers have given permission for a gradient that would never come, and the steps of the run "
           "would not be as many as planned: set train.on_nan = \"stop\", or distribute.mode = \"sync\" "
           "without backup workers",
-          [](const Combination& c) { return c.skips_bad_steps && steps_alone(c.distribute); }},
+          [](const Combination& c) { return c.skips_bad_steps && is_asynchronous(c.distribute); }},
       Refusal{"train.on_nan skip with local_sgd",
               "a replica that leaves out a step which the others take is no equal part of the next average: "
               "set train.on_nan = \"stop\", or use another strategy",
@@ -117,10 +120,10 @@ std::span<const Refusal> refusals() {
               "train.replicas, or train.global_batch instead",
               [](const Combination& c) { return c.batch_follows_replicas; }},
       Refusal{
-          "data.audit with train.tail drop, or with workers that step alone",
+          "data.audit with train.tail drop, or with asynchronous workers",
           "samples are left out on purpose there, which the audit would report: set train.tail = \"keep\" "
           "and distribute.mode = \"sync\" without backup workers, or remove data.audit",
-          [](const Combination& c) { return c.audits && (c.drops_tail || steps_alone(c.distribute)); }},
+          [](const Combination& c) { return c.audits && (c.drops_tail || is_asynchronous(c.distribute)); }},
       Refusal{"data.reshuffle global with a data.shard_order that is not shuffled",
               "it assigns the samples anew in each epoch, by chance: set data.shard_order = \"shuffled\", or "
               "data.reshuffle = \"shard\"",

@@ -85,9 +85,9 @@ std::string plan_batch_norm(const RunPlanRequest& request, const SamplingOptions
 
 // Single values of batch norm in the step.
 SingleValues single_values_of(const RunPlanRequest& request, const SamplingOptions& sampling, Index step) {
-  const RoundRobin dealing(sampling);
+  const RoundRobin round_robin(sampling);
   std::vector<Index> rows;
-  for (Index i = 0; i < sampling.replicas; ++i) rows.push_back(dealing.numbers(step, i).size());
+  for (Index i = 0; i < sampling.replicas; ++i) rows.push_back(round_robin.numbers(step, i).size());
   SingleValues values(request.model, sampling.replicas, request.train.accumulate);
   values.look(rows);
   return values;
@@ -156,7 +156,7 @@ Combination combine(const RunPlanRequest& request, const SamplingOptions& sampli
 // and without those of the last.
 void plan_steps(Index workers, RunPlan& plan) {
   const Index batch = plan.sampling.global_batch;
-  const Index steps_per_batch = plan.alone && plan.backup_workers == 0 ? workers : 1;
+  const Index steps_per_batch = plan.asynchronous && plan.backup_workers == 0 ? workers : 1;
   plan.steps_per_epoch = plan.epoch.steps * steps_per_batch;
   plan.step_batch = (batch - batch / workers * plan.backup_workers) / steps_per_batch;
   const Index dropped = plan.epoch.samples / workers * plan.backup_workers;
@@ -192,11 +192,11 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   plan.epoch = plan_epoch(plan.sampling);
   plan.strategy = request.distribute.strategy;
   plan.weighted = request.weighted;
-  plan.alone = steps_alone(request.distribute);
-  if (plan.alone && request.distribute.mode == ServerMode::kBounded) {
+  plan.asynchronous = is_asynchronous(request.distribute);
+  if (plan.asynchronous && request.distribute.mode == ServerMode::kBounded) {
     plan.max_ahead = request.distribute.staleness;
   }
-  plan.backup_workers = plan.alone ? request.distribute.backup_workers : 0;
+  plan.backup_workers = plan.asynchronous ? request.distribute.backup_workers : 0;
   plan_steps(workers, plan);
   plan.steps = run_steps(train, plan);
   const Progress end = plan.before(plan.steps);

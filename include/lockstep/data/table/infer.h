@@ -25,6 +25,7 @@ ColumnGuess guess_column(const ColumnSummary& summary, bool label);
 /// *Collective.* Gives each column of unknown kind the one that is guessed; columns that this leaves out are
 /// logged. Errors as of scan_table.
 void infer_kinds(const TableText& table, std::vector<TableColumn>& columns,
-                 const std::vector<std::string>& missing, PeerGroup& peers, std::vector<std::string>& told);
+                 const std::vector<std::string>& missing, PeerGroup& peers,
+                 std::vector<std::string>& remarks);
 
 }  // namespace lockstep

@@ -31,10 +31,10 @@ class TableReader {
               const std::vector<std::string>& missing);
 
   /// Calls use(cells) for each record of the chunk, in order; where the record or its use is bad (BadRecord,
-  /// whose column use() counts in cells), calls spoilt(description) instead.
+  /// whose column use() counts in cells), calls on_error(description) instead.
   /// Errors: DataError if a file has changed, a quote is never closed, or another file's header differs.
-  template <class Use, class Spoilt>
-  void for_each_record(const TextChunk& chunk, const Use& use, const Spoilt& spoilt) {
+  template <class Use, class OnError>
+  void for_each_record(const TextChunk& chunk, const Use& use, const OnError& on_error) {
     RecordLines lines = start(chunk);
     for (std::string_view record; next(lines, chunk, record);) {
       bool parsed = false;
@@ -43,7 +43,7 @@ class TableReader {
         parsed = true;
         use(cells);
       } catch (const BadRecord& bad) {
-        spoilt(describe(bad, parsed, chunk, lines.line()));
+        on_error(describe(bad, parsed, chunk, lines.line()));
       }
     }
   }

@@ -60,6 +60,6 @@ class AsynchronousStrategy : public Strategy {
 };
 
 /// Whether the workers are asynchronous with these options.
-bool steps_alone(const DistOptions& options);
+bool is_asynchronous(const DistOptions& options);
 
 }  // namespace lockstep

@@ -23,7 +23,7 @@ struct MachineLimits {
 MachineLimits measure_machine(Communicator& comm);
 
 /// An op of the model on one batch.
-struct NodeRate {
+struct OpRate {
   std::string title;
   Index forward_flops = 0;   ///< of the batch
   Index backward_flops = 0;  ///< of the batch; without the input gradient of the first op
@@ -31,7 +31,7 @@ struct NodeRate {
   double backward_seconds = 0;
 };
 /// *Collective.* Batches of `rows` random samples.
-std::vector<NodeRate> measure_nodes(Communicator& comm, const Model& model, Index rows);
+std::vector<OpRate> measure_ops(Communicator& comm, const Model& model, Index rows);
 
 /// *Collective*, likewise. Seconds of so many rows through the whole model and back.
 double measure_pass(Communicator& comm, const Model& model, Index rows);

@@ -18,14 +18,14 @@ namespace lockstep {
 /// Measurements in a step beside the time of the exchange: the wait for the slowest rank, by a barrier before
 /// the last bucket leaves and before each sync point; or, too, the exchange without overlap, as nothing
 /// leaves before all ranks are through with backward.
-enum class Measured { kNothing, kWaiting, kExchangeAlone };
+enum class Measured { kNothing, kWaiting, kExchangeOnly };
 
 /// Seconds of one step inside the exchange, and of them the wait for the slowest rank where that was
 /// measured.
 struct ExchangeTime {
   double exchange = 0;
   std::optional<double> waiting;
-  bool alone = false;  ///< nothing else went on beside it
+  bool exchange_only = false;  ///< nothing else went on beside it
 };
 
 class BucketSender {

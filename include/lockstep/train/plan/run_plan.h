@@ -59,7 +59,7 @@ struct RunPlan {
   EpochPlan epoch;
   std::string strategy;
   bool weighted = false;           ///< a step divides by the sum of the weights of its samples
-  bool alone = false;              ///< workers are asynchronous
+  bool asynchronous = false;       ///< workers are
   Index backup_workers = 0;        ///< workers whose gradients a step does not wait for
   std::optional<Index> max_ahead;  ///< gradients that a worker may be ahead of the slowest
   Index step_batch = 0;            ///< samples that make a step: the global batch, or what a step takes of it
@@ -88,7 +88,7 @@ struct RunPlan {
 
   /// Batches that a rank may go through, at most. A worker alone may take every step, and skips batches in
   /// which it has no samples.
-  Index batches() const { return alone ? 2 * steps + 1 : steps; }
+  Index batches() const { return asynchronous ? 2 * steps + 1 : steps; }
   Progress whole_run() const { return {.steps = steps, .samples = samples, .epochs = epochs}; }
   /// Progress when `step` (from 0) begins.
   Progress before(Index step) const;

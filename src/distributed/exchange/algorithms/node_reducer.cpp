@@ -60,7 +60,7 @@ class NodeReducer final : public Reducer {
   }
 
   void bucket_ready(const Bucket&, const PartialGrads& partial) override {
-    if (started_ == 0) gradients_.leave_note(partial);
+    if (started_ == 0) gradients_.post_status(partial);
     ++started_;
     gradients_.ready(rank()).store(count_of(started_), std::memory_order_release);
     progress();

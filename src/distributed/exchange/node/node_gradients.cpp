@@ -65,7 +65,7 @@ void NodeGradients::begin_step(std::span<const Index> samples) {
   }
 }
 
-void NodeGradients::leave_note(const PartialGrads& partial, bool good) {
+void NodeGradients::post_status(const PartialGrads& partial, bool good) {
   const auto count = std::ssize(partial.sums);
   if (count > kMaxSums) {
     throw CommError(fmt::format("a rank has {} partial sums, more than {}", count, kMaxSums));

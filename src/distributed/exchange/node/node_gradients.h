@@ -1,8 +1,8 @@
 // The gradients of a node's ranks, in memory that they share: each rank takes its arenas there, notes for the
 // others where its partial sums are, and adds its own slice of them, for all ranks of the node.
 //
-// The caller synchronises the ranks between the calls: after leave_note() of all ranks of the node, collect()
-// and add(); after add() of the owner of a slice, its sum may be read.
+// The caller synchronises the ranks between the calls: after post_status() of all ranks of the node,
+// collect() and add(); after add() of the owner of a slice, its sum may be read.
 #pragma once
 
 #include <atomic>
@@ -54,7 +54,7 @@ class NodeGradients {
   void begin_step(std::span<const Index> samples);
   /// *Local.* Publishes where the partial sums of this rank are, all taken by arena(), and whether they are
   /// good numbers.
-  void leave_note(const PartialGrads& partial, bool good = true);
+  void post_status(const PartialGrads& partial, bool good = true);
   /// *Local.* Reads the notes. What add() will leave: the node's partial sums, in some of its arenas.
   const PartialGrads& collect();
   /// *Local*, after collect(). Whether all ranks of the node said so.

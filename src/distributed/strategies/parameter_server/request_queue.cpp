@@ -63,19 +63,19 @@ std::size_t RequestQueue::next() {
   if (!options_.record_to.empty()) recorded_.push_back({static_cast<Index>(*found), headers_[*found].kind});
   // A silent peer is found although others still send.
   if (++taken_ % kLookEvery == 0) check_silence();
-  if (!options_.replay.empty()) ++replay_place_;
+  if (!options_.replay.empty()) ++replay_position_;
   return *found;
 }
 
 std::optional<std::size_t> RequestQueue::find_arrival() {
   if (!options_.replay.empty()) {
-    if (replay_place_ == replayed_.size()) {
+    if (replay_position_ == replayed_.size()) {
       throw DataError(fmt::format(
           "the recording '{}' ends after {} messages, but the run goes on: replay the config that "
           "was recorded",
           options_.replay.string(), replayed_.size()));
     }
-    const auto peer = static_cast<std::size_t>(replayed_[replay_place_].peer);
+    const auto peer = static_cast<std::size_t>(replayed_[replay_position_].peer);
     return arrived(peer) ? std::optional(peer) : std::nullopt;
   }
   for (std::size_t i = 0; i < requests_.size(); ++i) {
@@ -92,7 +92,7 @@ void RequestQueue::check_silence() {
   std::vector<int> ranks;
   double longest = 0;
   for (std::size_t peer = 0; peer < requests_.size(); ++peer) {
-    const bool turn = options_.replay.empty() || static_cast<Index>(peer) == replayed_[replay_place_].peer;
+    const bool turn = options_.replay.empty() || static_cast<Index>(peer) == replayed_[replay_position_].peer;
     if (!requests_[peer] || waiting_[peer] || !turn) continue;
     const double seconds = silence_[peer].seconds();
     if (seconds <= options_.timeout_seconds || requests_[peer]->test()) continue;
@@ -105,13 +105,13 @@ void RequestQueue::check_silence() {
 }
 
 void RequestQueue::check_recording(std::size_t peer) const {
-  const MessageKind expected = replayed_[replay_place_].kind;
+  const MessageKind expected = replayed_[replay_position_].kind;
   const MessageKind found = headers_[peer].kind;
   if (expected == found) return;
   throw DataError(fmt::format(
       "message {} of the recording '{}' is '{}' from worker {}, but the worker sends '{}': replay the config "
       "that was recorded",
-      replay_place_ + 1, options_.replay.string(), name_of(expected), peer, name_of(found)));
+      replay_position_ + 1, options_.replay.string(), name_of(expected), peer, name_of(found)));
 }
 
 void RequestQueue::save() const {

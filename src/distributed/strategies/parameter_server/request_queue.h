@@ -60,7 +60,7 @@ class RequestQueue {
   };
   std::vector<Entry> recorded_;
   std::vector<Entry> replayed_;
-  std::size_t replay_place_ = 0;
+  std::size_t replay_position_ = 0;
 };
 
 }  // namespace lockstep

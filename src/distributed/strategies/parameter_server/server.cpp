@@ -64,7 +64,7 @@ Server::Server(Communicator& comm, Communicator& servers, const StrategyContext&
       number_(number_of(comm, service)),
       link_mbit_(context.server_mbit),
       transfer_(Timeouts::kTransfer * context.options.timeout_seconds),
-      meeting_(context.options.timeout_seconds),
+      server_timeout_(context.options.timeout_seconds),
       requests_(comm, arrival_options(context, service, number_)),
       admission_(context.options, service.workers),
       stats_(stats),
@@ -74,7 +74,8 @@ Server::Server(Communicator& comm, Communicator& servers, const StrategyContext&
               [this, &servers](std::span<double> sums) {
                 if (!collects()) return;
                 const auto sum = servers.start_all_reduce_sum(as_buffer(sums));
-                meeting_.wait([&] { return sum->test(); }, [] { return std::string("another server"); });
+                server_timeout_.wait([&] { return sum->test(); },
+                                     [] { return std::string("another server"); });
               }),
       codec_(make_codec(context.options)),
       asking_(static_cast<std::size_t>(service.workers), false),
@@ -197,7 +198,7 @@ void Server::take_push(std::size_t worker) {
     add_to_step(worker);
     return;
   }
-  step_alone(worker);
+  step_with(worker);
   if (first()) count(worker);
 }
 
@@ -220,7 +221,7 @@ void Server::receive_gradient(std::size_t worker, std::span<Scalar> to) {
   if (decoder_) decoder_->decode(encoded_.span(), to);
 }
 
-void Server::step_alone(std::size_t worker) {
+void Server::step_with(std::size_t worker) {
   hooks_->before_step(version_);
   const MessageHeader& header = requests_.header(worker);
   const Index staleness = version_ - header.version;

@@ -42,7 +42,7 @@ class Server {
   void answer_askers();
   void answer_pulls();
   void take_push(std::size_t worker);
-  void step_alone(std::size_t worker);
+  void step_with(std::size_t worker);
   void step_together();
   void announce(const std::vector<Index>& members);
   void hear_decision(std::size_t peer);
@@ -60,8 +60,8 @@ class Server {
   const Service& service_;
   std::size_t number_;
   double link_mbit_;
-  Timeout transfer_;  // with a message that is under way
-  Timeout meeting_;   // with the other servers
+  Timeout transfer_;        // with a message that is under way
+  Timeout server_timeout_;  // with the other servers
   RequestQueue requests_;
   AdmissionPolicy admission_;
   WorkerStats& stats_;

@@ -17,12 +17,12 @@ namespace lockstep {
 /// One rank of a node, as its node sees it now.
 RankStatus status_of(const NodeBoard::Slot& slot, bool answered);
 
-class StallMeeting {
+class StallRendezvous {
  public:
   /// *Collective* over `comm`; `node`: the ranks of this node.
-  StallMeeting(Communicator& comm, Communicator& node);
+  StallRendezvous(Communicator& comm, Communicator& node);
 
-  void meet_in(const std::filesystem::path& run_directory);
+  void set_rendezvous(const std::filesystem::path& run_directory);
   /// Whether this node is the first to find the stall, and so the one that reports.
   bool is_first();
   /// All ranks: those of this node, and those of the nodes that report theirs within `seconds`.
@@ -35,7 +35,7 @@ class StallMeeting {
  private:
   bool alone() const { return !knows_directory_ || nodes_.size() == 1; }
   std::filesystem::path request() const { return directory_ / "request"; }
-  std::filesystem::path told_by(int node) const;
+  std::filesystem::path report_of(int node) const;
 
   std::vector<RankStatus> ranks_;  // all, as far as it is known from the start: host and pid
   std::vector<int> nodes_;         // the lowest rank of each

@@ -8,7 +8,7 @@
 // rank are exchanged by MPI at the start: so the report can name a rank whose node does not answer. If
 // nothing can be written in the run directory, each node reports for itself. forget() removes the directory
 // when the stall is over, which makes the next request possible.
-#include "stall_meeting.h"
+#include "stall_rendezvous.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -68,7 +68,7 @@ RankStatus status_of(const NodeBoard::Slot& slot, bool answered) {
   return status;
 }
 
-StallMeeting::StallMeeting(Communicator& comm, Communicator& node) : node_(comm.rank()) {
+StallRendezvous::StallRendezvous(Communicator& comm, Communicator& node) : node_(comm.rank()) {
   Index lowest = comm.rank();
   node.broadcast(as_buffer(std::span(&lowest, 1)), 0);
   node_ = static_cast<int>(lowest);
@@ -87,16 +87,16 @@ StallMeeting::StallMeeting(Communicator& comm, Communicator& node) : node_(comm.
   nodes_.assign(nodes.begin(), nodes.end());
 }
 
-std::filesystem::path StallMeeting::told_by(int node) const {
+std::filesystem::path StallRendezvous::report_of(int node) const {
   return directory_ / fmt::format("node-{}.json", node);
 }
 
-void StallMeeting::meet_in(const std::filesystem::path& run_directory) {
+void StallRendezvous::set_rendezvous(const std::filesystem::path& run_directory) {
   directory_ = run_directory / "stall";
   knows_directory_ = true;
 }
 
-bool StallMeeting::is_first() {
+bool StallRendezvous::is_first() {
   if (alone()) return true;
   std::error_code ignored;
   std::filesystem::create_directory(directory_, ignored);
@@ -106,7 +106,7 @@ bool StallMeeting::is_first() {
   return true;
 }
 
-std::vector<RankStatus> StallMeeting::gather(std::vector<RankStatus> own, double seconds) {
+std::vector<RankStatus> StallRendezvous::gather(std::vector<RankStatus> own, double seconds) {
   std::vector<RankStatus> all = ranks_;
   const auto take = [&all](const std::vector<RankStatus>& some) {
     for (const RankStatus& status : some) {
@@ -120,21 +120,21 @@ std::vector<RankStatus> StallMeeting::gather(std::vector<RankStatus> own, double
   while (!alone() && !missing.empty() && waiting.seconds() < seconds) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     std::erase_if(missing, [&](int node) {
-      const std::vector<RankStatus> told = statuses_from_json(text_of(told_by(node)));
-      take(told);
-      return !told.empty();
+      const std::vector<RankStatus> statuses = statuses_from_json(text_of(report_of(node)));
+      take(statuses);
+      return !statuses.empty();
     });
   }
   return all;
 }
 
-void StallMeeting::answer_if_asked(const std::function<std::vector<RankStatus>()>& own) {
+void StallRendezvous::answer_if_asked(const std::function<std::vector<RankStatus>()>& own) {
   if (alone()) return;
   std::error_code ignored;
   const bool asked = std::filesystem::exists(request(), ignored);
-  if (asked && !has_answered_ && !std::filesystem::exists(told_by(node_), ignored)) {
+  if (asked && !has_answered_ && !std::filesystem::exists(report_of(node_), ignored)) {
     try {
-      write_file_atomically(told_by(node_), to_json(own()));
+      write_file_atomically(report_of(node_), to_json(own()));
     } catch (const Error&) {
       // The report says that this host does not answer.
     }
@@ -142,7 +142,7 @@ void StallMeeting::answer_if_asked(const std::function<std::vector<RankStatus>()
   has_answered_ = asked;
 }
 
-void StallMeeting::forget() {
+void StallRendezvous::forget() {
   std::error_code ignored;
   if (!alone()) std::filesystem::remove_all(directory_, ignored);
 }
