@@ -66,6 +66,26 @@ TEST(Checkpoint, ARunGoesOnAsIfItHadNotStopped) {
   }
 }
 
+// Writes take longer than an epoch here, so the writer is busy at most evaluations.
+TEST(Checkpoint, TheBestIsKeptHoweverSlowTheDiskIs) {
+  test::on_ranks([](Communicator& comm) {
+    const SharedDirectory directory(comm);
+    Config config = saving_config(directory.path(), "1 steps");
+    config.checkpoint.wait = false;
+    config.checkpoint.best = "loss";
+    config.checkpoint.keep = 1;
+    config.train.epochs = 3;
+    config.eval.every_epochs = 0.5;
+    const TinyResult result = train_tiny(comm, config);
+    EXPECT_EQ(result.save_failure, "");
+    if (comm.rank() != 0) return;
+    const auto best = std::ranges::min_element(result.evaluations, {}, &EvalMetrics::loss);
+    EXPECT_GT(result.evaluations.size(), 4U);
+    EXPECT_EQ(CheckpointDirectory(directory.path()).best(), best->progress.steps);
+    EXPECT_NO_THROW(CheckpointReader(step_in(directory.path(), best->progress.steps)));
+  });
+}
+
 // What others have moved away a rank no longer sees: here rank 1 writes its part where rank 0 does not look.
 TEST(Checkpoint, OneWhoseDirectoryIsGoneEndsWithAnError) {
   if (test::under_mpi()) GTEST_SKIP() << "ranks of this process";

@@ -1,4 +1,4 @@
-// Runs whose workers step alone, of every kind.
+// Runs with asynchronous workers, of every kind.
 #pragma once
 
 #include <functional>

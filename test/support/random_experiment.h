@@ -16,7 +16,7 @@ class RandomExperiment {
     kOrdered,  ///< in lockstep, with the same bits by each strategy that promises so
     kLocal,    ///< local SGD, ordered
     kNative,   ///< in lockstep, in whatever order is fast
-    kAlone     ///< parameter servers whose workers step alone
+    kAlone     ///< parameter servers with asynchronous workers
   };
 
   /// Draws it, with its files in the directory.

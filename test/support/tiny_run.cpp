@@ -1,8 +1,10 @@
 #include "support/tiny_run.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <span>
+#include <thread>
 #include <utility>
 
 #include "lockstep/base/catalog.h"
@@ -16,6 +18,8 @@
 
 namespace lockstep::test {
 namespace {
+
+constexpr auto kWriteTime = std::chrono::milliseconds(50);
 
 class Recorder final : public Observer {
  public:
@@ -57,6 +61,7 @@ Config tiny_config() {
   config.distribute.reduction = Reduction::kOrdered;
   config.distribute.strategy = "allreduce";
   config.distribute.calibrate = false;
+  config.checkpoint.wait = true;
   return config;
 }
 
@@ -142,9 +147,13 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
   std::unique_ptr<ProgressThread> progress;
   if (config.distribute.progress_thread && comm.takes_threads())
     progress = std::make_unique<ProgressThread>(comm);
-  CheckpointWriter writer(comm, CheckpointDirectory(config.checkpoint.dir), config.checkpoint.keep);
-  Saving saving{
-      .writer = writer, .every = parse_interval("checkpoint.every", config.checkpoint.every), .wait = true};
+  CheckpointHooks slow_disk;
+  if (!config.checkpoint.wait) slow_disk.sync = [] { std::this_thread::sleep_for(kWriteTime); };
+  CheckpointWriter writer(comm, CheckpointDirectory(config.checkpoint.dir), config.checkpoint.keep,
+                          slow_disk);
+  Saving saving{.writer = writer,
+                .every = parse_interval("checkpoint.every", config.checkpoint.every),
+                .wait = config.checkpoint.wait};
   if (!config.checkpoint.best.empty()) saving.best.emplace(config.checkpoint.best, config.eval.metrics, true);
   TinyResult result;
   Recorder recorder(result);

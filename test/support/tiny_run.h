@@ -30,7 +30,8 @@ using MakeSampler = std::function<std::unique_ptr<Sampler>(const SamplingOptions
 
 /// *Collective.* Trains to the end: on samples with weights if data.weight names a kind of weight_of(), with
 /// a validation set if data.synthetic_validation_rows gives it rows, with checkpoints if checkpoint.dir is
-/// given, from the one that run.resume names if it names one.
+/// given, from the one that run.resume names if it names one. Without checkpoint.wait a checkpoint takes
+/// longer than many steps.
 TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSampler& sampler = make_sampler);
 
 /// The same on so many ranks as threads: what rank 0 gets.

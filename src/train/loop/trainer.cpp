@@ -50,7 +50,7 @@ TrainingResult Trainer::run() {
     const Index before = done;
     done = loop_->progress().steps;
     // Asynchronous workers may come back before any of them has stepped.
-    if (stops() || checkpoint_due(before, done)) save();
+    if (stops() || checkpoint_due(before, done)) save(IfBusy::kLeaveOut);
     evaluates = done < steps && evaluation_due(before, done);
   }
   if (done == steps && !stops()) {
@@ -59,7 +59,7 @@ TrainingResult Trainer::run() {
     if (context_.test != nullptr) evaluate(context_.test);
   }
   // From the checkpoint of another run to the end without a step: this run has no checkpoint of its end yet.
-  if (stops() || (begins_at_end && checkpoint_due(done - 1, done))) save();
+  if (stops() || (begins_at_end && checkpoint_due(done - 1, done))) save(IfBusy::kLeaveOut);
   if (context_.saving != nullptr) context_.saving->writer.finish();
   if (last_evaluation_ && !std::isfinite(last_evaluation_->loss)) {
     throw AgreedError(
@@ -98,8 +98,8 @@ void Trainer::begin() {
 SavedState Trainer::saved_state() {
   SavedState state = context_.strategy.saved_state();
   context_.states.add_saved(state);
-  SavedState of_pace = loop_->saved_state();
-  std::ranges::move(of_pace, std::back_inserter(state));
+  SavedState of_loop = loop_->saved_state();
+  std::ranges::move(of_loop, std::back_inserter(state));
   if (context_.saving != nullptr && context_.saving->best) {
     state.push_back(
         saved_by_first(context_.comm.rank(), "best", std::span(&context_.saving->best->value(), 1)));
@@ -131,14 +131,15 @@ Index Trainer::next_stop(Index steps_done) const {
   return first_index({steps_done + 1, context_.plan.steps}, nothing_due);
 }
 
-void Trainer::save() {
+void Trainer::save(IfBusy rule) {
   context_.control.checkpoint_taken();
   if (context_.saving == nullptr) return;
   context_.comm.note_phase(Phase::kCheckpoint);
   Saving& saving = *context_.saving;
   const Index step = loop_->progress().steps;
   if (step == 0 || saving.writer.has(step)) return;
-  if (saving.wait || stops() || step == context_.plan.steps) saving.writer.finish();
+  const bool wanted = rule == IfBusy::kWait || saving.wait || stops() || step == context_.plan.steps;
+  if (wanted) saving.writer.finish();
   CheckpointHeader header = saving.header;
   header.progress = loop_->progress();
   header.metrics_bytes = context_.observer.written_bytes();
@@ -153,7 +154,8 @@ void Trainer::save() {
                        .texts = saving.texts});
 }
 
-// The best so far is kept, and made if its step has no checkpoint.
+// The best so far is kept, and made if its step has no checkpoint: training waits for it, because no later
+// checkpoint can stand for it.
 void Trainer::evaluate(Evaluation* evaluation) {
   context_.comm.note_phase(Phase::kEvaluation);
   const auto interrupted = [this] { return context_.control.look() && stops(); };
@@ -165,7 +167,7 @@ void Trainer::evaluate(Evaluation* evaluation) {
   const bool measured = evaluation == context_.validation || context_.validation == nullptr;
   if (measured && context_.saving != nullptr && context_.saving->best &&
       context_.saving->best->improves(*last_evaluation_)) {
-    save();
+    save(IfBusy::kWait);
     context_.saving->writer.mark_best(loop_->progress().steps);
   }
   if (context_.comm.rank() == 0) context_.observer.on_evaluation(*last_evaluation_);

@@ -40,7 +40,9 @@ class Trainer {
   bool checkpoint_due(Index before, Index steps_done) const;
   Index next_stop(Index steps_done) const;
   bool stops() const { return context_.control.stops(); }
-  void save();
+  // What becomes of a checkpoint if the one before it is still being written.
+  enum class IfBusy { kLeaveOut, kWait };
+  void save(IfBusy rule);
   void recompute_moments();
   void evaluate(Evaluation* evaluation);
 
