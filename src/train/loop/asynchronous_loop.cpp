@@ -8,6 +8,7 @@
 
 #include "bad_step.h"
 #include "faults.h"
+#include "gradient_context.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
@@ -34,20 +35,7 @@ class AsynchronousLoop final : public UpdateLoop {
         strategy_(strategy),
         self_(context.comm.split(context.comm.rank(), 0)),
         plan_(plan_of_one_rank(context.plan.dist, context.comm.rank())),
-        gradients_({.comm = *self_,
-                    .plan = plan_,
-                    .model = context.model,
-                    .loss = context.loss,
-                    .strategy = strategy,
-                    .states = context.states,
-                    .team = context.team,
-                    .sums = LocalSums::kOneSum,
-                    .seed = context.seed,
-                    .accumulate = context.accumulate,
-                    .max_rows = context.sampler.max_count(),
-                    .target_columns = context.target_columns,
-                    .bad_replica = context.debug.nan_replica,
-                    .bad_steps = {context.debug.nan_step, context.debug.nan_step + context.debug.nan_steps}}),
+        gradients_(gradient_context(context, {.comm = *self_, .plan = plan_})),
         batches_taken_(static_cast<std::size_t>(plan_.hosted.front().size())) {}
 
   void resume_after(Index steps) override { logged_.steps = steps; }

@@ -7,6 +7,7 @@
 #include "bad_step.h"
 #include "epoch_audit.h"
 #include "faults.h"
+#include "gradient_context.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/ordered_sums.h"
@@ -20,31 +21,16 @@
 namespace lockstep {
 namespace {
 
-GradientStepContext gradient_context(const TrainingContext& context) {
-  return {.comm = context.comm,
-          .plan = context.plan.dist,
-          .model = context.model,
-          .loss = context.loss,
-          .strategy = context.strategy,
-          .states = context.states,
-          .team = context.team,
-          .sums = context.sums,
-          .seed = context.seed,
-          .accumulate = context.accumulate,
-          .max_rows = context.sampler.max_count(),
-          .target_columns = context.target_columns,
-          .progress = context.progress,
-          .bad_replica = context.debug.nan_replica,
-          .bad_steps = {context.debug.nan_step, context.debug.nan_step + context.debug.nan_steps}};
-}
-
 class SynchronousLoop final : public UpdateLoop {
  public:
   SynchronousLoop(const TrainingContext& context, SynchronousStrategy& strategy)
       : context_(context),
         strategy_(strategy),
         local_steps_(strategy.local_steps()),
-        gradients_(gradient_context(context)),
+        gradients_(gradient_context(context, {.comm = context.comm,
+                                              .plan = context.plan.dist,
+                                              .sums = context.sums,
+                                              .progress = context.progress})),
         check_(context.comm, strategy, context.ranks),
         weights_(context.weighted ? static_cast<std::size_t>(context.plan.sampling.replicas) : 0),
         replica_weights_(gradients_.tallies().size()),
