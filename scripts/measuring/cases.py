@@ -172,7 +172,7 @@ def wide(bench):
     shares = []
     for _ in range(bench.pairs):
         report = bench.machine(2, "wide", 512)
-        forward = [node for node in report["nodes"] if node["forward_flops"]]
+        forward = [node for node in report["ops"] if node["forward_flops"]]
         gemm = max(node["forward_flops"] / node["forward_seconds"] for node in forward)
         shares.append(report["step"]["flops"] / report["ranks"] / gemm)
     yield Figure("batch 512, share of the measured GEMM rate", statistics.median(shares), 0.75, spread(shares), [bench.command])

@@ -30,8 +30,8 @@ int report_failure(int code) {
   }
   spdlog::error(
       "{}MPI did not start: {} ended the program within MPI_Init (code {}); its own lines above say why. "
-      "Check "
-      "that the program is started by the mpirun of that MPI, its settings (OMPI_MCA_... in the environment, "
+      "Check that the program is started by the mpirun of that MPI, its settings (OMPI_MCA_... in the "
+      "environment, "
       "--mca), and that TMPDIR and /dev/shm can be written to",
       rank, lockstep::mpi_library(), code);
   return lockstep::kExitComm;

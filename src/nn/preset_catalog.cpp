@@ -22,15 +22,15 @@ PresetEntry lenet5() {
           "LeNet-5 (LeCun et al. 1998, section II.B) for images of 28x28 and more, with all connections in "
           "the second convolution, averages without weights and a dense output",
       .text =
-          "conv2d(6, 5, padding=2) tanh avgpool(2) conv2d(16, 5) tanh avgpool(2) "
-          "flatten dense(120) tanh dense(84) tanh dense({outputs})"};
+          "conv2d(6, 5, padding=2) tanh avgpool(2) conv2d(16, 5) tanh avgpool(2) flatten dense(120) tanh "
+          "dense(84) tanh dense({outputs})"};
 }
 
 // Two convolutions and the addition of what went in; the first of a stage halves the image.
 std::string resnet_block(Index channels, Index stride) {
   return fmt::format(
-      "residual(conv2d({0}, 3, stride={1}, padding=1, bias=false) batch_norm relu "
-      "conv2d({0}, 3, padding=1, bias=false) batch_norm) relu ",
+      "residual(conv2d({0}, 3, stride={1}, padding=1, bias=false) batch_norm relu conv2d({0}, 3, padding=1, "
+      "bias=false) batch_norm) relu ",
       channels, stride);
 }
 

@@ -45,7 +45,7 @@ std::string rate_text(Index flops, double seconds, double limit) {
   return fmt::format("{:9.1f} us {:9.1f} {:>6}", seconds * kMicro, rate / kGiga, percent(rate, limit));
 }
 
-std::string nodes_text(const BenchReport& report) {
+std::string ops_text(const BenchReport& report) {
   std::string text = fmt::format(
       "\nmodel: a batch of {} samples on a rank, in {}; limit: multiply-adds{}\n"
       "{:<44} {:>12} {:>9} {:>6} {:>12} {:>9} {:>6}\n",
@@ -70,8 +70,7 @@ std::string exchanges_text(const BenchReport& report) {
   if (report.ranks == 1) return "";
   std::string text =
       "\nexchange: MPI_Allreduce of floats (limit: 2 (N - 1) / N of the bytes copied in memory), a message "
-      "to "
-      "and from\na neighbour on the host, and a sum in memory that the ranks of a host share\n";
+      "to and from\na neighbour on the host, and a sum in memory that the ranks of a host share\n";
   for (const ExchangeRate& exchange : report.exchanges) {
     text += fmt::format("  {:>10} {:10.1f} us {:8.2f} GB/s {:>6} {:>13} {:>13}\n",
                         human_bytes(static_cast<double>(exchange.bytes)), exchange.seconds * kMicro,
@@ -182,7 +181,7 @@ SampleFlops flops_per_sample(const BenchReport& report) {
 }
 
 std::string to_text(const BenchReport& report) {
-  return machine_text(report) + nodes_text(report) + exchanges_text(report) + algorithms_text(report) +
+  return machine_text(report) + ops_text(report) + exchanges_text(report) + algorithms_text(report) +
          updates_text(report) + step_text(report);
 }
 
@@ -198,17 +197,17 @@ std::string to_json(const BenchReport& report) {
               {"cache_bandwidth", report.machine.cache_bandwidth},
               {"memory_bandwidth", report.machine.memory_bandwidth}}},
             {"cache_line_seconds", report.cache_line_seconds},
-            {"nodes", Json::array()},
+            {"ops", Json::array()},
             {"passes", Json::array()},
             {"exchanges", Json::array()},
             {"algorithms", Json::array()},
             {"updates", Json::array()}};
   for (const OpRate& op : report.ops) {
-    json["nodes"].push_back({{"title", op.title},
-                             {"forward_flops", op.forward_flops},
-                             {"backward_flops", op.backward_flops},
-                             {"forward_seconds", op.forward_seconds},
-                             {"backward_seconds", op.backward_seconds}});
+    json["ops"].push_back({{"title", op.title},
+                           {"forward_flops", op.forward_flops},
+                           {"backward_flops", op.backward_flops},
+                           {"forward_seconds", op.forward_seconds},
+                           {"backward_seconds", op.backward_seconds}});
   }
   for (const PassRate& pass : report.passes) {
     json["passes"].push_back({{"rows", pass.rows}, {"seconds", pass.seconds}});

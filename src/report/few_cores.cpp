@@ -11,8 +11,8 @@ std::string few_cores_warning(std::span<const Index> cores, Index threads) {
   if (*fewest >= threads) return "";
   return fmt::format(
       "rank {} runs {} threads on {} core{}; use fewer threads or ranks, or bind more cores to each rank: "
-      "mpirun -np {} --map-by slot:PE={} "
-      "--bind-to core (Open MPI), mpiexec -n {} -bind-to core:{} (MPICH), or srun --cpus-per-task={}",
+      "mpirun -np {} --map-by slot:PE={} --bind-to core (Open MPI), mpiexec -n {} -bind-to core:{} (MPICH), "
+      "or srun --cpus-per-task={}",
       fewest - cores.begin(), threads, *fewest, *fewest == 1 ? "" : "s", cores.size(), threads, cores.size(),
       threads, threads);
 }

@@ -37,15 +37,14 @@ std::string machines_text(const ScaleReport& report) {
   if (oversubscription > 1) {
     text += fmt::format(
         "{:.3g} threads share each core of a node, which takes as many times longer: --cores-per-node, if "
-        "they "
-        "have more\n",
+        "they have more\n",
         oversubscription);
   }
   return text +
          fmt::format(
              "gradient: {}. Between nodes, buckets of it are hidden behind the backward pass of a rank's "
-             "last "
-             "replica as far\nas they can be; what ranks do themselves, inside a node, is not. (--distribute."
+             "last replica as far\nas they can be; what ranks do themselves, inside a node, is not. "
+             "(--distribute."
              "bucket_kib {} hides nothing.)\n",
              human_bytes(static_cast<double>(report.gradient_bytes)), report.gradient_bytes / 1024 + 1);
 }

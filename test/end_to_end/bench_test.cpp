@@ -39,11 +39,11 @@ TEST(Bench, MeasuresMachineModelExchangeAndStep) {
   EXPECT_GT(json["machine"]["memory_bandwidth"], 1e8);
   EXPECT_GT(json["cache_line_seconds"], 1e-9);
   EXPECT_LT(json["cache_line_seconds"], 1);
-  for (const auto& node : json["nodes"]) {
-    EXPECT_GT(node["forward_seconds"], 0) << node;
-    EXPECT_LT(node["forward_flops"].get<double>() / node["forward_seconds"].get<double>(),
+  for (const auto& op : json["ops"]) {
+    EXPECT_GT(op["forward_seconds"], 0) << op;
+    EXPECT_LT(op["forward_flops"].get<double>() / op["forward_seconds"].get<double>(),
               1.1 * json["machine"]["flops"].get<double>())
-        << "faster than the limit: " << node;
+        << "faster than the limit: " << op;
   }
   EXPECT_GE(json["cores"], 1);
   EXPECT_EQ(json["passes"].front()["rows"], 1);

@@ -33,7 +33,7 @@ struct AugmentationEntry {
   std::function<std::unique_ptr<Augmentation>(TermArguments&, const ImageShape&)> make;
 };
 
-/// Every augmentation there is. One more: one file in data/augmentations and one line in its list.
+/// Every augmentation there is. To add one: src/README.md.
 std::span<const AugmentationEntry> augmentation_catalog();
 
 }  // namespace lockstep

@@ -43,7 +43,7 @@ struct FormatEntry {
   std::function<std::unique_ptr<RecordSource>(const InputRequest&)> open_input;
 };
 
-/// Every data format there is. One more: one file in data/formats and one line in its list.
+/// Every data format there is. To add one: src/README.md.
 std::span<const FormatEntry> format_catalog();
 
 /// Whether the end of the file name determines its format.

@@ -41,7 +41,7 @@ struct CompositeEntry {
   std::function<Index(GraphBuilder&, const Term& term, Index input, const std::string& path)> build;
 };
 
-/// Every composite there is. One more: one file in nn/composites and one line in its list.
+/// Every composite there is. To add one: src/README.md.
 std::span<const CompositeEntry> composite_catalog();
 
 }  // namespace lockstep

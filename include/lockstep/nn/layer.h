@@ -195,7 +195,7 @@ struct LayerEntry {
   std::function<std::unique_ptr<Layer>(TermArguments&)> make;
 };
 
-/// Every layer there is. One more: one file in nn/layers and one line in its list.
+/// Every layer there is. To add one: src/README.md.
 std::span<const LayerEntry> layer_catalog();
 
 }  // namespace lockstep

@@ -44,7 +44,7 @@ struct LossEntry {
   std::function<std::unique_ptr<Loss>(const LossOptions&)> make;
 };
 
-/// Every loss there is. One more: one file in nn/losses and one line in its list.
+/// Every loss there is. To add one: src/README.md.
 std::span<const LossEntry> loss_catalog();
 
 }  // namespace lockstep

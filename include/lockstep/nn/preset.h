@@ -16,7 +16,7 @@ struct PresetEntry {
   std::string text;  ///< as model.layers, with "{outputs}" for the number of outputs
 };
 
-/// Every preset there is. One more: one entry of the list.
+/// Every preset there is. To add one: src/README.md.
 std::span<const PresetEntry> preset_catalog();
 
 /// The text of the preset `name` with so many outputs. Errors: ConfigError if there is none.

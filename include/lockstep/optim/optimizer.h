@@ -56,7 +56,7 @@ struct OptimizerEntry {
   std::function<std::unique_ptr<Optimizer>(const OptimizerOptions&)> make;
 };
 
-/// Every optimizer there is. One more: one file in optim/optimizers and one line in its list.
+/// Every optimizer there is. To add one: src/README.md.
 std::span<const OptimizerEntry> optimizer_catalog();
 
 }  // namespace lockstep

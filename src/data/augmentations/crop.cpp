@@ -17,8 +17,8 @@ class Crop final : public Augmentation {
   Crop(Index padding, const ImageShape& shape) : padding_(padding), shape_(shape) {
     if (padding < std::min(shape.height, shape.width)) return;
     throw ConfigError(
-        fmt::format("'padding' must be below the height and the width of the "
-                    "images ({}x{}), or nothing may be left of them",
+        fmt::format("'padding' must be below the height and the width of the images ({}x{}), or nothing may "
+                    "be left of them",
                     shape.height, shape.width));
   }
 

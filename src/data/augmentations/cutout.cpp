@@ -15,10 +15,8 @@ class Cutout final : public Augmentation {
  public:
   Cutout(Index size, const ImageShape& shape) : size_(size), shape_(shape) {
     if (size <= std::min(shape.height, shape.width)) return;
-    throw ConfigError(
-        fmt::format("'size' must be at most the height and the width of the "
-                    "images ({}x{})",
-                    shape.height, shape.width));
+    throw ConfigError(fmt::format("'size' must be at most the height and the width of the images ({}x{})",
+                                  shape.height, shape.width));
   }
 
   void apply(std::span<Scalar> image, RandomStream& random) const override {

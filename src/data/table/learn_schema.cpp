@@ -104,8 +104,7 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
     if (options.label.empty()) {
       throw ConfigError(
           fmt::format("data.label is missing: name the column to learn (of '{}': {}); 'trainer inspect FILE "
-                      "--label NAME' "
-                      "writes a whole [data] section",
+                      "--label NAME' writes a whole [data] section",
                       table.text.files.front().path, listed(table.names)));
     }
     schema.columns = declare_columns(options, table.names);

@@ -133,8 +133,7 @@ bool TableReader::next(RecordLines& lines, const TextChunk& chunk, std::string_v
   if (lines.unclosed()) {
     throw DataError(
         fmt::format("{}: a quote is opened in this record and never closed, expected one that closes it "
-                    "before the end of "
-                    "the file (data.quotes = false takes quotes as characters)",
+                    "before the end of the file (data.quotes = false takes quotes as characters)",
                     location(table_, chunk, lines.line())));
   }
   return true;

@@ -85,9 +85,9 @@ std::vector<Range> share_by_weight(Index count, Index ranks, const Weight& weigh
   return shares;
 }
 
-class Survey {
+class TextIndexer {
  public:
-  Survey(const std::vector<TextFile>& files, const ChunkCut& cut) : files_(files), cut_(cut) {}
+  TextIndexer(const std::vector<TextFile>& files, const ChunkCut& cut) : files_(files), cut_(cut) {}
 
   void count(const Unit& unit, MessageWriter& message) {
     const TextFile& file = files_[unit.file];
@@ -182,9 +182,9 @@ TextFiles index_text(std::span<const std::string> paths, const ChunkCut& cut, Pe
     const auto weight = [&](Index unit) { return static_cast<double>(at(units, unit).bytes.size()); };
     const Range share =
         share_by_weight(std::ssize(units), peers.size(), weight)[static_cast<std::size_t>(peers.rank())];
-    Survey survey(text.files, cut);
+    TextIndexer indexer(text.files, cut);
     for (Index unit = share.begin; unit < share.end; ++unit) {
-      survey.count(at(units, unit), mine);
+      indexer.count(at(units, unit), mine);
     }
   });
   text.chunks = put_together(peers.all_gather(mine.bytes()));

@@ -60,7 +60,7 @@ class TextReader {
   explicit TextReader(const TextFiles& files) : files_(files) {}
 
   /// The records that begin in the chunk, whole; valid until the next call.
-  /// Errors: DataError if the file is no longer what it was when it was surveyed, or a record has no end.
+  /// Errors: DataError if the file is no longer what it was when it was indexed, or a record has no end.
   std::string_view read(const TextChunk& chunk);
   /// The line that the text of the last read() begins in.
   Index first_line() const { return first_line_; }

@@ -68,7 +68,7 @@ struct AlgorithmEntry {
   std::function<ExchangeSeconds(const TimeModelInput&, double bytes)> time;
 };
 
-/// Every algorithm there is. One more: one file in distributed/exchange/algorithms and one line in its list.
+/// Every algorithm there is. To add one: src/README.md.
 std::span<const AlgorithmEntry> algorithm_catalog();
 
 /// The name that stands for a choice among them.

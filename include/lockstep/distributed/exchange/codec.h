@@ -37,7 +37,7 @@ struct CodecEntry {
   std::function<std::unique_ptr<Codec>(const DistOptions&)> make;
 };
 
-/// Every codec there is. One more: one file in distributed/exchange/codecs and one line in its list.
+/// Every codec there is. To add one: src/README.md.
 std::span<const CodecEntry> codec_catalog();
 
 /// The codec of the options; null for numbers that are sent as they are.

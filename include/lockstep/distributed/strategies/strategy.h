@@ -189,7 +189,7 @@ struct StrategyEntry {
 /// As distribute.strategy: the program chooses, by where the ranks are.
 inline constexpr const char* kAutoStrategy = "auto";
 
-/// Every strategy there is. One more: one file in distributed/strategies and one line in its list.
+/// Every strategy there is. To add one: src/README.md.
 std::span<const StrategyEntry> strategy_catalog();
 
 /// The strategy of that name; as long as nobody chose one (auto), allreduce, which runs anywhere.

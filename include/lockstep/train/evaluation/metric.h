@@ -63,7 +63,7 @@ struct MetricEntry {
   std::function<std::unique_ptr<Metric>(TargetKind targets, Index outputs)> make;
 };
 
-/// Every metric there is. One more: one file in train/evaluation/metrics and one line in its list.
+/// Every metric there is. To add one: src/README.md.
 std::span<const MetricEntry> metric_catalog();
 
 }  // namespace lockstep

@@ -30,7 +30,7 @@ struct ExporterEntry {
   std::function<void(const ModelToExport&, OutputFile&)> write;
 };
 
-/// Every exporter there is. One more: one file in train/storage/exporters and one line in its list.
+/// Every exporter there is. To add one: src/README.md.
 std::span<const ExporterEntry> exporter_catalog();
 
 }  // namespace lockstep

@@ -36,7 +36,7 @@ struct PredictionFileEntry {
   std::function<std::unique_ptr<PredictionFile>(const PredictionFileRequest&)> make;
 };
 
-/// Every kind there is. One more: one file in train/storage/prediction_files and one line in its list.
+/// Every kind there is. To add one: src/README.md.
 std::span<const PredictionFileEntry> prediction_file_catalog();
 
 /// The entry whose extension `path` has, or that of text if it is a stream without one. Errors: ConfigError

@@ -117,14 +117,14 @@ class NodeReducer final : public Reducer {
       gradients_.add(block);
       hand_out(node_sums_->sums.front(), block);
     }
-    say_done(bucket + 1);
+    post_done(bucket + 1);
   }
 
   // Finishes the slices whose sums came back from the other nodes.
   void finish_slices(std::size_t exchanged) {
     if (done_ == exchanged) return;
     while (done_ < exchanged) hand_out(across_->sum(), slices_[done_++]);
-    say_done(done_);
+    post_done(done_);
   }
 
   void hand_out(std::span<const Scalar> sum, Range range) {
@@ -135,7 +135,7 @@ class NodeReducer final : public Reducer {
     }
   }
 
-  void say_done(std::size_t buckets) {
+  void post_done(std::size_t buckets) {
     gradients_.done(rank()).store(count_of(buckets), std::memory_order_release);
   }
 

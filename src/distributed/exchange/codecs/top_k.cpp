@@ -63,8 +63,7 @@ class TopK final : public Codec {
     if (count > std::numeric_limits<std::int32_t>::max()) {
       throw ConfigError(
           "compression top_k counts indices in 32 bits, and a slice of the gradient has more numbers; start "
-          "more "
-          "ranks or lower distribute.bucket_kib");
+          "more ranks or lower distribute.bucket_kib");
     }
     return std::clamp<Index>(static_cast<Index>(std::ceil(share_ * static_cast<double>(count) - 1e-9)), 1,
                              count);

@@ -13,7 +13,7 @@ namespace lockstep {
 inline constexpr int kHeaders = 0;
 inline constexpr int kGradients = 1;
 inline constexpr int kMoments = 2;
-inline constexpr int kTickets = 3;
+inline constexpr int kPullReplies = 3;
 inline constexpr int kVersions = 4;
 inline constexpr int kWeights = 5;
 inline constexpr int kDecisions = 6;

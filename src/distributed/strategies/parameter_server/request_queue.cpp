@@ -149,8 +149,7 @@ void RequestQueue::load() {
     const std::size_t kind = kLetters.find(letter);
     if (peer < 0 || peer >= peers || kind == std::string_view::npos) {
       throw DataError(fmt::format(
-          "message {} of the recording '{}' is {}, expected a number below {} and "
-          "one of the letters {}",
+          "message {} of the recording '{}' is {}, expected a number below {} and one of the letters {}",
           replayed_.size() + 1, name, in_quotes(fmt::format("{}{}", peer, letter)), peers, kLetters));
     }
     replayed_.push_back({peer, static_cast<MessageKind>(kind)});

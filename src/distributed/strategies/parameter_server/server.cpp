@@ -136,7 +136,7 @@ void Server::handle(std::size_t peer) {
       admission_.stop();
       break;
     case MessageKind::kDecision:
-      hear_decision(peer);
+      receive_decision(peer);
       break;
     case MessageKind::kDone:
       --present_;
@@ -161,7 +161,7 @@ void Server::answer_askers() {
       stats_.count_ahead(worker, admission_.ahead(worker));
       reply.assignment.step = admission_.go(worker, version_);
     }
-    send(kTickets, requests_.rank(worker), bytes_of(std::as_const(reply)));
+    send(kPullReplies, requests_.rank(worker), bytes_of(std::as_const(reply)));
   }
 }
 
@@ -261,7 +261,7 @@ void Server::announce(const std::vector<Index>& members) {
   }
 }
 
-void Server::hear_decision(std::size_t peer) {
+void Server::receive_decision(std::size_t peer) {
   std::vector<Index> members(static_cast<std::size_t>(service_.workers));
   receive(kDecisions, peer, as_buffer(std::span(members)));
   collector_->set_members(std::move(members));

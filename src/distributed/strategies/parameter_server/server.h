@@ -45,7 +45,7 @@ class Server {
   void step_with(std::size_t worker);
   void step_together();
   void announce(const std::vector<Index>& members);
-  void hear_decision(std::size_t peer);
+  void receive_decision(std::size_t peer);
   void add_to_step(std::size_t worker);
   void count(std::size_t worker);
   void drop_leftovers();

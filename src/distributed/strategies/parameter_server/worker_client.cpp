@@ -42,7 +42,7 @@ std::optional<Assignment> WorkerClient::ask(bool ends_early) {
   PullReply reply;
   const int first = service_.server_rank(0);
   const Receive receive{first, bytes_of(reply)};
-  const auto answer = comm_.start_exchange(kTickets, {}, std::span(&receive, 1));
+  const auto answer = comm_.start_exchange(kPullReplies, {}, std::span(&receive, 1));
   send_header(0, {.kind = MessageKind::kAsk, .ends_early = ends_early ? 1 : 0});
   const Stopwatch waiting;
   held_.wait(*answer, first);

@@ -17,9 +17,9 @@ void Questions::visit_answers(const MetricRows& rows, Index row,
                               const std::function<void(Index, bool, bool)>& visit) const {
   const Index guess = targets_ == TargetKind::kClass ? predicted_class(rows.outputs, row) : 0;
   for (Index question = 0; question < size(); ++question) {
-    const bool says_so = targets_ == TargetKind::kBinary ? rows.outputs(row, question) > 0
-                                                         : guess == (outputs_ == 2 ? 1 : question);
-    visit(question, truth(rows.targets, row, question), says_so);
+    const bool predicted = targets_ == TargetKind::kBinary ? rows.outputs(row, question) > 0
+                                                           : guess == (outputs_ == 2 ? 1 : question);
+    visit(question, truth(rows.targets, row, question), predicted);
   }
 }
 
