@@ -54,9 +54,6 @@ namespace {
 
 void hold_back_validation(Experiment& experiment) {
   const DataOptions& options = experiment.config.data;
-  if (experiment.validation) {
-    throw ConfigError("give one of data.validation and data.validation_share, found both");
-  }
   ValidationSplit parts =
       split_validation(std::move(experiment.train), options.validation_share, experiment.seed());
   experiment.train = std::move(parts.train);
@@ -172,6 +169,7 @@ RunPlan Experiment::plan(const Config& other, Index world, const std::vector<Ind
                         .evaluation_batch = other.eval.batch,
                         .evaluation_rankings = metrics->needs().rankings,
                         .saves = other.checkpoint.every != "never",
+                        .keeps_best = keeps_best(other),
                         .world = world,
                         .node_sizes = node_sizes});
 }

@@ -33,8 +33,7 @@ bool LostFiles::attempt(const std::string& file, const std::function<void()>& wr
 std::string LostFiles::describe() const {
   return fmt::format(
       "{}. Once files can be written, {} goes on from the newest checkpoint, if there is one, and writes "
-      "again "
-      "what came after it; lines lost before it, and those of log.txt, stay lost",
+      "again what came after it; lines lost before it, and those of log.txt, stay lost",
       text_, command_);
 }
 

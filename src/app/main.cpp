@@ -18,6 +18,7 @@
 #include "lockstep/comm/session.h"
 #include "lockstep/config/help.h"
 #include "lockstep/math/kernels.h"
+#include "model_path.h"
 #include "outputs.h"
 #include "startup.h"
 
@@ -66,7 +67,9 @@ struct ParsedLine {
 
 ParsedLine parse(const std::vector<std::string>& arguments) {
   try {
-    return {parse_command_line(arguments, known_names()), std::nullopt};
+    CommandLine line = parse_command_line(arguments, known_names());
+    line.model = find_model(line.model);
+    return {std::move(line), std::nullopt};
   } catch (const ConfigError& error) {
     return {{}, error};
   }

@@ -64,8 +64,7 @@ std::string describe(const Promises& promises) {
   if (promises.same_bits) {
     kept.emplace_back(
         "the same bits for any number of ranks and threads, and as every other strategy that promises so, "
-        "with `reduction = \"ordered\"` and fixed "
-        "`replicas`");
+        "with `reduction = \"ordered\"` and fixed `replicas`");
   }
   if (promises.same_bits_alone) {
     kept.emplace_back(
@@ -75,8 +74,7 @@ std::string describe(const Promises& promises) {
   if (promises.identical_replicas)
     kept.emplace_back(
         "identical weights on all workers after each step (native: as long as MPI gives all ranks the same "
-        "sum, as Open MPI "
-        "and MPICH do)");
+        "sum, as Open MPI and MPICH do)");
   if (promises.one_copy_per_node) kept.emplace_back("one copy of weights and optimizer state per node");
   if (promises.divides_optimizer_state) {
     kept.emplace_back("a rank holds the optimizer state of its share of the weights only");

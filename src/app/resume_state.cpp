@@ -206,8 +206,8 @@ void log_resume(const Config& config, const ResumeState& resume, Index ranks, co
   if (ordered || same) return;
   spdlog::info(
       "the sums of gradients are made in another order now (ranks, strategy or exchange algorithm are "
-      "others, and "
-      "distribute.reduction is native): the last bits will differ from those of a run that was not "
+      "others, and distribute.reduction is native): the last bits will differ from those of a run that was "
+      "not "
       "interrupted");
 }
 

@@ -173,6 +173,7 @@ TrainingResult Run::train(const TrainingHandles& handles) {
                    .calibration_steps = config.eval.precise_bn,
                    .loader = [this](Range steps) { return make_loader(steps); },
                    .saving = handles.saving,
+                   .early_stopping = handles.early_stopping,
                    .checkpoint = handles.checkpoint,
                    .on_nan = config.train.on_nan,
                    .skip_limit = config.train.skip_limit,

@@ -22,6 +22,7 @@ struct TrainingHandles {
   Observer& observer;
   RunControl& control;
   Saving* saving = nullptr;
+  EarlyStopping* early_stopping = nullptr;
   const CheckpointReader* checkpoint = nullptr;
 };
 

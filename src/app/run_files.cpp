@@ -126,8 +126,7 @@ void refuse_lost_files(const ResumeState& resume, const RunDirectory& results) {
   if (missing.empty()) return;
   throw DataError(
       fmt::format("training is complete, and model.safetensors and summary.json are in '{}', but other files "
-                  "were deleted "
-                  "from there while the run went on: {}",
+                  "were deleted from there while the run went on: {}",
                   directory.root.string(), fmt::join(missing, ", ")));
 }
 

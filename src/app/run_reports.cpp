@@ -67,6 +67,40 @@ void report_algorithm(const std::string& algorithm, const DistOptions& distribut
   spdlog::info("exchange algorithm: {}{}", algorithm, why);
 }
 
+namespace {
+
+// The weights of the model file.
+nlohmann::ordered_json describe_kept(const TrainingResult& result) {
+  if (!result.best) return {{"weights", "last"}, {"step", result.progress.steps}};
+  return {{"weights", "best"},
+          {"step", result.best->progress.steps},
+          {"epoch", result.best->progress.epochs},
+          {"measure", result.best->measure},
+          {"value", result.best->value}};
+}
+
+}  // namespace
+
+void report_kept(const TrainingResult& result, const Config& config) {
+  if (!result.early.empty()) {
+    spdlog::info("stopped early after step {}: {}", with_commas(result.progress.steps), result.early);
+  }
+  if (result.best) {
+    const bool is_last = result.best->progress.steps == result.progress.steps;
+    spdlog::info(
+        "kept: the weights of step {} (epoch {:.2f}), with the best {} of the validation set, {:.6g}{}",
+        with_commas(result.best->progress.steps), result.best->progress.epochs, result.best->measure,
+        result.best->value, is_last ? "; they are the last ones" : "");
+  } else if (!result.last_evaluation) {
+    spdlog::warn(
+        "nobody has seen how the model does on other data than those it was trained on: hold some back with "
+        "data.validation_share = 0.1, and the best weights are kept");
+  }
+  if (result.best || !keeps_best(config)) return;
+  spdlog::warn("kept: the last weights, for no evaluation had a finite {}",
+               config.train.early_stopping_metric);
+}
+
 void write_summary(const RunDirectory& directory, const TrainingResult& result, const std::string& algorithm,
                    const std::vector<std::string>& lost) {
   nlohmann::ordered_json json{{"steps", result.progress.steps},
@@ -76,6 +110,8 @@ void write_summary(const RunDirectory& directory, const TrainingResult& result, 
                               {"samples_per_second", result.samples_per_second},
                               {"time", nlohmann::ordered_json::parse(to_json(result.time))}};
   if (!algorithm.empty()) json["algorithm"] = algorithm;
+  if (!result.early.empty()) json["early_stopping"] = result.early;
+  json["kept"] = describe_kept(result);
   if (result.skipped_steps > 0) json["skipped_steps"] = result.skipped_steps;
   if (result.single_value_steps > 0) json["single_value_steps"] = result.single_value_steps;
   if (result.repairs > 0) json["desync_repairs"] = result.repairs;
@@ -99,8 +135,7 @@ void report_result(const TrainingResult& result) {
   const std::string hidden = time.hidden ? fmt::format(" (hidden: {:.0f} % of it)", 100 * *time.hidden) : "";
   spdlog::info(
       "done: {}{} steps{}, {} samples in {} ({} samples/s); time: data {:.1f} %, compute {:.1f} %, "
-      "communication "
-      "{:.1f} %{}, waiting {:.1f} %",
+      "communication {:.1f} %{}, waiting {:.1f} %",
       quality, with_commas(result.progress.steps), describe_mishaps(result),
       with_commas(result.progress.samples), human_seconds(result.seconds),
       with_commas(static_cast<Index>(result.samples_per_second)), 100 * time.data, 100 * time.compute,

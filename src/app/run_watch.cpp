@@ -36,10 +36,14 @@ RunWatch::RunWatch(Communicator& comm, const Experiment& experiment, const Resum
       writer(comm, checkpoint_directory(experiment.config, resume.directory),
              experiment.config.checkpoint.keep, checkpoint_hooks(experiment.config, resume)),
       saving{.writer = writer, .every = every, .wait = experiment.config.checkpoint.wait} {
-  const std::string& best = experiment.config.checkpoint.best;
-  if (best.empty()) return;
+  const Config& config = experiment.config;
+  if (!config.data.has_validation()) return;
   const bool has_accuracy = experiment.loss->targets() != TargetKind::kValue;
-  saving.best.emplace(best, experiment.config.eval.metrics, has_accuracy);
+  const Measure measure(config.train.early_stopping_metric, experiment.metrics->names(), has_accuracy);
+  if (keeps_best(config)) saving.best.emplace(measure);
+  if (config.train.early_stopping.empty()) return;
+  early_stopping.emplace(measure, Patience("train.early_stopping", config.train.early_stopping),
+                         config.train.early_stopping_min_delta);
 }
 
 void report_time_left(const TimeLeft& left) {

@@ -1,8 +1,11 @@
 // How a run is saved and stopped: its time limit, its stop file and signals, its checkpoints.
 #pragma once
 
+#include <optional>
+
 #include "experiment.h"
 #include "lockstep/comm/communicator.h"
+#include "lockstep/train/evaluation/early_stopping.h"
 #include "lockstep/train/loop/run_control.h"
 #include "lockstep/train/loop/saving.h"
 #include "lockstep/train/loop/time_limit.h"
@@ -23,6 +26,7 @@ struct RunWatch {
   RunControl control;
   CheckpointWriter writer;
   Saving saving;
+  std::optional<EarlyStopping> early_stopping;
 };
 
 /// Rank 0: logs the time limit, if there is one.

@@ -33,8 +33,8 @@ std::unique_ptr<ProgressThread> make_progress_thread(Communicator& comm, const D
     if (comm.takes_threads()) return;
     throw Error(
         "distribute.progress_thread needs MPI_THREAD_MULTIPLE, which MPI did not provide here: set it to "
-        "false, or "
-        "use an MPI library built with it; where only rank 0 can read the config file, give all ranks "
+        "false, or use an MPI library built with it; where only rank 0 can read the config file, give all "
+        "ranks "
         "--distribute.progress_thread true as a flag",
         kExitComm);
   });

@@ -113,7 +113,7 @@ class TrainCommand {
     open();
     if (!make_plan()) return 0;
     begin();
-    const TrainingResult result = train();
+    TrainingResult result = train();
     return result.stopped.empty() ? finish(result) : stop(result);
   }
 
@@ -132,7 +132,7 @@ class TrainCommand {
   void save_model_of(AlignedBuffer<Scalar>& stored);
   void save_last_good_weights();
   int stop(const TrainingResult& result);
-  int finish(const TrainingResult& result);
+  int finish(TrainingResult& result);
 
   RankPlacement placement_;
   LoadedConfig loaded_;
@@ -265,6 +265,7 @@ TrainingResult TrainCommand::train() {
     return run_->train({.observer = *observer_,
                         .control = watch_->control,
                         .saving = &watch_->saving,
+                        .early_stopping = watch_->early_stopping ? &*watch_->early_stopping : nullptr,
                         .checkpoint = resume_.checkpoint.get()});
   } catch (const AgreedError&) {
     save_last_good_weights();
@@ -294,9 +295,10 @@ int TrainCommand::stop(const TrainingResult& result) {
   return report_stop(comm_, config(), resume_, result, *watch_, lost);
 }
 
-int TrainCommand::finish(const TrainingResult& result) {
+int TrainCommand::finish(TrainingResult& result) {
   LostFiles lost(*observer_, watch_->writer, resume_command(config()));
-  AlignedBuffer<Scalar> stored = run_->stored();
+  AlignedBuffer<Scalar> last = run_->stored();
+  AlignedBuffer<Scalar>& stored = result.best_weights.size() > 0 ? result.best_weights : last;
   agree(comm_, [&] {
     if (!first()) return;
     const bool saved = lost.attempt("model.safetensors", [&] { save_model_of(stored); });
@@ -304,6 +306,7 @@ int TrainCommand::finish(const TrainingResult& result) {
     const bool summed = lost.attempt(
         "summary.json", [&] { write_summary(results_, result, run_->algorithm(), lost.names()); });
     report_result(result);
+    report_kept(result, config());
     if (saved && summed) refuse_lost_files(resume_, results_);
     report_written(results_);
     if (!lost.empty()) throw DataError("training is complete, but this was lost: " + lost.describe());

@@ -13,12 +13,11 @@ void declare_table(OptionList& list, TableOptions& table) {
       .synonyms("target targets y label_column target_column label_col target_col class_column")
       .alias("label")
       .if_not_given("required by tables");
-  list.option("data.weight", table.weight,
-              "Column of a table with the weights of its records, which are 0 or more: the "
-              "loss, its gradient and "
-              "the metrics count a record so many times; batch norm and the statistics of "
-              "columns do not look at "
-              "it")
+  list.option(
+          "data.weight", table.weight,
+          "Column of a table with the weights of its records, which are 0 or more: the "
+          "loss, its gradient and the metrics count a record so many times; batch norm and the statistics of "
+          "columns do not look at it")
       .synonyms("sample_weight sample_weights weight_column weight_col instance_weight")
       .alias("weight")
       .if_not_given("each record counts once");
@@ -82,8 +81,7 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
       .if_not_given("by the extension of data.train");
   list.option("data.train", data.train,
               "File of the training samples; or a directory, a pattern such as \"part-*.npy\", or several "
-              "with commas "
-              "between them")
+              "with commas between them")
       .if_not_given("required by files")
       .on_resume(OnResume::kMayChange)
       .counterpart("data.synthetic_rows")

@@ -33,8 +33,7 @@ void declare_distribute(OptionList& list, DistOptions& distribute, const KnownNa
   list.begin_section(OnResume::kMustStay);
   list.choice("distribute.strategy", distribute.strategy,
               "How gradients become weights on all ranks; auto: central_storage where all ranks share one "
-              "node and "
-              "no key about how gradients travel is given, else allreduce",
+              "node and no key about the exchange of gradients is given, else allreduce",
               names.strategies)
       .on_resume(OnResume::kIfAlike)
       .synonyms("distribution_strategy zero_optimization zero_stage tree_learner ddp_backend backend",
@@ -53,13 +52,13 @@ void declare_distribute(OptionList& list, DistOptions& distribute, const KnownNa
       .about_exchange();
   list.option("distribute.calibrate", distribute.calibrate,
               "Measure at the start what is fastest, which takes 0.15 s or a few exchanges by each "
-              "algorithm; else auto takes "
-              "memory where ranks share it (shared, hierarchical), and mpi where they do not")
+              "algorithm; else auto takes memory where ranks share it (shared, hierarchical), and mpi where "
+              "they do not")
       .on_resume(OnResume::kMayChange)
       .read_if("distribute.algorithm = \"auto\"", names.facts.calibrates)
       .about_exchange();
   list.option("distribute.bucket_kib", distribute.bucket_kib,
-              "Gradient that travels together, in KiB; small buckets start earlier, large ones cost less",
+              "Gradient that is sent together, in KiB; small buckets start earlier, large ones cost less",
               between(1, 1e9))
       .on_resume(OnResume::kMayChange)
       .about_exchange()
@@ -107,8 +106,8 @@ void declare_distribute(OptionList& list, DistOptions& distribute, const KnownNa
       .on_resume(OnResume::kMayChange)
       .read_if(kAsynchronous, names.facts.asynchronous);
   list.choice("distribute.compression", distribute.compression,
-              "How gradients travel between ranks (central_storage: between nodes); weights always travel as "
-              "they are",
+              "How gradients are sent between ranks (central_storage: between nodes); weights are always "
+              "sent as they are",
               names.codecs)
       .about_exchange()
       .synonyms(
@@ -118,7 +117,7 @@ void declare_distribute(OptionList& list, DistOptions& distribute, const KnownNa
               "What a message loses on lossy compression is kept and added to the next one")
       .about_exchange();
   list.option("distribute.top_k", distribute.top_k,
-              "Share of the numbers of a gradient that travel with compression 'top_k'", above_up_to(0, 1))
+              "Share of the numbers of a gradient that are sent with compression 'top_k'", above_up_to(0, 1))
       .about_exchange();
   declare_local_steps(list, distribute);
 }

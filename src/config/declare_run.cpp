@@ -15,8 +15,7 @@ void declare_run(OptionList& list, RunOptions& run) {
           "run.resume", run.resume,
           "Where to go on from: auto (the newest whole checkpoint of run.dir, or its start), never (run.dir "
           "must be new), restart (the start: what is in run.dir is moved to the first of DIR.1, DIR.2, ... "
-          "that "
-          "is free), or the directory of a run or of one checkpoint")
+          "that is free), or the directory of a run or of one checkpoint")
       .example("runs/first")
       .synonyms("resume_from resume_from_checkpoint ckpt_path load_checkpoint");
   list.option("run.resume_allow", run.resume_allow,
@@ -25,8 +24,7 @@ void declare_run(OptionList& list, RunOptions& run) {
       .example("train.lr");
   list.option("run.time_limit", run.time_limit,
               "Time after which the run is ended by force, such as \"55 minutes\", or as Slurm writes it, "
-              "such as "
-              "\"1-12:00:00\" or \"UNLIMITED\": the run saves itself and stops before")
+              "such as \"1-12:00:00\" or \"UNLIMITED\": the run saves itself and stops before")
       .if_not_given("that of the Slurm job")
       .example("55 minutes")
       .synonyms("max_time walltime");
@@ -57,16 +55,6 @@ void declare_checkpoint(OptionList& list, CheckpointOptions& checkpoint) {
       "left out");
   list.option("checkpoint.keep", checkpoint.keep, "Checkpoints that are kept, the newest ones", at_least(1))
       .synonyms("save_total_limit max_to_keep");
-  list.option(
-          "checkpoint.best", checkpoint.best,
-          "The checkpoint with the best value of this measure is kept too: \"loss\", \"accuracy\", or one of "
-          "eval.metrics; of the validation set if there is one, else of the test set")
-      .if_not_given("none")
-      .example("auc")
-      .synonyms("save_best save_best_only load_best_model_at_end monitor")
-      .synonyms("patience early_stopping early_stopping_rounds early_stopping_patience n_iter_no_change",
-                "Lockstep does not stop early: checkpoint.best keeps the checkpoint with the best value of a "
-                "measure");
   list.option("checkpoint.dir", checkpoint.dir,
               "Directory of the checkpoints, of this run alone: one with the checkpoints of another run is "
               "refused")

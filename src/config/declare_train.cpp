@@ -69,6 +69,47 @@ void declare_schedule(OptionList& list, ScheduleOptions& schedule, const KnownNa
       .synonyms("min_lr lr_min eta_min end_learning_rate final_lr");
 }
 
+constexpr std::string_view kValidationSet =
+    "a validation set: add validation_share = 0.1 to [data], or name a file in data.validation";
+
+bool has_validation(const Config& config) {
+  return config.data.has_validation();
+}
+
+void declare_end(OptionList& list, TrainOptions& train) {
+  list.choice("train.keep", train.keep,
+              "The weights that model.safetensors holds: those of the best evaluation of the validation set, "
+              "or the last ones. The checkpoint of the best evaluation is kept, too",
+              {"best", "last"})
+      .if_not_given("best, with a validation set; else last")
+      .on_resume(OnResume::kMayChange)
+      .read_if(kValidationSet, has_validation)
+      .synonyms("save_best save_best_only load_best_model_at_end restore_best_weights checkpoint.best");
+  list.option(
+          "train.early_stopping", train.early_stopping,
+          "Time without a better evaluation of the validation set after which the run ends: in evaluations, "
+          "epochs, steps or samples")
+      .if_not_given("all steps are made")
+      .read_if(kValidationSet, has_validation)
+      .example("5 epochs")
+      .synonyms(
+          "patience early_stop early_stopping_rounds early_stopping_round early_stopping_patience "
+          "n_iter_no_change",
+          "Lockstep calls it train.early_stopping, with its unit: \"5 epochs\" or \"5 evaluations\"");
+  list.option(
+          "train.early_stopping_metric", train.early_stopping_metric,
+          "The measure by which evaluations are compared, for train.keep and train.early_stopping: \"loss\", "
+          "\"accuracy\", or one of eval.metrics")
+      .read_if(kValidationSet, has_validation)
+      .example("auc")
+      .synonyms("monitor metric_for_best_model first_metric_only");
+  list.option("train.early_stopping_min_delta", train.early_stopping_min_delta,
+              "Change of that measure which counts as better for train.early_stopping; train.keep takes any",
+              at_least(0))
+      .read_if("train.early_stopping", [](const Config& c) { return !c.train.early_stopping.empty(); })
+      .synonyms("min_delta early_stopping_threshold tol");
+}
+
 }  // namespace
 
 void declare_train(OptionList& list, Config& config, const KnownNames& names) {
@@ -160,6 +201,7 @@ void declare_train(OptionList& list, Config& config, const KnownNames& names) {
   list.option("train.skip_limit", train.skip_limit,
               "Steps in all that on_nan 'skip' leaves out before it ends the run after all", at_least(1))
       .read_if("train.on_nan = \"skip\"", [](const Config& c) { return c.train.on_nan == OnNan::kSkip; });
+  declare_end(list, train);
 }
 
 void declare_eval(OptionList& list, EvalOptions& eval, const KnownNames& names) {

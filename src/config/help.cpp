@@ -162,8 +162,7 @@ std::string reference_markdown(std::span<const Option> options) {
   std::string markdown =
       "<!-- Written by the program: trainer reference > configs/REFERENCE.md -->\n\n# Options\n\n"
       "Each option is a key of the config file and a flag: `lr` in section `[train]` is `--train.lr`. The "
-      "flag "
-      "wins over\nthe file, the file over the default.\n";
+      "flag wins over\nthe file, the file over the default.\n";
   for_each_section(options, [&markdown](std::string_view section, std::span<const Option> members) {
     markdown += fmt::format("\n## [{}] {}\n\n| key | type | default | meaning |\n|---|---|---|---|\n",
                             section, section_title(section));

@@ -144,9 +144,7 @@ std::string man_page(std::span<const Option> options) {
       ".TH TRAINER 1 \"\" \"lockstep {}\" \"Lockstep\"\n"
       ".SH NAME\ntrainer \\- trains neural networks on CPU clusters with MPI\n"
       ".SH SYNOPSIS\n.nh\n{}.hy\n"
-      ".SH DESCRIPTION\n{} {}"
-      ".SH COMMANDS\n{}.SH FLAGS\n{}.SH OPTIONS\n{}"
-      ".SH \"EXIT STATUS\"\n{}.SH FILES\n{}"
+      ".SH DESCRIPTION\n{} {}.SH COMMANDS\n{}.SH FLAGS\n{}.SH OPTIONS\n{}.SH \"EXIT STATUS\"\n{}.SH FILES\n{}"
       ".SH \"SEE ALSO\"\n.BR mpirun (1),\n.BR sbatch (1)\n",
       escaped(LOCKSTEP_VERSION), synopsis(), bold("trainer"), kDescription, commands(), flags(),
       option_terms(options), exit_terms(), kFiles);

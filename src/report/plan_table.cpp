@@ -100,8 +100,7 @@ std::string asynchronous_sentence(const RunPlan& plan) {
     return fmt::format(
         "Each step is one worker's gradient of {} samples, applied as it arrives{}: {} worker{} with {} "
         "each in an epoch. Workers may end in the middle of one: then more samples are used than stated, by "
-        "less "
-        "than a batch for each worker.",
+        "less than a batch for each worker.",
         plan.step_batch, bound, workers, workers == 1 ? "" : "s", with_commas(plan.epoch.steps));
   }
   return fmt::format(
@@ -157,8 +156,14 @@ std::string tail_sentence(const RunPlan& plan) {
       plan.single_values, plan.sampling.replicas);
 }
 
+std::string end_sentence(const RunPlan& plan) {
+  if (plan.early_stopping.empty()) return "";
+  return fmt::format("\nThe run ends early {}; its steps, samples and epochs are at most those above.",
+                     plan.early_stopping);
+}
+
 std::string sentence(const RunPlan& plan) {
-  return epoch_sentence(plan) + tail_sentence(plan);
+  return epoch_sentence(plan) + tail_sentence(plan) + end_sentence(plan);
 }
 
 }  // namespace

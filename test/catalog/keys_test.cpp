@@ -17,6 +17,7 @@
 #include "lockstep/nn/batch_norm_mode.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/optim/schedule.h"
+#include "lockstep/train/evaluation/early_stopping.h"
 #include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/loop/time_limit.h"
 #include "lockstep/train/storage/checkpoint/interval.h"
@@ -129,7 +130,8 @@ std::map<std::string, std::function<void(const std::string&)>> parsers() {
           {"train.decay_every", duration},
           {"distribute.local_after", duration},
           {"checkpoint.every", [](const std::string& text) { parse_interval("key", text); }},
-          {"checkpoint.best", metrics},
+          {"train.early_stopping", [](const std::string& text) { Patience("key", text); }},
+          {"train.early_stopping_metric", metrics},
           {"eval.metrics", metrics}};
 }
 

@@ -34,7 +34,7 @@ class Crash : public testing::Test {
   std::string arguments(const std::string& flags = "") const {
     const std::string elsewhere =
         checkpoints_.empty() ? "" : "--checkpoint.dir " + checkpoints().root().string() + " ";
-    const std::string arguments = saving_arguments(experiment_, run(), elsewhere + flags);
+    const std::string arguments = saving_arguments(experiment_, run(), elsewhere + flags, config_.empty());
     if (!config_.empty()) write_file_atomically(experiment_.directory() / "run.toml", config_);
     return arguments;
   }
@@ -151,6 +151,7 @@ class Crash : public testing::Test {
     write_file_atomically(table, rows);
     config_ = fmt::format(R"toml([data]
 train = "{0}"
+validation = "{0}"
 test = "{0}"
 label = "kind"
 [model]
@@ -203,7 +204,7 @@ TEST_F(Crash, OfARunThatGoesOn) {
 // checkpoints, with which its metrics would be synced.
 TEST_F(Crash, OfARestart) {
   ASSERT_EQ(run_trainer(arguments()).exit_code, 0);
-  const std::string flags = "--checkpoint.every never --checkpoint.best '' --run.resume restart";
+  const std::string flags = "--checkpoint.every never --train.keep last --run.resume restart";
   const CrashRecording recording = record(1, flags, 9);
   const FileTree old = subtree(recording.before, run_);
   Config config;

@@ -92,7 +92,7 @@ TEST_F(FullDisk, ARunThatLostFilesIsNotCompleteForItsNextStart) {
 
   // Without a checkpoint nothing can be made good.
   const std::string none = experiment_->fresh_run();
-  const std::string no_checkpoints = "--checkpoint.every never --checkpoint.best ''";
+  const std::string no_checkpoints = "--checkpoint.every never --train.keep last";
   EXPECT_EQ(start_with(FileFaults({.in = none + "/metrics.jsonl", .effect = "EIO", .calls = "write"}), none,
                        no_checkpoints)
                 .exit_code,

@@ -40,7 +40,7 @@ TEST(Help, TellsOfAKeyWhatItMeansAndWhereItIsUsed) {
   EXPECT_EQ(help("global_batch").output, help("train.global_batch").output);
   expect_parts(help("dir").output, {"run.dir\n", "checkpoint.dir\n"});
   expect_parts(help("optimizer").output, {"train.optimizer", "one of 'sgd', 'adam'"});
-  expect_parts(help("checkpoint").output, {"[checkpoint]", "--checkpoint.every", "--checkpoint.best"});
+  expect_parts(help("checkpoint").output, {"[checkpoint]", "--checkpoint.every", "--checkpoint.keep"});
 }
 
 TEST(Help, HasAPageForEachCommand) {

@@ -119,7 +119,7 @@ TEST_F(ResumeLimits, ALongerRunThatWasKilledIsNotTakenForComplete) {
   EXPECT_EQ(newest_checkpoint(run), 18);
 
   const std::string never = experiment_.fresh_run();
-  EXPECT_EQ(train(never, "--checkpoint.every never --checkpoint.best ''").exit_code, 0);
+  EXPECT_EQ(train(never, "--checkpoint.every never --train.keep last").exit_code, 0);
   const ProcessResult refused = train(never, longer);
   EXPECT_EQ(refused.exit_code, kExitConfig);
   expect_parts(refused.errors, {"complete after 9 steps", "no checkpoint", "train.init"});
@@ -170,7 +170,7 @@ TEST_F(ResumeLimits, LostCheckpointsAreNoFreshStart) {
   const std::string metrics = read_file(run + "/metrics.jsonl");
   std::filesystem::rename(run + "/checkpoints", run + "-kept");
   for (const std::string flags :
-       {"", "--checkpoint.every never --checkpoint.best ''", "--checkpoint.dir none"}) {
+       {"", "--checkpoint.every never --train.keep last", "--checkpoint.dir none"}) {
     const ProcessResult refused = train(run, flags);
     EXPECT_EQ(refused.exit_code, kExitData) << refused.errors;
     expect_parts(refused.errors, {"has made checkpoints in '" + run + "/checkpoints'", "\"restart\""});
@@ -182,7 +182,7 @@ TEST_F(ResumeLimits, LostCheckpointsAreNoFreshStart) {
   EXPECT_EQ(train(run, "--checkpoint.dir " + run + "-kept").exit_code, 0);
   expect_damaged_ones_are_told(run + "-damaged");
 
-  for (const std::string flags : {"", "--checkpoint.every never --checkpoint.best ''"}) {
+  for (const std::string flags : {"", "--checkpoint.every never --train.keep last"}) {
     const std::string young = experiment_.fresh_run();
     EXPECT_NE(train(young, "--debug.fail_rank 0 --debug.fail_step 2 --run.log_every 1 " + flags).exit_code,
               0);

@@ -72,15 +72,18 @@ TEST(Checkpoint, TheBestIsKeptHoweverSlowTheDiskIs) {
     const SharedDirectory directory(comm);
     Config config = saving_config(directory.path(), "1 steps");
     config.checkpoint.wait = false;
-    config.checkpoint.best = "loss";
+    config.train.keep = "best";
+    config.data.synthetic.validation_rows = 20;
     config.checkpoint.keep = 1;
     config.train.epochs = 3;
     config.eval.every_epochs = 0.5;
     const TinyResult result = train_tiny(comm, config);
     EXPECT_EQ(result.save_failure, "");
     if (comm.rank() != 0) return;
-    const auto best = std::ranges::min_element(result.evaluations, {}, &EvalMetrics::loss);
-    EXPECT_GT(result.evaluations.size(), 4U);
+    ASSERT_GT(result.evaluations.size(), 4U);
+    ASSERT_EQ(result.evaluations.back().split, Split::kTest);
+    const auto best = std::ranges::min_element(result.evaluations.begin(), result.evaluations.end() - 1, {},
+                                               &EvalMetrics::loss);
     EXPECT_EQ(CheckpointDirectory(directory.path()).best(), best->progress.steps);
     EXPECT_NO_THROW(CheckpointReader(step_in(directory.path(), best->progress.steps)));
   });

@@ -112,24 +112,26 @@ std::string refusal_of(const Cell& cell) {
 
 // Rows that follow from one or two settings, whatever the others are: what makes each apply.
 std::map<std::string, std::function<void(Combination&)>> single_rows() {
-  return {{"train.per_replica_batch without train.replicas",
-           [](Combination& c) { c.batch_follows_replicas = true; }},
-          {"data.audit with train.tail drop, or with asynchronous workers",
-           [](Combination& c) { c.audits = c.drops_tail = true; }},
-          {"data.reshuffle global with a data.shard_order that is not shuffled",
-           [](Combination& c) {
-             c.reshuffle = Reshuffle::kGlobal;
-             c.shard_order = ShardOrder::kContiguous;
-           }},
-          {"data.shard_order strided with streamed samples",
-           [](Combination& c) {
-             c.streamed = true;
-             c.shard_order = ShardOrder::kStrided;
-           }},
-          {"batch norm in groups of more replicas than there are",
-           [](Combination& c) { c.largest_group = c.replicas + 1; }},
-          {"batch norm of single values in each step",
-           [](Combination& c) { c.single_values = "layer 1 with batch norm local"; }}};
+  return {
+      {"train.per_replica_batch without train.replicas",
+       [](Combination& c) { c.batch_follows_replicas = true; }},
+      {"data.validation with data.validation_share", [](Combination& c) { c.two_validation_sets = true; }},
+      {"data.audit with train.tail drop, or with asynchronous workers",
+       [](Combination& c) { c.audits = c.drops_tail = true; }},
+      {"data.reshuffle global with a data.shard_order that is not shuffled",
+       [](Combination& c) {
+         c.reshuffle = Reshuffle::kGlobal;
+         c.shard_order = ShardOrder::kContiguous;
+       }},
+      {"data.shard_order strided with streamed samples",
+       [](Combination& c) {
+         c.streamed = true;
+         c.shard_order = ShardOrder::kStrided;
+       }},
+      {"batch norm in groups of more replicas than there are",
+       [](Combination& c) { c.largest_group = c.replicas + 1; }},
+      {"batch norm of single values in each step",
+       [](Combination& c) { c.single_values = "layer 1 with batch norm local"; }}};
 }
 
 TEST(Refusals, OfSingleSettingsApply) {

@@ -77,7 +77,7 @@ void RandomExperiment::draw_data(Dice& dice, const std::string& directory) {
   }
   if (data_.format != "synthetic" && dice.chance(0.3)) {
     set_number("data.validation_share", dice.real(0.1, 0.4));
-    evaluated_ = true;
+    evaluated_ = validated_ = true;
   }
 }
 
@@ -200,7 +200,9 @@ void RandomExperiment::draw_evaluation(Dice& dice) {
   if (!evaluated_) return;
   set_number("eval.every_epochs", dice.real(0.3, 2));
   set_number("eval.batch", static_cast<double>(dice.whole(1, 100)));
-  if (dice.chance(0.3)) set("checkpoint.best", "loss");
+  if (!validated_) return;
+  if (dice.chance(0.3)) set("train.keep", "last");
+  if (dice.chance(0.3)) set("train.early_stopping", fmt::format("{} evaluations", dice.whole(1, 3)));
 }
 
 void RandomExperiment::draw_strategy(Dice& dice) {

@@ -59,6 +59,7 @@ class RandomExperiment {
   DataSpec data_;
   Index rows_;
   bool evaluated_ = false;
+  bool validated_ = false;  // has a validation set
   bool lossy_ = false;
   bool in_steps_ = false;  // how long it is
   Index replicas_;

@@ -12,12 +12,14 @@
 namespace lockstep::test {
 
 std::string saving_arguments(const SmallExperiment& experiment, const std::string& run,
-                             const std::string& flags) {
+                             const std::string& flags, bool validated) {
+  const std::string validation = fmt::format("--data.validation {} --data.validation_labels {} ",
+                                             experiment.test().images, experiment.test().labels);
   return fmt::format(
       "--config {} --run.dir {} --run.progress none --run.log_every 3 --distribute.reduction ordered "
       "--train.momentum 0.9 --train.epochs 1 --eval.every_epochs 0.5 --checkpoint.every '3 steps' "
-      "--checkpoint.wait true --checkpoint.keep 1 --checkpoint.best accuracy {}",
-      experiment.config(), run, flags);
+      "--checkpoint.wait true --checkpoint.keep 1 {}--train.early_stopping_metric accuracy {}",
+      experiment.config(), run, validated ? validation : "", flags);
 }
 
 std::string checkpoint_of(const std::string& run, Index step) {

@@ -11,9 +11,10 @@
 namespace lockstep::test {
 
 /// The flags of a run of nine steps with checkpoints after the 3rd, 6th and 9th, two evaluations, and a best
-/// one. `flags` come after those.
+/// one. `flags` come after those. `validated`: whether the validation set is the test set of the experiment,
+/// not one that its config names.
 std::string saving_arguments(const SmallExperiment& experiment, const std::string& run,
-                             const std::string& flags = "");
+                             const std::string& flags = "", bool validated = true);
 
 /// "RUN/checkpoints/step-000000006".
 std::string checkpoint_of(const std::string& run, Index step);

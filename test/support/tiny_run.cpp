@@ -154,7 +154,13 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
   Saving saving{.writer = writer,
                 .every = parse_interval("checkpoint.every", config.checkpoint.every),
                 .wait = config.checkpoint.wait};
-  if (!config.checkpoint.best.empty()) saving.best.emplace(config.checkpoint.best, config.eval.metrics, true);
+  const Measure measure(config.train.early_stopping_metric, config.eval.metrics, true);
+  if (config.train.keep == "best") saving.best.emplace(measure);
+  std::optional<EarlyStopping> early_stopping;
+  if (!config.train.early_stopping.empty()) {
+    early_stopping.emplace(measure, Patience("train.early_stopping", config.train.early_stopping),
+                           config.train.early_stopping_min_delta);
+  }
   TinyResult result;
   Recorder recorder(result);
   RunControl control(comm, {});
@@ -183,6 +189,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                    .calibration_steps = config.eval.precise_bn,
                    .loader = make_loader,
                    .saving = config.checkpoint.dir.empty() ? nullptr : &saving,
+                   .early_stopping = early_stopping ? &*early_stopping : nullptr,
                    .checkpoint = checkpoint.get(),
                    .on_nan = config.train.on_nan,
                    .skip_limit = config.train.skip_limit,

@@ -32,10 +32,10 @@ EvalMetrics evaluation(const std::string& name, std::optional<double> value) {
   return metrics;
 }
 
-BestMeasure measure_of(const std::string& name) {
+BestEvaluation best_by(const std::string& name) {
   std::vector<std::string> metrics;
   for (const MetricEntry& entry : metric_catalog()) metrics.push_back(entry.name);
-  return {name, metrics, true};
+  return BestEvaluation(Measure(name, metrics, true));
 }
 
 // Errors are to be small; what counts right answers is to be large.
@@ -52,7 +52,7 @@ TEST(BestMeasure, EachMeasureHasItsDirection) {
   for (const MetricEntry& entry : metric_catalog()) EXPECT_TRUE(larger_is_better.contains(entry.name));
   for (const auto& [name, larger] : larger_is_better) {
     SCOPED_TRACE(name);
-    BestMeasure best = measure_of(name);
+    BestEvaluation best = best_by(name);
     EXPECT_TRUE(std::isnan(best.value()));
     EXPECT_TRUE(best.improves(evaluation(name, 0.5))) << "the first";
     EXPECT_FALSE(best.improves(evaluation(name, 0.5))) << "an equal one";
@@ -67,7 +67,7 @@ TEST(BestMeasure, EachMeasureHasItsDirection) {
 TEST(BestMeasure, AValueThatIsNoNumberIsNeverTheBest) {
   for (const std::string name : {"loss", "accuracy", "auc", "log_loss"}) {
     SCOPED_TRACE(name);
-    BestMeasure best = measure_of(name);
+    BestEvaluation best = best_by(name);
     for (const double value : {kNaN, kInfinity, -kInfinity}) {
       EXPECT_FALSE(best.improves(evaluation(name, value)));
     }
@@ -81,23 +81,24 @@ TEST(BestMeasure, AValueThatIsNoNumberIsNeverTheBest) {
 }
 
 TEST(BestMeasure, AnUndefinedValueIsNeverTheBest) {
-  BestMeasure best = measure_of("auc");
+  BestEvaluation best = best_by("auc");
   EXPECT_FALSE(best.improves(evaluation("auc", std::nullopt)));
   EXPECT_TRUE(std::isnan(best.value()));
   EXPECT_TRUE(best.improves(evaluation("auc", 0.1)));
 }
 
 TEST(BestMeasure, AResumedRunComparesWithTheBestBefore) {
-  BestMeasure best = measure_of("auc");
-  best.value() = 0.6;
+  BestEvaluation best = best_by("auc");
+  best.state()[0] = 0.6;
   EXPECT_FALSE(best.improves(evaluation("auc", 0.55)));
   EXPECT_TRUE(best.improves(evaluation("auc", 0.65)));
 }
 
 TEST(BestMeasure, OnlyWhatIsMeasuredCanBeNamed) {
-  test::expect_parts(test::error_text<ConfigError>([] { BestMeasure("auc", {"recall"}, true); }),
-                     {"checkpoint.best", "'auc'", "'loss', 'accuracy', 'recall'", "eval.metrics"});
-  test::expect_parts(test::error_text<ConfigError>([] { BestMeasure("accuracy", {}, false); }),
+  test::expect_parts(
+      test::error_text<ConfigError>([] { Measure("auc", {"recall"}, true); }),
+      {"train.early_stopping_metric", "'auc'", "'loss', 'accuracy', 'recall'", "eval.metrics"});
+  test::expect_parts(test::error_text<ConfigError>([] { Measure("accuracy", {}, false); }),
                      {"'accuracy'", "'loss'"});
 }
 
@@ -110,14 +111,15 @@ TEST(BestCheckpoint, IsTheOneThatTheValidationSetChooses) {
   config.train.epochs = 6;
   config.checkpoint.dir = directory.path();
   config.checkpoint.every = "never";
-  config.checkpoint.best = "loss";
-  const std::vector<EvalMetrics> evaluations = test::train_tiny_alone(config).evaluations;
+  config.train.keep = "best";
+  const test::TinyResult result = test::train_tiny_alone(config);
+  const std::vector<EvalMetrics>& evaluations = result.evaluations;
   ASSERT_EQ(evaluations.size(), 7U);
   ASSERT_EQ(evaluations.back().split, Split::kTest);
   const auto best =
       std::ranges::min_element(evaluations.begin(), evaluations.end() - 1, {}, &EvalMetrics::loss);
   ASSERT_LT(evaluations.back().loss, best->loss);
-  ASSERT_LT(best->progress.steps, evaluations.back().progress.steps);
+  ASSERT_LT(best->progress.steps, result.training.progress.steps);
   EXPECT_EQ(CheckpointDirectory(config.checkpoint.dir).best(), best->progress.steps);
 }
 

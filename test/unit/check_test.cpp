@@ -143,6 +143,10 @@ TEST(CheckConfig, AcceptsEveryKeyWithWhatItIsReadWith) {
       {"data.memory_limit", [](Config& config) { config.data.memory = MemoryMode::kStream; }},
       {"data.shuffle_buffer", [](Config& config) { config.data.memory = MemoryMode::kAuto; }},
       {"data.shard_by", [](Config& config) { config.data.memory = MemoryMode::kStream; }},
+      {"train.keep", [](Config& config) { config.data.validation_share = 0.1; }},
+      {"train.early_stopping", [](Config& config) { config.data.validation = "validation.csv"; }},
+      {"train.early_stopping_metric", [](Config& config) { config.data.synthetic.validation_rows = 9; }},
+      {"train.early_stopping_min_delta", [](Config& config) { config.train.early_stopping = "5 epochs"; }},
       {"distribute.staleness", [](Config& config) { config.distribute.mode = ServerMode::kBounded; }},
       {"distribute.staleness_lr", [](Config& config) { config.distribute.mode = ServerMode::kAsync; }},
       {"distribute.block_nesterov", [](Config& config) { config.distribute.block_momentum = 0.9; }}};

@@ -25,4 +25,9 @@ struct Config {
   DebugOptions debug;
 };
 
+/// Whether the model is that of the best evaluation.
+inline bool keeps_best(const Config& config) {
+  return config.data.has_validation() && config.train.keep != "last";
+}
+
 }  // namespace lockstep

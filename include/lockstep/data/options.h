@@ -88,6 +88,10 @@ struct DataOptions {
   bool audit = false;
   SyntheticOptions synthetic;
   TableOptions table;
+
+  bool has_validation() const {
+    return !validation.empty() || validation_share > 0 || synthetic.validation_rows > 0;
+  }
 };
 
 }  // namespace lockstep

@@ -43,6 +43,10 @@ struct TrainOptions {
   Tail tail = Tail::kKeep;
   OnNan on_nan = OnNan::kStop;
   Index skip_limit = 10;  ///< steps in all
+  std::string keep;       ///< "best", "last", or "" for what suits
+  std::string early_stopping;
+  std::string early_stopping_metric = "loss";
+  double early_stopping_min_delta = 0;
 
   /// The replicas of the run: as given, or one for each thread of the workers.
   Index replicas_of(Index workers) const { return replicas > 0 ? replicas : workers * threads; }
@@ -56,7 +60,6 @@ struct CheckpointOptions {
   std::string every = "10 minutes";
   bool wait = false;
   Index keep = 3;
-  std::string best;
   std::string dir;
 };
 

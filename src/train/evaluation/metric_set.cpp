@@ -61,6 +61,12 @@ void MetricSet::add(const MetricEntry& entry, TargetKind targets, Index outputs)
   needs_.rankings += more.rankings;
 }
 
+std::vector<std::string> MetricSet::names() const {
+  std::vector<std::string> names;
+  for (const Member& member : members_) names.push_back(member.name);
+  return names;
+}
+
 void MetricSet::collect(const MetricRows& rows, const MetricParts& parts) const {
   for (const Member& member : members_) {
     const MetricNeeds needs = member.metric->needs();

@@ -1,6 +1,7 @@
 #include "lockstep/train/loop/trainer.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +11,7 @@
 #include "lockstep/base/first_index.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/train/storage/model_file.h"
 
 namespace lockstep {
 namespace {
@@ -40,24 +42,20 @@ TrainingResult Trainer::run() {
   const bool begins_at_end = done == steps;
   // The last checkpoint may have been made before an evaluation that was due.
   bool evaluates = done > 0 && done < steps && evaluation_due(done - 1, done);
+  if ((evaluates || begins_at_end) && !stops()) recompute_moments();
   while (!stops()) {
-    if (evaluates) {
-      recompute_moments();
-      evaluate(during);
-    }
-    if (stops() || done >= steps) break;
+    if (evaluates) evaluate(during);
+    if (stops() || done >= steps || ends_early()) break;
     loop_->advance(next_stop(done));
     const Index before = done;
     done = loop_->progress().steps;
+    evaluates = done < steps && evaluation_due(before, done);
+    // A checkpoint holds the moments that are evaluated with.
+    if ((evaluates || done == steps) && !stops()) recompute_moments();
     // Asynchronous workers may come back before any of them has stepped.
     if (stops() || checkpoint_due(before, done)) save(IfBusy::kLeaveOut);
-    evaluates = done < steps && evaluation_due(before, done);
   }
-  if (done == steps && !stops()) {
-    recompute_moments();
-    if (context_.validation != nullptr) evaluate(context_.validation);
-    if (context_.test != nullptr) evaluate(context_.test);
-  }
+  if ((done == steps || ends_early()) && !stops()) finish_run();
   // From the checkpoint of another run to the end without a step: this run has no checkpoint of its end yet.
   if (stops() || (begins_at_end && checkpoint_due(done - 1, done))) save(IfBusy::kLeaveOut);
   if (context_.saving != nullptr) context_.saving->writer.finish();
@@ -77,7 +75,59 @@ TrainingResult Trainer::run() {
           .skipped_steps = loop_->skipped_steps(),
           .single_value_steps = loop_->single_value_steps(),
           .repairs = loop_->repairs(),
-          .stopped = context_.control.stop_reason()};
+          .stopped = context_.control.stop_reason(),
+          .early = !stops() && ends_early() ? context_.early_stopping->describe() : "",
+          .best = best_,
+          .best_weights = std::move(best_weights_)};
+}
+
+// The evaluations after the last step: that of the validation set decides which weights the model has, and
+// with these the test set is evaluated.
+void Trainer::finish_run() {
+  if (ends_early()) {
+    if (context_.saving != nullptr && (keeps_best() || context_.saving->every.ever())) save(IfBusy::kWait);
+  } else if (context_.validation != nullptr) {
+    evaluate(context_.validation);
+  }
+  if (stops()) return;
+  load_best_weights();
+  if (context_.test != nullptr) evaluate(context_.test);
+}
+
+// *Collective.* Rank 0 has kept them, or they are in the checkpoint of the best evaluation, if that was made
+// before the run was resumed.
+void Trainer::load_best_weights() {
+  if (!keeps_best() || std::isnan(context_.saving->best->value())) return;
+  const BestEvaluation& best = *context_.saving->best;
+  const BestResult result{
+      .measure = best.measure().name(), .value = best.value(), .progress = context_.plan.before(best.step())};
+  if (best.step() == loop_->progress().steps) {
+    best_ = result;
+    return;
+  }
+  CheckpointWriter& writer = context_.saving->writer;
+  writer.finish();
+  AlignedBuffer<Scalar> weights = std::move(kept_);
+  if (weights.size() == 0) weights = AlignedBuffer<Scalar>(context_.model.stored_layout().size);
+  std::string problem;
+  if (context_.comm.rank() == 0 && kept_step_ != best.step()) {
+    try {
+      load_model(writer.finished(best.step()) / kCheckpointModel,
+                 {.layout = &context_.model.stored_layout(), .values = weights.span()});
+    } catch (const Error& error) {
+      problem = error.what();
+    }
+  }
+  problem = broadcast_text(context_.comm, problem);
+  if (!problem.empty()) {
+    if (context_.comm.rank() != 0) return;
+    spdlog::warn("the best weights, of step {}, are lost: {}; the model has the last weights",
+                 with_commas(best.step()), problem);
+    return;
+  }
+  context_.comm.broadcast(as_buffer(weights.span()), 0);
+  best_ = result;
+  best_weights_ = std::move(weights);
 }
 
 void Trainer::begin() {
@@ -100,11 +150,12 @@ SavedState Trainer::saved_state() {
   context_.states.add_saved(state);
   SavedState of_loop = loop_->saved_state();
   std::ranges::move(of_loop, std::back_inserter(state));
-  if (context_.saving != nullptr && context_.saving->best) {
-    state.push_back(
-        saved_by_first(context_.comm.rank(), "best", std::span(&context_.saving->best->value(), 1)));
+  const auto add = [&](const char* name, std::span<double> values) {
+    state.push_back(saved_by_first(context_.comm.rank(), name, values));
     state.back().optional = true;
-  }
+  };
+  if (keeps_best()) add("best_evaluation", context_.saving->best->state());
+  if (context_.early_stopping != nullptr) add("early_stopping", context_.early_stopping->state());
   return state;
 }
 
@@ -119,7 +170,9 @@ bool Trainer::evaluation_due(Index before, Index steps_done) const {
 bool Trainer::checkpoint_due(Index before, Index steps_done) const {
   if (context_.saving == nullptr) return false;
   if (context_.control.checkpoint_due()) return true;
-  if (steps_done == context_.plan.steps && context_.saving->every.ever()) return true;
+  const bool saves_last =
+      context_.saving->every.ever() || keeps_best();  // the best is no reason to lose the last
+  if (steps_done == context_.plan.steps && saves_last) return true;
   return context_.saving->every.is_due(context_.plan.before(before), context_.plan.before(steps_done));
 }
 
@@ -154,23 +207,37 @@ void Trainer::save(IfBusy rule) {
                        .texts = saving.texts});
 }
 
-// The best so far is kept, and made if its step has no checkpoint: training waits for it, because no later
-// checkpoint can stand for it.
+// The checkpoint of the best evaluation so far is kept, and made if its step has none: training waits for it,
+// because no later checkpoint can stand for it.
 void Trainer::evaluate(Evaluation* evaluation) {
   context_.comm.note_phase(Phase::kEvaluation);
   const auto interrupted = [this] { return context_.control.look() && stops(); };
-  const std::optional<EvalMetrics> metrics =
-      evaluation->run({context_.strategy.gather_model(), context_.states.gather()}, interrupted);
+  const bool with_best = best_weights_.size() > 0;
+  const ModelValues values = with_best
+                                 ? stored_values(context_.model, best_weights_.span())
+                                 : ModelValues{context_.strategy.gather_model(), context_.states.gather()};
+  const std::optional<EvalMetrics> metrics = evaluation->run(values, interrupted);
   if (!metrics) return;
   last_evaluation_ = metrics;
-  last_evaluation_->progress = loop_->progress();
-  const bool measured = evaluation == context_.validation || context_.validation == nullptr;
-  if (measured && context_.saving != nullptr && context_.saving->best &&
-      context_.saving->best->improves(*last_evaluation_)) {
-    save(IfBusy::kWait);
-    context_.saving->writer.mark_best(loop_->progress().steps);
+  last_evaluation_->progress = with_best ? best_->progress : loop_->progress();
+  if (evaluation == context_.validation) {
+    if (context_.early_stopping != nullptr) context_.early_stopping->look(*last_evaluation_);
+    if (keeps_best() && context_.saving->best->improves(*last_evaluation_)) {
+      keep(values);
+      save(IfBusy::kWait);
+      context_.saving->writer.mark_best(loop_->progress().steps);
+    }
   }
   if (context_.comm.rank() == 0) context_.observer.on_evaluation(*last_evaluation_);
+}
+
+// Rank 0 holds on to the best weights: a disk that is full must not lose them.
+void Trainer::keep(const ModelValues& values) {
+  if (context_.comm.rank() != 0) return;
+  if (kept_.size() == 0) kept_ = AlignedBuffer<Scalar>(context_.model.stored_layout().size);
+  const auto end = std::ranges::copy(values.weights, kept_.data()).out;
+  std::ranges::copy(values.state, end);
+  kept_step_ = loop_->progress().steps;
 }
 
 void Trainer::recompute_moments() {

@@ -128,13 +128,14 @@ void plan_costs(const RunPlanRequest& request, RunPlan& plan) {
   const Index slots = plan.parameters * kScalarBytes * request.optimizer_slots;
   const Index models = strategy.weights_per_replica ? plan.sampling.replicas : 1;
   plan.checkpoint_bytes = models * (plan.model_file_bytes + slots);
-  if (!request.saves) return;
+  if (!request.saves && !request.keeps_best) return;
   // All ranks copy the model file, in whole blocks, and those that own something else their share of that.
   const Index owners = plan.dist.servers > 0 ? plan.dist.servers : plan.dist.world;
   const Index state = (plan.checkpoint_bytes - plan.model_file_bytes) / owners;
   const Index model =
       std::min(plan.model_file_bytes, round_up(plan.model_file_bytes / plan.dist.world + 1, kCheckedBytes));
-  plan.memory.checkpoint = model + (plan.dist.servers > 0 ? 0 : state);
+  const Index best = request.keeps_best ? plan.model_file_bytes : 0;  // rank 0 holds on to it
+  plan.memory.checkpoint = best + model + (plan.dist.servers > 0 ? 0 : state);
   if (plan.dist.servers > 0) plan.server_memory.checkpoint = model + state;
 }
 

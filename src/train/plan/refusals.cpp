@@ -27,7 +27,7 @@ std::span<const Refusal> refusals() {
               }},
       Refusal{
           "batch norm over several replicas with asynchronous workers",
-          "replicas would have to meet in every layer, but they are never at the same step: set "
+          "replicas would have to synchronise in every layer, but they are never at the same step: set "
           "model.batch_norm to local or averaged, or distribute.mode = \"sync\" without backup workers",
           [](const Combination& c) { return is_asynchronous(c.distribute) && c.normalises_over_replicas; }},
       Refusal{"backup workers with mode async or bounded",
@@ -81,21 +81,20 @@ std::span<const Refusal> refusals() {
                             .allows(c.distribute.reduction);
               }},
       Refusal{"local_sgd with lossy compression",
-              "what travels are weights, of which a message must lose nothing: use distribute.compression "
-              "fp32, and "
-              "raise distribute.average_every for fewer bytes",
+              "weights are sent, of which a message must lose nothing: use distribute.compression "
+              "fp32, and raise distribute.average_every for fewer bytes",
               [](const Combination& c) {
                 return local_sums(c.distribute) == LocalSums::kPerReplica &&
                        make_codec(c.distribute) != nullptr;
               }},
-      Refusal{
-          "local_sgd with batch norm averaged, sync or group",
-          "the replicas do not meet in each step, so each has the moments of its own samples only: choose "
-          "model.batch_norm local, or layer_norm",
-          [](const Combination& c) {
-            return local_sums(c.distribute) == LocalSums::kPerReplica &&
-                   (c.normalises_over_replicas || c.moments_of_all_replicas);
-          }},
+      Refusal{"local_sgd with batch norm averaged, sync or group",
+              "the replicas do not synchronise in each step, so each has the moments of its own samples "
+              "only: choose "
+              "model.batch_norm local, or layer_norm",
+              [](const Combination& c) {
+                return local_sums(c.distribute) == LocalSums::kPerReplica &&
+                       (c.normalises_over_replicas || c.moments_of_all_replicas);
+              }},
       Refusal{
           "train.on_nan skip with asynchronous workers",
           "the servers have given permission for a gradient that would never come, and the steps of the run "
@@ -119,6 +118,9 @@ std::span<const Refusal> refusals() {
               "the global batch, and with it the run, would change with the number of ranks: give "
               "train.replicas, or train.global_batch instead",
               [](const Combination& c) { return c.batch_follows_replicas; }},
+      Refusal{"data.validation with data.validation_share",
+              "there is one validation set: name its file, or hold back a share of the training samples",
+              [](const Combination& c) { return c.two_validation_sets; }},
       Refusal{
           "data.audit with train.tail drop, or with asynchronous workers",
           "samples are left out on purpose there, which the audit would report: set train.tail = \"keep\" "

@@ -143,6 +143,7 @@ Combination combine(const RunPlanRequest& request, const SamplingOptions& sampli
       .replicas_without_rows = shards ? std::max<Index>(0, sampling.replicas - request.rows) : 0,
       .skips_bad_steps = request.train.on_nan == OnNan::kSkip,
       .batch_follows_replicas = request.train.per_replica_batch > 0 && request.train.replicas == 0,
+      .two_validation_sets = !request.data.validation.empty() && request.data.validation_share > 0,
       .audits = request.data.audit,
       .drops_tail = request.train.tail == Tail::kDrop,
       .streamed = request.streamed != nullptr,
@@ -210,6 +211,10 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   plan.lr_end = schedule.lr(plan.before(plan.steps - 1));
 
   plan.batch_norm = plan_batch_norm(request, plan.sampling);
+  if (!train.early_stopping.empty()) {
+    plan.early_stopping = fmt::format("after {} without a better {} of the validation set",
+                                      train.early_stopping, train.early_stopping_metric);
+  }
   // Only the last step of an epoch has fewer samples than the first.
   plan.single_values = single_values_of(request, plan.sampling, plan.epoch.steps - 1).replicas();
   plan.precision = request.model.precision();

@@ -129,11 +129,10 @@ RunDirectory create_run_directory(const std::filesystem::path& root) {
         fmt::format("run.dir '{}' is a file; name a directory that does not exist yet", root.string()));
   }
   if (std::filesystem::exists(root, error) && !std::filesystem::is_empty(root, error)) {
-    throw ConfigError(
-        fmt::format("run.dir '{0}' is not empty, and a run is never overwritten; name another "
-                    "directory (--run.dir "
-                    "{0}-2), or move this one away; {1} moves away the directory of a run",
-                    root.string(), kRestart));
+    throw ConfigError(fmt::format(
+        "run.dir '{0}' is not empty, and a run is never overwritten; name another "
+        "directory (--run.dir {0}-2), or move this one away; {1} moves away the directory of a run",
+        root.string(), kRestart));
   }
   create_synced_directories(root, error);
   if (error) throw DataError(fmt::format("cannot create run.dir '{}': {}", root.string(), error.message()));

@@ -25,6 +25,8 @@ class MetricSet {
   /// more than two classes. Errors: ConfigError where a metric is named twice or not defined for the targets.
   MetricSet(std::span<const std::string> names, TargetKind targets, Index outputs);
 
+  /// In the order in which they are reported.
+  std::vector<std::string> names() const;
   /// The needs of all metrics together.
   const MetricNeeds& needs() const { return needs_; }
   /// See Metric::collect() and Metric::value().

@@ -16,8 +16,9 @@ struct Saving {
   CheckpointWriter& writer;
   Interval every;     ///< beside a stop, which is always saved
   bool wait = false;  ///< for a checkpoint that is still being written when the next is due
-  std::optional<BestMeasure> best = {};           ///< decides which checkpoint is the best
-  CheckpointHeader header = {};                   ///< fields that are equal in all checkpoints of the run
+  std::optional<BestEvaluation> best =
+      {};                        ///< its checkpoint is kept, and its weights are the model; else the last
+  CheckpointHeader header = {};  ///< fields that are equal in all checkpoints of the run
   std::map<std::string, std::string> texts = {};  ///< rank 0: files beside the model
 };
 

@@ -4,10 +4,18 @@
 #include <memory>
 #include <optional>
 
+#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/train/loop/training_context.h"
 #include "lockstep/train/loop/update_loop.h"
 
 namespace lockstep {
+
+/// The evaluation whose weights are the model.
+struct BestResult {
+  std::string measure;  ///< "loss"
+  double value = 0;     ///< of the validation set
+  Progress progress;    ///< when it was made
+};
 
 /// How a training went, the same on all ranks.
 struct TrainingResult {
@@ -21,7 +29,11 @@ struct TrainingResult {
   Index skipped_steps = 0;
   Index single_value_steps = 0;  ///< in which batch norm had a single value to normalise
   Index repairs = 0;
-  std::string stopped;  ///< why the run stopped before its end; "" if it did not
+  std::string stopped;             ///< why the run stopped before its end; "" if it did not
+  std::string early;               ///< why the run ended before its last step; "" if it did not
+  std::optional<BestResult> best;  ///< nothing: the last weights are the model
+  /// The weights and moments of `best`, as a model file holds them; empty if they are the last ones.
+  AlignedBuffer<Scalar> best_weights;
 };
 
 class Trainer {
@@ -40,15 +52,24 @@ class Trainer {
   bool checkpoint_due(Index before, Index steps_done) const;
   Index next_stop(Index steps_done) const;
   bool stops() const { return context_.control.stops(); }
-  // What becomes of a checkpoint if the one before it is still being written.
+  // The fate of a checkpoint if the one before it is still being written.
   enum class IfBusy { kLeaveOut, kWait };
   void save(IfBusy rule);
   void recompute_moments();
   void evaluate(Evaluation* evaluation);
+  bool ends_early() const { return context_.early_stopping != nullptr && context_.early_stopping->is_due(); }
+  bool keeps_best() const { return context_.saving != nullptr && context_.saving->best.has_value(); }
+  void finish_run();
+  void keep(const ModelValues& values);
+  void load_best_weights();
 
   TrainingContext context_;
   std::unique_ptr<UpdateLoop> loop_;
   std::optional<EvalMetrics> last_evaluation_;
+  AlignedBuffer<Scalar> kept_;  // rank 0: the best weights so far, if this start has seen them
+  Index kept_step_ = -1;
+  std::optional<BestResult> best_;
+  AlignedBuffer<Scalar> best_weights_;
 };
 
 }  // namespace lockstep

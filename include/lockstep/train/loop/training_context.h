@@ -13,6 +13,7 @@
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
+#include "lockstep/train/evaluation/early_stopping.h"
 #include "lockstep/train/evaluation/evaluation.h"
 #include "lockstep/train/loop/observer.h"
 #include "lockstep/train/loop/run_control.h"
@@ -52,6 +53,7 @@ struct TrainingContext {
   /// Makes a loader of these steps.
   std::function<std::unique_ptr<Loader>(Range steps)> loader = {};
   Saving* saving = nullptr;                      ///< null: nothing is saved
+  EarlyStopping* early_stopping = nullptr;       ///< null: all steps are made
   const CheckpointReader* checkpoint = nullptr;  ///< null: from the first step
   OnNan on_nan = OnNan::kStop;
   Index skip_limit = 0;  ///< steps in all that may be left out

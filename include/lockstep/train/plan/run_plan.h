@@ -35,6 +35,7 @@ struct RunPlanRequest {
   Index evaluation_batch = 1;
   Index evaluation_rankings = 0;  ///< of the metrics: each keeps a score of each row
   bool saves = false;             ///< makes checkpoints
+  bool keeps_best = false;        ///< and one of the best evaluation
   Index world = 1;
   std::vector<Index> node_sizes = {};  ///< ranks of each node, in order; empty: all are on one
 };
@@ -65,7 +66,7 @@ struct RunPlan {
   Index step_batch = 0;            ///< samples that make a step: the global batch, or what a step takes of it
   Index epoch_samples = 0;         ///< samples that make the steps of an epoch
   Index steps_per_epoch = 0;
-  Index steps = 0;             ///< of the whole run
+  Index steps = 0;             ///< of the whole run, at most if early_stopping is not empty
   Index samples = 0;           ///< of the whole run
   double epochs = 0;           ///< of the whole run
   double times_each_seen = 0;  ///< in the whole run, on average
@@ -80,6 +81,9 @@ struct RunPlan {
   Index gradient_bytes = 0;  ///< the arena that is exchanged
   Index sent_bytes = 0;      ///< by the worker that sends most, per step; on average, where steps differ
   Index server_sent_bytes = 0;
+  /// When the run ends early: "after 5 epochs without a better loss of the validation set"; "" if it does
+  /// not.
+  std::string early_stopping;
   Index average_every = 0;  ///< local steps between two averages; 0: none
   MemoryPlan memory;        ///< of workers
   MemoryPlan server_memory;

@@ -79,14 +79,13 @@ bool is_owner(const RunIdentity& owner, const RunIdentity& run, bool is_new) {
 }
 
 [[noreturn]] void refuse(const CheckpointDirectory& checkpoints, const std::string& whose) {
-  throw ConfigError(
-      fmt::format("checkpoint.dir '{}' is for the checkpoints of another run ({}), and two runs would remove "
-                  "each other's. "
-                  "Give this run another checkpoint.dir, or leave the key out (its checkpoints are in "
-                  "run.dir then). To go "
-                  "on with that run, name its run.dir. If the checkpoints that are there are no longer "
-                  "needed, remove them",
-                  checkpoints.root().string(), whose));
+  throw ConfigError(fmt::format(
+      "checkpoint.dir '{}' is for the checkpoints of another run ({}), and two runs would remove "
+      "each other's. Give this run another checkpoint.dir, or leave the key out (its checkpoints are in "
+      "run.dir then). To go on with that run, name its run.dir. If the checkpoints that are there are no "
+      "longer "
+      "needed, remove them",
+      checkpoints.root().string(), whose));
 }
 
 bool is_own(const CheckpointDirectory& checkpoints, const RunDirectory& run) {

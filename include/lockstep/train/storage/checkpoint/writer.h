@@ -58,6 +58,8 @@ class CheckpointWriter {
   void mark_best(Index step);
   /// Whether there is a checkpoint of this step, finished or being written.
   bool has(Index step) const { return newest_ == step; }
+  /// The directory of the checkpoint of this step, once it is finished.
+  std::filesystem::path finished(Index step) const { return directory_.finished(step); }
   /// The checkpoint of this step is there already.
   void found(Index step) { newest_ = step; }
 

@@ -1,0 +1,94 @@
+#include "lockstep/train/evaluation/early_stopping.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep {
+namespace {
+
+// The number in "5 evaluations"; nothing for another unit.
+std::optional<double> parse_evaluations(std::string_view text) {
+  const std::size_t unit = text.find("evaluation");
+  if (unit == std::string_view::npos) return std::nullopt;
+  const std::string_view end = text.substr(unit);
+  if (end != "evaluation" && end != "evaluations") return std::nullopt;
+  double value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + unit, value);
+  const bool blanks =
+      std::string_view(rest, text.data() + unit).find_first_not_of(' ') == std::string_view::npos;
+  if (error != std::errc() || !blanks || value != std::floor(value)) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+Patience::Patience(std::string_view key, std::string_view text) : text_(text) {
+  const std::optional<double> evaluations = parse_evaluations(text);
+  if (evaluations) {
+    evaluations_ = *evaluations;
+  } else {
+    try {
+      duration_ = parse_duration(key, text);
+    } catch (const ConfigError& error) {
+      throw ConfigError(fmt::format("{}; or '5 evaluations'", error.what()));
+    }
+  }
+  const double value = duration_ ? duration_->value : evaluations_;
+  if (value <= 0) {
+    throw ConfigError(fmt::format(
+        "{} = {}: the run would end at once; give a time above 0, such as '5 epochs'", key, in_quotes(text)));
+  }
+}
+
+bool Patience::is_over(const Progress& before, const Progress& now, Index evaluations) const {
+  if (!duration_) return static_cast<double>(evaluations) >= evaluations_;
+  // Epochs are no whole numbers: what is missing by rounding is not missing.
+  return duration_->measure(now) - duration_->measure(before) >= duration_->value * (1 - 1e-9);
+}
+
+EarlyStopping::EarlyStopping(Measure measure, Patience patience, double least)
+    : measure_(std::move(measure)), patience_(std::move(patience)), least_(least) {
+  state_[kValue] = std::numeric_limits<double>::quiet_NaN();
+}
+
+Progress EarlyStopping::best_progress() const {
+  return {.steps = static_cast<Index>(state_[kSteps]),
+          .samples = static_cast<Index>(state_[kSamples]),
+          .epochs = state_[kEpochs]};
+}
+
+void EarlyStopping::look(const EvalMetrics& evaluation) {
+  const Progress& now = evaluation.progress;
+  if (static_cast<double>(now.steps) <= state_[kLastStep]) return;
+  state_[kLastStep] = static_cast<double>(now.steps);
+  const std::optional<double> found = measure_.of(evaluation);
+  if (found && measure_.is_better(*found, state_[kValue], least_)) {
+    state_[kValue] = *found;
+    state_[kSteps] = static_cast<double>(now.steps);
+    state_[kSamples] = static_cast<double>(now.samples);
+    state_[kEpochs] = now.epochs;
+    state_[kEvaluations] = 0;
+    return;
+  }
+  state_[kEvaluations] += 1;
+  const bool over = patience_.is_over(best_progress(), now, static_cast<Index>(state_[kEvaluations]));
+  if (over) state_[kEnds] = 1;
+}
+
+std::string EarlyStopping::describe() const {
+  const std::string best = std::isnan(state_[kValue])
+                               ? "it never was a number"
+                               : fmt::format("the best was {:.6g} after step {}", state_[kValue],
+                                             with_commas(static_cast<Index>(state_[kSteps])));
+  return fmt::format("no better {} of the validation set for {}; {}", measure_.name(), patience_.text(),
+                     best);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,127 @@
+// The model that one keeps: that of the best evaluation, with the same bits on any number of ranks and after
+// a stop.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "support/error_text.h"
+#include "support/temporary_directory.h"
+#include "support/trainer_process.h"
+
+namespace lockstep::test {
+namespace {
+
+class KeptModel : public testing::Test {
+ protected:
+  // A model that learns its few samples by heart.
+  ProcessResult train(int ranks, const std::string& run, const std::string& flags = "") const {
+    write_file_atomically(path("run.toml"), R"toml([data]
+format = "synthetic"
+synthetic_rows = 120
+synthetic_validation_rows = 150
+synthetic_test_rows = 90
+synthetic_noise = 3
+[model]
+layers = "dense(32) batch_norm relu dense(2)"
+batch_norm = "sync"
+[train]
+epochs = 40
+global_batch = 20
+replicas = 4
+lr = 0.2
+[distribute]
+reduction = "ordered"
+)toml");
+    return run_trainer(ranks, fmt::format("--config {} --run.progress plain --run.dir {} {}",
+                                          path("run.toml"), path(run), flags));
+  }
+  std::string path(const std::string& name) const { return directory_ / name; }
+  nlohmann::json summary(const std::string& run) const {
+    return nlohmann::json::parse(read_file(path(run) + "/summary.json"));
+  }
+  std::string model(const std::string& run) const { return read_file(path(run) + "/model.safetensors"); }
+
+  TemporaryDirectory directory_;
+};
+
+constexpr const char* kEarly =
+    "--train.early_stopping '4 evaluations' --train.early_stopping_metric auc --checkpoint.every '1 epoch' ";
+
+TEST_F(KeptModel, IsTheBestOnAnyNumberOfRanksAndAfterAStop) {
+  const ProcessResult whole = train(1, "whole", kEarly);
+  ASSERT_EQ(whole.exit_code, 0) << whole.errors;
+  expect_parts(whole.output, {"The run ends early after 4 evaluations without a better auc",
+                              "stopped early after step", "kept: the weights of step", "best auc"});
+  const nlohmann::json result = summary("whole");
+  EXPECT_LT(result["steps"], 240) << "it never ended early";
+  EXPECT_EQ(result["kept"]["weights"], "best");
+  EXPECT_EQ(result["kept"]["measure"], "auc");
+  const int best = result["kept"]["step"];
+  EXPECT_EQ(result["evaluation"]["step"], best) << "of the test set";
+  EXPECT_EQ(best + 4 * 6, result["steps"]);
+  EXPECT_EQ(model("whole"),
+            read_file(path("whole") + fmt::format("/checkpoints/step-{:09}/model.safetensors", best)));
+
+  ASSERT_EQ(train(2, "two", kEarly).exit_code, 0);
+  EXPECT_TRUE(model("two") == model("whole"));
+  EXPECT_EQ(summary("two")["kept"], result["kept"]);
+
+  // A rank fails after the best evaluation; three ranks go on.
+  const std::string failing = fmt::format("--debug.fail_rank 1 --debug.fail_step {}", best + 15);
+  EXPECT_NE(train(2, "failed", kEarly + failing).exit_code, 0);
+  const ProcessResult rest = train(3, "failed", kEarly);
+  ASSERT_EQ(rest.exit_code, 0) << rest.errors;
+  expect_parts(rest.output, {"goes on from", "stopped early"});
+  EXPECT_TRUE(model("failed") == model("whole"));
+  EXPECT_EQ(summary("failed")["kept"], result["kept"]);
+  EXPECT_EQ(summary("failed")["steps"], result["steps"]);
+
+  // It is complete, though it has not made all steps.
+  expect_parts(train(2, "whole", kEarly).output, {"is complete"});
+}
+
+TEST_F(KeptModel, HasItsOtherWeightsBesideIt) {
+  ASSERT_EQ(train(2, "run", "--train.epochs 8").exit_code, 0);
+  ASSERT_EQ(train(2, "last", "--train.epochs 8 --train.keep last").exit_code, 0);
+  EXPECT_EQ(summary("last")["kept"]["weights"], "last");
+  EXPECT_FALSE(model("run") == model("last")) << "the best are the last ones";
+  const auto evaluate = [&](const std::string& of) {
+    const std::string json = path("eval.json");
+    std::filesystem::remove(json);
+    const ProcessResult result = run_trainer(1, fmt::format("eval --model {}", path(of)));
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return result.output.substr(result.output.find("loss"));
+  };
+  EXPECT_EQ(evaluate("run@best"), evaluate("run"));
+  EXPECT_EQ(evaluate("run@last"), evaluate("last"));
+  EXPECT_EQ(evaluate("run@step-48"), evaluate("last"));
+  EXPECT_NE(evaluate("run@last"), evaluate("run"));
+  const ProcessResult unknown = run_trainer(1, fmt::format("eval --model {}", path("run@first")));
+  EXPECT_EQ(unknown.exit_code, kExitConfig);
+  expect_parts(unknown.errors,
+               {"run@first", "no checkpoint 'first'", "those that it has: best, last, step-"});
+  const ProcessResult none =
+      run_trainer(1, fmt::format("export --format npz --output x --model {}", path("no@best")));
+  EXPECT_EQ(none.exit_code, kExitConfig);
+  expect_parts(none.errors, {"there is none in", "no/checkpoints"});
+}
+
+TEST_F(KeptModel, NeedsAValidationSet) {
+  for (const char* flag :
+       {"--train.early_stopping '2 epochs'", "--train.keep best", "--train.early_stopping_metric auc"}) {
+    const ProcessResult result = train(1, "none", fmt::format("--data.synthetic_validation_rows 0 {}", flag));
+    EXPECT_EQ(result.exit_code, kExitConfig);
+    expect_parts(result.errors, {"has no effect without a validation set", "validation_share = 0.1"});
+  }
+  const ProcessResult unseen =
+      train(1, "unseen", "--data.synthetic_validation_rows 0 --data.synthetic_test_rows 0 --train.epochs 1");
+  EXPECT_EQ(unseen.exit_code, 0);
+  expect_parts(unseen.errors + unseen.output, {"data.validation_share = 0.1", "hold some back"});
+}
+
+}  // namespace
+}  // namespace lockstep::test
