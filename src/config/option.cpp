@@ -6,6 +6,7 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/synonyms.h"
+#include "lockstep/config/toml.h"
 
 namespace lockstep {
 
@@ -31,7 +32,11 @@ constexpr OtherWords kNoSuchThing{
 
 std::string describe_refusal(const Option& option, std::string_view text, std::string_view found) {
   const std::string hint = suggestion(unknown_part(option, text), option.choices);
-  return fmt::format("expected {}, found {}{}", option.expected, found, hint);
+  // A text that is refused is no text at all: what is missing are quotes, and a unit.
+  const bool has_example = option.expected == "text" && !option.example.empty();
+  const std::string example =
+      has_example ? fmt::format(" such as {}", toml_value(option, option.example)) : std::string();
+  return fmt::format("expected {}{}, found {}{}", option.expected, example, found, hint);
 }
 
 std::string describe_other_word(std::string_view wanted, std::span<const Option> options,

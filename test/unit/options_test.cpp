@@ -40,6 +40,12 @@ TEST_F(Options, EveryOneIsDescribedAndDeclaredOnce) {
   }
 }
 
+TEST_F(Options, ARefusalShowsWhatATextLooksLike) {
+  EXPECT_EQ(describe_refusal(option("train.warmup"), "200", "200"),
+            "expected text such as \"5 epochs\", found 200");
+  EXPECT_EQ(describe_refusal(option("train.lr"), "high", "'high'").find("such as"), std::string::npos);
+}
+
 TEST_F(Options, SectionsStayTogether) {
   std::vector<std::string> sections;
   for (const Option& each : options) {

@@ -110,7 +110,7 @@ TEST(TomlReader, RefusesWrongTypes) {
   EXPECT_EQ(refusal("nesterov = 1"), "run.toml:2: train.nesterov: expected true or false, found 1");
   EXPECT_EQ(refusal("nesterov = 'true'"),
             "run.toml:2: train.nesterov: expected true or false, found the string \"true\"");
-  EXPECT_EQ(refusal("warmup = 5"), "run.toml:2: train.warmup: expected text, found 5");
+  EXPECT_EQ(refusal("warmup = 5"), "run.toml:2: train.warmup: expected text such as \"5 epochs\", found 5");
   EXPECT_EQ(error_of("[data]\nmean = [0.1, 'a']"),
             "run.toml:2: data.mean: expected a number or a list of numbers, found a list of 2");
 }
