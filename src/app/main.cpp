@@ -62,7 +62,7 @@ std::optional<int> run_alone(const CommandLine& line) {
 // The command line of this rank, or why it is wrong; ranks can have been given different ones.
 struct ParsedLine {
   CommandLine line;
-  std::optional<ConfigError> error;
+  std::optional<Error> error;
 };
 
 ParsedLine parse(const std::vector<std::string>& arguments) {
@@ -70,7 +70,7 @@ ParsedLine parse(const std::vector<std::string>& arguments) {
     CommandLine line = parse_command_line(arguments, known_names());
     line.model = find_model(line.model);
     return {std::move(line), std::nullopt};
-  } catch (const ConfigError& error) {
+  } catch (const Error& error) {
     return {{}, error};
   }
 }

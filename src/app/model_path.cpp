@@ -4,40 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
 #include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {
-namespace {
-
-// The directory in which the run has made checkpoints, wherever that is.
-CheckpointDirectory checkpoints_of(const RunDirectory& run) {
-  std::error_code ignored;
-  if (std::filesystem::exists(run.checkpoints(), ignored)) return CheckpointDirectory(run.checkpoints());
-  if (!std::filesystem::exists(run.checkpointed(), ignored)) return CheckpointDirectory(run.checkpoints());
-  std::string noted = read_file(run.checkpointed());
-  noted.erase(noted.find_last_not_of('\n') + 1);
-  return CheckpointDirectory(noted);
-}
-
-std::optional<Index> parse_step(std::string_view name) {
-  constexpr std::string_view kStep = "step-";
-  if (!name.starts_with(kStep)) return std::nullopt;
-  const std::string_view digits = name.substr(kStep.size());
-  Index step = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return step;
-}
-
-}  // namespace
 
 std::string find_model(const std::string& text) {
   const std::size_t sign = text.rfind('@');
@@ -45,9 +20,11 @@ std::string find_model(const std::string& text) {
   if (sign == std::string::npos || std::filesystem::exists(text, ignored)) return text;
   const RunDirectory run{text.substr(0, sign)};
   const std::string name = text.substr(sign + 1);
-  const CheckpointDirectory checkpoints = checkpoints_of(run);
+  std::filesystem::path directory = run.checkpoints();
+  if (!std::filesystem::exists(directory, ignored)) directory = run.noted_checkpoints().value_or(directory);
+  const CheckpointDirectory checkpoints(directory);
   std::vector<Index> steps = checkpoints.steps();
-  std::optional<Index> wanted = parse_step(name);
+  std::optional<Index> wanted = step_of(name);
   if (name == "best") wanted = checkpoints.best();
   if (name == "last" && !steps.empty()) wanted = steps.front();
   if (wanted && std::ranges::find(steps, *wanted) != steps.end())

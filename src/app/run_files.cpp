@@ -37,10 +37,7 @@ bool is_within(const std::filesystem::path& path, const std::filesystem::path& d
 void refuse_lost_checkpoints(Communicator& comm, const Config& config, const RunDirectory& directory) {
   std::string noted;
   agree(comm, [&] {
-    std::error_code ignored;
-    if (comm.rank() != 0 || !std::filesystem::exists(directory.checkpointed(), ignored)) return;
-    noted = read_file(directory.checkpointed());
-    noted.erase(noted.find_last_not_of('\n') + 1);
+    if (comm.rank() == 0) noted = directory.noted_checkpoints().value_or("").string();
   });
   noted = broadcast_text(comm, noted);
   if (noted.empty()) return;
@@ -57,13 +54,11 @@ void refuse_lost_checkpoints(Communicator& comm, const Config& config, const Run
 
 void note_checkpoints(const Config& config, const ResumeState& resume) {
   const RunDirectory& directory = resume.directory;
-  std::error_code ignored;
   if (resume.lock.whereabouts() != directory.root) return;
-  const std::string text = checkpoint_directory(config, directory).root().string() + "\n";
+  const std::filesystem::path checkpoints = checkpoint_directory(config, directory).root();
   try {
-    const bool noted = std::filesystem::exists(directory.checkpointed(), ignored) &&
-                       read_file(directory.checkpointed()) == text;
-    if (!noted) write_file_atomically(directory.checkpointed(), text);
+    if (directory.noted_checkpoints() == checkpoints) return;
+    write_file_atomically(directory.checkpointed(), checkpoints.string() + "\n");
   } catch (const Error&) {
   }
 }

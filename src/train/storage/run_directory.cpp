@@ -60,6 +60,14 @@ nlohmann::json summary_of(const RunDirectory& run) {
 
 }  // namespace
 
+std::optional<std::filesystem::path> RunDirectory::noted_checkpoints() const {
+  std::error_code ignored;
+  if (!std::filesystem::exists(checkpointed(), ignored)) return std::nullopt;
+  std::string noted = read_file(checkpointed());
+  noted.erase(noted.find_last_not_of('\n') + 1);
+  return noted;
+}
+
 bool RunDirectory::exists() const {
   std::error_code error;
   return std::filesystem::is_directory(root, error) && !std::filesystem::is_empty(root, error);

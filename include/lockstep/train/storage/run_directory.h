@@ -34,6 +34,9 @@ struct RunDirectory {
   /// Names the directory in which the run has made checkpoints; absent before the first one.
   std::filesystem::path checkpointed() const { return root / "checkpointed"; }
 
+  /// What `checkpointed` says; nothing before the first checkpoint. Errors: DataError if it cannot be read.
+  std::optional<std::filesystem::path> noted_checkpoints() const;
+
   bool exists() const;
   /// Steps of the run that went to its end here and lost no file; nothing if none did. Errors: DataError if
   /// summary.json cannot be read.

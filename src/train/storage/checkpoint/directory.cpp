@@ -23,16 +23,6 @@ constexpr const char* kPartial = ".partial";
 constexpr const char* kDamaged = ".damaged";
 constexpr const char* kBest = "best";
 
-// The step in "step-000000500".
-std::optional<Index> step_of(const std::string& name) {
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  Index step = 0;
-  const char* const end = name.data() + name.size();
-  const auto [stop, error] = std::from_chars(name.data() + kPrefix.size(), end, step);
-  if (error != std::errc() || stop != end || step < 0) return std::nullopt;
-  return step;
-}
-
 // As far as they can be read; `error` shows whether that was all.
 std::vector<std::string> names_in(const std::filesystem::path& root, std::error_code& error) {
   std::vector<std::string> names;
@@ -60,6 +50,15 @@ void remove_checkpoint(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+std::optional<Index> step_of(std::string_view name) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  Index step = 0;
+  const char* const end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data() + kPrefix.size(), end, step);
+  if (error != std::errc() || stop != end || step < 0) return std::nullopt;
+  return step;
+}
 
 std::filesystem::path CheckpointDirectory::finished(Index step) const {
   return root_ / fmt::format("{}{:09}", kPrefix, step);

@@ -18,6 +18,10 @@ inline constexpr const char* kManifestName = "manifest.json";
 inline constexpr const char* kCheckpointModel = "model.safetensors";
 inline constexpr const char* kCheckpointConfig = "config.toml";
 
+/// The step in "step-000000500", the name of a finished checkpoint, or in "step-500"; nothing in another
+/// name.
+std::optional<Index> step_of(std::string_view name);
+
 class CheckpointDirectory {
  public:
   explicit CheckpointDirectory(std::filesystem::path root) : root_(std::move(root)) {}
