@@ -11,6 +11,7 @@
 #include "lockstep/data/validation_split.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/train/evaluation/metrics.h"
+#include "lockstep/train/plan/refusals.h"
 
 namespace lockstep {
 namespace {
@@ -38,6 +39,14 @@ std::string choose_strategy(const LoadedConfig& loaded, const Placement& placeme
   return one_node && !wants_exchange ? "central_storage" : "allreduce";
 }
 
+// Combinations that the config alone shows: every command refuses them, before data are opened.
+void refuse_combinations(const Config& config) {
+  static const DistOptions kAny{.strategy = "allreduce"};
+  refuse({.distribute = kAny,
+          .batch_follows_replicas = config.train.per_replica_batch > 0 && config.train.replicas == 0,
+          .two_validation_sets = !config.data.validation.empty() && config.data.validation_share > 0});
+}
+
 }  // namespace
 
 LoadedConfig load_checked_config(const CommandLine& line, const ConfigText& text,
@@ -47,6 +56,7 @@ LoadedConfig load_checked_config(const CommandLine& line, const ConfigText& text
     loaded.config.distribute.strategy = choose_strategy(loaded, placement);
   }
   check_config(loaded.config, loaded.given, known_options(), choices(loaded.config));
+  refuse_combinations(loaded.config);
   return loaded;
 }
 

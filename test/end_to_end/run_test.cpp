@@ -132,6 +132,11 @@ TEST(Run, TheModelCanBeEvaluatedAgainOnAnotherNumberOfRanks) {
     }
     EXPECT_TRUE(has(result.output, "confusion matrix"));
   }
+  const ProcessResult both =
+      run_trainer(1, fmt::format("eval --model {} --data.validation {} --data.validation_labels {}", run,
+                                 experiment.test().images, experiment.test().labels));
+  EXPECT_EQ(both.exit_code, kExitConfig) << both.output;
+  EXPECT_TRUE(has(both.errors, "data.validation with data.validation_share")) << both.errors;
 }
 
 TEST(Run, TheMetricsAskedForAreToldEverywhere) {

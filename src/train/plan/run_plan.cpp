@@ -142,8 +142,6 @@ Combination combine(const RunPlanRequest& request, const SamplingOptions& sampli
       .batch = sampling.global_batch,
       .replicas_without_rows = shards ? std::max<Index>(0, sampling.replicas - request.rows) : 0,
       .skips_bad_steps = request.train.on_nan == OnNan::kSkip,
-      .batch_follows_replicas = request.train.per_replica_batch > 0 && request.train.replicas == 0,
-      .two_validation_sets = !request.data.validation.empty() && request.data.validation_share > 0,
       .audits = request.data.audit,
       .drops_tail = request.train.tail == Tail::kDrop,
       .streamed = request.streamed != nullptr,
