@@ -66,16 +66,18 @@ std::vector<std::string> reasons(Config now, const RunPlan& plan, Config before,
 }  // namespace
 
 // The lengths are compared too: asynchronous workers make other numbers of steps of the same length where
-// they are others.
+// they are others, and a run that ended early is over unless it may now go on for longer.
 bool is_over(const Config& config, const RunPlan& plan, const ResumeState& resume) {
   if (!resume.completed_steps) return false;
   const Index done = *resume.completed_steps;
   if (done < saved_steps(resume)) return false;  // it was made longer, and has not ended since
   const TrainOptions& before = resume.config->train;
   const TrainOptions& now = config.train;
-  return done == plan.steps ||
-         (before.epochs == now.epochs && before.steps == now.steps && before.samples == now.samples &&
-          before.global_batch == now.global_batch && before.per_replica_batch == now.per_replica_batch);
+  const bool same_end = before.early_stopping == now.early_stopping &&
+                        before.early_stopping_min_delta == now.early_stopping_min_delta;
+  return done == plan.steps || (same_end && before.epochs == now.epochs && before.steps == now.steps &&
+                                before.samples == now.samples && before.global_batch == now.global_batch &&
+                                before.per_replica_batch == now.per_replica_batch);
 }
 
 void refuse_length(const Config& config, const RunPlan& plan, const ResumeState& resume) {

@@ -84,6 +84,12 @@ TEST(EarlyStopping, AResumedRunCountsOn) {
   after.look(evaluation(12, 0.6));
   EXPECT_TRUE(after.is_due());
   test::expect_parts(after.describe(), {"0.5", "after step 4"});
+  // With more patience it goes on where it has ended.
+  EarlyStopping longer = stopping("3 evaluations");
+  std::ranges::copy(after.state(), longer.state().begin());
+  EXPECT_FALSE(longer.is_due());
+  longer.look(evaluation(16, 0.6));
+  EXPECT_TRUE(longer.is_due());
 }
 
 TEST(Patience, SaysWhatIsWrongWithIt) {

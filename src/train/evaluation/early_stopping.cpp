@@ -58,35 +58,41 @@ EarlyStopping::EarlyStopping(Measure measure, Patience patience, double least)
   state_[kValue] = std::numeric_limits<double>::quiet_NaN();
 }
 
-Progress EarlyStopping::best_progress() const {
-  return {.steps = static_cast<Index>(state_[kSteps]),
-          .samples = static_cast<Index>(state_[kSamples]),
-          .epochs = state_[kEpochs]};
+Progress EarlyStopping::progress_at(std::size_t offset) const {
+  return {.steps = static_cast<Index>(state_[offset]),
+          .samples = static_cast<Index>(state_[offset + 1]),
+          .epochs = state_[offset + 2]};
+}
+
+void EarlyStopping::note_progress(std::size_t offset, const Progress& progress) {
+  state_[offset] = static_cast<double>(progress.steps);
+  state_[offset + 1] = static_cast<double>(progress.samples);
+  state_[offset + 2] = progress.epochs;
 }
 
 void EarlyStopping::look(const EvalMetrics& evaluation) {
   const Progress& now = evaluation.progress;
-  if (static_cast<double>(now.steps) <= state_[kLastStep]) return;
-  state_[kLastStep] = static_cast<double>(now.steps);
+  if (now.steps <= progress_at(kLast).steps) return;
+  note_progress(kLast, now);
   const std::optional<double> found = measure_.of(evaluation);
   if (found && measure_.is_better(*found, state_[kValue], least_)) {
     state_[kValue] = *found;
-    state_[kSteps] = static_cast<double>(now.steps);
-    state_[kSamples] = static_cast<double>(now.samples);
-    state_[kEpochs] = now.epochs;
+    note_progress(kBest, now);
     state_[kEvaluations] = 0;
-    return;
+  } else {
+    state_[kEvaluations] += 1;
   }
-  state_[kEvaluations] += 1;
-  const bool over = patience_.is_over(best_progress(), now, static_cast<Index>(state_[kEvaluations]));
-  if (over) state_[kEnds] = 1;
+}
+
+bool EarlyStopping::is_due() const {
+  return patience_.is_over(progress_at(kBest), progress_at(kLast), static_cast<Index>(state_[kEvaluations]));
 }
 
 std::string EarlyStopping::describe() const {
   const std::string best = std::isnan(state_[kValue])
                                ? "it never was a number"
                                : fmt::format("the best was {:.6g} after step {}", state_[kValue],
-                                             with_commas(static_cast<Index>(state_[kSteps])));
+                                             with_commas(progress_at(kBest).steps));
   return fmt::format("no better {} of the validation set for {}; {}", measure_.name(), patience_.text(),
                      best);
 }

@@ -39,7 +39,7 @@ class EarlyStopping {
   /// makes it, changes nothing.
   void look(const EvalMetrics& evaluation);
   /// True once the run is to end.
-  bool is_due() const { return state_[kEnds] != 0; }
+  bool is_due() const;
   /// "no better loss of the validation set for 5 epochs; the best was 0.3035 after step 2,321".
   std::string describe() const;
 
@@ -47,9 +47,11 @@ class EarlyStopping {
   std::span<double> state() { return state_; }
 
  private:
-  enum { kValue, kSteps, kSamples, kEpochs, kEvaluations, kLastStep, kEnds, kCount };
+  // Offsets in the state; a Progress takes three numbers.
+  enum { kValue, kBest, kLast = kBest + 3, kEvaluations = kLast + 3, kCount };
 
-  Progress best_progress() const;
+  Progress progress_at(std::size_t offset) const;
+  void note_progress(std::size_t offset, const Progress& progress);
 
   Measure measure_;
   Patience patience_;
