@@ -81,7 +81,7 @@ nlohmann::ordered_json describe_kept(const TrainingResult& result) {
 
 }  // namespace
 
-void report_kept(const TrainingResult& result, const Config& config) {
+void report_kept(const TrainingResult& result) {
   if (!result.early.empty()) {
     spdlog::info("stopped early after step {}: {}", with_commas(result.progress.steps), result.early);
   }
@@ -96,9 +96,6 @@ void report_kept(const TrainingResult& result, const Config& config) {
         "nobody has seen how the model does on other data than those it was trained on: hold some back with "
         "data.validation_share = 0.1, and the best weights are kept");
   }
-  if (result.best || !keeps_best(config)) return;
-  spdlog::warn("kept: the last weights, for no evaluation had a finite {}",
-               config.train.early_stopping_metric);
 }
 
 void write_summary(const RunDirectory& directory, const TrainingResult& result, const std::string& algorithm,

@@ -27,7 +27,7 @@ void write_summary(const RunDirectory& directory, const TrainingResult& result, 
 
 void report_result(const TrainingResult& result);
 /// Rank 0: which weights the model has, and why the run ended early, if it did.
-void report_kept(const TrainingResult& result, const Config& config);
+void report_kept(const TrainingResult& result);
 /// The files that a complete run has in its directory.
 void report_written(const RunDirectory& directory);
 

@@ -306,7 +306,7 @@ int TrainCommand::finish(TrainingResult& result) {
     const bool summed = lost.attempt(
         "summary.json", [&] { write_summary(results_, result, run_->algorithm(), lost.names()); });
     report_result(result);
-    report_kept(result, config());
+    report_kept(result);
     if (saved && summed) refuse_lost_files(resume_, results_);
     report_written(results_);
     if (!lost.empty()) throw DataError("training is complete, but this was lost: " + lost.describe());

@@ -11,7 +11,6 @@
 #include "lockstep/base/first_index.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/train/storage/model_file.h"
 
 namespace lockstep {
 namespace {
@@ -32,7 +31,8 @@ std::unique_ptr<UpdateLoop> make_update_loop(const TrainingContext& context) {
 
 }  // namespace
 
-Trainer::Trainer(const TrainingContext& context) : context_(context), loop_(make_update_loop(context)) {}
+Trainer::Trainer(const TrainingContext& context)
+    : context_(context), loop_(make_update_loop(context)), best_weights_(context.comm, context.model) {}
 
 TrainingResult Trainer::run() {
   begin();
@@ -78,56 +78,45 @@ TrainingResult Trainer::run() {
           .stopped = context_.control.stop_reason(),
           .early = !stops() && ends_early() ? context_.early_stopping->describe() : "",
           .best = best_,
-          .best_weights = std::move(best_weights_)};
+          .best_weights = has_other_weights() ? best_weights_.take() : AlignedBuffer<Scalar>()};
 }
 
 // The evaluations after the last step: that of the validation set decides which weights the model has, and
 // with these the test set is evaluated.
 void Trainer::finish_run() {
   if (ends_early()) {
-    if (context_.saving != nullptr && (keeps_best() || context_.saving->every.ever())) save(IfBusy::kWait);
+    if (saves_last()) save(IfBusy::kWait);
   } else if (context_.validation != nullptr) {
     evaluate(context_.validation);
   }
   if (stops()) return;
-  load_best_weights();
+  choose_weights();
   if (context_.test != nullptr) evaluate(context_.test);
 }
 
-// *Collective.* Rank 0 has kept them, or they are in the checkpoint of the best evaluation, if that was made
-// before the run was resumed.
-void Trainer::load_best_weights() {
-  if (!keeps_best() || std::isnan(context_.saving->best->value())) return;
+// *Collective.* Of the best evaluation, if there is one.
+void Trainer::choose_weights() {
+  if (!keeps_best()) return;
   const BestEvaluation& best = *context_.saving->best;
-  const BestResult result{
-      .measure = best.measure().name(), .value = best.value(), .progress = context_.plan.before(best.step())};
-  if (best.step() == loop_->progress().steps) {
-    best_ = result;
-    return;
-  }
-  CheckpointWriter& writer = context_.saving->writer;
-  writer.finish();
-  AlignedBuffer<Scalar> weights = std::move(kept_);
-  if (weights.size() == 0) weights = AlignedBuffer<Scalar>(context_.model.stored_layout().size);
-  std::string problem;
-  if (context_.comm.rank() == 0 && kept_step_ != best.step()) {
-    try {
-      load_model(writer.finished(best.step()) / kCheckpointModel,
-                 {.layout = &context_.model.stored_layout(), .values = weights.span()});
-    } catch (const Error& error) {
-      problem = error.what();
+  const std::string& measure = best.measure().name();
+  if (std::isnan(best.value())) {
+    if (context_.comm.rank() == 0) {
+      spdlog::warn("no evaluation of the validation set had a finite {}: the model has the last weights",
+                   measure);
     }
-  }
-  problem = broadcast_text(context_.comm, problem);
-  if (!problem.empty()) {
-    if (context_.comm.rank() != 0) return;
-    spdlog::warn("the best weights, of step {}, are lost: {}; the model has the last weights",
-                 with_commas(best.step()), problem);
     return;
   }
-  context_.comm.broadcast(as_buffer(weights.span()), 0);
-  best_ = result;
-  best_weights_ = std::move(weights);
+  if (best.step() != loop_->progress().steps) {
+    CheckpointWriter& writer = context_.saving->writer;
+    writer.finish();
+    if (!best_weights_.load(best.step(), writer.finished(best.step()))) return;
+  }
+  best_ = {.measure = measure, .value = best.value(), .progress = context_.plan.before(best.step())};
+}
+
+// Whether the weights of the model are others than those that training has ended with.
+bool Trainer::has_other_weights() const {
+  return best_ && best_->progress.steps != loop_->progress().steps;
 }
 
 void Trainer::begin() {
@@ -167,12 +156,15 @@ bool Trainer::evaluation_due(Index before, Index steps_done) const {
   return evaluations(steps_done) > evaluations(before);
 }
 
+// The end of a run has a checkpoint if there are any: the best weights are no reason to lose the last ones.
+bool Trainer::saves_last() const {
+  return keeps_best() || (context_.saving != nullptr && context_.saving->every.ever());
+}
+
 bool Trainer::checkpoint_due(Index before, Index steps_done) const {
   if (context_.saving == nullptr) return false;
   if (context_.control.checkpoint_due()) return true;
-  const bool saves_last =
-      context_.saving->every.ever() || keeps_best();  // the best is no reason to lose the last
-  if (steps_done == context_.plan.steps && saves_last) return true;
+  if (steps_done == context_.plan.steps && saves_last()) return true;
   return context_.saving->every.is_due(context_.plan.before(before), context_.plan.before(steps_done));
 }
 
@@ -212,9 +204,9 @@ void Trainer::save(IfBusy rule) {
 void Trainer::evaluate(Evaluation* evaluation) {
   context_.comm.note_phase(Phase::kEvaluation);
   const auto interrupted = [this] { return context_.control.look() && stops(); };
-  const bool with_best = best_weights_.size() > 0;
+  const bool with_best = has_other_weights();
   const ModelValues values = with_best
-                                 ? stored_values(context_.model, best_weights_.span())
+                                 ? best_weights_.values()
                                  : ModelValues{context_.strategy.gather_model(), context_.states.gather()};
   const std::optional<EvalMetrics> metrics = evaluation->run(values, interrupted);
   if (!metrics) return;
@@ -223,21 +215,12 @@ void Trainer::evaluate(Evaluation* evaluation) {
   if (evaluation == context_.validation) {
     if (context_.early_stopping != nullptr) context_.early_stopping->look(*last_evaluation_);
     if (keeps_best() && context_.saving->best->improves(*last_evaluation_)) {
-      keep(values);
+      best_weights_.keep(values, loop_->progress().steps);
       save(IfBusy::kWait);
       context_.saving->writer.mark_best(loop_->progress().steps);
     }
   }
   if (context_.comm.rank() == 0) context_.observer.on_evaluation(*last_evaluation_);
-}
-
-// Rank 0 holds on to the best weights: a disk that is full must not lose them.
-void Trainer::keep(const ModelValues& values) {
-  if (context_.comm.rank() != 0) return;
-  if (kept_.size() == 0) kept_ = AlignedBuffer<Scalar>(context_.model.stored_layout().size);
-  const auto end = std::ranges::copy(values.weights, kept_.data()).out;
-  std::ranges::copy(values.state, end);
-  kept_step_ = loop_->progress().steps;
 }
 
 void Trainer::recompute_moments() {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/train/loop/best_weights.h"
 #include "lockstep/train/loop/training_context.h"
 #include "lockstep/train/loop/update_loop.h"
 
@@ -60,16 +61,15 @@ class Trainer {
   bool ends_early() const { return context_.early_stopping != nullptr && context_.early_stopping->is_due(); }
   bool keeps_best() const { return context_.saving != nullptr && context_.saving->best.has_value(); }
   void finish_run();
-  void keep(const ModelValues& values);
-  void load_best_weights();
+  void choose_weights();
+  bool has_other_weights() const;
+  bool saves_last() const;
 
   TrainingContext context_;
   std::unique_ptr<UpdateLoop> loop_;
   std::optional<EvalMetrics> last_evaluation_;
-  AlignedBuffer<Scalar> kept_;  // rank 0: the best weights so far, if this start has seen them
-  Index kept_step_ = -1;
-  std::optional<BestResult> best_;
-  AlignedBuffer<Scalar> best_weights_;
+  BestWeights best_weights_;
+  std::optional<BestResult> best_;  // once the weights of the model are chosen
 };
 
 }  // namespace lockstep

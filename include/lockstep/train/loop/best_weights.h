@@ -1,0 +1,37 @@
+// The weights of the best evaluation, beside those that training goes on with.
+#pragma once
+
+#include <filesystem>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/comm/communicator.h"
+#include "lockstep/nn/model.h"
+
+namespace lockstep {
+
+class BestWeights {
+ public:
+  /// Both must outlive it.
+  BestWeights(Communicator& comm, const Model& model) : comm_(comm), model_(model) {}
+
+  /// Rank 0 holds on to a copy of the weights after `step`: a disk that is full must not lose them.
+  void keep(const ModelValues& values, Index step);
+  /// *Collective.* All ranks get the weights after `step`: those that rank 0 has kept, or, if that was before
+  /// the run was resumed, those of the checkpoint in `directory`. False, with a warning, if they are lost.
+  bool load(Index step, const std::filesystem::path& directory);
+
+  /// Weights and running moments. Requires load().
+  ModelValues values() const { return stored_values(model_, stored_.span()); }
+  /// The same as a model file holds them; nothing is left here.
+  AlignedBuffer<Scalar> take() { return std::move(stored_); }
+
+ private:
+  void allocate();
+
+  Communicator& comm_;
+  const Model& model_;
+  AlignedBuffer<Scalar> stored_;
+  Index step_ = -1;  // of what is kept
+};
+
+}  // namespace lockstep
