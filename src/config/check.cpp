@@ -23,7 +23,7 @@ void check_exactly_one(const Alternatives& alternatives, const std::set<std::str
       found.empty() ? "none of them is given" : fmt::format("found {}", fmt::join(found, " and "))));
 }
 
-// Whether the entries that are chosen leave the key unread, and others would read it.
+// A choice whose chosen entry leaves the key unread, while others would read it; null if there is none.
 const Choice* find_idle_choice(const std::string& key, std::span<const Choice> choices) {
   const Choice* idle = nullptr;
   for (const Choice& choice : choices) {
@@ -49,10 +49,13 @@ std::string describe_no_effect(const Option& option, const Choice& choice) {
       reads, has_counterpart ? fmt::format("give {} instead, ", option.counterpart) : "", choice.chooser);
 }
 
-// "" if the option has an effect.
-std::string describe_no_effect(const Config& config, const Option& option, std::span<const Choice> choices) {
+bool has_effect(const Config& config, const Option& option, std::span<const Choice> choices) {
+  return find_idle_choice(option.key, choices) == nullptr && (!option.is_read || option.is_read(config));
+}
+
+// Requires that it has none.
+std::string describe_no_effect(const Option& option, std::span<const Choice> choices) {
   if (const Choice* idle = find_idle_choice(option.key, choices)) return describe_no_effect(option, *idle);
-  if (!option.is_read || option.is_read(config)) return "";
   return fmt::format("{} has no effect without {}; remove it, or give that too", option.key, option.read_if);
 }
 
@@ -71,7 +74,7 @@ std::set<std::string> keys_without_effect(const Config& config, std::span<const 
                                           std::span<const Choice> choices) {
   std::set<std::string> keys;
   for (const Option& option : options) {
-    if (!describe_no_effect(config, option, choices).empty()) keys.insert(option.key);
+    if (!has_effect(config, option, choices)) keys.insert(option.key);
   }
   return keys;
 }
@@ -80,9 +83,9 @@ void check_config(const Config& config, const std::set<std::string>& given, std:
                   std::span<const Choice> choices) {
   for (const Alternatives& alternatives : alternative_keys()) check_exactly_one(alternatives, given);
   for (const Option& option : options) {
-    if (!given.contains(option.key)) continue;
-    const std::string no_effect = describe_no_effect(config, option, choices);
-    if (!no_effect.empty()) throw ConfigError(no_effect);
+    if (given.contains(option.key) && !has_effect(config, option, choices)) {
+      throw ConfigError(describe_no_effect(option, choices));
+    }
   }
 }
 

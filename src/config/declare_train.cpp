@@ -76,7 +76,7 @@ bool has_validation(const Config& config) {
   return config.data.has_validation();
 }
 
-void declare_end(OptionList& list, TrainOptions& train) {
+void declare_model_selection(OptionList& list, TrainOptions& train) {
   list.choice("train.keep", train.keep,
               "The weights that model.safetensors holds: those of the best evaluation of the validation set, "
               "or the last ones. The checkpoint of the best evaluation is kept, too",
@@ -201,7 +201,7 @@ void declare_train(OptionList& list, Config& config, const KnownNames& names) {
   list.option("train.skip_limit", train.skip_limit,
               "Steps in all that on_nan 'skip' leaves out before it ends the run after all", at_least(1))
       .read_if("train.on_nan = \"skip\"", [](const Config& c) { return c.train.on_nan == OnNan::kSkip; });
-  declare_end(list, train);
+  declare_model_selection(list, train);
 }
 
 void declare_eval(OptionList& list, EvalOptions& eval, const KnownNames& names) {

@@ -32,8 +32,8 @@ constexpr OtherWords kNoSuchThing{
 
 std::string describe_refusal(const Option& option, std::string_view text, std::string_view found) {
   const std::string hint = suggestion(unknown_part(option, text), option.choices);
-  // A text that is refused is no text at all: what is missing are quotes, and a unit.
-  const bool has_example = option.expected == "text" && !option.example.empty();
+  // Any text is accepted here, so what was found is no text: quotes are missing, and perhaps a unit.
+  const bool has_example = option.expected == ValueType<std::string>::kNoun && !option.example.empty();
   const std::string example =
       has_example ? fmt::format(" such as {}", toml_value(option, option.example)) : std::string();
   return fmt::format("expected {}{}, found {}{}", option.expected, example, found, hint);

@@ -80,8 +80,15 @@ TEST_F(KeptModel, IsTheBestOnAnyNumberOfRanksAndAfterAStop) {
   EXPECT_EQ(summary("failed")["kept"], result["kept"]);
   EXPECT_EQ(summary("failed")["steps"], result["steps"]);
 
-  // It is complete, though it has not made all steps.
+  // It is complete, though it has not made all steps, unless it may go on for longer.
   expect_parts(train(2, "whole", kEarly).output, {"is complete"});
+  const std::string longer = kEarly + std::string("--train.early_stopping '6 evaluations' ");
+  expect_parts(train(2, "whole", longer).errors, {"train.early_stopping was 4 evaluations"});
+  ASSERT_EQ(train(2, "whole", longer + "--run.resume_allow train.early_stopping").exit_code, 0);
+  ASSERT_EQ(train(1, "longer", longer).exit_code, 0);
+  EXPECT_EQ(summary("whole")["steps"], summary("longer")["steps"]);
+  EXPECT_GT(summary("whole")["steps"], result["steps"]);
+  EXPECT_TRUE(model("whole") == model("longer"));
 }
 
 TEST_F(KeptModel, HasItsOtherWeightsBesideIt) {
@@ -108,6 +115,14 @@ TEST_F(KeptModel, HasItsOtherWeightsBesideIt) {
       run_trainer(1, fmt::format("export --format npz --output x --model {}", path("no@best")));
   EXPECT_EQ(none.exit_code, kExitConfig);
   expect_parts(none.errors, {"there is none in", "no/checkpoints"});
+  // A file where the directory was.
+  std::filesystem::remove_all(path("run") + "/checkpoints");
+  write_file_atomically(path("run") + "/checkpoints", "");
+  for (const char* command : {"eval", "export --format npz --output x"}) {
+    const ProcessResult unreadable = run_trainer(1, fmt::format("{} --model {}", command, path("run@best")));
+    EXPECT_EQ(unreadable.exit_code, kExitData) << command;
+    expect_parts(unreadable.errors, {"error: cannot read", "run/checkpoints"});
+  }
 }
 
 TEST_F(KeptModel, NeedsAValidationSet) {

@@ -209,6 +209,21 @@ TEST_F(Resume, FromTheCheckpointOfAnotherRun) {
   EXPECT_NE(nothing.errors.find("/nowhere"), std::string::npos) << nothing.errors;
 }
 
+TEST_F(Resume, ReadsItsDataFromAnotherPlace) {
+  const std::string run = experiment_.fresh_run();
+  run_trainer(2, arguments(run, "--debug.fail_rank 1 --debug.fail_step 13"));
+  const std::string moved = experiment_.directory() / "moved";
+  std::filesystem::create_directory(moved);
+  std::string flags;
+  for (const auto& [key, file] :
+       {std::pair{"train", experiment_.train().images}, {"train_labels", experiment_.train().labels}}) {
+    std::filesystem::copy(file, moved);
+    flags += fmt::format("--data.{} {}/{} ", key, moved, std::filesystem::path(file).filename().string());
+  }
+  ok(2, run, flags);
+  EXPECT_TRUE(model_of(run) == model_of(whole_run()));
+}
+
 TEST_F(Resume, DamageIsToldAndTheOneBeforeIsUsed) {
   const std::string whole = whole_run();
   const auto flip = [](const std::string& file) {
