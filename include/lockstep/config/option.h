@@ -45,8 +45,7 @@ struct KnownNames {
 /// Whether the run that resumes may have another value than the one before it.
 enum class OnResume {
   kMustStay,   ///< it decides what comes out
-  kMayChange,  ///< it decides how the run is carried out and watched (but for last bits with native
-               ///< reduction)
+  kMayChange,  ///< it decides how the run is carried out; with native reduction also the last bits
   kIfAlike     ///< between strategies that keep the same state
 };
 

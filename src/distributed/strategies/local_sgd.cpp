@@ -86,32 +86,32 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
 
   void begin_step(std::span<const Index> samples, double) override {
     average_ = {};
-    local_ = local();
-    for (std::size_t replica = 0; local_ && replica < samples.size(); ++replica) {
+    takes_local_step_ = local();
+    for (std::size_t replica = 0; takes_local_step_ && replica < samples.size(); ++replica) {
       local_samples_[replica] += samples[replica];
     }
-    if (!local_) reducer_->begin_step(samples);
-    if (local_ && equal_) part_ways();
+    if (!takes_local_step_) reducer_->begin_step(samples);
+    if (takes_local_step_ && equal_) part_ways();
   }
 
   void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {
     partial_ = &partial;
-    if (!local_) reducer_->bucket_ready(bucket, partial);
+    if (!takes_local_step_) reducer_->bucket_ready(bucket, partial);
   }
   void progress() override {
-    if (!local_) reducer_->progress();
+    if (!takes_local_step_) reducer_->progress();
   }
   LocalSteps* local_steps() override { return this; }
   bool local() const override { return steps_done_ >= plan_.local_from; }
   bool overlaps() const override { return !local(); }
   void finish_exchange() override {
-    if (!local_) gradient_ = reducer_->finish();
+    if (!takes_local_step_) gradient_ = reducer_->finish();
   }
 
   StepOutcome update(const UpdateRequest& request) override {
     steps_done_ = request.step;
     LocalReplica& first = replicas_.front();
-    if (!local_) return take_full_update(first.update, first.weights.span(), gradient_, request);
+    if (!takes_local_step_) return take_full_update(first.update, first.weights.span(), gradient_, request);
     StepOutcome outcome = local_step(request);
     if ((request.step - plan_.local_from) % options_.average_every != 0) return outcome;
     const Stopwatch averaging;
@@ -246,9 +246,9 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
   std::optional<BlockMomentum> block_;
   std::vector<Index> local_samples_;  // by replica, since the last average
   Index steps_done_ = 0;
-  bool local_ = false;        // in this step
-  bool equal_ = true;         // the weights of the first are those of all
-  bool any_stopped_ = false;  // as of the last average; the same on all ranks
+  bool takes_local_step_ = false;  // in this step
+  bool equal_ = true;              // the weights of the first are those of all
+  bool any_stopped_ = false;       // as of the last average; the same on all ranks
   double mean_loss_ = 0;
   const PartialGrads* partial_ = nullptr;
   std::span<Scalar> gradient_;
@@ -286,9 +286,9 @@ StepExchange exchange_time(const TimeModelInput& question) {
   for (const ExchangeSeconds& bucket : exchange_times(question)) arena = arena + bucket;
   const double share =
       static_cast<double>(arenas_of_average(costs)) / static_cast<double>(costs.options.average_every);
-  Index most = 0;
-  for (const Range hosted : costs.plan.hosted) most = std::max(most, hosted.size());
-  return {.after = arena * share, .stepped = static_cast<double>(most)};
+  Index max_hosted = 0;
+  for (const Range hosted : costs.plan.hosted) max_hosted = std::max(max_hosted, hosted.size());
+  return {.after = arena * share, .stepped = static_cast<double>(max_hosted)};
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ void Trainer::finish_run() {
   if (context_.test != nullptr) evaluate(context_.test);
 }
 
-// *Collective.* Of the best evaluation, if there is one.
+// *Collective.* The model gets the weights of the best evaluation, if there is one.
 void Trainer::choose_weights() {
   if (!keeps_best()) return;
   const BestEvaluation& best = *context_.saving->best;

@@ -22,7 +22,7 @@ class BestWeights {
 
   /// Weights and running moments. Requires load().
   ModelValues values() const { return stored_values(model_, stored_.span()); }
-  /// The same as a model file holds them; nothing is left here.
+  /// Hands them over as a model file holds them; nothing is left here.
   AlignedBuffer<Scalar> take() { return std::move(stored_); }
 
  private:

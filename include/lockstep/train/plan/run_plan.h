@@ -35,7 +35,7 @@ struct RunPlanRequest {
   Index evaluation_batch = 1;
   Index evaluation_rankings = 0;  ///< of the metrics: each keeps a score of each row
   bool saves = false;             ///< makes checkpoints
-  bool keeps_best = false;        ///< and one of the best evaluation
+  bool keeps_best = false;        ///< makes one of the best evaluation, whatever `saves` says
   Index world = 1;
   std::vector<Index> node_sizes = {};  ///< ranks of each node, in order; empty: all are on one
 };
@@ -60,7 +60,7 @@ struct RunPlan {
   EpochPlan epoch;
   std::string strategy;
   bool weighted = false;           ///< a step divides by the sum of the weights of its samples
-  bool asynchronous = false;       ///< workers are
+  bool asynchronous = false;       ///< workers do not wait for each other
   Index backup_workers = 0;        ///< workers whose gradients a step does not wait for
   std::optional<Index> max_ahead;  ///< gradients that a worker may be ahead of the slowest
   Index step_batch = 0;            ///< samples that make a step: the global batch, or what a step takes of it
@@ -81,8 +81,7 @@ struct RunPlan {
   Index gradient_bytes = 0;  ///< the arena that is exchanged
   Index sent_bytes = 0;      ///< by the worker that sends most, per step; on average, where steps differ
   Index server_sent_bytes = 0;
-  /// When the run ends early: "after 5 epochs without a better loss of the validation set"; "" if it does
-  /// not.
+  /// The rule of early stopping: "after 5 epochs without a better loss of the validation set"; "" for none.
   std::string early_stopping;
   Index average_every = 0;  ///< local steps between two averages; 0: none
   MemoryPlan memory;        ///< of workers

@@ -34,7 +34,8 @@ struct RunDirectory {
   /// Names the directory in which the run has made checkpoints; absent before the first one.
   std::filesystem::path checkpointed() const { return root / "checkpointed"; }
 
-  /// What `checkpointed` says; nothing before the first checkpoint. Errors: DataError if it cannot be read.
+  /// The directory that `checkpointed` names; nothing before the first checkpoint. Errors: DataError if it
+  /// cannot be read.
   std::optional<std::filesystem::path> noted_checkpoints() const;
 
   bool exists() const;
