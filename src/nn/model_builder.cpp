@@ -23,15 +23,19 @@ std::unique_ptr<Layer> make_layer(const Term& term) {
   return layer;
 }
 
-// The positions of a chain's terms in the order in which they run: that of the text, except that relu lets a
-// maxpool that follows go first. The largest of relu's values is relu of the largest, bit for bit, and so are
-// the gradients (where all values of a window are below 0, relu lets nothing back); behind the pooling it has
-// a fraction of the numbers to go through.
+// Whether the layer of `second` may run before that of `first`, which stands before it in the text.
+bool goes_first(const Term& second, const Term& first) {
+  const auto entry = std::ranges::find(layer_catalog(), first.name, &LayerEntry::name);
+  return entry != layer_catalog().end() && entry->lets_first == second.name;
+}
+
+// The positions of a chain's terms in the order in which they run: that of the text, but for a layer that
+// goes before its neighbour because it makes the work smaller and changes no bit.
 std::vector<std::size_t> run_order(std::span<const Term> chain) {
   std::vector<std::size_t> positions(chain.size());
   std::iota(positions.begin(), positions.end(), std::size_t{0});
   for (std::size_t i = 0; i + 1 < chain.size(); ++i) {
-    if (chain[i].name == "relu" && chain[i + 1].name == "maxpool") std::swap(positions[i], positions[i + 1]);
+    if (goes_first(chain[i + 1], chain[i])) std::swap(positions[i], positions[i + 1]);
   }
   return positions;
 }

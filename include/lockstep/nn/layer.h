@@ -192,6 +192,8 @@ struct LayerEntry {
   std::string help;       ///< one sentence, with its formula or source
   std::string example;    ///< a layer text for the catalog tests, "dense(5)"
   Shape example_input;    ///< that it fits
+  /// A layer that, where it follows this one, may run before it without a change of any bit; "" for none.
+  std::string lets_first = {};
   std::function<std::unique_ptr<Layer>(TermArguments&)> make;
 };
 
