@@ -110,7 +110,7 @@ class Bench:
     def run(self, ranks, model, batch, flags):
         """One run of the trainer; gives its directory."""
         directory = self.fresh_run()
-        all_flags = self.config(ranks, model, batch) | {"run.dir": directory, "run.progress": "none", "eval.every_epochs": 1e6} | flags
+        all_flags = self.config(ranks, model, batch) | {"run.dir": directory, "run.progress": "none", "eval.every": "never"} | flags
         launch = self.launch(ranks, all_flags.get("train.threads", 1))
         self.call([*launch, runs.TRAINER, "--config", runs.CONFIG, *runs.as_arguments(all_flags)])
         return directory

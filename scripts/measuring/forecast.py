@@ -30,7 +30,7 @@ def measured(bench, model, strategy, ranks):
     """Seconds of a step, without the first ones."""
     steps = CONFIGS[model][2]
     run = bench.fresh_run()
-    flags = {"distribute.strategy": strategy, "train.steps": steps, "run.dir": run, "run.progress": "none", "eval.every_epochs": 1e6}
+    flags = {"distribute.strategy": strategy, "train.steps": steps, "run.dir": run, "run.progress": "none", "eval.every": "never"}
     flags |= cases.leave_out_first(steps)
     bench.call([*launch(ranks), runs.TRAINER, *config_of(model), *runs.as_arguments(flags)])
     lines = cases.train_lines(run)

@@ -12,6 +12,7 @@
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/plan/refusals.h"
+#include "lockstep/train/storage/checkpoint/interval.h"
 
 namespace lockstep {
 namespace {
@@ -43,6 +44,7 @@ std::string choose_strategy(const LoadedConfig& loaded, const Placement& placeme
 void refuse_combinations(const Config& config) {
   static const DistOptions kAny{.strategy = "allreduce"};
   refuse({.distribute = kAny,
+          .two_averages = config.train.ema > 0 && !config.train.swa_from.empty(),
           .batch_follows_replicas = config.train.per_replica_batch > 0 && config.train.replicas == 0,
           .two_validation_sets = !config.data.validation.empty() && config.data.validation_share > 0});
 }
@@ -57,6 +59,7 @@ LoadedConfig load_checked_config(const CommandLine& line, const ConfigText& text
   }
   check_config(loaded.config, loaded.given, known_options(), choices(loaded.config));
   refuse_combinations(loaded.config);
+  parse_training_interval("eval.every", loaded.config.eval.every);
   return loaded;
 }
 

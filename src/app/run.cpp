@@ -63,7 +63,9 @@ Run::Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan)
                                             ? std::filesystem::path(experiment.config.run.dir)
                                             : std::filesystem::path()})),
       states_(comm, plan.dist, *experiment.model),
-      progress_(make_progress_thread(comm, experiment.config.distribute)) {}
+      progress_(make_progress_thread(comm, experiment.config.distribute)) {
+  if (plan.averages()) average_.emplace(comm, *experiment.model, team_, plan.ema);
+}
 
 void Run::initialise_weights(const CheckpointReader* checkpoint) {
   const Config& config = experiment_.config;
@@ -74,7 +76,7 @@ void Run::initialise_weights(const CheckpointReader* checkpoint) {
   agree(comm_, [&] {
     if (comm_.rank() != 0) return;
     if (checkpoint != nullptr) {
-      load_model(checkpoint->directory() / kCheckpointModel, store);
+      load_training_values(*checkpoint, model, start.span(), average_ ? &*average_ : nullptr);
     } else if (!config.train.init.empty()) {
       start_from_file(config.train, store);
     }
@@ -130,8 +132,11 @@ std::unique_ptr<Evaluation> Run::load_evaluation(const RecordSource* source, Spl
 
 AlignedBuffer<Scalar> Run::stored() {
   AlignedBuffer<Scalar> stored(experiment_.model->stored_layout().size);
-  const auto end = std::ranges::copy(strategy_->gather_model(), stored.data()).out;
-  std::ranges::copy(states_.gather(), end);
+  const ModelValues values = average_ && average_->has_begun()
+                                 ? average_->gather_model()
+                                 : ModelValues{strategy_->gather_model(), states_.gather()};
+  const auto end = std::ranges::copy(values.weights, stored.data()).out;
+  std::ranges::copy(values.state, end);
   return stored;
 }
 
@@ -169,9 +174,11 @@ TrainingResult Run::train(const TrainingHandles& handles) {
                    .target_columns = experiment_.train->info().target_columns,
                    .weighted = experiment_.train->info().weighted,
                    .log_every = config.run.log_every,
-                   .evaluate_every = config.eval.every_epochs,
+                   .evaluate_every = parse_training_interval("eval.every", config.eval.every),
+                   .evaluates_at_start = config.eval.at_start,
                    .calibration_steps = config.eval.precise_bn,
                    .loader = [this](Range steps) { return make_loader(steps); },
+                   .average = average_ ? &*average_ : nullptr,
                    .saving = handles.saving,
                    .early_stopping = handles.early_stopping,
                    .checkpoint = handles.checkpoint,

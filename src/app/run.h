@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "experiment.h"
@@ -14,6 +15,7 @@
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/train/evaluation/evaluation.h"
 #include "lockstep/train/loop/trainer.h"
+#include "lockstep/train/loop/weight_average.h"
 
 namespace lockstep {
 
@@ -48,7 +50,8 @@ class Run {
   /// either way stored() then gives the last good weights.
   TrainingResult train(const TrainingHandles& handles);
 
-  /// *Collective.* Weights and running moments as they are now, as a model file holds them.
+  /// *Collective.* The model as it is now, as a model file holds it: weights, or their average, and running
+  /// moments.
   AlignedBuffer<Scalar> stored();
 
  private:
@@ -66,6 +69,7 @@ class Run {
   ThreadTeam team_;
   std::unique_ptr<Strategy> strategy_;
   ReplicaStates states_;
+  std::optional<WeightAverage> average_;
   std::unique_ptr<ProgressThread> progress_;  // may be null
   std::unique_ptr<Records> records_;
   Fingerprint fingerprint_;

@@ -5,6 +5,7 @@
 #include "lockstep/report/metrics_file.h"
 #include "lockstep/report/progress_line.h"
 #include "lockstep/train/plan/run_plan.h"
+#include "lockstep/train/storage/checkpoint/interval.h"
 #include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {
@@ -16,7 +17,7 @@ class RunOutput final : public Observer {
             std::vector<std::string> incomplete)
       : metrics_(RunDirectory{experiment.config.run.dir}.metrics(), keep),
         line_(experiment.config.run.progress, plan.whole_run(),
-              {.every_epochs = experiment.config.eval.every_epochs,
+              {.every = parse_training_interval("eval.every", experiment.config.eval.every).training,
                .validation = experiment.validation != nullptr,
                .test = experiment.test != nullptr}),
         incomplete_(std::move(incomplete)) {}

@@ -71,12 +71,16 @@ namespace {
 
 // The weights of the model file.
 nlohmann::ordered_json describe_kept(const TrainingResult& result) {
-  if (!result.best) return {{"weights", "last"}, {"step", result.progress.steps}};
-  return {{"weights", "best"},
-          {"step", result.best->progress.steps},
-          {"epoch", result.best->progress.epochs},
-          {"measure", result.best->measure},
-          {"value", result.best->value}};
+  nlohmann::ordered_json kept{{"weights", "last"}, {"step", result.progress.steps}};
+  if (result.best) {
+    kept = {{"weights", "best"},
+            {"step", result.best->progress.steps},
+            {"epoch", result.best->progress.epochs},
+            {"measure", result.best->measure},
+            {"value", result.best->value}};
+  }
+  if (!result.average.empty()) kept["average"] = result.average;
+  return kept;
 }
 
 }  // namespace
@@ -85,13 +89,16 @@ void report_kept(const TrainingResult& result) {
   if (!result.early.empty()) {
     spdlog::info("stopped early after step {}: {}", with_commas(result.progress.steps), result.early);
   }
+  const std::string weights = result.average.empty() ? "weights" : "weights' " + result.average;
   if (result.best) {
     const bool is_last = result.best->progress.steps == result.progress.steps;
-    spdlog::info(
-        "kept: the weights of step {} (epoch {:.2f}), with the best {} of the validation set, {:.6g}{}",
-        with_commas(result.best->progress.steps), result.best->progress.epochs, result.best->measure,
-        result.best->value, is_last ? "; they are the last ones" : "");
-  } else if (!result.last_evaluation) {
+    spdlog::info("kept: the {} of step {} (epoch {:.2f}), with the best {} of the validation set, {:.6g}{}",
+                 weights, with_commas(result.best->progress.steps), result.best->progress.epochs,
+                 result.best->measure, result.best->value, is_last ? "; they are the last ones" : "");
+  } else if (!result.average.empty()) {
+    spdlog::info("kept: the {} of the last step", weights);
+  }
+  if (!result.best && !result.last_evaluation) {
     spdlog::warn(
         "nobody has seen how the model does on other data than those it was trained on: hold some back with "
         "data.validation_share = 0.1, and the best weights are kept");

@@ -110,6 +110,26 @@ void declare_model_selection(OptionList& list, TrainOptions& train) {
       .synonyms("min_delta early_stopping_threshold tol");
 }
 
+void declare_weight_average(OptionList& list, TrainOptions& train) {
+  list.option(
+          "train.ema", train.ema,
+          "Exponential moving average of the weights, after each step, which is evaluated and kept in their "
+          "place: its decay, which rises to this number as the smaller of it and (1 + steps) / (10 + "
+          "steps); 0 is off",
+          from_to_below(0, 1))
+      .synonyms("ema_decay use_ema ema_momentum model_ema model_ema_decay ema_rate polyak_averaging")
+      .synonyms("averaging average_weights model_averaging",
+                "Lockstep has train.ema (exponential) and train.swa_from (uniform)");
+  list.option(
+          "train.swa_from", train.swa_from,
+          "Stochastic weight averaging: the mean of the weights at the end of each epoch from this time of "
+          "the run on, and of the run, is evaluated and kept in their place")
+      .if_not_given("no such average")
+      .example("15 epochs")
+      .synonyms("swa swa_start swa_epoch_start swa_start_epoch stochastic_weight_avg",
+                "Lockstep calls it train.swa_from, with its unit: \"15 epochs\"");
+}
+
 }  // namespace
 
 void declare_train(OptionList& list, Config& config, const KnownNames& names) {
@@ -202,16 +222,24 @@ void declare_train(OptionList& list, Config& config, const KnownNames& names) {
               "Steps in all that on_nan 'skip' leaves out before it ends the run after all", at_least(1))
       .read_if("train.on_nan = \"skip\"", [](const Config& c) { return c.train.on_nan == OnNan::kSkip; });
   declare_model_selection(list, train);
+  declare_weight_average(list, train);
 }
 
 void declare_eval(OptionList& list, EvalOptions& eval, const KnownNames& names) {
   list.begin_section(OnResume::kMayChange);
-  list.option("eval.every_epochs", eval.every_epochs,
-              "Epochs between two evaluations on the validation data (the test data if there is none)",
-              above(0))
+  list.option(
+          "eval.every", eval.every,
+          "Time between two evaluations of the validation set (the test set if there is none), in epochs, "
+          "steps or samples; \"never\": only at the end")
+      .example("500 steps")
       .synonyms(
-          "eval_every eval_interval eval_steps eval_freq validation_freq check_val_every_n_epoch "
-          "val_check_interval eval.every eval.interval");
+          "eval.every_epochs eval_every eval_interval eval_steps eval_freq validation_freq "
+          "check_val_every_n_epoch val_check_interval eval.interval",
+          "Lockstep calls it eval.every, with its unit: \"1 epoch\" or \"500 steps\"");
+  list.option("eval.at_start", eval.at_start,
+              "Evaluate before the first step, too; it counts as every evaluation for train.keep and "
+              "train.early_stopping")
+      .synonyms("eval_on_start eval_at_start eval_before_training num_sanity_val_steps");
   list.option("eval.batch", eval.batch,
               "Samples evaluated at a time; changes memory, and of the loss the last digits",
               between(1, kMaxBatch))

@@ -109,6 +109,21 @@ void ReplicaStates::update_state(std::span<const double> sums, std::span<const S
   }
 }
 
+ReplicaStates::Copy ReplicaStates::copy() const {
+  const auto numbers = [](const AlignedBuffer<Scalar>& state) {
+    return std::vector<Scalar>(state.span().begin(), state.span().end());
+  };
+  Copy copy{.states = {}, .gathered = numbers(gathered_), .adopted = numbers(adopted_)};
+  for (const AlignedBuffer<Scalar>& state : states_) copy.states.push_back(numbers(state));
+  return copy;
+}
+
+void ReplicaStates::restore(const Copy& copy) {
+  for (std::size_t i = 0; i < states_.size(); ++i) std::ranges::copy(copy.states[i], states_[i].data());
+  std::ranges::copy(copy.gathered, gathered_.data());
+  std::ranges::copy(copy.adopted, adopted_.data());
+}
+
 std::vector<double> ReplicaStates::sums() const {
   std::vector<double> total(static_cast<std::size_t>(scope_sums_.columns()), 0.0);
   for (std::size_t i = 0; i < sums_.size(); ++i) total[i % total.size()] += sums_[i];

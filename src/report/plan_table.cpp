@@ -162,8 +162,14 @@ std::string end_sentence(const RunPlan& plan) {
                      plan.early_stopping);
 }
 
+std::string average_sentence(const RunPlan& plan) {
+  if (!plan.averages()) return "";
+  return fmt::format("\nEvaluated and kept is the weights' {}, taken {}.", plan.describe_average(),
+                     plan.ema > 0 ? "after each step" : "at the end of each epoch and of the run");
+}
+
 std::string sentence(const RunPlan& plan) {
-  return epoch_sentence(plan) + tail_sentence(plan) + end_sentence(plan);
+  return epoch_sentence(plan) + tail_sentence(plan) + average_sentence(plan) + end_sentence(plan);
 }
 
 }  // namespace

@@ -18,10 +18,10 @@ std::size_t index_of(Split split) {
 Index EvaluationSchedule::still_due(Split split, const Progress& progress, const Progress& whole) const {
   if (!(split == Split::kValidation ? validation : test)) return 0;
   const bool in_between = split == Split::kValidation || !validation;
-  if (!in_between) return 1;
+  if (!in_between || !every) return 1;
   // An evaluation that is due with the last step is the one at the end.
-  const double before_end = std::ceil(whole.epochs / every_epochs - kRounding) - 1;
-  const double done = std::floor(progress.epochs / every_epochs + kRounding);
+  const double before_end = std::ceil(every->measure(whole) / every->value - kRounding) - 1;
+  const double done = std::floor(every->measure(progress) / every->value + kRounding);
   return static_cast<Index>(std::max(before_end - done, 0.0)) + 1;
 }
 

@@ -130,6 +130,8 @@ std::map<std::string, std::function<void(const std::string&)>> parsers() {
           {"train.decay_every", duration},
           {"distribute.local_after", duration},
           {"checkpoint.every", [](const std::string& text) { parse_interval("key", text); }},
+          {"train.swa_from", duration},
+          {"eval.every", [](const std::string& text) { parse_training_interval("key", text); }},
           {"train.early_stopping", [](const std::string& text) { Patience("key", text); }},
           {"train.early_stopping_metric", metrics},
           {"eval.metrics", metrics}};

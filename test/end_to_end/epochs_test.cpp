@@ -90,7 +90,7 @@ class Epochs : public testing::Test {
         "[data]\ntrain = \"{0}\"\ntest = \"{1}\"\nlabel = \"income\"\n"
         "[model]\nlayers = \"wide_deep(dense(1) | dense(16) relu dense(1))\"\n"
         "[train]\nloss = \"binary_cross_entropy\"\nper_replica_batch = 128\nreplicas = 6\nlr = 0.05\n"
-        "epochs = 1\n[eval]\nevery_epochs = 1000\n",
+        "epochs = 1\n[eval]\nevery = \"never\"\n",
         *directory_ / "train.csv", *directory_ / "test.csv");
   }
   static void TearDownTestSuite() { directory_.reset(); }

@@ -125,6 +125,50 @@ TEST_F(KeptModel, HasItsOtherWeightsBesideIt) {
   }
 }
 
+// The average is what is evaluated, saved and predicted with, whoever averages.
+TEST_F(KeptModel, IsAnAverageThatOutlivesAStop) {
+  for (const std::string flags :
+       {"--train.ema 0.9 --eval.every '9 steps' --train.epochs 6 --checkpoint.every '5 steps' ",
+        "--train.swa_from '2 epochs' --train.keep last --train.epochs 6 --checkpoint.every '5 steps' "}) {
+    SCOPED_TRACE(flags);
+    const std::string name = flags.substr(8, 3);
+    const ProcessResult whole = train(1, name, flags);
+    ASSERT_EQ(whole.exit_code, 0) << whole.errors;
+    expect_parts(whole.output,
+                 {"Evaluated and kept is the weights'", "kept: the weights' ", "train." + name});
+    const nlohmann::json result = summary(name);
+    EXPECT_TRUE(result["kept"]["average"].get<std::string>().find("train." + name) != std::string::npos);
+
+    EXPECT_NE(train(2, name + "-killed", flags + "--debug.fail_rank 1 --debug.fail_step 22").exit_code, 0);
+    const ProcessResult rest = train(3, name + "-killed", flags + "--distribute.strategy zero1");
+    ASSERT_EQ(rest.exit_code, 0) << rest.errors;
+    expect_parts(rest.output, {"goes on from"});
+    EXPECT_TRUE(model(name + "-killed") == model(name));
+
+    // The test set again, with the model that was saved.
+    const ProcessResult evaluated = run_trainer(1, fmt::format("eval --model {}", path(name)));
+    ASSERT_EQ(evaluated.exit_code, 0) << evaluated.errors;
+    const std::string of_test = evaluated.output.substr(evaluated.output.find("test: "));
+    const double loss = std::stod(of_test.substr(of_test.find("loss ") + 5));
+    EXPECT_NEAR(loss, result["evaluation"]["loss"].get<double>(), 1e-5);
+  }
+}
+
+TEST_F(KeptModel, IsOneAverageAtATime) {
+  const ProcessResult both = train(1, "both", "--train.ema 0.9 --train.swa_from '2 epochs'");
+  EXPECT_EQ(both.exit_code, kExitConfig);
+  expect_parts(both.errors, {"refused: train.ema with train.swa_from", "remove train.swa_from"});
+  const ProcessResult late = train(1, "late", "--train.swa_from '40 epochs'");
+  EXPECT_EQ(late.exit_code, kExitConfig);
+  expect_parts(late.errors, {"train.swa_from is '40 epochs'", "over by then", "an earlier time"});
+  const ProcessResult old = train(1, "old", "--eval.every_epochs 2");
+  EXPECT_EQ(old.exit_code, kExitConfig);
+  expect_parts(old.errors, {"eval.every_epochs", "Lockstep calls it eval.every", "\"500 steps\""});
+  const ProcessResult clock = train(1, "clock", "--eval.every '2 minutes'");
+  EXPECT_EQ(clock.exit_code, kExitConfig);
+  expect_parts(clock.errors, {"eval.every is '2 minutes'", "by the clock"});
+}
+
 TEST_F(KeptModel, NeedsAValidationSet) {
   for (const char* flag :
        {"--train.early_stopping '2 epochs'", "--train.keep best", "--train.early_stopping_metric auc"}) {

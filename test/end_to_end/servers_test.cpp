@@ -56,7 +56,7 @@ TEST_F(Servers, ACheckpointThatBecomesDueInAnEvaluationDoesNotRepeatIt) {
   const std::string directory = experiment_.fresh_run();
   const ProcessResult result = run_trainer(
       2, arguments(directory,
-                   "--distribute.mode async --train.replicas 1 --train.epochs 1 --eval.every_epochs 0.5 "
+                   "--distribute.mode async --train.replicas 1 --train.epochs 1 --eval.every '0.5 epochs' "
                    "--eval.batch 1 --checkpoint.every \"0.1 seconds\" "
                    "--model.layers \"dense(4096) relu dense(4096) relu dense(4)\""));
   ASSERT_EQ(result.exit_code, 0) << result.errors;
@@ -144,7 +144,7 @@ TEST_F(Servers, AStoppedWorkerOrServerEndsTheJobWithItsName) {
     for (const std::string mode : {"bounded", "async"}) {
       const std::string directory = experiment_.fresh_run();
       const std::string flags =
-          "--train.steps 10000000 --eval.every_epochs 1000000 --run.log_every 5 --distribute.servers 2 "
+          "--train.steps 10000000 --eval.every never --run.log_every 5 --distribute.servers 2 "
           "--distribute.timeout_seconds 3 --distribute.mode " +
           mode;
       ends[mode] =
@@ -167,7 +167,7 @@ TEST_F(Servers, AStoppedWorkerOrServerEndsTheJobWithItsName) {
 TEST_F(Servers, AWorkerStoppedWhileItsGradientTravelsIsNamed) {
   const std::string directory = experiment_.fresh_run();
   const std::string flags =
-      "--train.steps 10000000 --eval.every_epochs 1000000 --run.log_every 1 --distribute.mode async "
+      "--train.steps 10000000 --eval.every never --run.log_every 1 --distribute.mode async "
       "--distribute.timeout_seconds 12 --train.lr 1e-6 --model.layers 'dense(1500) relu dense(1500) relu "
       "dense(4)'";
   const End end = end_of(3, 1, "STOP", directory, arguments(directory, flags));

@@ -39,7 +39,7 @@ class WatchdogRuns : public testing::Test {
  protected:
   std::string arguments(const std::string& more) const {
     return fmt::format(
-        "--config {} --run.dir {} --train.epochs 100000 --eval.every_epochs 100000 --run.progress none "
+        "--config {} --run.dir {} --train.epochs 100000 --eval.every never --run.progress none "
         "--comm.stall_seconds 1.5 {}",
         experiment_.config(), experiment_.fresh_run(), more);
   }

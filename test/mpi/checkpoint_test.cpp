@@ -34,6 +34,7 @@ using test::train_tiny;
 void expect_the_same_end(const TinyResult& whole, const TinyResult& rest) {
   EXPECT_TRUE(rest.weights == whole.weights);
   EXPECT_TRUE(rest.state == whole.state);
+  EXPECT_TRUE(rest.average == whole.average);
   EXPECT_EQ(rest.training.progress.samples, whole.training.progress.samples);
   EXPECT_EQ(rest.training.last_evaluation->loss, whole.training.last_evaluation->loss);
   const std::vector<double> last(whole.losses.end() - std::ssize(rest.losses), whole.losses.end());
@@ -78,7 +79,7 @@ TEST(Checkpoint, TheBestIsKeptHoweverSlowTheDiskIs) {
     config.data.synthetic.noise = 4;
     config.schedule.lr = 0.5;
     config.train.epochs = 6;
-    config.eval.every_epochs = 0.5;
+    config.eval.every = "0.5 epochs";
     const TinyResult result = train_tiny(comm, config);
     EXPECT_EQ(result.save_failure, "");
     if (comm.rank() != 0) return;

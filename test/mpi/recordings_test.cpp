@@ -84,7 +84,7 @@ TEST(Silence, WhoIsSilentIsNamed) {
         config.train.replicas = 3;
         config.train.global_batch = 3;
         config.train.epochs = 100000;
-        config.eval.every_epochs = 100000;
+        config.eval.every = "never";
         config.debug.delay_rank = 1;
         config.debug.delay_ms = 1200;
         const std::string failure = failure_of(3 + servers, config);
@@ -103,7 +103,7 @@ TEST(Recordings, AReplayOfAnotherRunIsRefused) {
     config.run.dir = directory / ("run" + std::to_string(comm.size()));
     std::filesystem::create_directories(config.run.dir);
     config.distribute.record = true;
-    config.eval.every_epochs = 0.5;
+    config.eval.every = "0.5 epochs";
     train_tiny(comm, config);
   });
   if (test::under_mpi()) return;

@@ -89,6 +89,7 @@ std::vector<Cell> grid() {
                         {"ring", [](Config& c) { c.distribute.algorithm = "ring"; }},
                         {"no error feedback", [](Config& c) { c.distribute.error_feedback = false; }},
                         {"skip bad steps", [](Config& c) { c.train.on_nan = OnNan::kSkip; }},
+                        {"an average", [](Config& c) { c.train.ema = 0.9; }},
                         {"4 rows", [](Config& c) { c.data.synthetic.rows = 4; }}});
   std::vector<Cell> all;
   for (Cell cell : cells) {
@@ -115,6 +116,7 @@ std::map<std::string, std::function<void(Combination&)>> single_rows() {
   return {
       {"train.per_replica_batch without train.replicas",
        [](Combination& c) { c.batch_follows_replicas = true; }},
+      {"train.ema with train.swa_from", [](Combination& c) { c.two_averages = true; }},
       {"data.validation with data.validation_share", [](Combination& c) { c.two_validation_sets = true; }},
       {"data.audit with train.tail drop, or with asynchronous workers",
        [](Combination& c) { c.audits = c.drops_tail = true; }},

@@ -193,12 +193,19 @@ void RandomExperiment::draw_batches(Dice& dice) {
   } else if (dice.chance(0.2) && kind_ != Kind::kAlone) {
     set_plain("data.audit", "true");
   }
+  if (dice.chance(0.2) && kind_ != Kind::kLocal && kind_ != Kind::kAlone) {
+    set_number("train.ema", dice.real(0.5, 0.99));
+  } else if (dice.chance(0.2)) {
+    set("train.swa_from", fmt::format("{} steps", dice.whole(0, 6)));
+  }
   if (dice.chance(0.25)) set_number("train.accumulate", static_cast<double>(dice.whole(2, 4)));
 }
 
 void RandomExperiment::draw_evaluation(Dice& dice) {
   if (!evaluated_) return;
-  set_number("eval.every_epochs", dice.real(0.3, 2));
+  set("eval.every", dice.chance(0.3) ? fmt::format("{} steps", dice.whole(1, 15))
+                                     : fmt::format("{:.3g} epochs", dice.real(0.3, 2)));
+  if (dice.chance(0.2)) set_plain("eval.at_start", "true");
   set_number("eval.batch", static_cast<double>(dice.whole(1, 100)));
   if (!validated_) return;
   if (dice.chance(0.3)) set("train.keep", "last");

@@ -17,7 +17,7 @@ std::string saving_arguments(const SmallExperiment& experiment, const std::strin
                                              experiment.test().images, experiment.test().labels);
   return fmt::format(
       "--config {} --run.dir {} --run.progress none --run.log_every 3 --distribute.reduction ordered "
-      "--train.momentum 0.9 --train.epochs 1 --eval.every_epochs 0.5 --checkpoint.every '3 steps' "
+      "--train.momentum 0.9 --train.epochs 1 --eval.every '0.5 epochs' --checkpoint.every '3 steps' "
       "--checkpoint.wait true --checkpoint.keep 1 {}--train.early_stopping_metric accuracy {}",
       experiment.config(), run, validated ? validation : "", flags);
 }

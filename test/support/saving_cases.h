@@ -55,6 +55,10 @@ inline const std::vector<SavingCase>& saving_cases() {
       {"nodes", [](Config& c) { c.distribute.strategy = "central_storage", c.debug.ranks_per_node = 2; }},
       {"full mode", [](Config& c) { c.data.mode = DataMode::kFull; }},
       {"moments of all", [](Config& c) { c.model.batch_norm = "averaged"; }},
+      {"an exponential average", [](Config& c) { c.distribute.strategy = "zero1", c.train.ema = 0.8; }},
+      {"one with moments measured anew",
+       [](Config& c) { c.train.ema = 0.8, c.eval.precise_bn = 3, c.eval.every = "5 steps"; }},
+      {"a uniform average", [](Config& c) { c.train.swa_from = "1 epoch"; }},
       {"audited", [](Config& c) { c.data.audit = true; }},
       {"local_sgd", [](Config& c) { c.distribute.strategy = "local_sgd", c.distribute.average_every = 3; }},
       {"local_sgd with blocks", [](Config& c) {

@@ -113,11 +113,13 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
   if (comm.rank() == 0) initialise({&model.layout(), strategy->weights(0)}, seed, config.model.init_std);
   ReplicaStates states(comm, plan.dist, model);
   if (replicas.contains(0)) initialise({&model.state_layout(), states.of(0)}, seed, config.model.init_std);
+  std::optional<WeightAverage> average;
+  if (plan.averages()) average.emplace(comm, model, team, plan.ema);
   std::unique_ptr<CheckpointReader> checkpoint;
   if (config.run.resume != "auto") {
     checkpoint = std::make_unique<CheckpointReader>(config.run.resume);
     AlignedBuffer<Scalar> stored(model.stored_layout().size);
-    load_model(checkpoint->directory() / kCheckpointModel, {&model.stored_layout(), stored.span()});
+    load_training_values(*checkpoint, model, stored.span(), average ? &*average : nullptr);
     const ModelValues values = stored_values(model, stored.span());
     if (comm.rank() == 0) std::ranges::copy(values.weights, strategy->weights(0).begin());
     if (replicas.contains(0)) std::ranges::copy(values.state, states.of(0).begin());
@@ -185,9 +187,11 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                    .target_columns = train->info().target_columns,
                    .weighted = train->info().weighted,
                    .log_every = config.run.log_every,
-                   .evaluate_every = config.eval.every_epochs,
+                   .evaluate_every = parse_training_interval("eval.every", config.eval.every),
+                   .evaluates_at_start = config.eval.at_start,
                    .calibration_steps = config.eval.precise_bn,
                    .loader = make_loader,
+                   .average = average ? &*average : nullptr,
                    .saving = config.checkpoint.dir.empty() ? nullptr : &saving,
                    .early_stopping = early_stopping ? &*early_stopping : nullptr,
                    .checkpoint = checkpoint.get(),
@@ -199,6 +203,11 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
   result.save_failure = writer.last_failure();
   const std::span<const Scalar> weights = strategy->gather_model();
   result.weights.assign(weights.begin(), weights.end());
+  if (average && average->has_begun()) {
+    const ModelValues values = average->gather_model();
+    result.average.assign(values.weights.begin(), values.weights.end());
+    result.average.insert(result.average.end(), values.state.begin(), values.state.end());
+  }
   const std::span<const Scalar> state = states.gather();
   result.state.assign(state.begin(), state.end());
   return result;

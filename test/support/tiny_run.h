@@ -18,6 +18,7 @@ Config tiny_config();
 
 struct TinyResult {
   std::vector<Scalar> weights;  ///< the whole arena
+  std::vector<Scalar> average;  ///< of the weights, and moments; empty: there is none
   std::vector<Scalar> state;    ///< of replica 0: running moments
   TrainingResult training;
   std::vector<double> losses;            ///< of each step, on rank 0

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/errors.h"
+#include "support/error_text.h"
 
 namespace lockstep {
 namespace {
@@ -40,6 +41,17 @@ TEST(CheckpointInterval, IsReadWithItsUnit) {
   EXPECT_FALSE(parse_interval("k", "never").training || parse_interval("k", "never").seconds);
   for (const char* wrong : {"", "often", "10", "0 steps", "-1 minutes", "10 parsecs", "nan steps"}) {
     EXPECT_THROW(parse_interval("checkpoint.every", wrong), ConfigError) << wrong;
+  }
+}
+
+// That of evaluations, which must come after the same steps in each run.
+TEST(TrainingInterval, IsNotByTheClock) {
+  EXPECT_EQ(parse_training_interval("k", "500 steps").training->value, 500);
+  EXPECT_FALSE(parse_training_interval("k", "never").ever());
+  for (const char* wrong : {"10 minutes", "1", "0 epochs", "0.5 steps"}) {
+    const std::string error =
+        test::error_text<ConfigError>([&] { parse_training_interval("eval.every", wrong); });
+    test::expect_parts(error, {"eval.every", wrong, "\"never\"", "\"500 steps\""});
   }
 }
 

@@ -65,6 +65,17 @@ TEST(MemoryPlan, DataTakesTheMemoryOfRecordsAndOfTheBatchesAheadAndInUse) {
   }
 }
 
+// A copy of the whole model on each rank, and in a checkpoint the weights beside their average, of which each
+// rank copies its share.
+TEST(MemoryPlan, AnAverageIsOneMoreModel) {
+  Given setup = typical("dense(64) batch_norm relu dense(10)");
+  const RunPlan plain = setup.plan(4);
+  setup.train.ema = 0.999;
+  const RunPlan average = setup.plan(4);
+  EXPECT_EQ(average.memory.weights - plain.memory.weights, 4 * setup.model.stored_layout().size);
+  EXPECT_EQ(average.checkpoint_bytes - plain.checkpoint_bytes, 4 * setup.model.layout().count());
+}
+
 // A rank keeps what its messages lost: of its sum of the whole gradient, and, where every rank gets the sum,
 // of the result of its own slices.
 TEST(MemoryPlan, ErrorFeedbackKeepsWhatEachMessageLost) {

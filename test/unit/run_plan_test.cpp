@@ -257,5 +257,36 @@ TEST(RunPlan, TheSentenceSaysWhatTheTailDoes) {
   EXPECT_NE(table().find("with the weighted mean gradient of its own samples"), std::string::npos) << table();
 }
 
+// A uniform average takes in the weights at the ends of epochs of 5,079 steps, and of the run.
+TEST(RunPlan, SaysWhenWeightsAreAveraged) {
+  Given setup = typical();
+  setup.train.epochs = 4.5;
+  EXPECT_FALSE(setup.plan(1).averages());
+  setup.train.ema = 0.9;
+  EXPECT_EQ(setup.plan(1).averaged_from, 1);
+  EXPECT_FALSE(setup.plan(1).averages_between(0, 5079)) << "it does so in each step";
+  setup.train.ema = 0;
+  const auto first_epoch = [&](const char* from) {
+    setup.train.swa_from = from;
+    return static_cast<double>(setup.plan(1).averaged_from) / 5079;
+  };
+  EXPECT_EQ(first_epoch("0 epochs"), 1);
+  EXPECT_EQ(first_epoch("2 epochs"), 2);
+  EXPECT_EQ(first_epoch("2.1 epochs"), 3);
+  EXPECT_EQ(first_epoch("10158 steps"), 2);
+  EXPECT_EQ(first_epoch("10159 steps"), 3);
+  EXPECT_EQ(first_epoch("1300000 samples"), 2);
+  EXPECT_NEAR(first_epoch("4.2 epochs"), 4.5, 1e-3);
+  setup.train.swa_from = "2 epochs";
+  const RunPlan plan = setup.plan(1);
+  EXPECT_FALSE(plan.averages_between(0, 10157));
+  EXPECT_TRUE(plan.averages_between(0, 10158));
+  EXPECT_FALSE(plan.averages_between(10158, 15236));
+  EXPECT_TRUE(plan.averages_between(10158, 15237));
+  EXPECT_TRUE(plan.averages_between(20316, plan.steps)) << "the end of the run";
+  setup.train.swa_from = "5 epochs";
+  EXPECT_THROW(setup.plan(1), ConfigError);
+}
+
 }  // namespace
 }  // namespace lockstep

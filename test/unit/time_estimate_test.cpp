@@ -11,6 +11,10 @@ Progress at(Index steps) {
   return {.steps = steps, .samples = 10 * steps, .epochs = static_cast<double>(steps) / 10};
 }
 
+Duration epochs(double value) {
+  return {.value = value, .unit = Duration::Unit::kEpochs};
+}
+
 TEST(TimeEstimate, ThereIsNoneBeforeSomeStepsWereSeen) {
   TimeEstimate estimate(at(40), {});
   EXPECT_FALSE(estimate.rate());
@@ -33,7 +37,7 @@ TEST(TimeEstimate, CountsFromTheFirstStepThatWasSeen) {
 }
 
 TEST(TimeEstimate, EvaluationsAreNoTrainingAndThoseStillDueAreAddedToIt) {
-  TimeEstimate estimate(at(40), {.every_epochs = 1, .validation = false, .test = true});
+  TimeEstimate estimate(at(40), {.every = epochs(1), .validation = false, .test = true});
   estimate.on_step(at(1), 0);
   estimate.on_step(at(10), 0.9);
   EXPECT_DOUBLE_EQ(*estimate.rate(), 100);
@@ -47,7 +51,7 @@ TEST(TimeEstimate, EvaluationsAreNoTrainingAndThoseStillDueAreAddedToIt) {
 }
 
 TEST(TimeEstimate, CountsTheEvaluationsThatAreDue) {
-  const EvaluationSchedule test{.every_epochs = 1, .validation = false, .test = true};
+  const EvaluationSchedule test{.every = epochs(1), .validation = false, .test = true};
   EXPECT_EQ(test.still_due(Split::kTest, at(1), at(40)), 4);
   EXPECT_EQ(test.still_due(Split::kTest, at(9), at(40)), 4);
   EXPECT_EQ(test.still_due(Split::kTest, at(10), at(40)), 3);
@@ -55,19 +59,24 @@ TEST(TimeEstimate, CountsTheEvaluationsThatAreDue) {
   EXPECT_EQ(test.still_due(Split::kTest, at(40), at(40)), 1);
   EXPECT_EQ(test.still_due(Split::kValidation, at(1), at(40)), 0);
   // With both, the test set is evaluated at the end only.
-  const EvaluationSchedule both{.every_epochs = 0.5, .validation = true, .test = true};
+  const EvaluationSchedule both{.every = epochs(0.5), .validation = true, .test = true};
   EXPECT_EQ(both.still_due(Split::kValidation, at(1), at(40)), 8);
   EXPECT_EQ(both.still_due(Split::kValidation, at(5), at(40)), 7);
   EXPECT_EQ(both.still_due(Split::kTest, at(1), at(40)), 1);
   // Rarely: at the end in any case.
-  const EvaluationSchedule rare{.every_epochs = 100, .validation = false, .test = true};
+  const EvaluationSchedule rare{.every = epochs(100), .validation = false, .test = true};
   EXPECT_EQ(rare.still_due(Split::kTest, at(1), at(40)), 1);
+  const EvaluationSchedule never{.every = {}, .validation = false, .test = true};
+  EXPECT_EQ(never.still_due(Split::kTest, at(1), at(40)), 1);
+  const EvaluationSchedule steps{.every = Duration{15, Duration::Unit::kSteps}, .test = true};
+  EXPECT_EQ(steps.still_due(Split::kTest, at(14), at(40)), 3);
+  EXPECT_EQ(steps.still_due(Split::kTest, at(15), at(40)), 2);
   EXPECT_EQ(EvaluationSchedule{}.still_due(Split::kTest, at(1), at(40)), 0);
 }
 
 // The test set of a run with a validation set was not evaluated yet: it is taken to be alike.
 TEST(TimeEstimate, ASetThatWasNotEvaluatedYetTakesAsLongAsTheOther) {
-  TimeEstimate estimate(at(40), {.every_epochs = 1, .validation = true, .test = true});
+  TimeEstimate estimate(at(40), {.every = epochs(1), .validation = true, .test = true});
   estimate.on_step(at(1), 0);
   estimate.on_step(at(10), 0.9);
   estimate.on_evaluation(Split::kValidation, 2);

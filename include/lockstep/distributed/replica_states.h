@@ -41,6 +41,16 @@ class ReplicaStates {
   /// begin_step(), or replaces them, over the replicas of its mode.
   void update(BatchStatistics::Update update);
 
+  /// The states of the replicas hosted here and the one state, at some moment.
+  struct Copy {
+    std::vector<std::vector<Scalar>> states;
+    std::vector<Scalar> gathered;
+    std::vector<Scalar> adopted;
+  };
+  /// *Local.* For restore(), after an update() with other weights than those of training.
+  Copy copy() const;
+  void restore(const Copy& copy);
+
   // With asynchronous workers there is one state, which servers keep.
 
   /// *Local.* Sums that were added since begin_step(), over all replicas hosted here.

@@ -8,9 +8,9 @@
 
 namespace lockstep {
 
-/// The evaluations of a run: one set each so many epochs, and each set at the end.
+/// The evaluations of a run: one set at each interval, and each set at the end.
 struct EvaluationSchedule {
-  double every_epochs = 1;
+  std::optional<Duration> every = {};  ///< none: at the end only
   bool validation = false;  ///< there is a validation set: it is the one that is evaluated in between
   bool test = false;
 

@@ -47,6 +47,8 @@ struct TrainOptions {
   std::string early_stopping;
   std::string early_stopping_metric = "loss";
   double early_stopping_min_delta = 0;
+  double ema = 0;  ///< decay of the exponential average of the weights; 0: none
+  std::string swa_from;
 
   /// The replicas of the run: as given, or one for each thread of the workers.
   Index replicas_of(Index workers) const { return replicas > 0 ? replicas : workers * threads; }
@@ -64,7 +66,8 @@ struct CheckpointOptions {
 };
 
 struct EvalOptions {
-  double every_epochs = 1;
+  std::string every = "1 epoch";
+  bool at_start = false;
   Index batch = 250;
   Index top_k = 5;
   Index precise_bn = 0;

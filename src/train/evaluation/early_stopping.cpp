@@ -56,6 +56,7 @@ bool Patience::is_over(const Progress& before, const Progress& now, Index evalua
 EarlyStopping::EarlyStopping(Measure measure, Patience patience, double least)
     : measure_(std::move(measure)), patience_(std::move(patience)), least_(least) {
   state_[kValue] = std::numeric_limits<double>::quiet_NaN();
+  state_[kLast] = -1;  // the one before the first step counts, too
 }
 
 Progress EarlyStopping::progress_at(std::size_t offset) const {

@@ -42,7 +42,7 @@ class AsynchronousLoop final : public UpdateLoop {
   SavedState saved_state() override;
   void begin() override;
   void advance(Index until) override;
-  void recompute_moments(Index steps) override;
+  void recompute_moments(Index steps, std::span<const Scalar> weights) override;
   Progress progress() const override;
   std::optional<WorkersReport> workers() const override { return report_; }
   Index single_value_steps() const override { return single_value_steps_; }
@@ -261,9 +261,7 @@ Progress AsynchronousLoop::progress() const {
   return progress;
 }
 
-void AsynchronousLoop::recompute_moments(Index steps) {
-  const std::span<const Scalar> weights =
-      strategy_.gather_model();  // all workers measure under the same weights
+void AsynchronousLoop::recompute_moments(Index steps, std::span<const Scalar> weights) {
   const std::unique_ptr<Loader> loader = context_.loader({0, steps});
   context_.states.begin_step();
   for (Index step = 0; step < steps; ++step) gradients_.measure(loader->next(), weights);

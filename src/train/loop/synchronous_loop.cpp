@@ -57,9 +57,8 @@ class SynchronousLoop final : public UpdateLoop {
     stop_on_late_bad_number();
   }
 
-  void recompute_moments(Index steps) override {
+  void recompute_moments(Index steps, std::span<const Scalar> weights) override {
     const std::unique_ptr<Loader> loader = context_.loader({0, steps});
-    const std::span<const Scalar> weights = strategy_.gather_model();
     context_.states.begin_step();
     for (Index step = 0; step < steps; ++step) gradients_.measure(loader->next(), weights);
     context_.states.update(BatchStatistics::Update::kReplace);
@@ -79,6 +78,7 @@ class SynchronousLoop final : public UpdateLoop {
   double weigh(const StepBatch& batch, Index step);
   void run_step(Index step);
   void accept(const StepOutcome& outcome, Index step);
+  void average_weights();
   void flip_bit_if_due(Index step);
   void add_time(const StepTimer& timer, const StepOutcome& outcome);
   void note_single_values(Index step);
@@ -172,6 +172,8 @@ void SynchronousLoop::run_step(Index step) {
   timer.enter(Phase::kExchange);
   if (outcome.applied) {
     accept(outcome, step);
+    timer.enter(Phase::kOptimizer);
+    average_weights();
   } else {
     leave_out(batch, step, outcome.mean_loss);
   }
@@ -190,6 +192,13 @@ void SynchronousLoop::accept(const StepOutcome& outcome, Index step) {
   if (context_.comm.rank() == 0) {
     context_.observer.on_step(context_.plan.before(step + 1), outcome.mean_loss);
   }
+}
+
+void SynchronousLoop::average_weights() {
+  WeightAverage* const average = context_.average;
+  if (average == nullptr || average->is_uniform()) return;
+  const bool first = context_.comm.rank() == 0;
+  average->add(strategy_.weights(first_hosted()), first ? context_.states.of(0) : std::span<const Scalar>());
 }
 
 void SynchronousLoop::flip_bit_if_due(Index step) {

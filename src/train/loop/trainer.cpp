@@ -15,6 +15,11 @@
 namespace lockstep {
 namespace {
 
+// Batches over which the moments of batch norm are measured under a uniform average, where eval.precise_bn
+// leaves it open: those of the averaged models suit none of the layers behind the first (Izmailov et al.
+// 2018, section 3.1).
+constexpr Index kAverageBatches = 100;
+
 std::unique_ptr<UpdateLoop> make_update_loop(const TrainingContext& context) {
   if (AsynchronousStrategy* const asynchronous = context.strategy.asynchronous()) {
     return make_asynchronous_loop(context, *asynchronous);
@@ -41,7 +46,7 @@ TrainingResult Trainer::run() {
   Index done = loop_->progress().steps;
   const bool begins_at_end = done == steps;
   // The last checkpoint may have been made before an evaluation that was due.
-  bool evaluates = done > 0 && done < steps && evaluation_due(done - 1, done);
+  bool evaluates = done < steps && (done > 0 ? evaluation_due(done - 1, done) : evaluates_at_start());
   if ((evaluates || begins_at_end) && !stops()) recompute_moments();
   while (!stops()) {
     if (evaluates) evaluate(during);
@@ -49,6 +54,7 @@ TrainingResult Trainer::run() {
     loop_->advance(next_stop(done));
     const Index before = done;
     done = loop_->progress().steps;
+    if (context_.plan.averages_between(before, done)) average_weights();
     evaluates = done < steps && evaluation_due(before, done);
     // A checkpoint holds the moments that are evaluated with.
     if ((evaluates || done == steps) && !stops()) recompute_moments();
@@ -78,6 +84,9 @@ TrainingResult Trainer::run() {
           .stopped = context_.control.stop_reason(),
           .early = !stops() && ends_early() ? context_.early_stopping->describe() : "",
           .best = best_,
+          .average = context_.plan.is_averaged(best_ ? best_->progress.steps : progress.steps)
+                         ? context_.plan.describe_average()
+                         : "",
           .best_weights = has_other_weights() ? best_weights_.take() : AlignedBuffer<Scalar>()};
 }
 
@@ -129,6 +138,7 @@ void Trainer::begin() {
     loop_->resume_after(steps);
     agree(context_.comm, [&] { context_.checkpoint->fill(saved_state()); });
     context_.states.resume();
+    if (context_.average != nullptr) context_.average->resume();
   }
   loop_->begin();
 }
@@ -143,17 +153,15 @@ SavedState Trainer::saved_state() {
     state.push_back(saved_by_first(context_.comm.rank(), name, values));
     state.back().optional = true;
   };
+  if (context_.average != nullptr) context_.average->add_saved(state);
   if (keeps_best()) add("best_evaluation", context_.saving->best->state());
   if (context_.early_stopping != nullptr) add("early_stopping", context_.early_stopping->state());
   return state;
 }
 
 bool Trainer::evaluation_due(Index before, Index steps_done) const {
-  if (context_.validation == nullptr && context_.test == nullptr) return false;
-  const auto evaluations = [&](Index steps) {
-    return std::floor(context_.plan.before(steps).epochs / context_.evaluate_every + 1e-9);
-  };
-  return evaluations(steps_done) > evaluations(before);
+  return has_evaluation() &&
+         context_.evaluate_every.is_due(context_.plan.before(before), context_.plan.before(steps_done));
 }
 
 // The end of a run has a checkpoint if there are any: the best weights are no reason to lose the last ones.
@@ -168,10 +176,12 @@ bool Trainer::checkpoint_due(Index before, Index steps_done) const {
   return context_.saving->every.is_due(context_.plan.before(before), context_.plan.before(steps_done));
 }
 
-// The next number of steps after which there is an evaluation or a checkpoint: once one is due, it stays so.
+// The next number of steps after which there is an evaluation, a checkpoint or a sample of an average: once
+// one is due, it stays so.
 Index Trainer::next_stop(Index steps_done) const {
   const auto nothing_due = [&](Index stop) {
-    return !evaluation_due(steps_done, stop) && !checkpoint_due(steps_done, stop);
+    return !evaluation_due(steps_done, stop) && !checkpoint_due(steps_done, stop) &&
+           !context_.plan.averages_between(steps_done, stop);
   };
   return first_index({steps_done + 1, context_.plan.steps}, nothing_due);
 }
@@ -182,7 +192,9 @@ void Trainer::save(IfBusy rule) {
   context_.comm.note_phase(Phase::kCheckpoint);
   Saving& saving = *context_.saving;
   const Index step = loop_->progress().steps;
-  if (step == 0 || saving.writer.has(step)) return;
+  // Before the first step there is nothing to lose, but for the best weights.
+  const bool nothing_done = step == 0 && rule == IfBusy::kLeaveOut;
+  if (nothing_done || saving.writer.has(step)) return;
   const bool wanted = rule == IfBusy::kWait || saving.wait || stops() || step == context_.plan.steps;
   if (wanted) saving.writer.finish();
   CheckpointHeader header = saving.header;
@@ -190,10 +202,11 @@ void Trainer::save(IfBusy rule) {
   header.metrics_bytes = context_.observer.written_bytes();
   header.seconds = loop_->seconds();
   header.incomplete_files = context_.observer.incomplete_files();
-  const SavedState state = saved_state();
+  SavedState state = saved_state();
+  if (is_averaged()) context_.average->add_training_weights(state, context_.strategy.gather_model());
   saving.writer.start({.header = header,
                        .state = state,
-                       .stored = {context_.strategy.gather_model(), context_.states.gather()},
+                       .stored = gather_model(),
                        .layout = &context_.model.stored_layout(),
                        .input = context_.model.input(),
                        .texts = saving.texts});
@@ -205,9 +218,7 @@ void Trainer::evaluate(Evaluation* evaluation) {
   context_.comm.note_phase(Phase::kEvaluation);
   const auto interrupted = [this] { return context_.control.look() && stops(); };
   const bool with_best = has_other_weights();
-  const ModelValues values = with_best
-                                 ? best_weights_.values()
-                                 : ModelValues{context_.strategy.gather_model(), context_.states.gather()};
+  const ModelValues values = with_best ? best_weights_.values() : gather_model();
   const std::optional<EvalMetrics> metrics = evaluation->run(values, interrupted);
   if (!metrics) return;
   last_evaluation_ = metrics;
@@ -223,9 +234,38 @@ void Trainer::evaluate(Evaluation* evaluation) {
   if (context_.comm.rank() == 0) context_.observer.on_evaluation(*last_evaluation_);
 }
 
+// *Collective.* The model as it is evaluated and saved now.
+ModelValues Trainer::gather_model() {
+  if (is_averaged()) return context_.average->gather_model();
+  return {context_.strategy.gather_model(), context_.states.gather()};
+}
+
+// *Collective.* A uniform average takes in the weights as they are, and gets its moments: they hold until the
+// next time.
+void Trainer::average_weights() {
+  const std::span<const Scalar> moments = context_.states.gather();
+  context_.average->add(context_.strategy.gather_model(), moments);
+  recompute_average_moments(context_.calibration_steps > 0 ? context_.calibration_steps : kAverageBatches);
+}
+
+// Before evaluations. An exponential average of the weights has one of the moments beside it.
 void Trainer::recompute_moments() {
   if (context_.calibration_steps == 0 || context_.model.state_layout().size == 0) return;
-  loop_->recompute_moments(std::min(context_.calibration_steps, context_.plan.steps));
+  if (!is_averaged()) {
+    loop_->recompute_moments(std::min(context_.calibration_steps, context_.plan.steps),
+                             context_.strategy.gather_model());
+  } else if (!context_.average->is_uniform()) {
+    recompute_average_moments(context_.calibration_steps);
+  }
+}
+
+// *Collective.* Training goes on with the running moments that it had.
+void Trainer::recompute_average_moments(Index batches) {
+  if (context_.model.state_layout().size == 0) return;
+  const ReplicaStates::Copy before = context_.states.copy();
+  loop_->recompute_moments(std::min(batches, context_.plan.steps), context_.average->gather_model().weights);
+  context_.average->set_moments(context_.states.gather());
+  context_.states.restore(before);
 }
 
 }  // namespace lockstep

@@ -46,6 +46,16 @@ Index arranged_bytes(const Model& model) {
   return 2 * numbers * (model.precision() == Precision::kBf16 ? Index{sizeof(Bf16)} : kScalarBytes);
 }
 
+// Bytes of the average of the weights, which each rank gathers, and of the copy of its slice of the weights
+// for a checkpoint.
+Index average_bytes(const RunPlanRequest& request, const RunPlan& plan) {
+  if (!plan.averages()) return 0;
+  const bool saves = request.saves || request.keeps_best;
+  const Index copied =
+      saves ? split_evenly(request.model.layout().size, plan.dist.world, 0, kAlignment).size() : 0;
+  return (request.model.stored_layout().size + copied) * kScalarBytes;
+}
+
 // Bytes of a prepared sample: features, targets and weight.
 Index sample_bytes_of(const RunPlanRequest& request) {
   return (request.model.input().size() + request.target_columns + (request.weighted ? 1 : 0)) * kScalarBytes;
@@ -122,12 +132,17 @@ void plan_costs(const RunPlanRequest& request, RunPlan& plan) {
   plan.server_sent_bytes = std::llround(server.sent);
   plan.memory = memory_of(request, plan, worker);
   add_replicas(request, plan, strategy.weights_per_replica, plan.memory);
-  if (plan.dist.servers > 0) plan.server_memory = memory_of(request, plan, server);
+  plan.memory.weights += average_bytes(request, plan);
+  if (plan.dist.servers > 0) {
+    plan.server_memory = memory_of(request, plan, server);
+    plan.server_memory.weights += average_bytes(request, plan);
+  }
 
   plan.model_file_bytes = request.model.stored_layout().count() * kScalarBytes;
   const Index slots = plan.parameters * kScalarBytes * request.optimizer_slots;
   const Index models = strategy.weights_per_replica ? plan.sampling.replicas : 1;
   plan.checkpoint_bytes = models * (plan.model_file_bytes + slots);
+  if (plan.averages()) plan.checkpoint_bytes += plan.parameters * kScalarBytes;  // training goes on with them
   if (!request.saves && !request.keeps_best) return;
   // All ranks copy the model file, in whole blocks, and those that own something else their share of that.
   const Index owners = plan.dist.servers > 0 ? plan.dist.servers : plan.dist.world;

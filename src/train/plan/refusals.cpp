@@ -114,6 +114,20 @@ std::span<const Refusal> refusals() {
                 return c.skips_bad_steps && c.distribute.error_feedback &&
                        make_codec(c.distribute) != nullptr;
               }},
+      Refusal{"train.ema with train.swa_from",
+              "there is one average of the weights that is evaluated and kept: remove train.swa_from for the "
+              "exponential one, or train.ema for the uniform one",
+              [](const Combination& c) { return c.two_averages; }},
+      Refusal{"train.ema with asynchronous workers or local_sgd",
+              "there is no step after which all weights are those of one model: servers step each for "
+              "itself, and "
+              "replicas of local_sgd part between two averages. Use train.swa_from, which averages the "
+              "weights at "
+              "the ends of epochs, or another strategy",
+              [](const Combination& c) {
+                return c.averages_each_step &&
+                       (is_asynchronous(c.distribute) || local_sums(c.distribute) == LocalSums::kPerReplica);
+              }},
       Refusal{"train.per_replica_batch without train.replicas",
               "the global batch, and with it the run, would change with the number of ranks: give "
               "train.replicas, or train.global_batch instead",

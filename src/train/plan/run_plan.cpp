@@ -9,6 +9,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/first_index.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/distributed/single_values.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
@@ -55,6 +56,23 @@ Index first_local_step(const RunPlanRequest& request, const RunPlan& plan) {
     return together.measure(plan.before(step)) < together.value;
   };
   return first_index({0, plan.steps}, still_together);
+}
+
+// See RunPlan::averaged_from. Epochs are counted from 1.
+Index first_averaged_step(const TrainOptions& train, const RunPlan& plan) {
+  if (train.ema > 0) return 1;
+  if (train.swa_from.empty()) return 0;
+  const Duration from = parse_duration("train.swa_from", train.swa_from);
+  if (from.value >= from.measure(plan.whole_run())) {
+    throw ConfigError(
+        fmt::format("train.swa_from is {}, and the run is over by then, after {} steps ({:.6g} epochs): give "
+                    "an earlier time, so "
+                    "that the ends of some epochs are averaged",
+                    in_quotes(train.swa_from), with_commas(plan.steps), plan.epochs));
+  }
+  const double per_epoch = from.measure(plan.before(plan.steps_per_epoch));
+  const auto epoch = static_cast<Index>(std::ceil(from.value / per_epoch - 1e-9));
+  return std::min(std::max<Index>(1, epoch) * plan.steps_per_epoch, plan.steps);
 }
 
 // The largest learning rate that a step of the run takes. It rises, then falls: all steps of a short run are
@@ -141,6 +159,7 @@ Combination combine(const RunPlanRequest& request, const SamplingOptions& sampli
       .replicas = sampling.replicas,
       .batch = sampling.global_batch,
       .replicas_without_rows = shards ? std::max<Index>(0, sampling.replicas - request.rows) : 0,
+      .averages_each_step = request.train.ema > 0,
       .skips_bad_steps = request.train.on_nan == OnNan::kSkip,
       .audits = request.data.audit,
       .drops_tail = request.train.tail == Tail::kDrop,
@@ -170,6 +189,18 @@ Progress RunPlan::before(Index step) const {
   return {.steps = step,
           .samples = whole * epoch_samples + within,
           .epochs = static_cast<double>(step) / static_cast<double>(steps_per_epoch)};
+}
+
+bool RunPlan::averages_between(Index before, Index done) const {
+  if (!averages() || ema > 0) return false;
+  const Index last = done == steps ? steps : done / steps_per_epoch * steps_per_epoch;
+  return last > before && last >= averaged_from;
+}
+
+std::string RunPlan::describe_average() const {
+  return ema > 0
+             ? fmt::format("exponential average (train.ema {})", ema)
+             : fmt::format("uniform average from step {} on (train.swa_from)", with_commas(averaged_from));
 }
 
 RunPlan make_run_plan(const RunPlanRequest& request) {
@@ -219,6 +250,8 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   plan.parameters = request.model.layout().count();
   plan.flops = request.model.training_flops();
   plan.dist.local_from = first_local_step(request, plan);
+  plan.ema = train.ema;
+  plan.averaged_from = first_averaged_step(train, plan);
   plan.average_every = weights_per_replica(request) ? request.distribute.average_every : 0;
   plan_costs(request, plan);
   return plan;

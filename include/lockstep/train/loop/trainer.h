@@ -33,6 +33,7 @@ struct TrainingResult {
   std::string stopped;             ///< why the run stopped before its end; "" if it did not
   std::string early;               ///< why the run ended before its last step; "" if it did not
   std::optional<BestResult> best;  ///< nothing: the last weights are the model
+  std::string average;             ///< how the weights of the model are averaged; "" if they are not
   /// The weights and moments of `best`, as a model file holds them; empty if they are the last ones.
   AlignedBuffer<Scalar> best_weights;
 };
@@ -49,6 +50,8 @@ class Trainer {
   void begin();
   SavedState saved_state();
   // In a step after `before`, up to the one that ends with `steps_done`.
+  bool has_evaluation() const { return context_.validation != nullptr || context_.test != nullptr; }
+  bool evaluates_at_start() const { return context_.evaluates_at_start && has_evaluation(); }
   bool evaluation_due(Index before, Index steps_done) const;
   bool checkpoint_due(Index before, Index steps_done) const;
   Index next_stop(Index steps_done) const;
@@ -56,7 +59,11 @@ class Trainer {
   // The fate of a checkpoint if the one before it is still being written.
   enum class IfBusy { kLeaveOut, kWait };
   void save(IfBusy rule);
+  bool is_averaged() const { return context_.average != nullptr && context_.average->has_begun(); }
+  ModelValues gather_model();
+  void average_weights();
   void recompute_moments();
+  void recompute_average_moments(Index batches);
   void evaluate(Evaluation* evaluation);
   bool ends_early() const { return context_.early_stopping != nullptr && context_.early_stopping->is_due(); }
   bool keeps_best() const { return context_.saving != nullptr && context_.saving->best.has_value(); }

@@ -18,6 +18,7 @@
 #include "lockstep/train/loop/observer.h"
 #include "lockstep/train/loop/run_control.h"
 #include "lockstep/train/loop/saving.h"
+#include "lockstep/train/loop/weight_average.h"
 #include "lockstep/train/plan/run_plan.h"
 
 namespace lockstep {
@@ -46,12 +47,14 @@ struct TrainingContext {
   Index target_columns = 1;
   bool weighted = false;  ///< samples have weights
   Index log_every = 100;
-  double evaluate_every = 1;  ///< epochs; the validation set, or the test set if there is none
+  Interval evaluate_every = {};  ///< the validation set, or the test set if there is none; not by the clock
+  bool evaluates_at_start = false;
   /// Steps, from the first on, over whose batches the running moments are recomputed before each evaluation;
   /// 0 leaves them as they are.
   Index calibration_steps = 0;
   /// Makes a loader of these steps.
   std::function<std::unique_ptr<Loader>(Range steps)> loader = {};
+  WeightAverage* average = nullptr;              ///< null: the weights are the model
   Saving* saving = nullptr;                      ///< null: nothing is saved
   EarlyStopping* early_stopping = nullptr;       ///< null: all steps are made
   const CheckpointReader* checkpoint = nullptr;  ///< null: from the first step

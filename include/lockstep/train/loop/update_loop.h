@@ -28,10 +28,10 @@ class UpdateLoop {
   /// is due first (RunControl). Errors: AgreedError (exit code 5) if the
   /// loss or a gradient is not finite; the weights are then those of the last good step.
   virtual void advance(Index until) = 0;
-  /// *Collective.* The running moments anew, over the batches of the first `steps` steps under the weights as
-  /// they are (Wu & Johnson 2021, "Rethinking batch in BatchNorm", section 3.1): of many batches under the
-  /// same weights, instead of a moving average over weights that were.
-  virtual void recompute_moments(Index steps) = 0;
+  /// *Collective.* The running moments anew, over the batches of the first `steps` steps under these weights
+  /// (Wu & Johnson 2021, "Rethinking batch in BatchNorm", section 3.1): of many batches under the same
+  /// weights, instead of a moving average over weights that were.
+  virtual void recompute_moments(Index steps, std::span<const Scalar> weights) = 0;
   /// How far training has come; samples are those that were learned from.
   virtual Progress progress() const = 0;
   /// Each worker's gradients so far, with asynchronous workers.

@@ -23,6 +23,8 @@ struct Combination {
   bool moments_of_all_replicas = false;   ///< batch norm averaged or sync
   Index largest_group = 1;                ///< of batch norm group
   std::string single_values = {};         ///< the batch norm that has one value in each step; empty: none
+  bool averages_each_step = false;        ///< train.ema
+  bool two_averages = false;              ///< train.ema with train.swa_from
   bool skips_bad_steps = false;           ///< train.on_nan skip
   bool batch_follows_replicas = false;    ///< train.per_replica_batch without train.replicas
   bool two_validation_sets = false;       ///< data.validation with data.validation_share

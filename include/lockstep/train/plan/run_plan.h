@@ -84,7 +84,11 @@ struct RunPlan {
   /// The rule of early stopping: "after 5 epochs without a better loss of the validation set"; "" for none.
   std::string early_stopping;
   Index average_every = 0;  ///< local steps between two averages; 0: none
-  MemoryPlan memory;        ///< of workers
+  double ema = 0;           ///< decay of the exponential average of the weights; 0: none
+  /// Steps after which the model is an average of the weights; 0: never. A uniform average takes in the
+  /// weights after so many steps, and then those at the end of each epoch and of the run.
+  Index averaged_from = 0;
+  MemoryPlan memory;  ///< of workers
   MemoryPlan server_memory;
   Index model_file_bytes = 0;
   Index checkpoint_bytes = 0;  ///< weights and optimizer state
@@ -92,6 +96,13 @@ struct RunPlan {
   /// Batches that a rank may go through, at most. A worker alone may take every step, and skips batches in
   /// which it has no samples.
   Index batches() const { return asynchronous ? 2 * steps + 1 : steps; }
+  /// Whether the weights are averaged, the model is one after so many steps, and a uniform average takes in
+  /// weights on the way from `before` to `done` steps.
+  bool averages() const { return averaged_from > 0; }
+  bool is_averaged(Index done) const { return averages() && done >= averaged_from; }
+  bool averages_between(Index before, Index done) const;
+  /// "exponential average (train.ema 0.999)". Requires averages().
+  std::string describe_average() const;
   Progress whole_run() const { return {.steps = steps, .samples = samples, .epochs = epochs}; }
   /// Progress when `step` (from 0) begins.
   Progress before(Index step) const;

@@ -17,6 +17,17 @@ constexpr std::array kClockUnits{std::pair{std::string_view("second"), 1.0},
                                  std::pair{std::string_view("minute"), 60.0},
                                  std::pair{std::string_view("hour"), 3600.0}};
 
+// One in a unit of training, above 0; nothing if the text is none.
+std::optional<Duration> training_time(std::string_view key, std::string_view text) {
+  try {
+    const Duration duration = parse_duration(key, text);
+    if (duration.value > 0) return duration;
+  } catch (const ConfigError&) {
+    // The caller says all that it can be.
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool Interval::is_due(const Progress& before, const Progress& after) const {
@@ -30,15 +41,20 @@ bool Interval::is_due(const Progress& before, const Progress& after) const {
 Interval parse_interval(std::string_view key, std::string_view text) {
   if (text == "never") return {};
   if (const std::optional<double> seconds = clock_seconds(text)) return {.training = {}, .seconds = seconds};
-  try {
-    const Duration duration = parse_duration(key, text);
-    if (duration.value > 0) return {.training = duration, .seconds = {}};
-  } catch (const ConfigError&) {
-    // Told below, with all that it can be.
-  }
+  if (const std::optional<Duration> duration = training_time(key, text)) return {duration, {}};
   throw ConfigError(
       fmt::format("{} is {}: expected \"never\", or a number above 0 with its unit, such as \"500 steps\", "
                   "\"2000000 samples\", \"1 epoch\", \"10 minutes\"",
+                  key, in_quotes(text)));
+}
+
+Interval parse_training_interval(std::string_view key, std::string_view text) {
+  if (text == "never") return {};
+  if (const std::optional<Duration> duration = training_time(key, text)) return {duration, {}};
+  throw ConfigError(
+      fmt::format("{} is {}: expected \"never\", or a number above 0 with its unit, steps, samples "
+                  "or epochs (not a time by the clock, which would differ from run to run), such as "
+                  "\"500 steps\" or \"1 epoch\"",
                   key, in_quotes(text)));
 }
 

@@ -22,6 +22,10 @@ struct Interval {
 /// Also seconds and hours. Errors: ConfigError naming `key` and the text.
 Interval parse_interval(std::string_view key, std::string_view text);
 
+/// An interval that no clock decides, so that a run is the same each time. Errors as above, also for a time
+/// by the clock.
+Interval parse_training_interval(std::string_view key, std::string_view text);
+
 /// Seconds of "50 minutes", "1 second", "0.5 hours"; none if the text is anything else, or not above 0.
 std::optional<double> clock_seconds(std::string_view text);
 

@@ -1,0 +1,97 @@
+#include "lockstep/train/loop/weight_average.h"
+
+#include <algorithm>
+
+#include "lockstep/train/storage/checkpoint/directory.h"
+#include "lockstep/train/storage/model_file.h"
+
+namespace lockstep {
+namespace {
+
+constexpr const char* kTrainingWeights = "training.weights";
+
+void move_towards(std::span<Scalar> average, std::span<const Scalar> now, Scalar share) {
+  for (std::size_t i = 0; i < average.size(); ++i) average[i] += share * (now[i] - average[i]);
+}
+
+}  // namespace
+
+WeightAverage::WeightAverage(Communicator& comm, const Model& model, ThreadTeam& team, double decay)
+    : comm_(comm), model_(model), team_(team), decay_(decay), values_(model.stored_layout().size) {
+  for (Index rank = 0; rank < comm.size(); ++rank) {
+    slices_.push_back(split_evenly(model.layout().size, comm.size(), rank, kAlignment));
+  }
+}
+
+// The decay rises with the number of averaged weights: an average over many of them would be the first ones'
+// for long.
+double WeightAverage::next_share() const {
+  const auto count = static_cast<double>(count_);
+  return is_uniform() ? 1 / (count + 1) : 1 - std::min(decay_, (1 + count) / (10 + count));
+}
+
+void WeightAverage::add(std::span<const Scalar> weights, std::span<const Scalar> moments) {
+  const Range slice = at(slices_, comm_.rank());
+  const std::span<Scalar> average = part(this->weights(), slice);
+  const std::span<const Scalar> now = part(weights, slice);
+  const auto share = static_cast<Scalar>(next_share());
+  const bool first = count_++ == 0;
+  if (first) {
+    std::ranges::copy(now, average.begin());
+    std::ranges::copy(moments, this->moments().begin());
+    return;
+  }
+  team_.run_parts({0, slice.size()},
+                  [&](Range range) { move_towards(part(average, range), part(now, range), share); });
+  if (!moments.empty()) move_towards(this->moments(), moments, share);
+}
+
+void WeightAverage::set_moments(std::span<const Scalar> moments) {
+  std::ranges::copy(moments, this->moments().begin());
+}
+
+ModelValues WeightAverage::gather_model() {
+  comm_.start_all_gather(as_buffer(weights()), slices_)->wait();
+  if (!moments().empty()) comm_.broadcast(as_buffer(moments()), 0);
+  return stored_values(model_, values_.span());
+}
+
+void WeightAverage::add_saved(SavedState& state) {
+  state.push_back(saved_by_first(comm_.rank(), "average.count", std::span(&count_, 1)));
+  state.back().optional = true;  // a run may be allowed to begin an average
+}
+
+void WeightAverage::add_training_weights(SavedState& state, std::span<const Scalar> weights) {
+  const Range slice = at(slices_, comm_.rank());
+  if (training_weights_.size() == 0) training_weights_ = AlignedBuffer<Scalar>(slice.size());
+  std::ranges::copy(part(weights, slice), training_weights_.data());
+  state.push_back({.array = kTrainingWeights,
+                   .size = model_.layout().size,
+                   .range = slice,
+                   .memory = as_buffer(training_weights_.span()),
+                   .written = slice});
+}
+
+void WeightAverage::resume() {
+  if (has_begun()) comm_.broadcast(as_buffer(values_.span()), 0);
+}
+
+void WeightAverage::load(const ModelValues& values) {
+  std::ranges::copy(values.weights, weights().begin());
+  std::ranges::copy(values.state, moments().begin());
+}
+
+void load_training_values(const CheckpointReader& checkpoint, const Model& model, std::span<Scalar> stored,
+                          WeightAverage* average) {
+  load_model(checkpoint.directory() / kCheckpointModel, {.layout = &model.stored_layout(), .values = stored});
+  if (average != nullptr) average->load(stored_values(model, stored));
+  const Range all{0, model.layout().size};
+  checkpoint.fill({{.array = kTrainingWeights,
+                    .size = all.end,
+                    .range = all,
+                    .memory = as_buffer(part(stored, all)),
+                    .written = {},
+                    .optional = true}});
+}
+
+}  // namespace lockstep
