@@ -127,9 +127,10 @@ TEST_F(KeptModel, HasItsOtherWeightsBesideIt) {
 
 // The average is what is evaluated, saved and predicted with, whoever averages.
 TEST_F(KeptModel, IsAnAverageThatOutlivesAStop) {
-  for (const std::string flags :
-       {"--train.ema 0.9 --eval.every '9 steps' --train.epochs 6 --checkpoint.every '5 steps' ",
-        "--train.swa_from '2 epochs' --train.keep last --train.epochs 6 --checkpoint.every '5 steps' "}) {
+  for (const std::string flags : {"--train.ema 0.9 --eval.every '9 steps' --train.epochs 6 "
+                                  "--checkpoint.every '5 steps' --checkpoint.wait true ",
+                                  "--train.swa_from '2 epochs' --train.keep last --train.epochs 6 "
+                                  "--checkpoint.every '5 steps' --checkpoint.wait true "}) {
     SCOPED_TRACE(flags);
     const std::string name = flags.substr(8, 3);
     const ProcessResult whole = train(1, name, flags);

@@ -112,6 +112,20 @@ TEST(WeightAverage, IsTheMeanOfTheWeightsAtTheEndsOfEpochs) {
   }
 }
 
+// A uniform average has 100 batches of its own for batch norm, where nothing else is said.
+TEST(WeightAverage, HasItsOwnMoments) {
+  Config config = averaging_config();
+  config.train.epochs = 20;  // 120 batches
+  config.train.swa_from = "18 epochs";
+  const auto average = [&](Index batches) {
+    config.eval.precise_bn = batches;
+    return test::train_tiny_alone(config).average;
+  };
+  const std::vector<Scalar> usual = average(0);
+  EXPECT_TRUE(usual == average(100));
+  EXPECT_FALSE(usual == average(99));
+}
+
 // Also replicas and workers that have no common weights but when all ranks meet.
 TEST(WeightAverage, CanBeUniformWithEachStrategy) {
   Config config = averaging_config();
