@@ -181,6 +181,7 @@ TrainingResult Run::train(const TrainingHandles& handles) {
                    .average = average_ ? &*average_ : nullptr,
                    .saving = handles.saving,
                    .early_stopping = handles.early_stopping,
+                   .plateau = handles.plateau,
                    .checkpoint = handles.checkpoint,
                    .on_nan = config.train.on_nan,
                    .skip_limit = config.train.skip_limit,

@@ -25,6 +25,7 @@ struct TrainingHandles {
   RunControl& control;
   Saving* saving = nullptr;
   EarlyStopping* early_stopping = nullptr;
+  Plateau* plateau = nullptr;
   const CheckpointReader* checkpoint = nullptr;
 };
 

@@ -19,7 +19,8 @@ namespace {
 constexpr std::array kRateKeys{"train.lr",          "train.lr_scaling",   "train.lr_reference_batch",
                                "train.schedule",    "train.warmup",       "train.warmup_from",
                                "train.decay_every", "train.decay_factor", "train.decay_power",
-                               "train.end_lr",      "train.global_batch", "train.per_replica_batch"};
+                               "train.end_lr",      "train.global_batch", "train.per_replica_batch",
+                               "train.milestones",  "train.warmup_share", "train.decay_share"};
 
 // Steps of the newest checkpoint; 0 if there is none.
 Index saved_steps(const ResumeState& resume) {

@@ -41,6 +41,7 @@ RunWatch::RunWatch(Communicator& comm, const Experiment& experiment, const Resum
   const bool has_accuracy = experiment.loss->targets() != TargetKind::kValue;
   const Measure measure(config.train.early_stopping_metric, experiment.metrics->names(), has_accuracy);
   if (keeps_best(config)) saving.best.emplace(measure);
+  if (follows_evaluations(config.schedule)) plateau.emplace(measure, config.schedule);
   if (config.train.early_stopping.empty()) return;
   early_stopping.emplace(measure, Patience("train.early_stopping", config.train.early_stopping),
                          config.train.early_stopping_min_delta);

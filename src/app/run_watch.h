@@ -6,6 +6,7 @@
 #include "experiment.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/train/evaluation/early_stopping.h"
+#include "lockstep/train/evaluation/plateau.h"
 #include "lockstep/train/loop/run_control.h"
 #include "lockstep/train/loop/saving.h"
 #include "lockstep/train/loop/time_limit.h"
@@ -27,6 +28,7 @@ struct RunWatch {
   CheckpointWriter writer;
   Saving saving;
   std::optional<EarlyStopping> early_stopping;
+  std::optional<Plateau> plateau;
 };
 
 /// Rank 0: logs the time limit, if there is one.

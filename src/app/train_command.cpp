@@ -266,6 +266,7 @@ TrainingResult TrainCommand::train() {
                         .control = watch_->control,
                         .saving = &watch_->saving,
                         .early_stopping = watch_->early_stopping ? &*watch_->early_stopping : nullptr,
+                        .plateau = watch_->plateau ? &*watch_->plateau : nullptr,
                         .checkpoint = resume_.checkpoint.get()});
   } catch (const AgreedError&) {
     save_last_good_weights();

@@ -55,17 +55,49 @@ void declare_schedule(OptionList& list, ScheduleOptions& schedule, const KnownNa
   list.option("train.warmup_from", schedule.warmup_from, "Share of the peak that the warm-up starts from",
               between(0, 1));
   list.option("train.decay_every", schedule.decay_every,
-              "Time between two falls of the learning rate with schedule 'step', as in train.warmup")
+              "Time between two falls of the learning rate with schedule 'step', and time in which it falls "
+              "once with 'exponential'; as in train.warmup")
       .example("30 epochs")
       .synonyms("step_size lr_step_size decay_steps",
                 "Lockstep calls it train.decay_every, with its unit: \"500 steps\" or \"5 epochs\"");
-  list.option("train.decay_factor", schedule.decay_factor,
-              "Multiplies the learning rate at each fall of schedule 'step'", above(0))
+  list.option("train.milestones", schedule.milestones,
+              "Times of the run, warm-up included, at which the learning rate falls with schedule "
+              "'milestones'; as in train.warmup")
+      .if_not_given("none, which schedule 'milestones' refuses")
+      .example("30 epochs,60 epochs")
+      .synonyms("lr_milestones lr_steps boundaries",
+                "Lockstep calls it train.milestones, with units: [\"30 epochs\", \"60 epochs\"]");
+  list.option(
+          "train.decay_factor", schedule.decay_factor,
+          "Multiplies the learning rate at each fall of schedules 'step', 'milestones' and 'plateau', and "
+          "over each decay_every of 'exponential'",
+          above(0))
       .synonyms("gamma lr_gamma decay_rate");
   list.option("train.decay_power", schedule.decay_power,
-              "Power of schedule 'polynomial'; 1 is a straight line", above(0));
+              "Power of schedules 'polynomial' and 'wsd'; 1 is a straight line", above(0));
+  list.option("train.warmup_share", schedule.warmup_share,
+              "Share of the run over which schedule 'one_cycle' rises to the peak", from_to_below(0, 1))
+      .synonyms("pct_start");
+  list.option("train.decay_share", schedule.decay_share,
+              "Share of the run after the warm-up, at its end, over which the learning rate falls with "
+              "schedule 'wsd'",
+              above_up_to(0, 1))
+      .synonyms("cooldown cooldown_fraction cooldown_steps num_decay_steps",
+                "Lockstep calls it train.decay_share: 0.2 is the last fifth of the run");
+  list.option(
+          "train.plateau_patience", schedule.plateau_patience,
+          "Time without a better evaluation of the validation set after which schedule 'plateau' falls: in "
+          "evaluations, epochs, steps or samples")
+      .example("5 evaluations")
+      .synonyms("lr_patience reduce_lr_patience scheduler_patience",
+                "Lockstep calls it train.plateau_patience, with its unit: \"5 evaluations\" or \"5 epochs\"");
+  list.option("train.plateau_min_delta", schedule.plateau_min_delta,
+              "Change of train.early_stopping_metric which counts as better for schedule 'plateau'",
+              at_least(0));
   list.option("train.end_lr", schedule.end_lr,
-              "Learning rate at the end of the run with schedules 'polynomial' and 'cosine'", between(0, 1e6))
+              "Learning rate at the end of the run with schedules 'polynomial', 'cosine', 'one_cycle' and "
+              "'wsd'; lowest one with 'plateau'",
+              between(0, 1e6))
       .synonyms("min_lr lr_min eta_min end_learning_rate final_lr");
 }
 
@@ -98,8 +130,8 @@ void declare_model_selection(OptionList& list, TrainOptions& train) {
           "Lockstep calls it train.early_stopping, with its unit: \"5 epochs\" or \"5 evaluations\"");
   list.option(
           "train.early_stopping_metric", train.early_stopping_metric,
-          "The measure by which evaluations are compared, for train.keep and train.early_stopping: \"loss\", "
-          "\"accuracy\", or one of eval.metrics")
+          "The measure by which evaluations are compared, for train.keep, train.early_stopping and schedule "
+          "'plateau': \"loss\", \"accuracy\", or one of eval.metrics")
       .read_if(kValidationSet, has_validation)
       .example("auc")
       .synonyms("monitor metric_for_best_model first_metric_only");

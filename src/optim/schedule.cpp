@@ -104,13 +104,18 @@ Duration parse_duration(std::string_view key, std::string_view text) {
   refuse(key, text, "the unit is unknown");
 }
 
+bool follows_evaluations(const ScheduleOptions& options) {
+  return find_entry(decay_catalog(), "schedule", options.schedule).follows_evaluations;
+}
+
 Schedule::Schedule(const ScheduleOptions& options, const Progress& whole_run, Index global_batch)
     : peak_lr_(scaled_lr(options, global_batch)),
       warmup_from_(options.warmup_from),
       warmup_(parse_duration("train.warmup", options.warmup)),
       warmup_end_(point_after(warmup_, whole_run)),
       decay_length_(progress_since(warmup_end_, whole_run)),
-      decay_(find_entry(decay_catalog(), "schedule", options.schedule).make(options, peak_lr_)) {
+      decay_(find_entry(decay_catalog(), "schedule", options.schedule)
+                 .make({.options = options, .peak_lr = peak_lr_, .warmup_end = warmup_end_})) {
   if (options.end_lr > peak_lr_) {
     throw ConfigError(fmt::format(
         "train.end_lr is {}, above the peak of {} (train.lr, scaled): the learning rate would rise",

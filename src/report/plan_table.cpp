@@ -63,7 +63,8 @@ const std::vector<Row>& rows() {
       {"each example seen", [](const RunPlan& p) { return number(p.times_each_seen) + " times"; }},
       {"learning rate: start", [](const RunPlan& p) { return number(p.lr_start); }},
       {"learning rate: peak", [](const RunPlan& p) { return number(p.lr_peak); }},
-      {"learning rate: end", [](const RunPlan& p) { return number(p.lr_end); }},
+      {"learning rate: end",
+       [](const RunPlan& p) { return (p.plateau.empty() ? "" : "at most ") + number(p.lr_end); }},
       {"strategy", [](const RunPlan& p) { return p.strategy; }},
       {"batch norm",
        [](const RunPlan& p) { return p.batch_norm.empty() ? std::string("none") : p.batch_norm; }},
@@ -168,8 +169,13 @@ std::string average_sentence(const RunPlan& plan) {
                      plan.ema > 0 ? "after each step" : "at the end of each epoch and of the run");
 }
 
+std::string rate_sentences(const RunPlan& plan) {
+  return plan.plateau.empty() ? "" : fmt::format("\nThe learning rate {}.", plan.plateau);
+}
+
 std::string sentence(const RunPlan& plan) {
-  return epoch_sentence(plan) + tail_sentence(plan) + average_sentence(plan) + end_sentence(plan);
+  return epoch_sentence(plan) + tail_sentence(plan) + average_sentence(plan) + end_sentence(plan) +
+         rate_sentences(plan);
 }
 
 }  // namespace

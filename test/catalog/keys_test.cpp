@@ -106,6 +106,7 @@ std::map<std::string, std::function<void(const std::string&)>> parsers() {
     EXPECT_TRUE(std::ranges::any_of(options, [&](const Option& option) { return option.key == text; }))
         << text;
   };
+  const auto milestones = [=](const std::string& text) { std::ranges::for_each(texts(text), duration); };
   return {{"run.resume", any},
           {"run.resume_allow", is_key},
           {"run.time_limit", [](const std::string& text) { parse_time_limit("key", text); }},
@@ -128,6 +129,8 @@ std::map<std::string, std::function<void(const std::string&)>> parsers() {
           {"model.batch_norm", [](const std::string& text) { parse_batch_norm_mode(text); }},
           {"train.warmup", duration},
           {"train.decay_every", duration},
+          {"train.milestones", milestones},
+          {"train.plateau_patience", [](const std::string& text) { Patience("key", text); }},
           {"distribute.local_after", duration},
           {"checkpoint.every", [](const std::string& text) { parse_interval("key", text); }},
           {"train.swa_from", duration},

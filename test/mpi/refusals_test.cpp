@@ -118,6 +118,7 @@ std::map<std::string, std::function<void(Combination&)>> single_rows() {
        [](Combination& c) { c.batch_follows_replicas = true; }},
       {"train.ema with train.swa_from", [](Combination& c) { c.two_averages = true; }},
       {"data.validation with data.validation_share", [](Combination& c) { c.two_validation_sets = true; }},
+      {"train.schedule plateau without a validation set", [](Combination& c) { c.follows_nothing = true; }},
       {"data.audit with train.tail drop, or with asynchronous workers",
        [](Combination& c) { c.audits = c.drops_tail = true; }},
       {"data.reshuffle global with a data.shard_order that is not shuffled",

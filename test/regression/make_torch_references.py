@@ -109,6 +109,26 @@ def clip_case(max_norm):
 # ---- schedules: in steps, 50 of them ------------------------------------------------------------------------------
 
 
+def one_cycle(optimizer, o, steps):
+    """PyTorch ends both parts a step early, with the last of total_steps: one step more, and it ends as we do."""
+    share = o.get("warmup_share", 0.3)
+    start = o.get("warmup_from", 0.1)
+    lr = optimizer.param_groups[0]["lr"]
+    end = o.get("end_lr", 0.0)
+    return torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, lr, total_steps=steps + 1, pct_start=(share * steps + 1) / (steps + 1), div_factor=1 / start,
+        final_div_factor=lr * start / end if end else math.inf, cycle_momentum=False)
+
+
+def warmup_stable_decay(optimizer, o, steps):
+    fall = round(steps * o.get("decay_share", 0.2))
+    last = torch.optim.lr_scheduler.PolynomialLR(optimizer, fall, o.get("decay_power", 1.0))
+    if "end_lr" in o:
+        last = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, o["end_lr"] / 0.4, fall)
+    first = torch.optim.lr_scheduler.ConstantLR(optimizer, 1.0, 1)
+    return torch.optim.lr_scheduler.SequentialLR(optimizer, [first, last], [steps - fall])
+
+
 TORCH_DECAYS = {
     "constant": lambda optimizer, o, steps: torch.optim.lr_scheduler.ConstantLR(optimizer, 1.0, 1),
     "step": lambda optimizer, o, steps: torch.optim.lr_scheduler.StepLR(optimizer, o["every"], o["decay_factor"]),
@@ -116,10 +136,19 @@ TORCH_DECAYS = {
         optimizer, steps, o.get("decay_power", 1.0)),
     "cosine": lambda optimizer, o, steps: torch.optim.lr_scheduler.CosineAnnealingLR(
         optimizer, steps, o.get("end_lr", 0.0)),
+    "milestones": lambda optimizer, o, steps: torch.optim.lr_scheduler.MultiStepLR(
+        optimizer, [at - (STEPS - steps) for at in o["at"]], o.get("decay_factor", 0.1)),
+    "exponential": lambda optimizer, o, steps: torch.optim.lr_scheduler.ExponentialLR(
+        optimizer, o["decay_factor"] ** (1 / o["every"])),
+    "one_cycle": one_cycle,
+    "inverse_sqrt": lambda optimizer, o, steps: torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: math.sqrt((STEPS - steps) / (STEPS - steps + step))),
+    "wsd": warmup_stable_decay,
+    "plateau": lambda optimizer, o, steps: torch.optim.lr_scheduler.ConstantLR(optimizer, 1.0, 1),
 }
 
-# "every" and "warm" are decay_every and warmup in steps, for PyTorch; the texts beside them are for us. An epoch is
-# 10 steps of 4 samples.
+# "every", "at" and "warm" are decay_every, milestones and warmup in steps, for PyTorch; the texts beside them are for
+# us. An epoch is 10 steps of 4 samples.
 SCHEDULE_CASES = [
     ("constant", {}, 0),
     ("constant", {"warmup": "8 steps", "warmup_from": 0.25}, 8),
@@ -130,6 +159,18 @@ SCHEDULE_CASES = [
     ("polynomial", {"decay_power": 2.0, "warmup": "1 epoch", "warmup_from": 0.01}, 10),
     ("cosine", {}, 0),
     ("cosine", {"end_lr": 0.02, "warmup": "5 steps"}, 5),
+    ("milestones", {"milestones": ["1 epoch", "25 steps", "160 samples"], "at": [10, 25, 40]}, 0),
+    ("milestones", {"milestones": ["2 epochs", "3 epochs"], "at": [20, 30], "decay_factor": 0.5,
+                    "warmup": "5 steps"}, 5),
+    ("exponential", {"decay_every": "1 step", "every": 1, "decay_factor": 0.9}, 0),
+    ("exponential", {"decay_every": "2 epochs", "every": 20, "decay_factor": 0.3, "warmup": "4 steps"}, 4),
+    ("one_cycle", {}, 0),
+    ("one_cycle", {"warmup_share": 0.4, "warmup_from": 0.04, "end_lr": 0.001}, 0),
+    ("inverse_sqrt", {"warmup": "8 steps"}, 8),
+    ("inverse_sqrt", {"warmup": "80 samples", "warmup_from": 0.0001}, 20),
+    ("wsd", {"decay_power": 2.0}, 0),
+    ("wsd", {"warmup": "10 steps", "decay_share": 0.5, "end_lr": 0.04}, 10),
+    ("plateau", {"warmup": "8 steps"}, 8),
 ]
 
 
@@ -148,8 +189,29 @@ def schedule_case(name, options, warm):
     decay = lambda optimizer: TORCH_DECAYS[name](optimizer, options, STEPS - warm)
     lrs = list(lrs_of(warmup, lr, warm)) if warm else []
     lrs += lrs_of(decay, lr, STEPS - warm)
-    ours = {key: value for key, value in options.items() if key != "every"}
+    ours = {key: value for key, value in options.items() if key not in ("every", "at")}
     return {"schedule": name, "options": ours | {"lr": lr}, "lrs": [float(f"{value:.12g}") for value in lrs]}
+
+
+MEASURES = [round(1.5 / (1 + 0.4 * i) + 0.25 * math.sin(1.7 * i), 6) for i in range(40)]
+
+
+def plateau_case(mode, patience, factor, min_delta, end_lr):
+    """PyTorch's patience is the last bad evaluation that changes nothing, ours the first that does."""
+    lr = 0.4
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr)
+    scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(
+        optimizer, mode, factor, patience - 1, threshold=min_delta, threshold_mode="abs", min_lr=end_lr, eps=0)
+    lrs = []
+    for measure in MEASURES:
+        scheduler.step(measure)
+        lrs.append(float(f"{optimizer.param_groups[0]['lr']:.12g}"))
+    return {"measure": "loss" if mode == "min" else "accuracy", "patience": patience, "decay_factor": factor,
+            "min_delta": min_delta, "end_lr": end_lr, "lr": lr, "measures": MEASURES, "lrs": lrs}
+
+
+PLATEAU_CASES = [("min", 1, 0.5, 0.0, 0.0), ("min", 3, 0.1, 0.05, 0.0), ("max", 2, 0.3, 0.0, 0.01),
+                 ("min", 4, 0.25, 0.0, 0.05)]
 
 
 # ---- losses: computed in double precision on inputs that single precision holds -------------------------------------
@@ -251,6 +313,7 @@ def main():
         "optimizers": [optimizer_case(*case) for case in OPTIMIZER_CASES],
         "clipping": [clip_case(max_norm) for max_norm in (1.0, 100.0)],
         "schedules": [schedule_case(*case) for case in SCHEDULE_CASES],
+        "plateaus": [plateau_case(*case) for case in PLATEAU_CASES],
         "losses": [loss_case(*loss, outputs) for loss in LOSSES for outputs in (SMALL, WIDE, FAR)],
         "weighted_losses": [weighted_loss_case(*loss, outputs) for loss in LOSSES for outputs in (SMALL, WIDE)],
     })

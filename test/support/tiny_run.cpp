@@ -163,6 +163,8 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
     early_stopping.emplace(measure, Patience("train.early_stopping", config.train.early_stopping),
                            config.train.early_stopping_min_delta);
   }
+  std::optional<Plateau> plateau;
+  if (follows_evaluations(config.schedule)) plateau.emplace(measure, config.schedule);
   TinyResult result;
   Recorder recorder(result);
   RunControl control(comm, {});
@@ -194,6 +196,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                    .average = average ? &*average : nullptr,
                    .saving = config.checkpoint.dir.empty() ? nullptr : &saving,
                    .early_stopping = early_stopping ? &*early_stopping : nullptr,
+                   .plateau = plateau ? &*plateau : nullptr,
                    .checkpoint = checkpoint.get(),
                    .on_nan = config.train.on_nan,
                    .skip_limit = config.train.skip_limit,

@@ -103,7 +103,7 @@ TEST(Patience, SaysWhatIsWrongWithIt) {
   test::expect_parts(error("5 evaluationss"), {"the unit is unknown"});
   test::expect_parts(error("x evaluations"), {"train.early_stopping"});
   for (const char* none : {"0 epochs", "0 evaluations", "0 steps"}) {
-    test::expect_parts(error(none), {none, "would end at once"});
+    test::expect_parts(error(none), {none, "no time at all"});
   }
 }
 

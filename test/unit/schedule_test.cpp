@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "lockstep/base/errors.h"
+#include "support/error_text.h"
 #include "support/torch_references.h"
 
 namespace lockstep {
@@ -32,6 +33,9 @@ ScheduleOptions read_options(const nlohmann::json& reference) {
   options.decay_factor = given.value("decay_factor", options.decay_factor);
   options.decay_power = given.value("decay_power", options.decay_power);
   options.end_lr = given.value("end_lr", options.end_lr);
+  options.milestones = given.value("milestones", options.milestones);
+  options.warmup_share = given.value("warmup_share", options.warmup_share);
+  options.decay_share = given.value("decay_share", options.decay_share);
   return options;
 }
 
@@ -104,8 +108,9 @@ TEST(Schedule, TheRateNeverExceedsThePeak) {
   for (const DecayEntry& entry : decay_catalog()) {
     ScheduleOptions options;
     options.schedule = entry.name;
-    options.warmup = "3 steps";
+    if (entry.name != "one_cycle") options.warmup = "3 steps";
     options.decay_every = "1 sample";
+    options.milestones = {"4 samples"};
     const Progress whole{.steps = 8, .samples = 50, .epochs = 2};
     const Schedule schedule(options, whole, kBatch);
     for (Index step = 0; step <= 8; ++step) {
@@ -183,6 +188,37 @@ TEST(Schedule, BadOptionsAreNamed) {
   no_time.schedule = "step";
   no_time.decay_every = "0 epochs";
   EXPECT_TRUE(error_of(no_time).starts_with("train.decay_every = '0 epochs'")) << error_of(no_time);
+  no_time.schedule = "exponential";
+  EXPECT_TRUE(error_of(no_time).starts_with("train.decay_every = '0 epochs'")) << error_of(no_time);
+}
+
+TEST(Schedule, MilestonesAreTimesOfTheRunAboveItsStart) {
+  ScheduleOptions options;
+  options.schedule = "milestones";
+  test::expect_parts(error_of(options), {"nothing to fall at", "train.milestones = [\"30 epochs\""});
+  options.milestones = {"3 epochs", "0 steps"};
+  test::expect_parts(error_of(options), {"train.milestones has '0 steps'", "start of the run"});
+  options.milestones = {"3 epoches"};
+  test::expect_parts(error_of(options), {"train.milestones = '3 epoches'", "the unit is unknown"});
+  // Their order does not matter, and one that rounding would miss is met.
+  options.milestones = {"3 epochs", "0.3 epochs"};
+  const Schedule schedule(options, at_step(50), kBatch);
+  EXPECT_DOUBLE_EQ(schedule.lr(at_step(2)), 0.01);
+  EXPECT_DOUBLE_EQ(schedule.lr({.steps = 3, .samples = 12, .epochs = 0.1 + 0.1 + 0.1 - 1e-16}), 0.001);
+  EXPECT_NEAR(schedule.lr(at_step(30)), 0.0001, 1e-12);
+}
+
+TEST(Schedule, AWarmUpIsWantedWhereItBelongs) {
+  ScheduleOptions options;
+  options.schedule = "one_cycle";
+  EXPECT_EQ(error_of(options), "no error");
+  options.warmup = "5 steps";
+  test::expect_parts(error_of(options),
+                     {"'one_cycle' has a warm-up of its own", "remove train.warmup = '5 steps'"});
+  options.schedule = "inverse_sqrt";
+  EXPECT_EQ(error_of(options), "no error");
+  options.warmup = "0 epochs";
+  test::expect_parts(error_of(options), {"'inverse_sqrt'", "train.warmup is 0", "\"4000 steps\""});
 }
 
 TEST(ParseDuration, ReadsEveryUnit) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "lockstep/base/types.h"
 
@@ -17,6 +18,8 @@ struct OptimizerOptions {
   double rho = 0.99;
   double weight_decay = 0.0;
   double clip_norm = 0.0;
+};                                                      ///< "PATTERN: FACTOR"
+std::vector<std::string> weight_decay_multiplier = {};  ///< likewise
 };
 
 struct ScheduleOptions {
@@ -30,6 +33,11 @@ struct ScheduleOptions {
   double decay_factor = 0.1;
   double decay_power = 1.0;
   double end_lr = 0.0;
+  std::vector<std::string> milestones = {};
+  double warmup_share = 0.3;
+  double decay_share = 0.2;
+  std::string plateau_patience = "10 evaluations";
+  double plateau_min_delta = 0.0;
 };
 
 }  // namespace lockstep

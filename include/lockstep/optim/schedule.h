@@ -43,15 +43,26 @@ class Decay {
   virtual double factor(const Progress& now, const Progress& length) const = 0;
 };
 
+/// The arguments that a decay is made from.
+struct DecayContext {
+  const ScheduleOptions& options;
+  double peak_lr = 0;
+  Progress warmup_end;  ///< from where the decay counts
+};
+
 struct DecayEntry {
   std::string name;
   std::string help;
   std::vector<std::string> options;  ///< config keys that it reads
-  std::function<std::unique_ptr<Decay>(const ScheduleOptions&, double peak_lr)> make;
+  std::function<std::unique_ptr<Decay>(const DecayContext&)> make;
+  bool follows_evaluations = false;  ///< what it is multiplied by depends on the validation set: see Plateau
 };
 
-/// constant, step, polynomial, cosine.
+/// Every schedule there is. To add one: src/README.md.
 std::span<const DecayEntry> decay_catalog();
+
+/// Whether the learning rate falls by what evaluations find.
+bool follows_evaluations(const ScheduleOptions& options);
 
 /// Learning rate of each step: linear warm-up from warmup_from * peak to the peak (Goyal et al. 2017,
 /// section 2.2), then the decay. During a warm-up of W the factor is from + (1 - from) * now / W, and the

@@ -14,7 +14,7 @@ DecayEntry constant_entry() {
   return {.name = "constant",
           .help = "The peak learning rate to the end",
           .options = {},
-          .make = [](const ScheduleOptions&, double) { return std::make_unique<Constant>(); }};
+          .make = [](const DecayContext&) { return std::make_unique<Constant>(); }};
 }
 
 }  // namespace lockstep

@@ -25,8 +25,8 @@ DecayEntry cosine_entry() {
   return {.name = "cosine",
           .help = "From the peak to end_lr along half a cosine (Loshchilov & Hutter 2017, no restarts)",
           .options = {"train.end_lr"},
-          .make = [](const ScheduleOptions& options, double peak_lr) {
-            return std::make_unique<Cosine>(options.end_lr / peak_lr);
+          .make = [](const DecayContext& context) {
+            return std::make_unique<Cosine>(context.options.end_lr / context.peak_lr);
           }};
 }
 

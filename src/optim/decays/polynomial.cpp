@@ -25,8 +25,9 @@ DecayEntry polynomial_entry() {
   return {.name = "polynomial",
           .help = "From the peak to end_lr as (1 - share of the run)^decay_power",
           .options = {"train.decay_power", "train.end_lr"},
-          .make = [](const ScheduleOptions& options, double peak_lr) {
-            return std::make_unique<Polynomial>(options.decay_power, options.end_lr / peak_lr);
+          .make = [](const DecayContext& context) {
+            return std::make_unique<Polynomial>(context.options.decay_power,
+                                                context.options.end_lr / context.peak_lr);
           }};
 }
 

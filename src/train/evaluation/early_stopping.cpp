@@ -42,8 +42,8 @@ Patience::Patience(std::string_view key, std::string_view text) : text_(text) {
   }
   const double value = duration_ ? duration_->value : evaluations_;
   if (value <= 0) {
-    throw ConfigError(fmt::format(
-        "{} = {}: the run would end at once; give a time above 0, such as '5 epochs'", key, in_quotes(text)));
+    throw ConfigError(fmt::format("{} = {}: that is no time at all; give one above 0, such as '5 epochs'",
+                                  key, in_quotes(text)));
   }
 }
 
@@ -89,13 +89,21 @@ bool EarlyStopping::is_due() const {
   return patience_.is_over(progress_at(kBest), progress_at(kLast), static_cast<Index>(state_[kEvaluations]));
 }
 
+void EarlyStopping::wait_again() {
+  note_progress(kBest, progress_at(kLast));
+  state_[kEvaluations] = 0;
+}
+
+std::string EarlyStopping::waited() const {
+  return fmt::format("no better {} of the validation set for {}", measure_.name(), patience_.text());
+}
+
 std::string EarlyStopping::describe() const {
   const std::string best = std::isnan(state_[kValue])
                                ? "it never was a number"
                                : fmt::format("the best was {:.6g} after step {}", state_[kValue],
                                              with_commas(progress_at(kBest).steps));
-  return fmt::format("no better {} of the validation set for {}; {}", measure_.name(), patience_.text(),
-                     best);
+  return fmt::format("{}; {}", waited(), best);
 }
 
 }  // namespace lockstep

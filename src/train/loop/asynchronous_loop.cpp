@@ -167,7 +167,7 @@ bool AsynchronousLoop::take_step(const Assignment& assignment, double asking) {
                                     .weight = tally.weight,
                                     .loss = tally.loss,
                                     .correct = tally.correct,
-                                    .lr = context_.schedule.lr(context_.plan.before(assignment.step)),
+                                    .lr = context_.lr(assignment.step),
                                     .moments = moments});
   const double loss = mean_of(tally.loss, tally.weight);
   if (good && gradients_.single_values().replicas(plan_.hosted.front()) > 0) ++own_single_value_steps_;
@@ -214,7 +214,7 @@ void AsynchronousLoop::log_metrics(const Totals& totals, double seconds) {
   if (context_.loss.targets() != TargetKind::kValue) {
     metrics.accuracy = mean_of(totals.correct - logged_.correct, weight);
   }
-  metrics.lr = context_.schedule.lr(context_.plan.before(totals.steps - 1));
+  metrics.lr = context_.lr(totals.steps - 1);
   metrics.samples_per_second = samples / std::max(seconds - logged_seconds_, 1e-9);
   metrics.time = log_clock_.take_shares(*self_);
   logged_ = totals;

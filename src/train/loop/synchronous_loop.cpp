@@ -167,7 +167,7 @@ void SynchronousLoop::run_step(Index step) {
   timer.enter(Phase::kOptimizer);
   const StepOutcome outcome = strategy_.update({.step = step + 1 - skipped_,
                                                 .weight = weight,
-                                                .lr = context_.schedule.lr(context_.plan.before(step)),
+                                                .lr = context_.lr(step),
                                                 .replica_weights = replica_weights_});
   timer.enter(Phase::kExchange);
   if (outcome.applied) {
@@ -256,7 +256,7 @@ void SynchronousLoop::log_metrics(Index steps_done) {
   metrics.loss = sums[1] / sums[0];
   if (!std::isfinite(metrics.loss)) stop_on_late_bad_number();
   if (context_.loss.targets() != TargetKind::kValue) metrics.accuracy = sums[2] / sums[0];
-  metrics.lr = context_.schedule.lr(context_.plan.before(steps_done - 1));
+  metrics.lr = context_.lr(steps_done - 1);
   metrics.samples_per_second = (static_cast<double>(metrics.progress.samples) - logged_samples_) /
                                std::max(train_seconds_ - logged_seconds_, 1e-9);
   metrics.time = log_clock_.take_shares(context_.comm);

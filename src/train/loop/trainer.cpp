@@ -156,6 +156,10 @@ SavedState Trainer::saved_state() {
   if (context_.average != nullptr) context_.average->add_saved(state);
   if (keeps_best()) add("best_evaluation", context_.saving->best->state());
   if (context_.early_stopping != nullptr) add("early_stopping", context_.early_stopping->state());
+  if (context_.plateau != nullptr) {
+    add("plateau", context_.plateau->state());
+    add("plateau.falls", context_.plateau->falls());
+  }
   return state;
 }
 
@@ -221,17 +225,35 @@ void Trainer::evaluate(Evaluation* evaluation) {
   const ModelValues values = with_best ? best_weights_.values() : gather_model();
   const std::optional<EvalMetrics> metrics = evaluation->run(values, interrupted);
   if (!metrics) return;
+  std::string fall;
   last_evaluation_ = metrics;
   last_evaluation_->progress = with_best ? best_->progress : loop_->progress();
   if (evaluation == context_.validation) {
     if (context_.early_stopping != nullptr) context_.early_stopping->look(*last_evaluation_);
+    fall = adapt_lr(*last_evaluation_);
     if (keeps_best() && context_.saving->best->improves(*last_evaluation_)) {
       best_weights_.keep(values, loop_->progress().steps);
       save(IfBusy::kWait);
       context_.saving->writer.mark_best(loop_->progress().steps);
     }
   }
-  if (context_.comm.rank() == 0) context_.observer.on_evaluation(*last_evaluation_);
+  if (context_.comm.rank() != 0) return;
+  context_.observer.on_evaluation(*last_evaluation_);
+  if (!fall.empty()) spdlog::info("{}", fall);
+}
+
+// Schedule plateau: the learning rate of the next steps may fall with this evaluation. What the log says of
+// it;
+// "" if it stays as it is.
+std::string Trainer::adapt_lr(const EvalMetrics& validation) {
+  const Index next = validation.progress.steps;
+  if (context_.plateau == nullptr || next >= context_.plan.steps) return "";
+  const double before = context_.lr(next);
+  const bool falls = context_.plateau->look(validation);
+  const double now = context_.lr(next);
+  if (!falls || now == before) return "";
+  return fmt::format("the learning rate falls from {:.6g} to {:.6g} after step {}: {}", before, now,
+                     with_commas(next), context_.plateau->describe());
 }
 
 // *Collective.* The model as it is evaluated and saved now.

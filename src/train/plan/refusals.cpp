@@ -135,6 +135,10 @@ std::span<const Refusal> refusals() {
       Refusal{"data.validation with data.validation_share",
               "there is one validation set: name its file, or hold back a share of the training samples",
               [](const Combination& c) { return c.two_validation_sets; }},
+      Refusal{"train.schedule plateau without a validation set",
+              "the learning rate falls when the validation set gets no better: add validation_share = 0.1 to "
+              "[data], or name a file in data.validation",
+              [](const Combination& c) { return c.follows_nothing; }},
       Refusal{
           "data.audit with train.tail drop, or with asynchronous workers",
           "samples are left out on purpose there, which the audit would report: set train.tail = \"keep\" "

@@ -161,6 +161,7 @@ Combination combine(const RunPlanRequest& request, const SamplingOptions& sampli
       .replicas_without_rows = shards ? std::max<Index>(0, sampling.replicas - request.rows) : 0,
       .averages_each_step = request.train.ema > 0,
       .skips_bad_steps = request.train.on_nan == OnNan::kSkip,
+      .follows_nothing = follows_evaluations(request.schedule) && !request.data.has_validation(),
       .audits = request.data.audit,
       .drops_tail = request.train.tail == Tail::kDrop,
       .streamed = request.streamed != nullptr,
@@ -243,6 +244,11 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   if (!train.early_stopping.empty()) {
     plan.early_stopping = fmt::format("after {} without a better {} of the validation set",
                                       train.early_stopping, train.early_stopping_metric);
+  }
+  if (follows_evaluations(request.schedule)) {
+    plan.plateau = fmt::format("is multiplied by {} after each {} without a better {} of the validation set",
+                               request.schedule.decay_factor, request.schedule.plateau_patience,
+                               train.early_stopping_metric);
   }
   // Only the last step of an epoch has fewer samples than the first.
   plan.single_values = single_values_of(request, plan.sampling, plan.epoch.steps - 1).replicas();

@@ -40,8 +40,12 @@ class EarlyStopping {
   void look(const EvalMetrics& evaluation);
   /// True once the run is to end.
   bool is_due() const;
+  /// Counts the time anew, from the last evaluation on; what is better stays the same.
+  void wait_again();
   /// "no better loss of the validation set for 5 epochs; the best was 0.3035 after step 2,321".
   std::string describe() const;
+  /// Its first half.
+  std::string waited() const;
 
   /// The numbers that a resumed run needs.
   std::span<double> state() { return state_; }

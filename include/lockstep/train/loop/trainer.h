@@ -65,6 +65,7 @@ class Trainer {
   void recompute_moments();
   void recompute_average_moments(Index batches);
   void evaluate(Evaluation* evaluation);
+  std::string adapt_lr(const EvalMetrics& validation);
   bool ends_early() const { return context_.early_stopping != nullptr && context_.early_stopping->is_due(); }
   bool keeps_best() const { return context_.saving != nullptr && context_.saving->best.has_value(); }
   void finish_run();

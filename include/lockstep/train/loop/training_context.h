@@ -15,6 +15,7 @@
 #include "lockstep/nn/model.h"
 #include "lockstep/train/evaluation/early_stopping.h"
 #include "lockstep/train/evaluation/evaluation.h"
+#include "lockstep/train/evaluation/plateau.h"
 #include "lockstep/train/loop/observer.h"
 #include "lockstep/train/loop/run_control.h"
 #include "lockstep/train/loop/saving.h"
@@ -57,11 +58,18 @@ struct TrainingContext {
   WeightAverage* average = nullptr;              ///< null: the weights are the model
   Saving* saving = nullptr;                      ///< null: nothing is saved
   EarlyStopping* early_stopping = nullptr;       ///< null: all steps are made
+  Plateau* plateau = nullptr;                    ///< null: the schedule alone decides the learning rate
   const CheckpointReader* checkpoint = nullptr;  ///< null: from the first step
   OnNan on_nan = OnNan::kStop;
   Index skip_limit = 0;  ///< steps in all that may be left out
   CommOptions ranks = {};
   DebugOptions debug;
+
+  /// The learning rate of a step (from 0), after all evaluations so far.
+  double lr(Index step) const {
+    const double scheduled = schedule.lr(plan.before(step));
+    return plateau == nullptr ? scheduled : plateau->lr(scheduled);
+  }
 };
 
 }  // namespace lockstep

@@ -28,6 +28,7 @@ struct Combination {
   bool skips_bad_steps = false;           ///< train.on_nan skip
   bool batch_follows_replicas = false;    ///< train.per_replica_batch without train.replicas
   bool two_validation_sets = false;       ///< data.validation with data.validation_share
+  bool follows_nothing = false;           ///< train.schedule plateau, and there is no validation set
   bool audits = false;                    ///< data.audit
   bool drops_tail = false;                ///< train.tail drop
   bool streamed = false;                  ///< training samples are read as they are needed

@@ -83,6 +83,9 @@ struct RunPlan {
   Index server_sent_bytes = 0;
   /// The rule of early stopping: "after 5 epochs without a better loss of the validation set"; "" for none.
   std::string early_stopping;
+  /// How the learning rate falls beside the schedule: "is multiplied by 0.1 after each 5 epochs without a
+  /// better loss of the validation set"; "" if it does not.
+  std::string plateau;
   Index average_every = 0;  ///< local steps between two averages; 0: none
   double ema = 0;           ///< decay of the exponential average of the weights; 0: none
   /// Steps after which the model is an average of the weights; 0: never. A uniform average takes in the
