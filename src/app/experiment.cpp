@@ -10,6 +10,7 @@
 #include "lockstep/data/memory.h"
 #include "lockstep/data/validation_split.h"
 #include "lockstep/distributed/strategies/strategy.h"
+#include "lockstep/distributed/tensor_multipliers.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/plan/refusals.h"
 #include "lockstep/train/storage/checkpoint/interval.h"
@@ -102,6 +103,7 @@ void build_model(Experiment& experiment, const Shape& input) {
                                                    experiment.model->output().size());
   experiment.optimizer =
       find_entry(optimizer_catalog(), "optimizer", config.optimizer.optimizer).make(config.optimizer);
+  lockstep::update_rules(*experiment.model, config.optimizer);  // refuses what does not fit the model
   experiment.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input.size());
   experiment.augmenter = make_augmenter(config.data.augment, input, experiment.seed());
   for (const RecordSource* source : experiment.sources()) {
@@ -153,7 +155,7 @@ TargetRule Experiment::target_rule() const {
 }
 
 UpdateRules Experiment::update_rules() const {
-  return {.weight_decay = config.optimizer.weight_decay, .clip_norm = config.optimizer.clip_norm};
+  return lockstep::update_rules(*model, config.optimizer);
 }
 
 RunPlan Experiment::plan(const Config& other, Index world, const std::vector<Index>& node_sizes) const {
@@ -183,6 +185,7 @@ RunPlan Experiment::plan(const Config& other, Index world, const std::vector<Ind
                         .evaluation_rankings = metrics->needs().rankings,
                         .saves = other.checkpoint.every != "never",
                         .keeps_best = keeps_best(other),
+                        .multipliers = describe_multipliers(*model, other.optimizer),
                         .world = world,
                         .node_sizes = node_sizes});
 }

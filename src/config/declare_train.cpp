@@ -25,10 +25,34 @@ void declare_optimizer(OptionList& list, OptimizerOptions& optimizer, const Know
   list.option("train.weight_decay", optimizer.weight_decay,
               "Pull of the weights towards zero; biases are spared; 0 is off", at_least(0))
       .synonyms("l2 l2_reg reg_lambda lambda_l2 wd");
+  list.option(
+          "train.lr_multiplier", optimizer.lr_multiplier,
+          "Factors on the learning rate of some tensors, \"PATTERN: FACTOR\" each: a pattern is a name as "
+          "in the model file, in which * stands for any text, or one of bias, norm, embedding. Of several "
+          "that fit a tensor the last one counts; 0 freezes it")
+      .if_not_given("1 for all tensors")
+      .example("bias: 2,0.*: 0.1")
+      .synonyms(
+          "lr_mult layer_lr parameter_groups param_groups params freeze frozen freeze_layers trainable "
+          "requires_grad",
+          "Lockstep calls it train.lr_multiplier = [\"0.*: 0.1\", \"bias: 2\"]; a factor of 0 freezes");
+  list.option("train.weight_decay_multiplier", optimizer.weight_decay_multiplier,
+              "Factors on the weight decay of some tensors, as in train.lr_multiplier")
+      .read_if("train.weight_decay", [](const Config& c) { return c.optimizer.weight_decay > 0; })
+      .if_not_given("0 for biases and the tensors of normalisation layers, 1 for all others")
+      .example("embedding: 0,bias: 1")
+      .synonyms("decay_mult no_decay exclude_from_weight_decay",
+                "Lockstep calls it train.weight_decay_multiplier = [\"embedding: 0\"]");
   list.option("train.clip_norm", optimizer.clip_norm,
               "Longest gradient, as the norm over all weights: a longer one is scaled down to it; 0 is off",
               at_least(0))
       .synonyms("max_grad_norm grad_clip gradient_clipping gradient_clip_val clip_grad_norm global_clipnorm");
+  list.option(
+          "train.clip_value", optimizer.clip_value,
+          "Largest number of a gradient: others are set to it, or to it below zero, before train.clip_norm "
+          "looks at the norm; 0 is off",
+          at_least(0))
+      .synonyms("clip_grad_value gradient_clip_value");
 }
 
 void declare_schedule(OptionList& list, ScheduleOptions& schedule, const KnownNames& names) {

@@ -96,6 +96,13 @@ void ParameterUpdate::for_each_piece(const std::function<void(int thread, const 
   }
 }
 
+// Without the tensors that are frozen.
+void ParameterUpdate::for_each_trained(const std::function<void(int thread, const Piece&)>& work) const {
+  for_each_piece([&](int thread, const Piece& piece) {
+    if (rules_.of(layout_, piece.param).lr > 0) work(thread, piece);
+  });
+}
+
 void ParameterUpdate::make_slots() {
   while (std::ssize(slots_) < optimizer_.slots()) slots_.emplace_back(slot_size_);
 }
@@ -158,29 +165,32 @@ bool ParameterUpdate::good(std::span<const Scalar> gradient_sum, double weight) 
 void ParameterUpdate::step(std::span<Scalar> weights, std::span<Scalar> gradient_sum,
                            const UpdateRequest& request, SumSource* source) {
   make_slots();
-  Pass pass{weights, gradient_sum, source};
-  if (source != nullptr && rules_.clip_norm > 0) {  // the norm of all comes first
-    for_each_piece([&](int thread, const Piece& piece) {
+  const double mean = mean_of(1, request.weight);
+  const bool clips_values = rules_.clip_value > 0;
+  Pass pass{weights, gradient_sum, source, clips_values ? mean : 0};
+  if (rules_.clip_norm > 0 && (source != nullptr || clips_values)) {  // the norm of all comes first
+    for_each_trained([&](int thread, const Piece& piece) {
       for_each_part(piece.range, source, [&](Range range) { take_sum(thread, range, pass, Keep::kYes); });
     });
     pass.source = nullptr;
+    pass.mean = 0;
   }
-  const auto scale = static_cast<Scalar>(factor(gradient_sum, request.weight));
-  for_each_piece([&](int thread, const Piece& piece) {
-    const bool decays = layout_.params[piece.param].decays;
+  const auto scale = static_cast<Scalar>(factor(gradient_sum, clips_values ? 1 : mean));
+  for_each_trained([&](int thread, const Piece& piece) {
+    const TensorMultipliers multipliers = rules_.of(layout_, piece.param);
     step(thread, piece, pass,
          {.step = request.step,
-          .lr = request.lr,
-          .weight_decay = decays ? rules_.weight_decay : 0.0,
+          .lr = request.lr * multipliers.lr,
+          .weight_decay = rules_.weight_decay * multipliers.weight_decay,
           .gradient_scale = scale});
   });
   if (optimizer_.uses_trust_ratio()) move_by_trust_ratio(weights, gradient_sum, request.lr);
 }
 
-std::span<Scalar> ParameterUpdate::take_sum(int thread, Range range, const Pass& pass, Keep keep) {
+std::span<Scalar> ParameterUpdate::take_sum(int thread, Range range, const Pass& pass, Keep keep) const {
   const std::span<Scalar> target = part(pass.gradient, range);
-  if (pass.source == nullptr) return target;
-  const std::span<Scalar> sum = pass.source->sum(thread, range);
+  const std::span<Scalar> sum = pass.source == nullptr ? target : pass.source->sum(thread, range);
+  if (pass.mean > 0) clip_values(sum, pass.mean);
   if (keep == Keep::kNo || sum.data() == target.data()) return sum;
   std::ranges::copy(sum, target.begin());
   return target;
@@ -216,23 +226,35 @@ void ParameterUpdate::step_part(const Piece& piece, Range range, std::span<Scala
   }
 }
 
+// From sums to means, clipped as by torch.nn.utils.clip_grad_value_.
+void ParameterUpdate::clip_values(std::span<Scalar> sum, double mean) const {
+  const auto factor = static_cast<Scalar>(mean);
+  const auto limit = static_cast<Scalar>(rules_.clip_value);
+  for (Scalar& value : sum) value = std::clamp(factor * value, -limit, limit);
+}
+
 void ParameterUpdate::make_means(std::span<Scalar> gradient_sum, double weight) {
-  const auto scale = static_cast<Scalar>(factor(gradient_sum, weight));
+  double mean = mean_of(1, weight);
+  if (rules_.clip_value > 0) {
+    for_each_piece([&](int, const Piece& piece) { clip_values(part(gradient_sum, piece.range), mean); });
+    mean = 1;
+  }
+  const auto scale = static_cast<Scalar>(factor(gradient_sum, mean));
   for_each_piece([&](int, const Piece& piece) { as_array(part(gradient_sum, piece.range)) *= scale; });
 }
 
-// From a sum to its mean, clipped as by torch.nn.utils.clip_grad_norm_.
-double ParameterUpdate::factor(std::span<const Scalar> gradient_sum, double weight) {
-  const double mean = mean_of(1, weight);
+// The gradient times `mean` is the mean gradient; times this it is also scaled down to clip_norm, as by
+// torch.nn.utils.clip_grad_norm_.
+double ParameterUpdate::factor(std::span<const Scalar> gradient, double mean) {
   if (rules_.clip_norm <= 0) return mean;
   squares_.assign(static_cast<std::size_t>(grid_.count()), 0.0);
-  add_squares(gradient_sum, squares_);
+  add_squares(gradient, squares_);
   share_(squares_);
   return mean * std::min(1.0, rules_.clip_norm / (mean * std::sqrt(sum_of(squares_)) + 1e-6));
 }
 
 void ParameterUpdate::add_squares(std::span<const Scalar> arena, std::span<double> blocks) const {
-  for_each_piece([&](int, const Piece& piece) {
+  for_each_trained([&](int, const Piece& piece) {
     const Index count = divide_up(piece.range.size(), kSquareBlock);
     sum_squares_of_blocks(part(arena, piece.range),
                           part(blocks, {piece.first_block, piece.first_block + count}));
@@ -248,13 +270,14 @@ void ParameterUpdate::move_by_trust_ratio(std::span<Scalar> weights, std::span<c
   add_squares(weights, part(all, {0, count}));
   add_squares(direction, part(all, {count, 2 * count}));
   share_(all);
-  for_each_piece([&](int, const Piece& piece) {
+  for_each_trained([&](int, const Piece& piece) {
+    const double own_lr = lr * rules_.of(layout_, piece.param).lr;
     const Range blocks = grid_.of_param(piece.param);
     const double weight_norm = std::sqrt(sum_of(part(all, blocks)));
     const double direction_norm = std::sqrt(sum_of(part(all, {count + blocks.begin, count + blocks.end})));
     const double ratio = weight_norm > 0 && direction_norm > 0 ? weight_norm / direction_norm : 1.0;
     as_array(part(weights, piece.range)) -=
-        static_cast<Scalar>(lr * ratio) * as_array(part(direction, piece.range));
+        static_cast<Scalar>(own_lr * ratio) * as_array(part(direction, piece.range));
   });
 }
 

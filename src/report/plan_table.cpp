@@ -170,7 +170,10 @@ std::string average_sentence(const RunPlan& plan) {
 }
 
 std::string rate_sentences(const RunPlan& plan) {
-  return plan.plateau.empty() ? "" : fmt::format("\nThe learning rate {}.", plan.plateau);
+  std::string text;
+  if (!plan.plateau.empty()) text += fmt::format("\nThe learning rate {}.", plan.plateau);
+  for (const std::string& line : plan.multipliers) text += fmt::format("\n{}.", line);
+  return text;
 }
 
 std::string sentence(const RunPlan& plan) {

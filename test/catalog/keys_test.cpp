@@ -14,6 +14,7 @@
 #include "lockstep/data/augmenter.h"
 #include "lockstep/data/format.h"
 #include "lockstep/data/table/schema.h"
+#include "lockstep/distributed/tensor_multipliers.h"
 #include "lockstep/nn/batch_norm_mode.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/optim/schedule.h"
@@ -107,6 +108,13 @@ std::map<std::string, std::function<void(const std::string&)>> parsers() {
         << text;
   };
   const auto milestones = [=](const std::string& text) { std::ranges::for_each(texts(text), duration); };
+  const auto lr_multiplier = [](const std::string& text) {
+    update_rules(Model({.layers = "dense(2)"}, {{1}}), {.lr_multiplier = texts(text)});
+  };
+  const auto weight_decay_multiplier = [](const std::string& text) {
+    update_rules(Model({.layers = "embedding(5, 3) dense(2)"}, {{1}}),
+                 {.weight_decay_multiplier = texts(text)});
+  };
   return {{"run.resume", any},
           {"run.resume_allow", is_key},
           {"run.time_limit", [](const std::string& text) { parse_time_limit("key", text); }},
@@ -131,6 +139,8 @@ std::map<std::string, std::function<void(const std::string&)>> parsers() {
           {"train.decay_every", duration},
           {"train.milestones", milestones},
           {"train.plateau_patience", [](const std::string& text) { Patience("key", text); }},
+          {"train.lr_multiplier", lr_multiplier},
+          {"train.weight_decay_multiplier", weight_decay_multiplier},
           {"distribute.local_after", duration},
           {"checkpoint.every", [](const std::string& text) { parse_interval("key", text); }},
           {"train.swa_from", duration},

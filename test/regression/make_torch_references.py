@@ -66,6 +66,9 @@ OPTIMIZER_CASES = [
 ]
 
 
+GROUPED_OPTIMIZERS = [("sgd", {"momentum": 0.9}), ("adamw", {}), ("rmsprop", {})]
+
+
 def run_torch(name, options, lr, weight_decay):
     weights = torch.nn.Parameter(torch.tensor(start(), dtype=torch.float32))
     optimizer = TORCH_OPTIMIZERS[name]([weights], options, lr, weight_decay)
@@ -104,6 +107,33 @@ def clip_case(max_norm):
     norm = torch.nn.utils.clip_grad_norm_(parts, max_norm)
     return {"max_norm": max_norm, "gradient": numbers(g), "norm": float(norm),
             "clipped": numbers(torch.cat([part.grad for part in parts]))}
+
+
+def clip_value_case(value, max_norm):
+    """First each number, then the norm of all; a max_norm of 0 is none."""
+    parts = [torch.nn.Parameter(torch.zeros(5)), torch.nn.Parameter(torch.zeros(7))]
+    g = gradient(torch.tensor(start()), 1)
+    parts[0].grad, parts[1].grad = g[:5].clone(), g[5:].clone()
+    torch.nn.utils.clip_grad_value_(parts, value)
+    if max_norm:
+        torch.nn.utils.clip_grad_norm_(parts, max_norm)
+    return {"value": value, "max_norm": max_norm, "gradient": numbers(g),
+            "clipped": numbers(torch.cat([part.grad for part in parts]))}
+
+
+def group_case(name, options, groups):
+    """Two tensors of 12 weights in parameter groups of their own, each with its rate and weight decay."""
+    tensors = [torch.nn.Parameter(torch.tensor(start(), dtype=torch.float32)) for _ in groups]
+    lr, weight_decay = 0.05, 0.1
+    optimizer = TORCH_OPTIMIZERS[name](
+        [{"params": [tensor], "lr": lr * of_lr, "weight_decay": weight_decay * of_decay}
+         for tensor, (of_lr, of_decay) in zip(tensors, groups)], options, lr, weight_decay)
+    for step in range(1, 11):
+        for tensor in tensors:
+            tensor.grad = gradient(tensor.detach(), step)
+        optimizer.step()
+    return {"optimizer": name, "options": options, "lr": lr, "weight_decay": weight_decay, "groups": groups,
+            "weights": [numbers(tensor) for tensor in tensors]}
 
 
 # ---- schedules: in steps, 50 of them ------------------------------------------------------------------------------
@@ -312,6 +342,9 @@ def main():
     write("torch_references.json", {
         "optimizers": [optimizer_case(*case) for case in OPTIMIZER_CASES],
         "clipping": [clip_case(max_norm) for max_norm in (1.0, 100.0)],
+        "value_clipping": [clip_value_case(*case) for case in ((0.5, 0.0), (100.0, 0.0), (0.75, 1.0))],
+        "groups": [group_case(name, options, groups) for name, options in GROUPED_OPTIMIZERS
+                   for groups in (((1, 1), (2, 0)), ((0.1, 0), (1, 3)))],
         "schedules": [schedule_case(*case) for case in SCHEDULE_CASES],
         "plateaus": [plateau_case(*case) for case in PLATEAU_CASES],
         "losses": [loss_case(*loss, outputs) for loss in LOSSES for outputs in (SMALL, WIDE, FAR)],

@@ -164,10 +164,25 @@ void RandomExperiment::draw_optimizer(Dice& dice) {
     set_number("train.weight_decay", dice.real(0, 0.1));
   }
   if (dice.chance(0.4)) set_number("train.clip_norm", dice.real(0.1, 5));
-  const std::string schedule = dice.one_of({"constant", "step", "polynomial", "cosine"});
+  if (dice.chance(0.2)) set_number("train.clip_value", dice.real(0.001, 0.1));
+  if (dice.chance(0.2)) set_plain("train.lr_multiplier", R"(["*.weight: 0.5", "*.bias: 2"])");
+  draw_schedule(dice);
+}
+
+void RandomExperiment::draw_schedule(Dice& dice) {
+  std::vector<std::string> names{"constant",   "step",   "milestones", "exponential",
+                                 "polynomial", "cosine", "one_cycle",  "wsd"};
+  if (validated_) names.emplace_back("plateau");
+  const std::string schedule = dice.one_of(names);
   set("train.schedule", schedule);
-  if (schedule == "step") set("train.decay_every", fmt::format("{} steps", dice.whole(1, 10)));
-  if (dice.chance(0.3)) set("train.warmup", fmt::format("{} samples", dice.whole(1, 200)));
+  if (schedule == "step" || schedule == "exponential") {
+    set("train.decay_every", fmt::format("{} steps", dice.whole(1, 10)));
+  }
+  if (schedule == "milestones") set_plain("train.milestones", R"(["4 steps", "1 epoch"])");
+  if (schedule == "plateau") set("train.plateau_patience", fmt::format("{} evaluations", dice.whole(1, 2)));
+  if (dice.chance(0.3) && schedule != "one_cycle") {
+    set("train.warmup", fmt::format("{} samples", dice.whole(1, 200)));
+  }
   if (dice.chance(0.2)) set("train.lr_scaling", dice.one_of({"linear", "sqrt"}));
 }
 

@@ -49,6 +49,7 @@ class RandomExperiment {
   void draw_order(Dice& dice);
   void draw_model(Dice& dice);
   void draw_optimizer(Dice& dice);
+  void draw_schedule(Dice& dice);
   void draw_batches(Dice& dice);
   void draw_evaluation(Dice& dice);
   void draw_strategy(Dice& dice);

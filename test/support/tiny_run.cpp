@@ -11,6 +11,7 @@
 #include "lockstep/data/format.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/data/normaliser.h"
+#include "lockstep/distributed/tensor_multipliers.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
 #include "support/thread_ranks.h"
@@ -102,7 +103,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                  .plan = plan.dist,
                  .layout = model.layout(),
                  .optimizer = *optimizer,
-                 .rules = {config.optimizer.weight_decay, config.optimizer.clip_norm},
+                 .rules = update_rules(model, config.optimizer),
                  .team = team,
                  .gradient_arenas = arenas_needed(plan.dist, comm.rank(), local_sums(config.distribute),
                                                   !model.sync_points(plan.dist.replicas).empty()),

@@ -7,6 +7,7 @@
 #include "lockstep/optim/optimizer.h"
 #include "support/error_text.h"
 #include "support/optimizer_run.h"
+#include "support/reference_gradient.h"
 #include "support/torch_references.h"
 
 namespace lockstep {
@@ -23,31 +24,15 @@ OptimizerOptions read_options(const nlohmann::json& given) {
   return options;
 }
 
-std::vector<Scalar> starting_weights() {
-  std::vector<Scalar> weights(12);
-  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = (5 - static_cast<Scalar>(i)) * 0.25F;
-  return weights;
-}
-
-// The function `gradient` of make_torch_references.py.
-void fill_gradient(const std::vector<Scalar>& weights, Index step, std::vector<Scalar>& gradient) {
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    const Scalar curvature = 0.25F + 0.125F * static_cast<Scalar>(i);
-    const Scalar target = 0.5F - 0.25F * static_cast<Scalar>(i % 4);
-    const Index wave = (7 * static_cast<Index>(i) + 3 * step) % 11 - 5;
-    gradient[i] = curvature * (weights[i] - target) + static_cast<Scalar>(wave) * 0.125F;
-  }
-}
-
 TEST(Optimizers, EqualPyTorchOver50Steps) {
   for (const nlohmann::json& reference : test::torch_references("optimizers")) {
     const std::string name = reference.at("optimizer");
     SCOPED_TRACE(name + " " + reference.at("options").dump());
     const auto optimizer =
         find_entry(optimizer_catalog(), "optimizer", name).make(read_options(reference.at("options")));
-    test::OptimizerRun run(*optimizer, starting_weights());
+    test::OptimizerRun run(*optimizer, test::reference_start());
     for (Index step = 1; step <= 50; ++step) {
-      fill_gradient(run.weights, step, run.gradient);
+      test::fill_reference_gradient(run.weights, step, run.gradient);
       run.step({.step = step, .lr = reference.at("lr"), .weight_decay = reference.at("weight_decay")});
       const auto expected = reference.at("weights").find(std::to_string(step));
       if (expected == reference.at("weights").end()) continue;

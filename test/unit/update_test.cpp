@@ -13,6 +13,7 @@
 #include "lockstep/base/random.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/nn/model.h"
+#include "support/reference_gradient.h"
 #include "support/seed.h"
 #include "support/squares.h"
 #include "support/torch_references.h"
@@ -66,6 +67,105 @@ TEST(Update, ClipsToTheGlobalNormAsPyTorchDoes) {
   }
 }
 
+TEST(Update, ClipsNumbersAndThenTheNormAsPyTorchDoes) {
+  for (const auto& one : test::torch_references("value_clipping")) {
+    SCOPED_TRACE(one.at("value").dump() + " " + one.at("max_norm").dump());
+    const UpdateRules rules{.clip_norm = one.at("max_norm"), .clip_value = one.at("value")};
+    const auto gradient = one.at("gradient").get<std::vector<double>>();
+    std::vector<double> expected;  // after a step of one from zero
+    for (const double value : one.at("clipped").get<std::vector<double>>()) expected.push_back(-value);
+    constexpr Index kSamples = 4;
+    Update run({}, rules);
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      run.of(0, run.gradient)[i] = static_cast<Scalar>(gradient[i] * kSamples);  // a sum over the samples
+    }
+    ASSERT_TRUE(run.apply({.step = 1, .weight = kSamples, .lr = 1}));
+    test::expect_close(run.of(0, run.weights), expected, 1e-7);
+    // As a worker does it whose servers take the step.
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      run.of(0, run.gradient)[i] = static_cast<Scalar>(-gradient[i] * kSamples);
+    }
+    run.update.make_means(run.gradient.span(), kSamples);
+    test::expect_close(run.of(0, run.gradient), expected, 1e-7);
+  }
+}
+
+TEST(Update, NoNumberIsBeyondClipValue) {
+  constexpr Scalar kLimit = 0.1F;
+  Update run({}, {.clip_value = double{kLimit}});
+  for (const double weight : {3.0, 7.0, 49.0, 1e-20}) {
+    std::ranges::fill(run.weights.span(), Scalar{0});
+    std::ranges::fill(run.gradient.span(), static_cast<Scalar>(5 * weight));
+    ASSERT_TRUE(run.apply({.step = 1, .weight = weight, .lr = 1}));
+    for (const Scalar w : run.of(0, run.weights)) EXPECT_EQ(w, -kLimit) << weight;
+  }
+}
+
+// Tensors as in PyTorch's parameter groups, each with its own rate and weight decay.
+TEST(Update, MultipliersEqualParameterGroupsOfPyTorch) {
+  for (const auto& one : test::torch_references("groups")) {
+    SCOPED_TRACE(one.at("optimizer").dump() + " " + one.at("groups").dump());
+    Layout layout;
+    append(layout, {.name = "0.weight", .shape = {{12}}, .range = {}});
+    append(layout, {.name = "1.bias", .shape = {{12}}, .range = {}, .decays = false});
+    OptimizerOptions options;
+    options.optimizer = one.at("optimizer");
+    options.momentum = one.at("options").value("momentum", 0.0);
+    const auto optimizer = find_entry(optimizer_catalog(), "optimizer", options.optimizer).make(options);
+    UpdateRules rules{.weight_decay = one.at("weight_decay")};
+    for (const auto& group : one.at("groups")) {
+      rules.multipliers.push_back({.lr = group.at(0), .weight_decay = group.at(1)});
+    }
+    ParameterUpdate update(layout, *optimizer, rules);
+    AlignedBuffer<Scalar> weights(layout.size);
+    AlignedBuffer<Scalar> gradient(layout.size);
+    for (const ParamInfo& param : layout.params) {
+      std::ranges::copy(test::reference_start(), part(weights.span(), param.range).begin());
+    }
+    for (Index step = 1; step <= 10; ++step) {
+      for (const ParamInfo& param : layout.params) {
+        test::fill_reference_gradient(part(std::span<const Scalar>(weights.span()), param.range), step,
+                                      part(gradient.span(), param.range));
+      }
+      update.step(weights.span(), gradient.span(), {.step = step, .weight = 1, .lr = one.at("lr")});
+    }
+    for (std::size_t i = 0; i < layout.params.size(); ++i) {
+      test::expect_close(part(weights.span(), layout.params[i].range), one.at("weights").at(i), 1e-6);
+    }
+  }
+}
+
+// Frozen: not even a -0 becomes 0, weight decay and momentum are none, and the norm is that of the others.
+TEST(Update, AFrozenTensorKeepsItsBitsAndCountsInNoNorm) {
+  for (const std::string name : {"sgd", "adamw", "lamb"}) {
+    SCOPED_TRACE(name);
+    OptimizerOptions options;
+    options.optimizer = name;
+    const auto weights_of = [&](Scalar gradient_of_frozen, const UpdateRules& rules) {
+      Update run(options, rules);
+      std::ranges::fill(run.of(0, run.weights), -0.0F);
+      std::ranges::fill(run.of(0, run.gradient), gradient_of_frozen);
+      std::ranges::fill(run.of(1, run.weights), Scalar{2});
+      std::ranges::fill(run.of(1, run.gradient), Scalar{3});
+      for (Index step = 1; step <= 2; ++step) {
+        EXPECT_TRUE(run.apply({.step = step, .weight = 1, .lr = 0.1}));
+      }
+      for (const Scalar weight : run.of(0, run.weights)) {
+        EXPECT_TRUE(weight == 0 && std::signbit(weight));
+      }
+      for (AlignedBuffer<Scalar>& slot : run.update.slots()) EXPECT_EQ(slot.span()[0], 0);
+      return std::vector<Scalar>(run.of(1, run.weights).begin(), run.of(1, run.weights).end());
+    };
+    const UpdateRules rules{.weight_decay = 0.5,
+                            .clip_norm = 1,
+                            .clip_value = 2.5,
+                            .multipliers = {{.lr = 0, .weight_decay = 1}, {.lr = 1, .weight_decay = 1}}};
+    const std::vector<Scalar> small = weights_of(-1, rules);
+    EXPECT_LT(small.front(), 2);
+    EXPECT_EQ(weights_of(-1000, rules), small);
+  }
+}
+
 TEST(Norms, TheSquaresOfABlockDoNotDependOnWhatFollows) {
   AlignedBuffer<Scalar> values(3000);
   RandomStream random({.seed = test::seed()});
@@ -105,6 +205,18 @@ TEST(Update, LambStepsByTheNormOfEachTensor) {
   for (const Scalar bias : run.of(1, run.weights)) EXPECT_NEAR(bias, -0.1, 1e-6);
 }
 
+TEST(Update, LambStepsByTheMultiplierOfEachTensor) {
+  OptimizerOptions options;
+  options.optimizer = "lamb";
+  Update run(options, {.multipliers = {{.lr = 2, .weight_decay = 1}, {.lr = 0.5, .weight_decay = 1}}});
+  std::ranges::fill(run.of(0, run.weights), Scalar{3});
+  std::ranges::fill(run.of(0, run.gradient), Scalar{5});
+  std::ranges::fill(run.of(1, run.gradient), Scalar{5});
+  ASSERT_TRUE(run.apply({.step = 1, .weight = 1, .lr = 0.1}));
+  for (const Scalar weight : run.of(0, run.weights)) EXPECT_NEAR(weight, 3 - 2 * 0.1 * 3, 1e-6);
+  for (const Scalar bias : run.of(1, run.weights)) EXPECT_NEAR(bias, -0.5 * 0.1, 1e-6);
+}
+
 // Nothing to step along: the quotient of the norms would be one by 0.
 TEST(Update, LambLeavesATensorWithoutADirectionWhereItIs) {
   OptimizerOptions options;
@@ -128,7 +240,11 @@ std::vector<Scalar> weights_of_team(const std::string& optimizer_name, int threa
   options.optimizer = optimizer_name;
   const auto optimizer = find_entry(optimizer_catalog(), "optimizer", optimizer_name).make(options);
   ThreadTeam team(threads);
-  ParameterUpdate update(layout, *optimizer, {.weight_decay = 0.01, .clip_norm = 0.5}, &team);
+  const UpdateRules rules{.weight_decay = 0.01,
+                          .clip_norm = 0.5,
+                          .clip_value = 2,
+                          .multipliers = {{.lr = 2, .weight_decay = 1}, {.lr = 1, .weight_decay = 0}, {}}};
+  ParameterUpdate update(layout, *optimizer, rules, &team);
   AlignedBuffer<Scalar> weights(layout.size);
   AlignedBuffer<Scalar> gradient(layout.size);
   for (Index step = 1; step <= 3; ++step) {

@@ -48,9 +48,24 @@ struct UpdateRequest {
   std::span<const double> replica_weights = {};
 };
 
+/// Factors on the rates of one tensor. With an `lr` of 0 it is frozen: it keeps its bits and its optimizer
+/// state, and counts in no norm.
+struct TensorMultipliers {
+  double lr = 1;
+  double weight_decay = 1;
+};
+
 struct UpdateRules {
   double weight_decay = 0;
-  double clip_norm = 0;  ///< gradients are scaled down to this global norm; 0: never (Pascanu et al. 2013)
+  double clip_norm = 0;   ///< gradients are scaled down to this global norm; 0: never (Pascanu et al. 2013)
+  double clip_value = 0;  ///< before that, each number of the mean gradient is clipped to +- this; 0: never
+  /// By tensor of the layout; empty: 1 for all, and no weight decay where ParamInfo says so.
+  std::vector<TensorMultipliers> multipliers = {};
+
+  TensorMultipliers of(const Layout& layout, std::size_t param) const {
+    if (multipliers.empty()) return {.lr = 1, .weight_decay = layout.params[param].decays ? 1.0 : 0.0};
+    return multipliers[param];
+  }
 };
 
 /// Adds numbers over all owners, each of which has those of its own blocks and zeros for the others: so sums
@@ -110,18 +125,21 @@ class ParameterUpdate {
 
   void divide(const Piece& piece, Index threads);
   void for_each_piece(const std::function<void(int thread, const Piece&)>& work) const;
-  double factor(std::span<const Scalar> gradient_sum, double weight);
+  void for_each_trained(const std::function<void(int thread, const Piece&)>& work) const;
+  double factor(std::span<const Scalar> gradient, double mean);
   // The arguments of a step that all its parts share.
   struct Pass {
     std::span<Scalar> weights;
     std::span<Scalar> gradient;
     SumSource* source;  // null: the gradient is the sum
+    double mean;        // numbers of the sum times this are clipped, and then are means; 0: they stay sums
   };
   // The sum in a range of the arena, moved there if it stays of use.
   enum class Keep { kNo, kYes };
 
   void step(int thread, const Piece& piece, const Pass& pass, const StepInfo& info);
-  static std::span<Scalar> take_sum(int thread, Range range, const Pass& pass, Keep keep);
+  std::span<Scalar> take_sum(int thread, Range range, const Pass& pass, Keep keep) const;
+  void clip_values(std::span<Scalar> sum, double mean) const;
   void step_part(const Piece& piece, Range range, std::span<Scalar> sum, std::span<Scalar> weights,
                  const StepInfo& info);
   void add_squares(std::span<const Scalar> arena, std::span<double> blocks) const;

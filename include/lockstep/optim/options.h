@@ -18,8 +18,9 @@ struct OptimizerOptions {
   double rho = 0.99;
   double weight_decay = 0.0;
   double clip_norm = 0.0;
-};                                                      ///< "PATTERN: FACTOR"
-std::vector<std::string> weight_decay_multiplier = {};  ///< likewise
+  double clip_value = 0.0;
+  std::vector<std::string> lr_multiplier = {};            ///< "PATTERN: FACTOR"
+  std::vector<std::string> weight_decay_multiplier = {};  ///< likewise
 };
 
 struct ScheduleOptions {

@@ -14,7 +14,7 @@ namespace {
 // Several workers' gradients are clipped together, by the servers.
 UpdateRules worker_rules(const StrategyContext& context) {
   UpdateRules rules = context.rules;
-  if (context.options.backup_workers > 0) rules.clip_norm = 0;
+  if (context.options.backup_workers > 0) rules.clip_norm = rules.clip_value = 0;
   return rules;
 }
 

@@ -48,6 +48,9 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
       replicas_.emplace_back(number, layout_, context.optimizer, context.rules, context.team);
       arenas_.push_back(arena_for(*reducer_, plan_.gradient_size));
     }
+    for (std::size_t param = 0; param < layout_.params.size(); ++param) {
+      if (context.rules.of(layout_, param).lr == 0) frozen_.push_back(layout_.params[param].range);
+    }
     if (BlockMomentum::wanted(options_)) block_.emplace(options_, layout_.size);
   }
 
@@ -184,6 +187,7 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
     average_ = average_weights();
     if (any_stopped_) return false;
     if (block_) block_->apply(average_);
+    keep_frozen(average_);
     std::ranges::copy(average_, replicas_.front().weights.data());
     equal_ = true;
     for (std::size_t slot = 0; options_.average_state && slot < replicas_.front().update.slots().size();
@@ -202,7 +206,16 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
   std::span<Scalar> average_weights() {
     const std::span<Scalar> mean = average([](LocalReplica& replica) { return replica.weights.span(); });
     any_stopped_ = at(mean, plan_.loss_offset) > 0;
+    keep_frozen(mean);
     return part(mean, {0, layout_.size});
+  }
+
+  // A mean of equal numbers can be another one by rounding.
+  void keep_frozen(std::span<Scalar> mean) {
+    for (const Range range : frozen_) {
+      std::ranges::copy(part(std::span<const Scalar>(replicas_.front().weights.span()), range),
+                        part(mean, range).begin());
+    }
   }
 
   // A replica counts by its samples since the last average: 1 if all had as many.
@@ -243,6 +256,7 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
   std::vector<LocalReplica> replicas_;     // hosted ones
   std::vector<std::span<Scalar>> arenas_;  // of gradients, one for each of them
   std::atomic<std::size_t> arenas_taken_ = 0;
+  std::vector<Range> frozen_;  // tensors whose weights stay as they are
   std::optional<BlockMomentum> block_;
   std::vector<Index> local_samples_;  // by replica, since the last average
   Index steps_done_ = 0;

@@ -250,6 +250,7 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
                                request.schedule.decay_factor, request.schedule.plateau_patience,
                                train.early_stopping_metric);
   }
+  plan.multipliers = request.multipliers;
   // Only the last step of an epoch has fewer samples than the first.
   plan.single_values = single_values_of(request, plan.sampling, plan.epoch.steps - 1).replicas();
   plan.precision = request.model.precision();

@@ -33,9 +33,10 @@ struct RunPlanRequest {
   Index optimizer_slots = 0;
   Index evaluation_rows = 0;  ///< of the validation and the test set together
   Index evaluation_batch = 1;
-  Index evaluation_rankings = 0;  ///< of the metrics: each keeps a score of each row
-  bool saves = false;             ///< makes checkpoints
-  bool keeps_best = false;        ///< makes one of the best evaluation, whatever `saves` says
+  Index evaluation_rankings = 0;              ///< of the metrics: each keeps a score of each row
+  bool saves = false;                         ///< makes checkpoints
+  bool keeps_best = false;                    ///< makes one of the best evaluation, whatever `saves` says
+  std::vector<std::string> multipliers = {};  ///< see RunPlan
   Index world = 1;
   std::vector<Index> node_sizes = {};  ///< ranks of each node, in order; empty: all are on one
 };
@@ -86,8 +87,9 @@ struct RunPlan {
   /// How the learning rate falls beside the schedule: "is multiplied by 0.1 after each 5 epochs without a
   /// better loss of the validation set"; "" if it does not.
   std::string plateau;
-  Index average_every = 0;  ///< local steps between two averages; 0: none
-  double ema = 0;           ///< decay of the exponential average of the weights; 0: none
+  std::vector<std::string> multipliers;  ///< of learning rate and weight decay: describe_multipliers()
+  Index average_every = 0;               ///< local steps between two averages; 0: none
+  double ema = 0;                        ///< decay of the exponential average of the weights; 0: none
   /// Steps after which the model is an average of the weights; 0: never. A uniform average takes in the
   /// weights after so many steps, and then those at the end of each epoch and of the run.
   Index averaged_from = 0;

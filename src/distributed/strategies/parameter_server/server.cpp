@@ -45,7 +45,7 @@ RequestQueueOptions arrival_options(const StrategyContext& context, const Servic
 // Workers clip their own gradients, unless several make a step together.
 UpdateRules server_rules(const StrategyContext& context) {
   UpdateRules rules = context.rules;
-  if (context.options.backup_workers == 0) rules.clip_norm = 0;
+  if (context.options.backup_workers == 0) rules.clip_norm = rules.clip_value = 0;
   return rules;
 }
 
