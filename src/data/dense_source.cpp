@@ -58,6 +58,15 @@ class FieldReader {
     return turned_;
   }
 
+  /// Reports the first number of record `i` that is not finite as a scalar.
+  [[noreturn]] void fail_number(Index i) const {
+    const std::byte* bytes = at(i);
+    while (std::isfinite(static_cast<Scalar>(field_.element->number(bytes)))) bytes += field_.element->bytes;
+    const double number = field_.element->number(bytes);
+    fail(i, fmt::format("{:g}", number),
+         std::isfinite(number) ? "a number that single precision can hold" : "a finite number");
+  }
+
   [[noreturn]] void fail(Index i, const std::string& found, const std::string& expected) const {
     throw DataError(fmt::format("'{}', record {}: found {}, expected {}", field_.file.path,
                                 with_commas(records_.begin + i), found, expected));
@@ -99,8 +108,8 @@ class DenseReader final : public ChunkReader {
   void pack_features(Index i, std::byte* to) {
     if (layout_.byte_features) return features_.copy_bytes(i, to);
     const std::span<const Scalar> values = features_.scalars(i);
-    const auto bad = std::ranges::find_if_not(values, [](Scalar value) { return std::isfinite(value); });
-    if (bad != values.end()) features_.fail(i, fmt::format("{}", *bad), "a finite number");
+    if (!std::ranges::all_of(values, [](Scalar value) { return std::isfinite(value); }))
+      features_.fail_number(i);
     store(values, to);
   }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstring>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
@@ -45,6 +46,10 @@ RecordFileReader::RecordFileReader(const RecordFile& file)
 std::span<const std::byte> RecordFileReader::read(Range records) {
   const Index wanted = records.size() * file_.record_bytes;
   buffer_.resize(static_cast<std::size_t>(wanted));
+  if (!file_.fortran_order.empty()) {
+    read_fortran_order(records);
+    return buffer_;
+  }
   stream_.go_to(file_.offset + records.begin * file_.record_bytes);
   const Index found = stream_.read(buffer_);
   if (found < wanted) {
@@ -52,6 +57,22 @@ std::span<const std::byte> RecordFileReader::read(Range records) {
   }
   if (records.end == file_.records) check_end();
   return buffer_;
+}
+
+void RecordFileReader::read_fortran_order(Range records) {
+  const Index element_bytes = file_.record_bytes / std::ssize(file_.fortran_order);
+  run_.resize(static_cast<std::size_t>(records.size() * element_bytes));
+  Index begin = file_.offset + records.begin * element_bytes;
+  for (const Index position : file_.fortran_order) {
+    stream_.go_to(begin);
+    if (stream_.read(run_) < std::ssize(run_)) file_.fail_truncated(begin - file_.offset, stream_.cut_off());
+    for (Index i = 0; i < records.size(); ++i) {
+      std::memcpy(buffer_.data() + i * file_.record_bytes + position * element_bytes,
+                  run_.data() + i * element_bytes, static_cast<std::size_t>(element_bytes));
+    }
+    begin += file_.records * element_bytes;
+  }
+  if (records.end == file_.records) check_end();
 }
 
 // One byte more: it would be too many, and asking for it makes zlib compare the check sum at the end.

@@ -1,5 +1,5 @@
-// A file of records of one size, one after the other from some offset to its end: what most binary formats
-// come to, once their headers are read. It may be packed with gzip.
+// A file of records of one size, from some offset to its end, as a rule one after the other: what most binary
+// formats come to, once their headers are read. It may be packed with gzip.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,9 @@ struct RecordFile {
   Index record_bytes = 0;  ///< of one
   Index file_bytes = 0;    ///< size on disk
   bool compressed = false;
+  /// In Fortran order all first elements of the records lie one after the other, then all of another element
+  /// and so on: the positions of these elements in a record. Empty: record after record.
+  std::vector<Index> fortran_order = {};
 
   /// Before any memory is taken: a raw file shows its size, a gzip file an upper bound of it.
   /// Errors: DataError if the file is too short, or seen to be too long.
@@ -41,10 +44,12 @@ class RecordFileReader {
 
  private:
   void check_end();
+  void read_fortran_order(Range records);
 
   const RecordFile& file_;
   ByteStream stream_;
   std::vector<std::byte> buffer_;
+  std::vector<std::byte> run_;  // of one element of several records
 };
 
 }  // namespace lockstep

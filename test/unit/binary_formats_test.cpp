@@ -105,10 +105,11 @@ TEST_F(BinaryFormats, NumpyNamesWhatIsWrongWithAHeader) {
   expect(std::string("\x93NUMPY\x01\x05", 8) + features_.substr(8), {"version 1.5"});
   expect(features_.substr(0, features_.size() - 1), {"truncated", "record 2 of 3", "found 7"});
   expect(features_ + "x", {"does not fit its header"});
-  expect(npy_content("<f2", {3, 2}, "abcdefabcdef"), {"type <f2", "astype"});
+  expect(npy_content("<c8", {3, 2}, "abcdefabcdef"), {"type <c8", "astype"});
   expect(npy_content("|O", {3, 2}, "abc"), {"type |O"});
-  expect(npy_start("{'descr': '<f4', 'fortran_order': True, 'shape': (3, 2), }") + std::string(24, 'x'),
-         {"Fortran order", "ascontiguousarray"});
+  expect(npy_start("{'descr': [('a', '<f4'), ('b', '<f4')], 'fortran_order': False, 'shape': (3,), }") +
+             std::string(24, 'x'),
+         {"a structured array", "structured_to_unstructured"});
   expect(npy_start("{'fortran_order': False, 'shape': (3, 2), }"), {"no 'descr'"});
   expect(npy_start("{'descr': '<f4', 'fortran_order': False, 'shape': (3, x), }"), {"shape"});
   expect(npy_start("{'descr': '<f4', 'fortran_order': False, 'shape': (), }"), {"single number"});
@@ -118,6 +119,39 @@ TEST_F(BinaryFormats, NumpyNamesWhatIsWrongWithAHeader) {
   expect(npy_content("<f4", {3}, bytes_of<float>({1, 2, 3})), {"1 dimension", "data.train"});
   expect(npy_content("<f4", {2, 2}, bytes_of<float>({1, 2, 3, 4})), {"2 records", "3 labels"});
   expect(npy_content("<f4", {3, 1}, bytes_of<float>({1, NAN, 3})), {"record 1", "found nan", "finite"});
+  expect(npy_content("<f8", {3, 1}, bytes_of<double>({1, -1e300, 3})),
+         {"record 1", "found -1e+300", "single precision"});
+}
+
+// What numpy.float16 makes of 1, -2.5, 65504 (the largest), 2^-24 (the smallest) and -0.
+TEST_F(BinaryFormats, NumpyHalfPrecisionIsRead) {
+  write_pair(npy_content("<f2", {3, 1}, std::string("\x00\x3c\x00\xc1\xff\x7b", 6)), labels_);
+  EXPECT_EQ(load_all().features, (std::vector<Scalar>{1, -2.5F, 65504}));
+  write_pair(npy_content(">f2", {3, 1}, std::string("\x00\x01\x80\x00\x04\x00", 6)), labels_);
+  EXPECT_EQ(load_all().features, (std::vector<Scalar>{std::ldexp(1.0F, -24), -0.0F, std::ldexp(1.0F, -14)}));
+  write_pair(npy_content("<f2", {3, 1}, std::string("\x00\x3c\x00\x7c\xff\x7b", 6)), labels_);
+  expect_parts(error(), {"record 1", "found inf", "a finite number"});
+}
+
+// As numpy writes x.T, and columns of a data frame.
+TEST_F(BinaryFormats, NumpyFortranOrderIsRead) {
+  const std::string bytes = bytes_of<float>({1, 3, 5, 2, 4, 6.5F});
+  write_pair(npy_start("{'descr': '<f4', 'fortran_order': True, 'shape': (3, 2), }") + bytes, labels_);
+  EXPECT_EQ(load_all().features, (std::vector<Scalar>{1, 2, 3, 4, 5, 6.5F}));
+  // numpy.arange(12).reshape(3, 2, 2) in Fortran order.
+  write_pair(npy_start("{'descr': '<f4', 'fortran_order': True, 'shape': (3, 2, 2), }") +
+                 bytes_of<float>({0, 4, 8, 2, 6, 10, 1, 5, 9, 3, 7, 11}),
+             labels_);
+  EXPECT_EQ(load_all().features, (std::vector<Scalar>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
+  EXPECT_EQ(open()->info().features, (Shape{{2, 2}}));
+  write_pair(npy_start("{'descr': '<f4', 'fortran_order': True, 'shape': (3, 2), }") + bytes.substr(1),
+             labels_);
+  expect_parts(error(), {"truncated"});
+  const std::string path = directory_ / "f.npz";
+  write_npz(path, {{"x", npy_start("{'descr': '<f4', 'fortran_order': True, 'shape': (3, 2), }") + bytes}},
+            true);
+  options_.train = path + ":x";
+  expect_parts(error(), {"Fortran order", "ascontiguousarray"});
 }
 
 TEST_F(BinaryFormats, CifarImagesAreTurnedToChannelsLast) {

@@ -32,6 +32,24 @@ void compute_sizes(ArrayFile& file) {
   }
 }
 
+// The position in a record, whose last dimension varies fastest, of each element in the order of a file whose
+// first dimension does.
+std::vector<Index> fortran_positions(const ArrayFile& file) {
+  std::vector<Index> positions;
+  for (Index element = 0; element < file.elements_per_record; ++element) {
+    Index rest = element;
+    Index position = 0;
+    Index stride = file.elements_per_record;
+    for (std::size_t i = 1; i < file.sizes.size(); ++i) {
+      stride /= file.sizes[i];
+      position += rest % file.sizes[i] * stride;
+      rest /= file.sizes[i];
+    }
+    positions.push_back(position);
+  }
+  return positions;
+}
+
 void check_features(const ArrayFile& features, const FilePair& files, const std::string& noun) {
   if (features.sizes.size() >= 2) return;
   throw DataError(
@@ -88,6 +106,7 @@ ArrayFile open_array_file(const std::string& path, const ReadArrayHeader& read_h
   read_header(stream, file);
   compute_sizes(file);
   file.records.check_size(stream);
+  if (file.fortran_order) file.records.fortran_order = fortran_positions(file);
   return file;
 }
 

@@ -18,6 +18,7 @@ struct ArrayFile {
   RecordFile records;
   std::vector<Index> sizes;  ///< of all dimensions; the first is the number of records
   const Element* element = nullptr;
+  bool fortran_order = false;  ///< the first dimension varies fastest
   Index elements_per_record = 1;
 };
 

@@ -70,6 +70,12 @@ std::string_view value_of(std::string_view header, std::string_view key, const s
 const Element* element_of(std::string_view header, const std::string& path) {
   const std::string_view value = value_of(header, "descr", path);
   const std::size_t end = value.empty() ? 0 : value.find(value.front(), 1);
+  if (value.starts_with('[')) {
+    throw DataError(fmt::format(
+        "'{}' is a structured array, whose records have named fields: save one field of it, or all as "
+        "numpy.lib.recfunctions.structured_to_unstructured(array).astype('float32')",
+        path));
+  }
   const std::string_view type = end == std::string_view::npos || end == 0 ? value : value.substr(1, end - 1);
   const Element* element = nullptr;
   if (type.size() == 3) {
@@ -80,7 +86,7 @@ const Element* element_of(std::string_view header, const std::string& path) {
   }
   if (element != nullptr) return element;
   throw DataError(
-      fmt::format("'{}' holds numbers of the type {}, expected one of f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1: "
+      fmt::format("'{}' holds numbers of the type {}, expected one of f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1: "
                   "save it with array.astype('float32')",
                   path, excerpt(type)));
 }
@@ -112,10 +118,13 @@ ArrayFile open_numpy_file(const std::string& path) {
     file.element = element_of(header, path);
     file.sizes = sizes_of(header, path);
     if (value_of(header, "fortran_order", path).starts_with("True") && file.sizes.size() > 1) {
-      throw DataError(
-          fmt::format("'{}' is in Fortran order, its records are not in one piece: save it with "
-                      "numpy.ascontiguousarray(array)",
-                      path));
+      if (stream.compressed()) {
+        throw DataError(fmt::format(
+            "'{}' is compressed and in Fortran order, so its records are not in one piece: save it "
+            "with numpy.ascontiguousarray(array)",
+            path));
+      }
+      file.fortran_order = true;
     }
   });
 }
