@@ -31,7 +31,9 @@ std::string_view take_word(std::string_view& text) {
 
 std::optional<double> parse_scalar(std::string_view text) {
   const std::optional<double> value = parse_number(text);
-  if (value && std::abs(*value) > double{std::numeric_limits<Scalar>::max()}) return std::nullopt;
+  if (value && std::abs(*value) > double{std::numeric_limits<Scalar>::max()}) {
+    throw BadRecord{-1, in_quotes(text), "a number that single precision can hold"};
+  }
   return value;
 }
 
@@ -61,7 +63,12 @@ void parse_sparse_row(std::string_view record, SparseRow& row) {
   if (!number) throw BadRecord{-1, in_quotes(label), "a number as label"};
   row.label = *number;
   row.values.clear();
+  row.query = false;
   for (std::string_view word = take_word(record); !word.empty(); word = take_word(record)) {
+    if (row.values.empty() && word.starts_with("qid:")) {
+      row.query = true;
+      continue;
+    }
     const SparseValue next = parse_value(word);
     if (!row.values.empty() && next.index <= row.values.back().index) {
       throw BadRecord{-1, fmt::format("the index {} behind {}", next.index, row.values.back().index),

@@ -18,6 +18,7 @@ struct SparseValue {
 
 struct SparseRow {
   double label = 0;
+  bool query = false;  ///< it names the query of a ranking, "qid:3", which is left out
   std::vector<SparseValue> values;
 };
 

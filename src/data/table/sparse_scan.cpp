@@ -47,6 +47,7 @@ class Share {
     for (const Index rows : found_.chunk_rows) message.put(rows);
     for (const Index position : found_.bad_positions) message.put(position);
     message.put(found_.too_many_labels);
+    message.put(found_.queries);
     message.put(found_.labels.size());
     for (const double label : found_.labels) message.put(label);
     for (const std::string& reject : found_.rejects) message.put_text(reject);
@@ -55,6 +56,7 @@ class Share {
 
  private:
   void add(const SparseRow& row) {
+    found_.queries |= row.query;
     ++found_.good;
     found_.max_values = std::max(found_.max_values, std::ssize(row.values));
     if (!row.values.empty()) {
@@ -81,6 +83,7 @@ void merge(SparseScan& scan, std::span<const std::byte> bytes) {
   for (auto left = message.take<Index>(); left > 0; --left) scan.chunk_rows.push_back(message.take<Index>());
   for (Index i = 0; i < bad; ++i) scan.bad_positions.push_back(before + message.take<Index>());
   scan.too_many_labels |= message.take<bool>();
+  scan.queries |= message.take<bool>();
   for (auto left = message.take<std::size_t>(); left > 0; --left) scan.labels.insert(message.take<double>());
   scan.too_many_labels |= scan.labels.size() > kMaxLabels;
   while (!message.done()) {

@@ -22,6 +22,7 @@ struct SparseScan {
   Index max_values = 0;              ///< of a record
   std::set<double> labels;           ///< all that there are, or `too_many_labels`
   bool too_many_labels = false;
+  bool queries = false;  ///< some records name the query of a ranking (qid)
   std::vector<std::string> rejects;
 };
 

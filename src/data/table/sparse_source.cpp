@@ -93,6 +93,15 @@ class SparseReader final : public ChunkReader {
   TextReader reader_;
 };
 
+// All features would be shifted by one.
+[[noreturn]] void throw_other_base(const std::string& name) {
+  throw DataError(fmt::format(
+      "'{}' has an index 0, but the training data counts features from 1: are those of '{}' counted "
+      "from 0? Write it again with indices from 1 (scikit-learn: dump_svmlight_file with zero_based = "
+      "False)",
+      name, name));
+}
+
 void put(std::byte*& to, const void* value) {
   std::memcpy(to, value, 4);
   to += 4;
@@ -173,6 +182,7 @@ SparseSource::SparseSource(const TableRequest& request) {
   peers.agree([&] {
     if (scan.good == 0) throw DataError(fmt::format("'{}' holds no records", request.name));
     schema_ = request.schema.empty() ? learn(scan, request) : parse_sparse_schema(request.schema);
+    if (scan.smallest < schema_.first_index) throw_other_base(request.name);
   });
   packing_ = {.features = schema_.features, .max_values = scan.max_values, .labels = request.labels};
   chunks_ = chunks_of(text_, scan.chunk_rows);
@@ -185,7 +195,9 @@ SparseSource::SparseSource(const TableRequest& request) {
   notes_.push_back(fmt::format("{}: {} features, counted from {} in the file; at most {} of them in a record",
                                request.name, with_commas(schema_.features), schema_.first_index,
                                with_commas(scan.max_values)));
-  if (scan.largest - schema_.first_index >= schema_.features || scan.smallest < schema_.first_index) {
+  if (scan.queries)
+    notes_.push_back(fmt::format("{}: the queries of its records (qid) are left out", request.name));
+  if (scan.largest - schema_.first_index >= schema_.features) {
     notes_.push_back(
         fmt::format("{}: features that the training data does not have are left out", request.name));
   }
