@@ -50,10 +50,10 @@ std::optional<std::string> text_list_text(const toml::node& node) {
   std::vector<std::string> texts;
   for (const toml::node& element : *array) {
     const auto text = element.value_exact<std::string>();
-    if (!text || text->find(',') != std::string::npos) return std::nullopt;
+    if (!text) return std::nullopt;
     texts.push_back(*text);
   }
-  return fmt::format("{}", fmt::join(texts, ","));
+  return ValueType<std::vector<std::string>>::text(texts);
 }
 
 // The value as the text that an option takes; nothing if the TOML type does not fit.

@@ -35,6 +35,31 @@ std::optional<std::vector<T>> parse_list(std::string_view text) {
   return values;
 }
 
+std::string take_plain(std::string_view& text) {
+  const std::string_view value = text.substr(0, text.find(','));
+  text.remove_prefix(value.size());
+  return std::string(value);
+}
+
+// Nothing if the quote that `text` starts with is not closed.
+std::optional<std::string> take_quoted(std::string_view& text) {
+  std::string value;
+  for (;;) {
+    const std::size_t quote = text.find('"', 1);
+    if (quote == std::string_view::npos) return std::nullopt;
+    value += text.substr(1, quote - 1);
+    text.remove_prefix(quote + 1);
+    if (!text.starts_with('"')) return value;
+    value += '"';
+  }
+}
+
+std::string in_list_quotes(std::string_view value) {
+  std::string quoted = "\"";
+  for (const char c : value) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
+}
+
 }  // namespace
 
 std::optional<std::string> ValueType<std::string>::parse(std::string_view text) {
@@ -73,13 +98,28 @@ std::string ValueType<std::vector<double>>::text(const std::vector<double>& valu
   return fmt::format("{}", fmt::join(texts, ","));
 }
 
+// Texts with commas between them. One with a comma in it, or that starts with a quote, stands in double
+// quotes, with those in it doubled, as in a CSV file.
 std::optional<std::vector<std::string>> ValueType<std::vector<std::string>>::parse(std::string_view text) {
-  if (text.empty()) return std::vector<std::string>{};
-  return parse_list<std::string>(text);
+  std::vector<std::string> values;
+  while (!text.empty() || !values.empty()) {
+    const std::optional<std::string> value = text.starts_with('"') ? take_quoted(text) : take_plain(text);
+    if (!value || !is_text(*value)) return std::nullopt;
+    values.push_back(*value);
+    if (text.empty()) break;
+    if (text.front() != ',') return std::nullopt;
+    text.remove_prefix(1);
+  }
+  return values;
 }
 
 std::string ValueType<std::vector<std::string>>::text(const std::vector<std::string>& values) {
-  return fmt::format("{}", fmt::join(values, ","));
+  std::vector<std::string> texts;
+  for (const std::string& value : values) {
+    const bool plain = value.find(',') == std::string::npos && !value.starts_with('"');
+    texts.push_back(plain ? value : in_list_quotes(value));
+  }
+  return fmt::format("{}", fmt::join(texts, ","));
 }
 
 }  // namespace lockstep

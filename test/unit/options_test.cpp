@@ -72,6 +72,17 @@ TEST(TextList, IsReadBackAndMayBeEmpty) {
   EXPECT_TRUE(Type::parse("").value().empty());
   EXPECT_FALSE(Type::parse("\xff").has_value());
   EXPECT_EQ(Type::text({"a", "b"}), "a,b");
+  EXPECT_EQ(Type::parse("a,").value(), (std::vector<std::string>{"a", ""}));
+}
+
+// As in a CSV file.
+TEST(TextList, TextsWithCommasStandInQuotes) {
+  using Type = ValueType<std::vector<std::string>>;
+  const std::vector<std::string> texts{"a,b", "c", "\"d\", e", "5\" pipe", ""};
+  EXPECT_EQ(Type::text(texts), "\"a,b\",c,\"\"\"d\"\", e\",5\" pipe,");
+  EXPECT_EQ(Type::parse(Type::text(texts)).value(), texts);
+  EXPECT_FALSE(Type::parse("\"a").has_value());
+  EXPECT_FALSE(Type::parse("\"a\"b").has_value());
 }
 
 TEST_F(Options, AssignReachesTheFieldAndIsReadBack) {
