@@ -24,6 +24,14 @@ void log_notes(std::span<const RecordSource* const> sources) {
     if (notes.size() > kMaxNotes) {
       spdlog::info("{}: {} more notes like these", source->info().name, notes.size() - kMaxNotes);
     }
+    const std::vector<std::string> doubts = source->doubts();
+    for (const std::string& doubt : std::span(doubts).first(std::min(kMaxNotes, doubts.size()))) {
+      spdlog::warn("{}: {}", source->info().name, doubt);
+    }
+    if (doubts.size() > kMaxNotes) {
+      spdlog::warn("{}: {} more warnings like these; 'trainer inspect' lists them", source->info().name,
+                   doubts.size() - kMaxNotes);
+    }
   }
 }
 

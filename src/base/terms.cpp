@@ -89,6 +89,9 @@ class Parser {
   }
 
   std::string value(std::string_view expected) {
+    for (const char quote : {'"', '\''}) {
+      if (accept(quote)) return quoted_value(quote);
+    }
     std::string text = word(expected);
     if (!accept('(')) return text;
     skip_blanks();
@@ -96,6 +99,15 @@ class Parser {
     skip_blanks();
     if (!accept(')')) fail("')'");
     return fmt::format("{}({})", text, inside);
+  }
+
+  // The quote that opens it is behind.
+  std::string quoted_value(char quote) {
+    const std::size_t start = position_;
+    while (position_ < text_.size() && text_[position_] != quote) ++position_;
+    const std::string_view value = text_.substr(start, position_ - start);
+    if (!accept(quote)) fail(fmt::format("{} behind a value in quotes", quote));
+    return std::string(value);
   }
 
   std::string word(std::string_view expected) {
@@ -185,6 +197,18 @@ double TermArguments::take_number(std::string_view key, double fallback) {
     fail(fmt::format("'{}' must be a number, found {}", key, in_quotes(argument->value)));
   }
   return *value;
+}
+
+bool TermArguments::has_next() const {
+  for (std::size_t i = 0; i < used_.size(); ++i) {
+    if (!used_[i] && term_->arguments[i].key.empty()) return true;
+  }
+  return false;
+}
+
+std::string TermArguments::take_next(std::string_view name) {
+  if (!has_next()) fail(fmt::format("{} is missing", name));
+  return take("", true)->value;
 }
 
 std::string TermArguments::take_word(std::string_view key, std::string_view fallback) {

@@ -33,7 +33,9 @@ void declare_table(OptionList& list, TableOptions& table) {
       .synonyms("ignore_column ignore_columns drop_columns");
   list.option("data.columns", table.columns,
               "What is special of a column, as in \"zip: categorical hash(256)\": numeric, categorical, "
-              "ignore, and the words of data.scale, data.missing and data.encode")
+              "ignore, number(decimal=comma, prefix=\"$\"), date(dmy, day, weekday), and the words of "
+              "data.scale, "
+              "data.missing and data.encode")
       .if_not_given("nothing")
       .example("zip: categorical hash(256),income: log");
   list.option(
@@ -64,6 +66,24 @@ void declare_table(OptionList& list, TableOptions& table) {
               "What separates the fields; auto: tab for .tsv, else what the first record has most of",
               {"auto", ",", "tab", ";", "|", " "})
       .synonyms("sep delimiter delim field_delim");
+  list.choice(
+          "data.decimal", table.decimal,
+          "What stands before the decimals of numbers, in all columns; of one column, data.columns says it",
+          {".", ","})
+      .synonyms("decimal_point decimal_separator dec");
+  list.choice("data.thousands", table.thousands,
+              "What stands between groups of three digits of numbers, in all columns",
+              {"none", ",", ".", "space", "apostrophe"})
+      .synonyms("thousands_separator");
+  list.option(
+      "data.strict", table.strict,
+      "End the run where values may be misread (texts among numbers, codes, dates), instead of a warning");
+  list.option(
+          "data.encoding", table.encoding,
+          "Encoding of tables as text, as iconv calls it: \"windows-1252\", \"latin1\", \"utf-16\"; auto: "
+          "UTF-16 where a byte order mark says so, else UTF-8")
+      .example("windows-1252")
+      .synonyms("charset codec file_encoding");
   list.option("data.quotes", table.quotes,
               "Fields may be in quotes, with line ends in them (RFC 4180); else a quote is a character");
   list.option("data.on_bad_record", table.on_bad_record,
@@ -181,7 +201,7 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
   list.option(
           "data.raw_layout", data.raw_layout,
           "What a record of format 'raw' consists of, as \"label:u8 features:u8[32,32,3]\": features, label "
-          "and skip, of the types u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 bool")
+          "and skip, of the types u8 i8 u16 i16 u32 i32 u64 i64 f16 f32 f64 bool")
       .if_not_given("required by format 'raw'")
       .example("label:u8 features:u8[32,32,3]");
   SyntheticOptions& synthetic = data.synthetic;

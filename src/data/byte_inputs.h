@@ -27,6 +27,8 @@ class ByteStream::Input {
 // Errors of all: DataError if the file cannot be opened; ConfigError if the build lacks the library for it.
 std::unique_ptr<ByteStream::Input> open_plain(const std::string& path);
 std::unique_ptr<ByteStream::Input> open_gzip(const std::string& path);
+std::unique_ptr<ByteStream::Input> open_decoded(std::unique_ptr<ByteStream::Input> encoded,
+                                                const std::string& encoding);
 std::unique_ptr<ByteStream::Input> open_array(const ArrayPath& path);
 std::unique_ptr<ByteStream::Input> open_hdf5(const ArrayPath& path);
 

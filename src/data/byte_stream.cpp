@@ -27,10 +27,11 @@ ArrayPath split_array_path(const std::string& path) {
   return {path, ""};
 }
 
-ByteStream::ByteStream(const std::string& path, Packing packing) : path_(path) {
+ByteStream::ByteStream(const std::string& path, Packing packing, const std::string& encoding) : path_(path) {
   const ArrayPath source = split_array_path(path);
   check_regular_file(source.file);
   input_ = open_input(source, packing);
+  if (!encoding.empty()) input_ = open_decoded(std::move(input_), encoding);
   file_bytes_ = lockstep::file_bytes(source.file);
 }
 

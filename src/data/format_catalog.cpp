@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "foreign_file.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/data/byte_stream.h"
@@ -50,15 +51,10 @@ void refuse_empty_directory(const std::string& key, const std::string& path) {
   throw DataError(fmt::format("{} names '{}', a directory without files", key, path));
 }
 
-// Files of Python objects, which only Python can read.
-void refuse_pickle(const std::string& key, const std::string& path) {
-  for (const char* end : {".pt", ".pth", ".pkl", ".pickle", ".joblib"}) {
-    if (!path.ends_with(end)) continue;
-    throw ConfigError(
-        fmt::format("{} names '{}', a pickle, which only Python reads: save its arrays there as "
-                    ".npy files, with numpy.save, and name those",
-                    key, path));
-  }
+// Errors: ConfigError if the end of `path` is that of a file which other programs can convert.
+void refuse_foreign(const std::string& key, const std::string& path) {
+  const std::string foreign = describe_foreign(path);
+  if (!foreign.empty()) throw ConfigError(fmt::format("{} names '{}', {}", key, path, foreign));
 }
 
 std::string known_extensions() {
@@ -106,7 +102,7 @@ const FormatEntry& choose_format(const DataOptions& options) {
                     fmt::join(names, ", ")));
   }
   refuse_empty_directory("data.train", options.train);
-  refuse_pickle("data.train", options.train);
+  refuse_foreign("data.train", options.train);
   throw ConfigError(
       fmt::format("the end of data.train = '{}' does not tell its format: set data.format to one of "
                   "{} (known ends: {})",
@@ -115,7 +111,7 @@ const FormatEntry& choose_format(const DataOptions& options) {
 
 const FormatEntry& format_of_input(const std::string& path, const DataOptions& options) {
   if (const FormatEntry* entry = find_by_name(path)) return *entry;
-  refuse_pickle("--input", path);
+  refuse_foreign("--input", path);
   if (!options.format.empty()) {
     const FormatEntry& entry = choose_format(options);
     if (entry.open_input) return entry;

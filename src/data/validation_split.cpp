@@ -66,6 +66,9 @@ class PartSource final : public RecordSource {
   std::vector<std::string> notes() const override {
     return choice_.validation ? std::vector<std::string>{} : whole_->notes();
   }
+  std::vector<std::string> doubts() const override {
+    return choice_.validation ? std::vector<std::string>{} : whole_->doubts();
+  }
   std::vector<std::string> rejects() const override {
     return choice_.validation ? std::vector<std::string>{} : whole_->rejects();
   }

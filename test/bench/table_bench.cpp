@@ -44,11 +44,9 @@ void run(const std::string& path) {
 
   TableSchema schema{.missing_values = options.missing_values,
                      .columns = declare_columns(options, table.names)};
-  std::vector<std::string> told;
   measure("kinds inferred", bytes, [&] {
     schema.columns = declare_columns(options, table.names);
-    told.clear();
-    infer_kinds(table, schema.columns, schema.missing_values, alone(), told);
+    infer_kinds(table, schema.columns, schema.missing_values, alone());
   });
   const std::vector<RowColumn> columns = match_columns(table, schema, false);
   const std::vector<ColumnWants> wants(columns.size());

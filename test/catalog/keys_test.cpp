@@ -123,6 +123,7 @@ std::map<std::string, std::function<void(const std::string&)>> parsers() {
           {"data.missing", [=](const std::string& text) { columns({.missing = text}); }},
           {"data.encode", [=](const std::string& text) { columns({.encode = text}); }},
           {"data.missing_values", any},
+          {"data.encoding", any},
           {"data.mean", any},
           {"data.std", any},
           {"data.augment",

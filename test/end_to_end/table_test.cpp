@@ -264,7 +264,7 @@ TEST_F(Table, WhatCannotBeATableIsRefusedOnce) {
   expect_parts(error(std::string("\xff\xfe"
                                  "a\0,\0",
                                  6)),
-               {"UTF-16"});
+               {"there is no column 'income'", "a"});
 }
 
 TEST_F(Table, FilesOfAnotherHeaderAreRefused) {

@@ -132,6 +132,52 @@ TEST_F(TableTest, AFewBadNumbersDoNotMakeACategory) {
   expect_parts(error_text<DataError>([&] { learn(text); }), {"1 of 200 records are bad", "0.1 %", "line 52"});
 }
 
+TEST_F(TableTest, AHeaderInsideTheTableIsABadRecord) {
+  std::string part = "x,y\n";
+  for (int i = 0; i < 40; ++i) part += fmt::format("{},{}\n", i, i % 2);
+  expect_parts(error_text<DataError>([&] { learn(part + part); }),
+               {"t.csv', line 42", "the header once more", "put together"});
+  options_.on_bad_record = OnBadRecord::kSkip;
+  options_.max_bad_share = 0.02;
+  const LearntSchema learnt = learn(part + part);
+  EXPECT_EQ(learnt.schema.columns[0].kind, ColumnKind::kNumeric);
+  EXPECT_EQ(learnt.schema.columns[1].kind, ColumnKind::kNumeric) << "no third class";
+  EXPECT_EQ(learnt.scan.good, 80);
+}
+
+TEST_F(TableTest, ASeparatorAtTheEndOfEachRecordIsLeftOut) {
+  const std::string text = "age,city,y\n20,A,0,\n21,B,1,\n22,A,0,\n23,B,1\n";
+  const LearntSchema learnt = learn(text);
+  EXPECT_EQ(learnt.scan.good, 4) << "one without it, too";
+  EXPECT_EQ(learnt.scan.bad, 0);
+  EXPECT_EQ(learnt.schema.columns.size(), 3U);
+  expect_parts(learnt.remarks[0], {"t.csv", "end with a separator"});
+  options_.numeric = {"age"};
+  expect_parts(error_text<DataError>([&] { learn("age,city,y\n20,A,0,\n21,B,1,x\n"); }),
+               {"line 3", "more than 3 fields"});
+  expect_parts(error_text<DataError>([&] { learn("age,city,y\n20,A,0\n21,B,1,\n"); }),
+               {"line 3", "more than 3 fields"})
+      << "only where the first record has it";
+}
+
+TEST_F(TableTest, AFileWithAnotherSeparatorIsReadAllTheSame) {
+  options_.separator = ",";
+  const LearntSchema learnt = learn("age;city;y\n20;A;0\n21;B;1\n");
+  EXPECT_EQ(learnt.schema.columns.size(), 3U);
+  expect_parts(learnt.remarks[0], {"separated by ';', not by ','"});
+  EXPECT_EQ(learn("age,ci;ty,y\n20,A,0\n21,B,1\n").schema.columns.size(), 3U) << "what is given fits";
+}
+
+TEST_F(TableTest, FilesOfOtherProgramsAreNamedWithTheWayToConvertThem) {
+  const auto error = [&](const std::string& content) {
+    return error_text<DataError>([&] { open(content); });
+  };
+  expect_parts(error("PAR1\x15\x04"), {"t.csv", "a Parquet file", "read_parquet('", "to_csv"});
+  expect_parts(error("PK\x03\x04..."), {"a zip archive (or a spreadsheet in one)", "soffice --headless"});
+  expect_parts(error("SQLite format 3"), {"an SQLite database", "sqlite3 -header -csv"});
+  expect_parts(error("BZh91AY"), {"bzip2", "bunzip2"});
+}
+
 TEST_F(TableTest, BadRecordsAreNamed) {
   options_.numeric = {"n"};
   options_.categorical = {"c"};

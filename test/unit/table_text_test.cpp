@@ -201,16 +201,45 @@ TEST_F(TextFilesTest, ChunksOfAnySizeHoldEachRecordOnce) {
   }
 }
 
-TEST_F(TextFilesTest, AByteOrderMarkIsLeftOutAndUtf16IsRefused) {
+TEST_F(TextFilesTest, AByteOrderMarkIsLeftOut) {
   const std::string paths[] = {write("a.csv",
                                      "\xef\xbb\xbf"
                                      "a\nb\n"),
                                write("b.csv", "c\n")};
   EXPECT_EQ(read_all(index_text(paths, {.bytes = 4}, alone())), (Texts{"1:a", "2:b", "1:c"}));
-  const std::string wide[] = {write("w.csv", std::string("\xff\xfe"
-                                                         "a\0",
-                                                         4))};
-  expect_parts(error_text<DataError>([&] { index_text(wide, {}, alone()); }), {"w.csv", "UTF-16", "iconv"});
+}
+
+// "Köln;5 €" as Windows and as others write it.
+TEST_F(TextFilesTest, OtherEncodingsAreDecoded) {
+  const Texts expected{"1:K\xc3\xb6ln;5 \xe2\x82\xac", "2:x"};
+  const auto read = [&](const std::string& text, const std::string& encoding, Index bytes) {
+    const std::string paths[] = {write("e.csv", text)};
+    return read_all(index_text(paths, {.bytes = bytes, .encoding = encoding}, alone()));
+  };
+  const std::string utf16 = [&] {
+    std::string text = "\xff\xfe";
+    for (const char16_t c : std::u16string(u"K\u00f6ln;5 \u20ac\nx\n")) {
+      text += static_cast<char>(c & 0xff);
+      text += static_cast<char>(c >> 8);
+    }
+    return text;
+  }();
+  for (const Index bytes : {Index{4}, Index{7}, Index{1000}}) {
+    EXPECT_EQ(read("K\xf6ln;5 \x80\nx\n", "windows-1252", bytes), expected) << bytes;
+    EXPECT_EQ(read(utf16, "auto", bytes), expected) << bytes;
+    EXPECT_EQ(read("K\xc3\xb6ln;5 \xe2\x82\xac\nx\n", "utf-8", bytes), expected) << bytes;
+  }
+  // A character of four bytes, cut in two by what is read at once (64 KiB).
+  std::string cut = "\xff\xfe";
+  for (int i = 0; i < 32766; ++i) cut += std::string("a\0", 2);
+  cut += std::string("\x3d\xd8\x00\xde\n\0", 6);
+  EXPECT_EQ(read(cut, "auto", 1 << 20), (Texts{"1:" + std::string(32766, 'a') + "\xf0\x9f\x98\x80"}));
+  expect_parts(error_text<DataError>([&] { read(utf16.substr(0, utf16.size() - 1), "auto", 4); }),
+               {"e.csv", "its last character is cut off"});
+  expect_parts(error_text<DataError>([&] { read("ab\x81\n", "windows-1252", 4); }),
+               {"e.csv", "byte 2 of the file is no text in 'windows-1252'"});
+  expect_parts(error_text<ConfigError>([&] { read("a\n", "klingon", 4); }),
+               {"data.encoding = 'klingon'", "iconv -l"});
 }
 
 TEST_F(TextFilesTest, FilesThatChangeAreNoticed) {

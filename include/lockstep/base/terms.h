@@ -3,7 +3,8 @@
 //   terms    = term { term }                   separated by blanks or line ends
 //   term     = name [ "(" [ argument { "," argument } ] ")" ]
 //            | composite "(" terms { "|" terms } ")"
-//   argument = [ key "=" ] value               value: a number, a word, or a word with a number, "group(4)"
+//   argument = [ key "=" ] value               value: a number, a word, a word with a number ("group(4)"),
+//                                              or any text in quotes, single or double
 #pragma once
 
 #include <functional>
@@ -51,6 +52,10 @@ class TermArguments {
   Index take_index(std::string_view key, Index least, std::optional<Index> fallback = std::nullopt);
   /// An optional number, by key or as the next positional argument.
   double take_number(std::string_view key, double fallback);
+  /// Whether there is another positional argument.
+  bool has_next() const;
+  /// The next positional argument, as it is; required.
+  std::string take_next(std::string_view name);
   /// An optional word, by key only.
   std::string take_word(std::string_view key, std::string_view fallback);
   /// An optional true or false, by key only.

@@ -26,11 +26,14 @@ class ByteStream {
  public:
   /// Errors: DataError if the file cannot be opened or is a directory; ConfigError if the build lacks the
   /// library for it.
-  explicit ByteStream(const std::string& path, Packing packing = Packing::kDetect);
+  /// `encoding`: of a text that is decoded to UTF-8, as iconv calls it; "": the bytes as they are.
+  explicit ByteStream(const std::string& path, Packing packing = Packing::kDetect,
+                      const std::string& encoding = "");
   ~ByteStream();
 
   /// Size on disk in bytes.
   Index file_bytes() const { return file_bytes_; }
+  /// Positions are found from the start only, as what is read is unpacked or decoded.
   bool compressed() const;
   /// No more than this many bytes can come out, so that a header can be doubted before memory is taken for
   /// it.

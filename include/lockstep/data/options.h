@@ -54,11 +54,18 @@ struct TableOptions {
   std::string scale = "standard";
   std::string missing = "mean";
   std::string encode = "onehot";
-  std::vector<std::string> missing_values = {"", "NA", "N/A", "NaN", "nan", "null", "NULL", "?"};
+  std::vector<std::string> missing_values = {"",        "NA",      "N/A",      "N/a",  "n/a",      "NaN",
+                                             "nan",     "NAN",     "-NaN",     "-nan", "null",     "NULL",
+                                             "None",    "<NA>",    "#N/A",     "#NA",  "#N/A N/A", "1.#IND",
+                                             "-1.#IND", "1.#QNAN", "-1.#QNAN", "\\N",  ".",        "?"};
   Index vocabulary = 1000;
   Header header = Header::kAuto;
   std::string separator = "auto";
+  std::string decimal = ".";
+  std::string thousands = "none";
+  bool strict = false;
   bool quotes = true;
+  std::string encoding = "auto";
   OnBadRecord on_bad_record = OnBadRecord::kFail;
   double max_bad_share = 0.01;
   Index chunk_kib = 1024;

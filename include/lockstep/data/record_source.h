@@ -51,6 +51,8 @@ class RecordSource {
   virtual std::string schema() const { return ""; }
   /// Remarks on the data for the user, line by line.
   virtual std::vector<std::string> notes() const { return {}; }
+  /// Values that may have been misread, for a warning, line by line.
+  virtual std::vector<std::string> doubts() const { return {}; }
   /// Records that were left out because they are bad, a hundred at most: position, found and expected of
   /// each.
   virtual std::vector<std::string> rejects() const { return {}; }

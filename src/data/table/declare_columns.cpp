@@ -1,6 +1,8 @@
 // The columns of a table as [data] declares them.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <functional>
 #include <unordered_map>
 #include <utility>
@@ -56,13 +58,78 @@ const std::vector<Word>& encode_words() {
   return kWords;
 }
 
+// A sign by itself or by its name, which needs no quotes; 0 for none.
+char take_sign(TermArguments& arguments, const char* key, std::string_view fallback, std::string_view known) {
+  const std::string text = arguments.take_word(key, fallback);
+  constexpr std::array kNames{std::pair{"point", '.'}, std::pair{"comma", ','}, std::pair{"space", ' '},
+                              std::pair{"apostrophe", '\''}, std::pair{"none", '\0'}};
+  const auto name = std::ranges::find(kNames, text, &std::pair<const char*, char>::first);
+  const char sign = name != kNames.end() ? name->second : text.size() == 1 ? text.front() : '\1';
+  if (sign != 0 && known.find(sign) == std::string_view::npos) {
+    throw ConfigError(fmt::format(
+        "'{}' is {}, expected {}", key, in_quotes(text),
+        key == std::string_view("decimal") ? "point or comma" : "comma, point, space, apostrophe or none"));
+  }
+  return sign;
+}
+
+NumberNotation take_notation(TermArguments& arguments) {
+  NumberNotation notation{.decimal = take_sign(arguments, "decimal", "point", ".,"),
+                          .thousands = take_sign(arguments, "thousands", "none", ",. '"),
+                          .prefix = arguments.take_word("prefix", ""),
+                          .suffix = arguments.take_word("suffix", "")};
+  if (notation.decimal == 0) throw ConfigError("'decimal' is none, expected point or comma");
+  if (notation.decimal == notation.thousands) {
+    throw ConfigError("'decimal' and 'thousands' are the same sign");
+  }
+  return notation;
+}
+
+// "date(dmy, day, weekday)": a form, then parts; without parts the usual ones.
+DateReading take_date(TermArguments& arguments) {
+  DateReading date;
+  const std::string form = arguments.take_next("a form of dates");
+  const auto known = std::ranges::find(date_forms(), form, &NamedDateForm::name);
+  if (known == date_forms().end()) {
+    throw ConfigError(
+        fmt::format("the form {} is not known, expected ymd, dmy, mdy, time or epoch", in_quotes(form)));
+  }
+  date.form = known->form;
+  while (arguments.has_next()) {
+    const std::string name = arguments.take_next("a part");
+    const auto part = std::ranges::find(date_parts(), name, &NamedDatePart::name);
+    if (part == date_parts().end()) {
+      throw ConfigError(fmt::format("the part {} is not known, expected day, year, month, weekday or hour",
+                                    in_quotes(name)));
+    }
+    if (date.form == DateForm::kTime && part->part != DatePart::kHour) {
+      throw ConfigError(fmt::format("a time of day has no {}, only the part hour", in_quotes(name)));
+    }
+    date.parts.push_back(part->part);
+  }
+  if (!date.parts.empty()) return date;
+  if (date.form == DateForm::kTime) return {.form = date.form, .parts = {DatePart::kHour}};
+  date.parts = {DatePart::kDay, DatePart::kYear, DatePart::kWeekday};
+  if (date.form == DateForm::kEpoch) date.parts.push_back(DatePart::kHour);
+  return date;
+}
+
 const std::vector<Word>& kind_words() {
   const auto kind = [](ColumnKind value) {
     return [value](TermArguments&, TableColumn& column) { column.kind = value; };
   };
   static const std::vector<Word> kWords{{"numeric", kind(ColumnKind::kNumeric)},
                                         {"categorical", kind(ColumnKind::kCategorical)},
-                                        {"ignore", kind(ColumnKind::kIgnored)}};
+                                        {"ignore", kind(ColumnKind::kIgnored)},
+                                        {"date",
+                                         [](TermArguments& arguments, TableColumn& column) {
+                                           column.kind = ColumnKind::kNumeric;
+                                           column.date = take_date(arguments);
+                                         }},
+                                        {"number", [](TermArguments& arguments, TableColumn& column) {
+                                           column.kind = ColumnKind::kNumeric;
+                                           column.notation = take_notation(arguments);
+                                         }}};
   return kWords;
 }
 
@@ -87,6 +154,20 @@ void apply(std::string_view key, std::string_view text, const std::vector<Word>&
   }
 }
 
+// The notation that data.decimal and data.thousands say for all columns.
+std::optional<NumberNotation> usual_notation(const TableOptions& options) {
+  if (options.decimal == "." && options.thousands == "none") return std::nullopt;
+  Term term{.option = "data.decimal", .name = "number", .arguments = {}, .chains = {}, .text = ""};
+  term.arguments.push_back({.key = "decimal", .value = options.decimal});
+  term.arguments.push_back({.key = "thousands", .value = options.thousands});
+  TermArguments arguments(term);
+  try {
+    return take_notation(arguments);
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("data.decimal and data.thousands: {}", error.what()));
+  }
+}
+
 class Declaration {
  public:
   Declaration(const TableOptions& options, const std::vector<std::string>& names) : names_(names) {
@@ -94,6 +175,7 @@ class Declaration {
     apply("data.scale", options.scale, scale_words(), usual);
     apply("data.missing", options.missing, missing_words(), usual);
     apply("data.encode", options.encode, encode_words(), usual);
+    usual.notation = usual_notation(options);
     columns_.assign(names.size(), usual);
     for (std::size_t i = 0; i < names.size(); ++i) {
       columns_[i].name = names[i];
@@ -176,9 +258,9 @@ class Declaration {
           fmt::format("data.columns: {} gives column {} another kind than the list that names it",
                       in_quotes(text), in_quotes(column.name)));
     }
-    if (column.label && column.kind == ColumnKind::kIgnored) {
-      throw ConfigError(fmt::format("data.columns: column {} is the label, which cannot be ignored",
-                                    in_quotes(column.name)));
+    if (column.label && (column.kind == ColumnKind::kIgnored || column.date)) {
+      throw ConfigError(fmt::format("data.columns: column {} is the label, which cannot be {}",
+                                    in_quotes(column.name), column.date ? "a date" : "ignored"));
     }
   }
 

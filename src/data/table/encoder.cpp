@@ -71,13 +71,33 @@ void Encoder::add(const TableColumn& column, std::size_t cell) {
   } else {
     added.missing = static_cast<Scalar>((stats.mean - added.shift) * added.factor);
   }
-  (column.label ? number_labels_ : numbers_).push_back(added);
+  if (column.date) {
+    add_date(column, added);
+  } else {
+    (column.label ? number_labels_ : numbers_).push_back(added);
+  }
+}
+
+// A missing date is in the middle of all cycles.
+void Encoder::add_date(const TableColumn& column, const Numeric& days) {
+  for (const DatePart part : column.date->parts) {
+    if (part == DatePart::kDay) {
+      numbers_.push_back(days);
+      continue;
+    }
+    for (const bool cosine : {false, true}) {
+      numbers_.push_back({.cell = days.cell, .missing = 0, .part = part, .cosine = cosine});
+    }
+  }
 }
 
 Scalar Encoder::number_of(const Numeric& column, const Cell& cell) const {
   if (cell.missing) {
     if (column.required) throw BadRecord{static_cast<Index>(column.cell), "no value", "a label"};
     return column.missing;
+  }
+  if (column.part != DatePart::kDay) {
+    return static_cast<Scalar>(cycle_of(cell.number, column.part)[column.cosine ? 1 : 0]);
   }
   const double x = column.logarithm ? signed_log(cell.number) : cell.number;
   const auto scaled = static_cast<Scalar>((x - column.shift) * column.factor);

@@ -42,6 +42,8 @@ class Encoder {
     double shift = 0;       // (l(x) - shift) * factor
     double factor = 1;
     Scalar missing = 0;
+    DatePart part = DatePart::kDay;  // of a date; kDay: the number as it is
+    bool cosine = false;             // of that part; else sine
   };
   struct Hash {
     using is_transparent = void;
@@ -58,6 +60,7 @@ class Encoder {
   };
 
   void add(const TableColumn& column, std::size_t cell);
+  void add_date(const TableColumn& column, const Numeric& days);
   Scalar number_of(const Numeric& column, const Cell& cell) const;
   std::uint32_t position_of(const Categorical& column, const Cell& cell, std::span<Index> unseen) const;
 

@@ -26,14 +26,10 @@ bool are_classes_by_other_numbers(const ColumnSummary& summary) {
   return summary.numbers.min != 0 || summary.numbers.max != last;
 }
 
-void take_guess(TableColumn& column, const ColumnSummary& summary, const ColumnGuess& guess) {
+void choose_kind(TableColumn& column, const ColumnSummary& summary, const ColumnGuess& guess) {
   if (column.kind != ColumnKind::kUnknown) return;
-  column.kind = guess.kind;
+  take_guess(column, guess);
   if (column.label && are_classes_by_other_numbers(summary)) column.kind = ColumnKind::kCategorical;
-  if (guess.hash > 0 && !column.label && column.encoding == Encoding::kOneHot) {
-    column.encoding = Encoding::kHash;
-    column.buckets = guess.hash;
-  }
 }
 
 ColumnGuess look_at_weight(const ColumnSummary& summary) {
@@ -78,15 +74,10 @@ std::string list_line(const char* key, const std::vector<std::string>& names) {
   return fmt::format("{} = [{}]\n", key, fmt::join(texts, ", "));
 }
 
-// A list in the config cannot hold a name with a comma; such a column is inferred instead.
-bool can_be_listed(const TableColumn& column) {
-  return column.name.find(',') == std::string::npos;
-}
-
 std::vector<std::string> names_of(const TableInspection& inspection, ColumnKind kind) {
   std::vector<std::string> names;
   for (const TableColumn& column : inspection.columns) {
-    const bool listed = !column.label && !column.weight && can_be_listed(column);
+    const bool listed = !column.label && !column.weight && !column.notation && !column.date;
     if (listed && column.kind == kind) names.push_back(column.name);
   }
   return names;
@@ -96,8 +87,11 @@ std::vector<std::string> special_columns(const TableInspection& inspection) {
   std::vector<std::string> special;
   for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
     const TableColumn& column = inspection.columns[i];
-    if (!can_be_listed(column)) continue;
-    if (column.label && column.kind == ColumnKind::kCategorical) {
+    if (column.date) {
+      special.push_back(fmt::format("{}: {}", column.name, column.date->term()));
+    } else if (column.notation && column.kind == ColumnKind::kNumeric) {
+      special.push_back(fmt::format("{}: {}", column.name, column.notation->term()));
+    } else if (column.label && column.kind == ColumnKind::kCategorical) {
       special.push_back(column.name + ": categorical");
     } else if (!column.label && column.kind == ColumnKind::kCategorical &&
                column.encoding == Encoding::kHash) {
@@ -118,6 +112,20 @@ Index count_bad(const TableInspection& inspection) {
   return bad;
 }
 
+// Empty where the default is enough.
+std::string missing_line(const TableInspection& inspection) {
+  std::vector<std::string> texts;
+  for (const TableColumn& column : inspection.columns) {
+    for (const std::string& text : column.missing_values) {
+      if (std::ranges::find(texts, text) == texts.end()) texts.push_back(text);
+    }
+  }
+  if (texts.empty()) return "";
+  const std::vector<std::string>& known = inspection.missing_values;
+  texts.insert(texts.begin(), known.begin(), known.end());
+  return list_line("missing_values", texts);
+}
+
 std::string bad_record_lines(const TableInspection& inspection) {
   const Index bad = count_bad(inspection);
   if (bad == 0) return "";
@@ -130,24 +138,53 @@ std::string bad_record_lines(const TableInspection& inspection) {
   return lines;
 }
 
+// What Western programs wrote before there was UTF-8, and some still do.
+constexpr const char* kUsualEncoding = "windows-1252";
+
+bool is_utf8(const std::vector<std::string>& paths, const TableOptions& options) {
+  const TextFiles text =
+      index_text(paths, {.bytes = options.chunk_kib * 1024, .quotes = options.quotes}, alone());
+  TextReader reader(text);
+  return std::ranges::all_of(text.chunks,
+                             [&](const TextChunk& chunk) { return is_text(reader.read(chunk)); });
+}
+
 }  // namespace
 
-TableInspection inspect_table(const std::string& path, const TableOptions& options) {
+TableInspection inspect_table(const std::string& path, const TableOptions& given) {
   const std::vector<std::string> paths{path};
+  TableOptions options = given;
+  const bool decodes = options.encoding == "auto" && !is_utf8(paths, options);
+  if (decodes) options.encoding = kUsualEncoding;
   TableInspection inspection{.path = path,
                              .table = open_table_text(paths, options, alone()),
+                             .missing_values = options.missing_values,
+                             .encoding = options.encoding,
                              .columns = {},
                              .guesses = {},
                              .scan = {}};
+  if (decodes) {
+    inspection.table.warnings.push_back(fmt::format(
+        "the file is no UTF-8, and read as {}: do its names and texts look right?", kUsualEncoding));
+  }
   inspection.columns = declare_columns(options, inspection.table.names);
   inspection.scan =
       look_at_columns(inspection.table, inspection.columns, true, options.missing_values, alone());
   for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
     const ColumnSummary& summary = inspection.scan.columns[i];
-    inspection.guesses.push_back(inspection.columns[i].weight
-                                     ? look_at_weight(summary)
-                                     : guess_column(summary, inspection.columns[i].label));
-    take_guess(inspection.columns[i], summary, inspection.guesses.back());
+    inspection.guesses.push_back(
+        inspection.columns[i].weight
+            ? look_at_weight(summary)
+            : guess_column(summary, inspection.columns[i].label, inspection.table.dialect.separator));
+    choose_kind(inspection.columns[i], summary, inspection.guesses.back());
+  }
+  const auto is_special = [](const TableColumn& column) {
+    return column.notation || column.date || !column.missing_values.empty();
+  };
+  if (std::ranges::any_of(inspection.columns, is_special)) {
+    // Now that it is known how their numbers are written.
+    inspection.scan =
+        look_at_columns(inspection.table, inspection.columns, true, options.missing_values, alone());
   }
   return inspection;
 }
@@ -168,10 +205,12 @@ std::string data_section(const TableInspection& inspection) {
          weight + list_line("numeric", names_of(inspection, ColumnKind::kNumeric)) +
          list_line("categorical", names_of(inspection, ColumnKind::kCategorical)) +
          list_line("ignore", names_of(inspection, ColumnKind::kIgnored)) +
-         list_line("columns", special_columns(inspection)) +
+         list_line("columns", special_columns(inspection)) + missing_line(inspection) +
          fmt::format("header = \"{}\"\nseparator = \"{}\"\n", inspection.table.header ? "yes" : "no",
                      separator) +
-         (dialect.quotes ? "" : "quotes = false\n") + bad_record_lines(inspection);
+         (dialect.quotes ? "" : "quotes = false\n") +
+         (inspection.encoding == "auto" ? "" : fmt::format("encoding = {}\n", quoted(inspection.encoding))) +
+         bad_record_lines(inspection);
 }
 
 }  // namespace lockstep

@@ -19,7 +19,7 @@ std::string kind_of(const TableColumn& column) {
   if (column.weight) return "weight";
   switch (column.kind) {
     case ColumnKind::kNumeric:
-      return "numeric";
+      return column.date ? "date" : "numeric";
     case ColumnKind::kCategorical:
       return "categorical";
     case ColumnKind::kUnknown:
@@ -66,6 +66,7 @@ std::string describe_values(const TableColumn& column, const ColumnSummary& summ
   if (column.label && few) return list_values(summary, kMaxClassesShown);
   if (!numbers) return summary.texts + summary.numbers.count == 0 ? "" : list_values(summary, kMaxShown);
   const NumberStats& stats = summary.numbers;
+  if (column.date) return column.date->term();
   return fmt::format("{:.6g} to {:.6g}, mean {:.6g}, deviation {:.4g}", stats.min, stats.max, stats.mean,
                      stats.deviation());
 }
@@ -76,14 +77,10 @@ std::vector<std::string> suspicious(const TableInspection& inspection) {
     const std::string& remark = inspection.guesses[i].remark;
     const TableColumn& column = inspection.columns[i];
     if (!remark.empty()) lines.push_back(fmt::format("column {}: {}", in_quotes(column.name), remark));
-    if (column.name.find(',') != std::string::npos) {
-      lines.push_back(fmt::format("column {} has a comma in its name, so no list of the config can name it",
-                                  in_quotes(column.name)));
-    }
   }
   const Scan& scan = inspection.scan;
   if (scan.bad > 0) {
-    lines.push_back(fmt::format("{} of {} records are bad ({:.2g} %), the first: {}", with_commas(scan.bad),
+    lines.push_back(fmt::format("{} of {} records are bad ({:.3g} %), the first: {}", with_commas(scan.bad),
                                 with_commas(scan.good + scan.bad), 100 * scan.bad_share(),
                                 scan.rejects.front()));
   }

@@ -17,6 +17,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_map>
 
 #include "lockstep/base/catalog.h"
@@ -109,7 +110,15 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
     }
     schema.columns = declare_columns(options, table.names);
   });
-  infer_kinds(table, schema.columns, schema.missing_values, peers, learnt.remarks);
+  Remarks inferred = infer_kinds(table, schema.columns, schema.missing_values, peers);
+  std::ranges::move(inferred.notes, std::back_inserter(learnt.remarks));
+  learnt.doubts = std::move(inferred.doubts);
+  if (options.strict && !learnt.doubts.empty()) {
+    peers.agree([&] {
+      throw DataError(fmt::format("{} (data.strict = true): {}; say what it is in [data]",
+                                  in_quotes(table.text.files.front().path), fmt::join(learnt.doubts, "; ")));
+    });
+  }
 
   std::vector<ColumnWants> wants;
   for (const TableColumn& column : schema.columns) wants.push_back(wants_of(column));
@@ -198,8 +207,12 @@ std::vector<RowColumn> match_columns(const TableText& table, const TableSchema& 
                       nearest.empty() ? "" : fmt::format(" (did {} mean that?)", in_quotes(nearest)),
                       listed(table.names)));
     }
-    matched[positions[i]] = {
-        .reading = reading_of(column), .cell = static_cast<Index>(i), .required = column.label};
+    matched[positions[i]] = {.reading = reading_of(column),
+                             .cell = static_cast<Index>(i),
+                             .required = column.label,
+                             .notation = column.notation,
+                             .date = column.date ? std::optional(column.date->form) : std::nullopt,
+                             .missing = column.missing_values};
   }
   return matched;
 }

@@ -15,6 +15,7 @@ struct LearntSchema {
   TableSchema schema;
   Scan scan;                         ///< of all records
   std::vector<std::string> remarks;  ///< remarks for the user on the choices made
+  std::vector<std::string> doubts;   ///< values that may be misread
 };
 
 /// *Collective.* From the records that are not held back for validation. Errors, the same on all ranks:

@@ -19,34 +19,45 @@ void check_size(double number, Index position) {
   throw BadRecord{position, fmt::format("'{:g}'", number), "a number that single precision can hold"};
 }
 
+std::optional<double> number_in(std::string_view text, const RowColumn& column) {
+  if (column.date) return parse_date(text, *column.date);
+  return column.notation ? parse_number(text, *column.notation) : parse_number(text);
+}
+
 }  // namespace
 
 RowParser::RowParser(const Dialect& dialect, std::vector<RowColumn> columns, Index cells,
                      std::vector<std::string> missing)
     : cursor_(dialect),
+      ends_with_separator_(dialect.ends_with_separator),
       columns_(std::move(columns)),
       cells_(static_cast<std::size_t>(cells)),
-      missing_(std::move(missing)) {}
+      missing_(std::move(missing)) {
+  for (const std::string& text : missing_) longest_missing_ = std::max(longest_missing_, text.size());
+}
 
-bool RowParser::is_missing(std::string_view text) const {
-  return std::ranges::find(missing_, text) != missing_.end();
+bool RowParser::is_missing(std::string_view text, const RowColumn& column) const {
+  if (text.size() <= longest_missing_ && std::ranges::find(missing_, text) != missing_.end()) return true;
+  return std::ranges::find(column.missing, text) != column.missing.end();
 }
 
 void RowParser::read_number(Cell& cell, const RowColumn& column) {
   cell.missing = false;
   cell.is_number = true;
   const Index position = cursor_.column();
-  if (cursor_.take_number(cell.number)) {
+  if (!column.notation && !column.date && cursor_.take_number(cell.number)) {
     check_size(cell.number, position);
     return;
   }
   const std::string_view text = cursor_.take_text();
-  if (const auto number = parse_number(text)) {
+  if (const auto number = number_in(text, column)) {
     cell.number = *number;
     check_size(cell.number, position);
     return;
   }
-  if (!is_missing(text) || column.required) throw BadRecord{position, in_quotes(text), "a number"};
+  if (!is_missing(text, column) || column.required) {
+    throw BadRecord{position, in_quotes(text), column.date ? "a date" : "a number"};
+  }
   cell.missing = true;
   cell.is_number = false;
 }
@@ -69,13 +80,18 @@ void RowParser::read_text(Cell& cell, const RowColumn& column) {
   const Index position = cursor_.column();
   cell.text = cursor_.take_text();
   cell.is_number = false;
-  cell.missing = is_missing(cell.text);
+  cell.missing = is_missing(cell.text, column);
   if (cell.missing && column.required) throw BadRecord{position, in_quotes(cell.text), "a label"};
   if (cell.missing || column.reading != Reading::kEither) return;
-  if (const auto number = parse_number(cell.text)) {
+  if (const auto number = number_in(cell.text, column)) {
     cell.number = *number;
     cell.is_number = true;
   }
+}
+
+// Behind the last column: takes the empty field behind a separator that ends the record.
+bool RowParser::ends_here() {
+  return ends_with_separator_ && cursor_.take_text().empty() && cursor_.done();
 }
 
 std::span<const Cell> RowParser::parse(std::string_view record) {
@@ -101,7 +117,7 @@ std::span<const Cell> RowParser::parse(std::string_view record) {
         break;
     }
   }
-  if (!cursor_.done()) {
+  if (!cursor_.done() && !ends_here()) {
     throw BadRecord{-1, fmt::format("more than {} fields", columns_.size()),
                     fmt::format("{}", columns_.size())};
   }

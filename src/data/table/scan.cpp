@@ -22,7 +22,7 @@ class Share {
  public:
   explicit Share(const ScanRequest& request) : request_(request) {
     for (const ColumnWants& wants : request.wants) {
-      counts_.push_back({ValueCounts(wants.max_texts), ValueCounts(wants.max_numbers)});
+      counts_.push_back({ValueCounts(wants.max_texts), ValueCounts(wants.max_numbers), {}});
     }
   }
 
@@ -63,6 +63,7 @@ class Share {
     for (const Counts& counts : counts_) {
       counts.texts.write(message);
       counts.numbers.write(message);
+      counts.notations.write(message);
     }
     for (const std::string& reject : rejects_) message.put_text(reject);
     return message.bytes();
@@ -77,6 +78,7 @@ class Share {
   struct Counts {
     ValueCounts texts;
     ValueCounts numbers;
+    NotationCounts notations;
   };
 
   // Before anything is counted, so that a bad record leaves no trace.
@@ -84,8 +86,7 @@ class Share {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       const Cell& cell = cells[i];
       if (request_.wants[i].max_texts == 0 || cell.missing || cell.is_number || is_text(cell.text)) continue;
-      throw BadRecord{static_cast<Index>(i), in_quotes(cell.text),
-                      "UTF-8 text (iconv -f LATIN1 -t UTF-8 converts what Western programs write)"};
+      throw BadRecord{static_cast<Index>(i), in_quotes(cell.text), kExpectedText};
     }
     if (request_.check) request_.check(cells);
   }
@@ -101,9 +102,11 @@ class Share {
       } else if (cell.is_number) {
         sums.numbers.add(wants.logarithm ? signed_log(cell.number) : cell.number);
         if (wants.max_numbers > 0) counts_[i].numbers.add(cell.text);
+        if (wants.notations) counts_[i].notations.add_number(cell.text, cell.number);
       } else if (wants.max_texts > 0) {
         ++sums.texts;
         counts_[i].texts.add(cell.text);
+        if (wants.notations) counts_[i].notations.add_text(cell.text);
       }
     }
   }
@@ -136,6 +139,7 @@ void merge_rest(Scan& scan, std::span<const std::byte> message) {
   for (ColumnSummary& column : scan.columns) {
     column.text_counts.merge(ValueCounts::read(reader));
     column.number_counts.merge(ValueCounts::read(reader));
+    column.notations.merge(NotationCounts::read(reader));
   }
   while (!reader.done()) {
     std::string reject = reader.take_text();

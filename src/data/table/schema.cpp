@@ -11,7 +11,14 @@
 namespace lockstep {
 namespace {
 
+std::string describe_missing(const TableColumn& column) {
+  if (column.missing == 0) return "";
+  return fmt::format(", {} missing become {}", with_commas(column.missing),
+                     column.fill ? fmt::format("{:.4g}", *column.fill) : std::string("the mean"));
+}
+
 std::string describe_numbers(const TableColumn& column) {
+  if (column.date) return column.date->term() + describe_missing(column);
   std::string scaled;
   switch (column.scale) {
     case Scale::kNone:
@@ -28,12 +35,7 @@ std::string describe_numbers(const TableColumn& column) {
                            column.numbers.deviation());
       break;
   }
-  const std::string missing =
-      column.missing == 0
-          ? ""
-          : fmt::format(", {} missing become {}", with_commas(column.missing),
-                        column.fill ? fmt::format("{:.4g}", *column.fill) : std::string("the mean"));
-  return fmt::format("number, {}{}", scaled, missing);
+  return fmt::format("number, {}{}", scaled, describe_missing(column));
 }
 
 std::string describe_categories(const TableColumn& column) {
@@ -51,6 +53,7 @@ double signed_log(double x) {
 
 Index TableColumn::width() const {
   if (!is_feature()) return 0;
+  if (date) return date->width();
   if (kind == ColumnKind::kNumeric || encoding == Encoding::kIndex) return 1;
   return encoding == Encoding::kHash ? buckets : std::ssize(values) + 1;
 }

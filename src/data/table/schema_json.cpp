@@ -1,12 +1,14 @@
-// A schema as JSON:
+// A schema as JSON, "notation", "missing_values" and "date" of a column only where there are any:
 //
 //   {"version": 1, "missing_values": [text, ...], "columns": [column, ...]}
 //   column: {"name", "use": "feature" | "label" | "weight" | "ignore", "kind": "numeric", "scale", "missing",
-//   "count",
+//            "notation": {"decimal", "thousands", "prefix", "suffix"}, "missing_values": [text],
+//            "date": {"form", "parts"}, "count",
 //            "missing_count", "mean", "deviation", "min", "max"}
 //        or {..., "kind": "categorical", "encode": "onehot" | "index" | "hash", "buckets", "values": [text]}
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "lockstep/base/errors.h"
@@ -50,6 +52,50 @@ auto value_of(const Names& names, const Json& json) {
   throw DataError(fmt::format("{} is not known", excerpt(json.dump())));
 }
 
+Json notation_json(const NumberNotation& notation) {
+  return {{"decimal", std::string(1, notation.decimal)},
+          {"thousands", notation.thousands == 0 ? "" : std::string(1, notation.thousands)},
+          {"prefix", notation.prefix},
+          {"suffix", notation.suffix}};
+}
+
+NumberNotation parse_notation(const Json& json) {
+  const auto sign = [&json](const char* key, std::string_view known) {
+    const auto text = json.at(key).get<std::string>();
+    if (text.size() > 1 ||
+        (text.empty() ? key == std::string_view("decimal") : known.find(text) == std::string_view::npos)) {
+      throw DataError(fmt::format("{} is no {} sign", in_quotes(text), key));
+    }
+    return text.empty() ? char{0} : text.front();
+  };
+  return {.decimal = sign("decimal", ".,"),
+          .thousands = sign("thousands", ",. '"),
+          .prefix = json.at("prefix").get<std::string>(),
+          .suffix = json.at("suffix").get<std::string>()};
+}
+
+Json date_json(const DateReading& date) {
+  Json parts = Json::array();
+  for (const DatePart part : date.parts)
+    parts.push_back(std::ranges::find(date_parts(), part, &NamedDatePart::part)->name);
+  return {{"form", std::ranges::find(date_forms(), date.form, &NamedDateForm::form)->name}, {"parts", parts}};
+}
+
+DateReading parse_reading(const Json& json) {
+  DateReading date;
+  const auto form = std::ranges::find(date_forms(), json.at("form").get<std::string>(), &NamedDateForm::name);
+  if (form == date_forms().end())
+    throw DataError(fmt::format("{} is no form of dates", excerpt(json.dump())));
+  date.form = form->form;
+  for (const Json& name : json.at("parts")) {
+    const auto part = std::ranges::find(date_parts(), name.get<std::string>(), &NamedDatePart::name);
+    if (part == date_parts().end())
+      throw DataError(fmt::format("{} is no part of a date", excerpt(name.dump())));
+    date.parts.push_back(part->part);
+  }
+  return date;
+}
+
 Json column_json(const TableColumn& column) {
   Json json{{"name", column.name}};
   if (column.kind == ColumnKind::kIgnored) {
@@ -61,6 +107,9 @@ Json column_json(const TableColumn& column) {
   if (column.kind == ColumnKind::kNumeric) {
     json["scale"] = name_of(kScales, column.scale);
     json["missing"] = column.fill ? Json(*column.fill) : Json("mean");
+    if (column.date) json["date"] = date_json(*column.date);
+    if (column.notation) json["notation"] = notation_json(*column.notation);
+    if (!column.missing_values.empty()) json["missing_values"] = column.missing_values;
     json["count"] = column.numbers.count;
     json["mean"] = column.numbers.mean;
     json["deviation"] = column.numbers.deviation();
@@ -88,6 +137,11 @@ TableColumn parse_column(const Json& json) {
   if (column.kind == ColumnKind::kNumeric) {
     column.scale = value_of(kScales, json.at("scale"));
     if (json.at("missing") != "mean") column.fill = json.at("missing").get<double>();
+    if (json.contains("date")) column.date = parse_reading(json.at("date"));
+    if (json.contains("notation")) column.notation = parse_notation(json.at("notation"));
+    if (json.contains("missing_values")) {
+      column.missing_values = json.at("missing_values").get<std::vector<std::string>>();
+    }
     column.numbers = {.count = whole_number(json.at("count")),
                       .mean = json.at("mean").get<double>(),
                       .squares = json.at("squares").get<double>(),

@@ -157,7 +157,7 @@ void fail_changed(const TextFiles& text, const TextChunk& chunk) {
 
 void note_bad_records(const std::string& name, Index good, Index bad, std::vector<std::string>& notes) {
   if (bad == 0) return;
-  notes.push_back(fmt::format("{}: {} of {} records are bad ({:.2g} %) and skipped", name, with_commas(bad),
+  notes.push_back(fmt::format("{}: {} of {} records are bad ({:.3g} %) and skipped", name, with_commas(bad),
                               with_commas(good + bad),
                               100 * static_cast<double>(bad) / static_cast<double>(good + bad)));
 }
@@ -185,6 +185,7 @@ Scan TableSource::learn(const TableRequest& request) {
   encoder_ = std::make_unique<Encoder>(schema_, request.labels);
   columns_ = match_columns(table_, schema_, request.labels);
   notes_ = std::move(learnt.remarks);
+  doubts_ = std::move(learnt.doubts);
   const std::string layout = fmt::format("{}: the {} feature{} of a record", request.name,
                                          encoder_->features(), encoder_->features() == 1 ? "" : "s");
   constexpr std::size_t kMaxLines = 200;

@@ -52,6 +52,7 @@ class TableSource final : public RecordSource {
               Matrix& targets) const override;
   std::string schema() const override { return to_json(schema_); }
   std::vector<std::string> notes() const override { return notes_; }
+  std::vector<std::string> doubts() const override { return doubts_; }
   std::vector<std::string> rejects() const override { return rejects_; }
   std::span<const Index> skipped() const override { return skipped_; }
   std::vector<std::string> files() const override { return table_.text.paths(); }
@@ -69,6 +70,7 @@ class TableSource final : public RecordSource {
   std::vector<Chunk> chunks_;
   DatasetInfo info_;
   std::vector<std::string> notes_;
+  std::vector<std::string> doubts_;
   std::vector<std::string> rejects_;
   std::vector<Index> skipped_;
 };

@@ -42,6 +42,22 @@ char separator_of(const TableOptions& options, const std::string& path, std::str
   return options.separator.front();
 }
 
+std::string shown_separator(char separator) {
+  return separator == '\t' ? "a tab" : fmt::format("'{}'", separator);
+}
+
+// A record in which the separator of the config does not occur, but another one does, is separated by that: a
+// model that learnt from one file can be given another.
+void take_other_separator(Dialect& dialect, const std::string& path, std::string_view record,
+                          std::vector<std::string>& warnings) {
+  const char guess = guess_separator(path, record);
+  const bool fits = record.find(dialect.separator) != std::string_view::npos;
+  if (fits || record.find(guess) == std::string_view::npos) return;
+  warnings.push_back(fmt::format("'{}' is separated by {}, not by {} as data.separator says", path,
+                                 shown_separator(guess), shown_separator(dialect.separator)));
+  dialect.separator = guess;
+}
+
 std::vector<std::string> split(const Dialect& dialect, std::string_view record) {
   FieldCursor cursor(dialect);
   cursor.start(record);
@@ -74,6 +90,22 @@ std::vector<std::string> name_columns(const std::vector<std::string>& fields, bo
   return names;
 }
 
+// Finds out from the record behind the header whether each ends with a separator that the header does not
+// have.
+void look_at_end(TableText& table, std::string_view record) {
+  try {
+    const std::vector<std::string> fields = split(table.dialect, record);
+    table.dialect.ends_with_separator = fields.size() == table.names.size() + 1 && fields.back().empty();
+  } catch (const BadRecord&) {
+    return;  // whoever reads the record reports it
+  }
+  if (!table.dialect.ends_with_separator) return;
+  table.warnings.push_back(fmt::format(
+      "the records of '{}' end with a separator, its header does not: what would stand behind it is "
+      "left out",
+      table.text.files.front().path));
+}
+
 // Reads the first record, which all else follows from.
 void read_first(TableText& table, const TableOptions& options) {
   TextReader reader(table.text);
@@ -84,18 +116,22 @@ void read_first(TableText& table, const TableOptions& options) {
     if (!lines.next(record)) continue;
     const std::string& path = table.text.files[chunk.file].path;
     table.dialect = {.separator = separator_of(options, path, record), .quotes = options.quotes};
+    take_other_separator(table.dialect, path, record, table.warnings);
     try {
       const std::vector<std::string> fields = split(table.dialect, record);
       table.header = is_header(options.header, fields);
       table.names = name_columns(fields, table.header, table.warnings);
+      if (table.header) table.header_text = record;
       const auto bad = std::ranges::find_if_not(table.names, is_text);
       if (bad != table.names.end()) {
-        throw BadRecord{bad - table.names.begin(), in_quotes(*bad), "a name in UTF-8"};
+        throw BadRecord{bad - table.names.begin(), in_quotes(*bad), kExpectedText};
       }
     } catch (const BadRecord& bad) {
       throw DataError(fmt::format("{}, field {}: found {}, expected {}", location(table, chunk, lines.line()),
                                   bad.column + 1, bad.found, bad.expected));
     }
+    std::string_view second;
+    if (table.header && lines.next(second)) look_at_end(table, second);
     return;
   }
   throw DataError(
@@ -106,7 +142,9 @@ void read_first(TableText& table, const TableOptions& options) {
 
 TableText open_table_text(std::span<const std::string> paths, const TableOptions& options, PeerGroup& peers) {
   TableText table;
-  table.text = index_text(paths, {.bytes = options.chunk_kib * 1024, .quotes = options.quotes}, peers);
+  table.text = index_text(
+      paths, {.bytes = options.chunk_kib * 1024, .quotes = options.quotes, .encoding = options.encoding},
+      peers);
   peers.agree([&] { read_first(table, options); });
   return table;
 }
@@ -152,6 +190,10 @@ void TableReader::check_header(std::string_view record, const TextChunk& chunk) 
       "'{}' has another header than '{}': found {}, expected the same {} columns in the same order",
       table_.text.files[chunk.file].path, table_.text.files.front().path, in_quotes(record),
       table_.names.size()));
+}
+
+void TableReader::throw_repeated_header() {
+  throw BadRecord{-1, "the header once more", "a record (were files put together with their headers?)"};
 }
 
 std::string TableReader::describe(const BadRecord& bad, bool parsed, const TextChunk& chunk,

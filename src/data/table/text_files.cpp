@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <array>
 
+#include "../foreign_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/message.h"
@@ -35,13 +36,24 @@ Index read_text(ByteStream& stream, std::string& text, Index count) {
   return found;
 }
 
-// The length of a byte order mark at the start of a file.
+// The length of a byte order mark at the start of a file. Errors: DataError if it is no text that can be
+// read.
 Index mark_bytes(const std::string& path, std::string_view start) {
-  if (start.starts_with("\xff\xfe") || start.starts_with("\xfe\xff")) {
-    throw DataError(
-        fmt::format("'{}' is UTF-16, expected UTF-8: convert it with iconv -f UTF-16 -t UTF-8", path));
-  }
+  const std::string foreign = describe_foreign(path, start);
+  if (!foreign.empty()) throw DataError(fmt::format("'{}' is no table of text but {}", path, foreign));
   return start.starts_with("\xef\xbb\xbf") ? 3 : 0;
+}
+
+// The encoding to decode a file from; "" for UTF-8.
+std::string encoding_of(const std::string& path, const std::string& encoding) {
+  if (encoding == "utf-8") return "";
+  if (encoding != "auto") return encoding;
+  std::array<std::byte, 2> start{};
+  ByteStream stream(path);
+  if (stream.read(start) < std::ssize(start)) return "";
+  const auto first = std::to_integer<int>(start[0]);
+  const auto second = std::to_integer<int>(start[1]);
+  return (first == 0xff && second == 0xfe) || (first == 0xfe && second == 0xff) ? "UTF-16" : "";
 }
 
 // A unit of work of one rank: a range of a file, or the whole of a compressed one.
@@ -91,7 +103,7 @@ class TextIndexer {
 
   void count(const Unit& unit, MessageWriter& message) {
     const TextFile& file = files_[unit.file];
-    if (open_ != unit.file) stream_.emplace(file.path);
+    if (open_ != unit.file) stream_.emplace(file.path, Packing::kDetect, file.encoding);
     open_ = unit.file;
     if (!file.compressed) {
       stream_->go_to(unit.bytes.begin);
@@ -173,10 +185,13 @@ TextFiles index_text(std::span<const std::string> paths, const ChunkCut& cut, Pe
   MessageWriter mine;
   peers.agree([&] {
     for (const std::string& path : paths) {
-      const ByteStream stream(path);
+      const std::string encoding = encoding_of(path, cut.encoding);
+      const ByteStream stream(path, Packing::kDetect, encoding);
       if (stream.file_bytes() == 0) throw DataError(fmt::format("'{}' is empty", path));
-      text.files.push_back(
-          {.path = path, .file_bytes = stream.file_bytes(), .compressed = stream.compressed()});
+      text.files.push_back({.path = path,
+                            .file_bytes = stream.file_bytes(),
+                            .compressed = stream.compressed(),
+                            .encoding = encoding});
     }
     const std::vector<Unit> units = units_of(text.files, cut.bytes);
     const auto weight = [&](Index unit) { return static_cast<double>(at(units, unit).bytes.size()); };
@@ -231,7 +246,7 @@ void TextReader::fail_changed(const TextFile& file, Index found) const {
 void TextReader::hold(const TextChunk& chunk, Range bytes) {
   const TextFile& file = files_.files[chunk.file];
   if (open_file_ != chunk.file) {
-    stream_.emplace(file.path);
+    stream_.emplace(file.path, Packing::kDetect, file.encoding);
     if (stream_->file_bytes() != file.file_bytes) fail_changed(file, stream_->file_bytes());
     open_file_ = chunk.file;
     held_ = {};

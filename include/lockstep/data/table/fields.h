@@ -18,7 +18,8 @@ namespace lockstep {
 /// How a table separates and quotes.
 struct Dialect {
   char separator = ',';
-  bool quotes = true;  ///< false: a quote is a character like any other
+  bool quotes = true;                ///< false: a quote is a character like any other
+  bool ends_with_separator = false;  ///< each record may end with a separator, behind which nothing stands
 
   bool operator==(const Dialect&) const = default;
 };

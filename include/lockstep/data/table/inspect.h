@@ -13,7 +13,9 @@ namespace lockstep {
 struct TableInspection {
   std::string path;
   TableText table;
-  std::vector<TableColumn> columns;  ///< with the kinds that are declared or guessed
+  std::vector<std::string> missing_values;  ///< texts that stand for a missing value in all columns
+  std::string encoding;                     ///< of the file
+  std::vector<TableColumn> columns;         ///< with the kinds that are declared or guessed
   std::vector<ColumnGuess> guesses;
   Scan scan;
 };

@@ -1,12 +1,14 @@
 // One record of a table as cells, read as far as someone wants to know.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "lockstep/data/table/fields.h"
+#include "lockstep/data/table/notation.h"
 
 namespace lockstep {
 
@@ -29,8 +31,11 @@ struct Cell {
 /// A column of a file.
 struct RowColumn {
   Reading reading = Reading::kSkip;
-  Index cell = 0;         ///< position in the record of cells
-  bool required = false;  ///< a missing value makes the record bad
+  Index cell = 0;                               ///< position in the record of cells
+  bool required = false;                        ///< a missing value makes the record bad
+  std::optional<NumberNotation> notation = {};  ///< of its numbers, if they are not plain
+  std::optional<DateForm> date = {};            ///< its numbers are the days of dates
+  std::vector<std::string> missing = {};        ///< texts that stand for a missing value in this column only
 };
 
 class RowParser {
@@ -46,12 +51,16 @@ class RowParser {
   void read_number(Cell& cell, const RowColumn& column);
   void read_weight(Cell& cell);
   void read_text(Cell& cell, const RowColumn& column);
-  bool is_missing(std::string_view text) const;
+  bool is_missing(std::string_view text, const RowColumn& column) const;
+
+  bool ends_here();
 
   FieldCursor cursor_;
+  bool ends_with_separator_;
   std::vector<RowColumn> columns_;
   std::vector<Cell> cells_;
   std::vector<std::string> missing_;
+  std::size_t longest_missing_ = 0;
 };
 
 }  // namespace lockstep

@@ -10,6 +10,7 @@
 #include "lockstep/data/options.h"
 #include "lockstep/data/peer_group.h"
 #include "lockstep/data/table/column_stats.h"
+#include "lockstep/data/table/notation.h"
 #include "lockstep/data/table/table_text.h"
 
 namespace lockstep {
@@ -20,6 +21,7 @@ struct ColumnWants {
   Index max_texts = 0;     ///< different values counted that are no numbers (with Reading::kText: any)
   Index max_numbers = 0;   ///< different values counted that are
   bool of_all = false;     ///< also of records that do not count
+  bool notations = false;  ///< with Reading::kEither: what values look like that are no plain numbers
 };
 
 struct ColumnSummary {
@@ -28,6 +30,7 @@ struct ColumnSummary {
   NumberStats numbers = {};
   ValueCounts text_counts{};
   ValueCounts number_counts{};
+  NotationCounts notations{};
 };
 
 /// The treatment of bad records.

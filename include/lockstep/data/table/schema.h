@@ -11,6 +11,7 @@
 #include "lockstep/base/types.h"
 #include "lockstep/data/options.h"
 #include "lockstep/data/table/column_stats.h"
+#include "lockstep/data/table/notation.h"
 
 namespace lockstep {
 
@@ -39,7 +40,11 @@ struct TableColumn {
 
   // Numeric. Statistics are those of l(x) with Scale::kLog.
   Scale scale = Scale::kStandard;
-  std::optional<double> fill = {};  ///< stands for a missing number; none: the mean
+  std::optional<double> fill = {};              ///< stands for a missing number; none: the mean
+  std::optional<NumberNotation> notation = {};  ///< how numbers are written, if they are not plain
+  std::optional<DateReading> date = {};         ///< its numbers are days of dates, with several features
+  std::vector<std::string> missing_values =
+      {};  ///< texts that stand for a missing number in this column only
   NumberStats numbers = {};
 
   // Categorical.

@@ -16,6 +16,7 @@ struct TableText {
   TextFiles text;
   Dialect dialect;
   bool header = false;             ///< the first record of each file names the columns
+  std::string header_text = {};    ///< that record
   std::vector<std::string> names;  ///< of the columns; the second "x" is called "x.2"
   std::vector<std::string> warnings;
 };
@@ -39,6 +40,7 @@ class TableReader {
     for (std::string_view record; next(lines, chunk, record);) {
       bool parsed = false;
       try {
+        if (table_.header && record == table_.header_text) throw_repeated_header();
         const std::span<const Cell> cells = parser_.parse(record);
         parsed = true;
         use(cells);
@@ -49,6 +51,7 @@ class TableReader {
   }
 
  private:
+  [[noreturn]] static void throw_repeated_header();
   RecordLines start(const TextChunk& chunk);
   bool next(RecordLines& lines, const TextChunk& chunk, std::string_view& record) const;
   void check_header(std::string_view record, const TextChunk& chunk) const;

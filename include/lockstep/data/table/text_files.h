@@ -17,10 +17,15 @@
 
 namespace lockstep {
 
+/// What to expect of a text that is not UTF-8.
+inline constexpr const char* kExpectedText =
+    "UTF-8 text (data.encoding = \"windows-1252\" reads what Western programs write)";
+
 struct TextFile {
   std::string path;
   Index file_bytes = 0;  ///< on disk
   bool compressed = false;
+  std::string encoding = {};  ///< that it is decoded from; "": it is UTF-8
 };
 
 /// Records that begin in `bytes` of the (unpacked) text of a file.
@@ -42,12 +47,14 @@ struct TextFiles {
 };
 
 struct ChunkCut {
-  Index bytes = Index{1} << 20;  ///< size of a chunk; at least that of a byte order mark
-  bool quotes = true;            ///< a line end inside quotes ends no record
+  Index bytes = Index{1} << 20;   ///< size of a chunk; at least that of a byte order mark
+  bool quotes = true;             ///< a line end inside quotes ends no record
+  std::string encoding = "auto";  ///< of the files; auto: UTF-16 where a byte order mark says so, else UTF-8
 };
 
 /// *Collective.* Reads each file once, each rank a share of them. A byte order mark is left out.
-/// Errors, the same on all ranks: DataError if a file cannot be read, is empty or is UTF-16.
+/// Errors, the same on all ranks: DataError if a file cannot be read, is empty, or is no text; ConfigError
+/// for an unknown encoding.
 TextFiles index_text(std::span<const std::string> paths, const ChunkCut& cut, PeerGroup& peers);
 
 /// The range of chunks that each rank reads: contiguous, of about as many bytes; those of a compressed file

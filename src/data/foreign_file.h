@@ -1,0 +1,13 @@
+// Files that other programs write and that no format of Lockstep reads, with the way to convert them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace lockstep {
+
+/// "a Parquet file: convert it with ..."; "" for a file that is none of those known. By the end of `path`, or
+/// by `start`, the first bytes of its content, which may be left out.
+std::string describe_foreign(const std::string& path, std::string_view start = {});
+
+}  // namespace lockstep

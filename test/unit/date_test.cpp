@@ -1,0 +1,87 @@
+// Dates as people and programs write them.
+#include "lockstep/data/table/date.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace lockstep {
+namespace {
+
+TEST(Date, AreReadInTheirForm) {
+  struct Case {
+    const char* text;
+    DateForm form;
+    double days;
+  };
+  const std::vector<Case> cases{{"1970-01-01", DateForm::kYmd, 0},
+                                {"2024-12-31", DateForm::kYmd, 20088},
+                                {"2024/12/31", DateForm::kYmd, 20088},
+                                {"2024-1-3", DateForm::kYmd, 19725},
+                                {"1969-12-31", DateForm::kYmd, -1},
+                                {"2000-02-29", DateForm::kYmd, 11016},
+                                {"2024-12-31 12:00", DateForm::kYmd, 20088.5},
+                                {"2024-12-31T18:00:00", DateForm::kYmd, 20088.75},
+                                {"2024-12-31T18:00:00.000Z", DateForm::kYmd, 20088.75},
+                                {"2024-12-31T18:00+06:00", DateForm::kYmd, 20088.5},
+                                {"2024-12-31 12:00 -0600", DateForm::kYmd, 20088.75},
+                                {"31.12.2024", DateForm::kDmy, 20088},
+                                {"31/12/24", DateForm::kDmy, 20088},
+                                {"31-12-2024 12:00", DateForm::kDmy, 20088.5},
+                                {"31 Dec 2024", DateForm::kDmy, 20088},
+                                {"31-DEC-24", DateForm::kDmy, 20088},
+                                {"31december2024", DateForm::kDmy, 20088},
+                                {"1.1.70", DateForm::kDmy, 0},
+                                {"12/31/2024", DateForm::kMdy, 20088},
+                                {"Dec 31, 2024", DateForm::kMdy, 20088},
+                                {"12:00", DateForm::kTime, 0.5},
+                                {"6:00:00", DateForm::kTime, 0.25},
+                                {"86400", DateForm::kEpoch, 1},
+                                {"-43200", DateForm::kEpoch, -0.5}};
+  for (const Case& each : cases) {
+    const auto days = parse_date(each.text, each.form);
+    ASSERT_TRUE(days) << each.text;
+    EXPECT_DOUBLE_EQ(*days, each.days) << each.text;
+  }
+}
+
+TEST(Date, OtherTextsAreNone) {
+  for (const char* text :
+       {"", "2024", "2024-13-01", "2023-02-29", "2024-12-31x", "2024-12-31 ", "24-12-31", "2024-12",
+        "2024-12-31T", "2024-12-31 25:00", "2024-12-31 12", "20241231", "abc", "-", "1e5"}) {
+    EXPECT_FALSE(parse_date(text, DateForm::kYmd)) << text;
+  }
+  for (const char* text :
+       {"31/31/2024", "32.1.2024", "31.12.024", "31 Foo 2024", "31.12", "10.1.2.3", "12/31/2024"}) {
+    EXPECT_FALSE(parse_date(text, DateForm::kDmy)) << text;
+  }
+  for (const char* text : {"24:00", "12:60", "12", ":30", "12:3", "12:30:"}) {
+    EXPECT_FALSE(parse_date(text, DateForm::kTime)) << text;
+  }
+  for (const char* text : {"1e300", "x", ""}) EXPECT_FALSE(parse_date(text, DateForm::kEpoch)) << text;
+}
+
+TEST(Date, CyclesCloseWhereTheyBegin) {
+  const double new_year = *parse_date("2024-01-01", DateForm::kYmd);
+  const auto expect_point = [](const std::array<double, 2>& point, double sine, double cosine) {
+    EXPECT_NEAR(point[0], sine, 1e-9);
+    EXPECT_NEAR(point[1], cosine, 1e-9);
+  };
+  expect_point(cycle_of(new_year, DatePart::kYear), 0, 1);
+  expect_point(cycle_of(new_year + 183, DatePart::kYear), 0, -1);  // half of a leap year of 366 days
+  expect_point(cycle_of(new_year, DatePart::kMonth), 0, 1);
+  expect_point(cycle_of(*parse_date("2024-04-15", DateForm::kYmd), DatePart::kMonth), 1, 0);
+  expect_point(cycle_of(new_year + 0.25, DatePart::kHour), 1, 0);
+  expect_point(cycle_of(-0.25, DatePart::kHour), -1, 0);
+  EXPECT_EQ(cycle_of(new_year, DatePart::kWeekday), cycle_of(new_year + 7, DatePart::kWeekday));
+  EXPECT_NE(cycle_of(new_year, DatePart::kWeekday), cycle_of(new_year + 1, DatePart::kWeekday));
+}
+
+TEST(Date, ATermSaysFormAndParts) {
+  const DateReading date{.form = DateForm::kDmy, .parts = {DatePart::kDay, DatePart::kHour}};
+  EXPECT_EQ(date.term(), "date(dmy, day, hour)");
+  EXPECT_EQ(date.width(), 3);
+}
+
+}  // namespace
+}  // namespace lockstep
