@@ -115,7 +115,10 @@ void divide_step(Communicator& comm, const Experiment& experiment, const Plan& p
   const std::vector<Index> sizes = node_sizes(comm, experiment.config.debug.ranks_per_node);
   const Cluster cluster{.nodes = std::ssize(sizes), .ranks_per_node = std::ranges::max(sizes)};
   const Index slots = experiment.optimizer->slots();
-  const CostModelInput costs{.options = options, .plan = plan, .slots = slots, .node_sizes = sizes};
+  const CostModelInput costs{.options = options,
+                             .plan = plan,
+                             .optimizer = {*experiment.optimizer, experiment.model->layout()},
+                             .node_sizes = sizes};
   const StrategyEntry& strategy = strategy_entry(options.strategy);
   step.stepped = strategy.time({.costs = costs, .cluster = cluster}).stepped;
   if (!strategy.has_servers) {

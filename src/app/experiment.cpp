@@ -179,7 +179,7 @@ RunPlan Experiment::plan(const Config& other, Index world, const std::vector<Ind
                         .streamed = streamed,
                         .target_columns = train->info().target_columns,
                         .weighted = train->info().weighted,
-                        .optimizer_slots = optimizer->slots(),
+                        .optimizer = {*optimizer, model->layout()},
                         .evaluation_rows = evaluation_rows,
                         .evaluation_batch = other.eval.batch,
                         .evaluation_rankings = metrics->needs().rankings,

@@ -49,7 +49,7 @@ class Scale {
                      .distribute = options,
                      .calibration = report_.calibration,
                      .cluster = cluster,
-                     .optimizer_slots = experiment_.optimizer->slots()},
+                     .optimizer = {*experiment_.optimizer, experiment_.model->layout()}},
                     scaling);
   }
 

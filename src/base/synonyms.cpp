@@ -48,7 +48,7 @@ constexpr auto kNameSynonyms = std::to_array<Synonym>({
     {"reshape view", "flatten"},
     // optimizers and schedules
     {"momentum nesterov gd gradient_descent", "sgd", "Lockstep calls it 'sgd', with train.momentum"},
-    {"amsgrad nadam adamax", "adam"},
+    {"amsgrad adamax", "adam"},
     {"lars", "lamb", "Lockstep has 'lamb' for large batches"},
     {"none fixed", "constant"},
     {"step_lr staircase", "step"},

@@ -9,19 +9,33 @@ void declare_optimizer(OptionList& list, OptimizerOptions& optimizer, const Know
       .most_used()
       .synonyms("optim solver");
   list.option("train.momentum", optimizer.momentum, "Share of the last change that the next one keeps",
-              from_to_below(0, 1));
+              from_to_below(0, 1))
+      .if_not_given("0; 0.95 with muon");
   list.option("train.nesterov", optimizer.nesterov, "Take the gradient where the momentum leads")
       .synonyms("use_nesterov nesterovs_momentum");
   list.option("train.beta1", optimizer.beta1, "Decay per step of the mean of the gradients",
               from_to_below(0, 1))
       .synonyms("betas", "Lockstep has train.beta1 and train.beta2");
-  list.option("train.beta2", optimizer.beta2, "Decay per step of the mean of their squares",
-              from_to_below(0, 1));
+  list.option("train.beta2", optimizer.beta2,
+              "Decay per step of the mean of their squares; with lion, of the mean that it remembers",
+              from_to_below(0, 1))
+      .if_not_given("0.999; 0.99 with lion");
   list.option("train.epsilon", optimizer.epsilon,
               "Added to the root of the mean square, so that no division is by zero", above(0))
       .synonyms("eps adam_epsilon");
   list.option("train.rho", optimizer.rho, "Decay per step of the mean of the squared gradients (rmsprop)",
               from_to_below(0, 1));
+  list.option("train.momentum_decay", optimizer.momentum_decay,
+              "Speed at which the momentum of nadam rises to train.beta1; with 0 it is always half of that",
+              at_least(0));
+  list.option("train.beta2_decay", optimizer.beta2_decay,
+              "adafactor's decay of the mean of the squares is 1 - t^-beta2_decay in step t", above(0));
+  list.option("train.relative_step", optimizer.relative_step,
+              "Multiply the learning rate by the root mean square of each tensor's weights, at least 0.001 "
+              "(adafactor)")
+      .synonyms("scale_parameter multiply_by_parameter_scale");
+  list.option("train.adamw_lr_multiplier", optimizer.adamw_lr_multiplier,
+              "Learning rate of the tensors that muon leaves to AdamW, as a multiple of train.lr", above(0));
   list.option("train.weight_decay", optimizer.weight_decay,
               "Pull of the weights towards zero; biases are spared; 0 is off", at_least(0))
       .synonyms("l2 l2_reg reg_lambda lambda_l2 wd");

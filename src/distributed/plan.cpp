@@ -65,10 +65,10 @@ std::vector<Bucket> make_buckets(const Layout& layout, const BlockGrid& grid, In
 }
 
 // Servers own everything where there are any, else workers do.
-std::vector<Range> slices_of(const BlockGrid& grid, Range range, const Plan& plan) {
-  if (plan.servers == 0) return owner_slices(grid, range, plan.world);
+std::vector<Range> slices_of(const BlockGrid& grid, Range range, const Plan& plan, std::span<Index> loads) {
+  if (plan.servers == 0) return owner_slices(grid, range, loads);
   std::vector<Range> slices(static_cast<std::size_t>(plan.workers()), {range.begin, range.begin});
-  for (const Range slice : owner_slices(grid, range, plan.servers)) slices.push_back(slice);
+  for (const Range slice : owner_slices(grid, range, loads)) slices.push_back(slice);
   return slices;
 }
 
@@ -127,10 +127,11 @@ Plan make_plan(const DistOptions& options, const Layout& layout, const PlanReque
   plan.loss_offset = layout.size;
   plan.gradient_size = layout.size + kAlignment;
   check_slices(options, request, plan.gradient_size);
-  const BlockGrid grid(layout);
+  const BlockGrid grid(layout, request.grain);
   plan.buckets = make_buckets(layout, grid, plan.gradient_size, options.bucket_kib * 1024);
+  std::vector<Index> loads(static_cast<std::size_t>(plan.servers > 0 ? plan.servers : plan.world));
   for (const Bucket& bucket : plan.buckets) {
-    plan.slices.push_back(slices_of(grid, bucket.range, plan));
+    plan.slices.push_back(slices_of(grid, bucket.range, plan, loads));
   }
   return plan;
 }

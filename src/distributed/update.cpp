@@ -62,6 +62,7 @@ ParameterUpdate::ParameterUpdate(const Layout& layout, const Optimizer& optimize
   const Index threads = std::clamp<Index>(slot_size_ / kLeastForThread, 1, most);
   pieces_.resize(static_cast<std::size_t>(threads));
   for (const Piece& piece : whole) divide(piece, threads);
+  if (optimizer.needs_whole_tensors()) whole_.emplace(layout, optimizer, owned, team);
 }
 
 // Divides a piece among threads by the offsets of its slots, in whole blocks.
@@ -104,7 +105,9 @@ void ParameterUpdate::for_each_trained(const std::function<void(int thread, cons
 }
 
 void ParameterUpdate::make_slots() {
-  while (std::ssize(slots_) < optimizer_.slots()) slots_.emplace_back(slot_size_);
+  while (std::ssize(slots_) < optimizer_.slots()) {
+    slots_.emplace_back(whole_ ? whole_->slot_size(slots_.size()) : slot_size_);
+  }
 }
 
 std::span<AlignedBuffer<Scalar>> ParameterUpdate::slots() {
@@ -114,6 +117,10 @@ std::span<AlignedBuffer<Scalar>> ParameterUpdate::slots() {
 
 void ParameterUpdate::add_saved(SavedState& state, Range written, const std::string& prefix) {
   make_slots();
+  if (whole_) {
+    whole_->add_saved(state, written, prefix, slots_);
+    return;
+  }
   for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
     for (const std::vector<Piece>& pieces : pieces_) {
       for (const Piece& piece : pieces) {
@@ -129,16 +136,19 @@ void ParameterUpdate::add_saved(SavedState& state, Range written, const std::str
 
 std::vector<NamedSpan> ParameterUpdate::named_parts(std::span<Scalar> weights) {
   std::vector<NamedSpan> parts;
+  const auto add_state = [&](std::size_t param, std::size_t slot, Range held) {
+    parts.push_back({fmt::format("optimizer state {} of {}", slot, layout_.params[param].name),
+                     part(slots_[slot].span(), held)});
+  };
   for (const std::vector<Piece>& pieces : pieces_) {
     for (const Piece& piece : pieces) {
-      const std::string& name = layout_.params[piece.param].name;
-      parts.push_back({name, part(weights, piece.range)});
-      for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
-        parts.push_back(
-            {fmt::format("optimizer state {} of {}", slot, name), part(slots_[slot].span(), piece.slots)});
+      parts.push_back({layout_.params[piece.param].name, part(weights, piece.range)});
+      for (std::size_t slot = 0; !whole_ && slot < slots_.size(); ++slot) {
+        add_state(piece.param, slot, piece.slots);
       }
     }
   }
+  if (whole_ && !slots_.empty()) whole_->for_each_state(add_state);
   return parts;
 }
 
@@ -168,7 +178,8 @@ void ParameterUpdate::step(std::span<Scalar> weights, std::span<Scalar> gradient
   const double mean = mean_of(1, request.weight);
   const bool clips_values = rules_.clip_value > 0;
   Pass pass{weights, gradient_sum, source, clips_values ? mean : 0};
-  if (rules_.clip_norm > 0 && (source != nullptr || clips_values)) {  // the norm of all comes first
+  // The norm of all, or a whole tensor, comes first.
+  if ((source != nullptr || clips_values) && (rules_.clip_norm > 0 || whole_)) {
     for_each_trained([&](int thread, const Piece& piece) {
       for_each_part(piece.range, source, [&](Range range) { take_sum(thread, range, pass, Keep::kYes); });
     });
@@ -176,14 +187,22 @@ void ParameterUpdate::step(std::span<Scalar> weights, std::span<Scalar> gradient
     pass.mean = 0;
   }
   const auto scale = static_cast<Scalar>(factor(gradient_sum, clips_values ? 1 : mean));
-  for_each_trained([&](int thread, const Piece& piece) {
-    const TensorMultipliers multipliers = rules_.of(layout_, piece.param);
-    step(thread, piece, pass,
-         {.step = request.step,
-          .lr = request.lr * multipliers.lr,
-          .weight_decay = rules_.weight_decay * multipliers.weight_decay,
-          .gradient_scale = scale});
-  });
+  const double product = optimizer_.momentum_product(request.step);
+  const auto info = [&](std::size_t param) {
+    const TensorMultipliers multipliers = rules_.of(layout_, param);
+    return StepInfo{.step = request.step,
+                    .lr = request.lr * multipliers.lr,
+                    .weight_decay = rules_.weight_decay * multipliers.weight_decay,
+                    .gradient_scale = scale,
+                    .momentum_product = product};
+  };
+  if (whole_) {
+    whole_->step(weights, gradient_sum, slots_, [&](std::size_t param) {
+      return rules_.of(layout_, param).lr > 0 ? std::optional(info(param)) : std::nullopt;
+    });
+    return;
+  }
+  for_each_trained([&](int thread, const Piece& piece) { step(thread, piece, pass, info(piece.param)); });
   if (optimizer_.uses_trust_ratio()) move_by_trust_ratio(weights, gradient_sum, request.lr);
 }
 

@@ -88,6 +88,7 @@ class ModelBuilder::Declarer final : public ParamDeclarer {
                            .shape = std::move(spec.shape),
                            .range = {},
                            .decays = spec.decays,
+                           .looked_up = spec.looked_up,
                            .layer = number(),
                            .initialiser = spec.initialiser,
                            .fan_in = spec.fan_in,

@@ -155,6 +155,16 @@ TEST(Allocation, FactorsOfGradientsTakeNoMoreEither) {
   test::on_ranks(kRanks, [&](Communicator& comm) { expect_flat(comm, config); });
 }
 
+TEST(Allocation, NorDoOptimizersOfWholeTensors) {
+  for (const std::string strategy : {"allreduce", "central_storage"}) {
+    for (const std::string optimizer : {"adafactor", "muon"}) {
+      Config config = large_enough(strategy, Reduction::kNative);
+      config.optimizer.optimizer = optimizer;
+      test::on_ranks({1, 3}, [&](Communicator& comm) { expect_flat(comm, config); });
+    }
+  }
+}
+
 Config in(Precision precision) {
   Config config = large_enough("central_storage", Reduction::kNative);
   config.model.precision = precision;

@@ -115,7 +115,7 @@ TEST(Asynchronous, WithoutABoundTheSlowWorkerFallsBehind) {
 TEST(Asynchronous, OneWorkerAloneTakesTheStepsOfOneReplica) {
   test::on_ranks([](Communicator& comm) {
     if (comm.size() < 2) return;
-    for (const std::string optimizer : {"sgd", "adam", "lamb"}) {
+    for (const std::string optimizer : {"sgd", "adam", "lamb", "muon"}) {
       for (const ServerMode mode : {ServerMode::kAsync, ServerMode::kBounded}) {
         SCOPED_TRACE(optimizer);
         Config config = config_for(comm, comm.size() - 1, mode);

@@ -90,6 +90,14 @@ TEST(FactoredGradients, ServeOptimizersThatAskForNorms) {
   expect_numbers_of_allreduce(config);
 }
 
+TEST(FactoredGradients, ServeOptimizersThatNeedWholeTensors) {
+  Config config = factored_config();
+  for (const std::string optimizer : {"muon", "adafactor"}) {
+    config.optimizer.optimizer = optimizer;
+    expect_numbers_of_allreduce(config);
+  }
+}
+
 TEST(FactoredGradients, MeetReplicasThatNormaliseTogether) {
   Config config = factored_config();
   config.model.layers = "dense(130) batch_norm(mode=sync) relu dense(150) tanh dense(3)";

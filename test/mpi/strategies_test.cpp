@@ -36,6 +36,15 @@ std::vector<Case> cases() {
   add("sgd momentum, shard", [](Config&) {});
   add("adam, shard", [](Config& c) { c.optimizer.optimizer = "adam"; });
   add("lamb", [](Config& c) { c.optimizer.optimizer = "lamb"; });
+  add("muon, clipped", [](Config& c) {
+    c.optimizer.optimizer = "muon";
+    c.optimizer.clip_norm = 0.5;
+    c.optimizer.weight_decay = 0.01;
+  });
+  add("adafactor, a bucket for each layer", [](Config& c) {
+    c.optimizer.optimizer = "adafactor";
+    c.distribute.bucket_kib = 0;
+  });
   add("sgd momentum, full", [](Config& c) { c.data.mode = DataMode::kFull; });
   add("adam, full", [](Config& c) {
     c.data.mode = DataMode::kFull;

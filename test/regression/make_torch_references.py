@@ -44,6 +44,9 @@ TORCH_OPTIMIZERS = {
     "rmsprop": lambda w, o, lr, wd: torch.optim.RMSprop(
         w, lr, alpha=o.get("rho", 0.99), eps=o.get("epsilon", 1e-8), momentum=o.get("momentum", 0),
         weight_decay=wd),
+    "nadam": lambda w, o, lr, wd: torch.optim.NAdam(
+        w, lr, betas(o), o.get("epsilon", 1e-8), weight_decay=wd, momentum_decay=o.get("momentum_decay", 4e-3),
+        foreach=True),  # PyTorch 1.13 multiplies the momentum of a step twice without
 }
 
 OPTIMIZER_CASES = [
@@ -63,6 +66,18 @@ OPTIMIZER_CASES = [
     ("rmsprop", {"rho": 0.9, "momentum": 0.5, "epsilon": 1e-4}, 0.01, 0.1),
     ("lamb", {}, 0.02, 0.0),
     ("lamb", {"beta1": 0.8, "beta2": 0.99, "epsilon": 1e-6}, 0.05, 0.1),
+    ("nadam", {}, 0.02, 0.0),
+    ("nadam", {"beta1": 0.8, "beta2": 0.99, "epsilon": 1e-4, "momentum_decay": 0.3}, 0.02, 0.1),
+    ("lion", {}, 0.01, 0.0),
+    ("lion", {"beta1": 0.8, "beta2": 0.95}, 0.02, 0.5),
+    ("adafactor", {}, 0.05, 0.0),
+    ("adafactor", {}, 0.05, 0.1, (3, 4)),
+    ("adafactor", {"beta2_decay": 0.5, "relative_step": True}, 0.05, 0.0, (6, 2)),
+    ("adafactor", {"relative_step": True}, 0.05, 0.0),
+    ("muon", {}, 0.02, 0.0, (3, 4)),
+    ("muon", {"momentum": 0.8}, 0.05, 0.1, (4, 3)),
+    ("muon", {"momentum": 0}, 0.02, 0.0, (6, 2)),
+    ("muon", {"beta1": 0.8, "beta2": 0.99, "epsilon": 1e-4, "adamw_lr_multiplier": 0.5}, 0.02, 0.5),
 ]
 
 
@@ -94,10 +109,97 @@ def run_lamb(options, lr, weight_decay):
         yield step, weights
 
 
-def optimizer_case(name, options, lr, weight_decay):
-    run = run_lamb(options, lr, weight_decay) if name == "lamb" else run_torch(name, options, lr, weight_decay)
+def run_lion(options, lr, weight_decay):
+    """Algorithm 2 of Chen et al. 2023 (arXiv 2302.06675), in double precision."""
+    beta1, beta2 = options.get("beta1", 0.9), options.get("beta2", 0.99)
+    weights = torch.tensor(start(), dtype=torch.float64)
+    mean = torch.zeros_like(weights)
+    for step in range(1, STEPS + 1):
+        g = gradient(weights, step)
+        direction = torch.sign(beta1 * mean + (1 - beta1) * g)
+        weights = weights - lr * (direction + weight_decay * weights)
+        mean = beta2 * mean + (1 - beta2) * g
+        yield step, weights
+
+
+def rms(values):
+    return torch.sqrt(torch.mean(values**2))
+
+
+def run_adafactor(options, lr, weight_decay, shape):
+    """Algorithms 4 and 5 of Shazeer & Stern 2018 (arXiv 1804.04235) without momentum, in double precision. Weight
+    decay is apart, as in PyTorch's Adafactor; with relative_step the rate is that of section 8, times lr."""
+    weights = torch.tensor(start(), dtype=torch.float64)
+    rows = torch.zeros(shape[0], 1, dtype=torch.float64) if shape else None
+    columns = torch.zeros(1, shape[1], dtype=torch.float64) if shape else None
+    second = torch.zeros_like(weights)
+    for step in range(1, STEPS + 1):
+        g = gradient(weights, step)
+        beta2 = 1 - step**-options.get("beta2_decay", 0.8)
+        squares = g**2 + 1e-30
+        if shape:
+            squares = squares.reshape(shape)
+            rows = beta2 * rows + (1 - beta2) * squares.sum(1, keepdim=True)
+            columns = beta2 * columns + (1 - beta2) * squares.sum(0, keepdim=True)
+            second = (rows @ columns / rows.sum()).flatten()
+        else:
+            second = beta2 * second + (1 - beta2) * squares
+        direction = g / torch.sqrt(second)
+        direction = direction / max(1.0, rms(direction))
+        rate = lr * max(1e-3, rms(weights)) if options.get("relative_step", False) else lr
+        weights = weights - lr * weight_decay * weights - rate * direction
+        yield step, weights
+
+
+def orthogonalise(x):
+    """zeropower_via_newtonschulz5 of https://kellerjordan.github.io/posts/muon, in double precision."""
+    a, b, c = 3.4445, -4.7750, 2.0315
+    turned = x.shape[0] > x.shape[1]
+    x = x.T if turned else x
+    x = x / (torch.norm(x) + 1e-7)
+    for _ in range(5):
+        gram = x @ x.T
+        x = a * x + (b * gram + c * gram @ gram) @ x
+    return x.T if turned else x
+
+
+def run_muon(options, lr, weight_decay, shape):
+    """https://github.com/KellerJordan/Muon for a matrix; for a vector the AdamW beside it."""
+    weights = torch.tensor(start(), dtype=torch.float64)
+    beta1, beta2 = betas(options)
+    momentum = options.get("momentum", 0.95)
+    first = torch.zeros_like(weights)
+    second = torch.zeros_like(weights)
+    for step in range(1, STEPS + 1):
+        g = gradient(weights, step)
+        if shape:
+            first = momentum * first + (1 - momentum) * g
+            update = orthogonalise(((1 - momentum) * g + momentum * first).reshape(shape)).flatten()
+            update = update * max(1.0, shape[0] / shape[1])**0.5
+            rate = lr
+        else:
+            first = beta1 * first + (1 - beta1) * g
+            second = beta2 * second + (1 - beta2) * g**2
+            root = torch.sqrt(second / (1 - beta2**step)) + options.get("epsilon", 1e-8)
+            update = first / (1 - beta1**step) / root
+            rate = lr * options.get("adamw_lr_multiplier", 0.015)
+        weights = weights - rate * weight_decay * weights - rate * update
+        yield step, weights
+
+
+def optimizer_case(name, options, lr, weight_decay, shape=None):
+    """`shape`: of the weights as a matrix; they are a vector without."""
+    runs = {"lamb": run_lamb, "lion": run_lion}
+    whole = {"adafactor": run_adafactor, "muon": run_muon}
+    if name in whole:
+        run = whole[name](options, lr, weight_decay, shape)
+    elif name in runs:
+        run = runs[name](options, lr, weight_decay)
+    else:
+        run = run_torch(name, options, lr, weight_decay)
     weights = {str(step): numbers(values) for step, values in run if step in RECORDED}
-    return {"optimizer": name, "options": options, "lr": lr, "weight_decay": weight_decay, "weights": weights}
+    case = {"optimizer": name, "options": options, "lr": lr, "weight_decay": weight_decay}
+    return case | ({"shape": shape} if shape else {}) | {"weights": weights}
 
 
 def clip_case(max_norm):

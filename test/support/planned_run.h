@@ -36,7 +36,7 @@ struct Given {
                           .rows = rows,
                           .record_bytes = 104,
                           .weighted = weighted,
-                          .optimizer_slots = 1,
+                          .optimizer = 1,
                           .evaluation_rows = 1000,
                           .evaluation_batch = 100,
                           .evaluation_rankings = evaluation_rankings,

@@ -51,6 +51,13 @@ inline const std::vector<SavingCase>& saving_cases() {
       {"allreduce", [](Config&) {}},
       {"adam, clipped", [](Config& c) { c.optimizer.optimizer = "adam", c.optimizer.clip_norm = 0.5; }},
       {"zero1", [](Config& c) { c.distribute.strategy = "zero1", c.optimizer.optimizer = "adam"; }},
+      {"adafactor", [](Config& c) { c.optimizer.optimizer = "adafactor"; }},
+      {"zero1 with muon",
+       [](Config& c) {
+         c.distribute.strategy = "zero1";
+         c.distribute.bucket_kib = 0;
+         c.optimizer.optimizer = "muon";
+       }},
       {"central_storage", [](Config& c) { c.distribute.strategy = "central_storage"; }},
       {"nodes", [](Config& c) { c.distribute.strategy = "central_storage", c.debug.ranks_per_node = 2; }},
       {"full mode", [](Config& c) { c.data.mode = DataMode::kFull; }},

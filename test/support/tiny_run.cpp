@@ -86,7 +86,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                                       .rows = train->info().rows,
                                       .target_columns = train->info().target_columns,
                                       .weighted = train->info().weighted,
-                                      .optimizer_slots = optimizer->slots(),
+                                      .optimizer = {*optimizer, model.layout()},
                                       .world = comm.size()});
   const Schedule schedule(config.schedule, plan.whole_run(), plan.step_batch);
   const auto sampler = make(plan.sampling);

@@ -251,7 +251,7 @@ TEST(ExchangeTime, AnAverageIsSharedByTheStepsBetween) {
   EXPECT_NEAR(total(time_of(options, cluster)), whole / 8, kNear) << "of an optimizer without state";
   EXPECT_EQ(time_of(options, cluster).stepped, 1);
   Setting setting(options, cluster.ranks(), cluster.ranks_per_node);
-  setting.costs.slots = 2;
+  setting.costs.optimizer = 2;
   const auto& time = strategy_entry("local_sgd").time;
   EXPECT_NEAR(total(time({.costs = setting.costs, .cluster = cluster})), 3 * whole / 8, kNear);
   setting.options.average_state = false;

@@ -28,7 +28,7 @@ class ForecastTest : public testing::Test {
                      .distribute = distribute_,
                      .calibration = calibration_,
                      .cluster = cluster_,
-                     .optimizer_slots = 1},
+                     .optimizer = 1},
                     scaling);
   }
 
@@ -165,7 +165,7 @@ TEST_F(ForecastTest, ALayerInSeveralBucketsLeavesPieceByPiece) {
                                   .distribute = distribute_,
                                   .calibration = calibration_,
                                   .cluster = cluster_,
-                                  .optimizer_slots = 1},
+                                  .optimizer = 1},
                                  Scaling::kWeak);
   EXPECT_NEAR(four.exposed / four.exchange, 1.0 / kBuckets, 0.02);
 }

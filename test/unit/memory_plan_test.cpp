@@ -116,7 +116,7 @@ class NodesOfUnequalSizes : public testing::Test {
     setup_.distribute.strategy = strategy;
     const RunPlan plan = setup_.plan_on(nodes);
     return strategy_entry(strategy).costs(
-        {.options = setup_.distribute, .plan = plan.dist, .slots = 1, .node_sizes = nodes});
+        {.options = setup_.distribute, .plan = plan.dist, .optimizer = 1, .node_sizes = nodes});
   }
   Given setup_ = typical();
   const Index copy_ = 4 * setup_.model.layout().size;

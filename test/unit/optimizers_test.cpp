@@ -21,7 +21,17 @@ OptimizerOptions read_options(const nlohmann::json& given) {
   options.beta2 = given.value("beta2", options.beta2);
   options.epsilon = given.value("epsilon", options.epsilon);
   options.rho = given.value("rho", options.rho);
+  options.momentum_decay = given.value("momentum_decay", options.momentum_decay);
+  options.beta2_decay = given.value("beta2_decay", options.beta2_decay);
+  options.relative_step = given.value("relative_step", options.relative_step);
+  options.adamw_lr_multiplier = given.value("adamw_lr_multiplier", options.adamw_lr_multiplier);
   return options;
+}
+
+TensorInfo read_shape(const nlohmann::json& reference) {
+  const auto found = reference.find("shape");
+  if (found == reference.end()) return {};
+  return {.rows = found->at(0), .columns = found->at(1), .kind = TensorInfo::Kind::kMatrix};
 }
 
 TEST(Optimizers, EqualPyTorchOver50Steps) {
@@ -30,7 +40,7 @@ TEST(Optimizers, EqualPyTorchOver50Steps) {
     SCOPED_TRACE(name + " " + reference.at("options").dump());
     const auto optimizer =
         find_entry(optimizer_catalog(), "optimizer", name).make(read_options(reference.at("options")));
-    test::OptimizerRun run(*optimizer, test::reference_start());
+    test::OptimizerRun run(*optimizer, test::reference_start(), read_shape(reference));
     for (Index step = 1; step <= 50; ++step) {
       test::fill_reference_gradient(run.weights, step, run.gradient);
       run.step({.step = step, .lr = reference.at("lr"), .weight_decay = reference.at("weight_decay")});

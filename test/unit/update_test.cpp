@@ -230,12 +230,17 @@ TEST(Update, LambLeavesATensorWithoutADirectionWhereItIs) {
   for (const Scalar weight : run.of(0, run.weights)) EXPECT_NEAR(weight, 3 - 0.1 * 3, 1e-6);
 }
 
-// Two tensors that a team divides, and one that is too small for that, with norms over all of them.
+// Two tensors that a team divides, and one that is too small for that, with norms over all of them; matrices
+// for those who look at their shape.
 std::vector<Scalar> weights_of_team(const std::string& optimizer_name, int threads) {
   Layout layout;
   append(layout, {.name = "0.weight", .shape = {{40'003}}, .range = {}});
   append(layout, {.name = "1.weight", .shape = {{7}}, .range = {}});
   append(layout, {.name = "2.weight", .shape = {{90'000}}, .range = {}});
+  for (Index layer = 3; const Shape& shape : {Shape{{90, 40}}, Shape{{40, 7}}, Shape{{3, 40}}}) {
+    append(layout, {.name = std::to_string(layer) + ".weight", .shape = shape, .range = {}, .layer = layer});
+    ++layer;
+  }
   OptimizerOptions options{.momentum = 0.9};
   options.optimizer = optimizer_name;
   const auto optimizer = find_entry(optimizer_catalog(), "optimizer", optimizer_name).make(options);
@@ -260,7 +265,7 @@ std::vector<Scalar> weights_of_team(const std::string& optimizer_name, int threa
 }
 
 TEST(Update, TeamsOfAnySizeGiveTheSameBits) {
-  for (const std::string optimizer : {"sgd", "adam", "lamb"}) {
+  for (const std::string optimizer : {"sgd", "adam", "lamb", "nadam", "adafactor", "muon"}) {
     const std::vector<Scalar> alone = weights_of_team(optimizer, 1);
     for (const int threads : {2, 3, 7}) {
       EXPECT_TRUE(weights_of_team(optimizer, threads) == alone) << optimizer << ", threads " << threads;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "lockstep/distributed/blocks.h"
 #include "lockstep/distributed/options.h"
 #include "lockstep/nn/factors.h"
 #include "lockstep/nn/params.h"
@@ -25,6 +26,7 @@ struct PlanRequest {
   Index threads = 1;                          ///< per worker
   Index max_rows = 1;                         ///< samples of a replica in a step, at most
   std::vector<FactoredTensor> factored = {};  ///< of the model
+  Grain grain = Grain::kBlock;                ///< in which weights have owners
 };
 
 /// Behind the gradients of the weights, the gradient arena carries the sum of the losses: it is sent with the

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "lockstep/base/thread_team.h"
 #include "lockstep/distributed/blocks.h"
 #include "lockstep/distributed/saved_state.h"
+#include "lockstep/distributed/whole_tensors.h"
 #include "lockstep/nn/params.h"
 #include "lockstep/optim/optimizer.h"
 
@@ -87,8 +89,9 @@ class SumSource {
 class ParameterUpdate {
  public:
   /// `owned`: ranges of the arena, in order, each ending where a block begins (see BlockGrid) or a tensor
-  /// ends. Owns the optimizer's slots for them, from the first step() or slots() on. References must outlive
-  /// it. `team` (may be null: the caller works alone) is at rest whenever a method is called.
+  /// ends; whole tensors, if the optimizer needs them. Owns the optimizer's slots for them, from the first
+  /// step() or slots() on. References must outlive it. `team` (may be null: the caller works alone) is at
+  /// rest whenever a method is called.
   ParameterUpdate(const Layout& layout, const Optimizer& optimizer, const UpdateRules& rules,
                   std::span<const Range> owned, ShareSums share, ThreadTeam* team = nullptr);
   /// The update of an owner of everything.
@@ -154,6 +157,7 @@ class ParameterUpdate {
   ThreadTeam* team_;
   std::vector<std::vector<Piece>> pieces_;  // by thread
   Index slot_size_ = 0;
+  std::optional<WholeTensors> whole_;         // if the optimizer needs them; then pieces have no slots
   std::vector<AlignedBuffer<Scalar>> slots_;  // empty before the first step
   std::vector<double> squares_;  // by block; of weights, then of directions, where both are needed
 };

@@ -28,6 +28,7 @@ struct ParamSpec {
   std::string name;  ///< "weight", "bias"
   Shape shape;
   bool decays = true;
+  bool looked_up = false;  ///< see ParamInfo
   Initialiser initialiser = Initialiser::kZero;
   Index fan_in = 0;
   Index fan_out = 0;

@@ -25,9 +25,10 @@ struct ParamInfo {
   /// composite its part and the number there: "3.body.0.weight".
   std::string name;
   Shape shape;
-  Range range;         ///< in the arena
-  bool decays = true;  ///< weight decay applies (weights, not biases)
-  Index layer = 0;     ///< number of the op that owns it
+  Range range;             ///< in the arena
+  bool decays = true;      ///< weight decay applies (weights, not biases)
+  bool looked_up = false;  ///< a table of which the model picks rows, not a matrix that it multiplies by
+  Index layer = 0;         ///< number of the op that owns it
   Initialiser initialiser = Initialiser::kZero;
   Index fan_in = 0;
   Index fan_out = 0;

@@ -1,6 +1,6 @@
 // An optimizer is stateless arithmetic on a slice of the arena: weights, gradients and slots are handed in.
 // A step on the slices of a tensor gives the same bits as one on the whole, so an owner of a slice is an
-// optimizer for free.
+// optimizer for free. A few optimizers need whole tensors, and say so; then a tensor has one owner.
 #pragma once
 
 #include <functional>
@@ -15,10 +15,27 @@
 namespace lockstep {
 
 struct StepInfo {
-  Index step = 1;             ///< number of this update, from 1 (Adam's t)
-  double lr = 0;              ///< learning rate of this step, all scaling and schedule included
-  double weight_decay = 0;    ///< 0 for tensors that do not decay
-  Scalar gradient_scale = 1;  ///< the gradient is this many times what the slice has of it
+  Index step = 1;               ///< number of this update, from 1 (Adam's t)
+  double lr = 0;                ///< learning rate of this step, all scaling and schedule included
+  double weight_decay = 0;      ///< 0 for tensors that do not decay
+  Scalar gradient_scale = 1;    ///< the gradient is this many times what the slice has of it
+  double momentum_product = 0;  ///< Optimizer::momentum_product(step)
+};
+
+/// A whole tensor as a matrix of rows x columns: a convolution kernel is out x (in * height * width), and
+/// what is no matrix (biases, the weights of normalisation layers) is one row.
+struct TensorInfo {
+  enum class Kind {
+    kVector,  ///< no matrix
+    kTable,   ///< of an embedding
+    kOutput,  ///< a matrix of the last layer that has one
+    kMatrix   ///< any other
+  };
+  Index rows = 1;
+  Index columns = 0;
+  Kind kind = Kind::kVector;
+
+  Index size() const { return rows * columns; }
 };
 
 /// A range of one tensor: n weights, their gradient but for its scale (which divides by the samples, and
@@ -27,6 +44,10 @@ struct ParamSlice {
   std::span<Scalar> weights;
   std::span<Scalar> gradient;
   std::span<const std::span<Scalar>> slots;
+  /// Only for an optimizer that needs whole tensors: which one this is, and as much memory as its
+  /// scratch_size().
+  const TensorInfo* tensor = nullptr;
+  std::span<Scalar> scratch = {};
 };
 
 /// Slots of an optimizer, at most.
@@ -47,6 +68,18 @@ class Optimizer {
 
   /// Layer-wise scaling (LAMB), which needs the norms of whole tensors.
   virtual bool uses_trust_ratio() const { return false; }
+
+  /// Whether update() takes whole tensors only. It may use up their gradients.
+  virtual bool needs_whole_tensors() const { return false; }
+  /// Numbers in a slot for a whole tensor, at most as many as the tensor has; with needs_whole_tensors()
+  /// only.
+  virtual Index slot_size(int, const TensorInfo& tensor) const { return tensor.size(); }
+  /// Numbers that update() needs beside them for a whole tensor, and that it does not keep.
+  virtual Index scratch_size(const TensorInfo&) const { return 0; }
+
+  /// The product of the momenta of all steps up to this one, where momentum changes from step to step
+  /// (nadam): it takes longer than the step on a slice.
+  virtual double momentum_product(Index) const { return 0; }
 };
 
 struct OptimizerEntry {

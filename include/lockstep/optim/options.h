@@ -10,17 +10,24 @@ namespace lockstep {
 
 struct OptimizerOptions {
   std::string optimizer = "sgd";
-  double momentum = 0.0;
+  double momentum = -1;  ///< below 0: the optimizer's own
   bool nesterov = false;
   double beta1 = 0.9;
-  double beta2 = 0.999;
+  double beta2 = -1;  ///< likewise
   double epsilon = 1e-8;
   double rho = 0.99;
+  double momentum_decay = 0.004;
+  double beta2_decay = 0.8;
+  bool relative_step = false;
+  double adamw_lr_multiplier = 0.015;
   double weight_decay = 0.0;
   double clip_norm = 0.0;
   double clip_value = 0.0;
   std::vector<std::string> lr_multiplier = {};            ///< "PATTERN: FACTOR"
   std::vector<std::string> weight_decay_multiplier = {};  ///< likewise
+
+  double momentum_or(double own) const { return momentum < 0 ? own : momentum; }
+  double beta2_or(double own) const { return beta2 < 0 ? own : beta2; }
 };
 
 struct ScheduleOptions {

@@ -1,5 +1,7 @@
 #include "lockstep/distributed/exchange/costs.h"
 
+#include <array>
+
 #include "lockstep/distributed/exchange/slice_codec.h"
 
 namespace lockstep {
@@ -15,6 +17,11 @@ std::vector<Index> CostModelInput::nodes() const {
 
 Index CostModelInput::weights_bytes() const {
   return plan.loss_offset * kScalarBytes;
+}
+
+Index CostModelInput::optimizer_bytes() const {
+  const std::array all{Range{0, plan.loss_offset}};
+  return optimizer.bytes(all, plan.threads);
 }
 
 Index CostModelInput::gradient_bytes(Index rank) const {

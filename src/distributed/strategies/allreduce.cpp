@@ -56,7 +56,7 @@ std::vector<RankCosts> costs(const CostModelInput& question) {
   return each_rank(question, [&](Index rank) {
     const AlgorithmCosts exchange = exchange_costs(question, rank);
     return RankCosts{.weights = question.weights_bytes(),
-                     .optimizer = question.slots * question.weights_bytes(),
+                     .optimizer = question.optimizer_bytes(),
                      .gradients = question.gradient_bytes(rank) + exchange.held,
                      .sent = static_cast<double>(exchange.sent)};
   });

@@ -150,7 +150,7 @@ std::vector<RankCosts> asynchronous_costs(const CostModelInput& question) {
     }
     return RankCosts{
         .weights = weights,
-        .optimizer = question.slots * slice,
+        .optimizer = question.optimizer.share_bytes(plan.loss_offset, rank - plan.workers(), plan.servers, 1),
         .gradients = weights + (collects ? plan.workers() * slice : 0) + (lossy ? message / plan.servers : 0),
         .sent = static_cast<double>(slice * (collects ? plan.workers() : 1))};
   });

@@ -24,18 +24,19 @@ namespace {
 
 // One slice of the whole arena for each rank of a node: nothing is sent before all is there, since memory is
 // faster than any overlap with it. Of a tensor that is left as factors each has its share, since to multiply
-// takes longer than to add.
+// takes longer than to add; but a tensor has one owner if the optimizer needs it whole.
 NodeCut cut_arena(const StrategyContext& context, bool one_node) {
+  const Grain grain = context.optimizer.needs_whole_tensors() ? Grain::kTensor : Grain::kBlock;
   const Range whole{0, context.plan.gradient_size};
   std::vector<Bucket> buckets;
-  if (one_node) {
+  if (one_node && grain == Grain::kBlock) {
     for (const FactoredTensor& tensor : context.plan.factored) buckets.push_back({.range = tensor.range});
     for_each_outside(context.plan.factored, whole, [&](Range range) { buckets.push_back({.range = range}); });
     std::ranges::sort(buckets, {}, [](const Bucket& bucket) { return bucket.range.begin; });
   } else {
     buckets.push_back({.range = whole});
   }
-  return {.buckets = buckets, .cut = [grid = BlockGrid(context.layout)](Range range, Index parts) {
+  return {.buckets = buckets, .cut = [grid = BlockGrid(context.layout, grain)](Range range, Index parts) {
             return owner_slices(grid, range, parts);
           }};
 }
@@ -228,7 +229,7 @@ std::vector<RankCosts> costs(const CostModelInput& question) {
         .weights = position.rank == 0 ? question.weights_bytes() : 0,
         .gradients = question.gradient_bytes(rank) + (nodes.size() == 1 ? factor_bytes(plan, rank) : 0)};
     if (position.rank >= owners) return costs;
-    costs.optimizer = question.slots * question.weights_bytes() / owners;
+    costs.optimizer = question.optimizer.share_bytes(plan.loss_offset, position.rank, owners, plan.threads);
     costs.gradients += exchange.held(position.node);
     costs.sent = static_cast<double>(exchange.sent(position.node));
     return costs;

@@ -271,7 +271,7 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
 
 // Weights and, if it is averaged too, the optimizer's state.
 Index arenas_of_average(const CostModelInput& question) {
-  return 1 + (question.options.average_state ? question.slots : 0);
+  return 1 + (question.options.average_state ? question.optimizer.slots() : 0);
 }
 
 // Before local_from gradients are exchanged in each step, then weights now and then.
@@ -287,7 +287,7 @@ std::vector<RankCosts> costs(const CostModelInput& question) {
     const AlgorithmCosts exchange = exchange_costs(question, rank);
     const Index blocks = BlockMomentum::wanted(options) ? 2 : 0;
     return RankCosts{.weights = (hosted + blocks) * question.weights_bytes(),
-                     .optimizer = hosted * question.slots * question.weights_bytes(),
+                     .optimizer = hosted * question.optimizer_bytes(),
                      .gradients = question.gradient_bytes(rank) + exchange.held,
                      .sent = exchanges * static_cast<double>(exchange.sent)};
   });

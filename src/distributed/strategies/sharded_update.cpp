@@ -113,9 +113,10 @@ std::vector<RankCosts> sharded_update_costs(const CostModelInput& question) {
   const ExchangeCosts exchange(plan, question.options, Delivery::kReduceScatter);
   return each_rank(question, [&](Index rank) {
     Index owned = 0;
-    for (const Range range : plan.owned(rank)) owned += range.size() * Index{sizeof(Scalar)};
+    const std::vector<Range> ranges = plan.owned(rank);
+    for (const Range range : ranges) owned += range.size() * Index{sizeof(Scalar)};
     return RankCosts{.weights = question.weights_bytes(),
-                     .optimizer = question.slots * owned,
+                     .optimizer = question.optimizer.bytes(ranges, plan.threads),
                      .gradients = question.gradient_bytes(rank) + exchange.held(rank),
                      .sent = static_cast<double>(exchange.sent(rank) + owned * (plan.world - 1))};
   });

@@ -33,6 +33,11 @@ LocalSums local_sums(const DistOptions& options) {
   return options.reduction == Reduction::kOrdered ? LocalSums::kAlongTree : LocalSums::kOneSum;
 }
 
+Grain owner_grain(const DistOptions& options, const OptimizerMemory& optimizer) {
+  const bool divided = strategy_entry(options.strategy).promises.divides_optimizer_state;
+  return divided ? optimizer.grain() : Grain::kBlock;
+}
+
 Index count_servers(const DistOptions& options) {
   const StrategyEntry& entry = strategy_entry(options.strategy);
   return entry.has_servers ? options.servers : 0;

@@ -33,6 +33,7 @@ class Embedding final : public Layer {
     weight_ = params.declare(
         {.name = "weight",
          .shape = {{rows_, width_}},
+         .looked_up = true,
          .initialiser = init_.empty() ? params.default_initialiser() : parse_initialiser(init_),
          .fan_in = width_,
          .fan_out = rows_});

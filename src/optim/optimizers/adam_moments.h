@@ -7,15 +7,19 @@
 
 namespace lockstep {
 
+/// Decay of the mean of the squares, if train.beta2 is not given.
+inline constexpr double kBeta2 = 0.999;
+
 /// Coefficients of one step: computed in double, used in single precision.
 struct AdamCoefficients {
   AdamCoefficients(const OptimizerOptions& options, Index step)
       : beta1(static_cast<Scalar>(options.beta1)),
         rest1(static_cast<Scalar>(1 - options.beta1)),
-        beta2(static_cast<Scalar>(options.beta2)),
-        rest2(static_cast<Scalar>(1 - options.beta2)),
+        beta2(static_cast<Scalar>(options.beta2_or(kBeta2))),
+        rest2(static_cast<Scalar>(1 - options.beta2_or(kBeta2))),
         unbias1(static_cast<Scalar>(1 / (1 - std::pow(options.beta1, static_cast<double>(step))))),
-        unbias2(static_cast<Scalar>(1 / std::sqrt(1 - std::pow(options.beta2, static_cast<double>(step))))),
+        unbias2(static_cast<Scalar>(
+            1 / std::sqrt(1 - std::pow(options.beta2_or(kBeta2), static_cast<double>(step))))),
         epsilon(static_cast<Scalar>(options.epsilon)) {}
 
   Scalar beta1, rest1, beta2, rest2;

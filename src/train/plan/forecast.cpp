@@ -179,11 +179,12 @@ Forecast forecast(const ForecastRequest& request, Scaling scaling) {
                               {.world = cluster.ranks(),
                                .servers = scene.servers,
                                .replicas = scene.replicas,
-                               .threads = request.train.threads});
+                               .threads = request.train.threads,
+                               .grain = owner_grain(options, request.optimizer)});
   const CostModelInput costs{.options = options,
                              .plan = plan,
                              .sums = local_sums(options),
-                             .slots = request.optimizer_slots,
+                             .optimizer = request.optimizer,
                              .node_sizes = full_nodes(plan.world, cluster.ranks_per_node)};
   const StrategyEntry& strategy = strategy_entry(options.strategy);
   const StepExchange exchange = strategy.time({.costs = costs, .cluster = cluster});

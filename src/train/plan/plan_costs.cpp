@@ -121,7 +121,7 @@ void plan_costs(const RunPlanRequest& request, RunPlan& plan) {
                       .plan = plan.dist,
                       .sums = local_sums(request.distribute),
                       .interleaved = request.model.runs_in_lockstep(plan.sampling.replicas),
-                      .slots = request.optimizer_slots,
+                      .optimizer = request.optimizer,
                       .steps = plan.steps,
                       .node_sizes = request.node_sizes});
   const auto workers = static_cast<std::size_t>(plan.dist.workers());
@@ -139,9 +139,9 @@ void plan_costs(const RunPlanRequest& request, RunPlan& plan) {
   }
 
   plan.model_file_bytes = request.model.stored_layout().count() * kScalarBytes;
-  const Index slots = plan.parameters * kScalarBytes * request.optimizer_slots;
+  const Index state_bytes = request.optimizer.saved_bytes(plan.parameters);
   const Index models = strategy.weights_per_replica ? plan.sampling.replicas : 1;
-  plan.checkpoint_bytes = models * (plan.model_file_bytes + slots);
+  plan.checkpoint_bytes = models * (plan.model_file_bytes + state_bytes);
   if (plan.averages()) plan.checkpoint_bytes += plan.parameters * kScalarBytes;  // training goes on with them
   if (!request.saves && !request.keeps_best) return;
   // All ranks copy the model file, in whole blocks, and those that own something else their share of that.

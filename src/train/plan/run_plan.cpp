@@ -219,7 +219,8 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
                          .replicas = replicas,
                          .threads = train.threads,
                          .max_rows = divide_up(train.global_batch_of(replicas), replicas),
-                         .factored = request.model.factored_tensors()});
+                         .factored = request.model.factored_tensors(),
+                         .grain = owner_grain(request.distribute, request.optimizer)});
   plan.epoch = plan_epoch(plan.sampling);
   plan.strategy = request.distribute.strategy;
   plan.weighted = request.weighted;

@@ -6,6 +6,7 @@
 
 #include "lockstep/distributed/exchange/reducer.h"
 #include "lockstep/distributed/local_gradients.h"
+#include "lockstep/distributed/optimizer_memory.h"
 #include "lockstep/distributed/options.h"
 #include "lockstep/distributed/plan.h"
 
@@ -24,14 +25,16 @@ struct CostModelInput {
   const Plan& plan;
   LocalSums sums = LocalSums::kOneSum;  ///< how ranks add the gradients of their replicas
   bool interleaved = false;             ///< see arenas_needed()
-  Index slots = 0;                      ///< of the optimizer
-  Index steps = 1;                      ///< of the run
-  std::vector<Index> node_sizes = {};   ///< ranks of each node, in order; empty: all are on one
+  OptimizerMemory optimizer = {};
+  Index steps = 1;                     ///< of the run
+  std::vector<Index> node_sizes = {};  ///< ranks of each node, in order; empty: all are on one
 
   /// node_sizes, also where all are on one.
   std::vector<Index> nodes() const;
-  /// Bytes of one copy of all weights, or of one slot of the optimizer for all of them.
+  /// Bytes of one copy of all weights.
   Index weights_bytes() const;
+  /// Bytes of the optimizer's state for all weights, and of its scratch memory.
+  Index optimizer_bytes() const;
   /// Bytes of the arenas for the gradients of a rank's replicas.
   Index gradient_bytes(Index rank) const;
 };

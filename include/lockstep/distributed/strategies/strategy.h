@@ -201,6 +201,8 @@ bool uses_algorithm(const DistOptions& options);
 
 /// How each rank adds the gradients of its replicas with these options.
 LocalSums local_sums(const DistOptions& options);
+/// The grain of the plan's slices: whole tensors, if their owners take steps for others that need such.
+Grain owner_grain(const DistOptions& options, const OptimizerMemory& optimizer);
 
 /// The ranks that are servers with these options.
 Index count_servers(const DistOptions& options);

@@ -6,6 +6,7 @@
 
 #include "lockstep/distributed/exchange/cluster.h"
 #include "lockstep/distributed/exchange/exchange_time.h"
+#include "lockstep/distributed/optimizer_memory.h"
 #include "lockstep/distributed/options.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/train/options.h"
@@ -62,7 +63,7 @@ struct ForecastRequest {
   const DistOptions& distribute;
   const Calibration& calibration;
   const ClusterRequest& cluster;
-  Index optimizer_slots = 0;
+  OptimizerMemory optimizer = {};
 };
 
 /// Times of one step on the slowest rank, in seconds.

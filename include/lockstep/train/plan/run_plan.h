@@ -10,6 +10,7 @@
 
 #include "lockstep/data/options.h"
 #include "lockstep/data/sampler.h"
+#include "lockstep/distributed/optimizer_memory.h"
 #include "lockstep/distributed/plan.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/optim/schedule.h"
@@ -30,7 +31,7 @@ struct RunPlanRequest {
       nullptr;  ///< chunks of the training set; null: it is loaded
   Index target_columns = 1;
   bool weighted = false;  ///< records have weights
-  Index optimizer_slots = 0;
+  OptimizerMemory optimizer = {};
   Index evaluation_rows = 0;  ///< of the validation and the test set together
   Index evaluation_batch = 1;
   Index evaluation_rankings = 0;              ///< of the metrics: each keeps a score of each row

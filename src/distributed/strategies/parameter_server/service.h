@@ -18,7 +18,7 @@ struct Service {
   int server_rank(std::size_t server) const { return static_cast<int>(workers) + static_cast<int>(server); }
 };
 
-/// With an optimizer that needs norms of whole tensors, a tensor has one owner.
+/// With an optimizer that needs whole tensors, or their norms, a tensor has one owner.
 Service lay_out_service(const Plan& plan, const Layout& layout, const Optimizer& optimizer);
 
 }  // namespace lockstep
