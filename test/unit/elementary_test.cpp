@@ -48,6 +48,47 @@ TEST(Elementary, LogarithmIsExactTo3UnitsAlsoNearZero) {
   EXPECT_TRUE(std::isnan(log_1_plus(std::numeric_limits<Scalar>::quiet_NaN())));
 }
 
+TEST(Elementary, ExponentialOfAnyNumberIsExactTo3Units) {
+  for (Scalar x = -87; x < 87; x += 0.00137F) {
+    const double exact = std::exp(static_cast<double>(x));
+    ASSERT_NEAR(exponential(x), exact, 3 * kUnit * exact) << x;
+  }
+  EXPECT_EQ(exponential(0), 1);
+  EXPECT_EQ(exponential(200), std::numeric_limits<Scalar>::infinity());
+  EXPECT_EQ(exponential(-std::numeric_limits<Scalar>::infinity()), 0);
+  EXPECT_EQ(exponential(std::numeric_limits<Scalar>::infinity()), std::numeric_limits<Scalar>::infinity());
+  EXPECT_TRUE(std::isnan(exponential(std::numeric_limits<Scalar>::quiet_NaN())));
+}
+
+TEST(Elementary, LogarithmOfAnyNumberIsExactTo3UnitsAlsoNearOne) {
+  const auto expect_exact = [](Scalar x) {
+    const double exact = std::log(static_cast<double>(x));
+    ASSERT_NEAR(logarithm(x), exact, 3 * kUnit * std::abs(exact)) << x;
+  };
+  for (Scalar x = 1e-37F; x < 1e38F; x *= 1.0009F) expect_exact(x);
+  for (Scalar x = 0.5F; x < 2; x += 1.1e-5F) expect_exact(x);
+  for (Scalar d = 1; d > kUnit; d *= 0.99F) {
+    expect_exact(1 + d);
+    expect_exact(1 - d / 2);
+  }
+  EXPECT_EQ(logarithm(1), 0);
+  EXPECT_TRUE(std::isnan(logarithm(std::numeric_limits<Scalar>::quiet_NaN())));
+}
+
+TEST(Elementary, PowersOfSharesAreThoseOfTheLibrary) {
+  for (const Scalar exponent : {0.0F, 0.5F, 1.0F, 2.0F, 5.0F}) {
+    for (Scalar base = 1; base > 1e-15F; base *= 0.993F) {
+      const double exact = std::pow(static_cast<double>(base), static_cast<double>(exponent));
+      ASSERT_NEAR(power_of_share(base, exponent), exact, 64 * kUnit * exact + 1e-37)
+          << base << " " << exponent;
+    }
+  }
+  EXPECT_EQ(power_of_share(0, 0), 1);
+  EXPECT_EQ(power_of_share(0, 2), 0);
+  EXPECT_TRUE(std::isnan(power_of_share(std::numeric_limits<Scalar>::quiet_NaN(), 2)));
+  EXPECT_TRUE(std::isnan(power_of_share(std::numeric_limits<Scalar>::quiet_NaN(), 0)));
+}
+
 TEST(Elementary, BitsDoNotDependOnThePlaceInALoop) {
   std::mt19937_64 rng(test::seed());
   std::uniform_real_distribution<Scalar> uniform(-90, 0);

@@ -44,9 +44,14 @@ inline Scalar exp_minus_1_nonpositive(Scalar x) {
   return x < -87 ? -1 : e.rest * e.scale + (e.scale - 1);
 }
 
-/// log(1 + x) for 0 <= x <= 1, to 3 units in the last place, as 2 artanh(x / (2 + x)).
-inline Scalar log_1_plus(Scalar x) {
-  const Scalar t = x / (2 + x);
+/// e^x, to 3 units in the last place; 0 below -87 and infinite above 87.
+inline Scalar exponential(Scalar x) {
+  const Scalar e = exp_nonpositive(x > 0 ? -x : x);
+  return x > 0 ? 1 / e : e;
+}
+
+/// 2 artanh t = log((1 + t) / (1 - t)) for -1/3 <= t <= 1/3.
+inline Scalar twice_artanh(Scalar t) {
   const Scalar t2 = t * t;
   Scalar p = 1.F / 15;
   p = p * t2 + 1.F / 13;
@@ -56,6 +61,30 @@ inline Scalar log_1_plus(Scalar x) {
   p = p * t2 + 1.F / 5;
   p = p * t2 + 1.F / 3;
   return 2 * (t + t * (t2 * p));
+}
+
+/// log(1 + x) for 0 <= x <= 1, to 3 units in the last place, as 2 artanh(x / (2 + x)).
+inline Scalar log_1_plus(Scalar x) {
+  return twice_artanh(x / (2 + x));
+}
+
+/// log x for finite x > 0 that is not denormal, to 3 units in the last place.
+inline Scalar logarithm(Scalar x) {
+  // x = 2^power * f with f between sqrt(1/2), whose bits these are, and sqrt(2).
+  constexpr std::uint32_t kRootOfHalf = 0x3f3504f3;
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const std::int32_t power = static_cast<std::int32_t>(bits - kRootOfHalf) >> 23;
+  const auto f = std::bit_cast<Scalar>(bits - (static_cast<std::uint32_t>(power) << 23));
+  const auto p = static_cast<Scalar>(power);
+  const Scalar result =
+      p * Scalar{0.693359375F} - (p * Scalar{2.12194440e-4F} - twice_artanh((f - 1) / (f + 1)));
+  return x > 0 ? result : x - x;
+}
+
+/// base^exponent for 0 <= base <= 1 and exponent >= 0; 0^0 is 1.
+inline Scalar power_of_share(Scalar base, Scalar exponent) {
+  const Scalar result = exp_nonpositive(exponent * logarithm(base));
+  return base > 0 ? result : (exponent > 0 ? base : 1 + base);
 }
 
 /// 1 / (1 + e^-x), to 3 units in the last place. NaN stays NaN.
