@@ -99,7 +99,7 @@ void build_model(Experiment& experiment, const Shape& input) {
   const Config& config = experiment.config;
   experiment.model = std::make_unique<Model>(config.model, input);
   experiment.loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
-  experiment.metrics = std::make_unique<MetricSet>(config.eval.metrics, experiment.loss->targets(),
+  experiment.metrics = std::make_unique<MetricSet>(config.eval.metrics, experiment.loss->form(),
                                                    experiment.model->output().size());
   experiment.optimizer =
       find_entry(optimizer_catalog(), "optimizer", config.optimizer.optimizer).make(config.optimizer);
@@ -147,7 +147,7 @@ std::vector<const RecordSource*> Experiment::sources() const {
 }
 
 FitQuestion Experiment::fit(const RecordSource& source) const {
-  return {.data = source.info(), .model = *model, .targets = loss->targets(), .loss = config.loss.loss};
+  return {.data = source.info(), .model = *model, .form = loss->form(), .loss = config.loss.loss};
 }
 
 TargetRule Experiment::target_rule() const {

@@ -39,19 +39,23 @@ int export_command(const CommandLine& line) {
   const Config& config = loaded.config;
   TrainedModel trained = load_trained_model(directory, config);
   const Normaliser normaliser(config.data.mean, config.data.std, trained.model->input().size());
+  const bool of_table = std::filesystem::exists(directory.schema());
+  const std::vector<LabelScale> scales =
+      read_label_scales(of_table ? read_file(directory.schema().string()) : "");
   const auto loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
   OutputFile file(line.output);
   exporter.write({.model = *trained.model,
                   .store = trained.store(),
                   .normaliser = normaliser,
-                  .targets = loss->targets()},
+                  .form = loss->form(),
+                  .label_scales = scales},
                  file);
   file.commit();
   spdlog::info("exported {} numbers in {} tensors to {} ({}, {})",
                with_commas(trained.model->stored_layout().count()),
                trained.model->stored_layout().params.size(), describe_output(line.output), exporter.name,
                human_bytes(static_cast<double>(file.bytes())));
-  if (std::filesystem::exists(directory.schema())) export_schema(directory, line.output);
+  if (of_table) export_schema(directory, line.output);
   return 0;
 }
 

@@ -51,6 +51,7 @@ struct Inference {
   TrainedModel trained;
   std::unique_ptr<Loss> loss;
   std::unique_ptr<Normaliser> normaliser;
+  std::vector<LabelScale> label_scales = {};
 };
 
 Inference prepare(const Config& config, const RunDirectory& directory) {
@@ -67,7 +68,7 @@ std::unique_ptr<PredictionFile> make_file(const CommandLine& line, const Inferen
   return choose_prediction_file(line.output)
       .make({.path = line.output,
              .rows = rows,
-             .columns = prediction_columns(inference.loss->targets(), outputs)});
+             .columns = prediction_columns(inference.loss->form(), outputs)});
 }
 
 // *Collective.* Gives the bad rows, on all ranks. Errors: AgreedError.
@@ -76,10 +77,11 @@ BadRows write_predictions(Communicator& comm, const CommandLine& line, const Con
   ThreadTeam team(static_cast<int>(config.train.threads));
   Prediction prediction({.comm = comm,
                          .model = *inference.trained.model,
-                         .targets = inference.loss->targets(),
+                         .form = inference.loss->form(),
                          .normaliser = *inference.normaliser,
                          .team = team,
-                         .batch = config.eval.batch},
+                         .batch = config.eval.batch,
+                         .label_scales = inference.label_scales},
                         source);
   std::unique_ptr<PredictionFile> file;  // on rank 0
   agree(comm, [&] {
@@ -125,6 +127,7 @@ int predict_command(Communicator& comm, const CommandLine& line) {
   refuse_differences(comm, config);
   RankPeerGroup peers(comm);
   const std::string schema = load_schema_together(comm, directory);
+  agree(comm, [&] { inference.label_scales = read_label_scales(schema); });
   const std::unique_ptr<RecordSource> source = open_input(line, config.data, schema, peers);
   const DatasetInfo& input = source->info();
   agree(comm, [&] { check_input(line, input.features, inference.trained.model->input()); });

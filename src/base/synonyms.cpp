@@ -14,15 +14,32 @@ namespace {
 
 constexpr auto kNameSynonyms = std::to_array<Synonym>({
     // losses, and metrics of the same words
-    {"mse mse_loss l2 l2_loss squared_error regression rmse", "mean_squared_error"},
-    {"mae l1 l1_loss smooth_l1 smooth_l1_loss huber_loss mean_absolute_error absolute_error", "huber",
-     "Lockstep has 'huber', which is the absolute error above train.huber_delta"},
-    {"mae l1", "mean_absolute_error"},
+    {"mse mse_loss l2 l2_loss squared_error regression rmse reg:squarederror", "mean_squared_error"},
+    {"mae l1 l1_loss absolute_error regression_l1 reg:absoluteerror", "mean_absolute_error"},
+    {"smooth_l1 smooth_l1_loss huber_loss reg:pseudohubererror", "huber"},
+    {"quantile_loss quantile_regression pinball pinball_loss reg:quantileerror", "quantile",
+     "Lockstep calls it 'quantile', with train.quantiles"},
+    {"quantile quantile_loss pinball_loss mean_pinball_loss", "pinball"},
+    {"count:poisson poisson_nll poisson_nll_loss", "poisson"},
+    {"mean_poisson_deviance poisson_nloglik", "poisson_deviance"},
+    {"reg:tweedie tweedie_loss", "tweedie", "Lockstep calls it 'tweedie', with train.tweedie_power"},
+    {"mean_tweedie_deviance tweedie_nloglik", "tweedie_deviance"},
+    {"reg:gamma gamma_nll gamma_loss", "gamma"},
+    {"mean_gamma_deviance gamma_nloglik", "gamma_deviance"},
+    {"cosine cosine_loss cosine_similarity cosine_embedding_loss", "cosine_distance"},
+    {"cosine", "cosine_similarity"},
+    {"focal focal_loss sigmoid_focal_loss binary_focal_crossentropy", "binary_focal",
+     "Lockstep has 'binary_focal' (yes or no) and 'softmax_focal' (classes), with train.focal_gamma"},
+    {"categorical_focal_crossentropy", "softmax_focal"},
+    {"hinge hinge_loss binary:hinge", "binary_hinge",
+     "Lockstep has 'binary_hinge' (yes or no) and 'multiclass_hinge' (classes)"},
+    {"categorical_hinge multi_margin multi_margin_loss crammer_singer", "multiclass_hinge"},
     {"ce cross_entropy cross_entropy_loss crossentropy categorical_crossentropy "
-     "sparse_categorical_crossentropy nll nll_loss log_loss softmax multiclass multi_logloss",
+     "sparse_categorical_crossentropy nll nll_loss log_loss softmax multiclass multi_logloss multi:softmax "
+     "multi:softprob",
      "softmax_cross_entropy"},
     {"bce bce_loss bce_with_logits bce_with_logits_loss binary binary_logloss logistic "
-     "sigmoid_cross_entropy",
+     "sigmoid_cross_entropy binary:logistic reg:logistic",
      "binary_cross_entropy"},
     {"roc_auc auroc roc_auc_score", "auc"},
     {"acc accuracy top_k_accuracy", "auc",

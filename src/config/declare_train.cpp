@@ -3,6 +3,36 @@
 namespace lockstep {
 namespace {
 
+void declare_loss(OptionList& list, LossOptions& loss, const KnownNames& names) {
+  list.choice("train.loss", loss.loss, "What training makes small", names.losses)
+      .synonyms("criterion loss_fn loss_function objective");
+  list.option("train.label_smoothing", loss.label_smoothing,
+              "Share of each label that is spread over all classes", from_to_below(0, 1));
+  list.option("train.huber_delta", loss.huber_delta,
+              "Error above which the Huber loss grows as a line, in units of the target", above(0));
+  list.option("train.quantiles", loss.quantiles,
+              "Levels that the quantile loss predicts, in rising order; the model has an output for each of "
+              "them, of the first target first",
+              above_to_below(0, 1))
+      .example("0.1,0.5,0.9")
+      .synonyms("quantile quantile_alpha quantile_levels tau taus")
+      .synonyms("alpha",
+                "Lockstep has train.quantiles (levels of the quantile loss), train.focal_alpha and "
+                "train.huber_delta");
+  list.option("train.tweedie_power", loss.tweedie_power,
+              "Power of the mean that the variance of a target grows with (Tweedie loss): near 1 as for "
+              "counts, near 2 as for amounts",
+              above_to_below(1, 2))
+      .synonyms("tweedie_variance_power variance_power");
+  list.option("train.focal_gamma", loss.focal_gamma,
+              "How much less a sample counts in the focal losses the better it is predicted: its loss is "
+              "multiplied by (1 - probability)^gamma; 0 is cross entropy",
+              between(0, 100));
+  list.option("train.focal_alpha", loss.focal_alpha,
+              "Weight of yes in the binary focal loss; that of no is 1 - alpha", above_to_below(0, 1))
+      .if_not_given("both weigh 1");
+}
+
 void declare_optimizer(OptionList& list, OptimizerOptions& optimizer, const KnownNames& names) {
   list.choice("train.optimizer", optimizer.optimizer, "How a gradient becomes a change of the weights",
               names.optimizers)
@@ -110,7 +140,8 @@ void declare_schedule(OptionList& list, ScheduleOptions& schedule, const KnownNa
           "Multiplies the learning rate at each fall of schedules 'step', 'milestones' and 'plateau', and "
           "over each decay_every of 'exponential'",
           above(0))
-      .synonyms("gamma lr_gamma decay_rate");
+      .synonyms("lr_gamma decay_rate")
+      .synonyms("gamma", "Lockstep has train.decay_factor (schedules) and train.focal_gamma (focal losses)");
   list.option("train.decay_power", schedule.decay_power,
               "Power of schedules 'polynomial' and 'wsd'; 1 is a straight line", above(0));
   list.option("train.warmup_share", schedule.warmup_share,
@@ -204,12 +235,7 @@ void declare_weight_average(OptionList& list, TrainOptions& train) {
 
 void declare_train(OptionList& list, Config& config, const KnownNames& names) {
   list.begin_section(OnResume::kMustStay);
-  list.choice("train.loss", config.loss.loss, "What training makes small", names.losses)
-      .synonyms("criterion loss_fn loss_function objective");
-  list.option("train.label_smoothing", config.loss.label_smoothing,
-              "Share of each label that is spread over all classes", from_to_below(0, 1));
-  list.option("train.huber_delta", config.loss.huber_delta,
-              "Error above which the Huber loss grows as a line, in units of the target", above(0));
+  declare_loss(list, config.loss, names);
   declare_optimizer(list, config.optimizer, names);
   declare_schedule(list, config.schedule, names);
   TrainOptions& train = config.train;

@@ -8,6 +8,11 @@ Limits above(double low) {
   return {fmt::format("above {}", low), [low](double value) { return value > low; }};
 }
 
+Limits above_to_below(double low, double end) {
+  return {fmt::format("above {} and below {}", low, end),
+          [low, end](double value) { return low < value && value < end; }};
+}
+
 Limits above_up_to(double low, double high) {
   return {fmt::format("above {} and at most {}", low, high),
           [low, high](double value) { return low < value && value <= high; }};

@@ -14,6 +14,8 @@ struct Limits {
 };
 
 Limits above(double low);
+/// low < value < end.
+Limits above_to_below(double low, double end);
 /// low < value <= high.
 Limits above_up_to(double low, double high);
 Limits at_least(double low);

@@ -34,12 +34,22 @@ bool TargetRule::allows(Scalar target) const {
     if (allowed && largest_class != nullptr) raise_to(*largest_class, static_cast<Index>(target));
     return allowed;
   }
-  return unit_interval ? target >= 0 && target <= 1 : std::isfinite(target);
+  if (unit_interval) return target >= 0 && target <= 1;
+  return std::isfinite(target) && (!non_negative || target >= 0) && (!positive || target > 0);
 }
 
 std::string TargetRule::expected() const {
   if (classes > 0) return fmt::format("a class below {}, the number of outputs of the model", classes);
-  return unit_interval ? "a number from 0 to 1, for a loss on yes or no" : "a finite number";
+  if (unit_interval) return "a number from 0 to 1, for a loss on yes or no";
+  if (positive) {
+    return "a number above 0, for train.loss 'gamma' (train.loss 'tweedie' learns zeros, too, and "
+           "'mean_squared_error' any numbers)";
+  }
+  if (non_negative) {
+    return "a number of 0 or more, for a loss on counts or amounts (train.loss 'mean_squared_error' learns "
+           "any numbers)";
+  }
+  return "a finite number";
 }
 
 }  // namespace lockstep

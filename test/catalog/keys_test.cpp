@@ -16,6 +16,7 @@
 #include "lockstep/data/table/schema.h"
 #include "lockstep/distributed/tensor_multipliers.h"
 #include "lockstep/nn/batch_norm_mode.h"
+#include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/optim/schedule.h"
 #include "lockstep/train/evaluation/early_stopping.h"
@@ -101,6 +102,11 @@ std::map<std::string, std::function<void(const std::string&)>> parsers() {
   const auto metrics = [](const std::string& text) {
     for (const std::string& name : texts(text)) find_entry(metric_catalog(), "metric", name);
   };
+  const auto levels = [](const std::string& text) {
+    LossOptions options;
+    options.quantiles = ValueType<std::vector<double>>::parse(text).value();
+    find_entry(loss_catalog(), "loss", "quantile").make(options);
+  };
   const auto is_key = [](const std::string& text) {
     Config config;
     const std::vector<Option> options = declare_options(config, test::known_names());
@@ -136,6 +142,7 @@ std::map<std::string, std::function<void(const std::string&)>> parsers() {
              Model({.layers = text}, {{32, 32, 3}});
            }},
           {"model.batch_norm", [](const std::string& text) { parse_batch_norm_mode(text); }},
+          {"train.quantiles", levels},
           {"train.warmup", duration},
           {"train.decay_every", duration},
           {"train.milestones", milestones},

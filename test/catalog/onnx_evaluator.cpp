@@ -69,7 +69,10 @@ const std::map<std::string, std::function<double(double)>>& functions() {
       {"Tanh", [](double x) { return std::tanh(x); }},
       {"Softplus", [](double x) { return std::log1p(std::exp(x)); }},
       {"Erf", [](double x) { return std::erf(x); }},
-      {"Sqrt", [](double x) { return std::sqrt(x); }}};
+      {"Sqrt", [](double x) { return std::sqrt(x); }},
+      {"Exp", [](double x) { return std::exp(x); }},
+      {"Abs", [](double x) { return std::abs(x); }},
+      {"Sign", [](double x) { return x > 0 ? 1.0 : (x < 0 ? -1.0 : 0.0); }}};
   return kFunctions;
 }
 

@@ -217,6 +217,35 @@ TEST(Onnx, ComputesTheProbabilitiesOfItsOutputs) {
   EXPECT_FALSE(computed(TargetKind::kValue).contains("probabilities"));
 }
 
+TEST(Onnx, ComputesThePredictionsOfItsOutputs) {
+  const OnnxTensor given{.dims = {1, 3}, .values = {1, -2, 0.5}};
+  ExportableModel exportable("dense(4)", {{3}});
+  const auto computed = [&](const OutputForm& form, const std::vector<LabelScale>& scales) {
+    ModelToExport exported = exportable.to_export(form);
+    exported.label_scales = scales;
+    const auto graph = exported_graph(exported);
+    expect_sound(graph);
+    return evaluate(graph, given);
+  };
+  const auto means = computed({TargetKind::kValue, Link::kLog}, {});
+  const std::vector<double>& outputs = means.at("outputs").values;
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(means.at("predictions").values[i], std::exp(outputs[i]), 1e-12);
+  }
+  EXPECT_FALSE(computed({TargetKind::kClass, Link::kIdentity}, {}).contains("probabilities")) << "scores";
+  EXPECT_FALSE(computed(TargetKind::kValue, {}).contains("predictions"));
+
+  OutputForm levels(TargetKind::kValue);
+  levels.quantiles = {0.1, 0.9};
+  const std::vector<LabelScale> scales{{.shift = 10, .range = 4},
+                                       {.shift = 1, .range = 2, .logarithm = true}};
+  const auto labels = computed(levels, scales).at("predictions").values;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const double label = static_cast<double>(scales[i / 2].undo(static_cast<Scalar>(outputs[i])));
+    EXPECT_NEAR(labels[i], label, 1e-6 * std::abs(label)) << i;
+  }
+}
+
 TEST(Onnx, ImagesHaveTheirChannelsFirstInside) {
   const auto graph = exported_graph("conv2d(3, 1) relu", {{4, 5, 2}}, TargetKind::kValue);
   EXPECT_EQ(operations(graph), (Words{"Transpose", "Conv", "Relu", "Transpose", "Flatten", "Identity"}));
@@ -318,7 +347,7 @@ TEST(Onnx, RefusesAModelThatNoFileHolds) {
   const ModelToExport exported{.model = model,
                                .store = {.layout = &model.stored_layout(), .values = {}},
                                .normaliser = normaliser,
-                               .targets = TargetKind::kValue};
+                               .form = TargetKind::kValue};
   expect_parts(error_text<ConfigError>([&] { exported_graph(exported); }),
                {"2.2 GiB", "less than 2.0 GiB", "safetensors"});
 }

@@ -95,6 +95,42 @@ def value_case(outputs, weights=None):
     }, weights)
 
 
+def log_case(kind, power, weights=None):
+    """Outputs are logarithms of predictions. Targets suit the power: counts, amounts with zeros, amounts."""
+    mean = np.exp(random.normal(0.5, 0.6, (ROWS, 2)))
+    t = random.poisson(mean) if power == 1 else random.gamma(2, mean / 2)
+    t = t * (random.random_sample(t.shape) < 0.6) if 1 < power < 2 else t
+    x = (np.log(mean) + random.normal(0, 0.2, mean.shape)).astype(np.float32).astype(float)
+    t = t.astype(np.float32).astype(float)
+    mean_deviance = lambda p: float(np.mean([
+        metrics.mean_tweedie_deviance(t[:, i], np.exp(x[:, i]), power=p, sample_weight=weights) for i in range(2)]))
+    values = {
+        "mean_absolute_error": metrics.mean_absolute_error(t, np.exp(x), sample_weight=weights),
+        "mean_squared_error": metrics.mean_squared_error(t, np.exp(x), sample_weight=weights),
+        "r2": metrics.r2_score(t, np.exp(x), sample_weight=weights),
+        "poisson_deviance": mean_deviance(1),
+    }
+    if power > 1:
+        values[f"{kind}_deviance"] = mean_deviance(power)
+    return case(kind, x, t, values, weights) | {"power": power}
+
+
+def quantile_case(levels, targets, weights=None):
+    """The outputs of a target, one for each level, stand side by side."""
+    t = random.normal(2, 1, (ROWS, targets)).astype(np.float32).astype(float)
+    x = random.normal(2, 1, (ROWS, targets * len(levels))).astype(np.float32).astype(float)
+    each = [metrics.mean_pinball_loss(t[:, i], x[:, i * len(levels) + j], alpha=level, sample_weight=weights)
+            for i in range(targets) for j, level in enumerate(levels)]
+    return case("quantiles", x, t, {"pinball": float(np.mean(each))}, weights) | {"quantiles": levels}
+
+
+def direction_case(outputs, weights=None):
+    t = random.normal(0, 1, (ROWS, outputs)).astype(np.float32).astype(float)
+    x = random.normal(0, 1, (ROWS, outputs)).astype(np.float32).astype(float)
+    cosines = 1 - metrics.pairwise.paired_cosine_distances(x, t)
+    return case("directions", x, t, {"cosine_similarity": float(np.average(cosines, weights=weights))}, weights)
+
+
 def plain(told):
     return {key: value.ravel().tolist() if isinstance(value, np.ndarray) else value for key, value in told.items()}
 
@@ -104,6 +140,10 @@ def main():
              value_case(2)]
     cases += [binary_case(1, make_weights()), binary_case(3, make_weights()), class_case(2, weights=make_weights()),
               class_case(4, weights=make_weights()), value_case(1, make_weights()), value_case(2, make_weights())]
+    for weights in (None, make_weights()):
+        cases += [log_case("poisson", 1.0, weights), log_case("tweedie", 1.3, weights), log_case("gamma", 2.0, weights),
+                  quantile_case([0.7], 1, weights), quantile_case([0.1, 0.5, 0.9], 2, weights),
+                  direction_case(3, weights)]
     lines = ",\n".join(json.dumps({"rows": ROWS, **plain(told)}) for told in cases)
     text = f'{{\n"sklearn": "{sklearn.__version__}",\n"metrics": [\n{lines}\n]\n}}\n'
     pathlib.Path(__file__).with_name("sklearn_references.json").write_text(text, encoding="ascii")

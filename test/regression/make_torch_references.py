@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Writes torch_references.json, the numbers that optimizers, schedules and losses are tested against.
 
-Needs PyTorch (Debian: apt-get install python3-torch); the tests only need the file. Run it in this folder:
+Needs PyTorch and scikit-learn (Debian: apt-get install python3-torch python3-sklearn); the tests only need the
+file. Run it in this folder:
     /usr/bin/python3 make_torch_references.py
 """
 
@@ -9,7 +10,9 @@ import json
 import math
 import pathlib
 
+import numpy as np
 import torch
+from sklearn._loss import loss as sklearn_loss
 
 STEPS = 50
 RECORDED = (1, 2, 5, 10, 20, 50)
@@ -391,6 +394,88 @@ def huber(x, t, o):
     return torch.nn.functional.huber_loss(x, t, reduction="none", delta=o.get("huber_delta", 1.0)).mean(1).sum()
 
 
+def answers(outputs):
+    """Yes or no."""
+    return (fractions(outputs) > 0.5).to(torch.float32)
+
+
+def counts(outputs):
+    """Whole numbers, some of them 0."""
+    return torch.round(values(outputs).clamp(min=0) * 2)
+
+
+def amounts(outputs):
+    """Above 0."""
+    return values(outputs).abs() + 1 / 64
+
+
+def absolute_error(x, t, o):
+    return torch.nn.functional.l1_loss(x, t, reduction="none").mean(1).sum()
+
+
+def quantile(x, t, o):
+    """Outputs: targets x levels; torchmetrics and pytorch-forecasting write it like this."""
+    levels = torch.tensor(o.get("quantiles", [0.5]), dtype=torch.float64)
+    d = t[:, :, None] - x.reshape(*t.shape, len(levels))
+    return torch.maximum(levels * d, (levels - 1) * d).mean((1, 2)).sum()
+
+
+def poisson(x, t, o):
+    return torch.nn.functional.poisson_nll_loss(x, t, log_input=True, full=False, reduction="none").mean(1).sum()
+
+
+class Sklearn(torch.autograd.Function):
+    """A half deviance of scikit-learn, element by element, with its own gradient."""
+
+    @staticmethod
+    def forward(context, x, t, loss):
+        value, slope = loss.loss_gradient(t.flatten().numpy(), x.detach().flatten().numpy().copy())
+        context.save_for_backward(torch.from_numpy(np.array(slope)).reshape(x.shape))
+        return torch.from_numpy(np.array(value)).reshape(x.shape)
+
+    @staticmethod
+    def backward(context, gradient):
+        return gradient * context.saved_tensors[0], None, None
+
+
+def tweedie(x, t, o):
+    return Sklearn.apply(x, t, sklearn_loss.HalfTweedieLoss(power=o.get("tweedie_power", 1.5))).mean(1).sum()
+
+
+def gamma(x, t, o):
+    return Sklearn.apply(x, t, sklearn_loss.HalfGammaLoss()).mean(1).sum()
+
+
+def cosine_distance(x, t, o):
+    return (1 - torch.nn.functional.cosine_similarity(x, t, dim=1)).sum()
+
+
+def binary_focal(x, t, o):
+    """sigmoid_focal_loss of torchvision."""
+    p = torch.sigmoid(x)
+    cross_entropy = torch.nn.functional.binary_cross_entropy_with_logits(x, t, reduction="none")
+    hit = p * t + (1 - p) * (1 - t)
+    alpha = o.get("focal_alpha", 0)
+    weight = alpha * t + (1 - alpha) * (1 - t) if alpha else 1
+    return (weight * cross_entropy * (1 - hit) ** o.get("focal_gamma", 2.0)).mean(1).sum()
+
+
+def softmax_focal(x, t, o):
+    log_p = torch.log_softmax(x, 1).gather(1, t[:, None])
+    others = torch.softmax(x, 1).scatter(1, t[:, None], 0).sum(1, keepdim=True)
+    return (-log_p * others ** o.get("focal_gamma", 2.0)).sum()
+
+
+def binary_hinge(x, t, o):
+    return (1 - (2 * t - 1) * x).clamp(min=0).mean(1).sum()
+
+
+def multiclass_hinge(x, t, o):
+    """hinge_loss of scikit-learn for several classes, CategoricalHinge of Keras."""
+    rival = x.scatter(1, t[:, None], -math.inf).max(1).values
+    return (1 + rival - x.gather(1, t[:, None])[:, 0]).clamp(min=0).sum()
+
+
 LOSSES = [
     ("softmax_cross_entropy", {}, cross_entropy, classes),
     ("softmax_cross_entropy", {"label_smoothing": 0.1}, cross_entropy, classes),
@@ -398,6 +483,25 @@ LOSSES = [
     ("mean_squared_error", {}, squared_error, values),
     ("huber", {}, huber, values),
     ("huber", {"huber_delta": 0.5}, huber, values),
+    ("mean_absolute_error", {}, absolute_error, values),
+    ("quantile", {}, quantile, values),
+    ("quantile", {"quantiles": [0.9]}, quantile, values),
+    ("poisson", {}, poisson, counts),
+    ("tweedie", {}, tweedie, counts),
+    ("tweedie", {"tweedie_power": 1.2}, tweedie, counts),
+    ("gamma", {}, gamma, amounts),
+    ("cosine_distance", {}, cosine_distance, values),
+    ("softmax_focal", {}, softmax_focal, classes),
+    ("softmax_focal", {"focal_gamma": 0.5}, softmax_focal, classes),
+    ("binary_focal", {}, binary_focal, fractions),
+    ("binary_focal", {"focal_gamma": 1.5, "focal_alpha": 0.25}, binary_focal, answers),
+    ("multiclass_hinge", {}, multiclass_hinge, classes),
+    ("binary_hinge", {}, binary_hinge, answers),
+]
+# The outputs of three levels of one target, and of several.
+LEVELS = [
+    (("quantile", {"quantiles": [0.1, 0.5, 0.9]}, quantile, lambda x: values(x)[:, ::3]), logits(4, columns, 2.0))
+    for columns in (3, 12)
 ]
 
 
@@ -449,8 +553,10 @@ def main():
                    for groups in (((1, 1), (2, 0)), ((0.1, 0), (1, 3)))],
         "schedules": [schedule_case(*case) for case in SCHEDULE_CASES],
         "plateaus": [plateau_case(*case) for case in PLATEAU_CASES],
-        "losses": [loss_case(*loss, outputs) for loss in LOSSES for outputs in (SMALL, WIDE, FAR)],
-        "weighted_losses": [weighted_loss_case(*loss, outputs) for loss in LOSSES for outputs in (SMALL, WIDE)],
+        "losses": [loss_case(*loss, outputs) for loss in LOSSES for outputs in (SMALL, WIDE, FAR)]
+        + [loss_case(*loss, outputs) for loss, outputs in LEVELS],
+        "weighted_losses": [weighted_loss_case(*loss, outputs) for loss in LOSSES for outputs in (SMALL, WIDE)]
+        + [weighted_loss_case(*loss, outputs) for loss, outputs in LEVELS],
     })
 
 

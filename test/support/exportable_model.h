@@ -15,8 +15,8 @@ struct ExportableModel {
   }
 
   ParamStore store() { return {.layout = &model.stored_layout(), .values = stored.span()}; }
-  ModelToExport to_export(TargetKind targets = TargetKind::kClass) {
-    return {.model = model, .store = store(), .normaliser = normaliser, .targets = targets};
+  ModelToExport to_export(const OutputForm& form = TargetKind::kClass) {
+    return {.model = model, .store = store(), .normaliser = normaliser, .form = form};
   }
 
   Model model;

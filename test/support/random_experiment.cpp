@@ -142,9 +142,10 @@ void RandomExperiment::draw_model(Dice& dice) {
       if (dice.chance(0.3)) set_number("train.label_smoothing", dice.real(0, 0.3));
       break;
     case Task::kBinary:
-      return set("train.loss", "binary_cross_entropy");
+      return set("train.loss", dice.one_of({"binary_cross_entropy", "binary_focal", "binary_hinge"}));
     case Task::kValues:
-      return set("train.loss", dice.one_of({"mean_squared_error", "huber"}));
+      return set("train.loss",
+                 dice.one_of({"mean_squared_error", "mean_absolute_error", "huber", "quantile"}));
   }
 }
 

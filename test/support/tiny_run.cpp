@@ -133,7 +133,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                                                   .prefetch = steps_ahead(config.data, spare_core, false),
                                                   .team = &team});
   };
-  const MetricSet metrics(config.eval.metrics, loss->targets(), model.output().size());
+  const MetricSet metrics(config.eval.metrics, loss->form(), model.output().size());
   const EvaluationContext evaluation{.comm = comm,
                                      .model = model,
                                      .loss = *loss,

@@ -48,7 +48,12 @@ TEST(BestMeasure, EachMeasureHasItsDirection) {
                                                         {"recall", true},
                                                         {"mean_squared_error", false},
                                                         {"mean_absolute_error", false},
-                                                        {"r2", true}};
+                                                        {"r2", true},
+                                                        {"pinball", false},
+                                                        {"poisson_deviance", false},
+                                                        {"tweedie_deviance", false},
+                                                        {"gamma_deviance", false},
+                                                        {"cosine_similarity", true}};
   for (const MetricEntry& entry : metric_catalog()) EXPECT_TRUE(larger_is_better.contains(entry.name));
   for (const auto& [name, larger] : larger_is_better) {
     SCOPED_TRACE(name);

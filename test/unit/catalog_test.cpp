@@ -44,8 +44,7 @@ TEST(Suggestion, KnowsWordsOfOtherPrograms) {
   EXPECT_EQ(suggestion("mse", losses), "; Lockstep calls it 'mean_squared_error'");
   EXPECT_EQ(suggestion("MSELoss", losses), "; Lockstep calls it 'mean_squared_error'");
   EXPECT_EQ(suggestion("CrossEntropyLoss", losses), "; Lockstep calls it 'softmax_cross_entropy'");
-  EXPECT_EQ(suggestion("mae", losses),
-            "; Lockstep has 'huber', which is the absolute error above train.huber_delta");
+  EXPECT_EQ(suggestion("SmoothL1Loss", losses), "; Lockstep calls it 'huber'");
   EXPECT_EQ(suggestion("mae", std::vector<std::string>{"auc", "mean_absolute_error"}),
             "; Lockstep calls it 'mean_absolute_error'");
   EXPECT_EQ(suggestion("mse", kNames), "") << "the name must be one of those that are known";

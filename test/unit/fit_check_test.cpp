@@ -7,6 +7,7 @@
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/train/evaluation/metrics.h"
 #include "support/error_text.h"
 
 namespace lockstep {
@@ -24,18 +25,18 @@ class FitCheck : public testing::Test {
     if (classes > 0) info.target_text = "label 'species' ('a', 'b')";
     return info;
   }
-  static TargetKind kind(const std::string& loss) {
-    return find_entry(loss_catalog(), "loss", loss).make({})->targets();
+  static OutputForm form(const std::string& loss) {
+    return find_entry(loss_catalog(), "loss", loss).make({})->form();
   }
   static std::string refusal(const DatasetInfo& info, const std::string& layers, const std::string& loss) {
     const Model model({.layers = layers}, {{4}});
     return test::error_text<ConfigError>(
-        [&] { refuse_misfit({.data = info, .model = model, .targets = kind(loss), .loss = loss}); });
+        [&] { refuse_misfit({.data = info, .model = model, .form = form(loss), .loss = loss}); });
   }
   static std::vector<std::string> doubts(const DatasetInfo& info, const std::string& layers,
                                          const std::string& loss, Index batch = 10) {
     const Model model({.layers = layers}, {{4}});
-    const FitQuestion question{.data = info, .model = model, .targets = kind(loss), .loss = loss};
+    const FitQuestion question{.data = info, .model = model, .form = form(loss), .loss = loss};
     refuse_misfit(question);
     RunPlan plan;
     plan.step_batch = batch;
@@ -86,6 +87,60 @@ TEST_F(FitCheck, WhatIsHardlyMeantIsSaid) {
   const Sentences batch = doubts(data(3), "dense(3)", kSoftmax, 300);
   ASSERT_EQ(batch.size(), 1u);
   test::expect_parts(batch[0], {"300 samples", "the global batch", "'iris.csv' has 200"});
+}
+
+TEST_F(FitCheck, LevelsOfQuantilesHaveAnOutputForEachTarget) {
+  const DatasetInfo two = data(0, 2);
+  const Model model({.layers = "dense(5)"}, {{4}});
+  OutputForm levels(TargetKind::kValue);
+  levels.quantiles = {0.1, 0.5, 0.9};
+  const auto refusal = [&](const Model& layers) {
+    return test::error_text<ConfigError>(
+        [&] { refuse_misfit({.data = two, .model = layers, .form = levels, .loss = "quantile"}); });
+  };
+  EXPECT_EQ(refusal(model),
+            "layer 0 'dense(5)' puts out 5, but 'iris.csv' has 2 targets and train.quantiles 3 levels: "
+            "train.loss 'quantile' needs 6 outputs, one for each level of each target");
+  const Model right({.layers = "dense(6)"}, {{4}});
+  EXPECT_NO_THROW(refuse_misfit({.data = two, .model = right, .form = levels, .loss = "quantile"}));
+}
+
+TEST_F(FitCheck, ALogLinkTakesNoScaledLabel) {
+  DatasetInfo scaled = data(0);
+  scaled.scaled_label = "cost: log";
+  EXPECT_EQ(refusal(scaled, "dense(1)", "tweedie"),
+            "data.columns = [\"cost: log\"] scales a label, but train.loss 'tweedie' learns the logarithm of "
+            "its mean, and needs the label as it is: leave that out, or write \"cost: none\"");
+  EXPECT_EQ(doubts(scaled, "dense(1)", "huber"), Sentences{});
+}
+
+TEST_F(FitCheck, ADirectionHasSeveralNumbers) {
+  test::expect_parts(refusal(data(0), "dense(1)", "cosine_distance"),
+                     {"puts out 1 number", "direction", "several columns"});
+  EXPECT_EQ(doubts(data(0, 3), "dense(3)", "cosine_distance"), Sentences{});
+}
+
+TEST_F(FitCheck, ALastLayerThatKeepsALogarithmFromFallingIsDoubted) {
+  const Sentences said = doubts(data(0), "dense(1) softplus", "poisson");
+  ASSERT_EQ(said.size(), 1u);
+  test::expect_parts(said[0], {"poisson", "e^output", "layer 1 'softplus'", "leave that out"});
+  EXPECT_EQ(doubts(data(2), "dense(1) sigmoid", "binary_hinge"), Sentences{}) << "it takes no sigmoid itself";
+}
+
+TEST(TargetRule, OfCountsAndAmountsKnowsTheirSigns) {
+  const auto rule = [](const std::string& loss) {
+    return target_rule(*find_entry(loss_catalog(), "loss", loss).make({}), 1);
+  };
+  for (const char* loss : {"poisson", "tweedie"}) {
+    EXPECT_TRUE(rule(loss).allows(0));
+    EXPECT_FALSE(rule(loss).allows(-1e-3F));
+    EXPECT_FALSE(rule(loss).allows(std::numeric_limits<Scalar>::infinity()));
+    test::expect_parts(rule(loss).expected(), {"0 or more", "train.loss 'mean_squared_error'"});
+  }
+  EXPECT_FALSE(rule("gamma").allows(0));
+  EXPECT_TRUE(rule("gamma").allows(1e-3F));
+  test::expect_parts(rule("gamma").expected(), {"above 0", "'tweedie' learns zeros"});
+  EXPECT_TRUE(rule("huber").allows(-1));
 }
 
 TEST(TargetRule, NotesTheLargestClassThatItAllows) {

@@ -9,6 +9,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/loss.h"
+#include "support/error_text.h"
 #include "support/torch_references.h"
 
 namespace lockstep {
@@ -18,6 +19,10 @@ LossOptions read_options(const nlohmann::json& given) {
   LossOptions options;
   options.label_smoothing = given.value("label_smoothing", options.label_smoothing);
   options.huber_delta = given.value("huber_delta", options.huber_delta);
+  options.quantiles = given.value("quantiles", options.quantiles);
+  options.tweedie_power = given.value("tweedie_power", options.tweedie_power);
+  options.focal_gamma = given.value("focal_gamma", options.focal_gamma);
+  options.focal_alpha = given.value("focal_alpha", options.focal_alpha);
   return options;
 }
 
@@ -57,7 +62,7 @@ TEST(Losses, EqualPyTorch) {
 
     const double value = given.loss->evaluate(outputs, targets, &given.slopes);
     const double expected = reference.at("value");
-    EXPECT_NEAR(value, expected, 1e-5 * expected);
+    EXPECT_NEAR(value, expected, 1e-5 * std::abs(expected));
     test::expect_close(given.gradient, reference.at("gradient"), 1e-7);
     EXPECT_EQ(given.loss->evaluate(outputs, targets, nullptr), value);
   }
@@ -75,7 +80,7 @@ TEST(Losses, WithWeightsEqualPyTorchsMeanByWeights) {
     const double value = evaluate_weighted(*given.loss, outputs, targets, weights, &given.slopes);
     const double expected = reference.at("value");
     const double weight = weights.sum(given.rows);
-    EXPECT_NEAR(value / weight, expected, 1e-5 * expected);
+    EXPECT_NEAR(value / weight, expected, 1e-5 * std::abs(expected));
     for (Scalar& slope : given.gradient) slope /= static_cast<Scalar>(weight);
     test::expect_close(given.gradient, reference.at("gradient"), 1e-7);
     EXPECT_EQ(evaluate_weighted(*given.loss, outputs, targets, weights, nullptr), value);
@@ -131,6 +136,56 @@ TEST(Losses, EveryOneHasAReference) {
     const auto names_it = [&](const nlohmann::json& reference) { return reference.at("loss") == entry.name; };
     EXPECT_TRUE(std::ranges::any_of(references, names_it)) << entry.name;
   }
+}
+
+TEST(Losses, QuantilesStandInRisingOrder) {
+  const LossEntry& entry = find_entry(loss_catalog(), "loss", "quantile");
+  const auto refusal = [&](const std::vector<double>& levels) {
+    LossOptions options;
+    options.quantiles = levels;
+    return test::error_text<ConfigError>([&] { entry.make(options); });
+  };
+  EXPECT_EQ(refusal({0.9, 0.5, 0.1, 0.5}),
+            "train.quantiles: levels stand in rising order, each once; found [0.9, 0.5, 0.1, 0.5], expected "
+            "[0.1, 0.5, 0.9]: the outputs of the model are in this order");
+  test::expect_parts(refusal({}), {"train.quantiles", "no level", "[0.1, 0.5, 0.9]"});
+}
+
+TEST(Losses, AFocalGammaOfZeroIsCrossEntropy) {
+  LossOptions options;
+  options.focal_gamma = 0;
+  const std::vector<Scalar> outputs{0.5F, -3, 2, 40, 0, -40};
+  for (const auto& [focal, plain] : {std::pair{"binary_focal", "binary_cross_entropy"},
+                                     std::pair{"softmax_focal", "softmax_cross_entropy"}}) {
+    const bool binary = std::string(focal) == "binary_focal";
+    const std::vector<Scalar> targets =
+        binary ? std::vector<Scalar>{1, 0, 1, 1, 0, 0} : std::vector<Scalar>{1, 0};
+    std::vector<Scalar> gradient(6);
+    std::vector<Scalar> expected(6);
+    Matrix slopes = as_matrix(std::span(gradient), 2, 3);
+    Matrix expected_slopes = as_matrix(std::span(expected), 2, 3);
+    const double value = find_entry(loss_catalog(), "loss", focal)
+                             .make(options)
+                             ->evaluate(view(outputs, 2), view(targets, 2), &slopes);
+    EXPECT_NEAR(value,
+                find_entry(loss_catalog(), "loss", plain)
+                    .make(options)
+                    ->evaluate(view(outputs, 2), view(targets, 2), &expected_slopes),
+                1e-5);
+    for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(gradient[i], expected[i], 1e-6) << focal << " " << i;
+  }
+}
+
+// Zeros have no direction, so nothing is learned from them; nothing is divided by zero either.
+TEST(Losses, RowsWithoutDirectionHaveACosineDistanceOfOneAndNoGradient) {
+  const auto loss = find_entry(loss_catalog(), "loss", "cosine_distance").make({});
+  std::vector<Scalar> gradient(4, 99);
+  Matrix slopes = as_matrix(std::span(gradient), 2, 2);
+  const std::vector<Scalar> outputs{0, 0, 3, 4};
+  const std::vector<Scalar> targets{1, 2, 0, 0};
+  EXPECT_EQ(loss->evaluate(view(outputs, 2), view(targets, 2), &slopes), 2);
+  EXPECT_EQ(std::vector<Scalar>(gradient.begin() + 2, gradient.end()), (std::vector<Scalar>{0, 0}));
+  for (const Scalar slope : gradient) EXPECT_EQ(slope, 0);
 }
 
 TEST(Losses, AnUnknownNameSuggestsTheNearest) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/train/evaluation/metric_set.h"
 #include "lockstep/train/evaluation/metrics.h"
@@ -15,7 +16,7 @@ namespace lockstep {
 namespace {
 
 struct Set {
-  TargetKind kind = TargetKind::kClass;
+  OutputForm kind = TargetKind::kClass;
   Index rows = 0;
   std::vector<Scalar> outputs;
   std::vector<Scalar> targets;
@@ -62,11 +63,19 @@ nlohmann::json references() {
   return test::torch_references("metrics", "sklearn_references.json");
 }
 
-Set read_set(const nlohmann::json& reference) {
+OutputForm read_form(const nlohmann::json& reference) {
   const std::string kind = reference.at("targets_are");
-  return {.kind = kind == "classes"  ? TargetKind::kClass
-                  : kind == "binary" ? TargetKind::kBinary
-                                     : TargetKind::kValue,
+  if (kind == "classes") return TargetKind::kClass;
+  if (kind == "binary") return TargetKind::kBinary;
+  OutputForm form(TargetKind::kValue, reference.contains("power") ? Link::kLog : Link::kIdentity);
+  form.power = reference.value("power", form.power);
+  form.quantiles = reference.value("quantiles", form.quantiles);
+  form.direction = kind == "directions";
+  return form;
+}
+
+Set read_set(const nlohmann::json& reference) {
+  return {.kind = read_form(reference),
           .rows = reference.at("rows"),
           .outputs = reference.at("outputs").get<std::vector<Scalar>>(),
           .targets = reference.at("targets").get<std::vector<Scalar>>(),
@@ -95,9 +104,9 @@ TEST(Metrics, AccuracyByWeightsEqualsScikitLearn) {
     const SampleWeights weights{set.weights};
     const ConstMatrix outputs = rows_of(set.outputs, set.rows, {0, set.rows});
     const ConstMatrix targets = rows_of(set.targets, set.rows, {0, set.rows});
-    const double right = count_correct(set.kind, outputs, targets, weights);
+    const double right = count_correct(set.kind.targets, outputs, targets, weights);
     EXPECT_NEAR(right / weights.sum(set.rows), reference.at("accuracy").get<double>(), 1e-12);
-    if (set.kind == TargetKind::kClass) {
+    if (set.kind.targets == TargetKind::kClass) {
       EXPECT_EQ(count_in_top_k(outputs, targets, weights, 1), right);
       EXPECT_EQ(count_in_top_k(outputs, targets, weights, set.columns()), weights.sum(set.rows));
     }
@@ -169,7 +178,8 @@ TEST(Metrics, AnOutputThatIsNotANumberUpsetsNothing) {
   EXPECT_EQ(measure("auc", set, 4), 0.5 / 3) << "below all numbers";
 }
 
-std::vector<std::string> chosen(const std::vector<std::string>& names, TargetKind targets, Index outputs) {
+std::vector<std::string> chosen(const std::vector<std::string>& names, const OutputForm& targets,
+                                Index outputs) {
   const MetricSet metrics(names, targets, outputs);
   const std::vector<double> sums(static_cast<std::size_t>(metrics.needs().sums));
   const std::vector<RankedPairs> rankings(static_cast<std::size_t>(metrics.needs().rankings));
@@ -191,12 +201,39 @@ TEST(MetricSet, ChoosesWhatSuitsTheTargets) {
   EXPECT_EQ(chosen({"recall", "auc"}, TargetKind::kClass, 10), (std::vector<std::string>{"recall", "auc"}));
 }
 
+OutputForm form_of(const std::string& loss) {
+  return find_entry(loss_catalog(), "loss", loss).make({})->form();
+}
+
+// What is measured by default is what is defined for the predictions of the loss.
+TEST(MetricSet, ChoosesWhatSuitsTheLoss) {
+  using Names = std::vector<std::string>;
+  const Names values{"mean_absolute_error", "mean_squared_error", "r2"};
+  const auto values_and = [&](const Names& more) {
+    Names all = values;
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  EXPECT_EQ(chosen({}, form_of("mean_absolute_error"), 1), values);
+  EXPECT_EQ(chosen({}, form_of("poisson"), 1), values_and({"poisson_deviance"}));
+  EXPECT_EQ(chosen({}, form_of("tweedie"), 1), values_and({"poisson_deviance", "tweedie_deviance"}));
+  EXPECT_EQ(chosen({}, form_of("gamma"), 1), values_and({"poisson_deviance", "gamma_deviance"}));
+  EXPECT_EQ(chosen({}, form_of("quantile"), 1), values_and({"pinball"})) << "one level";
+  OutputForm levels = form_of("quantile");
+  levels.quantiles = {0.1, 0.9};
+  EXPECT_EQ(chosen({}, levels, 2), Names{"pinball"});
+  EXPECT_EQ(chosen({}, form_of("cosine_distance"), 3), Names{"cosine_similarity"});
+  EXPECT_EQ(chosen({}, form_of("binary_hinge"), 1), (Names{"auc", "precision", "recall"}));
+  EXPECT_EQ(chosen({}, form_of("multiclass_hinge"), 2), (Names{"auc", "precision", "recall"}));
+  EXPECT_EQ(chosen({}, form_of("binary_focal"), 1), (Names{"auc", "log_loss", "precision", "recall"}));
+}
+
 TEST(MetricSet, RefusesWhatIsNotDefinedOrTwiceThere) {
   const auto refusal = [](const std::vector<std::string>& names) {
     return test::error_text<ConfigError>([&] { MetricSet(names, TargetKind::kValue, 1); });
   };
   EXPECT_EQ(refusal({"r2", "auc"}),
-            "eval.metrics: 'auc' is not defined for the targets of this train.loss; those that are: "
+            "eval.metrics: 'auc' is not defined for this train.loss and its targets; those that are: "
             "mean_absolute_error, mean_squared_error, r2");
   EXPECT_EQ(refusal({"r2", "r2"}), "eval.metrics: 'r2' is named twice; name it once");
 }

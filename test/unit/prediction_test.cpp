@@ -78,7 +78,7 @@ struct Setting {
     ThreadTeam team(threads);
     Prediction prediction({.comm = comm,
                            .model = model,
-                           .targets = TargetKind::kClass,
+                           .form = TargetKind::kClass,
                            .normaliser = normaliser,
                            .team = team,
                            .batch = batch},
@@ -144,12 +144,13 @@ TEST(Prediction, GivesAllRowsInOrderWithTheSameBitsOnAnyRanksAndThreads) {
   }
 }
 
-std::vector<Scalar> predicted(TargetKind targets, const std::vector<Scalar>& outputs, Index columns) {
+std::vector<Scalar> predicted(const OutputForm& targets, const std::vector<Scalar>& outputs, Index columns,
+                              const std::vector<LabelScale>& scales = {}) {
   const auto rows = std::ssize(outputs) / columns;
   const Index width = prediction_columns(targets, columns).size();
   std::vector<Scalar> result(static_cast<std::size_t>(rows * width));
   Matrix predictions = as_matrix(std::span(result), rows, width);
-  predict_rows(targets, as_matrix(std::span<const Scalar>(outputs), rows, columns), predictions);
+  predict_rows(targets, as_matrix(std::span<const Scalar>(outputs), rows, columns), predictions, scales);
   return result;
 }
 
@@ -168,6 +169,35 @@ TEST(PredictRows, GivesLabelsAndProbabilitiesOfEachKind) {
   EXPECT_EQ(predicted(TargetKind::kValue, {1, -2, 3, 4}, 2), (std::vector<Scalar>{1, -2, 3, 4}));
   const Scalar nan = std::numeric_limits<Scalar>::quiet_NaN();
   EXPECT_TRUE(std::isnan(predicted(TargetKind::kClass, {nan, 1}, 2)[2]));
+}
+
+TEST(PredictRows, TakesTheInverseOfTheLink) {
+  const std::vector<Scalar> means = predicted({TargetKind::kValue, Link::kLog}, {0, 2, -3, 80}, 2);
+  for (const auto& [i, output] :
+       {std::pair{0, 0.0}, std::pair{1, 2.0}, std::pair{2, -3.0}, std::pair{3, 80.0}}) {
+    EXPECT_NEAR(at(means, i) / std::exp(output), 1, 1e-6) << output;
+  }
+  EXPECT_EQ(predicted({TargetKind::kBinary, Link::kIdentity}, {2, -3}, 1), (std::vector<Scalar>{1, 2, 0, -3}))
+      << "margins";
+  EXPECT_EQ(predicted({TargetKind::kClass, Link::kIdentity}, {2, -3, 4}, 3),
+            (std::vector<Scalar>{2, 2, -3, 4}))
+      << "scores";
+}
+
+TEST(PredictRows, GivesValuesInTheUnitsOfTheirLabels) {
+  const std::vector<LabelScale> scales{{.shift = 10, .range = 4},
+                                       {.shift = 1, .range = 2, .logarithm = true}};
+  const std::vector<Scalar> values = predicted(TargetKind::kValue, {0.5, 0.5, -1, -1}, 2, scales);
+  EXPECT_EQ(values[0], 12);
+  EXPECT_FLOAT_EQ(values[1], std::exp(2.0F) - 1);
+  EXPECT_EQ(values[2], 6);
+  EXPECT_FLOAT_EQ(values[3], 1 - std::exp(1.0F));
+  OutputForm levels(TargetKind::kValue);
+  levels.quantiles = {0.1, 0.9};
+  EXPECT_EQ(predicted(levels, {0, 1, 0, 0}, 4, scales)[1], 14) << "both levels belong to the first target";
+  OutputForm direction(TargetKind::kValue);
+  direction.direction = true;
+  EXPECT_EQ(predicted(direction, {3, 4}, 2, scales), (std::vector<Scalar>{3, 4}));
 }
 
 class PredictionFiles : public testing::Test {
@@ -196,6 +226,13 @@ TEST_F(PredictionFiles, CsvHasALineForEachRowInTheShortestDigits) {
   EXPECT_EQ(write("b.csv", {.labels = 2, .values = 2}, {{0, 1, 0.25F, 0.75F}}),
             "row,label0,label1,p0,p1\n0,0,1,0.25,0.75\n");
   EXPECT_EQ(write("c.csv", {.labels = 0, .values = 1}, {{-3}, {4}}), "row,p0\n0,-3\n1,4\n");
+}
+
+TEST_F(PredictionFiles, CsvNamesTheColumnsOfQuantilesByTheirLevels) {
+  EXPECT_EQ(write("a.csv", {.labels = 0, .values = 2, .quantiles = {0.05, 0.9}}, {{1, 2}}),
+            "row,q0.05,q0.9\n0,1,2\n");
+  EXPECT_EQ(write("b.csv", {.labels = 0, .values = 4, .quantiles = {0.05, 0.9}}, {{1, 2, 3, 4}}),
+            "row,p0_q0.05,p0_q0.9,p1_q0.05,p1_q0.9\n0,1,2,3,4\n");
 }
 
 TEST_F(PredictionFiles, CsvNumbersAreReadAsTheSameBits) {

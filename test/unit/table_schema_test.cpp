@@ -9,6 +9,7 @@
 #include "data/table/learn_schema.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/data/table/infer.h"
+#include "lockstep/data/table/label_scale.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 
@@ -352,6 +353,39 @@ TEST_F(TableTest, NothingIsLearntFromRecordsHeldBack) {
   EXPECT_EQ(std::ssize(columns[1].values), learnt_from);
   EXPECT_EQ(std::ranges::count(columns[1].values, only_held), 0);
   EXPECT_EQ(columns[2].values.size(), 2u);  // a class is one wherever it occurs
+}
+
+// Column y is the label; its mean and deviation are those of its targets.
+TEST_F(TableTest, TheScaleOfALabelIsUndone) {
+  const std::vector<double> labels{0, -3, 100, 7.5};
+  for (const char* scale : {"log", "standard", "minmax"}) {
+    SCOPED_TRACE(scale);
+    options_.columns = {fmt::format("y: {}", scale)};
+    const TableSchema schema = learn("x,y\n1,0\n2,-3\n3,100\n4,7.5\n").schema;
+    const std::vector<LabelScale> scales = label_scales(schema);
+    ASSERT_EQ(scales.size(), 1U);
+    const auto rows = encode(schema);
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      EXPECT_NE(rows[i][1], static_cast<Scalar>(labels[i]));
+      EXPECT_NEAR(scales[0].undo(rows[i][1]), labels[i], 1e-4);
+    }
+    EXPECT_EQ(read_label_scales(to_json(schema)).at(0).range, scales[0].range);
+    EXPECT_EQ(describe_scaled_label(schema), fmt::format("y: {}", scale));
+  }
+}
+
+TEST_F(TableTest, LabelsThatAreNotScaledHaveNoScale) {
+  options_.label = {"a", "b"};
+  const TableSchema plain = learn("a,b,x\n1,2,3\n4,5,6\n").schema;
+  EXPECT_TRUE(label_scales(plain).empty());
+  EXPECT_EQ(describe_scaled_label(plain), "");
+  options_.columns = {"b: standard"};
+  const std::vector<LabelScale> scales = label_scales(learn("a,b,x\n1,2,3\n4,5,6\n").schema);
+  ASSERT_EQ(scales.size(), 2U);
+  EXPECT_EQ(scales[0].undo(4), 4) << "the other label stays";
+  EXPECT_EQ(scales[1].undo(0), 3.5F);
+  EXPECT_TRUE(read_label_scales("").empty());
+  EXPECT_TRUE(read_label_scales("{\"version\": 1, \"format\": \"libsvm\"}").empty());
 }
 
 }  // namespace

@@ -17,14 +17,15 @@ std::string to_string(Split split);
 
 struct DatasetInfo {
   Index rows = 0;
-  Shape features;                ///< of one record
-  Index target_columns = 0;      ///< 0: no labels
-  bool weighted = false;         ///< each record has a weight, which its loss is multiplied by
-  std::string name;              ///< for messages: a path, or "synthetic"
-  Index record_bytes = 0;        ///< of a packed record; 0: records are computed from their ids
-  Index source_bytes = 0;        ///< sum of the sizes of its files; compared over the ranks
-  Index target_classes = 0;      ///< number of classes of a target that is a category; 0: none is
-  std::string target_text = {};  ///< that target, for messages: "label 'species' (setosa, virginica)"
+  Shape features;                 ///< of one record
+  Index target_columns = 0;       ///< 0: no labels
+  bool weighted = false;          ///< each record has a weight, which its loss is multiplied by
+  std::string name;               ///< for messages: a path, or "synthetic"
+  Index record_bytes = 0;         ///< of a packed record; 0: records are computed from their ids
+  Index source_bytes = 0;         ///< sum of the sizes of its files; compared over the ranks
+  Index target_classes = 0;       ///< number of classes of a target that is a category; 0: none is
+  std::string target_text = {};   ///< that target, for messages: "label 'species' (setosa, virginica)"
+  std::string scaled_label = {};  ///< the first label that data.columns scales, "price: log"; "": none is
 
   /// Columns that RecordSource::unpack writes beside the features: the targets, then the weight if there is
   /// one.
@@ -32,10 +33,12 @@ struct DatasetInfo {
 };
 
 /// The targets that the loss accepts: whole numbers below `classes` (if above 0), or numbers in [0, 1], or
-/// finite numbers.
+/// finite numbers, perhaps of 0 or more, or above 0.
 struct TargetRule {
   Index classes = 0;
   bool unit_interval = false;
+  bool non_negative = false;
+  bool positive = false;
   /// If given, allows() raises it to the largest class that it is asked about; threads may share it.
   std::atomic<Index>* largest_class = nullptr;
 

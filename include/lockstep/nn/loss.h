@@ -19,17 +19,46 @@ namespace lockstep {
 enum class TargetKind {
   kClass,   ///< one column: a whole number, 0 <= class < outputs
   kBinary,  ///< one column per output, each in [0, 1]
-  kValue,   ///< one column per output, any finite number
+  kValue,   ///< one column per OutputForm::outputs_per_target() outputs, a finite number
+};
+
+/// How an output of a model becomes a prediction; named by the inverse, as statistics does.
+enum class Link {
+  kIdentity,  ///< it is one
+  kLog,       ///< e^output, the mean of a target that is never negative
+  kLogit,     ///< sigmoid(output), the probability of yes
+  kSoftmax,   ///< softmax of the row, the probabilities of its classes
+};
+
+/// The meaning that a loss gives the outputs of a model: all that checks of targets, metrics, predictions and
+/// exports have to know of the loss.
+struct OutputForm {
+  /// The usual form for such targets: probabilities of classes and of yes, values as they are.
+  OutputForm(TargetKind kind);  // NOLINT(google-explicit-constructor): a kind alone is a form
+  OutputForm(TargetKind kind, Link link_of_outputs) : targets(kind), link(link_of_outputs) {}
+
+  TargetKind targets;
+  Link link;
+  /// The power of the mean that the variance of values grows with: 1 as for counts (Poisson), 2 as for
+  /// amounts (gamma), between them Tweedie's, 0 any. From 1 on targets are 0 or more, from 2 on above 0.
+  double power = 0;
+  /// Levels for each of which a target, a value, has an output; empty: it has one output.
+  std::vector<double> quantiles = {};
+  /// Whether only the direction of a row of values means something, not its length.
+  bool direction = false;
+
+  Index outputs_per_target() const { return quantiles.empty() ? 1 : std::ssize(quantiles); }
 };
 
 class Loss {
  public:
   virtual ~Loss() = default;
   virtual TargetKind targets() const = 0;
+  virtual OutputForm form() const { return {targets()}; }
 
   /// The sum over the n rows of the loss of each row (for a loss over several outputs: their mean).
-  /// outputs: n x outputs; targets: n x (1 or outputs), see TargetKind; if `gradient` is given it becomes the
-  /// derivative of that sum by the outputs (n x outputs). Not finite when the outputs are not.
+  /// outputs: n x outputs; targets: n x (1 or outputs), see TargetKind and OutputForm; if `gradient` is given
+  /// it becomes the derivative of that sum by the outputs (n x outputs). Not finite when the outputs are not.
   virtual double evaluate(const ConstMatrix& outputs, const ConstMatrix& targets, Matrix* gradient) const = 0;
 };
 

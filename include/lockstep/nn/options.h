@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "lockstep/base/types.h"
 #include "lockstep/math/bf16.h"
@@ -22,6 +23,10 @@ struct LossOptions {
   std::string loss = "softmax_cross_entropy";
   double label_smoothing = 0.0;
   double huber_delta = 1.0;
+  std::vector<double> quantiles = {0.5};
+  double tweedie_power = 1.5;
+  double focal_gamma = 2.0;
+  double focal_alpha = 0.0;  ///< 0: yes and no count alike
 };
 
 }  // namespace lockstep

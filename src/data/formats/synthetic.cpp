@@ -53,6 +53,10 @@ void check_targets(const SyntheticOptions& options, const TargetRule& rule) {
                     "class below {}, the number of outputs of the model",
                     options.classes - 1, options.classes, classes));
   }
+  if ((rule.non_negative && options.classes == 0) || rule.positive) {
+    throw DataError(fmt::format("synthetic data with data.synthetic_classes = {} has targets {}, expected {}",
+                                options.classes, options.classes == 0 ? "below 0" : "of 0", rule.expected()));
+  }
   if (rule.unit_interval && options.classes != 2) {
     throw DataError(fmt::format(
         "synthetic data with data.synthetic_classes = {} has targets outside [0, 1], expected 2 classes "

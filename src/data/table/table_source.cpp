@@ -11,6 +11,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/table/label_scale.h"
 
 namespace lockstep {
 namespace {
@@ -105,7 +106,8 @@ std::string describe_label(const TableColumn& column) {
   return fmt::format("label {} ({}{})", in_quotes(column.name), values, more);
 }
 
-void describe_classes(const TableSchema& schema, DatasetInfo& info) {
+void describe_labels(const TableSchema& schema, DatasetInfo& info) {
+  info.scaled_label = describe_scaled_label(schema);
   for (const TableColumn& column : schema.columns) {
     if (!column.label || column.kind != ColumnKind::kCategorical) continue;
     info.target_classes = std::ssize(column.values);
@@ -173,7 +175,7 @@ TableSource::TableSource(const TableRequest& request) : table_(open_text(request
            .name = request.name,
            .record_bytes = encoder_->record_bytes(),
            .source_bytes = table_.text.source_bytes()};
-  if (request.labels) describe_classes(schema_, info_);
+  if (request.labels) describe_labels(schema_, info_);
   rejects_ = scan.rejects;
   skipped_ = scan.bad_positions;
   note_bad_records(request.name, scan.good, scan.bad, notes_);

@@ -14,14 +14,19 @@ struct PointLoss {
   Scalar slope;
 };
 
-/// `Pointwise` states `kTargets` and maps (output, target) to a PointLoss whose value is not finite when the
-/// output is not.
+/// `Pointwise` states `kTargets`, and by form() the form of its outputs if that is not the usual one. It maps
+/// (output, target) to a PointLoss whose value is not finite when the output is not.
 template <class Pointwise>
 class PointwiseLoss final : public Loss {
  public:
   explicit PointwiseLoss(const Pointwise& pointwise) : pointwise_(pointwise) {}
 
   TargetKind targets() const override { return Pointwise::kTargets; }
+
+  OutputForm form() const override {
+    if constexpr (requires { pointwise_.form(); }) return pointwise_.form();
+    return Loss::form();
+  }
 
   double evaluate(const ConstMatrix& outputs, const ConstMatrix& targets, Matrix* gradient) const override {
     const Index n = outputs.cols();

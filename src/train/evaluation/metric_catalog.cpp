@@ -9,18 +9,28 @@ MetricEntry auc_entry();
 MetricEntry log_loss_entry();
 MetricEntry precision_entry();
 MetricEntry recall_entry();
-MetricEntry mean_absolute_error_entry();
+MetricEntry mean_absolute_error_metric_entry();
 MetricEntry mean_squared_error_metric_entry();
 MetricEntry r2_entry();
+MetricEntry pinball_entry();
+MetricEntry poisson_deviance_entry();
+MetricEntry tweedie_deviance_entry();
+MetricEntry gamma_deviance_entry();
+MetricEntry cosine_similarity_entry();
 
 std::span<const MetricEntry> metric_catalog() {
   static const std::array kEntries{auc_entry(),
                                    log_loss_entry(),
                                    precision_entry(),
                                    recall_entry(),
-                                   mean_absolute_error_entry(),
+                                   mean_absolute_error_metric_entry(),
                                    mean_squared_error_metric_entry(),
-                                   r2_entry()};
+                                   r2_entry(),
+                                   pinball_entry(),
+                                   poisson_deviance_entry(),
+                                   tweedie_deviance_entry(),
+                                   gamma_deviance_entry(),
+                                   cosine_similarity_entry()};
   return kEntries;
 }
 

@@ -17,18 +17,19 @@ std::span<T> piece(std::span<T> all, Index first, Index count) {
   return all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
 }
 
-bool fits(const MetricEntry& entry, TargetKind targets) {
-  return std::ranges::find(entry.targets, targets) != entry.targets.end();
+bool fits(const MetricEntry& entry, const OutputForm& form) {
+  return std::ranges::find(entry.targets, form.targets) != entry.targets.end() &&
+         (!entry.suits || entry.suits(form));
 }
 
-void refuse_misfit(const MetricEntry& entry, TargetKind targets) {
-  if (fits(entry, targets)) return;
+void refuse_misfit(const MetricEntry& entry, const OutputForm& form) {
+  if (fits(entry, form)) return;
   std::vector<std::string> fitting;
   for (const MetricEntry& other : metric_catalog()) {
-    if (fits(other, targets)) fitting.push_back(other.name);
+    if (fits(other, form)) fitting.push_back(other.name);
   }
   throw ConfigError(
-      fmt::format("eval.metrics: '{}' is not defined for the targets of this train.loss; those that are: {}",
+      fmt::format("eval.metrics: '{}' is not defined for this train.loss and its targets; those that are: {}",
                   entry.name, fmt::join(fitting, ", ")));
 }
 
@@ -39,23 +40,23 @@ std::string to_string(const MetricValue& metric) {
   return fmt::format("{} {:.5g}", metric.name, *metric.value);
 }
 
-MetricSet::MetricSet(std::span<const std::string> names, TargetKind targets, Index outputs) {
+MetricSet::MetricSet(std::span<const std::string> names, const OutputForm& form, Index outputs) {
   for (const std::string& name : names) {
     const MetricEntry& entry = find_entry(metric_catalog(), "metric", name);
-    refuse_misfit(entry, targets);
+    refuse_misfit(entry, form);
     if (std::ranges::find(members_, name, &Member::name) != members_.end()) {
       throw ConfigError(fmt::format("eval.metrics: '{}' is named twice; name it once", name));
     }
-    add(entry, targets, outputs);
+    add(entry, form, outputs);
   }
-  if (!names.empty() || (targets == TargetKind::kClass && outputs > 2)) return;
+  if (!names.empty() || (form.targets == TargetKind::kClass && outputs > 2)) return;
   for (const MetricEntry& entry : metric_catalog()) {
-    if (fits(entry, targets)) add(entry, targets, outputs);
+    if (fits(entry, form)) add(entry, form, outputs);
   }
 }
 
-void MetricSet::add(const MetricEntry& entry, TargetKind targets, Index outputs) {
-  members_.push_back({.name = entry.name, .metric = entry.make(targets, outputs), .first = needs_});
+void MetricSet::add(const MetricEntry& entry, const OutputForm& form, Index outputs) {
+  members_.push_back({.name = entry.name, .metric = entry.make(form, outputs), .first = needs_});
   const MetricNeeds more = members_.back().metric->needs();
   needs_.sums += more.sums;
   needs_.rankings += more.rankings;

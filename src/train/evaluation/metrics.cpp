@@ -11,8 +11,11 @@ void LossSums::add(const LossSums& other) {
 }
 
 TargetRule target_rule(const Loss& loss, Index outputs) {
-  return {.classes = loss.targets() == TargetKind::kClass ? outputs : 0,
-          .unit_interval = loss.targets() == TargetKind::kBinary};
+  const OutputForm form = loss.form();
+  return {.classes = form.targets == TargetKind::kClass ? outputs : 0,
+          .unit_interval = form.targets == TargetKind::kBinary,
+          .non_negative = form.power >= 1,
+          .positive = form.power >= 2};
 }
 
 Index predicted_class(const ConstMatrix& outputs, Index row) {

@@ -27,37 +27,52 @@ void softmax(std::span<const Scalar> x, Scalar* probabilities) {
   }
 }
 
+// Values are predictions by their link, in the units of their labels.
+void predict_values(const OutputForm& form, std::span<const Scalar> x, Scalar* values,
+                    std::span<const LabelScale> scales) {
+  if (form.link == Link::kLog) {
+    std::ranges::transform(x, values, exponential);
+  } else if (scales.empty() || form.direction) {
+    std::ranges::copy(x, values);
+  } else {
+    const auto levels = static_cast<std::size_t>(form.outputs_per_target());
+    for (std::size_t i = 0; i < x.size(); ++i) values[i] = scales[i / levels].undo(x[i]);
+  }
+}
+
 }  // namespace
 
-PredictionColumns prediction_columns(TargetKind targets, Index outputs) {
-  switch (targets) {
+PredictionColumns prediction_columns(const OutputForm& form, Index outputs) {
+  switch (form.targets) {
     case TargetKind::kClass:
       return {.labels = 1, .values = outputs};
     case TargetKind::kBinary:
       return {.labels = outputs, .values = outputs};
     case TargetKind::kValue:
-      return {.labels = 0, .values = outputs};
+      return {.labels = 0, .values = outputs, .quantiles = form.quantiles};
   }
   return {};
 }
 
-void predict_rows(TargetKind targets, const ConstMatrix& outputs, Matrix& predictions) {
-  const Index values = outputs.cols();
+void predict_rows(const OutputForm& form, const ConstMatrix& outputs, Matrix& predictions,
+                  std::span<const LabelScale> scales) {
+  const Index count = outputs.cols();
   for (Index row = 0; row < outputs.rows(); ++row) {
-    const std::span<const Scalar> x(outputs.data() + row * values, static_cast<std::size_t>(values));
+    const std::span<const Scalar> x(outputs.data() + row * count, static_cast<std::size_t>(count));
     Scalar* labels = predictions.data() + row * predictions.cols();
-    switch (targets) {
-      case TargetKind::kClass:
-        labels[0] = static_cast<Scalar>(predicted_class(outputs, row));
-        softmax(x, labels + 1);
-        break;
-      case TargetKind::kBinary:
-        std::ranges::transform(x, labels, [](Scalar value) { return value > 0 ? Scalar{1} : Scalar{0}; });
-        std::ranges::transform(x, labels + values, sigmoid);
-        break;
-      case TargetKind::kValue:
-        std::ranges::copy(x, labels);
-        break;
+    Scalar* values = labels + (predictions.cols() - count);
+    if (form.targets == TargetKind::kClass) labels[0] = static_cast<Scalar>(predicted_class(outputs, row));
+    if (form.targets == TargetKind::kBinary) {
+      std::ranges::transform(x, labels, [](Scalar value) { return value > 0 ? Scalar{1} : Scalar{0}; });
+    }
+    if (form.link == Link::kSoftmax) {
+      softmax(x, values);
+    } else if (form.link == Link::kLogit) {
+      std::ranges::transform(x, values, sigmoid);
+    } else if (form.targets == TargetKind::kValue) {
+      predict_values(form, x, values, scales);
+    } else {
+      std::ranges::copy(x, values);
     }
   }
 }
@@ -69,7 +84,7 @@ Prediction::Lane::Lane(const PredictionContext& context)
 
 Prediction::Prediction(const PredictionContext& context, const RecordSource& source)
     : context_(context),
-      columns_(prediction_columns(context.targets, context.model.output().size())),
+      columns_(prediction_columns(context.form, context.model.output().size())),
       rows_(source.info().rows),
       share_rows_(context.batch * context.team.size()) {
   assert(source.info().target_columns == 0);
@@ -123,7 +138,7 @@ void Prediction::predict_block(Lane& lane, const ModelValues& values, Range rows
   context_.normaliser.apply(x);
   const ConstMatrix outputs =
       lane.workspace.forward({.values = values, .x = ConstMatrix(x.data(), x.rows(), x.cols()), .batch = {}});
-  predict_rows(context_.targets, outputs, predictions);
+  predict_rows(context_.form, outputs, predictions, context_.label_scales);
 }
 
 void Prediction::collect(Index round, const Sink& sink) {

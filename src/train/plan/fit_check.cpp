@@ -18,10 +18,22 @@ std::string describe_classes(const DatasetInfo& data) {
                      with_commas(data.target_classes), data.target_classes == 1 ? "" : "es");
 }
 
+void check_levels(const FitQuestion& question, Index levels) {
+  const DatasetInfo& data = question.data;
+  if (data.target_columns * levels == question.model.output().size()) return;
+  throw ConfigError(fmt::format(
+      "{} puts out {}, but '{}' has {} target{} and train.quantiles {} levels: train.loss '{}' needs {} "
+      "outputs, one for each level of each target",
+      last_layer(question), to_string(question.model.output()), data.name, data.target_columns,
+      data.target_columns == 1 ? "" : "s", levels, question.loss, data.target_columns * levels));
+}
+
 void check_columns(const FitQuestion& question) {
   const Index outputs = question.model.output().size();
-  const Index wanted = question.targets == TargetKind::kClass ? 1 : outputs;
+  const Index levels = question.form.outputs_per_target();
   const DatasetInfo& data = question.data;
+  if (levels > 1) return check_levels(question, levels);
+  const Index wanted = question.form.targets == TargetKind::kClass ? 1 : outputs;
   if (data.target_columns == wanted) return;
   throw ConfigError(fmt::format(
       "{} puts out {}, so train.loss '{}' needs {} target{} per record, but '{}' has {}; change the last "
@@ -33,7 +45,7 @@ void check_columns(const FitQuestion& question) {
 void check_classes(const FitQuestion& question) {
   const Index outputs = question.model.output().size();
   const Index classes = question.data.target_classes;
-  const bool of_classes = question.targets == TargetKind::kClass;
+  const bool of_classes = question.form.targets == TargetKind::kClass;
   if (of_classes && outputs == 1) {
     throw ConfigError(fmt::format(
         "{} puts out 1 number, of which train.loss '{}' is always 0: give an output for each class, or for "
@@ -53,16 +65,37 @@ void check_classes(const FitQuestion& question) {
   }
 }
 
+// A loss that learns the logarithm of the mean wants the label itself.
+void check_scales(const FitQuestion& question) {
+  const std::string& scaled = question.data.scaled_label;
+  if (question.form.link != Link::kLog || scaled.empty()) return;
+  const std::string column = scaled.substr(0, scaled.rfind(": "));
+  throw ConfigError(fmt::format(
+      "data.columns = [\"{}\"] scales a label, but train.loss '{}' learns the logarithm of its mean, and "
+      "needs the label as it is: leave that out, or write \"{}: none\"",
+      scaled, question.loss, column));
+}
+
+void check_directions(const FitQuestion& question) {
+  if (!question.form.direction || question.model.output().size() > 1) return;
+  throw ConfigError(fmt::format(
+      "{} puts out 1 number, whose direction, all that train.loss '{}' looks at, is but its sign: give a "
+      "label of several columns, or take 'mean_squared_error'",
+      last_layer(question), question.loss));
+}
+
 }  // namespace
 
 void refuse_misfit(const FitQuestion& question) {
   check_classes(question);
   check_columns(question);
+  check_scales(question);
+  check_directions(question);
 }
 
 std::string doubt_spare_outputs(const FitQuestion& question, Index classes) {
   const Index outputs = question.model.output().size();
-  if (question.targets != TargetKind::kClass || classes <= 0 || classes >= outputs) return "";
+  if (question.form.targets != TargetKind::kClass || classes <= 0 || classes >= outputs) return "";
   return fmt::format("{} puts out {}, but '{}' has {} class{}: the other outputs are never right",
                      last_layer(question), outputs, question.data.name, with_commas(classes),
                      classes == 1 ? "" : "es");
@@ -73,12 +106,19 @@ std::vector<std::string> find_doubts(const FitQuestion& question, const RunPlan&
   const DatasetInfo& data = question.data;
   const std::string spare = doubt_spare_outputs(question, data.target_classes);
   if (!spare.empty()) doubts.push_back(spare);
-  if (question.targets == TargetKind::kBinary && question.model.ops().back().text == "sigmoid") {
+  const std::string& last = question.model.ops().back().text;
+  if (question.form.link == Link::kLogit && last == "sigmoid") {
     doubts.push_back(fmt::format(
         "train.loss '{}' takes the sigmoid of the outputs itself, and {} takes it before: leave that out",
         question.loss, last_layer(question)));
   }
-  if (question.targets == TargetKind::kValue && data.target_classes == 2) {
+  if (question.form.link == Link::kLog && (last == "softplus" || last == "relu" || last == "sigmoid")) {
+    doubts.push_back(fmt::format(
+        "train.loss '{}' predicts e^output, which is above 0 by itself, and {} keeps it from being below 1: "
+        "leave that out",
+        question.loss, last_layer(question)));
+  }
+  if (question.form.targets == TargetKind::kValue && data.target_classes == 2) {
     doubts.push_back(fmt::format(
         "{}, which train.loss '{}' learns as the numbers 0 and 1: 'binary_cross_entropy' is made for that",
         describe_classes(data), question.loss));

@@ -60,8 +60,14 @@ struct MetricEntry {
   std::string help;                 ///< one sentence, with its formula or source
   std::vector<TargetKind> targets;  ///< that it is defined for
   bool smaller_is_better;           ///< of two values; each entry says it
-  std::function<std::unique_ptr<Metric>(TargetKind targets, Index outputs)> make;
+  std::function<std::unique_ptr<Metric>(const OutputForm& form, Index outputs)> make;
+  /// Whether it is defined for outputs of this form, whose kind of targets is one of `targets`; empty:
+  /// always.
+  std::function<bool(const OutputForm& form)> suits = {};
 };
+
+/// The prediction that an output of values is, by its link.
+double predicted_value(Link link, Scalar output);
 
 /// Every metric there is. To add one: src/README.md.
 std::span<const MetricEntry> metric_catalog();

@@ -21,9 +21,9 @@ std::string to_string(const MetricValue& metric);
 
 class MetricSet {
  public:
-  /// `names`: of eval.metrics. Without any: all that are defined for such targets, but none where there are
-  /// more than two classes. Errors: ConfigError where a metric is named twice or not defined for the targets.
-  MetricSet(std::span<const std::string> names, TargetKind targets, Index outputs);
+  /// `names`: of eval.metrics. Without any: all that are defined for such outputs, but none where there are
+  /// more than two classes. Errors: ConfigError where a metric is named twice or not defined for the outputs.
+  MetricSet(std::span<const std::string> names, const OutputForm& form, Index outputs);
 
   /// In the order in which they are reported.
   std::vector<std::string> names() const;
@@ -40,7 +40,7 @@ class MetricSet {
     MetricNeeds first;  // offsets at which its part begins
   };
 
-  void add(const MetricEntry& entry, TargetKind targets, Index outputs);
+  void add(const MetricEntry& entry, const OutputForm& form, Index outputs);
 
   std::vector<Member> members_;
   MetricNeeds needs_;

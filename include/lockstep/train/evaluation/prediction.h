@@ -15,6 +15,7 @@
 #include "lockstep/data/normaliser.h"
 #include "lockstep/data/record_source.h"
 #include "lockstep/data/records.h"
+#include "lockstep/data/table/label_scale.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/workspace.h"
@@ -23,27 +24,32 @@ namespace lockstep {
 
 /// The columns of predictions: first the labels, then the values.
 struct PredictionColumns {
-  Index labels = 0;  ///< whole numbers
-  Index values = 0;  ///< one for each output of the model
+  Index labels = 0;                    ///< whole numbers
+  Index values = 0;                    ///< one for each output of the model
+  std::vector<double> quantiles = {};  ///< levels whose values each target has; empty: one value
 
   Index size() const { return labels + values; }
 };
 
 /// Classes: the most probable class, and the probabilities (softmax). Binary: for each output 1 if its
-/// probability (sigmoid) is above one half, else 0, and the probabilities. Values: the outputs as they are.
-PredictionColumns prediction_columns(TargetKind targets, Index outputs);
+/// probability (sigmoid) is above one half, else 0, and the probabilities. Losses without probabilities
+/// (Link::kIdentity): the outputs in their place. Values: e^output with Link::kLog, else the outputs.
+PredictionColumns prediction_columns(const OutputForm& form, Index outputs);
 
-/// Turns rows of outputs into rows of predictions (rows x prediction_columns().size()).
-void predict_rows(TargetKind targets, const ConstMatrix& outputs, Matrix& predictions);
+/// Turns rows of outputs into rows of predictions (rows x prediction_columns().size()). `scales`: those of
+/// the targets, undone for values unless only their direction counts; empty: none.
+void predict_rows(const OutputForm& form, const ConstMatrix& outputs, Matrix& predictions,
+                  std::span<const LabelScale> scales = {});
 
 /// The arguments that a prediction is made from. Everything outlives it.
 struct PredictionContext {
   Communicator& comm;
   const Model& model;
-  TargetKind targets;
+  OutputForm form;
   const Normaliser& normaliser;
   ThreadTeam& team;  ///< as many threads on each rank
   Index batch;
+  std::span<const LabelScale> label_scales = {};  ///< see predict_rows()
 };
 
 class Prediction {

@@ -15,8 +15,8 @@ namespace lockstep {
 struct FitQuestion {
   const DatasetInfo& data;
   const Model& model;
-  TargetKind targets = TargetKind::kClass;  ///< that the loss learns from
-  std::string loss;                         ///< its name in the catalog
+  OutputForm form;   ///< of the outputs under the loss
+  std::string loss;  ///< its name in the catalog
 };
 
 /// Errors: ConfigError if the loss cannot learn these targets from these outputs.

@@ -7,6 +7,7 @@
 
 #include "lockstep/base/output_file.h"
 #include "lockstep/data/normaliser.h"
+#include "lockstep/data/table/label_scale.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/params.h"
@@ -18,7 +19,8 @@ struct ModelToExport {
   const Model& model;
   ParamStore store;              ///< its weights and running moments, as in its stored_layout()
   const Normaliser& normaliser;  ///< applied to records before the model
-  TargetKind targets;            ///< kind of targets that its outputs are compared with
+  OutputForm form;               ///< of its outputs
+  std::span<const LabelScale> label_scales = {};  ///< one for each target; empty: none
 };
 
 struct ExporterEntry {

@@ -45,8 +45,8 @@ MetricEntry auc_entry() {
               "outputs: the mean over each against the rest",
           .targets = {TargetKind::kClass, TargetKind::kBinary},
           .smaller_is_better = false,
-          .make = [](TargetKind targets, Index outputs) {
-            return std::make_unique<Auc>(Questions(targets, outputs));
+          .make = [](const OutputForm& form, Index outputs) {
+            return std::make_unique<Auc>(Questions(form.targets, outputs));
           }};
 }
 

@@ -46,10 +46,11 @@ MetricEntry log_loss_entry() {
   return {.name = "log_loss",
           .help =
               "-log of the probability given to what is true, whatever the loss (label smoothing counts in "
-              "the loss only)",
+              "the loss only). Not of the margins of hinge losses",
           .targets = {TargetKind::kClass, TargetKind::kBinary},
           .smaller_is_better = true,
-          .make = [](TargetKind targets, Index) { return std::make_unique<LogLoss>(targets); }};
+          .make = [](const OutputForm& form, Index) { return std::make_unique<LogLoss>(form.targets); },
+          .suits = [](const OutputForm& form) { return form.link != Link::kIdentity; }};
 }
 
 }  // namespace lockstep

@@ -49,8 +49,8 @@ MetricEntry precision_entry() {
               "positive; several classes or outputs: the mean over them (macro)",
           .targets = {TargetKind::kClass, TargetKind::kBinary},
           .smaller_is_better = false,
-          .make = [](TargetKind targets, Index outputs) {
-            return std::make_unique<ShareOfHits>(Questions(targets, outputs), kSaid);
+          .make = [](const OutputForm& form, Index outputs) {
+            return std::make_unique<ShareOfHits>(Questions(form.targets, outputs), kSaid);
           }};
 }
 
@@ -61,8 +61,8 @@ MetricEntry recall_entry() {
               "positive; several classes or outputs: the mean over them (macro)",
           .targets = {TargetKind::kClass, TargetKind::kBinary},
           .smaller_is_better = false,
-          .make = [](TargetKind targets, Index outputs) {
-            return std::make_unique<ShareOfHits>(Questions(targets, outputs), kTrue);
+          .make = [](const OutputForm& form, Index outputs) {
+            return std::make_unique<ShareOfHits>(Questions(form.targets, outputs), kTrue);
           }};
 }
 

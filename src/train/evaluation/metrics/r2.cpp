@@ -12,7 +12,7 @@ constexpr double kLeastVariance = 1e-12;
 
 class R2 final : public Metric {
  public:
-  explicit R2(Index outputs) : outputs_(outputs) {}
+  R2(Link link, Index outputs) : link_(link), outputs_(outputs) {}
 
   MetricNeeds needs() const override { return {.sums = outputs_ * Index{kColumns}}; }
 
@@ -22,7 +22,7 @@ class R2 final : public Metric {
       for (Index i = 0; i < outputs_; ++i) {
         double* sums = parts.sums.data() + i * Index{kColumns};
         const auto target = static_cast<double>(rows.targets(row, i));
-        const double error = static_cast<double>(rows.outputs(row, i)) - target;
+        const double error = predicted_value(link_, rows.outputs(row, i)) - target;
         sums[kTarget] += weight * target;
         sums[kSquare] += weight * (target * target);
         sums[kError] += weight * (error * error);
@@ -42,19 +42,22 @@ class R2 final : public Metric {
   }
 
  private:
+  Link link_;
   Index outputs_;
 };
 
 }  // namespace
 
 MetricEntry r2_entry() {
-  return {.name = "r2",
-          .help =
-              "1 - squared error / squared distance of the targets from their mean: 1 is perfect, 0 no "
-              "better than that mean. Several outputs: the mean over them",
-          .targets = {TargetKind::kValue},
-          .smaller_is_better = false,
-          .make = [](TargetKind, Index outputs) { return std::make_unique<R2>(outputs); }};
+  return {
+      .name = "r2",
+      .help =
+          "1 - squared error / squared distance of the targets from their mean: 1 is perfect, 0 no "
+          "better than that mean. Several outputs: the mean over them",
+      .targets = {TargetKind::kValue},
+      .smaller_is_better = false,
+      .make = [](const OutputForm& form, Index outputs) { return std::make_unique<R2>(form.link, outputs); },
+      .suits = [](const OutputForm& form) { return form.outputs_per_target() == 1 && !form.direction; }};
 }
 
 }  // namespace lockstep

@@ -48,8 +48,16 @@ class CsvPredictions final : public PredictionFile {
   std::string header() const {
     std::string text = columns_.labels == 1 ? "row,label" : "row";
     for (Index i = 0; i < columns_.labels && columns_.labels > 1; ++i) text += fmt::format(",label{}", i);
-    for (Index i = 0; i < columns_.values; ++i) text += fmt::format(",p{}", i);
+    for (Index i = 0; i < columns_.values; ++i) text += fmt::format(",{}", name_of_value(i));
     return text + "\n";
+  }
+
+  // "p0"; of levels "q0.1", and where there are several targets "p0_q0.1".
+  std::string name_of_value(Index i) const {
+    if (columns_.quantiles.empty()) return fmt::format("p{}", i);
+    const Index levels = std::ssize(columns_.quantiles);
+    const std::string level = fmt::format("q{}", at(columns_.quantiles, i % levels));
+    return columns_.values == levels ? level : fmt::format("p{}_{}", i / levels, level);
   }
 
   PredictionColumns columns_;

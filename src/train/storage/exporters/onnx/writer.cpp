@@ -1,4 +1,4 @@
-// The whole way from a record to a prediction as an ONNX graph: normalisation, model, probabilities.
+// The whole way from a record to a prediction as an ONNX graph: normalisation, model, predictions.
 // Format: https://github.com/onnx/onnx/blob/main/docs/IR.md
 #include <fmt/format.h>
 
@@ -20,6 +20,7 @@ constexpr Index kOpset = 13;
 constexpr const char* kInput = "input";
 constexpr const char* kOutputs = "outputs";
 constexpr const char* kProbabilities = "probabilities";
+constexpr const char* kPredictions = "predictions";
 
 // Protobuf writes no file of 2 GiB or more; a tensor's name and shape come on top of its numbers.
 constexpr Index kMaxBytes = std::numeric_limits<int>::max();
@@ -61,15 +62,42 @@ std::string add_layers(OnnxGraph& graph, const Model& model, const std::string& 
   return outputs.back();
 }
 
-// Adds the numbers that a prediction gives.
-void add_probabilities(OnnxGraph& graph, TargetKind targets, const Shape& shape) {
-  switch (targets) {
-    case TargetKind::kClass:
+// Adds the labels whose targets the outputs are: y = output * range + shift, and of logarithms sign(y) (e^|y|
+// - 1). `a` is y where that is the logarithm of a label, else 0.
+void add_undone_scales(OnnxGraph& graph, const ModelToExport& exported, const Shape& shape) {
+  std::vector<Scalar> ranges;
+  std::vector<Scalar> shifts;
+  std::vector<Scalar> logarithms;
+  for (const LabelScale& scale : exported.label_scales) {
+    for (Index i = 0; i < exported.form.outputs_per_target(); ++i) {
+      ranges.push_back(static_cast<Scalar>(scale.range));
+      shifts.push_back(static_cast<Scalar>(scale.shift));
+      logarithms.push_back(scale.logarithm ? Scalar{1} : Scalar{0});
+    }
+  }
+  graph.add_tensor("labels.range", shape, ranges);
+  graph.add_tensor("labels.shift", shape, shifts);
+  graph.add_tensor("labels.logarithm", shape, logarithms);
+  const std::string y = graph.add("Add", {graph.add("Mul", {kOutputs, "labels.range"}), "labels.shift"});
+  const std::string a = graph.add("Mul", {y, "labels.logarithm"});
+  const std::string e = graph.add("Sub", {graph.add("Exp", {graph.add("Abs", {a})}), graph.add_number(1)});
+  const std::string label = graph.add("Mul", {graph.add("Sign", {a}), e});
+  graph.add_output(kPredictions, shape, "Identity", graph.add("Add", {graph.add("Sub", {y, a}), label}));
+}
+
+// Adds the numbers that a prediction gives, where they are not the outputs.
+void add_predictions(OnnxGraph& graph, const ModelToExport& exported, const Shape& shape) {
+  const OutputForm& form = exported.form;
+  switch (form.link) {
+    case Link::kSoftmax:
       return graph.add_output(kProbabilities, shape, "Softmax", kOutputs, {{"axis", Index{1}}});
-    case TargetKind::kBinary:
+    case Link::kLogit:
       return graph.add_output(kProbabilities, shape, "Sigmoid", kOutputs);
-    case TargetKind::kValue:
-      return;
+    case Link::kLog:
+      return graph.add_output(kPredictions, shape, "Exp", kOutputs);
+    case Link::kIdentity:
+      if (form.targets != TargetKind::kValue || form.direction || exported.label_scales.empty()) return;
+      return add_undone_scales(graph, exported, shape);
   }
 }
 
@@ -82,7 +110,7 @@ void add_graph(OnnxGraph& graph, const ModelToExport& exported) {
   graph.begin_layer(kOutputs);
   const Shape shape{{model.output().size()}};
   graph.add_output(kOutputs, shape, "Identity", to_rows(graph, output, model.output()));
-  add_probabilities(graph, exported.targets, shape);
+  add_predictions(graph, exported, shape);
 }
 
 void refuse_large(const onnx::ModelProto& file, const Layout& layout) {

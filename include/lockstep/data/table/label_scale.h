@@ -1,0 +1,32 @@
+// How a label of a table became the target that a model learns, and the way back: predictions are given in
+// the units of the label.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lockstep/base/types.h"
+#include "lockstep/data/table/schema.h"
+
+namespace lockstep {
+
+/// target = (l(label) - shift) / range, where l is the signed logarithm or, without it, the label itself.
+struct LabelScale {
+  double shift = 0;
+  double range = 1;
+  bool logarithm = false;
+
+  /// The label of which this is the target.
+  Scalar undo(Scalar target) const;
+};
+
+/// One for each target, in their order; empty if no label is scaled.
+std::vector<LabelScale> label_scales(const TableSchema& schema);
+
+/// Reads them from a saved schema: none from "" and from that of another format. Errors: DataError.
+std::vector<LabelScale> read_label_scales(const std::string& json);
+
+/// The first label that is scaled, as data.columns says it: "price: log". "": none is.
+std::string describe_scaled_label(const TableSchema& schema);
+
+}  // namespace lockstep

@@ -1,0 +1,79 @@
+#include "lockstep/data/table/label_scale.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "lockstep/base/json.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep {
+namespace {
+
+bool is_number_label(const TableColumn& column) {
+  return column.label && column.kind == ColumnKind::kNumeric;
+}
+
+LabelScale scale_of(const TableColumn& column) {
+  const NumberStats& stats = column.numbers;
+  switch (column.scale) {
+    case Scale::kNone:
+      return {};
+    case Scale::kMinMax:
+      return {.shift = stats.min, .range = stats.max - stats.min};
+    case Scale::kStandard:
+    case Scale::kLog:
+      return {.shift = stats.mean, .range = stats.deviation(), .logarithm = column.scale == Scale::kLog};
+  }
+  return {};
+}
+
+const char* word_for(Scale scale) {
+  switch (scale) {
+    case Scale::kNone:
+      return "none";
+    case Scale::kStandard:
+      return "standard";
+    case Scale::kMinMax:
+      return "minmax";
+    case Scale::kLog:
+      return "log";
+  }
+  return "";
+}
+
+bool is_scaled_label(const TableColumn& column) {
+  return is_number_label(column) && column.scale != Scale::kNone;
+}
+
+}  // namespace
+
+Scalar LabelScale::undo(Scalar target) const {
+  const double x = static_cast<double>(target) * range + shift;
+  return static_cast<Scalar>(logarithm ? std::copysign(std::expm1(std::abs(x)), x) : x);
+}
+
+std::vector<LabelScale> label_scales(const TableSchema& schema) {
+  std::vector<LabelScale> scales;
+  if (std::ranges::none_of(schema.columns, is_scaled_label)) return scales;
+  // Numbers come first, then classes, as Encoder has them.
+  for (const TableColumn& column : schema.columns) {
+    if (is_number_label(column)) scales.push_back(scale_of(column));
+  }
+  scales.resize(static_cast<std::size_t>(schema.labels()));
+  return scales;
+}
+
+std::vector<LabelScale> read_label_scales(const std::string& json) {
+  if (json.empty() || parse_json<nlohmann::ordered_json>(json).contains("format")) return {};
+  return label_scales(parse_schema(json, "the schema of the model"));
+}
+
+std::string describe_scaled_label(const TableSchema& schema) {
+  const auto scaled = std::ranges::find_if(schema.columns, is_scaled_label);
+  if (scaled == schema.columns.end()) return "";
+  return fmt::format("{}: {}", excerpt(scaled->name), word_for(scaled->scale));
+}
+
+}  // namespace lockstep
