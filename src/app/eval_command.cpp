@@ -79,6 +79,8 @@ int eval_command(Communicator& comm, const CommandLine& line) {
   refuse_different_data(comm, experiment.sources());
   log_notes(experiment.sources());
 
+  std::vector<Scalar> class_weights;
+  if (experiment.weighs_classes(Split::kTest)) class_weights = experiment.class_weights(peers);
   ThreadTeam team(static_cast<int>(experiment.config.train.threads));
   const EvaluationContext context{.comm = comm,
                                   .model = *experiment.model,
@@ -86,7 +88,8 @@ int eval_command(Communicator& comm, const CommandLine& line) {
                                   .normaliser = *experiment.normaliser,
                                   .team = team,
                                   .options = experiment.config.eval,
-                                  .metrics = *experiment.metrics};
+                                  .metrics = *experiment.metrics,
+                                  .class_weights = class_weights};
   for (const auto& [source, split] : {std::pair(experiment.validation.get(), Split::kValidation),
                                       std::pair(experiment.test.get(), Split::kTest)}) {
     if (source == nullptr) continue;

@@ -1,16 +1,19 @@
 #include "experiment.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 
 #include "catalogs.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/data/class_counts.h"
 #include "lockstep/data/memory.h"
 #include "lockstep/data/validation_split.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/distributed/tensor_multipliers.h"
+#include "lockstep/train/class_weights.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/plan/refusals.h"
 #include "lockstep/train/storage/checkpoint/interval.h"
@@ -94,6 +97,20 @@ void open_data(Experiment& experiment, const std::set<Split>& wanted, const std:
   }
 }
 
+// Refuses what the config says of class weights if it cannot be done.
+void state_class_weights(Experiment& experiment) {
+  const std::vector<std::string>& option = experiment.config.train.class_weights;
+  if (option.empty()) return;
+  static const DistOptions kAny{.strategy = "allreduce"};
+  const TargetKind targets = experiment.loss->targets();
+  refuse({.distribute = kAny,
+          .weighs_numbers = targets == TargetKind::kValue,
+          .weighs_several = targets == TargetKind::kBinary && experiment.model->output().size() > 1});
+  if (is_balanced(option) || experiment.sources().empty()) return;
+  experiment.stated_class_weights = match_class_weights(
+      parse_class_weights(option), experiment.sources().front()->info(), experiment.classes());
+}
+
 // `input`: the shape of a record.
 void build_model(Experiment& experiment, const Shape& input) {
   const Config& config = experiment.config;
@@ -110,6 +127,7 @@ void build_model(Experiment& experiment, const Shape& input) {
     check_features(experiment, *source);
     refuse_misfit(experiment.fit(*source));
   }
+  state_class_weights(experiment);
 }
 
 }  // namespace
@@ -133,6 +151,9 @@ Experiment make_evaluation(const LoadedConfig& loaded, const std::set<Split>& sp
   if (splits.contains(Split::kValidation) && loaded.config.data.validation_share > 0) {
     wanted.insert(Split::kTrain);
   }
+  if (loaded.config.eval.class_weights && is_balanced(loaded.config.train.class_weights)) {
+    wanted.insert(Split::kTrain);  // its classes are counted
+  }
   open_data(experiment, wanted, schema, peers);
   peers.agree([&] { build_model(experiment, input); });
   return experiment;
@@ -147,11 +168,38 @@ std::vector<const RecordSource*> Experiment::sources() const {
 }
 
 FitQuestion Experiment::fit(const RecordSource& source) const {
-  return {.data = source.info(), .model = *model, .form = loss->form(), .loss = config.loss.loss};
+  return {.data = source.info(),
+          .model = *model,
+          .form = loss->form(),
+          .loss = config.loss.loss,
+          .probabilities = loss->takes_probabilities()};
 }
 
 TargetRule Experiment::target_rule() const {
   return lockstep::target_rule(*loss, model->output().size());
+}
+
+Index Experiment::classes() const {
+  return loss->targets() == TargetKind::kClass ? model->output().size() : 2;
+}
+
+bool Experiment::balances_classes() const {
+  return is_balanced(config.train.class_weights);
+}
+
+bool Experiment::weighs_classes(Split split) const {
+  return !config.train.class_weights.empty() && (split == Split::kTrain || config.eval.class_weights);
+}
+
+std::vector<Scalar> Experiment::class_weights(PeerGroup& peers) const {
+  if (!balances_classes()) return stated_class_weights;
+  const std::vector<Index> counts = count_classes(*train, target_rule(), classes(), peers);
+  std::vector<Scalar> weights;
+  peers.agree([&] { weights = balance_classes(counts, train->info()); });
+  if (peers.rank() == 0) {
+    spdlog::info("balanced class weights: {}", describe_class_weights(weights, counts, train->info()));
+  }
+  return weights;
 }
 
 UpdateRules Experiment::update_rules() const {
@@ -178,7 +226,7 @@ RunPlan Experiment::plan(const Config& other, Index world, const std::vector<Ind
                         .record_bytes = train->info().record_bytes,
                         .streamed = streamed,
                         .target_columns = train->info().target_columns,
-                        .weighted = train->info().weighted,
+                        .weighted = train->info().weighted || weighs_classes(Split::kTrain),
                         .optimizer = {*optimizer, model->layout()},
                         .evaluation_rows = evaluation_rows,
                         .evaluation_batch = other.eval.batch,

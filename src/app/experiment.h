@@ -31,6 +31,8 @@ struct Experiment {
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<Normaliser> normaliser;
   std::unique_ptr<Augmenter> augmenter;  ///< of the training samples; may be null
+  /// The weights of the classes as the config states them; empty: none, or they are to be balanced.
+  std::vector<Scalar> stated_class_weights;
 
   /// The data sets that there are, three at most.
   std::vector<const RecordSource*> sources() const;
@@ -43,6 +45,14 @@ struct Experiment {
   std::uint64_t seed() const { return static_cast<std::uint64_t>(config.run.seed); }
   UpdateRules update_rules() const;
   TargetRule target_rule() const;
+  /// Classes that train.class_weights is about.
+  Index classes() const;
+  bool balances_classes() const;
+  /// Whether the samples of a set of this split, whose source says that, are weighed by their classes.
+  bool weighs_classes(Split split) const;
+  /// *Collective.* The weight of each class, those to be balanced counted in the training set; empty: none.
+  /// Errors, as PeerGroup::agree throws them: DataError.
+  std::vector<Scalar> class_weights(PeerGroup& peers) const;
   /// Whether model and loss suit the targets of one of sources().
   FitQuestion fit(const RecordSource& source) const;
 };

@@ -89,6 +89,13 @@ void Run::initialise_weights(const CheckpointReader* checkpoint) {
 
 void Run::load(Index step) {
   RankPeerGroup peers(comm_);
+  load_training_records(peers, step);
+  if (experiment_.weighs_classes(Split::kTrain)) class_weights_ = experiment_.class_weights(peers);
+  validation_ = load_evaluation(experiment_.validation.get(), Split::kValidation);
+  test_ = load_evaluation(experiment_.test.get(), Split::kTest);
+}
+
+void Run::load_training_records(PeerGroup& peers, Index step) {
   const RecordSource& train = *experiment_.train;
   if (plan_.sampling.stream && train.info().record_bytes > 0) {
     fingerprint_ = sample_files(train, peers);
@@ -99,16 +106,29 @@ void Run::load(Index step) {
       streamed->wait();  // all ranks report together what is wrong with the first records
       records_ = std::move(streamed);
     });
-  } else {
-    std::atomic<Index> largest_class = -1;
-    TargetRule rule = experiment_.target_rule();
-    rule.largest_class = &largest_class;
-    records_ = load_records(train, rule, records_for(*sampler_, plan_.dist.hosted, comm_.rank()), peers,
-                            &fingerprint_);
-    if (train.info().target_classes == 0) warn_of_spare_outputs(largest_class + 1);
+    // Nobody has seen all records.
+    masks_ = experiment_.target_rule().may_miss && train.info().target_columns > 1;
+    return;
   }
-  validation_ = load_evaluation(experiment_.validation.get(), Split::kValidation);
-  test_ = load_evaluation(experiment_.test.get(), Split::kTest);
+  std::atomic<Index> largest_class = -1;
+  std::atomic<bool> any_missing = false;
+  TargetRule rule = experiment_.target_rule();
+  rule.largest_class = &largest_class;
+  rule.any_missing = &any_missing;
+  records_ = load_records(train, rule, records_for(*sampler_, plan_.dist.hosted, comm_.rank()), peers,
+                          &fingerprint_);
+  masks_ = any_rank(peers, any_missing);
+  if (masks_ && comm_.rank() == 0) {
+    spdlog::info(
+        "'{}': some of the {} targets of a record are missing; a step divides by those that are there",
+        train.info().name, train.info().target_columns);
+  }
+  if (train.info().target_classes == 0) warn_of_spare_outputs(largest_class + 1);
+}
+
+// Whether the weight of a step is another than the number of its samples.
+bool Run::weighs_samples() const {
+  return experiment_.train->info().weighted || !class_weights_.empty() || masks_;
 }
 
 void Run::warn_of_spare_outputs(Index classes) {
@@ -120,13 +140,16 @@ void Run::warn_of_spare_outputs(Index classes) {
 
 std::unique_ptr<Evaluation> Run::load_evaluation(const RecordSource* source, Split split) {
   if (source == nullptr) return nullptr;
+  std::span<const Scalar> weights;
+  if (experiment_.weighs_classes(split)) weights = class_weights_;
   return std::make_unique<Evaluation>(EvaluationContext{.comm = comm_,
                                                         .model = *experiment_.model,
                                                         .loss = *experiment_.loss,
                                                         .normaliser = *experiment_.normaliser,
                                                         .team = team_,
                                                         .options = experiment_.config.eval,
-                                                        .metrics = *experiment_.metrics},
+                                                        .metrics = *experiment_.metrics,
+                                                        .class_weights = weights},
                                       *source, split);
 }
 
@@ -148,7 +171,8 @@ std::unique_ptr<Loader> Run::make_loader(Range steps) {
                                                 .steps = steps,
                                                 .prefetch = ahead,
                                                 .team = &team_,
-                                                .augmenter = experiment_.augmenter.get()});
+                                                .augmenter = experiment_.augmenter.get(),
+                                                .weighing = {.of_class = class_weights_, .masks = masks_}});
 }
 
 TrainingResult Run::train(const TrainingHandles& handles) {
@@ -172,7 +196,7 @@ TrainingResult Run::train(const TrainingHandles& handles) {
                    .audit = config.data.audit,
                    .accumulate = config.train.accumulate,
                    .target_columns = experiment_.train->info().target_columns,
-                   .weighted = experiment_.train->info().weighted,
+                   .weighted = weighs_samples(),
                    .log_every = config.run.log_every,
                    .evaluate_every = parse_training_interval("eval.every", config.eval.every),
                    .evaluates_at_start = config.eval.at_start,

@@ -58,6 +58,8 @@ class Run {
  private:
   // *Collective.* `classes`: those that this rank has found.
   void warn_of_spare_outputs(Index classes);
+  void load_training_records(PeerGroup& peers, Index step);
+  bool weighs_samples() const;
   std::unique_ptr<Evaluation> load_evaluation(const RecordSource* source, Split split);
   std::unique_ptr<Loader> make_loader(Range steps);
   Range replicas() const { return plan_.dist.hosted_by(comm_.rank()); }
@@ -74,6 +76,8 @@ class Run {
   std::unique_ptr<ProgressThread> progress_;  // may be null
   std::unique_ptr<Records> records_;
   Fingerprint fingerprint_;
+  std::vector<Scalar> class_weights_;       // empty: all count alike
+  bool masks_ = false;                      // training targets may be missing
   std::unique_ptr<Evaluation> validation_;  // may be null
   std::unique_ptr<Evaluation> test_;        // may be null
 };

@@ -30,6 +30,7 @@ std::vector<ClassCounts> count_classes(const Experiment& experiment, const Sampl
   std::vector<std::byte> packed;
   std::vector<Scalar> features(static_cast<std::size_t>(info.features.size()));
   std::vector<Scalar> labels(static_cast<std::size_t>(info.label_columns()));
+  const auto target_columns = static_cast<std::size_t>(info.target_columns);
   Matrix x(features.data(), 1, info.features.size());
   Matrix targets(labels.data(), 1, info.label_columns());
   for (const Index chunk : chosen_chunks(source)) {
@@ -40,7 +41,7 @@ std::vector<ClassCounts> count_classes(const Experiment& experiment, const Sampl
       const std::byte* record = packed.data() + (id - ids.begin) * info.record_bytes;
       source.unpack({&id, 1}, {&record, 1}, x, targets);
       const auto replica = static_cast<std::size_t>(sampler.replicas_of(id).begin);
-      counts[replica][static_cast<Index>(labels.front())] += 1;
+      counts[replica][class_of(std::span(labels).first(target_columns))] += 1;
     }
   }
   return counts;

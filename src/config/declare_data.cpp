@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "declare_sections.h"
 
 namespace lockstep {
@@ -5,6 +7,16 @@ namespace {
 
 bool is_streamed(const Config& config) {
   return config.data.memory != MemoryMode::kLoad;
+}
+
+void declare_weight_file(OptionList& list, std::string key, std::string& field) {
+  list.option(
+          std::move(key), field,
+          "File of their weights, one number of 0 or more for each sample: the loss, its gradient and the "
+          "metrics count a sample so many times")
+      .if_not_given("each sample counts once")
+      .on_resume(OnResume::kMayChange)
+      .counterpart("data.weight");
 }
 
 void declare_table(OptionList& list, TableOptions& table) {
@@ -18,7 +30,10 @@ void declare_table(OptionList& list, TableOptions& table) {
           "Column of a table with the weights of its records, which are 0 or more: the "
           "loss, its gradient and the metrics count a record so many times; batch norm and the statistics of "
           "columns do not look at it")
-      .synonyms("sample_weight sample_weights weight_column weight_col instance_weight")
+      .counterpart("data.train_weights")
+      .synonyms(
+          "sample_weight sample_weights weight_column weight_col instance_weight",
+          "Lockstep has data.weight (a column of a table) and data.train_weights (a file beside arrays)")
       .alias("weight")
       .if_not_given("each record counts once");
   list.option("data.numeric", table.numeric, "Columns of numbers")
@@ -115,6 +130,7 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
       .on_resume(OnResume::kMayChange)
       .counterpart("data.label")
       .synonyms("y_train train_targets");
+  declare_weight_file(list, "data.train_weights", data.train_weights);
   list.option("data.validation", data.validation, "File of the samples evaluated during training")
       .if_not_given("no validation")
       .on_resume(OnResume::kMayChange)
@@ -124,6 +140,7 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
       .if_not_given("none")
       .on_resume(OnResume::kMayChange)
       .counterpart("data.label");
+  declare_weight_file(list, "data.validation_weights", data.validation_weights);
   list.option(
           "data.validation_share", data.validation_share,
           "Share of the training samples that are held back for validation, chosen by a hash of their number",
@@ -139,6 +156,7 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
       .if_not_given("none")
       .on_resume(OnResume::kMayChange)
       .counterpart("data.label");
+  declare_weight_file(list, "data.test_weights", data.test_weights);
   list.option("data.mode", data.mode,
               "shard: the replicas divide the samples; full: every replica walks all of them, so an epoch is "
               "as many times longer as there are replicas");

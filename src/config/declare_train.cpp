@@ -236,6 +236,18 @@ void declare_weight_average(OptionList& list, TrainOptions& train) {
 void declare_train(OptionList& list, Config& config, const KnownNames& names) {
   list.begin_section(OnResume::kMustStay);
   declare_loss(list, config.loss, names);
+  list.option(
+          "train.class_weights", config.train.class_weights,
+          "How many times a training sample of each class counts, in the loss and its gradient: balanced "
+          "(samples / (classes * samples of the class), as in scikit-learn), or a number of 0 or more for "
+          "each class by name or number, as in [\"ham: 1\", \"spam: 5\"]; multiplied with the weights of "
+          "the samples")
+      .if_not_given("all classes count alike")
+      .example("ham: 1,spam: 5")
+      .synonyms("class_weight is_unbalance auto_class_weights")
+      .synonyms("pos_weight scale_pos_weight",
+                "Lockstep has weights for both classes: train.class_weights = [\"0: 1\", \"1: 5\"] for 5, or "
+                "\"balanced\"");
   declare_optimizer(list, config.optimizer, names);
   declare_schedule(list, config.schedule, names);
   TrainOptions& train = config.train;
@@ -347,6 +359,10 @@ void declare_eval(OptionList& list, EvalOptions& eval, const KnownNames& names) 
           between(0, 1e6))
       .on_resume(OnResume::kMustStay)
       .read_if("a batch_norm layer in the model", names.facts.has_batch_norm);
+  list.option("eval.class_weights", eval.class_weights,
+              "Count each sample in the loss and the metrics of an evaluation as often as its class says in "
+              "train.class_weights")
+      .read_if("train.class_weights", [](const Config& c) { return !c.train.class_weights.empty(); });
   list.option("eval.top_k", eval.top_k, "A guess counts in top-k when the label is among this many best",
               between(1, kMaxWidth));
   list.choices("eval.metrics", eval.metrics, "Measured beside loss and accuracy, such as \"auc\"",

@@ -2,9 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace lockstep {
+namespace {
+
+// Three decimals of a table are enough, and so is half precision.
+constexpr double kProbabilitySumError = 2e-3;
+
+}  // namespace
 
 std::string to_string(Split split) {
   switch (split) {
@@ -19,6 +26,21 @@ std::string to_string(Split split) {
 }
 
 namespace {
+
+std::optional<BadTarget> find_bad_probability(std::span<const Scalar> targets) {
+  double sum = 0;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const Scalar target = targets[i];
+    if (!(target >= 0 && target <= 1)) {
+      return BadTarget{static_cast<Index>(i), fmt::format("label {}", target),
+                       "a probability from 0 to 1, for one of several columns of labels"};
+    }
+    sum += static_cast<double>(target);
+  }
+  if (std::abs(sum - 1) <= kProbabilitySumError) return std::nullopt;
+  return BadTarget{-1, fmt::format("labels that add up to {:.6g}", sum),
+                   fmt::format("the probabilities of the {} classes, which add up to 1", targets.size())};
+}
 
 void raise_to(std::atomic<Index>& largest, Index value) {
   Index seen = largest.load(std::memory_order_relaxed);
@@ -36,6 +58,30 @@ bool TargetRule::allows(Scalar target) const {
   }
   if (unit_interval) return target >= 0 && target <= 1;
   return std::isfinite(target) && (!non_negative || target >= 0) && (!positive || target > 0);
+}
+
+std::optional<BadTarget> TargetRule::find_bad(std::span<const Scalar> targets) const {
+  if (classes > 0 && targets.size() > 1) return find_bad_probability(targets);
+  const bool masks = may_miss && targets.size() > 1;
+  std::size_t missing = 0;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    if (masks && std::isnan(targets[i])) {
+      ++missing;
+    } else if (!allows(targets[i])) {
+      return BadTarget{static_cast<Index>(i), fmt::format("label {}", targets[i]), expected()};
+    }
+  }
+  if (missing == 0) return std::nullopt;
+  if (missing == targets.size()) {
+    return BadTarget{-1, "no label", fmt::format("at least one of {}", targets.size())};
+  }
+  if (any_missing != nullptr) any_missing->store(true, std::memory_order_relaxed);
+  return std::nullopt;
+}
+
+Index class_of(std::span<const Scalar> targets) {
+  if (targets.size() > 1) return std::ranges::max_element(targets) - targets.begin();
+  return static_cast<Index>(std::ceil(targets.front() - Scalar{0.5}));
 }
 
 std::string TargetRule::expected() const {

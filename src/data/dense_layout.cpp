@@ -51,7 +51,7 @@ void DenseLayout::unpack(std::span<const std::byte* const> records, Matrix& x, M
     } else {
       copy_scalars(records[row], features, to);
     }
-    copy_scalars(records[row] + feature_bytes(), targets, y.data() + static_cast<Index>(row) * targets);
+    copy_scalars(records[row] + feature_bytes(), labels, y.data() + static_cast<Index>(row) * labels);
   }
 }
 

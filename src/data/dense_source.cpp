@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <set>
 #include <utility>
 
 #include "lockstep/base/errors.h"
@@ -91,15 +93,18 @@ class DenseReader final : public ChunkReader {
               const TargetRule& rule)
       : layout_(layout), chunks_(chunks), rule_(rule), features_(fields.features) {
     if (fields.targets) targets_.emplace(*fields.targets);
+    if (fields.weights) weights_.emplace(*fields.weights);
   }
 
   void read(Index chunk, std::span<std::byte> packed) override {
     const Range records = at(chunks_, chunk).records;
     if (targets_) targets_->read(records);
+    if (weights_) weights_->read(records);
     features_.read(records);
     std::byte* to = packed.data();
     for (Index i = 0; i < records.size(); ++i, to += layout_.record_bytes()) {
       if (targets_) pack_targets(i, to + layout_.feature_bytes());
+      if (weights_) pack_weight(i, to + layout_.record_bytes() - Index{sizeof(Scalar)});
       pack_features(i, to);
     }
   }
@@ -115,9 +120,19 @@ class DenseReader final : public ChunkReader {
 
   void pack_targets(Index i, std::byte* to) {
     const std::span<const Scalar> values = targets_->scalars(i);
-    const auto bad = std::ranges::find_if_not(values, [&](Scalar value) { return rule_.allows(value); });
-    if (bad != values.end()) targets_->fail(i, fmt::format("label {}", *bad), rule_.expected());
+    if (const auto bad = rule_.find_bad(values)) targets_->fail(i, bad->found, bad->expected);
     store(values, to);
+  }
+
+  void pack_weight(Index i, std::byte* to) {
+    const std::span<const Scalar> weight = weights_->scalars(i);
+    const bool usable = weight[0] == 0 || (weight[0] >= std::numeric_limits<Scalar>::min() &&
+                                           weight[0] <= std::numeric_limits<Scalar>::max());
+    if (!usable) {
+      weights_->fail(i, fmt::format("weight {}", weight[0]),
+                     "a number of 0 or more that single precision can hold");
+    }
+    store(weight, to);
   }
 
   DenseLayout layout_;
@@ -125,6 +140,7 @@ class DenseReader final : public ChunkReader {
   TargetRule rule_;
   FieldReader features_;
   std::optional<FieldReader> targets_;
+  std::optional<FieldReader> weights_;
 };
 
 }  // namespace
@@ -141,29 +157,42 @@ std::vector<Chunk> even_chunks(Index rows, Index record_bytes, bool follow_on) {
 
 DenseSource::DenseSource(DenseFields fields) : fields_(std::move(fields)) {
   const RecordFile& file = fields_.features.file;
+  const Index targets = fields_.targets ? fields_.targets->count : 0;
   layout_ = {.byte_features = fields_.features.element->is_byte(),
              .features = fields_.features.count,
-             .targets = fields_.targets ? fields_.targets->count : 0};
+             .labels = targets + (fields_.weights ? 1 : 0)};
   info_ = {.rows = file.records,
            .features = fields_.shape,
-           .target_columns = layout_.targets,
+           .target_columns = targets,
+           .weighted = fields_.weights.has_value(),
            .name = file.path,
            .record_bytes = layout_.record_bytes(),
-           .source_bytes = file.file_bytes};
-  bool compressed = file.compressed;
-  if (fields_.targets) {
-    const RecordFile& labels = fields_.targets->file;
-    if (files().size() > 1) info_.source_bytes += labels.file_bytes;
-    compressed |= labels.compressed;
+           .source_bytes = 0};
+  if (fields_.targets && fields_.targets->file.path != file.path)
+    info_.label_file = fields_.targets->file.path;
+  bool compressed = false;
+  std::set<std::string> counted;
+  for (const DenseField* field : all_fields()) {
+    compressed |= field->file.compressed;
+    const bool is_new = counted.insert(split_array_path(field->file.path).file).second;
+    if (is_new) info_.source_bytes += field->file.file_bytes;
   }
   chunks_ = even_chunks(info_.rows, info_.record_bytes, compressed);
 }
 
+std::vector<const DenseField*> DenseSource::all_fields() const {
+  std::vector<const DenseField*> all{&fields_.features};
+  if (fields_.targets) all.push_back(&*fields_.targets);
+  if (fields_.weights) all.push_back(&*fields_.weights);
+  return all;
+}
+
 std::vector<std::string> DenseSource::files() const {
-  std::vector<std::string> files{split_array_path(fields_.features.file.path).file};
-  if (!fields_.targets) return files;
-  const std::string labels = split_array_path(fields_.targets->file.path).file;
-  if (labels != files.front()) files.push_back(labels);
+  std::vector<std::string> files;
+  for (const DenseField* field : all_fields()) {
+    const std::string file = split_array_path(field->file.path).file;
+    if (std::ranges::find(files, file) == files.end()) files.push_back(file);
+  }
   return files;
 }
 

@@ -29,11 +29,12 @@ struct DenseFields {
   Shape shape;  ///< of the features
   DenseField features;
   std::optional<DenseField> targets;
+  std::optional<DenseField> weights = {};  ///< one number of each record; only with targets
 };
 
 class DenseSource final : public RecordSource {
  public:
-  /// Features and targets must have as many records.
+  /// Features, targets and weights must have as many records.
   explicit DenseSource(DenseFields fields);
 
   const DatasetInfo& info() const override { return info_; }
@@ -46,6 +47,8 @@ class DenseSource final : public RecordSource {
   }
 
  private:
+  std::vector<const DenseField*> all_fields() const;
+
   DenseFields fields_;
   DenseLayout layout_;
   DatasetInfo info_;

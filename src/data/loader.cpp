@@ -34,8 +34,10 @@ Loader::Loader(const Records& records, const DatasetInfo& info, const Sampler& s
       ReplicaBatch& samples = at(batch.replicas, i);
       samples.features = AlignedBuffer<Scalar>(capacity * info.features.size());
       samples.targets = AlignedBuffer<Scalar>(capacity * info.label_columns());
-      samples.weights = AlignedBuffer<Scalar>(info.weighted ? capacity : 0);
-      if (options.prefetch > 0 || info.weighted) continue;
+      samples.weights = AlignedBuffer<Scalar>(options.weighing.has_weights(info) ? capacity : 0);
+      samples.present = AlignedBuffer<Scalar>(options.weighing.masks ? capacity : 0);
+      samples.target_columns = info.target_columns;
+      if (options.prefetch > 0 || weighs()) continue;
       samples.prepare = [this, i] { fill(ring_.front(), i); };
     }
   }
@@ -55,7 +57,7 @@ const StepBatch& Loader::next() {
   if (taken_end_ >= options_.steps.end) throw std::logic_error("the loader has no further step");
   if (options_.prefetch == 0) {
     StepBatch& batch = begin(taken_end_++);
-    if (info_.weighted) fill_together(batch);
+    if (weighs()) fill_together(batch);
     return batch;
   }
   std::unique_lock lock(mutex_);
@@ -131,7 +133,7 @@ void Loader::fill(StepBatch& batch, Index i) {
   Matrix x(samples.features.data(), samples.rows, info_.features.size());
   Matrix targets(samples.targets.data(), samples.rows, info_.label_columns());
   records_.gather(ids, x, targets);
-  if (info_.weighted) take_weights(targets, samples.weights.span());
+  if (weighs()) weigh(options_.weighing, info_, targets, samples.weights.span(), samples.present.span());
   samples.ids.add(ids);
   if (options_.augmenter != nullptr) {
     options_.augmenter->apply(x, {.ids = ids, .walk = sampler_.walk(batch.step, replica)}, normaliser_);

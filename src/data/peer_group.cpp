@@ -1,5 +1,7 @@
 #include "lockstep/data/peer_group.h"
 
+#include <algorithm>
+
 namespace lockstep {
 namespace {
 
@@ -17,6 +19,12 @@ class Alone final : public PeerGroup {
 };
 
 }  // namespace
+
+bool any_rank(PeerGroup& peers, bool mine) {
+  const std::byte message{static_cast<unsigned char>(mine)};
+  const std::vector<Bytes> all = peers.all_gather({&message, 1});
+  return std::ranges::any_of(all, [](const Bytes& bytes) { return bytes.front() != std::byte{0}; });
+}
 
 PeerGroup& alone() {
   static Alone one;

@@ -5,8 +5,12 @@
 namespace lockstep {
 
 double SampleWeights::sum(Index rows) const {
-  if (!given()) return static_cast<double>(rows);
   double total = 0;
+  if (!present.empty()) {
+    for (Index row = 0; row < rows; ++row) total += (*this)[row] * static_cast<double>(at(present, row));
+    return total / static_cast<double>(targets);
+  }
+  if (!given()) return static_cast<double>(rows);
   for (Index row = 0; row < rows; ++row) total += (*this)[row];
   return total;
 }

@@ -19,6 +19,7 @@
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/optim/schedule.h"
+#include "lockstep/train/class_weights.h"
 #include "lockstep/train/evaluation/early_stopping.h"
 #include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/loop/time_limit.h"
@@ -143,6 +144,7 @@ std::map<std::string, std::function<void(const std::string&)>> parsers() {
            }},
           {"model.batch_norm", [](const std::string& text) { parse_batch_norm_mode(text); }},
           {"train.quantiles", levels},
+          {"train.class_weights", [](const std::string& text) { parse_class_weights(texts(text)); }},
           {"train.warmup", duration},
           {"train.decay_every", duration},
           {"train.milestones", milestones},

@@ -86,6 +86,26 @@ TEST(SampleWeights, GiveTheSameBitsOnAnyNumberOfRanksWithEachStrategy) {
   }
 }
 
+TEST(SampleWeights, OfClassesGiveTheSameBitsOnAnyNumberOfRanksWithEachStrategy) {
+  for (const std::string weights : {"", "some"}) {
+    Config config = weighted_config(weights);
+    const TinyResult none = train_tiny_alone(config);
+    config.train.class_weights = {"0: 1", "1: 0.125", "2: 3"};
+    const TinyResult allreduce = train_tiny_alone(config);
+    EXPECT_NE(allreduce.weights, none.weights);
+    Config local = config;
+    local.distribute.strategy = "local_sgd";
+    TinyResult apart = train_tiny_alone(local);
+    apart.losses.clear();  // are those of a rank's own replicas
+    walk(config, [&](Communicator& comm, const Config& own) {
+      const bool stepped_per_replica = strategy_entry(own.distribute.strategy).weights_per_replica;
+      expect_same(train_tiny(comm, own), stepped_per_replica ? apart : allreduce, comm);
+    });
+    config.train.class_weights = {"0: 1", "1: 1", "2: 1"};
+    EXPECT_EQ(train_tiny_alone(config).weights, none.weights);
+  }
+}
+
 TEST(SampleWeights, OfOneChangeNoBit) {
   const std::vector<Config> ones = variants("ones");
   const std::vector<Config> plain = variants("");

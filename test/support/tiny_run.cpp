@@ -12,6 +12,7 @@
 #include "lockstep/data/load_records.h"
 #include "lockstep/data/normaliser.h"
 #include "lockstep/distributed/tensor_multipliers.h"
+#include "lockstep/train/class_weights.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
 #include "support/thread_ranks.h"
@@ -75,6 +76,12 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
       open_weighted(format.open({config.data, Split::kTest, seed, alone()}), config, Split::kTest);
   const Model model(config.model, train->info().features);
   const auto loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
+  std::vector<Scalar> class_weights;
+  if (!config.train.class_weights.empty()) {
+    class_weights = match_class_weights(parse_class_weights(config.train.class_weights), train->info(),
+                                        model.output().size());
+  }
+  const bool weighted = train->info().weighted || !class_weights.empty();
   const auto optimizer =
       find_entry(optimizer_catalog(), "optimizer", config.optimizer.optimizer).make(config.optimizer);
   const RunPlan plan = make_run_plan({.train = config.train,
@@ -85,7 +92,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                                       .seed = seed,
                                       .rows = train->info().rows,
                                       .target_columns = train->info().target_columns,
-                                      .weighted = train->info().weighted,
+                                      .weighted = weighted,
                                       .optimizer = {*optimizer, model.layout()},
                                       .world = comm.size()});
   const Schedule schedule(config.schedule, plan.whole_run(), plan.step_batch);
@@ -131,7 +138,8 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                                     LoaderOptions{.replicas = replicas,
                                                   .steps = steps,
                                                   .prefetch = steps_ahead(config.data, spare_core, false),
-                                                  .team = &team});
+                                                  .team = &team,
+                                                  .weighing = {.of_class = class_weights}});
   };
   const MetricSet metrics(config.eval.metrics, loss->form(), model.output().size());
   const EvaluationContext evaluation{.comm = comm,
@@ -188,7 +196,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                    .audit = config.data.audit,
                    .accumulate = config.train.accumulate,
                    .target_columns = train->info().target_columns,
-                   .weighted = train->info().weighted,
+                   .weighted = weighted,
                    .log_every = config.run.log_every,
                    .evaluate_every = parse_training_interval("eval.every", config.eval.every),
                    .evaluates_at_start = config.eval.at_start,

@@ -148,6 +148,7 @@ TEST(CheckConfig, AcceptsEveryKeyWithWhatItIsReadWith) {
       {"train.early_stopping", [](Config& config) { config.data.validation = "validation.csv"; }},
       {"train.early_stopping_metric", [](Config& config) { config.data.synthetic.validation_rows = 9; }},
       {"train.early_stopping_min_delta", [](Config& config) { config.train.early_stopping = "5 epochs"; }},
+      {"eval.class_weights", [](Config& config) { config.train.class_weights = {"balanced"}; }},
       {"distribute.staleness", [](Config& config) { config.distribute.mode = ServerMode::kBounded; }},
       {"distribute.staleness_lr", [](Config& config) { config.distribute.mode = ServerMode::kAsync; }},
       {"distribute.block_nesterov", [](Config& config) { config.distribute.block_momentum = 0.9; }}};

@@ -1,6 +1,7 @@
 // Losses that do not suit the targets or the outputs: what is refused, and what is only said.
 #include "lockstep/train/plan/fit_check.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -25,23 +26,27 @@ class FitCheck : public testing::Test {
     if (classes > 0) info.target_text = "label 'species' ('a', 'b')";
     return info;
   }
-  static OutputForm form(const std::string& loss) {
-    return find_entry(loss_catalog(), "loss", loss).make({})->form();
+  static FitQuestion question(const DatasetInfo& info, const Model& model, const std::string& loss) {
+    const auto made = find_entry(loss_catalog(), "loss", loss).make({});
+    return {.data = info,
+            .model = model,
+            .form = made->form(),
+            .loss = loss,
+            .probabilities = made->takes_probabilities()};
   }
   static std::string refusal(const DatasetInfo& info, const std::string& layers, const std::string& loss) {
     const Model model({.layers = layers}, {{4}});
-    return test::error_text<ConfigError>(
-        [&] { refuse_misfit({.data = info, .model = model, .form = form(loss), .loss = loss}); });
+    return test::error_text<ConfigError>([&] { refuse_misfit(question(info, model, loss)); });
   }
   static std::vector<std::string> doubts(const DatasetInfo& info, const std::string& layers,
                                          const std::string& loss, Index batch = 10) {
     const Model model({.layers = layers}, {{4}});
-    const FitQuestion question{.data = info, .model = model, .form = form(loss), .loss = loss};
-    refuse_misfit(question);
+    const FitQuestion asked = question(info, model, loss);
+    refuse_misfit(asked);
     RunPlan plan;
     plan.step_batch = batch;
     plan.epoch_samples = info.rows;
-    return find_doubts(question, plan);
+    return find_doubts(asked, plan);
   }
   using Sentences = std::vector<std::string>;
 };
@@ -49,6 +54,7 @@ class FitCheck : public testing::Test {
 TEST_F(FitCheck, WhatSuitsIsNeitherRefusedNorDoubted) {
   EXPECT_EQ(doubts(data(3), "dense(3)", kSoftmax), Sentences{});
   EXPECT_EQ(doubts(data(0), "dense(3)", kSoftmax), Sentences{}) << "classes that are not known yet";
+  EXPECT_EQ(doubts(data(0, 3), "dense(3)", kSoftmax), Sentences{}) << "a probability of each class";
   EXPECT_EQ(doubts(data(2), "dense(1)", kBinary), Sentences{});
   EXPECT_EQ(doubts(data(0), "dense(1)", kSquares), Sentences{});
   EXPECT_EQ(doubts(data(0, 2), "dense(2) sigmoid", kSquares, 200), Sentences{});
@@ -70,7 +76,13 @@ TEST_F(FitCheck, OutputsAndClassesMustGoTogether) {
             "train.loss 'softmax_cross_entropy' needs 3 outputs");
   test::expect_parts(refusal(data(0), "dense(1)", kSoftmax), {"puts out 1 number", "always 0", kBinary});
   test::expect_parts(refusal(data(0), "dense(3)", kSquares), {"puts out 3", "3 targets", "has 1"});
-  test::expect_parts(refusal(data(0, 2), "dense(3)", kSoftmax), {"needs 1 target", "has 2"});
+  DatasetInfo one_hot = data(0, 2);
+  one_hot.label_file = "y.npy";
+  EXPECT_EQ(
+      refusal(one_hot, "dense(3)", kSoftmax),
+      "the labels in 'y.npy' have 2 columns, but train.loss 'softmax_cross_entropy' needs one, the number of "
+      "the class, or 3 with the probability of each, as many as layer 0 'dense(3)' puts out: of one-hot rows "
+      "numpy.argmax(y, axis=1) makes that");
 }
 
 TEST_F(FitCheck, WhatIsHardlyMeantIsSaid) {
@@ -152,6 +164,51 @@ TEST(TargetRule, NotesTheLargestClassThatItAllows) {
     EXPECT_FALSE(rule.allows(target));
   }
   EXPECT_EQ(largest, 7);
+}
+
+std::string found_by(const TargetRule& rule, const std::vector<Scalar>& targets) {
+  const std::optional<BadTarget> bad = rule.find_bad(targets);
+  return bad ? fmt::format("{}: {}, expected {}", bad->position, bad->found, bad->expected) : "nothing";
+}
+
+TEST(TargetRule, LetsSomeOfSeveralTargetsBeMissing) {
+  constexpr Scalar kMissing = std::numeric_limits<Scalar>::quiet_NaN();
+  std::atomic<bool> any_missing = false;
+  const TargetRule rule{.may_miss = true, .any_missing = &any_missing};
+  EXPECT_EQ(found_by(rule, {1, -2}), "nothing");
+  EXPECT_FALSE(any_missing);
+  EXPECT_EQ(found_by(rule, {kMissing, kMissing}), "-1: no label, expected at least one of 2");
+  EXPECT_EQ(found_by(rule, {kMissing}), "0: label nan, expected a finite number") << "the only target";
+  EXPECT_FALSE(any_missing);
+  EXPECT_EQ(found_by(rule, {kMissing, 3}), "nothing");
+  EXPECT_TRUE(any_missing);
+  EXPECT_EQ(found_by({.may_miss = false}, {kMissing, 3}), "0: label nan, expected a finite number");
+  const TargetRule of_yes{.unit_interval = true, .may_miss = true};
+  EXPECT_EQ(found_by(of_yes, {1, kMissing, 0}), "nothing");
+  test::expect_parts(found_by(of_yes, {1, kMissing, 2}), {"2: label 2, expected a number from 0 to 1"});
+}
+
+TEST(TargetRule, TakesProbabilitiesThatAddUpToOne) {
+  const TargetRule rule{.classes = 3};
+  for (const std::vector<Scalar>& row :
+       {std::vector<Scalar>{0, 1, 0}, {0.2F, 0.3F, 0.5F}, {0.333F, 0.333F, 0.333F}}) {
+    EXPECT_EQ(found_by(rule, row), "nothing");
+  }
+  EXPECT_EQ(found_by(rule, {0, 1, 1}),
+            "-1: labels that add up to 2, expected the probabilities of the 3 classes, which add up to 1");
+  test::expect_parts(found_by(rule, {0.33F, 0.33F, 0.33F}), {"add up to 0.99"});
+  test::expect_parts(found_by(rule, {1.5F, -0.5F, 0}), {"0: label 1.5, expected a probability from 0 to 1"});
+  const Scalar missing = std::numeric_limits<Scalar>::quiet_NaN();
+  test::expect_parts(found_by(rule, {0.5F, missing, 0.5F}), {"1: label nan, expected a probability"});
+}
+
+TEST(TargetRule, TheClassOfTargetsIsTheOneThatAccuracyCounts) {
+  const auto of = [](const std::vector<Scalar>& targets) { return class_of(targets); };
+  for (const Index number : {0, 1, 7, 999}) EXPECT_EQ(of({static_cast<Scalar>(number)}), number);
+  EXPECT_EQ(of({0.5F}), 0);
+  EXPECT_EQ(of({0.51F}), 1);
+  EXPECT_EQ(of({0.2F, 0.5F, 0.3F}), 1);
+  EXPECT_EQ(of({0.4F, 0.4F, 0.2F}), 0) << "the first of equals";
 }
 
 }  // namespace

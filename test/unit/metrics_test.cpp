@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
@@ -21,7 +23,14 @@ struct Set {
   std::vector<Scalar> outputs;
   std::vector<Scalar> targets;
   std::vector<Scalar> weights = {};
+  std::vector<Scalar> present = {};  // how many targets a row has; empty: all
 
+  SampleWeights weights_of(Range range) const {
+    SampleWeights of{.values = {}, .present = {}, .targets = columns()};
+    if (!weights.empty()) of.values = part(std::span<const Scalar>(weights), range);
+    if (!present.empty()) of.present = part(std::span<const Scalar>(present), range);
+    return of;
+  }
   Index columns() const { return std::ssize(outputs) / rows; }
 };
 
@@ -39,11 +48,9 @@ std::optional<double> measure(const std::string& name, const Set& set, Index blo
   for (Index begin = 0; begin < set.rows; begin += block) {
     const Range range{begin, std::min(begin + block, set.rows)};
     std::vector<double> of_block(sums.size());
-    SampleWeights weights;
-    if (!set.weights.empty()) weights.values = part(std::span<const Scalar>(set.weights), range);
     metrics.collect({.outputs = rows_of(set.outputs, set.rows, range),
                      .targets = rows_of(set.targets, set.rows, range),
-                     .weights = weights},
+                     .weights = set.weights_of(range)},
                     {.sums = of_block, .scores = scores});
     std::ranges::transform(sums, of_block, sums.begin(), std::plus<>());
   }
@@ -54,7 +61,7 @@ std::optional<double> measure(const std::string& name, const Set& set, Index blo
     }
   });
   return metrics
-      .values({.weight = SampleWeights{set.weights}.sum(set.rows), .sums = sums, .rankings = rankings})
+      .values({.weight = set.weights_of({0, set.rows}).sum(set.rows), .sums = sums, .rankings = rankings})
       .front()
       .value;
 }
@@ -94,6 +101,71 @@ TEST(Metrics, EqualScikitLearnInBlocksOfAnySize) {
       }
     }
   }
+}
+
+// NaN is no JSON: a missing target is null there.
+Set read_gaps(const nlohmann::json& reference) {
+  nlohmann::json filled = reference;
+  for (nlohmann::json& target : filled["targets"]) target = target.is_null() ? nlohmann::json(0) : target;
+  Set set = read_set(filled);
+  for (Index row = 0; row < set.rows; ++row) {
+    Scalar present = 0;
+    for (Index i = row * set.columns(); i < (row + 1) * set.columns(); ++i) {
+      const bool missing = reference.at("targets").at(static_cast<std::size_t>(i)).is_null();
+      if (missing) at(set.targets, i) = std::numeric_limits<Scalar>::quiet_NaN();
+      present += missing ? 0 : 1;
+    }
+    set.present.push_back(present);
+  }
+  return set;
+}
+
+TEST(Metrics, CountTheTargetsThatAreThereAsScikitLearnDoesOfThemAlone) {
+  for (const nlohmann::json& reference : test::torch_references("metrics", "target_references.json")) {
+    const Set set = read_gaps(reference);
+    for (const auto& [name, expected] : reference.at("values").items()) {
+      SCOPED_TRACE(name + " of " + reference.at("targets_are").get<std::string>());
+      for (const Index block : {Index{1}, Index{5}, set.rows}) {
+        const std::optional<double> value = measure(name, set, block);
+        ASSERT_TRUE(value);
+        EXPECT_NEAR(*value, expected.get<double>(), 1e-7) << "blocks of " << block;
+      }
+    }
+    const SampleWeights weights = set.weights_of({0, set.rows});
+    const double right = count_correct(set.kind, rows_of(set.outputs, set.rows, {0, set.rows}),
+                                       rows_of(set.targets, set.rows, {0, set.rows}), weights);
+    EXPECT_NEAR(right / weights.sum(set.rows), reference.at("accuracy").get<double>(), 1e-7);
+  }
+}
+
+TEST(Metrics, OfAnOutputWithoutAnyTargetAreUndefinedOrLeaveItOut) {
+  const Scalar none = std::numeric_limits<Scalar>::quiet_NaN();
+  const Set set{.kind = TargetKind::kBinary,
+                .rows = 3,
+                .outputs = {1, 5, -1, 5, 2, 5},
+                .targets = {1, none, 0, none, 1, none},
+                .present = {1, 1, 1}};
+  EXPECT_EQ(measure("auc", set, 3), 1);
+  EXPECT_EQ(measure("recall", set, 3), 1);
+  Set numbers = set;
+  numbers.kind = TargetKind::kValue;
+  EXPECT_EQ(measure("r2", numbers, 3), std::nullopt);
+  EXPECT_EQ(measure("mean_absolute_error", numbers, 3), (0.0 + 1 + 1) / 3);
+}
+
+TEST(Metrics, OfSoftLabelsAreThoseOfTheLargestProbabilityAndLogLossIsOfAll) {
+  const Set soft{
+      .kind = TargetKind::kClass, .rows = 2, .outputs = {0, 1, 2, 0}, .targets = {0.25F, 0.75F, 0.5F, 0.5F}};
+  Set hard = soft;
+  hard.targets = {1, 0};
+  for (const char* name : {"auc", "precision", "recall"}) {
+    EXPECT_EQ(measure(name, soft, 2), measure(name, hard, 2)) << name;
+  }
+  const double expected = (std::log1p(std::exp(1.0)) - 0.75 + std::log1p(std::exp(2.0)) - 1) / 2;
+  EXPECT_NEAR(*measure("log_loss", soft, 2), expected, 1e-12);
+  const ConstMatrix outputs = rows_of(soft.outputs, 2, {0, 2});
+  EXPECT_EQ(count_correct(TargetKind::kClass, outputs, rows_of(soft.targets, 2, {0, 2}), {}), 2);
+  EXPECT_EQ(count_in_top_k(outputs, rows_of(soft.targets, 2, {0, 2}), {}, 1), 2);
 }
 
 TEST(Metrics, AccuracyByWeightsEqualsScikitLearn) {

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "lockstep/base/types.h"
 #include "lockstep/math/shape.h"
@@ -26,10 +29,19 @@ struct DatasetInfo {
   Index target_classes = 0;       ///< number of classes of a target that is a category; 0: none is
   std::string target_text = {};   ///< that target, for messages: "label 'species' (setosa, virginica)"
   std::string scaled_label = {};  ///< the first label that data.columns scales, "price: log"; "": none is
+  std::vector<std::string> class_names = {};  ///< of those classes, in order
+  std::string label_file = {};  ///< where the labels are in a file of their own, for messages; else ""
 
   /// Columns that RecordSource::unpack writes beside the features: the targets, then the weight if there is
   /// one.
   Index label_columns() const { return target_columns + (weighted ? 1 : 0); }
+};
+
+/// The fault of the targets of a record.
+struct BadTarget {
+  Index position = -1;  ///< of the target; -1: it is all of them together
+  std::string found;
+  std::string expected;
 };
 
 /// The targets that the loss accepts: whole numbers below `classes` (if above 0), or numbers in [0, 1], or
@@ -39,12 +51,24 @@ struct TargetRule {
   bool unit_interval = false;
   bool non_negative = false;
   bool positive = false;
+  /// Some of several targets of a record, but not all, may be missing, which is NaN.
+  bool may_miss = false;
   /// If given, allows() raises it to the largest class that it is asked about; threads may share it.
   std::atomic<Index>* largest_class = nullptr;
+  /// If given, find_bad() sets it where it finds a target that is missing; threads may share it.
+  std::atomic<bool>* any_missing = nullptr;
 
   bool allows(Scalar target) const;
   /// "a class below 10, the number of outputs of the model"
   std::string expected() const;
+
+  /// The fault of all targets of a record, if there is one. Several targets under a rule for classes are
+  /// the probabilities of the classes: each in [0, 1], and 1 together.
+  std::optional<BadTarget> find_bad(std::span<const Scalar> targets) const;
 };
+
+/// The class that the targets of a record name: the class number itself; of probabilities the largest (the
+/// first of equals); of a share of yes whether it is above one half.
+Index class_of(std::span<const Scalar> targets);
 
 }  // namespace lockstep

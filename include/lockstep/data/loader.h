@@ -19,6 +19,7 @@
 #include "lockstep/data/options.h"
 #include "lockstep/data/records.h"
 #include "lockstep/data/sampler.h"
+#include "lockstep/data/weighing.h"
 #include "lockstep/math/sample_weights.h"
 
 namespace lockstep {
@@ -32,11 +33,16 @@ struct ReplicaBatch {
   AlignedBuffer<Scalar> features;      ///< rows x features, then unused memory
   AlignedBuffer<Scalar> targets;       ///< rows x target_columns, then unused memory
   AlignedBuffer<Scalar> weights = {};  ///< rows, then unused memory; empty where samples have none
-  IdSums ids = {};                     ///< of the samples
+  AlignedBuffer<Scalar> present = {};  ///< how many targets a row has; empty where none is missing
+  Index target_columns = 1;
+  IdSums ids = {};  ///< of the samples
 
   /// Weights of some of the rows.
   SampleWeights weights_of(Range range) const {
-    return weights.size() == 0 ? SampleWeights{} : SampleWeights{part(weights.span(), range)};
+    SampleWeights of{.values = {}, .present = {}, .targets = target_columns};
+    if (weights.size() > 0) of.values = part(weights.span(), range);
+    if (present.size() > 0) of.present = part(present.span(), range);
+    return of;
   }
 };
 
@@ -54,6 +60,7 @@ struct LoaderOptions {
                        ///< once, for prefetch + 1 steps
   ThreadTeam* team = nullptr;  ///< at rest in next(), which shares what it does itself with it; null: alone
   const Augmenter* augmenter = nullptr;  ///< null: the samples as they are, normalised
+  Weighing weighing = {};
 };
 
 /// Steps prepared ahead with these options: as many as they ask for; if they do not, none where the thread
@@ -75,6 +82,8 @@ class Loader {
   const StepBatch& next();
 
  private:
+  // Samples do not all count once.
+  bool weighs() const { return options_.weighing.has_weights(info_) || options_.weighing.masks; }
   void fill_ahead();
   StepBatch& begin(Index step);
   void fill_together(StepBatch& batch);

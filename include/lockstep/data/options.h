@@ -75,10 +75,13 @@ struct DataOptions {
   std::string format;
   std::string train;
   std::string train_labels;
+  std::string train_weights;
   std::string validation;
   std::string validation_labels;
+  std::string validation_weights;
   std::string test;
   std::string test_labels;
+  std::string test_weights;
   DataMode mode = DataMode::kShard;
   std::vector<double> mean = {0.0};
   std::vector<double> std = {1.0};

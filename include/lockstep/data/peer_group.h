@@ -46,6 +46,9 @@ class PeerGroup {
   virtual bool writes_for_node(Index rank) const = 0;
 };
 
+/// *Collective.* Whether it is true on any rank.
+bool any_rank(PeerGroup& peers, bool mine);
+
 /// One rank without others. Its agree() throws what the work threw.
 PeerGroup& alone();
 

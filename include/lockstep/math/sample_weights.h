@@ -1,5 +1,5 @@
 // How much each sample of a batch counts: its loss, and all that is measured of it, is multiplied by its
-// weight.
+// weight. Where targets are missing (NaN), a sample counts with the share of its targets that is there.
 #pragma once
 
 #include <span>
@@ -12,9 +12,13 @@ namespace lockstep {
 struct SampleWeights {
   std::span<const Scalar> values = {};  ///< row by row, each finite and not negative; empty: each weighs 1
 
+  std::span<const Scalar> present = {};  ///< row by row, how many targets are there; empty: all of them
+  Index targets = 1;                     ///< columns of targets; read where `present` is given
+
   bool given() const { return !values.empty(); }
   double operator[](Index row) const { return given() ? static_cast<double>(at(values, row)) : 1.0; }
-  /// The sum of the weights of the first `rows` rows, added in order.
+  /// The sum of the weights of the first `rows` rows, each times the share of its targets that is there,
+  /// added in order: what a sum of losses is divided by.
   double sum(Index rows) const;
 };
 

@@ -55,6 +55,10 @@ class Loss {
   virtual ~Loss() = default;
   virtual TargetKind targets() const = 0;
   virtual OutputForm form() const { return {targets()}; }
+  /// Whether NaN among several targets of a row is a missing one: it adds 0 to the mean over the outputs.
+  virtual bool takes_missing_targets() const { return false; }
+  /// kClass: whether a row of targets may be the probabilities of all classes instead of a class number.
+  virtual bool takes_probabilities() const { return false; }
 
   /// The sum over the n rows of the loss of each row (for a loss over several outputs: their mean).
   /// outputs: n x outputs; targets: n x (1 or outputs), see TargetKind and OutputForm; if `gradient` is given

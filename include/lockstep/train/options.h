@@ -42,8 +42,9 @@ struct TrainOptions {
   Index accumulate = 1;
   Tail tail = Tail::kKeep;
   OnNan on_nan = OnNan::kStop;
-  Index skip_limit = 10;  ///< steps in all
-  std::string keep;       ///< "best", "last", or "" for what suits
+  Index skip_limit = 10;                   ///< steps in all
+  std::vector<std::string> class_weights;  ///< "balanced", or "spam: 2" for each class; empty: none
+  std::string keep;                        ///< "best", "last", or "" for what suits
   std::string early_stopping;
   std::string early_stopping_metric = "loss";
   double early_stopping_min_delta = 0;
@@ -71,6 +72,7 @@ struct EvalOptions {
   Index batch = 250;
   Index top_k = 5;
   Index precise_bn = 0;
+  bool class_weights = false;
   std::vector<std::string> metrics;
 };
 

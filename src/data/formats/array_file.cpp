@@ -50,7 +50,7 @@ std::vector<Index> fortran_positions(const ArrayFile& file) {
   return positions;
 }
 
-void check_features(const ArrayFile& features, const FilePair& files, const std::string& noun) {
+void check_features(const ArrayFile& features, const FileGroup& files, const std::string& noun) {
   if (features.sizes.size() >= 2) return;
   throw DataError(
       fmt::format("'{}' has 1 dimension, expected at least 2 (records x features): is {} the {} of labels?{}",
@@ -58,7 +58,7 @@ void check_features(const ArrayFile& features, const FilePair& files, const std:
                   files.labels.empty() ? "" : fmt::format(" Those belong to {}", files.labels_key)));
 }
 
-void check_labels(const ArrayFile& labels, const ArrayFile& features, const FilePair& files,
+void check_labels(const ArrayFile& labels, const ArrayFile& features, const FileGroup& files,
                   const std::string& noun) {
   if (labels.sizes.size() > 2) {
     throw DataError(
@@ -75,13 +75,29 @@ void check_labels(const ArrayFile& labels, const ArrayFile& features, const File
   }
 }
 
+void check_weights(const ArrayFile& weights, const ArrayFile& features, const FileGroup& files) {
+  if (weights.elements_per_record != 1) {
+    throw DataError(
+        fmt::format("'{}' has {} numbers for each record, expected one, its weight: is it the "
+                    "array that {} should name?",
+                    files.weights, weights.elements_per_record, files.weights_key));
+  }
+  if (features.records.records != weights.records.records) {
+    throw DataError(fmt::format(
+        "'{}' has {} records, but '{}' has {} weights: expected as many weights as records; do {} "
+        "and {} belong to the same data set?",
+        files.records, with_commas(features.records.records), files.weights,
+        with_commas(weights.records.records), files.records_key, files.weights_key));
+  }
+}
+
 DenseField field_of(const ArrayFile& file) {
   return {.file = file.records, .count = file.elements_per_record, .element = file.element};
 }
 
 // Errors: DataError if their shapes do not fit.
-std::unique_ptr<RecordSource> open_pair(const FilePair& files, const std::string& noun,
-                                        const OpenArray& open) {
+std::unique_ptr<RecordSource> open_group(const FileGroup& files, const std::string& noun,
+                                         const OpenArray& open) {
   const ArrayFile features = open(files.records, files.records_key);
   check_features(features, files, noun);
   DenseFields fields;
@@ -91,6 +107,11 @@ std::unique_ptr<RecordSource> open_pair(const FilePair& files, const std::string
     const ArrayFile labels = open(files.labels, files.labels_key);
     check_labels(labels, features, files, noun);
     fields.targets = field_of(labels);
+  }
+  if (!files.weights.empty()) {
+    const ArrayFile weights = open(files.weights, files.weights_key);
+    check_weights(weights, features, files);
+    fields.weights = field_of(weights);
   }
   return std::make_unique<DenseSource>(std::move(fields));
 }
@@ -112,19 +133,21 @@ ArrayFile open_array_file(const std::string& path, const ReadArrayHeader& read_h
 
 FormatEntry array_format(std::string name, std::string help, const std::vector<std::string>& extensions,
                          const std::string& noun, const OpenArray& open) {
-  const OpenPair pair = [noun, open](const FilePair& files) { return open_pair(files, noun, open); };
-  return {
-      .name = std::move(name),
-      .help = std::move(help),
-      .extensions = extensions,
-      .options = {"data.train", "data.train_labels", "data.validation_share", "data.validation",
-                  "data.validation_labels", "data.test", "data.test_labels"},
-      .open =
-          [extensions, pair](const OpenRequest& request) {
-            return open_files(request, Labels::kInFilesOfTheirOwn, extensions, pair);
-          },
-      .open_input = [extensions, pair](
-                        const InputRequest& request) { return open_input_files(request, extensions, pair); }};
+  const OpenGroup group = [noun, open](const FileGroup& files) { return open_group(files, noun, open); };
+  return {.name = std::move(name),
+          .help = std::move(help),
+          .extensions = extensions,
+          .options = {"data.train", "data.train_labels", "data.train_weights", "data.validation_share",
+                      "data.validation", "data.validation_labels", "data.validation_weights", "data.test",
+                      "data.test_labels", "data.test_weights"},
+          .open =
+              [extensions, group](const OpenRequest& request) {
+                return open_files(request, Labels::kInFilesOfTheirOwn, extensions, group);
+              },
+          .open_input =
+              [extensions, group](const InputRequest& request) {
+                return open_input_files(request, extensions, group);
+              }};
 }
 
 }  // namespace lockstep

@@ -32,13 +32,13 @@ FormatEntry entry(const std::string& name, const std::string& help, Index labels
           .options = {"data.train", "data.validation_share", "data.validation", "data.test"},
           .open =
               [records](const OpenRequest& request) {
-                return open_files(request, Labels::kWithTheRecords, {}, [&](const FilePair& files) {
+                return open_files(request, Labels::kWithTheRecords, {}, [&](const FileGroup& files) {
                   return open_fixed_records(files.records, records, true);
                 });
               },
           .open_input =
               [records](const InputRequest& request) {
-                return open_input_files(request, {}, [&](const FilePair& files) {
+                return open_input_files(request, {}, [&](const FileGroup& files) {
                   return open_fixed_records(files.records, records, false);
                 });
               }};

@@ -95,13 +95,13 @@ FormatEntry raw_format() {
       .options = {"data.train", "data.validation_share", "data.validation", "data.test", "data.raw_layout"},
       .open =
           [](const OpenRequest& request) {
-            return open_files(request, Labels::kWithTheRecords, {}, [&](const FilePair& files) {
+            return open_files(request, Labels::kWithTheRecords, {}, [&](const FileGroup& files) {
               return open_fixed_records(files.records, parse_layout(request.options.raw_layout), true);
             });
           },
       .open_input =
           [](const InputRequest& request) {
-            return open_input_files(request, {}, [&](const FilePair& files) {
+            return open_input_files(request, {}, [&](const FileGroup& files) {
               return open_fixed_records(files.records, parse_layout(request.options.raw_layout), false);
             });
           }};

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "lockstep/base/hash.h"
@@ -30,13 +31,13 @@ Encoder::Encoder(const TableSchema& schema, bool labels) : features_(schema.feat
   for (std::size_t i = 0; i < schema.columns.size(); ++i) {
     const TableColumn& column = schema.columns[i];
     const bool wanted = labels || !(column.label || column.weight);
-    if (column.kind != ColumnKind::kIgnored && wanted) add(column, i);
+    if (column.kind != ColumnKind::kIgnored && wanted) add(column, i, schema.labels() == 1);
   }
   targets_ = static_cast<Index>(number_labels_.size() + category_labels_.size());
   record_bytes_ = static_cast<Index>(numbers_.size() + categories_.size()) * 4 + label_columns() * 4;
 }
 
-void Encoder::add(const TableColumn& column, std::size_t cell) {
+void Encoder::add(const TableColumn& column, std::size_t cell, bool one_label) {
   if (column.weight) {
     weight_ = Numeric{.cell = cell, .required = true};
     return;
@@ -58,7 +59,8 @@ void Encoder::add(const TableColumn& column, std::size_t cell) {
     return;
   }
   const NumberStats& stats = column.numbers;
-  Numeric added{.cell = cell, .logarithm = column.scale == Scale::kLog, .required = column.label};
+  Numeric added{
+      .cell = cell, .logarithm = column.scale == Scale::kLog, .required = column.label && one_label};
   if (column.scale == Scale::kMinMax) {
     added.shift = stats.min;
     added.factor = inverse(stats.max - stats.min);
@@ -66,7 +68,9 @@ void Encoder::add(const TableColumn& column, std::size_t cell) {
     added.shift = stats.mean;
     added.factor = inverse(stats.deviation());
   }
-  if (column.fill) {
+  if (column.label) {
+    added.missing = std::numeric_limits<Scalar>::quiet_NaN();  // of several labels
+  } else if (column.fill) {
     added.missing = number_of(added, {.is_number = true, .number = *column.fill});
   } else {
     added.missing = static_cast<Scalar>((stats.mean - added.shift) * added.factor);
@@ -126,6 +130,11 @@ std::uint32_t Encoder::position_of(const Categorical& column, const Cell& cell,
   return 0;
 }
 
+Scalar Encoder::class_of(const Categorical& column, const Cell& cell, std::span<Index> unseen) const {
+  if (cell.missing && targets_ > 1) return std::numeric_limits<Scalar>::quiet_NaN();
+  return static_cast<Scalar>(position_of(column, cell, unseen));
+}
+
 void Encoder::pack(std::span<const Cell> cells, std::byte* packed, std::span<Index> unseen) const {
   const auto put = [&packed](auto value) {
     static_assert(sizeof value == 4);
@@ -136,7 +145,7 @@ void Encoder::pack(std::span<const Cell> cells, std::byte* packed, std::span<Ind
   for (const Categorical& column : categories_) put(position_of(column, cells[column.cell], unseen));
   for (const Numeric& column : number_labels_) put(number_of(column, cells[column.cell]));
   for (const Categorical& column : category_labels_) {
-    put(static_cast<Scalar>(position_of(column, cells[column.cell], unseen)));
+    put(class_of(column, cells[column.cell], unseen));
   }
   if (weight_) put(number_of(*weight_, cells[weight_->cell]));
 }

@@ -38,7 +38,7 @@ class Encoder {
   struct Numeric {
     std::size_t cell = 0;
     bool logarithm = false;
-    bool required = false;  // a label
+    bool required = false;  // the one label
     double shift = 0;       // (l(x) - shift) * factor
     double factor = 1;
     Scalar missing = 0;
@@ -59,9 +59,10 @@ class Encoder {
     std::string classes = {};   // the first of a label's, for messages
   };
 
-  void add(const TableColumn& column, std::size_t cell);
+  void add(const TableColumn& column, std::size_t cell, bool one_label);
   void add_date(const TableColumn& column, const Numeric& days);
   Scalar number_of(const Numeric& column, const Cell& cell) const;
+  Scalar class_of(const Categorical& column, const Cell& cell, std::span<Index> unseen) const;
   std::uint32_t position_of(const Categorical& column, const Cell& cell, std::span<Index> unseen) const;
 
   std::vector<Numeric> numbers_;

@@ -56,7 +56,8 @@ void learn_categories(TableColumn& column, const ColumnSummary& summary, Index v
                       std::vector<std::string>& remarks) {
   if (!column.label && column.encoding == Encoding::kHash) return;
   ValueCounts counts = summary.text_counts;
-  if (summary.missing > 0) counts.add("", summary.missing);  // a category of their own
+  // A category of their own; of several labels, one that is missing is no class.
+  if (summary.missing > 0 && !column.label) counts.add("", summary.missing);
   if (counts.overflowed()) {
     throw ConfigError(fmt::format(
         "column {0} has more than {1} different values: hash it (data.columns = [\"{2}: hash(1024)\"]) or "
@@ -207,9 +208,11 @@ std::vector<RowColumn> match_columns(const TableText& table, const TableSchema& 
                       nearest.empty() ? "" : fmt::format(" (did {} mean that?)", in_quotes(nearest)),
                       listed(table.names)));
     }
+    const bool one_label = schema.labels() == 1;
     matched[positions[i]] = {.reading = reading_of(column),
                              .cell = static_cast<Index>(i),
-                             .required = column.label,
+                             .required = column.label && one_label,
+                             .one_of = column.label && !one_label,
                              .notation = column.notation,
                              .date = column.date ? std::optional(column.date->form) : std::nullopt,
                              .missing = column.missing_values};

@@ -94,6 +94,17 @@ bool RowParser::ends_here() {
   return ends_with_separator_ && cursor_.take_text().empty() && cursor_.done();
 }
 
+// Errors: BadRecord if all columns of which one is to have a value are without.
+void RowParser::check_one_of() const {
+  Index columns = 0;
+  for (const RowColumn& column : columns_) {
+    if (!column.one_of) continue;
+    if (!at(cells_, column.cell).missing) return;
+    ++columns;
+  }
+  if (columns > 0) throw BadRecord{-1, "no label", fmt::format("at least one of {}", columns)};
+}
+
 std::span<const Cell> RowParser::parse(std::string_view record) {
   cursor_.start(record);
   for (const RowColumn& column : columns_) {
@@ -121,6 +132,7 @@ std::span<const Cell> RowParser::parse(std::string_view record) {
     throw BadRecord{-1, fmt::format("more than {} fields", columns_.size()),
                     fmt::format("{}", columns_.size())};
   }
+  check_one_of();
   return cells_;
 }
 

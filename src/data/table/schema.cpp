@@ -13,6 +13,7 @@ namespace {
 
 std::string describe_missing(const TableColumn& column) {
   if (column.missing == 0) return "";
+  if (column.label) return fmt::format(", {} missing do not count", with_commas(column.missing));
   return fmt::format(", {} missing become {}", with_commas(column.missing),
                      column.fill ? fmt::format("{:.4g}", *column.fill) : std::string("the mean"));
 }
@@ -39,7 +40,11 @@ std::string describe_numbers(const TableColumn& column) {
 }
 
 std::string describe_categories(const TableColumn& column) {
-  if (column.label) return fmt::format("{} classes", column.values.size());
+  if (column.label) {
+    return fmt::format(
+        "{} classes{}", column.values.size(),
+        column.missing == 0 ? "" : fmt::format(", {} missing do not count", with_commas(column.missing)));
+  }
   if (column.encoding == Encoding::kHash) return fmt::format("hash into {} buckets", column.buckets);
   return fmt::format("{} of {} values and one for others",
                      column.encoding == Encoding::kOneHot ? "one-hot" : "index", column.values.size());

@@ -192,6 +192,7 @@ SparseSource::SparseSource(const TableRequest& request) {
            .name = request.name,
            .record_bytes = packing_.record_bytes(),
            .source_bytes = text_.source_bytes()};
+  for (const double value : schema_.classes) info_.class_names.push_back(fmt::format("{}", value));
   notes_.push_back(fmt::format("{}: {} features, counted from {} in the file; at most {} of them in a record",
                                request.name, with_commas(schema_.features), schema_.first_index,
                                with_commas(scan.max_values)));

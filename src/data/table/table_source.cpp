@@ -31,7 +31,8 @@ class TableChunkReader final : public ChunkReader {
       : parts_(parts),
         rule_(rule),
         reader_(parts.table, parts.columns, std::ssize(parts.schema.columns), parts.schema.missing_values),
-        unseen_(parts.schema.columns.size()) {}
+        unseen_(parts.schema.columns.size()),
+        targets_(static_cast<std::size_t>(parts.encoder.targets())) {}
 
   void read(Index number, std::span<std::byte> packed) override {
     const Range records = at(parts_.chunks, number).records;
@@ -58,27 +59,27 @@ class TableChunkReader final : public ChunkReader {
   }
 
  private:
-  void check_targets(const std::byte* packed) const {
+  void check_targets(const std::byte* packed) {
     const std::byte* from =
         packed + parts_.encoder.record_bytes() - parts_.encoder.label_columns() * Index{sizeof(Scalar)};
-    for (Index i = 0; i < parts_.encoder.targets(); ++i, from += sizeof(Scalar)) {
-      Scalar target = 0;
-      std::memcpy(&target, from, sizeof target);
-      if (!rule_.allows(target)) refuse(i, target);
-    }
+    std::memcpy(targets_.data(), from, targets_.size() * sizeof(Scalar));
+    const std::optional<BadTarget> bad = rule_.find_bad(targets_);
+    if (bad) refuse(*bad);
   }
 
-  // Reports the i-th target as bad: numbers come first, then classes.
-  [[noreturn]] void refuse(Index i, Scalar target) const {
+  // Reports a bad target by its column: numbers come first, then classes.
+  [[noreturn]] void refuse(const BadTarget& bad) const {
     const std::vector<TableColumn>& columns = parts_.schema.columns;
+    Index i = bad.position;
     for (const ColumnKind kind : {ColumnKind::kNumeric, ColumnKind::kCategorical}) {
-      for (std::size_t cell = 0; cell < columns.size(); ++cell) {
+      for (std::size_t cell = 0; i >= 0 && cell < columns.size(); ++cell) {
         if (!columns[cell].label || columns[cell].kind != kind || i-- > 0) continue;
-        const std::string advice = kind == ColumnKind::kNumeric ? advise(columns[cell].name, target) : "";
-        throw BadRecord{static_cast<Index>(cell), fmt::format("label {}", target), rule_.expected() + advice};
+        const bool advises = kind == ColumnKind::kNumeric && targets_.size() == 1;
+        const std::string advice = advises ? advise(columns[cell].name, targets_.front()) : "";
+        throw BadRecord{static_cast<Index>(cell), bad.found, bad.expected + advice};
       }
     }
-    throw BadRecord{-1, fmt::format("label {}", target), rule_.expected()};
+    throw BadRecord{-1, bad.found, bad.expected};
   }
 
   // Advice for a number that a loss on classes, or on yes or no, cannot take.
@@ -93,6 +94,7 @@ class TableChunkReader final : public ChunkReader {
   TargetRule rule_;
   TableReader reader_;
   std::vector<Index> unseen_;
+  std::vector<Scalar> targets_;  // of the record at hand
 };
 
 // "label 'species' (setosa, virginica, ...)"
@@ -112,6 +114,7 @@ void describe_labels(const TableSchema& schema, DatasetInfo& info) {
     if (!column.label || column.kind != ColumnKind::kCategorical) continue;
     info.target_classes = std::ssize(column.values);
     info.target_text = describe_label(column);
+    info.class_names = column.values;
     return;
   }
 }

@@ -22,6 +22,7 @@ class PointwiseLoss final : public Loss {
   explicit PointwiseLoss(const Pointwise& pointwise) : pointwise_(pointwise) {}
 
   TargetKind targets() const override { return Pointwise::kTargets; }
+  bool takes_missing_targets() const override { return true; }
 
   OutputForm form() const override {
     if constexpr (requires { pointwise_.form(); }) return pointwise_.form();
@@ -50,8 +51,10 @@ class PointwiseLoss final : public Loss {
     Scalar* value = values.data();
     for (std::size_t i = 0; i < values.size(); ++i) {
       const PointLoss point = pointwise(outputs[i], targets[i]);
-      value[i] = point.value;
-      slopes[i] = point.slope * share;
+      const bool there = targets[i] == targets[i];
+      // Beside a missing target an output that is not finite still shows: x - x is 0 or NaN.
+      value[i] = there ? point.value : outputs[i] - outputs[i];
+      slopes[i] = there ? point.slope * share : Scalar{0};
     }
   }
 

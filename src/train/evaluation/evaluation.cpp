@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 
 #include "lockstep/base/errors.h"
@@ -36,11 +37,13 @@ void append(std::vector<Scalar>& all, std::vector<Scalar>& more) {
 
 }  // namespace
 
-Evaluation::Lane::Lane(const EvaluationContext& context, Index rows, const DatasetInfo& info)
+Evaluation::Lane::Lane(const EvaluationContext& context, Index rows, const DatasetInfo& info,
+                       const Weighing& weighing)
     : workspace(context.model, rows, ActivationRetention::kForEvaluation),
       features(rows * context.model.input().size()),
       labels(rows * info.label_columns()),
-      weights(info.weighted ? rows : 0),
+      weights(weighing.has_weights(info) ? rows : 0),
+      present(weighing.masks ? rows : 0),
       scores(static_cast<std::size_t>(context.metrics.needs().rankings)) {
   if (context.loss.targets() == TargetKind::kClass) {
     const Index classes = context.model.output().size();
@@ -52,20 +55,25 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
     : context_(context),
       split_(split),
       info_(source.info()),
+      weighing_{.of_class = context.class_weights},
       rows_(block_rows(context.options, info_.rows)),
       blocks_(divide_up(info_.rows, rows_)),
       local_blocks_(split_evenly(blocks_, context.comm.size(), context.comm.rank())) {
   const Range rows{local_blocks_.begin * rows_, local_blocks_.end * rows_};
   const Index count = intersect(rows, {0, info_.rows}).size();
   RankPeerGroup peers(context.comm);
+  std::atomic<bool> any_missing = false;
+  TargetRule rule = target_rule(context.loss, context.model.output().size());
+  rule.any_missing = &any_missing;
   records_ = load_records(
-      source, target_rule(context.loss, context.model.output().size()),
+      source, rule,
       needed_by_owner([this](Index id) { return part_of(blocks_, context_.comm.size(), id / rows_); }, count),
       peers);
+  weighing_.masks = any_rank(peers, any_missing);
   peers.agree([&] {
     weights_.emplace(context.model);
     for (int thread = 0; thread < context.team.size(); ++thread) {
-      lanes_.emplace_back(context, rows_, info_);
+      lanes_.emplace_back(context, rows_, info_, weighing_);
     }
   });
   block_sums_.resize(static_cast<std::size_t>(local_blocks_.size() * columns()));
@@ -101,6 +109,15 @@ std::optional<EvalMetrics> Evaluation::run(const ModelValues& values,
   return metrics;
 }
 
+// Leaves the targets at the start of `labels`.
+SampleWeights Evaluation::take_labels(Lane& lane, Matrix& labels) const {
+  weigh(weighing_, info_, labels, lane.weights.span(), lane.present.span());
+  SampleWeights weights{.values = {}, .present = {}, .targets = info_.target_columns};
+  if (lane.weights.size() > 0) weights.values = part(lane.weights.span(), {0, labels.rows()});
+  if (lane.present.size() > 0) weights.present = part(lane.present.span(), {0, labels.rows()});
+  return weights;
+}
+
 void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block) {
   const Index begin = block * rows_;
   const Index rows = std::min(rows_, info_.rows - begin);
@@ -109,11 +126,7 @@ void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block) {
   Matrix x(lane.features.data(), rows, context_.model.input().size());
   Matrix labels(lane.labels.data(), rows, info_.label_columns());
   records_->gather(lane.ids, x, labels);
-  SampleWeights weights;
-  if (info_.weighted) {
-    take_weights(labels, lane.weights.span());
-    weights.values = part(lane.weights.span(), {0, rows});
-  }
+  const SampleWeights weights = take_labels(lane, labels);
   context_.normaliser.apply(x);
 
   const ConstMatrix right(lane.labels.data(), rows, info_.target_columns);
@@ -138,7 +151,7 @@ void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block) {
 void Evaluation::count_confusion(Lane& lane, const ConstMatrix& outputs, const ConstMatrix& targets) const {
   if (lane.confusion.empty()) return;
   for (Index row = 0; row < outputs.rows(); ++row) {
-    const Index cell = static_cast<Index>(targets(row, 0)) * outputs.cols() + predicted_class(outputs, row);
+    const Index cell = true_class(targets, row) * outputs.cols() + predicted_class(outputs, row);
     ++at(lane.confusion, cell);
   }
 }
@@ -149,8 +162,9 @@ EvalMetrics Evaluation::combine() {
   const TargetKind kind = context_.loss.targets();
   if (sums[kWeight] == 0) {
     throw AgreedError(
-        fmt::format("'{}' ({} set): all weights of its {} samples are 0, so there is nothing to "
-                    "measure: give it samples that weigh something (data.weight)",
+        fmt::format("'{0}' ({1} set): all weights of its {2} samples are 0, so there is nothing to "
+                    "measure: give it samples that weigh something (data.weight, data.{1}_weights, "
+                    "train.class_weights)",
                     info_.name, to_string(split_), info_.rows),
         kExitData);
   }
@@ -186,8 +200,8 @@ std::vector<MetricValue> Evaluation::combine_metrics(std::span<const double> sum
   }
   std::vector<RankedPairs> rankings;
   for (Scores& each : scores) {
-    rankings.push_back(info_.weighted ? rank_weighted_pairs(context_.comm, each)
-                                      : rank_pairs(context_.comm, each));
+    rankings.push_back(weighing_.has_weights(info_) ? rank_weighted_pairs(context_.comm, each)
+                                                    : rank_pairs(context_.comm, each));
     each = {};  // not kept until the next evaluation
   }
   return context_.metrics.values(

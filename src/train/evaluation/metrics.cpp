@@ -1,6 +1,7 @@
 #include "lockstep/train/evaluation/metrics.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace lockstep {
 
@@ -15,7 +16,12 @@ TargetRule target_rule(const Loss& loss, Index outputs) {
   return {.classes = form.targets == TargetKind::kClass ? outputs : 0,
           .unit_interval = form.targets == TargetKind::kBinary,
           .non_negative = form.power >= 1,
-          .positive = form.power >= 2};
+          .positive = form.power >= 2,
+          .may_miss = loss.takes_missing_targets()};
+}
+
+Index true_class(const ConstMatrix& targets, Index row) {
+  return class_of({targets.data() + row * targets.cols(), static_cast<std::size_t>(targets.cols())});
 }
 
 Index predicted_class(const ConstMatrix& outputs, Index row) {
@@ -29,7 +35,7 @@ double count_right_classes(const ConstMatrix& outputs, const ConstMatrix& target
                            const SampleWeights& weights) {
   double right = 0;
   for (Index row = 0; row < outputs.rows(); ++row) {
-    right += predicted_class(outputs, row) == static_cast<Index>(targets(row, 0)) ? weights[row] : 0;
+    right += predicted_class(outputs, row) == true_class(targets, row) ? weights[row] : 0;
   }
   return right;
 }
@@ -40,6 +46,7 @@ double count_right_sides(const ConstMatrix& outputs, const ConstMatrix& targets,
   double right = 0;
   for (Index row = 0; row < outputs.rows(); ++row) {
     for (Index i = 0; i < outputs.cols(); ++i) {
+      if (std::isnan(targets(row, i))) continue;
       right += (outputs(row, i) > 0) == (targets(row, i) > Scalar{0.5}) ? weights[row] : 0;
     }
   }
@@ -66,7 +73,7 @@ double count_in_top_k(const ConstMatrix& outputs, const ConstMatrix& targets, co
   double inside = 0;
   for (Index row = 0; row < outputs.rows(); ++row) {
     const Scalar* scores = outputs.data() + row * outputs.cols();
-    const auto target = static_cast<Index>(targets(row, 0));
+    const Index target = true_class(targets, row);
     Index before = 0;
     for (Index other = 0; other < outputs.cols(); ++other) {
       before += scores[other] > scores[target] || (scores[other] == scores[target] && other < target) ? 1 : 0;

@@ -35,11 +35,23 @@ void check_columns(const FitQuestion& question) {
   if (levels > 1) return check_levels(question, levels);
   const Index wanted = question.form.targets == TargetKind::kClass ? 1 : outputs;
   if (data.target_columns == wanted) return;
+  const std::string& name = data.label_file.empty() ? data.name : data.label_file;
+  if (question.form.targets != TargetKind::kClass) {
+    throw ConfigError(fmt::format(
+        "{} puts out {}, so train.loss '{}' needs {} target{} per record, but '{}' has {}; change the last "
+        "layer or the loss",
+        last_layer(question), to_string(question.model.output()), question.loss, wanted,
+        wanted == 1 ? "" : "s", name, data.target_columns));
+  }
+  if (question.probabilities && data.target_columns == outputs) return;
   throw ConfigError(fmt::format(
-      "{} puts out {}, so train.loss '{}' needs {} target{} per record, but '{}' has {}; change the last "
-      "layer or the loss",
-      last_layer(question), to_string(question.model.output()), question.loss, wanted, wanted == 1 ? "" : "s",
-      data.name, data.target_columns));
+      "the labels in '{}' have {} columns, but train.loss '{}' needs one, the number of the class{}: of "
+      "one-hot "
+      "rows numpy.argmax(y, axis=1) makes that",
+      name, data.target_columns, question.loss,
+      question.probabilities ? fmt::format(", or {} with the probability of each, as many as {} puts out",
+                                           outputs, last_layer(question))
+                             : ""));
 }
 
 void check_classes(const FitQuestion& question) {

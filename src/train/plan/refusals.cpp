@@ -139,6 +139,15 @@ std::span<const Refusal> refusals() {
               "the learning rate falls when the validation set gets no better: add validation_share = 0.1 to "
               "[data], or name a file in data.validation",
               [](const Combination& c) { return c.follows_nothing; }},
+      Refusal{"train.class_weights with a loss on numbers",
+              "there are no classes to weigh: remove train.class_weights, or weigh records by data.weight or "
+              "data.train_weights",
+              [](const Combination& c) { return c.weighs_numbers; }},
+      Refusal{
+          "train.class_weights with several targets of yes or no",
+          "a record is of several classes there, and has one weight: remove train.class_weights, or weigh "
+          "records by data.weight or data.train_weights",
+          [](const Combination& c) { return c.weighs_several; }},
       Refusal{
           "data.audit with train.tail drop, or with asynchronous workers",
           "samples are left out on purpose there, which the audit would report: set train.tail = \"keep\" "

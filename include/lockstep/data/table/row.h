@@ -33,6 +33,7 @@ struct RowColumn {
   Reading reading = Reading::kSkip;
   Index cell = 0;                               ///< position in the record of cells
   bool required = false;                        ///< a missing value makes the record bad
+  bool one_of = false;                          ///< a record without a value in any such column is bad
   std::optional<NumberNotation> notation = {};  ///< of its numbers, if they are not plain
   std::optional<DateForm> date = {};            ///< its numbers are the days of dates
   std::vector<std::string> missing = {};        ///< texts that stand for a missing value in this column only
@@ -52,7 +53,7 @@ class RowParser {
   void read_weight(Cell& cell);
   void read_text(Cell& cell, const RowColumn& column);
   bool is_missing(std::string_view text, const RowColumn& column) const;
-
+  void check_one_of() const;
   bool ends_here();
 
   FieldCursor cursor_;

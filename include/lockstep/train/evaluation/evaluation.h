@@ -32,6 +32,7 @@ struct EvaluationContext {
   ThreadTeam& team;
   const EvalOptions& options;
   const MetricSet& metrics;
+  std::span<const Scalar> class_weights = {};  ///< of each class; empty: all count alike
 };
 
 class Evaluation {
@@ -47,16 +48,18 @@ class Evaluation {
  private:
   // The buffers of one thread.
   struct Lane {
-    Lane(const EvaluationContext& context, Index rows, const DatasetInfo& info);
+    Lane(const EvaluationContext& context, Index rows, const DatasetInfo& info, const Weighing& weighing);
     Workspace workspace;
     AlignedBuffer<Scalar> features;
     AlignedBuffer<Scalar> labels;   // targets and weights
     AlignedBuffer<Scalar> weights;  // empty: none
+    AlignedBuffer<Scalar> present;  // how many targets a row has; empty: no target is missing
     std::vector<Index> ids;
     std::vector<Index> confusion;
     std::vector<Scores> scores;  // of the metrics
   };
 
+  SampleWeights take_labels(Lane& lane, Matrix& labels) const;
   void run_block(Lane& lane, const ModelValues& values, Index block);
   void count_confusion(Lane& lane, const ConstMatrix& outputs, const ConstMatrix& targets) const;
   EvalMetrics combine();
@@ -66,6 +69,7 @@ class Evaluation {
   EvaluationContext context_;
   Split split_;
   DatasetInfo info_;
+  Weighing weighing_;
   Index rows_;  // of a block, but for the last
   Index blocks_;
   Range local_blocks_;

@@ -23,7 +23,7 @@ struct MetricNeeds {
   Index rankings = 0;  ///< sets of scores of which each positive is compared with each negative
 };
 
-/// A block of rows. Shapes: those of Loss::evaluate.
+/// A block of rows. Shapes: those of Loss::evaluate. A target that is NaN is missing: it does not count.
 struct MetricRows {
   const ConstMatrix& outputs;
   const ConstMatrix& targets;
@@ -38,7 +38,7 @@ struct MetricParts {
 
 /// MetricParts over the whole set.
 struct MetricTotals {
-  double weight = 0;  ///< of all samples
+  double weight = 0;  ///< SampleWeights::sum() over all samples
   std::span<const double> sums;
   std::span<const RankedPairs> rankings;
 };

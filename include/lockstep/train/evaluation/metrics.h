@@ -27,13 +27,17 @@ struct LossSums {
 /// The rule that a loss sets for the targets, for a model with that many outputs.
 TargetRule target_rule(const Loss& loss, Index outputs);
 
-/// The weight of the rows whose prediction is right. kValue targets: 0.
+/// The weight of the rows whose prediction is right, of those with several outputs the share of them that is;
+/// where a target is missing, nothing is. kValue targets: 0.
 double count_correct(TargetKind kind, const ConstMatrix& outputs, const ConstMatrix& targets,
                      const SampleWeights& weights);
 
 /// The weight of the rows whose class is among the `k` highest outputs; a tie counts for the lower class.
 double count_in_top_k(const ConstMatrix& outputs, const ConstMatrix& targets, const SampleWeights& weights,
                       Index k);
+
+/// class_of() the targets of one row.
+Index true_class(const ConstMatrix& targets, Index row);
 
 /// The class with the highest output of one row (the first of equals).
 Index predicted_class(const ConstMatrix& outputs, Index row);

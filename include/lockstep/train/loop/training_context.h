@@ -46,7 +46,7 @@ struct TrainingContext {
   bool audit = false;  ///< of the samples of each epoch
   Index accumulate = 1;
   Index target_columns = 1;
-  bool weighted = false;  ///< samples have weights
+  bool weighted = false;  ///< samples have weights, or some of their targets are missing
   Index log_every = 100;
   Interval evaluate_every = {};  ///< the validation set, or the test set if there is none; not by the clock
   bool evaluates_at_start = false;

@@ -15,8 +15,9 @@ namespace lockstep {
 struct FitQuestion {
   const DatasetInfo& data;
   const Model& model;
-  OutputForm form;   ///< of the outputs under the loss
-  std::string loss;  ///< its name in the catalog
+  OutputForm form;             ///< of the outputs under the loss
+  std::string loss;            ///< its name in the catalog
+  bool probabilities = false;  ///< it learns from a probability for each class, too
 };
 
 /// Errors: ConfigError if the loss cannot learn these targets from these outputs.

@@ -29,6 +29,8 @@ struct Combination {
   bool batch_follows_replicas = false;    ///< train.per_replica_batch without train.replicas
   bool two_validation_sets = false;       ///< data.validation with data.validation_share
   bool follows_nothing = false;           ///< train.schedule plateau, and there is no validation set
+  bool weighs_numbers = false;            ///< train.class_weights with a loss on numbers
+  bool weighs_several = false;            ///< train.class_weights with several targets of yes or no
   bool audits = false;                    ///< data.audit
   bool drops_tail = false;                ///< train.tail drop
   bool streamed = false;                  ///< training samples are read as they are needed

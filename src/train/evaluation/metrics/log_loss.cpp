@@ -1,4 +1,7 @@
+#include <cmath>
+
 #include "lockstep/train/evaluation/metric.h"
+#include "lockstep/train/evaluation/metrics.h"
 #include "probabilities.h"
 
 namespace lockstep {
@@ -24,13 +27,19 @@ class LogLoss final : public Metric {
 
  private:
   static double of_class(const ConstMatrix& outputs, const ConstMatrix& targets, Index row) {
-    const auto target = static_cast<Index>(targets(row, 0));
-    return log_sum_exp(outputs, row) - static_cast<double>(outputs(row, target));
+    const double log_sum = log_sum_exp(outputs, row);
+    if (targets.cols() == 1) return log_sum - static_cast<double>(outputs(row, true_class(targets, row)));
+    double sum = 0;
+    for (Index i = 0; i < outputs.cols(); ++i) {
+      sum += static_cast<double>(targets(row, i)) * (log_sum - static_cast<double>(outputs(row, i)));
+    }
+    return sum;
   }
 
   static double of_outputs(const ConstMatrix& outputs, const ConstMatrix& targets, Index row) {
     double sum = 0;
     for (Index i = 0; i < outputs.cols(); ++i) {
+      if (std::isnan(targets(row, i))) continue;
       const auto x = static_cast<double>(outputs(row, i));
       sum += softplus(x) - x * static_cast<double>(targets(row, i));
     }

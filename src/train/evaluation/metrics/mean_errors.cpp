@@ -17,6 +17,7 @@ class MeanError final : public Metric {
     double sum = 0;
     for (Index row = 0; row < rows.outputs.rows(); ++row) {
       for (Index i = 0; i < rows.outputs.cols(); ++i) {
+        if (std::isnan(rows.targets(row, i))) continue;
         const double predicted = predicted_value(link_, rows.outputs(row, i));
         sum += rows.weights[row] * Penalty{}(predicted - static_cast<double>(rows.targets(row, i)));
       }

@@ -10,13 +10,18 @@ namespace lockstep {
 
 bool Questions::truth(const ConstMatrix& targets, Index row, Index question) const {
   if (targets_ == TargetKind::kBinary) return targets(row, question) > Scalar{0.5};
-  return static_cast<Index>(targets(row, 0)) == (outputs_ == 2 ? 1 : question);
+  return true_class(targets, row) == (outputs_ == 2 ? 1 : question);
+}
+
+bool Questions::is_answered(const ConstMatrix& targets, Index row, Index question) const {
+  return targets_ != TargetKind::kBinary || !std::isnan(targets(row, question));
 }
 
 void Questions::visit_answers(const MetricRows& rows, Index row,
                               const std::function<void(Index, bool, bool)>& visit) const {
   const Index guess = targets_ == TargetKind::kClass ? predicted_class(rows.outputs, row) : 0;
   for (Index question = 0; question < size(); ++question) {
+    if (!is_answered(rows.targets, row, question)) continue;
     const bool predicted = targets_ == TargetKind::kBinary ? rows.outputs(row, question) > 0
                                                            : guess == (outputs_ == 2 ? 1 : question);
     visit(question, truth(rows.targets, row, question), predicted);
@@ -29,6 +34,7 @@ void Questions::visit_scores(const MetricRows& rows, Index row,
   const bool many = targets_ == TargetKind::kClass && outputs_ != 2;
   const double log_sum = many ? log_sum_exp(outputs, row) : 0;
   for (Index question = 0; question < size(); ++question) {
+    if (!is_answered(rows.targets, row, question)) continue;
     Scalar score = outputs(row, question);
     if (many) score = static_cast<Scalar>(static_cast<double>(score) - log_sum);
     if (targets_ == TargetKind::kClass && !many) score = outputs(row, 1) - outputs(row, 0);

@@ -16,17 +16,19 @@ class Questions {
 
   Index size() const { return targets_ == TargetKind::kClass && outputs_ == 2 ? 1 : outputs_; }
 
-  /// Calls visit(question, is it so, whether the model predicts it) for each question about one row.
+  /// Calls visit(question, is it so, whether the model predicts it) for each question about one row
+  /// whose target is there.
   void visit_answers(const MetricRows& rows, Index row,
                      const std::function<void(Index question, bool truth, bool guess)>& visit) const;
 
-  /// Calls visit(question, is it so, score), with a score that rises with the probability that the model
-  /// gives: for binary targets the output, for two classes the difference of the outputs (both are its
+  /// Likewise calls visit(question, is it so, score), with a score that rises with the probability that the
+  /// model gives: for binary targets the output, for two classes the difference of the outputs (both are its
   /// log-odds), for more its logarithm. A score that is not a number becomes the lowest.
   void visit_scores(const MetricRows& rows, Index row,
                     const std::function<void(Index question, bool truth, Scalar score)>& visit) const;
 
  private:
+  bool is_answered(const ConstMatrix& targets, Index row, Index question) const;
   bool truth(const ConstMatrix& targets, Index row, Index question) const;
 
   TargetKind targets_;

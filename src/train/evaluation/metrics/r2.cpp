@@ -1,10 +1,13 @@
+#include <cmath>
+
 #include "lockstep/train/evaluation/metric.h"
 
 namespace lockstep {
 namespace {
 
-// Columns of one output: the sums of the targets, of their squares, and of the squared errors.
-enum Column : std::size_t { kTarget, kSquare, kError, kColumns };
+// Columns of one output: the sums of the weights of its targets, of the targets, of their squares, and of the
+// squared errors.
+enum Column : std::size_t { kWeight, kTarget, kSquare, kError, kColumns };
 
 // Targets are floats, so their squares are exact in double; below this share of their mean square, what the
 // subtraction leaves of their variance is rounding.
@@ -20,9 +23,11 @@ class R2 final : public Metric {
     for (Index row = 0; row < rows.outputs.rows(); ++row) {
       const double weight = rows.weights[row];
       for (Index i = 0; i < outputs_; ++i) {
+        if (std::isnan(rows.targets(row, i))) continue;
         double* sums = parts.sums.data() + i * Index{kColumns};
         const auto target = static_cast<double>(rows.targets(row, i));
         const double error = predicted_value(link_, rows.outputs(row, i)) - target;
+        sums[kWeight] += weight;
         sums[kTarget] += weight * target;
         sums[kSquare] += weight * (target * target);
         sums[kError] += weight * (error * error);
@@ -34,7 +39,8 @@ class R2 final : public Metric {
     double sum = 0;
     for (Index i = 0; i < outputs_; ++i) {
       const double* sums = totals.sums.data() + i * Index{kColumns};
-      const double spread = sums[kSquare] - sums[kTarget] * sums[kTarget] / totals.weight;
+      if (sums[kWeight] == 0) return std::nullopt;
+      const double spread = sums[kSquare] - sums[kTarget] * sums[kTarget] / sums[kWeight];
       if (spread <= kLeastVariance * sums[kSquare]) return std::nullopt;
       sum += 1 - sums[kError] / spread;
     }

@@ -1,0 +1,316 @@
+// Class weights, weights beside arrays, missing targets and soft labels through the real executable: what
+// they mean, and that ranks, memory modes and resuming do not change it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/random.h"
+#include "support/error_text.h"
+#include "support/numpy_files.h"
+#include "support/temporary_directory.h"
+#include "support/trainer_process.h"
+
+namespace lockstep::test {
+namespace {
+
+constexpr Index kRows = 300;
+
+class Targets : public testing::Test {
+ protected:
+  Targets() {
+    RandomStream random({.seed = 7, .purpose = Purpose::kSynthetic});
+    for (Index row = 0; row < kRows; ++row) {
+      const Scalar a = random.normal();
+      const Scalar b = random.normal();
+      features_.insert(features_.end(), {a, b});
+      classes_.push_back(row % 4 == 0 ? 2 : a + b > 0 ? 1 : 0);
+    }
+  }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(directory_ / name, std::ios::binary) << text;
+    return directory_ / name;
+  }
+  std::string write_array(const std::string& name, const std::vector<Index>& sizes,
+                          const std::vector<Scalar>& values) const {
+    return write(name, npy_content("<f4", sizes, bytes_of(values)));
+  }
+  std::vector<Scalar> one_hot() const {
+    std::vector<Scalar> rows;
+    for (const Scalar each : classes_) {
+      for (Scalar i = 0; i < 3; ++i) rows.push_back(i == each ? 1 : 0);
+    }
+    return rows;
+  }
+  // A quarter of the records is spam; `weights`: of ham and spam, in a column.
+  std::string mails(const std::string& ham, const std::string& spam) const {
+    std::string text = "a,b,kind,w\n";
+    for (std::size_t i = 0; i < classes_.size(); ++i) {
+      const bool is_spam = classes_[i] == 2;
+      text += fmt::format("{},{},{},{}\n", features_[2 * i], features_[2 * i + 1], is_spam ? "spam" : "ham",
+                          is_spam ? spam : ham);
+    }
+    return text;
+  }
+  // Two targets, of which every third record lacks one or the other.
+  std::string gaps() const {
+    std::string text = "a,b,u,v\n";
+    for (std::size_t i = 0; i < classes_.size(); ++i) {
+      const Scalar a = features_[2 * i];
+      const Scalar b = features_[2 * i + 1];
+      const std::string u = i % 6 == 1 ? "" : fmt::format("{}", a + b);
+      const std::string v = i % 6 == 4 ? "NA" : fmt::format("{}", a - b);
+      text += fmt::format("{},{},{},{}\n", a, b, u, v);
+    }
+    return text;
+  }
+
+  ProcessResult train(int ranks, const std::string& run, const std::string& flags) const {
+    const std::string config =
+        write("run.toml", fmt::format("[train]\nlr = 0.1\nreplicas = 6\nepochs = 2\nglobal_batch = 24\n"
+                                      "[distribute]\nreduction = \"ordered\"\nstrategy = \"allreduce\"\n"
+                                      "[run]\nprogress = \"plain\"\ndir = \"{}\"\n",
+                                      directory_ / run));
+    return run_trainer(ranks, fmt::format("--config {} {}", config, flags));
+  }
+  // The bytes of the model that train() leaves.
+  std::string trained(int ranks, const std::string& run, const std::string& flags) const {
+    const ProcessResult result = train(ranks, run, flags);
+    EXPECT_EQ(result.exit_code, 0) << run << ": " << result.errors;
+    return read_file(directory_ / (run + "/model.safetensors"));
+  }
+  nlohmann::json evaluation(const std::string& run) const {
+    auto evaluation = nlohmann::json::parse(read_file(directory_ / (run + "/summary.json")))["evaluation"];
+    evaluation.erase("seconds");
+    return evaluation;
+  }
+  std::string refusal(int exit_code, const std::string& flags) const {
+    const ProcessResult result = train(2, "refused", flags);
+    EXPECT_EQ(result.exit_code, exit_code) << result.errors;
+    EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
+    return result.errors;
+  }
+  std::string arrays(const std::string& labels) const {
+    return fmt::format(
+        "--data.train {} --data.train_labels {} --data.validation_share 0.2 --model.layers "
+        "\"dense(8) tanh dense(3)\" ",
+        directory_ / "x.npy", directory_ / labels);
+  }
+  std::string table(const std::string& name) const {
+    return fmt::format("--data.train {} --data.validation_share 0.2 --data.chunk_kib 1 ", directory_ / name);
+  }
+  // Loaded or streamed, any number of ranks gives one model, and so does a resumed run.
+  void expect_same_bytes(const std::string& name, const std::string& flags) const {
+    for (const std::string memory : {"load", "stream"}) {
+      const std::string own = flags + "--data.memory " + memory + " ";
+      const std::string first = name + memory;
+      const std::string model = trained(1, first, own);
+      for (int ranks = memory == "load" ? 2 : 3; ranks <= 3; ++ranks) {
+        const std::string run = fmt::format("{}{}", first, ranks);
+        EXPECT_TRUE(trained(ranks, run, own) == model) << run;
+        EXPECT_EQ(evaluation(run), evaluation(first)) << run;
+      }
+      if (memory == "stream") continue;
+      const std::string half = first + "_half";
+      const std::string saves = own + "--checkpoint.every \"5 steps\" ";
+      EXPECT_NE(train(2, half, saves + "--debug.fail_rank 1 --debug.fail_step 12").exit_code, 0);
+      EXPECT_TRUE(trained(3, half, saves) == model) << half;
+    }
+  }
+
+  TemporaryDirectory directory_;
+  std::vector<Scalar> features_;
+  std::vector<Scalar> classes_;
+};
+
+TEST_F(Targets, OneHotLabelsGiveTheBytesOfClassNumbers) {
+  write_array("x.npy", {kRows, 2}, features_);
+  write_array("y.npy", {kRows}, classes_);
+  write_array("one_hot.npy", {kRows, 3}, one_hot());
+  const std::string length = "--eval.metrics auc,recall,log_loss ";
+  EXPECT_TRUE(trained(1, "numbers", arrays("y.npy") + length) ==
+              trained(2, "one_hot", arrays("one_hot.npy") + length));
+  EXPECT_EQ(evaluation("numbers"), evaluation("one_hot"));
+  const std::string weighed = length + "--train.class_weights balanced ";
+  EXPECT_TRUE(trained(2, "numbers_balanced", arrays("y.npy") + weighed) ==
+              trained(1, "one_hot_balanced", arrays("one_hot.npy") + weighed));
+}
+
+TEST_F(Targets, SoftLabelsThatAreNoneAreRefusedWithTheirRecord) {
+  write_array("x.npy", {kRows, 2}, features_);
+  std::vector<Scalar> rows = one_hot();
+  rows[3 * 17] += 0.5F;
+  rows[3 * 17 + 1] = rows[3 * 17 + 2] = 0;
+  rows[3 * 17] = 0.5F;
+  write_array("short.npy", {kRows, 3}, rows);
+  expect_parts(refusal(kExitData, arrays("short.npy")),
+               {"short.npy', record 17: found labels that add up to 0.5", "3 classes, which add up to 1"});
+  write_array("two.npy", {kRows, 2}, std::vector<Scalar>(2 * kRows, 0.5F));
+  expect_parts(refusal(kExitConfig, arrays("two.npy")), {"the labels in '", "two.npy' have 2 columns",
+                                                         "3 with the probability of each", "numpy.argmax"});
+}
+
+TEST_F(Targets, WeightsBesideArraysCountARecordSoManyTimes) {
+  write_array("x.npy", {kRows, 2}, features_);
+  write_array("y.npy", {kRows}, classes_);
+  std::vector<Scalar> ones(kRows, 1);
+  std::vector<Scalar> some;
+  std::vector<Scalar> repeated_x;
+  std::vector<Scalar> repeated_y;
+  for (Index row = 0; row < kRows; ++row) {
+    some.push_back(static_cast<Scalar>(row % 3));
+    for (Index i = 0; i < row % 3; ++i) {
+      repeated_x.insert(repeated_x.end(), {at(features_, 2 * row), at(features_, 2 * row + 1)});
+      repeated_y.push_back(at(classes_, row));
+    }
+  }
+  write_array("ones.npy", {kRows}, ones);
+  write_array("some.npy", {kRows, 1}, some);
+  const std::string weights = "--data.train_weights " + (directory_ / "");
+  EXPECT_TRUE(trained(1, "none", arrays("y.npy")) ==
+              trained(2, "ones", arrays("y.npy") + weights + "ones.npy"));
+  EXPECT_EQ(evaluation("none"), evaluation("ones"));
+  expect_same_bytes("some", arrays("y.npy") + weights + "some.npy ");
+
+  // With all records in each step, and the set itself to evaluate.
+  write_array("long_x.npy", {std::ssize(repeated_y), 2}, repeated_x);
+  write_array("long_y.npy", {std::ssize(repeated_y)}, repeated_y);
+  const auto measured = [&](const std::string& run, const std::string& x, const std::string& y,
+                            const std::string& more) {
+    trained(
+        2, run,
+        fmt::format("--data.train {0}/{1} --data.train_labels {0}/{2} --data.test {0}/{1} --data.test_labels "
+                    "{0}/{2} --model.layers \"dense(3)\" --train.global_batch 1000 {3}",
+                    directory_.path().string(), x, y, more));
+    return evaluation(run);
+  };
+  const nlohmann::json weighed =
+      measured("weighed", "x.npy", "y.npy",
+               fmt::format("--data.train_weights {0} --data.test_weights {0}", directory_ / "some.npy"));
+  const nlohmann::json repeated = measured("repeated", "long_x.npy", "long_y.npy", "");
+  for (const char* measure : {"loss", "accuracy"}) {
+    EXPECT_NEAR(weighed[measure].get<double>(), repeated[measure].get<double>(), 1e-5) << measure;
+  }
+}
+
+TEST_F(Targets, WeightsThatDoNotFitTheArraysAreRefused) {
+  write_array("x.npy", {kRows, 2}, features_);
+  write_array("y.npy", {kRows}, classes_);
+  std::vector<Scalar> weights(kRows, 1);
+  const auto error = [&](const std::string& name, int exit_code) {
+    return refusal(exit_code, arrays("y.npy") + "--data.train_weights " + (directory_ / name));
+  };
+  weights[41] = -2;
+  write_array("negative.npy", {kRows}, weights);
+  expect_parts(error("negative.npy", kExitData),
+               {"negative.npy', record 41: found weight -2, expected a number of 0"});
+  write_array("few.npy", {kRows / 2}, std::vector<Scalar>(kRows / 2, 1));
+  expect_parts(error("few.npy", kExitData),
+               {"300 records", "few.npy' has 150 weights", "data.train_weights"});
+  expect_parts(error("x.npy", kExitData), {"x.npy' has 2 numbers for each record, expected one, its weight"});
+  write("t.csv", mails("1", "1"));
+  expect_parts(
+      refusal(kExitConfig, table("t.csv") + "--data.label kind --data.train_weights w.npy --model.layers "
+                                            "\"dense(2)\""),
+      {"data.train_weights has no effect with format 'csv'", "give data.weight instead"});
+}
+
+TEST_F(Targets, ClassWeightsAreWeightsOfTheRecordsOfTheClasses) {
+  const std::string none = "0.6666666666666666";  // 300 / (2 * 225); that of spam is 300 / (2 * 75)
+  write("t.csv", mails(none, "2"));
+  const std::string base =
+      fmt::format("--data.train {} --data.chunk_kib 1 --data.label kind ", directory_ / "t.csv") +
+      "--model.layers \"dense(8) tanh dense(2)\" ";
+  const std::string bare = base + "--data.ignore w ";
+  const std::string column = trained(2, "column", base + "--data.weight w");
+  const std::string balanced = trained(3, "balanced", bare + "--train.class_weights balanced");
+  EXPECT_TRUE(balanced == column);
+  EXPECT_TRUE(trained(1, "table", bare + "--train.class_weights \"spam: 2,ham: " + none + "\"") == column);
+  EXPECT_TRUE(trained(1, "numbers", bare + "--train.class_weights \"0: " + none + ",1: 2\"") == column);
+  EXPECT_FALSE(trained(1, "plain", bare) == column);
+  expect_same_bytes("both", table("t.csv") +
+                                "--data.label kind --data.weight w --train.class_weights balanced "
+                                "--model.layers \"dense(8) tanh dense(2)\" ");
+  // Yes or no in one output.
+  const std::string one = "--train.loss binary_cross_entropy --model.layers \"dense(8) tanh dense(1)\" ";
+  EXPECT_TRUE(trained(2, "one", bare + one + "--train.class_weights balanced") ==
+              trained(1, "one_column", base + one + "--data.weight w"));
+}
+
+// As with a column of weights in the set that is evaluated.
+TEST_F(Targets, ClassWeightsCountInAnEvaluationWhereThatIsAskedFor) {
+  write("t.csv", mails("0.6666666666666666", "2"));
+  const std::string base = fmt::format(
+      "--data.train {0} --data.test {0} --data.label kind --model.layers "
+      "\"dense(8) tanh dense(2)\" --train.class_weights balanced ",
+      directory_ / "t.csv");
+  trained(2, "plain", base + "--data.ignore w");
+  trained(2, "asked", base + "--data.ignore w --eval.class_weights true");
+  const nlohmann::json plain = evaluation("plain");
+  const nlohmann::json asked = evaluation("asked");
+  EXPECT_EQ(plain["samples"], 300);
+  EXPECT_NE(plain["loss"], asked["loss"]);
+  const ProcessResult later =
+      run_trainer(2, fmt::format("eval --model {} --eval.class_weights true", directory_ / "plain"));
+  EXPECT_EQ(later.exit_code, 0) << later.errors;
+  expect_parts(later.output, {fmt::format("test: 300 samples, loss {:.6f}", asked["loss"].get<double>())});
+}
+
+TEST_F(Targets, ClassWeightsThatCannotBeAreRefusedOnce) {
+  write("t.csv", mails("1", "1"));
+  const std::string base = table("t.csv") + "--data.label kind --data.ignore w --train.class_weights ";
+  const std::string two = " --model.layers \"dense(2)\"";
+  expect_parts(refusal(kExitConfig, base + "\"ham: 1,spma: 2\"" + two),
+               {"names the class 'spma'", "did you mean 'spam'?"});
+  expect_parts(refusal(kExitConfig, base + "\"spam: 2\"" + two), {"no weight for the class 'ham'"});
+  expect_parts(refusal(kExitConfig, base + "balance" + two), {"expected \"balanced\"", "found 'balance'"});
+  expect_parts(refusal(kExitData, base + "balanced --model.layers \"dense(3)\""),
+               {"no training record of '", "is of class 2"});
+  write("g.csv", gaps());
+  expect_parts(
+      refusal(kExitConfig, table("g.csv") + "--data.label u,v --train.loss mean_squared_error --model.layers "
+                                            "\"dense(2)\" --train.class_weights balanced"),
+      {"refused: train.class_weights with a loss on numbers"});
+}
+
+TEST_F(Targets, MissingOnesOfSeveralGiveTheSameBytesAnywhere) {
+  write("g.csv", gaps());
+  const std::string base = table("g.csv") + "--data.label u,v --train.loss mean_squared_error ";
+  expect_same_bytes("gaps", base + "--model.layers \"dense(8) tanh dense(2)\" ");
+  EXPECT_GT(evaluation("gapsload")["r2"].get<double>(), 0.1);
+  for (const std::string strategy : {"local_sgd", "parameter_server"}) {
+    const std::string own =
+        base + "--model.layers \"dense(8) tanh dense(2)\" --distribute.strategy " + strategy + " ";
+    EXPECT_TRUE(trained(2, strategy, own) == trained(3, strategy + "3", own)) << strategy;
+  }
+}
+
+TEST_F(Targets, ARecordWithoutAnyIsBad) {
+  write("g.csv", gaps() + "1,2,,\n");
+  const std::string base =
+      table("g.csv") + "--data.label u,v --train.loss mean_squared_error --model.layers \"dense(2)\" ";
+  expect_parts(refusal(kExitData, base),
+               {"g.csv', line 302: found no label, expected at least one of 2", "data.on_bad_record"});
+  const ProcessResult skipped = train(2, "skipped", base + "--data.on_bad_record skip");
+  EXPECT_EQ(skipped.exit_code, 0) << skipped.errors;
+  expect_parts(skipped.output + skipped.errors, {"1 of 301 records are bad"});
+  expect_parts(
+      refusal(kExitData, table("g.csv") + "--data.label u --data.ignore v --train.loss mean_squared_error "
+                                          "--model.layers \"dense(1)\""),
+      {"found '', expected a number"});
+  write_array("x.npy", {2, 2}, {1, 2, 3, 4});
+  const Scalar none = std::numeric_limits<Scalar>::quiet_NaN();
+  write_array("y.npy", {2, 2}, {none, 2, none, none});
+  expect_parts(refusal(kExitData, fmt::format("--data.train {} --data.train_labels {} --train.loss "
+                                              "mean_squared_error --model.layers \"dense(2)\"",
+                                              directory_ / "x.npy", directory_ / "y.npy")),
+               {"y.npy', record 1: found no label, expected at least one of 2"});
+}
+
+}  // namespace
+}  // namespace lockstep::test
