@@ -16,6 +16,10 @@ int predict_command(Communicator& comm, const CommandLine& line);
 int export_command(const CommandLine& line);
 /// Prints what is in a table, and the [data] section to train on it. Needs no launcher.
 int inspect_command(const CommandLine& line);
+/// Writes a first config for a data file, and prints what to do with it. Needs no launcher.
+int init_command(const CommandLine& line);
+/// Prints what differs between runs, and what came of it. Needs no launcher.
+int compare_command(const CommandLine& line);
 /// Prints the plans for several numbers of ranks. Needs no launcher.
 int plan_command(const CommandLine& line);
 /// Prints what a step takes on the nodes of plan --nodes. Needs no launcher.

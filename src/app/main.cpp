@@ -50,6 +50,10 @@ std::optional<int> run_alone(const CommandLine& line) {
       return export_command(line);
     case Command::kInspect:
       return inspect_command(line);
+    case Command::kInit:
+      return init_command(line);
+    case Command::kCompare:
+      return compare_command(line);
     case Command::kTrain:
     case Command::kEval:
     case Command::kPredict:

@@ -21,7 +21,7 @@ void add_files(std::vector<std::string>& files, const std::string& named, const 
 }  // namespace
 
 bool writes_to_standard_output(const CommandLine& line) {
-  return is_standard_output(line.output) || is_standard_output(line.json);
+  return is_standard_output(line.output) || is_standard_output(line.json) || is_standard_output(line.csv);
 }
 
 std::vector<std::string> files_read(const CommandLine& line) {
@@ -59,10 +59,12 @@ void check_outputs(const CommandLine& line, const std::vector<std::string>& inpu
     request.name = schema_beside(line.output);
     if (std::filesystem::exists(RunDirectory{line.model}.schema())) check_output(request);
   }
-  if (line.json.empty()) return;
-  request.flag = "--json";
-  request.name = line.json;
-  check_output(request);
+  for (const auto& [flag, name] : {std::pair("--json", line.json), std::pair("--csv", line.csv)}) {
+    if (name.empty()) continue;
+    request.flag = flag;
+    request.name = name;
+    check_output(request);
+  }
 }
 
 std::string schema_beside(const std::string& output) {

@@ -97,6 +97,7 @@ std::string command_function(std::span<const Option> options, const KnownNames& 
   std::vector<std::string> alone = flags_of_all_commands();
   std::vector<std::string> names;
   std::vector<std::string> with_data;
+  std::vector<std::string> with_runs;
   std::vector<std::string> with_topic;
   for (const OwnFlag& flag : own_flags()) {
     if (flag.value == FlagValue::kNone) alone.push_back(fmt::format("--{}", flag.name));
@@ -104,16 +105,18 @@ std::string command_function(std::span<const Option> options, const KnownNames& 
   for (const CommandEntry& command : command_catalog()) {
     if (!command.name) continue;
     names.push_back(*command.name);
-    if (command.takes_data) with_data.push_back(*command.name);
-    if (command.takes_topic) with_topic.push_back(*command.name);
+    if (command.operand == Operand::kData) with_data.push_back(*command.name);
+    if (command.operand == Operand::kRuns) with_runs.push_back(*command.name);
+    if (command.operand == Operand::kTopic) with_topic.push_back(*command.name);
   }
   return fmt::format(
       "_trainer_has_no_value() {{\n  case $1 in {}) return 0 ;; esac\n  return 1\n}}\n"
       "_trainer_takes_data() {{\n  case $1 in {}) return 0 ;; esac\n  return 1\n}}\n"
+      "_trainer_takes_runs() {{\n  case $1 in {}) return 0 ;; esac\n  return 1\n}}\n"
       "_trainer_takes_topic() {{\n  case $1 in {}) return 0 ;; esac\n  return 1\n}}\n"
       "_trainer_commands() {{\n  values=({})\n}}\n"
       "_trainer_topics() {{\n  values=({})\n}}\n",
-      fmt::join(alone, " | "), fmt::join(with_data, " | "), fmt::join(with_topic, " | "), shell_quoted(names),
+      fmt::join(alone, " | "), fmt::join(with_data, " | "), fmt::join(with_runs, " | "), fmt::join(with_topic, " | "), shell_quoted(names),
       shell_quoted(help_topics(options, known)));
 }
 
@@ -188,6 +191,9 @@ _trainer() {
     _trainer_offer "$cur" ""
   elif _trainer_takes_data "$command"; then
     kind=file
+    _trainer_offer_value "$cur"
+  elif _trainer_takes_runs "$command"; then
+    kind=directory
     _trainer_offer_value "$cur"
   elif _trainer_takes_topic "$command" && [[ $cur == *.* ]]; then
     _trainer_keys

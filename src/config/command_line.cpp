@@ -53,16 +53,22 @@ std::string describe_misplaced(const OwnFlag& flag) {
   return fmt::format("--{} belongs to {}; {}", flag.name, fmt::join(owners, ", "), flag.meant);
 }
 
-void check_command(const CommandEntry& words, const FrontEnd& front) {
-  const std::vector<std::string> operands = front.operands();
-  const std::size_t wanted = words.takes_data ? 1 : 0;
-  const std::size_t most = words.takes_topic ? 1 : wanted;
-  if (operands.size() > most) {
+void check_operands(const CommandEntry& words, const std::vector<std::string>& operands) {
+  const bool wanted = words.operand == Operand::kData || words.operand == Operand::kRuns;
+  const std::size_t most = words.operand == Operand::kNone ? 0 : 1;
+  if (operands.size() > most && words.operand != Operand::kRuns) {
     throw ConfigError(
         fmt::format("unexpected argument {}; 'trainer --help' shows the usage", in_quotes(operands[most])));
   }
-  if (operands.size() < wanted)
-    throw ConfigError(fmt::format("the file is missing; usage: {}", words.usages.front().words));
+  if (wanted && operands.empty()) {
+    throw ConfigError(fmt::format("the {} is missing; usage: {}",
+                                  words.operand == Operand::kRuns ? "directory of a run" : "file",
+                                  words.usages.front().words));
+  }
+}
+
+void check_command(const CommandEntry& words, const FrontEnd& front) {
+  check_operands(words, front.operands());
   for (const OwnFlag& flag : own_flags()) {
     if (front.value(flag.name) && !words.has_flag(flag.name)) throw ConfigError(describe_misplaced(flag));
   }
@@ -137,13 +143,17 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
   const CommandEntry& words = find_command(front.command());
   check_command(words, front);
   line.command = words.command;
-  if (words.takes_data) line.data = front.operands().front();
-  if (words.takes_topic && !front.operands().empty()) line.topic = front.operands().front();
+  if (words.operand == Operand::kData) line.data = front.operands().front();
+  if (words.operand == Operand::kRuns) line.runs = front.operands();
+  if (words.operand == Operand::kTopic && !front.operands().empty()) line.topic = front.operands().front();
   line.config_file = front.value("config").value_or("");
   line.model = front.value("model").value_or("");
   line.input = front.value("input").value_or("");
   line.output = front.value("output").value_or("");
   line.json = front.value("json").value_or("");
+  line.task = front.value("task").value_or("");
+  line.sort = front.value("sort").value_or("");
+  line.csv = front.value("csv").value_or("");
   line.overwrite = front.value("overwrite").has_value();
   line.allow_nan = front.value("allow-nan").has_value();
   line.format = front.value("format").value_or("");

@@ -80,8 +80,9 @@ std::string own_specifications(const CommandEntry& command, const KnownNames& na
 // The words that may follow the name of the command.
 std::string operand_of(const CommandEntry& command, std::span<const Option> options,
                        const KnownNames& names) {
-  if (command.takes_data) return " operand=('2:data:_files')";
-  if (!command.takes_topic) return "";
+  if (command.operand == Operand::kData) return " operand=('2:data:_files')";
+  if (command.operand == Operand::kRuns) return " operand=('*:run:_files -/')";
+  if (command.operand != Operand::kTopic) return "";
   std::vector<std::string> topics = help_topics(options, names);
   for (const Option& option : options) topics.push_back(option.key);
   return fmt::format(" operand=({})", shell_quoted(fmt::format("2:topic:({})", value_list(topics))));

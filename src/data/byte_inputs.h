@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "lockstep/data/byte_stream.h"
 
@@ -30,6 +31,8 @@ std::unique_ptr<ByteStream::Input> open_gzip(const std::string& path);
 std::unique_ptr<ByteStream::Input> open_decoded(std::unique_ptr<ByteStream::Input> encoded,
                                                 const std::string& encoding);
 std::unique_ptr<ByteStream::Input> open_array(const ArrayPath& path);
+/// The arrays of an archive.
+std::vector<std::string> names_in_archive(const std::string& path);
 std::unique_ptr<ByteStream::Input> open_hdf5(const ArrayPath& path);
 
 }  // namespace lockstep

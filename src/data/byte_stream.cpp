@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "byte_inputs.h"
+#include "hdf5_dataset.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/file_kind.h"
@@ -25,6 +26,14 @@ ArrayPath split_array_path(const std::string& path) {
     return {path.substr(0, end + archive.size() - 1), path.substr(end + archive.size())};
   }
   return {path, ""};
+}
+
+bool holds_arrays(const std::string& file) {
+  return file.ends_with(".npz") || file.ends_with(".h5") || file.ends_with(".hdf5");
+}
+
+std::vector<std::string> list_arrays(const std::string& file) {
+  return file.ends_with(".npz") ? names_in_archive(file) : Hdf5Dataset::names(file);
 }
 
 ByteStream::ByteStream(const std::string& path, Packing packing, const std::string& encoding) : path_(path) {

@@ -30,7 +30,9 @@ class Hdf5Dataset {
   bool read(Range rows, std::byte* to);
   const std::string& reason() const { return reason_; }
 
-  /// "images, labels": the data sets of a file. Errors: DataError.
+  /// The data sets of a file. Errors: DataError; ConfigError as above.
+  static std::vector<std::string> names(const std::string& file);
+  /// The same in words: "images, labels".
   static std::string list(const std::string& file);
 
  private:

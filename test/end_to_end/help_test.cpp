@@ -45,7 +45,7 @@ TEST(Help, TellsOfAKeyWhatItMeansAndWhereItIsUsed) {
 
 TEST(Help, HasAPageForEachCommand) {
   for (const std::string command :
-       {"plan", "bench", "eval", "predict", "export", "inspect", "reference", "help"}) {
+       {"plan", "bench", "eval", "predict", "export", "inspect", "init", "compare", "reference", "help"}) {
     const ProcessResult page = run_trainer(command + " --help");
     EXPECT_EQ(page.exit_code, 0) << page.errors;
     EXPECT_EQ(page.output, command == "help" ? page.output : help(command).output);

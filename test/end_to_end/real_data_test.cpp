@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "lockstep/base/file.h"
 #include "lockstep/base/types.h"
@@ -56,6 +58,57 @@ TEST(RealData, APerceptronBeatsLogisticRegressionOnTheCensus) {
   const Json evaluation = evaluate("census_mlp_allreduce", "fertility", 50'930);
   EXPECT_GT(evaluation.at("auc"), 0.616);  // logistic regression: 0.611
   EXPECT_LT(evaluation.at("log_loss"), 0.642);
+}
+
+// The last evaluation of a run with the config that trainer init writes for a table, unedited.
+Json evaluate_first_config(const TemporaryDirectory& directory, const std::string& table,
+                           const std::string& label) {
+  const std::string start = fmt::format("cd {} && ", directory.path().string());
+  const ProcessResult init =
+      run_command(fmt::format("{}{} init {}/{}_train.csv --label {} --output first.toml", start,
+                              trainer_path(), LOCKSTEP_REAL_DATA, table, label));
+  EXPECT_EQ(init.exit_code, 0) << init.errors;
+  const ProcessResult result = run_command(start + rank_words(2, "--config first.toml"));
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  return Json::parse(read_file(directory / "runs/first/summary.json")).at("evaluation");
+}
+
+TEST(RealData, TheFirstConfigOfInitIsAsGoodAsOneMadeByHand) {
+  struct Case {
+    std::string config;
+    std::string table;
+    std::string label;
+    std::string metric;
+    Index samples;
+  };
+  for (const Case& each : {Case{"cpssw8_wide_deep_allreduce", "cpssw8", "over_20", "auc", 12'279},
+                           Case{"census_mlp_allreduce", "fertility", "morekids", "auc", 50'930},
+                           Case{"diamonds_mlp_allreduce", "diamonds", "log_price", "r2", 10'788}}) {
+    const TemporaryDirectory directory;
+    const double by_hand = evaluate(each.config, each.table, each.samples).at(each.metric);
+    const Json first = evaluate_first_config(directory, each.table, each.label);
+    EXPECT_EQ(first.at("samples"), each.samples);
+    EXPECT_GT(first.at(each.metric), 0.98 * by_hand) << each.table;
+  }
+}
+
+TEST(RealData, EarlyStoppingKeepsTheBestAucOfCustomersWhoLeave) {
+  const TemporaryDirectory directory;
+  const Json test = evaluate_first_config(directory, "churn", "churn");
+  EXPECT_GT(test.at("auc"), 0.83);  // logistic regression: 0.84
+  const Json summary = Json::parse(read_file(directory / "runs/first/summary.json"));
+  EXPECT_TRUE(summary.contains("early_stopping")) << "it made all steps";
+  double best = 0;
+  double last = 0;
+  std::istringstream lines(read_file(directory / "runs/first/metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const Json json = Json::parse(line);
+    if (json.value("split", "") != "validation") continue;
+    last = json.at("auc");
+    best = std::max(best, last);
+  }
+  EXPECT_EQ(summary.at("kept").at("value"), best);
+  EXPECT_GT(best, last);
 }
 
 TEST(RealData, AnyNumberOfRanksLearnsTheSame) {

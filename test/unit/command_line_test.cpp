@@ -59,13 +59,21 @@ TEST(CommandLine, KnowsItsCommands) {
   EXPECT_EQ(again.model + again.input + again.output, "ab-");
   EXPECT_EQ(error_of({"--config", "a", "--overwrite"}),
             "--overwrite belongs to 'trainer plan', 'trainer bench', 'trainer predict', 'trainer export', "
-            "'trainer inspect'; a run is never overwritten: name another directory with --run.dir");
+            "'trainer inspect', 'trainer init', 'trainer compare'; a run is never overwritten: name another "
+            "directory with --run.dir");
   EXPECT_EQ(error_of({"--overwrit"}), "--overwrit: unknown option; did you mean '--overwrite'?");
   const CommandLine inspect = parse({"inspect", "a.csv", "--label", "income", "--json", "b.json"});
   EXPECT_EQ(inspect.command, Command::kInspect);
   EXPECT_EQ(inspect.data + inspect.json, "a.csvb.json");
   EXPECT_EQ(error_of({"inspect"}), "the file is missing; usage: trainer inspect DATA --label NAME");
   EXPECT_EQ(error_of({"inspect", "a", "b"}), "unexpected argument 'b'; 'trainer --help' shows the usage");
+  const CommandLine init =
+      parse({"init", "a.csv", "--label", "y", "--task", "classes", "--output", "b.toml"});
+  EXPECT_EQ(init.data + init.task + init.output, "a.csvclassesb.toml");
+  const CommandLine compare = parse({"compare", "runs/a", "--sort", "train.lr", "runs/b", "--csv", "-"});
+  EXPECT_EQ(compare.runs, (std::vector<std::string>{"runs/a", "runs/b"}));
+  EXPECT_EQ(compare.sort + compare.csv, "train.lr-");
+  EXPECT_EQ(error_of({"compare"}), "the directory of a run is missing; usage: trainer compare RUN ...");
   const CommandLine exported = parse({"export", "--model=a", "--format=npz", "--output=b"});
   EXPECT_EQ(exported.command, Command::kExport);
   EXPECT_EQ(exported.model + exported.format + exported.output, "anpzb");
@@ -94,10 +102,11 @@ TEST(CommandLine, NamesTheNearestOptionOrCommand) {
             "--colour_of_the_sky: unknown option; 'trainer --help-all' lists them");
   EXPECT_EQ(error_of({"pln"}),
             "unknown command 'pln'; did you mean 'plan'? (known: plan, bench, eval, predict, export, "
-            "inspect, reference, help; to train, give no command)");
+            "inspect, init, compare, reference, help; to train, give no command)");
   EXPECT_EQ(error_of({"--int", "a"}), "--int: unknown option; did you mean '--init'?");
   EXPECT_EQ(error_of({""}),
-            "unknown command '' (known: plan, bench, eval, predict, export, inspect, reference, help; to "
+            "unknown command '' (known: plan, bench, eval, predict, export, inspect, init, compare, "
+            "reference, help; to "
             "train, give no command)");
   EXPECT_EQ(error_of({"a.toml"}), "unexpected 'a.toml'; did you mean --config a.toml?");
   EXPECT_EQ(error_of({"--train.lrr", "1", "plan"}),
@@ -127,7 +136,7 @@ TEST(CommandLine, KnowsWordsOfOtherPrograms) {
   EXPECT_EQ(
       error_of({"evaluate", "--model", "a"}),
       "unknown command 'evaluate'; Lockstep calls it 'eval' (known: plan, bench, eval, predict, export, "
-      "inspect, reference, help; to train, give no command)");
+      "inspect, init, compare, reference, help; to train, give no command)");
   EXPECT_EQ(error_of({"run.dir=a"}), "unexpected 'run.dir=a'; did you mean --run.dir=a?");
 }
 

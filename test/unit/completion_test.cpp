@@ -137,8 +137,8 @@ TEST_F(Bash, CompletesEveryKeyAndChoice) {
 
 TEST_F(Bash, CompletesCommandsFlagsAndParts) {
   EXPECT_EQ(offers({"pl"}), Words{"plan"});
-  EXPECT_EQ(offers({""}),
-            (Words{"plan", "bench", "eval", "predict", "export", "inspect", "reference", "help"}));
+  EXPECT_EQ(offers({""}), (Words{"plan", "bench", "eval", "predict", "export", "inspect", "init", "compare",
+                                 "reference", "help"}));
   EXPECT_EQ(offers({"--train.lr", "0.1", "ev"}), Words{"eval"});
   EXPECT_EQ(offers({"--train.lr", "=", "0.1", "ev"}), Words{"eval"});
   EXPECT_EQ(offers({"plan", "--la"}), (Words{"--label", "--latency"}));
@@ -164,6 +164,7 @@ TEST_F(Bash, CompletesFiles) {
   EXPECT_EQ(offers({"--config", "a"}), (Words{"a b.toml"}));
   EXPECT_EQ(offers({"eval", "--model", "r"}), Words{"runs"});
   EXPECT_EQ(offers({"inspect", "run.c"}), Words{"run.csv"});
+  EXPECT_EQ(offers({"compare", "r"}), Words{"runs"});
   EXPECT_EQ(offers({"--data.train", "run.c"}), Words{"run.csv"});
 }
 

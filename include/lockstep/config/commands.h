@@ -18,6 +18,9 @@ struct Usage {
   std::string help;
 };
 
+/// What may stand after the name of a command.
+enum class Operand { kNone, kData, kRuns, kTopic };
+
 struct CommandEntry {
   CommandLine::Command command;
   std::optional<std::string> name;      ///< none trains
@@ -26,8 +29,8 @@ struct CommandEntry {
   std::vector<std::string_view> reads;  ///< flags that it may have
   std::string example;                  ///< a command line, with files that the project has
   std::string guide;                    ///< to read on in
-  bool takes_data = false;              ///< a file stands after its name
-  bool takes_topic = false;             ///< a topic of the help may stand after its name
+  /// After its name: a data file, one or more directories, or perhaps a topic of the help.
+  Operand operand = Operand::kNone;
   /// The names that its --format takes; null if it has no such flag.
   std::vector<std::string> (*formats)(const KnownNames& names) = nullptr;
 

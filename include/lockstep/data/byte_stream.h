@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "lockstep/base/types.h"
 
@@ -18,6 +19,10 @@ struct ArrayPath {
   std::string array;
 };
 ArrayPath split_array_path(const std::string& path);
+/// Whether the file is of a kind that holds several arrays, by the end of its name.
+bool holds_arrays(const std::string& file);
+/// Names of the arrays of such a file. Errors: DataError; ConfigError if the build lacks the library for it.
+std::vector<std::string> list_arrays(const std::string& file);
 
 /// Whether a file that starts as gzip files do is unpacked.
 enum class Packing { kDetect, kNone };

@@ -82,13 +82,17 @@ Handle open_file(const std::string& path) {
   return file;
 }
 
-std::string datasets_in(hid_t file) {
+std::vector<std::string> datasets_in(hid_t file) {
   std::vector<std::string> names;
   const auto take = [](hid_t, const char* name, const auto* info, void* to) -> herr_t {
     if (info->type == H5O_TYPE_DATASET) static_cast<std::vector<std::string>*>(to)->emplace_back(name);
     return 0;
   };
   H5Ovisit1(file, H5_INDEX_NAME, H5_ITER_INC, take, &names);
+  return names;
+}
+
+std::string describe(const std::vector<std::string>& names) {
   return names.empty() ? "none" : listed(names);
 }
 
@@ -173,7 +177,7 @@ Handle open_dataset(hid_t file, const ArrayPath& path, const std::string& name) 
   if (!linked.empty()) refuse_other_file(name, fmt::format("an external link: '{}'", linked));
   if (!dataset.valid()) {
     throw DataError(
-        fmt::format("'{}' has no data set '{}', it has {}", path.file, path.array, datasets_in(file)));
+        fmt::format("'{}' has no data set '{}', it has {}", path.file, path.array, describe(datasets_in(file))));
   }
   return dataset;
 }
@@ -261,9 +265,13 @@ bool Hdf5Dataset::read(Range rows, std::byte* to) {
   return done;
 }
 
-std::string Hdf5Dataset::list(const std::string& file) {
+std::vector<std::string> Hdf5Dataset::names(const std::string& file) {
   const LibraryLock lock;
   return datasets_in(open_file(file).id());
+}
+
+std::string Hdf5Dataset::list(const std::string& file) {
+  return describe(names(file));
 }
 
 }  // namespace lockstep

@@ -36,14 +36,14 @@ std::unique_ptr<zip_t, CloseArchive> open_archive(const std::string& path) {
   throw DataError(fmt::format("cannot open the archive '{}': {}", path, reason));
 }
 
-std::string arrays_in(zip_t* archive) {
+std::vector<std::string> arrays_in(zip_t* archive) {
   std::vector<std::string> names;
   for (zip_int64_t i = 0; i < zip_get_num_entries(archive, 0); ++i) {
     std::string name = zip_get_name(archive, static_cast<zip_uint64_t>(i), 0);
     if (name.ends_with(".npy")) name.resize(name.size() - 4);
     names.push_back(std::move(name));
   }
-  return listed(names);
+  return names;
 }
 
 class ArrayInput final : public ByteStream::Input {
@@ -53,7 +53,7 @@ class ArrayInput final : public ByteStream::Input {
     zip_stat_init(&stat_);
     if (zip_stat(archive_.get(), name.c_str(), 0, &stat_) != 0) {
       throw DataError(
-          fmt::format("'{}' has no array '{}', it has {}", path.file, path.array, arrays_in(archive_.get())));
+          fmt::format("'{}' has no array '{}', it has {}", path.file, path.array, listed(arrays_in(archive_.get()))));
     }
     check_size(path, file_bytes(path.file));
     if (!reopen()) {
@@ -118,6 +118,10 @@ class ArrayInput final : public ByteStream::Input {
 };
 
 }  // namespace
+
+std::vector<std::string> names_in_archive(const std::string& path) {
+  return arrays_in(open_archive(path).get());
+}
 
 std::unique_ptr<ByteStream::Input> open_array(const ArrayPath& path) {
   return std::make_unique<ArrayInput>(path);

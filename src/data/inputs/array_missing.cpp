@@ -11,4 +11,9 @@ std::unique_ptr<ByteStream::Input> open_array(const ArrayPath& path) {
   return nullptr;
 }
 
+std::vector<std::string> names_in_archive(const std::string& path) {
+  require_feature("ZIP", fmt::format("cannot read '{}'", path));
+  return {};
+}
+
 }  // namespace lockstep

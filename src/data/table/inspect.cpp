@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "lockstep/base/text.h"
+#include "lockstep/data/file_list.h"
 #include "lockstep/data/table/number.h"
 
 namespace lockstep {
@@ -67,11 +69,10 @@ std::string quoted(const std::string& text) {
   return out;
 }
 
-std::string list_line(const char* key, const std::vector<std::string>& names) {
-  if (names.empty()) return "";
+std::string list_of(const std::vector<std::string>& names) {
   std::vector<std::string> texts;
   for (const std::string& name : names) texts.push_back(quoted(name));
-  return fmt::format("{} = [{}]\n", key, fmt::join(texts, ", "));
+  return fmt::format("[{}]", fmt::join(texts, ", "));
 }
 
 std::vector<std::string> names_of(const TableInspection& inspection, ColumnKind kind) {
@@ -83,59 +84,73 @@ std::vector<std::string> names_of(const TableInspection& inspection, ColumnKind 
   return names;
 }
 
+// Whether one of the given data.columns is about the column.
+bool is_special(const TableInspection& inspection, const TableColumn& column) {
+  return std::ranges::any_of(inspection.special, [&column](const std::string& text) {
+    return std::string_view(text).substr(0, text.rfind(':')) == column.name;
+  });
+}
+
+// The words of data.columns for what no list says of a column, or "".
+std::string words_for(const TableColumn& column) {
+  if (column.date) return column.date->term();
+  if (column.kind == ColumnKind::kCategorical) {
+    if (column.label) return "categorical";
+    return column.encoding == Encoding::kHash ? fmt::format("hash({})", column.buckets) : "";
+  }
+  if (column.kind != ColumnKind::kNumeric) return "";
+  const std::string notation = column.notation ? column.notation->term() : "";
+  const bool scaled = column.label && (column.scale == Scale::kLog || column.scale == Scale::kStandard);
+  if (!scaled) return notation;
+  const char* scale = column.scale == Scale::kLog ? "log" : "standard";
+  return notation.empty() ? scale : fmt::format("{} {}", notation, scale);
+}
+
 std::vector<std::string> special_columns(const TableInspection& inspection) {
-  std::vector<std::string> special;
-  for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
-    const TableColumn& column = inspection.columns[i];
-    if (column.date) {
-      special.push_back(fmt::format("{}: {}", column.name, column.date->term()));
-    } else if (column.notation && column.kind == ColumnKind::kNumeric) {
-      special.push_back(fmt::format("{}: {}", column.name, column.notation->term()));
-    } else if (column.label && column.kind == ColumnKind::kCategorical) {
-      special.push_back(column.name + ": categorical");
-    } else if (!column.label && column.kind == ColumnKind::kCategorical &&
-               column.encoding == Encoding::kHash) {
-      special.push_back(fmt::format("{}: hash({})", column.name, column.buckets));
-    }
+  std::vector<std::string> special = inspection.special;
+  for (const TableColumn& column : inspection.columns) {
+    const std::string words = words_for(column);
+    if (words.empty() || is_special(inspection, column)) continue;
+    special.push_back(column.name + ": " + words);
   }
   return special;
 }
 
 // Records that would be bad with these kinds: at most as many.
 Index count_bad(const TableInspection& inspection) {
+  const auto labels = std::ranges::count_if(inspection.columns, &TableColumn::label);
   Index bad = inspection.scan.bad;
   for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
+    const TableColumn& column = inspection.columns[i];
     const ColumnSummary& summary = inspection.scan.columns[i];
-    if (inspection.columns[i].kind == ColumnKind::kNumeric) bad += summary.texts;
-    if (inspection.columns[i].weight) bad += summary.missing;
+    if (column.kind == ColumnKind::kNumeric) bad += summary.texts;
+    if (column.weight || (column.label && labels == 1)) bad += summary.missing;
   }
   return bad;
 }
 
-// Empty where the default is enough.
-std::string missing_line(const TableInspection& inspection) {
+// Texts that stand for missing numbers in some columns; nothing where the default is enough.
+void add_missing_values(std::vector<DataSetting>& settings, const TableInspection& inspection) {
   std::vector<std::string> texts;
   for (const TableColumn& column : inspection.columns) {
     for (const std::string& text : column.missing_values) {
       if (std::ranges::find(texts, text) == texts.end()) texts.push_back(text);
     }
   }
-  if (texts.empty()) return "";
+  if (texts.empty()) return;
   const std::vector<std::string>& known = inspection.missing_values;
   texts.insert(texts.begin(), known.begin(), known.end());
-  return list_line("missing_values", texts);
+  settings.push_back({"missing_values", list_of(texts)});
 }
 
-std::string bad_record_lines(const TableInspection& inspection) {
+void add_bad_records(std::vector<DataSetting>& settings, const TableInspection& inspection) {
   const Index bad = count_bad(inspection);
-  if (bad == 0) return "";
-  std::string lines = "on_bad_record = \"skip\"\n";
+  if (bad == 0) return;
+  settings.push_back({"on_bad_record", "\"skip\""});
   const double share =
       static_cast<double>(bad) / static_cast<double>(inspection.scan.good + inspection.scan.bad);
-  if (share > TableOptions{}.max_bad_share) {
-    lines += fmt::format("max_bad_share = {:.3f}\n", std::min(1.0, std::ceil(share * 1000) / 1000));
-  }
-  return lines;
+  if (share <= TableOptions{}.max_bad_share) return;
+  settings.push_back({"max_bad_share", fmt::format("{:.3f}", std::min(1.0, std::ceil(share * 1000) / 1000))});
 }
 
 // What Western programs wrote before there was UTF-8, and some still do.
@@ -152,7 +167,9 @@ bool is_utf8(const std::vector<std::string>& paths, const TableOptions& options)
 }  // namespace
 
 TableInspection inspect_table(const std::string& path, const TableOptions& given) {
-  const std::vector<std::string> paths{path};
+  std::error_code unknown;
+  const std::vector<std::string> paths =
+      std::filesystem::exists(path, unknown) ? std::vector<std::string>{path} : list_files(path, {}, "DATA");
   TableOptions options = given;
   const bool decodes = options.encoding == "auto" && !is_utf8(paths, options);
   if (decodes) options.encoding = kUsualEncoding;
@@ -162,7 +179,8 @@ TableInspection inspect_table(const std::string& path, const TableOptions& given
                              .encoding = options.encoding,
                              .columns = {},
                              .guesses = {},
-                             .scan = {}};
+                             .scan = {},
+                             .special = options.columns};
   if (decodes) {
     inspection.table.warnings.push_back(fmt::format(
         "the file is no UTF-8, and read as {}: do its names and texts look right?", kUsualEncoding));
@@ -189,28 +207,43 @@ TableInspection inspect_table(const std::string& path, const TableOptions& given
   return inspection;
 }
 
-std::string data_section(const TableInspection& inspection) {
+std::vector<DataSetting> data_settings(const TableInspection& inspection) {
+  std::vector<DataSetting> settings{{"format", "\"csv\""}, {"train", quoted(inspection.path)}};
+  const auto add_list = [&settings](const char* name, const std::vector<std::string>& names) {
+    if (!names.empty()) settings.push_back({name, list_of(names)});
+  };
   std::vector<std::string> labels;
-  std::string weight;
   for (const TableColumn& column : inspection.columns) {
     if (column.label) labels.push_back(column.name);
-    if (column.weight) weight = fmt::format("weight = {}\n", quoted(column.name));
   }
+  add_list("label", labels);
+  for (const TableColumn& column : inspection.columns) {
+    if (column.weight) settings.push_back({"weight", quoted(column.name)});
+  }
+  add_list("numeric", names_of(inspection, ColumnKind::kNumeric));
+  add_list("categorical", names_of(inspection, ColumnKind::kCategorical));
+  add_list("ignore", names_of(inspection, ColumnKind::kIgnored));
+  add_list("columns", special_columns(inspection));
   const Dialect& dialect = inspection.table.dialect;
-  const std::string separator = dialect.separator == '\t' ? "tab" : std::string(1, dialect.separator);
-  return fmt::format("[data]\nformat = \"csv\"\ntrain = {}\n", quoted(inspection.path)) +
-         (labels.empty()
-              ? "# label = [...]: the column to learn; 'trainer inspect FILE --label NAME' looks at it\n"
-              : list_line("label", labels)) +
-         weight + list_line("numeric", names_of(inspection, ColumnKind::kNumeric)) +
-         list_line("categorical", names_of(inspection, ColumnKind::kCategorical)) +
-         list_line("ignore", names_of(inspection, ColumnKind::kIgnored)) +
-         list_line("columns", special_columns(inspection)) + missing_line(inspection) +
-         fmt::format("header = \"{}\"\nseparator = \"{}\"\n", inspection.table.header ? "yes" : "no",
-                     separator) +
-         (dialect.quotes ? "" : "quotes = false\n") +
-         (inspection.encoding == "auto" ? "" : fmt::format("encoding = {}\n", quoted(inspection.encoding))) +
-         bad_record_lines(inspection);
+  add_missing_values(settings, inspection);
+  settings.push_back({"header", inspection.table.header ? "\"yes\"" : "\"no\""});
+  settings.push_back(
+      {"separator", quoted(dialect.separator == '\t' ? "tab" : std::string(1, dialect.separator))});
+  if (!dialect.quotes) settings.push_back({"quotes", "false"});
+  if (inspection.encoding != "auto") settings.push_back({"encoding", quoted(inspection.encoding)});
+  add_bad_records(settings, inspection);
+  return settings;
+}
+
+std::string data_section(const TableInspection& inspection) {
+  const bool learns = std::ranges::any_of(inspection.columns, &TableColumn::label);
+  std::string text = "[data]\n";
+  for (const DataSetting& setting : data_settings(inspection)) {
+    text += fmt::format("{} = {}\n", setting.name, setting.value);
+    if (setting.name == "train" && !learns)
+      text += "# label = [...]: the column to learn; 'trainer inspect FILE --label NAME' looks at it\n";
+  }
+  return text;
 }
 
 }  // namespace lockstep

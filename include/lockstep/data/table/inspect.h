@@ -18,15 +18,24 @@ struct TableInspection {
   std::vector<TableColumn> columns;         ///< with the kinds that are declared or guessed
   std::vector<ColumnGuess> guesses;
   Scan scan;
+  std::vector<std::string> special = {};  ///< data.columns as given
 };
 
-/// Reads all of a table. Errors: ConfigError if the options do not fit its columns; DataError.
+/// A key of [data] without its section, and its value as TOML.
+struct DataSetting {
+  std::string name;
+  std::string value;
+};
+
+/// Reads all of a table: a file, or several as list_files has them. Errors: ConfigError if the options do not fit its columns; DataError.
 TableInspection inspect_table(const std::string& path, const TableOptions& options);
 
 /// Types, ranges, missing shares, categories, what is suspicious, and a [data] section.
 std::string to_text(const TableInspection& inspection);
 std::string to_json(const TableInspection& inspection);
-/// The [data] section that trains on the table; a comment stands for a label that is not named.
+/// What trains on the table with these columns: without data.label if there is none.
+std::vector<DataSetting> data_settings(const TableInspection& inspection);
+/// The same as a [data] section that trains on the table; a comment stands for a label that is not named.
 std::string data_section(const TableInspection& inspection);
 
 }  // namespace lockstep

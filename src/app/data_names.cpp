@@ -1,0 +1,115 @@
+// A name is compared word by word: a word ends where letters do, so that "train" is no part of "strain", and
+// "x" stands in "x_train" but not in "index".
+#include "data_names.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <span>
+
+#include "lockstep/data/byte_stream.h"
+
+namespace lockstep {
+namespace {
+
+struct Exchange {
+  std::string from;
+  std::string to;
+  bool keeps_case = true;  // X becomes Y, not y
+};
+
+bool is_letter(char c) {
+  return std::isalpha(static_cast<unsigned char>(c)) != 0;
+}
+
+std::string with_case_of(std::string_view model, std::string text) {
+  const auto is_upper = [](char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; };
+  if (!is_upper(model.front())) return text;
+  const bool all = std::ranges::all_of(model, is_upper);
+  for (std::size_t i = 0; i < (all ? text.size() : 1); ++i) {
+    text[i] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[i])));
+  }
+  return text;
+}
+
+bool same_letters(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, [](char x, char y) {
+    return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));
+  });
+}
+
+// The text with the last word `from` exchanged; nothing if it has no such word.
+std::optional<std::string> exchanged(const std::string& text, const Exchange& exchange) {
+  const std::size_t length = exchange.from.size();
+  for (std::size_t end = text.size(); end >= length; --end) {
+    const std::size_t begin = end - length;
+    const std::string word = text.substr(begin, length);
+    const bool whole =
+        (begin == 0 || !is_letter(text[begin - 1])) && (end == text.size() || !is_letter(text[end]));
+    if (!whole || !same_letters(word, exchange.from)) continue;
+    return text.substr(0, begin) + (exchange.keeps_case ? with_case_of(word, exchange.to) : exchange.to) +
+           text.substr(end);
+  }
+  return std::nullopt;
+}
+
+// In the name of the array, else in that of the file, else in those of its directories.
+std::optional<std::string> exchanged_in_path(const std::string& path, const Exchange& exchange) {
+  const ArrayPath parts = split_array_path(path);
+  if (!parts.array.empty()) {
+    if (const auto array = exchanged(parts.array, exchange)) return parts.file + ":" + *array;
+  }
+  const std::filesystem::path file = parts.file;
+  const std::string array = parts.array.empty() ? "" : ":" + parts.array;
+  if (const auto name = exchanged(file.filename().string(), exchange))
+    return (file.parent_path() / *name).string() + array;
+  if (const auto directory = exchanged(file.parent_path().string(), exchange))
+    return (std::filesystem::path(*directory) / file.filename()).string() + array;
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool data_exists(const std::string& path) {
+  const ArrayPath parts = split_array_path(path);
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(parts.file, ignored)) return false;
+  if (parts.array.empty()) return true;
+  const std::vector<std::string> names = list_arrays(parts.file);
+  const std::string name = parts.array.starts_with('/') ? parts.array.substr(1) : parts.array;
+  return std::ranges::find(names, name) != names.end();
+}
+
+std::optional<std::string> find_labels(const std::string& path) {
+  static const std::vector<Exchange> kExchanges{{"images", "labels"},
+                                                {"features", "labels"},
+                                                {"features", "targets"},
+                                                {"inputs", "targets"},
+                                                {"data", "labels"},
+                                                {"data", "target"},
+                                                {"x", "y"},
+                                                {"images", "targets"}};
+  for (const Exchange& exchange : kExchanges) {
+    for (const bool keeps_case : {true, false}) {
+      std::optional<std::string> labels = exchanged_in_path(path, {exchange.from, exchange.to, keeps_case});
+      if (!labels) continue;
+      // MNIST: train-images-idx3-ubyte has its labels in train-labels-idx1-ubyte.
+      const std::size_t dimensions = labels->find("idx3");
+      if (dimensions != std::string::npos) labels->replace(dimensions, 4, "idx1");
+      if (data_exists(*labels)) return labels;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> find_beside(const std::string& path, const std::vector<std::string>& words) {
+  for (const char* train : {"train", "training"}) {
+    for (const std::string& word : words) {
+      const std::optional<std::string> other = exchanged_in_path(path, {train, word});
+      if (other && data_exists(*other)) return other;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,352 @@
+#include "first_config.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "lockstep/base/text.h"
+#include "lockstep/config/check.h"
+#include "lockstep/config/toml.h"
+
+namespace lockstep {
+namespace {
+
+constexpr double kShareOfMany = 0.1;
+constexpr double kShareOfFew = 0.2;
+constexpr Index kMany = 1000;
+constexpr Index kTooFewToHoldBack = 50;
+
+// Sizes of a run, chosen by the number of records.
+struct Sizes {
+  double held = 0;  // share of the records
+  Index batch = 1;
+  Index replicas = 8;
+  Index epochs = 1;
+  Index patience = 1;
+};
+
+Sizes choose_sizes(const FirstData& data, const Task& task) {
+  constexpr Index kSteps = 5000;
+  constexpr Index kStepsOfImages = 4000;
+  constexpr Index kMinEpochs = 5;
+  constexpr Index kMaxEpochs = 100;
+  Sizes sizes;
+  if (!data.validation && data.records >= kTooFewToHoldBack)
+    sizes.held = data.records < kMany ? kShareOfFew : kShareOfMany;
+  const Index rows = data.records - static_cast<Index>(sizes.held * static_cast<double>(data.records));
+  sizes.batch = rows < 2000 ? 32 : rows < 20'000 ? 64 : rows < 200'000 ? 256 : 512;
+  if (task.images) sizes.batch = rows < 10'000 ? 32 : 128;
+  while (sizes.batch > 1 && 2 * sizes.batch > rows) sizes.batch /= 2;
+  while (sizes.replicas > sizes.batch || (sizes.replicas > 1 && sizes.replicas * 4 > rows))
+    sizes.replicas /= 2;
+  const Index steps_of_epoch = (rows + sizes.batch - 1) / sizes.batch;
+  const Index steps = task.images ? kStepsOfImages : kSteps;
+  sizes.epochs = std::clamp((steps + steps_of_epoch - 1) / steps_of_epoch, kMinEpochs, kMaxEpochs);
+  sizes.patience = std::max(kMinEpochs, (sizes.epochs + 2) / 3);
+  return sizes;
+}
+
+// Convolutions and poolings until an image is small enough for a dense layer.
+std::string convolutions(const ImageShape& image, Index outputs) {
+  constexpr Index kSmallSide = 8;
+  constexpr Index kMaxChannels = 128;
+  constexpr Index kMaxDense = 8192;
+  std::string layers;
+  Index channels = 16;
+  Index side = std::min(image.height, image.width);
+  Index pixels = image.pixels();
+  do {
+    channels = std::min(2 * channels, kMaxChannels);
+    layers += fmt::format("conv2d({}, 3, padding=same) relu maxpool(2) ", channels);
+    side /= 2;
+    pixels /= 4;
+  } while (side > kSmallSide);
+  const bool small = pixels * channels <= kMaxDense;
+  return layers + fmt::format("{} dense(128) relu dropout(0.4) dense({})",
+                              small ? "flatten" : "global_avgpool", outputs);
+}
+
+std::string perceptron(const FirstData& data, Index outputs) {
+  const Index rows = data.records;
+  const std::string hidden = rows < 1000     ? "dense(16) relu "
+                             : rows < 10'000 ? "dense(32) relu dense(16) relu "
+                             : rows < 30'000 ? "dense(64) relu dense(32) relu "
+                                             : "dense(128) relu dense(64) relu ";
+  return fmt::format("{}{}dense({})", data.features.dims.size() > 1 ? "flatten " : "", hidden, outputs);
+}
+
+// Numbers far from 1 are learned slowly, and a few very large ones decide all. Of tables they can be scaled.
+Scale scale_of(const NumberStats& label) {
+  const double deviation = label.deviation();
+  const bool near_one = deviation > 0.1 && deviation < 10 && std::abs(label.mean) < 20;
+  if (near_one) return Scale::kNone;
+  return label.min >= 0 && deviation > label.mean ? Scale::kLog : Scale::kStandard;
+}
+
+// Whether some value is so many deviations from the mean.
+bool reaches(const NumberStats& numbers, double deviations) {
+  const double far = deviations * numbers.deviation();
+  return numbers.max - numbers.mean > far || numbers.mean - numbers.min > far;
+}
+
+class Chooser {
+ public:
+  Chooser(const FirstData& data, const Task& task)
+      : data_(data), task_(task), sizes_(choose_sizes(data, task)) {}
+
+  std::vector<Setting> choose(const std::string& name) {
+    add("run.dir", toml_string("runs/" + name), "what the run writes; a run is never overwritten");
+    add("run.seed", "1", "of all random numbers");
+    if (data_.table) {
+      add_table();
+    } else {
+      add_arrays();
+    }
+    add_sets();
+    add_model();
+    add_training();
+    add_selection();
+    add("distribute.reduction", "\"ordered\"", "the same bits on any number of ranks");
+    return std::move(settings_);
+  }
+
+ private:
+  void add(const std::string& key, const std::string& value, const std::string& comment = "") {
+    settings_.push_back({key, value, comment});
+  }
+
+  void add_table() {
+    TableInspection table = *data_.table;
+    std::string unit;
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      TableColumn& column = table.columns[i];
+      if (!column.label) continue;
+      column.kind = task_.named ? ColumnKind::kCategorical : ColumnKind::kNumeric;
+      if (task_.kind == TaskKind::kNumbers && column.scale == Scale::kNone) {
+        column.scale = scale_of(table.scan.columns[i].numbers);
+        if (column.scale == Scale::kLog)
+          unit = "label: its logarithm, in deviations; mean and deviation are in schema.json";
+        if (column.scale == Scale::kStandard)
+          unit = "label: in deviations from its mean; both are in schema.json";
+      }
+    }
+    for (const DataSetting& setting : data_settings(table))
+      add("data." + setting.name, setting.value, comment_of(setting.name, unit));
+  }
+
+  std::string comment_of(const std::string& name, const std::string& unit) const {
+    if (name == "label") return "to be learned: " + task_.text;
+    if (name == "numeric") return "quantities; codes such as zip codes belong below";
+    if (name == "categorical") return "a feature for each value";
+    if (name == "ignore") return "without any use: 'trainer inspect' says why";
+    if (name == "columns")
+      return task_.named ? "texts or other values become classes 0, 1, ... in their order" : unit;
+    if (name == "on_bad_record") return "some records cannot be used: they are listed in rejects.txt";
+    return "";
+  }
+
+  void add_arrays() {
+    const DataOptions& options = data_.options;
+    if (!options.format.empty()) add("data.format", toml_string(options.format));
+    add("data.train", toml_string(options.train),
+        fmt::format("{} records of {}", with_commas(data_.records), to_string(data_.features)));
+    if (!options.train_labels.empty())
+      add("data.train_labels", toml_string(options.train_labels), "to be learned: " + task_.text);
+    if (!options.raw_layout.empty()) add("data.raw_layout", toml_string(options.raw_layout));
+    if (task_.named)
+      add("data.columns", "[\"label: categorical\"]", "labels become classes 0, 1, ... in their order");
+    add_scaling();
+  }
+
+  // One number for all features if they are alike, else one for each.
+  void add_scaling() {
+    constexpr std::size_t kMaxListed = 1000;
+    constexpr double kAlike = 10;
+    double smallest = 0;
+    double largest = 0;
+    double mean = 0;
+    double square = 0;
+    for (std::size_t i = 0; i < data_.mean.size(); ++i) {
+      const double deviation = data_.deviation[i];
+      if (deviation > 0) smallest = smallest == 0 ? deviation : std::min(smallest, deviation);
+      largest = std::max({largest, deviation, std::abs(data_.mean[i]) / kAlike});
+      mean += data_.mean[i];
+      square += data_.mean[i] * data_.mean[i] + deviation * deviation;
+    }
+    const auto count = static_cast<double>(data_.mean.size());
+    mean /= count;
+    const double deviation = std::sqrt(std::max(0.0, square / count - mean * mean));
+    const bool alike = task_.images || largest < kAlike * smallest || data_.mean.size() > kMaxListed;
+    if (alike) {
+      add("data.mean", fmt::format("[{:.4g}]", mean), "of all features, as read (bytes as 0 to 1)");
+      add("data.std", fmt::format("[{:.4g}]", deviation > 0 ? deviation : 1));
+      return;
+    }
+    std::vector<std::string> means;
+    std::vector<std::string> deviations;
+    for (std::size_t i = 0; i < data_.mean.size(); ++i) {
+      means.push_back(fmt::format("{:.4g}", data_.mean[i]));
+      deviations.push_back(fmt::format("{:.4g}", data_.deviation[i] > 0 ? data_.deviation[i] : 1));
+    }
+    add("data.mean", fmt::format("[{}]", fmt::join(means, ", ")), "of each feature");
+    add("data.std", fmt::format("[{}]", fmt::join(deviations, ", ")));
+  }
+
+  void add_sets() {
+    const DataOptions& options = data_.options;
+    if (data_.validation) {
+      add("data.validation", toml_string(*data_.validation), "evaluated after each epoch");
+      if (!options.validation_labels.empty())
+        add("data.validation_labels", toml_string(options.validation_labels));
+    } else if (sizes_.held > 0) {
+      add("data.validation_share", fmt::format("{}", sizes_.held),
+          "held back, and evaluated after each epoch");
+    }
+    if (!data_.test) return;
+    add("data.test", toml_string(*data_.test), "evaluated at the end");
+    if (!options.test_labels.empty()) add("data.test_labels", toml_string(options.test_labels));
+  }
+
+  void add_model() {
+    const std::string layers = task_.images ? convolutions(*as_image(data_.features), task_.outputs)
+                                            : perceptron(data_, task_.outputs);
+    const std::string last = task_.kind == TaskKind::kClasses ? "the last layer has an output for each class"
+                             : task_.kind == TaskKind::kBinary
+                                 ? "its output becomes the probability of class 1"
+                                 : "the last layer puts out the number";
+    add("model.layers", toml_string(layers), last);
+  }
+
+  void add_training() {
+    const char* loss = task_.kind == TaskKind::kClasses  ? "\"softmax_cross_entropy\""
+                       : task_.kind == TaskKind::kBinary ? "\"binary_cross_entropy\""
+                       : has_outliers()                  ? "\"huber\""
+                                                         : "\"mean_squared_error\"";
+    add("train.loss", loss,
+        has_outliers() ? "some values are far from the others, and their squared errors would rule" : "");
+    if (task_.images) {
+      add("train.optimizer", "\"sgd\"");
+      add("train.momentum", "0.9");
+      add("train.weight_decay", "0.0005");
+      add("train.lr", "0.05", "the first to try others of: three times more, three times less");
+    } else {
+      add("train.optimizer", "\"adam\"");
+      add("train.lr", data_.records < 10'000 ? "0.003" : "0.005",
+          "the first to try others of: three times more, three times less");
+    }
+    add("train.schedule", "\"cosine\"", "the rate falls to 0 over the run");
+    add("train.epochs", fmt::format("{}", sizes_.epochs), "at most");
+    add("train.global_batch", fmt::format("{}", sizes_.batch),
+        "samples per update of the weights, over all replicas");
+    add("train.replicas", fmt::format("{}", sizes_.replicas),
+        "logical workers; ranks and threads share them out");
+  }
+
+  // Whether a few labels, or numbers of a table, are so far from the others that they are hardly right.
+  bool has_outliers() const {
+    constexpr double kFarLabel = 6;
+    constexpr double kFarFeature = 20;
+    if (task_.kind != TaskKind::kNumbers) return false;
+    if (reaches(data_.label.numbers, kFarLabel)) return true;
+    if (!data_.table) return false;
+    for (std::size_t i = 0; i < data_.table->columns.size(); ++i) {
+      const TableColumn& column = data_.table->columns[i];
+      const bool is_number = column.is_feature() && column.kind == ColumnKind::kNumeric;
+      if (is_number && reaches(data_.table->scan.columns[i].numbers, kFarFeature)) return true;
+    }
+    return false;
+  }
+
+  // How evaluations are compared.
+  void add_selection() {
+    if (sizes_.held > 0 || data_.validation) {
+      const char* metric = task_.kind == TaskKind::kClasses  ? "\"accuracy\""
+                           : task_.kind == TaskKind::kBinary ? "\"auc\""
+                                                             : "\"loss\"";
+      add("train.early_stopping", fmt::format("\"{} epochs\"", sizes_.patience),
+          "without a better evaluation end the run");
+      add("train.early_stopping_metric", metric,
+          "on the validation set; it chooses the weights that are kept, too");
+      add("train.keep", "\"best\"", "the model has the weights of the best evaluation");
+    }
+    if (task_.kind == TaskKind::kBinary)
+      add("eval.metrics", R"(["auc", "log_loss", "precision", "recall"])", "beside loss and accuracy");
+    if (task_.kind == TaskKind::kNumbers)
+      add("eval.metrics", R"(["r2", "mean_absolute_error"])", "beside the loss");
+  }
+
+  const FirstData& data_;
+  const Task& task_;
+  Sizes sizes_;
+  std::vector<Setting> settings_;
+};
+
+const Option* find_option(std::span<const Option> options, const std::string& key) {
+  const auto found = std::ranges::find(options, key, &Option::key);
+  return found == options.end() ? nullptr : &*found;
+}
+
+// A line of the config; a comment that does not fit beside it stands above.
+std::string line_of(const Setting& setting) {
+  constexpr std::size_t kColumn = 36;
+  constexpr std::size_t kWidth = 120;
+  const std::string line =
+      fmt::format("{} = {}", setting.key.substr(setting.key.find('.') + 1), setting.value);
+  if (setting.comment.empty()) return line + "\n";
+  const std::string beside = fmt::format("{:<{}}  # {}\n", line, kColumn - 2, setting.comment);
+  return beside.size() <= kWidth + 1 ? beside : fmt::format("# {}\n{}\n", setting.comment, line);
+}
+
+}  // namespace
+
+std::string doubt_scale(const FirstData& data, const Task& task) {
+  if (task.kind != TaskKind::kNumbers || data.table || scale_of(data.label.numbers) == Scale::kNone)
+    return "";
+  return fmt::format("{}: {}; numbers with a mean near 0 and a deviation near 1 are learned sooner",
+                     data.label.name, task.text);
+}
+
+std::vector<Setting> choose_settings(const FirstData& data, const Task& task, const std::string& name) {
+  return Chooser(data, task).choose(name);
+}
+
+std::vector<Setting> with_flags(std::vector<Setting> settings, std::span<const Option> options,
+                                const std::set<std::string>& flagged) {
+  // What these say is in the lines that were made of the data.
+  static const std::set<std::string> kSeen{
+      "data.train",     "data.train_labels", "data.format", "data.label",   "data.weight",
+      "data.numeric",   "data.categorical",  "data.ignore", "data.columns", "data.header",
+      "data.separator", "data.encoding",     "data.quotes"};
+  for (const std::string& key : flagged) {
+    if (kSeen.contains(key)) continue;
+    std::set<std::string> replaced{key};
+    for (const Alternatives& group : alternative_keys()) {
+      if (std::ranges::count(group.keys, key) > 0) replaced.insert(group.keys.begin(), group.keys.end());
+    }
+    if (key == "data.validation") replaced.insert("data.validation_share");
+    if (key == "data.validation_share") replaced.insert({"data.validation", "data.validation_labels"});
+    std::erase_if(settings, [&replaced](const Setting& setting) { return replaced.contains(setting.key); });
+    const Option* option = find_option(options, key);
+    if (option != nullptr) settings.push_back({key, toml_value(*option), "as given to init"});
+  }
+  return settings;
+}
+
+std::string to_toml(const std::vector<Setting>& settings, std::span<const Option> options,
+                    const std::vector<std::string>& head) {
+  std::string text;
+  for (const std::string& line : head) text += fmt::format("# {}\n", line);
+  std::string_view section;
+  for (const Option& option : options) {
+    const auto setting = std::ranges::find(settings, option.key, &Setting::key);
+    if (setting == settings.end()) continue;
+    if (option.section() != section) text += fmt::format("\n[{}]\n", option.section());
+    section = option.section();
+    text += line_of(*setting);
+  }
+  return text;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,180 @@
+// The choice of the task. Labels that are texts are classes. Numbers may be either: whole ones are taken for
+// classes if they are few and each occurs several times, in arrays also if they count from 0.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "first_config.h"
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Index kFewValues = 20;
+constexpr Index kMaxClasses = 10'000;
+constexpr Index kMaxCounted = 1000;
+constexpr Index kRecordsOfAClass = 5;
+
+Index different(const LabelFacts& label) {
+  return std::ssize(label.values);
+}
+
+// The labels are 0, 1, ... without a gap.
+bool count_from_zero(const LabelFacts& label) {
+  return label.texts == 0 && label.whole && label.numbers.min == 0 &&
+         label.numbers.max == static_cast<double>(different(label) - 1);
+}
+
+bool are_classes(const LabelFacts& label, Index records, bool array) {
+  const Index count = different(label);
+  if (label.texts > 0) return true;
+  if (!label.whole || count == 0) return false;
+  if (count == 2) return true;
+  const bool often = records >= kRecordsOfAClass * count;
+  if (count <= kFewValues) return often;
+  return array && often && count <= kMaxCounted && count_from_zero(label);
+}
+
+void check_classes(const FirstData& data) {
+  const LabelFacts& label = data.label;
+  const Index count = different(label);
+  if (count == 1) {
+    throw DataError(fmt::format("{} is {} in every record: there is nothing to learn", label.name,
+                                in_quotes(label.values.front().text)));
+  }
+  const bool rare = count == 0 || count > kMaxClasses || (count > kFewValues && count > data.records / 2);
+  if (!rare) return;
+  const std::string number = count == 0 ? "very many" : with_commas(count);
+  if (label.texts > 0) {
+    throw DataError(
+        fmt::format("{} has {} different texts in {} records, too many for classes: is it the column "
+                    "to learn?",
+                    label.name, number, with_commas(data.records)));
+  }
+  throw DataError(
+      fmt::format("{} has {} different values in {} records, too many for classes: --task numbers",
+                  label.name, number, with_commas(data.records)));
+}
+
+std::string describe_classes(const FirstData& data) {
+  constexpr std::size_t kMaxShown = 4;
+  std::vector<std::string> shown;
+  for (const ValueCounts::Entry& value :
+       std::span(data.label.values).first(std::min(kMaxShown, data.label.values.size()))) {
+    shown.push_back(
+        fmt::format("{} {:.1f} %", in_quotes(value.text),
+                    100.0 * static_cast<double>(value.count) / static_cast<double>(data.records)));
+  }
+  const bool more = data.label.values.size() > kMaxShown;
+  return fmt::format("{} classes: {}{}", with_commas(different(data.label)), fmt::join(shown, ", "),
+                     more ? ", ..." : "");
+}
+
+Task classes(const FirstData& data, bool keeps_two) {
+  const LabelFacts& label = data.label;
+  Task task{.outputs = different(label), .text = describe_classes(data)};
+  if (label.can_be_named) {
+    task.named = !count_from_zero(label);
+  } else if (!label.whole || label.numbers.min < 0 || label.numbers.max >= kMaxClasses) {
+    throw DataError(
+        fmt::format("{}: found numbers from {:g} to {:g}, expected the classes 0, 1, ...: number them "
+                    "so, or give --task numbers",
+                    label.name, label.numbers.min, label.numbers.max));
+  } else {
+    task.outputs = static_cast<Index>(label.numbers.max) + 1;
+  }
+  if (task.outputs == 2 && !keeps_two) {
+    task.kind = TaskKind::kBinary;
+    task.outputs = 1;
+  }
+  return task;
+}
+
+Task numbers(const FirstData& data) {
+  const LabelFacts& label = data.label;
+  if (label.texts > 0) {
+    throw ConfigError(fmt::format("--task numbers: {} of {} values of {} are no numbers, such as {}",
+                                  with_commas(label.texts), with_commas(label.texts + label.numbers.count),
+                                  label.name,
+                                  in_quotes(label.values.empty() ? "" : label.values.front().text)));
+  }
+  if (label.numbers.min == label.numbers.max)
+    throw DataError(
+        fmt::format("{} is {:g} in every record: there is nothing to learn", label.name, label.numbers.min));
+  return {.kind = TaskKind::kNumbers,
+          .outputs = label.columns,
+          .text = fmt::format("numbers from {:g} to {:g}, mean {:.4g}, deviation {:.4g}", label.numbers.min,
+                              label.numbers.max, label.numbers.mean, label.numbers.deviation())};
+}
+
+// Several labels: yes or no of each, or a number of each.
+Task several(const FirstData& data, const std::string& wanted) {
+  const LabelFacts& label = data.label;
+  if (label.texts > 0 || wanted == "classes" || wanted == "images")
+    throw ConfigError(
+        fmt::format("{} labels of a record are learned together only if they are numbers, or 0 and 1 each: "
+                    "give one --label for classes",
+                    label.columns));
+  Task task = numbers(data);
+  if (wanted == "numbers" || !(label.whole && label.numbers.min == 0 && label.numbers.max == 1)) return task;
+  task.kind = TaskKind::kBinary;
+  task.text = fmt::format("{} labels that are 0 or 1", label.columns);
+  return task;
+}
+
+void check_features(const FirstData& data) {
+  if (data.features.size() > 0) return;
+  throw DataError(fmt::format("no column of '{}' is left as a feature: {}", data.options.train,
+                              fmt::join(data.doubts, "; ")));
+}
+
+bool looks_like_image(const Shape& shape) {
+  constexpr Index kMinSide = 8;
+  constexpr Index kMaxChannels = 4;
+  const std::optional<ImageShape> image = as_image(shape);
+  return image && image->height >= kMinSide && image->width >= kMinSide && image->channels <= kMaxChannels;
+}
+
+Task suiting_task(const FirstData& data, const std::string& wanted) {
+  if (data.label.columns > 1) return several(data, wanted);
+  if (data.label.texts + data.label.numbers.count == 0)
+    throw DataError(fmt::format("{} has no value in any record", data.label.name));
+  const bool as_classes =
+      wanted.empty() ? are_classes(data.label, data.records, !data.table) : wanted != "numbers";
+  if (!as_classes) return numbers(data);
+  check_classes(data);
+  if (wanted == "binary" && different(data.label) != 2) {
+    throw ConfigError(
+        fmt::format("--task binary: {} has {}, expected two", data.label.name, describe_classes(data)));
+  }
+  Task task = classes(data, wanted == "classes");
+  task.images = wanted == "images" || (wanted.empty() && looks_like_image(data.features));
+  return task;
+}
+
+}  // namespace
+
+std::vector<std::string> task_names() {
+  return {"classes", "binary", "images", "numbers"};
+}
+
+Task choose_task(const FirstData& data, const std::string& wanted) {
+  const std::vector<std::string> names = task_names();
+  if (!wanted.empty() && std::ranges::count(names, wanted) == 0) throw_unknown_name("task", wanted, names);
+  if (wanted == "images" && !as_image(data.features)) {
+    throw ConfigError(
+        fmt::format("--task images: a record has the shape {}, expected height x width x channels",
+                    to_string(data.features)));
+  }
+  if (data.label.columns == 0)
+    throw DataError(fmt::format("'{}' has no labels to learn", data.options.train));
+  const Task task = suiting_task(data, wanted);
+  check_features(data);
+  return task;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,299 @@
+#include "run_record.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "catalogs.h"
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
+#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
+#include "lockstep/config/command_line.h"
+#include "lockstep/train/evaluation/metric.h"
+#include "lockstep/train/storage/run_directory.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+bool is_run(const RunDirectory& run) {
+  return is_there(run.log()) || is_there(run.metrics()) || (is_there(run.config()) && is_there(run.plan()));
+}
+
+// Whether a trainer works in the directory, which then holds the lock.
+bool is_running(const RunDirectory& run) {
+  const int lock = ::open(run.lock().c_str(), O_RDONLY | O_CLOEXEC);
+  if (lock < 0) return false;
+  const bool held = ::flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(lock);
+  return held;
+}
+
+std::optional<double> number_at(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  if (found == json.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
+std::string text_at(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// What is said of a file that cannot be used.
+void damage(RunRecord& record, const std::string& reason) {
+  if (record.state == RunState::kDamaged) return;
+  record.state = RunState::kDamaged;
+  record.reason = reason;
+}
+
+void read_config(RunRecord& record, const RunDirectory& run) {
+  if (!is_there(run.config())) return damage(record, "it has no config.toml");
+  try {
+    Config shown;
+    const std::vector<Option> options = declare_options(shown, known_names());
+    shown = load_config({}, {"config.toml", read_file(run.config())}, known_names()).config;
+    for (const Option& option : options) record.config[option.key] = option.has_value() ? option.text() : "";
+  } catch (const Error& error) {
+    record.config.clear();
+    damage(record, fmt::format("config.toml: {}", error.what()));
+  }
+}
+
+// The numbers of an evaluation that measure the model.
+MetricValues measures_of(const Json& evaluation) {
+  static const std::set<std::string> kOthers{"step", "epoch", "samples_seen", "samples", "top_k", "seconds"};
+  MetricValues values;
+  for (const auto& [name, value] : evaluation.items()) {
+    if (value.is_number() && !kOthers.contains(name)) values.emplace_back(name, value.get<double>());
+  }
+  return values;
+}
+
+bool is_better(const std::string& measure, double now, double before) {
+  return smaller_is_better(measure) ? now < before : now > before;
+}
+
+// Goes through metrics.jsonl from its start.
+class Evaluations {
+ public:
+  Evaluations(RunRecord& record, std::string measure, bool keeps_best)
+      : record_(record), measure_(std::move(measure)), keeps_best_(keeps_best) {}
+
+  void add(const Json& line) {
+    const std::string kind = text_at(line, "kind");
+    const auto step = static_cast<Index>(number_at(line, "step").value_or(0));
+    record_.steps = std::max(record_.steps, step);
+    if (kind == "train") offer("train", "loss", number_at(line, "loss"), step);
+    if (kind != "evaluation") return;
+    const std::string split = text_at(line, "split");
+    const MetricValues values = measures_of(line);
+    offer(split, measure_, find_metric(values, measure_), step);
+    record_.last[split] = values;
+  }
+
+  void finish() {
+    for (const char* split : {"validation", "test", "train"}) {
+      const auto found = best_.find(split);
+      if (found == best_.end()) continue;
+      record_.best = found->second;
+      return;
+    }
+  }
+
+ private:
+  void offer(const std::string& split, const std::string& measure, std::optional<double> value, Index step) {
+    if (!value) return;
+    const auto before = best_.find(split);
+    const bool keeps = keeps_best_ && split == "validation";
+    if (keeps && before != best_.end() && !is_better(measure, *value, before->second.value)) return;
+    best_[split] = {.split = split, .measure = measure, .value = *value, .step = step};
+  }
+
+  RunRecord& record_;
+  std::string measure_;
+  bool keeps_best_;
+  std::map<std::string, BestValue> best_;
+};
+
+void read_metrics(RunRecord& record, const RunDirectory& run) {
+  if (!is_there(run.metrics())) return;
+  const auto measure = record.config.find("train.early_stopping_metric");
+  const auto keep = record.config.find("train.keep");
+  Evaluations evaluations(record, measure == record.config.end() ? "loss" : measure->second,
+                          keep == record.config.end() || keep->second != "last");
+  std::istringstream lines(read_file(run.metrics()));
+  Index number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    try {
+      const auto json = parse_json<Json>(line);
+      if (!json.is_object()) throw DataError("it is no object");
+      evaluations.add(json);
+    } catch (const DataError& error) {
+      damage(record, fmt::format("metrics.jsonl, line {}: {}", with_commas(number), error.what()));
+    }
+  }
+  evaluations.finish();
+}
+
+void read_summary(RunRecord& record, const RunDirectory& run) {
+  if (!is_there(run.summary())) return;
+  const auto json = parse_json<Json>(read_file(run.summary()));
+  const std::optional<double> steps = json.is_object() ? number_at(json, "steps") : std::nullopt;
+  if (!steps) throw DataError("it has no steps");
+  record.steps = static_cast<Index>(*steps);
+  record.seconds = number_at(json, "seconds").value_or(0);
+  if (record.state == RunState::kUnfinished) record.state = RunState::kDone;
+  if (record.state == RunState::kDone && !run.lost().empty()) {
+    damage(record, fmt::format("lost: {}", listed(run.lost())));
+  } else if (record.state == RunState::kDone && !is_there(run.model())) {
+    damage(record, "it has no model.safetensors");
+  }
+}
+
+// The last word of the log: an error, or why the run stopped. "DATE TIME LEVEL TEXT"
+void read_log(RunRecord& record, const RunDirectory& run) {
+  if (!is_there(run.log())) return;
+  const std::string unknown = record.reason;
+  std::istringstream lines(read_file(run.log()));
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t error = line.find(" error ");
+    const std::size_t stopped = line.find(" info stopped after ");
+    const std::size_t plan = line.find(" info plan:");  // another start
+    constexpr std::size_t kTime = 23;
+    if (error == kTime) {
+      record.state = RunState::kFailed;
+      record.reason = line.substr(kTime + 7);
+    } else if (stopped == kTime) {
+      record.state = RunState::kStopped;
+      record.reason = line.substr(kTime + 6);
+    } else if (plan == kTime) {
+      record.state = RunState::kUnfinished;
+      record.reason = unknown;
+    }
+  }
+}
+
+// Why a run has no summary.
+void explain_end(RunRecord& record, const RunDirectory& run) {
+  if (record.state != RunState::kUnfinished) return;
+  record.reason = fmt::format("after step {}", with_commas(record.steps));
+  if (is_running(run)) {
+    record.reason += ": a trainer works on it";
+    return;
+  }
+  read_log(record, run);
+  if (record.state == RunState::kUnfinished) record.reason += ", without a last word";
+}
+
+void collect(const fs::path& directory, int depth, std::vector<fs::path>& runs) {
+  constexpr int kMaxDepth = 5;
+  if (is_run({directory})) {
+    runs.push_back(directory);
+    return;
+  }
+  if (depth == kMaxDepth) return;
+  std::vector<fs::path> inside;
+  std::error_code unreadable;
+  for (const auto& entry : fs::directory_iterator(directory, unreadable)) {
+    std::error_code ignored;
+    if (entry.is_directory(ignored) && !entry.is_symlink(ignored)) inside.push_back(entry.path());
+  }
+  std::ranges::sort(inside);
+  for (const fs::path& each : inside) collect(each, depth + 1, runs);
+}
+
+[[noreturn]] void fail_without_runs(const std::string& name) {
+  std::error_code ignored;
+  if (fs::is_directory(name, ignored)) {
+    throw ConfigError(fmt::format(
+        "there is no run in '{}': expected the directory of a run, or one with runs in it", name));
+  }
+  throw ConfigError(fmt::format("'{}' {}: expected the directory of a run, or one with runs in it", name,
+                                fs::exists(name, ignored) ? "is no directory" : "does not exist"));
+}
+
+}  // namespace
+
+std::optional<double> find_metric(const MetricValues& values, const std::string& name) {
+  for (const auto& [metric, value] : values) {
+    if (metric == name) return value;
+  }
+  return std::nullopt;
+}
+
+bool smaller_is_better(const std::string& measure) {
+  for (const MetricEntry& entry : metric_catalog()) {
+    if (entry.name == measure) return entry.smaller_is_better;
+  }
+  return measure == "loss";
+}
+
+std::string to_string(RunState state) {
+  switch (state) {
+    case RunState::kDone:
+      return "done";
+    case RunState::kUnfinished:
+      return "unfinished";
+    case RunState::kStopped:
+      return "stopped";
+    case RunState::kFailed:
+      return "failed";
+    case RunState::kDamaged:
+      return "damaged";
+  }
+  return "";
+}
+
+RunRecord read_run(const fs::path& directory) {
+  RunRecord record{.name = directory.lexically_normal().string()};
+  const RunDirectory run{directory};
+  const auto read = [&](const char* file, void (*part)(RunRecord&, const RunDirectory&)) {
+    try {
+      part(record, run);
+    } catch (const Error& error) {
+      damage(record, fmt::format("{}: {}", file, error.what()));
+    }
+  };
+  read("config.toml", read_config);
+  read("metrics.jsonl", read_metrics);
+  read("summary.json", read_summary);
+  read("log.txt", explain_end);
+  return record;
+}
+
+std::vector<fs::path> find_runs(const std::vector<std::string>& names) {
+  std::vector<fs::path> runs;
+  std::set<fs::path> seen;
+  for (const std::string& name : names) {
+    std::vector<fs::path> found;
+    std::string path = name;
+    while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+    std::error_code ignored;
+    if (fs::is_directory(path, ignored)) collect(path, 0, found);
+    if (found.empty()) fail_without_runs(name);
+    for (const fs::path& run : found) {
+      if (seen.insert(fs::weakly_canonical(run, ignored)).second) runs.push_back(run);
+    }
+  }
+  return runs;
+}
+
+}  // namespace lockstep

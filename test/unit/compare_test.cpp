@@ -1,0 +1,154 @@
+// What trainer compare reads of run directories, whatever state they are in, and how it shows and sorts them.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "app/run_table.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/train/storage/run_directory.h"
+#include "support/error_text.h"
+#include "support/temporary_directory.h"
+
+namespace lockstep {
+namespace {
+
+using test::error_text;
+using test::expect_parts;
+
+class Compare : public testing::Test {
+ protected:
+  RunDirectory make(const std::string& name, const std::string& train, const std::vector<double>& accuracies,
+                    const std::string& measure = "accuracy") const {
+    const RunDirectory run{directory_.path() / name};
+    std::filesystem::create_directories(run.root);
+    write_file_atomically(run.config(),
+                          fmt::format("[run]\ndir = \"{}\"\n[data]\nvalidation_share = 0.1\n[train]\n"
+                                      "early_stopping_metric = \"{}\"\n{}\n",
+                                      name, measure, train));
+    std::string lines = "{\"kind\":\"train\",\"step\":5,\"loss\":2.5}\n";
+    for (std::size_t i = 0; i < accuracies.size(); ++i) {
+      lines += fmt::format(
+          "{{\"kind\":\"evaluation\",\"split\":\"validation\",\"step\":{},\"epoch\":1,\"samples\":9,"
+          "\"loss\":{},\"accuracy\":{},\"seconds\":1}}\n",
+          10 * (i + 1), 1 - accuracies[i] / 2, accuracies[i]);
+    }
+    write_file_atomically(run.metrics(), lines);
+    write_file_atomically(run.summary(),
+                          fmt::format("{{\"steps\":{},\"seconds\":1.5}}", 10 * accuracies.size()));
+    write_file_atomically(run.model(), "");
+    return run;
+  }
+  void log(const RunDirectory& run, const std::string& lines) const {
+    std::filesystem::remove(run.summary());
+    write_file_atomically(run.log(), lines);
+  }
+  std::vector<RunRecord> all() const {
+    std::vector<RunRecord> runs;
+    for (const auto& run : find_runs({directory_.path().string()})) runs.push_back(read_run(run));
+    return runs;
+  }
+  static std::vector<std::string> names(const std::vector<RunRecord>& runs) {
+    std::vector<std::string> names;
+    for (const RunRecord& run : runs) names.push_back(std::filesystem::path(run.name).filename().string());
+    return names;
+  }
+
+  test::TemporaryDirectory directory_;
+};
+
+using Names = std::vector<std::string>;
+
+TEST_F(Compare, ShowsTheKeysThatDifferAndTheBestAndLastValues) {
+  make("a", "lr = 0.1", {0.5, 0.9, 0.7});
+  make("b", "lr = 0.2", {0.5, 0.6, 0.8});
+  std::vector<RunRecord> runs = all();
+  EXPECT_EQ(differing_keys(runs), Names{"train.lr"});
+  ASSERT_TRUE(runs[0].best);
+  EXPECT_EQ(runs[0].best->value, 0.9);
+  EXPECT_EQ(runs[0].best->step, 20);
+  EXPECT_EQ(find_metric(runs[0].last.at("validation"), "accuracy"), 0.7);
+  expect_parts(to_text(runs),
+               {"train.lr", "best validation accuracy", "last accuracy", "0.9 ", "0.7 ", "done"});
+  const auto json = nlohmann::json::parse(to_json(runs));
+  EXPECT_EQ(json[1]["config"]["train.lr"], 0.2);
+  EXPECT_EQ(json[1]["best"]["value"], 0.8);
+  EXPECT_EQ(json[1]["last"]["validation"]["accuracy"], 0.8);
+  EXPECT_EQ(
+      to_csv(runs).substr(0, to_csv(runs).find('\n')),
+      "run,state,reason,train.lr,steps,seconds,best_split,best_measure,best_value,best_step,validation_loss,"
+      "validation_accuracy");
+}
+
+TEST_F(Compare, SortsByTheKeptMeasureOrByWhatIsNamed) {
+  make("a", "lr = 0.1", {0.9, 0.1});
+  make("b", "lr = 0.02", {0.2, 0.3});
+  make("c", "lr = 3", {0.4, 0.95});
+  log(make("d", "lr = 1", {}), "");
+  std::vector<RunRecord> runs = all();
+  sort_runs(runs, "best");
+  EXPECT_EQ(names(runs), (Names{"c", "a", "b", "d"}));
+  sort_runs(runs, "accuracy");
+  EXPECT_EQ(names(runs), (Names{"c", "b", "a", "d"}));
+  sort_runs(runs, "loss");
+  EXPECT_EQ(names(runs), (Names{"c", "b", "a", "d"}));
+  sort_runs(runs, "train.lr");
+  EXPECT_EQ(names(runs), (Names{"b", "a", "d", "c"}));
+  expect_parts(error_text<ConfigError>([&] { sort_runs(runs, "lr"); }), {"--sort", "'lr'", "train.lr"});
+  expect_parts(error_text<ConfigError>([&] { sort_runs(runs, "acuracy"); }), {"did you mean 'accuracy'?"});
+}
+
+TEST_F(Compare, TheBestLossIsTheSmallest) {
+  make("a", "", {0.9, 0.1}, "loss");
+  EXPECT_EQ(all().front().best->value, 0.55);
+  make("b", "keep = \"last\"", {0.9, 0.1}, "loss");
+  EXPECT_EQ(all().back().best->value, 0.95) << "its model has the last weights";
+}
+
+TEST_F(Compare, ARunThatIsNotDoneIsARowWithItsReason) {
+  const std::string time = "2026-11-25 13:03:12.140 ";
+  log(make("failed", "", {0.5}), time + "info plan:\n" + time + "error the loss is not finite\n");
+  log(make("again", "", {0.5}), time + "error the loss is not finite\n" + time + "info plan:\n");
+  log(make("stopped", "", {0.5}),
+      time + "info plan:\n" + time + "info stopped after 10 steps by SIGTERM; on it goes\n");
+  const RunDirectory held = make("works", "", {0.5});
+  log(held, "");
+  const RunLock lock(held);
+  write_file_atomically(make("summary", "", {0.5}).summary(), "{\"steps\"");
+  write_file_atomically(make("config", "", {0.5}).config(), "[train]\nlr = \"fast\"\n");
+  write_file_atomically(make("lines", "", {0.5}).metrics(), "{\"kind\":\"tr\n");
+  std::filesystem::remove(make("model", "", {0.5}).model());
+  std::map<std::string, std::string> states;
+  for (const RunRecord& run : all()) {
+    states[std::filesystem::path(run.name).filename().string()] = to_string(run.state) + ": " + run.reason;
+  }
+  EXPECT_EQ(states["failed"], "failed: the loss is not finite");
+  EXPECT_EQ(states["again"], "unfinished: after step 10, without a last word");
+  EXPECT_EQ(states["stopped"], "stopped: stopped after 10 steps by SIGTERM; on it goes");
+  EXPECT_EQ(states["works"], "unfinished: after step 10: a trainer works on it");
+  expect_parts(states["summary"], {"damaged: summary.json: it is no JSON"});
+  expect_parts(states["config"], {"damaged: config.toml: ", "train.lr"});
+  expect_parts(states["lines"], {"damaged: metrics.jsonl, line 1: it is no JSON"});
+  EXPECT_EQ(states["model"], "damaged: it has no model.safetensors");
+  expect_parts(to_text(all()), {"failed: the loss is not finite"});
+}
+
+TEST_F(Compare, FindsRunsAtAnyDepthEachOnce) {
+  make("sweep/trial-2", "", {0.5});
+  make("sweep/trial-1", "", {0.5});
+  std::filesystem::create_directories(directory_.path() / "empty");
+  const std::string sweep = directory_ / "sweep";
+  EXPECT_EQ(find_runs({sweep, sweep + "/trial-1/", directory_.path().string()}).size(), 2U);
+  EXPECT_EQ(names(all()), (Names{"trial-1", "trial-2"}));
+  const auto error = [](const std::string& name) {
+    return error_text<ConfigError>([&] { find_runs({name}); });
+  };
+  expect_parts(error(directory_ / "empty"), {"there is no run in '"});
+  expect_parts(error(directory_ / "none"), {"does not exist"});
+  expect_parts(error(sweep + "/trial-1/config.toml"), {"is no directory"});
+}
+
+}  // namespace
+}  // namespace lockstep

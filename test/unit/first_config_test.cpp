@@ -1,0 +1,226 @@
+// The first config that trainer init chooses: the task that labels suit, the files beside a data file, the
+// sizes of a run, and what flags change.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "app/catalogs.h"
+#include "app/data_names.h"
+#include "app/first_config.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/config/command_line.h"
+#include "support/error_text.h"
+#include "support/numpy_files.h"
+#include "support/temporary_directory.h"
+
+namespace lockstep {
+namespace {
+
+using test::error_text;
+using test::expect_parts;
+
+class FirstConfig : public testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& text) const {
+    write_file_atomically(directory_ / name, text);
+    return directory_ / name;
+  }
+
+  // A table of so many records whose label is what `label` gives for each.
+  template <class Label>
+  std::string table(Index records, const Label& label, const std::string& name = "t.csv") const {
+    std::string text = "a,b,y\n";
+    for (Index i = 0; i < records; ++i)
+      text += fmt::format("{},{},{}\n", (i * 7) % 11, (i * 5) % 13, label(i));
+    return write(name, text);
+  }
+
+  static FirstData read(const std::string& path, const std::string& label = "y") {
+    DataOptions options;
+    if (!label.empty()) options.table.label = {label};
+    return read_first_data(path, options);
+  }
+
+  static std::string value(const std::vector<Setting>& settings, const std::string& key) {
+    for (const Setting& setting : settings) {
+      if (setting.key == key) return setting.value;
+    }
+    return "";
+  }
+
+  static std::vector<Setting> settings_for(const std::string& path, const std::string& task = "",
+                                           const std::string& label = "y") {
+    const FirstData data = read(path, label);
+    return choose_settings(data, choose_task(data, task), "t");
+  }
+
+  static std::string quoted(const std::string& text) { return fmt::format("\"{}\"", text); }
+
+  test::TemporaryDirectory directory_;
+};
+
+std::string yes_or_no(Index i) {
+  return i % 3 == 0 ? "yes" : "no";
+}
+Index remainder_of_ten(Index i) {
+  return i % 10;
+}
+double third(Index i) {
+  return static_cast<double>(i) / 3;
+}
+
+TEST_F(FirstConfig, TakesTextsAndFewWholeNumbersForClassesAndOtherNumbersForNumbers) {
+  const auto two = settings_for(table(200, yes_or_no));
+  EXPECT_EQ(value(two, "train.loss"), "\"binary_cross_entropy\"");
+  EXPECT_EQ(value(two, "train.early_stopping_metric"), "\"auc\"");
+  EXPECT_EQ(value(two, "data.columns"), R"(["y: categorical"])");
+  EXPECT_TRUE(value(two, "model.layers").ends_with("dense(1)\""));
+
+  const auto ten = settings_for(table(200, remainder_of_ten));
+  EXPECT_EQ(value(ten, "train.loss"), "\"softmax_cross_entropy\"");
+  EXPECT_EQ(value(ten, "data.columns"), "") << "0 to 9 are classes as they are";
+  EXPECT_TRUE(value(ten, "model.layers").ends_with("dense(10)\""));
+
+  const auto numbers = settings_for(table(200, third));
+  EXPECT_EQ(value(numbers, "train.loss"), "\"mean_squared_error\"");
+  EXPECT_EQ(value(numbers, "data.columns"), R"(["y: standard"])") << "a deviation far from 1";
+  EXPECT_EQ(value(settings_for(table(30, remainder_of_ten)), "train.loss"), "\"mean_squared_error\"")
+      << "ten values in thirty records";
+}
+
+TEST_F(FirstConfig, TheTaskCanBeChosenWhereTheLabelsSuitIt) {
+  const std::string ten = table(200, remainder_of_ten);
+  EXPECT_EQ(value(settings_for(ten, "numbers"), "train.loss"), "\"mean_squared_error\"");
+  EXPECT_TRUE(value(settings_for(table(200, yes_or_no), "classes"), "model.layers").ends_with("dense(2)\""));
+  const auto error = [&](const std::string& path, const std::string& task) {
+    return error_text<ConfigError>([&] { settings_for(path, task); });
+  };
+  expect_parts(error(ten, "binary"), {"--task binary", "10 classes", "expected two"});
+  expect_parts(error(table(200, yes_or_no), "numbers"), {"--task numbers", "no numbers, such as 'no'"});
+  expect_parts(error(ten, "number"), {"unknown task 'number'; did you mean 'numbers'?"});
+  expect_parts(error(ten, "images"), {"--task images", "height x width x channels"});
+}
+
+TEST_F(FirstConfig, RefusesALabelThatCannotBeLearned) {
+  const auto error = [&](const std::string& path) {
+    return error_text<DataError>([&] { settings_for(path); });
+  };
+  expect_parts(error(table(50, [](Index) { return "same"; })), {"label 'y' is 'same' in every record"});
+  expect_parts(error(table(90, [](Index i) { return fmt::format("p{}", i); })),
+               {"90 different texts", "the column to learn?"});
+  expect_parts(error_text<ConfigError>([&] { read(table(9, third), "z"); }),
+               {"no column 'z'", "columns: a, b, y"});
+  expect_parts(error_text<ConfigError>([&] { read(table(9, third), ""); }),
+               {"--label is missing", "a, b, y"});
+}
+
+TEST_F(FirstConfig, RefusesFilesThatHoldNoRecords) {
+  const auto error = [&](const std::string& path) { return error_text<DataError>([&] { read(path); }); };
+  table(9, third);
+  expect_parts(error(directory_ / "tt.csv"), {"does not exist; did you mean '", "t.csv'?"});
+  expect_parts(error(directory_.path().string()), {"is a directory: name one data file", "t.csv"});
+  expect_parts(error(write("empty.csv", "")), {"empty.csv' is empty"});
+  expect_parts(error(write("head.csv", "a,b,y\n")), {"holds no records"});
+}
+
+TEST_F(FirstConfig, FewRecordsAreNotHeldBackAndStillGiveARun) {
+  const auto three = settings_for(table(3, third));
+  EXPECT_EQ(value(three, "data.validation_share"), "");
+  EXPECT_EQ(value(three, "train.early_stopping"), "");
+  EXPECT_EQ(value(three, "train.replicas"), "1");
+  EXPECT_EQ(value(three, "train.global_batch"), "1");
+  EXPECT_EQ(value(settings_for(table(200, third)), "data.validation_share"), "0.2");
+  EXPECT_EQ(value(settings_for(table(2000, third)), "data.validation_share"), "0.1");
+}
+
+TEST_F(FirstConfig, RecordsWithoutTheirLabelAreSkipped) {
+  const auto settings = settings_for(table(200, [](Index i) { return i % 10 == 0 ? "" : yes_or_no(i); }));
+  EXPECT_EQ(value(settings, "data.on_bad_record"), "\"skip\"");
+  EXPECT_EQ(value(settings, "data.max_bad_share"), "0.100");
+}
+
+TEST_F(FirstConfig, IgnoresTheNumbersOfRows) {
+  std::string text = "row,a,y\n";
+  for (Index i = 0; i < 150; ++i) text += fmt::format("{},{},{}\n", 10 + i, i * 7 % 149, yes_or_no(i));
+  const auto settings = settings_for(write("rows.csv", text));
+  EXPECT_EQ(value(settings, "data.ignore"), R"(["row"])");
+  EXPECT_EQ(value(settings, "data.numeric"), R"(["a"])");
+}
+
+TEST_F(FirstConfig, FindsTheTestSetBesideByItsName) {
+  const std::string train = table(60, yes_or_no, "sales_train.csv");
+  EXPECT_EQ(value(settings_for(train), "data.test"), "");
+  const std::string test = table(20, yes_or_no, "sales_test.csv");
+  EXPECT_EQ(value(settings_for(train), "data.test"), quoted(test));
+  const std::string dev = table(20, yes_or_no, "sales_dev.csv");
+  EXPECT_EQ(value(settings_for(train), "data.validation"), quoted(dev));
+  EXPECT_EQ(value(settings_for(train), "data.validation_share"), "");
+  const FirstData unlabelled = read(table(60, yes_or_no, "a_train.csv"));
+  EXPECT_FALSE(unlabelled.test);
+  write("a_test.csv", "a,b\n1,2\n");
+  const FirstData contest = read(directory_ / "a_train.csv");
+  EXPECT_FALSE(contest.test);
+  EXPECT_EQ(contest.input, directory_ / "a_test.csv");
+  EXPECT_FALSE(find_beside(table(9, third, "strain.csv"), kTestWords)) << "'train' is no word of it";
+}
+
+TEST_F(FirstConfig, FindsTheLabelsOfArraysAndScalesTheirFeatures) {
+  std::vector<float> x;
+  std::vector<std::int64_t> y;
+  for (Index i = 0; i < 100; ++i) {
+    x.insert(x.end(), {static_cast<float>(i % 7), static_cast<float>(1000 * (i % 5))});
+    y.push_back(i % 4);
+  }
+  write("x_train.npy", test::npy_content("<f4", {100, 2}, test::bytes_of(x)));
+  write("y_train.npy", test::npy_content("<i8", {100}, test::bytes_of(y)));
+  const auto settings = settings_for(directory_ / "x_train.npy", "", "");
+  EXPECT_EQ(value(settings, "data.train_labels"), quoted(directory_ / "y_train.npy"));
+  EXPECT_EQ(value(settings, "data.mean"), "[2.95, 2000]");
+  EXPECT_EQ(value(settings, "data.std"), "[1.987, 1414]");
+  EXPECT_TRUE(value(settings, "model.layers").ends_with("dense(4)\""));
+  expect_parts(error_text<DataError>([&] { read(directory_ / "x_train.npy", "z_train.npy"); }),
+               {"--label names 'z_train.npy', which does not exist"});
+  std::filesystem::rename(directory_ / "y_train.npy", directory_ / "classes.npy");
+  expect_parts(error_text<ConfigError>([&] { read(directory_ / "x_train.npy", ""); }),
+               {"--label is missing"});
+  EXPECT_EQ(read(directory_ / "x_train.npy", directory_ / "classes.npy").records, 100);
+}
+
+TEST_F(FirstConfig, AnImageGetsConvolutionsUntilItIsSmall) {
+  FirstData data{.records = 20'000, .features = {{32, 32, 3}}};
+  data.label.values = {{"0", 10'000}, {"1", 5000}, {"2", 5000}};
+  data.label.whole = true;
+  data.label.numbers = {.count = 20'000, .min = 0, .max = 2};
+  data.mean = data.deviation = std::vector<double>(3072, 0.5);
+  const Task task = choose_task(data, "");
+  EXPECT_TRUE(task.images);
+  EXPECT_EQ(
+      value(choose_settings(data, task, "t"), "model.layers"),
+      "\"conv2d(32, 3, padding=same) relu maxpool(2) conv2d(64, 3, padding=same) relu maxpool(2) flatten "
+      "dense(128) relu dropout(0.4) dense(3)\"");
+  data.features = {{3, 32, 32}};
+  EXPECT_FALSE(choose_task(data, "").images) << "channels come last";
+}
+
+TEST_F(FirstConfig, FlagsStandForWhatTheyReplace) {
+  const std::vector<std::string> arguments{"init",           "t.csv", "--train.steps", "7",
+                                           "--model.preset", "mlp",   "--train.lr=0.5"};
+  const CommandLine line = parse_command_line(arguments, known_names());
+  const LoadedConfig given = load_config(line, {}, known_names());
+  Config config;
+  const std::vector<Option> options = declare_options(config, known_names());
+  config = given.config;
+  const auto settings = with_flags(settings_for(table(200, yes_or_no)), options, given.flagged);
+  EXPECT_EQ(value(settings, "train.steps"), "7");
+  EXPECT_EQ(value(settings, "train.epochs"), "");
+  EXPECT_EQ(value(settings, "train.lr"), "0.5");
+  EXPECT_EQ(value(settings, "model.preset"), "\"mlp\"");
+  EXPECT_EQ(value(settings, "model.layers"), "");
+  const std::string text = to_toml(settings, options, {"head"});
+  const Config read = load_config({}, {"t.toml", text}, known_names()).config;
+  EXPECT_EQ(read.train.steps, 7);
+  EXPECT_EQ(read.model.preset, "mlp");
+}
+
+}  // namespace
+}  // namespace lockstep
