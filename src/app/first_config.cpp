@@ -127,9 +127,9 @@ class Chooser {
       if (task_.kind == TaskKind::kNumbers && column.scale == Scale::kNone) {
         column.scale = scale_of(table.scan.columns[i].numbers);
         if (column.scale == Scale::kLog)
-          unit = "label: its logarithm, in deviations; mean and deviation are in schema.json";
+          unit = "label: learned as its logarithm, in deviations; predictions are in its own units";
         if (column.scale == Scale::kStandard)
-          unit = "label: in deviations from its mean; both are in schema.json";
+          unit = "label: learned in deviations from its mean; predictions are in its own units";
       }
     }
     for (const DataSetting& setting : data_settings(table))
