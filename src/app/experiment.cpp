@@ -50,7 +50,16 @@ void refuse_combinations(const Config& config) {
   refuse({.distribute = kAny,
           .two_averages = config.train.ema > 0 && !config.train.swa_from.empty(),
           .batch_follows_replicas = config.train.per_replica_batch > 0 && config.train.replicas == 0,
-          .two_validation_sets = !config.data.validation.empty() && config.data.validation_share > 0});
+          .two_validation_sets = !config.data.validation.empty() && config.data.validation_share > 0,
+          .fold_and_validation_set = config.folds.fold > 0 && config.data.has_validation()});
+  if (config.folds.fold > config.folds.folds) {
+    throw ConfigError(fmt::format("data.fold = {}, expected a fold from 1 to data.folds = {}",
+                                  config.folds.fold, config.folds.folds));
+  }
+  if (config.folds.reads_column() && config.folds.column.empty()) {
+    throw ConfigError(fmt::format("data.fold_by = \"{}\" needs data.fold_column: the column that it reads",
+                                  config.folds.by));
+  }
 }
 
 }  // namespace
@@ -71,10 +80,25 @@ namespace {
 
 void hold_back_validation(Experiment& experiment) {
   const DataOptions& options = experiment.config.data;
+  const Index fold = experiment.config.folds.fold;
   ValidationSplit parts =
-      split_validation(std::move(experiment.train), options.validation_share, experiment.seed());
+      fold > 0 ? split_fold(std::move(experiment.train), experiment.folds, fold)
+               : split_validation(std::move(experiment.train), options.validation_share, experiment.seed());
   experiment.train = std::move(parts.train);
   experiment.validation = std::move(parts.validation);
+}
+
+// A column that says which fold a record is in says nothing about the record, unless the config takes it for
+// a feature.
+DataOptions without_fold_column(const DataOptions& data, const FoldOptions& folds) {
+  DataOptions opened = data;
+  if (folds.fold == 0 || (folds.by != "group" && folds.by != "column")) return opened;
+  TableOptions& table = opened.table;
+  for (const auto* used : {&table.numeric, &table.categorical, &table.ignore}) {
+    if (std::ranges::count(*used, folds.column) > 0) return opened;
+  }
+  table.ignore.push_back(folds.column);
+  return opened;
 }
 
 // *Collective.* Opens `wanted`, and what it takes to know them.
@@ -84,15 +108,21 @@ void open_data(Experiment& experiment, const std::set<Split>& wanted, const std:
   const FormatEntry* format = nullptr;
   peers.agree([&] { format = &choose_format(options); });
   options.format = format->name;  // for a resume, which may not have the files of today
+  const FoldOptions& folds = experiment.config.folds;
+  const DataOptions opened = without_fold_column(options, folds);
+  if (folds.fold > 0 && wanted.contains(Split::kTrain)) {
+    const auto whole = format->open({opened, Split::kTrain, experiment.seed(), peers, schema});
+    experiment.folds = assign_folds(folds, options, experiment.seed(), *whole, peers);
+  }
   const auto open = [&](Split split, const std::string& known) -> std::unique_ptr<RecordSource> {
     if (!wanted.contains(split)) return nullptr;
-    return format->open({options, split, experiment.seed(), peers, known});
+    return format->open({opened, split, experiment.seed(), peers, known, experiment.folds, folds.fold});
   };
   experiment.train = open(Split::kTrain, schema);
   const std::string learnt = experiment.train ? experiment.train->schema() : schema;
   experiment.validation = open(Split::kValidation, learnt);
   experiment.test = open(Split::kTest, learnt);
-  if (experiment.train && options.validation_share > 0) {
+  if (experiment.train && (options.validation_share > 0 || folds.fold > 0)) {
     peers.agree([&] { hold_back_validation(experiment); });
   }
 }
@@ -148,7 +178,8 @@ Experiment make_evaluation(const LoadedConfig& loaded, const std::set<Split>& sp
   experiment.config = loaded.config;
   std::set<Split> wanted = splits;
   // The validation share comes out of the training data.
-  if (splits.contains(Split::kValidation) && loaded.config.data.validation_share > 0) {
+  if (splits.contains(Split::kValidation) &&
+      (loaded.config.data.validation_share > 0 || loaded.config.folds.fold > 0)) {
     wanted.insert(Split::kTrain);
   }
   if (loaded.config.eval.class_weights && is_balanced(loaded.config.train.class_weights)) {

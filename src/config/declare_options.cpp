@@ -6,6 +6,7 @@ std::vector<Option> declare_options(Config& config, const KnownNames& names) {
   OptionList list;
   declare_run(list, config.run);
   declare_data(list, config.data, names);
+  declare_folds(list, config.folds);
   declare_model(list, config.model, names);
   declare_train(list, config, names);
   declare_eval(list, config.eval, names);

@@ -7,6 +7,7 @@ namespace lockstep {
 
 void declare_run(OptionList& list, RunOptions& run);
 void declare_data(OptionList& list, DataOptions& data, const KnownNames& names);
+void declare_folds(OptionList& list, FoldOptions& folds);
 void declare_model(OptionList& list, ModelOptions& model, const KnownNames& names);
 void declare_train(OptionList& list, Config& config, const KnownNames& names);
 void declare_eval(OptionList& list, EvalOptions& eval, const KnownNames& names);

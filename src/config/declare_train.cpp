@@ -173,10 +173,6 @@ void declare_schedule(OptionList& list, ScheduleOptions& schedule, const KnownNa
 constexpr std::string_view kValidationSet =
     "a validation set: add validation_share = 0.1 to [data], or name a file in data.validation";
 
-bool has_validation(const Config& config) {
-  return config.data.has_validation();
-}
-
 void declare_model_selection(OptionList& list, TrainOptions& train) {
   list.choice("train.keep", train.keep,
               "The weights that model.safetensors holds: those of the best evaluation of the validation set, "

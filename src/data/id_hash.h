@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "lockstep/base/types.h"
+#include "lockstep/data/folds/folds.h"
 
 namespace lockstep {
 
@@ -24,8 +26,16 @@ inline std::uint64_t id_hash(std::uint64_t key, Index id) {
 struct HoldOut {
   double share = 0;  ///< of all records
   std::uint64_t key = 0;
+  std::shared_ptr<const FoldAssignment> folds = nullptr;  ///< not null: `fold` is held back instead
+  Index fold = 0;
 
-  bool holds(Index id) const { return static_cast<double>(id_hash(key, id) >> 11) * 0x1p-53 < share; }
+  bool any() const { return share > 0 || folds != nullptr; }
+  bool holds(Index id) const {
+    if (folds) return folds->validates(fold, id);
+    return static_cast<double>(id_hash(key, id) >> 11) * 0x1p-53 < share;
+  }
+  /// Whether it is trained on; a record may be neither.
+  bool leaves(Index id) const { return folds ? folds->trains(fold, id) : !holds(id); }
 };
 
 }  // namespace lockstep

@@ -18,7 +18,7 @@ struct Choice {
   HoldOut held;
   bool validation = false;
 
-  bool takes(Index id) const { return held.holds(id) == validation; }
+  bool takes(Index id) const { return validation ? held.holds(id) : held.leaves(id); }
 };
 
 // Reads whole chunks, and keeps the records of one part.
@@ -103,17 +103,30 @@ class PartSource final : public RecordSource {
 
 }  // namespace
 
-ValidationSplit split_validation(std::unique_ptr<RecordSource> whole, double share, std::uint64_t seed) {
+namespace {
+
+ValidationSplit split(std::unique_ptr<RecordSource> whole, const HoldOut& held, const std::string& setting) {
   const std::shared_ptr<const RecordSource> shared = std::move(whole);
-  ValidationSplit parts{
-      std::make_unique<PartSource>(shared, Choice{.held = {share, seed}, .validation = false}),
-      std::make_unique<PartSource>(shared, Choice{.held = {share, seed}, .validation = true})};
+  ValidationSplit parts{std::make_unique<PartSource>(shared, Choice{.held = held, .validation = false}),
+                        std::make_unique<PartSource>(shared, Choice{.held = held, .validation = true})};
   if (parts.train->info().rows > 0 && parts.validation->info().rows > 0) return parts;
-  throw ConfigError(
-      fmt::format("data.validation_share = {} leaves {} of the {} records of '{}' to train on and {} for "
-                  "validation: expected some of each",
-                  share, parts.train->info().rows, shared->info().rows, shared->info().name,
-                  parts.validation->info().rows));
+  throw ConfigError(fmt::format(
+      "{} leaves {} of the {} records of '{}' to train on and {} for validation: expected some of each",
+      setting, parts.train->info().rows, shared->info().rows, shared->info().name,
+      parts.validation->info().rows));
+}
+
+}  // namespace
+
+ValidationSplit split_validation(std::unique_ptr<RecordSource> whole, double share, std::uint64_t seed) {
+  return split(std::move(whole), {.share = share, .key = seed},
+               fmt::format("data.validation_share = {}", share));
+}
+
+ValidationSplit split_fold(std::unique_ptr<RecordSource> whole, std::shared_ptr<const FoldAssignment> folds,
+                           Index fold) {
+  return split(std::move(whole), {.folds = std::move(folds), .fold = fold},
+               fmt::format("data.fold = {}", fold));
 }
 
 }  // namespace lockstep

@@ -122,6 +122,8 @@ std::map<std::string, std::function<void(Combination&)>> single_rows() {
       {"train.class_weights with a loss on numbers", [](Combination& c) { c.weighs_numbers = true; }},
       {"train.class_weights with several targets of yes or no",
        [](Combination& c) { c.weighs_several = true; }},
+      {"data.fold with data.validation or data.validation_share",
+       [](Combination& c) { c.fold_and_validation_set = true; }},
       {"data.audit with train.tail drop, or with asynchronous workers",
        [](Combination& c) { c.audits = c.drops_tail = true; }},
       {"data.reshuffle global with a data.shard_order that is not shuffled",

@@ -25,6 +25,8 @@ enum class Purpose : std::uint32_t {
   kPieces = 8,
   kWindow = 9,
   kSplit = 10,
+  kTrial = 31,
+  kFold = 32,
 };
 
 /// Names one stream of random numbers.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "lockstep/comm/options.h"
+#include "lockstep/data/folds/options.h"
 #include "lockstep/data/options.h"
 #include "lockstep/distributed/options.h"
 #include "lockstep/nn/options.h"
@@ -13,6 +14,7 @@ namespace lockstep {
 struct Config {
   RunOptions run;
   DataOptions data;
+  FoldOptions folds;
   ModelOptions model;
   LossOptions loss;
   OptimizerOptions optimizer;
@@ -25,9 +27,14 @@ struct Config {
   DebugOptions debug;
 };
 
+/// Whether there is a validation set: a file, or samples that are held back.
+inline bool has_validation(const Config& config) {
+  return config.data.has_validation() || config.folds.fold > 0;
+}
+
 /// Whether the model is that of the best evaluation.
 inline bool keeps_best(const Config& config) {
-  return config.data.has_validation() && config.train.keep != "last";
+  return has_validation(config) && config.train.keep != "last";
 }
 
 }  // namespace lockstep

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/data/folds/folds.h"
 #include "lockstep/data/options.h"
 #include "lockstep/data/peer_group.h"
 #include "lockstep/data/record_source.h"
@@ -20,6 +21,9 @@ struct OpenRequest {
   std::uint64_t seed = 1;
   PeerGroup& peers;         ///< ranks that open it too
   std::string schema = {};  ///< that of the training data; "" to learn it from this data
+  std::shared_ptr<const FoldAssignment> folds =
+      nullptr;  ///< of the training data; nothing is learnt from `fold`
+  Index fold = 0;
 };
 
 /// A file of records to predict from.

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "lockstep/data/folds/folds.h"
 #include "lockstep/data/record_source.h"
 
 namespace lockstep {
@@ -16,5 +17,10 @@ struct ValidationSplit {
 /// About `share` of the records of `whole` for validation, the others to train on.
 /// Requires packed records: a view has ids of its own. Errors: ConfigError if one of the two would be empty.
 ValidationSplit split_validation(std::unique_ptr<RecordSource> whole, double share, std::uint64_t seed);
+
+/// The records of `fold` for validation, and those that it leaves to train on. Requires packed records.
+/// Errors: ConfigError if one of the two would be empty.
+ValidationSplit split_fold(std::unique_ptr<RecordSource> whole, std::shared_ptr<const FoldAssignment> folds,
+                           Index fold);
 
 }  // namespace lockstep

@@ -130,11 +130,11 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
                       .missing = schema.missing_values,
                       .bad = {.action = options.on_bad_record, .most = options.max_bad_share}};
   learnt.scan = scan_table(request, peers);
-  if (held.share > 0) {
+  if (held.any()) {
     // The table is scanned once more, now that the number of each record is known.
     std::vector<Index> first{0};
     for (const Index rows : learnt.scan.chunk_rows) first.push_back(first.back() + rows);
-    request.counts = [&](std::size_t chunk, Index position) { return !held.holds(first[chunk] + position); };
+    request.counts = [&](std::size_t chunk, Index position) { return held.leaves(first[chunk] + position); };
     learnt.scan = scan_table(request, peers);
   }
   peers.agree([&] {

@@ -36,7 +36,10 @@ std::unique_ptr<RecordSource> open_tables(const OpenRequest& request,
                                                .name = name,
                                                .options = data.table,
                                                .schema = request.schema,
-                                               .held = {data.validation_share, request.seed},
+                                               .held = {.share = data.validation_share,
+                                                        .key = request.seed,
+                                                        .folds = request.folds,
+                                                        .fold = request.fold},
                                                .peers = request.peers});
 }
 

@@ -148,6 +148,9 @@ std::span<const Refusal> refusals() {
           "a record is of several classes there, and has one weight: remove train.class_weights, or weigh "
           "records by data.weight or data.train_weights",
           [](const Combination& c) { return c.weighs_several; }},
+      Refusal{"data.fold with data.validation or data.validation_share",
+              "there is one validation set, and the fold is it: remove the others",
+              [](const Combination& c) { return c.fold_and_validation_set; }},
       Refusal{
           "data.audit with train.tail drop, or with asynchronous workers",
           "samples are left out on purpose there, which the audit would report: set train.tail = \"keep\" "

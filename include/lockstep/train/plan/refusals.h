@@ -31,6 +31,7 @@ struct Combination {
   bool follows_nothing = false;           ///< train.schedule plateau, and there is no validation set
   bool weighs_numbers = false;            ///< train.class_weights with a loss on numbers
   bool weighs_several = false;            ///< train.class_weights with several targets of yes or no
+  bool fold_and_validation_set = false;   ///< data.fold with another validation set
   bool audits = false;                    ///< data.audit
   bool drops_tail = false;                ///< train.tail drop
   bool streamed = false;                  ///< training samples are read as they are needed
