@@ -8,6 +8,10 @@ namespace lockstep {
 
 /// *Collective.* Trains; the default.
 int train_command(Communicator& comm, const CommandLine& line);
+/// *Collective.* Trains with other values of some keys, several trials at a time.
+int sweep_command(Communicator& comm, const CommandLine& line);
+/// *Collective.* Trains with each of several parts of the training data as validation set.
+int cv_command(Communicator& comm, const CommandLine& line);
 /// *Collective.* Evaluates the model of a finished run.
 int eval_command(Communicator& comm, const CommandLine& line);
 /// *Collective.* Writes the predictions of the model of a finished run for each record of a file.

@@ -55,6 +55,8 @@ std::optional<int> run_alone(const CommandLine& line) {
     case Command::kCompare:
       return compare_command(line);
     case Command::kTrain:
+    case Command::kSweep:
+    case Command::kCrossValidate:
     case Command::kEval:
     case Command::kPredict:
     case Command::kBench:
@@ -79,6 +81,10 @@ ParsedLine parse(const std::vector<std::string>& arguments) {
   }
 }
 
+bool trains(Command command) {
+  return command == Command::kTrain || command == Command::kSweep || command == Command::kCrossValidate;
+}
+
 LogTarget log_target(const CommandLine& line) {
   return writes_to_standard_output(line) ? LogTarget::kStandardError : LogTarget::kStandardOutput;
 }
@@ -91,6 +97,8 @@ int run_with_ranks(Communicator& comm, const ParsedLine& parsed) {
   });
   refuse_different_commands(comm, parsed.line);
   if (parsed.line.command == Command::kTrain) return train_command(comm, parsed.line);
+  if (parsed.line.command == Command::kSweep) return sweep_command(comm, parsed.line);
+  if (parsed.line.command == Command::kCrossValidate) return cv_command(comm, parsed.line);
   const auto command = parsed.line.command == Command::kEval      ? eval_command
                        : parsed.line.command == Command::kPredict ? predict_command
                                                                   : bench_command;
@@ -120,7 +128,7 @@ int run(const std::vector<std::string>& arguments) {
         finish_printing();
         return *exit_code;
       }
-      if (parsed.line.command == Command::kTrain) {
+      if (trains(parsed.line.command)) {
         note_stop_signals();            // before MPI makes threads
         std::signal(SIGPIPE, SIG_IGN);  // the reader of its log may go away: `| head`
       }

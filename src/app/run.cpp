@@ -207,6 +207,7 @@ TrainingResult Run::train(const TrainingHandles& handles) {
                    .early_stopping = handles.early_stopping,
                    .plateau = handles.plateau,
                    .checkpoint = handles.checkpoint,
+                   .pause_after = handles.pause_after,
                    .on_nan = config.train.on_nan,
                    .skip_limit = config.train.skip_limit,
                    .ranks = config.comm,

@@ -27,6 +27,7 @@ struct TrainingHandles {
   EarlyStopping* early_stopping = nullptr;
   Plateau* plateau = nullptr;
   const CheckpointReader* checkpoint = nullptr;
+  Index pause_after = 0;  ///< see TrainingContext
 };
 
 class Run {

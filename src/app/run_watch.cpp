@@ -14,9 +14,10 @@
 namespace lockstep {
 namespace {
 
-TimeLeft time_left(const RunOptions& run) {
+// `gone`: seconds since this program was started.
+TimeLeft time_left(const RunOptions& run, double gone) {
   if (!run.time_limit.empty()) {
-    return {.seconds = parse_time_limit("run.time_limit", run.time_limit), .warning = {}};
+    return {.seconds = parse_time_limit("run.time_limit", run.time_limit) - gone, .warning = {}};
   }
   const std::optional<std::string> end = environment_text("SLURM_JOB_END_TIME");
   if (!end) return {};
@@ -26,10 +27,12 @@ TimeLeft time_left(const RunOptions& run) {
 
 }  // namespace
 
-RunWatch::RunWatch(Communicator& comm, const Experiment& experiment, const ResumeState& resume)
-    : left(time_left(experiment.config.run)),
+RunWatch::RunWatch(Communicator& comm, const Experiment& experiment, const ResumeState& resume,
+                   const RunRequest& request)
+    : left(time_left(experiment.config.run, request.seconds_gone)),
       every(parse_interval("checkpoint.every", experiment.config.checkpoint.every)),
       control(comm, {.stop_file = resume.directory.stop(),
+                     .further_stop_files = request.stop_files,
                      .checkpoint_seconds = every.seconds,
                      .seconds_left = left.seconds,
                      .last_checkpoint = [this] { return writer.last_seconds(); }}),
@@ -37,7 +40,7 @@ RunWatch::RunWatch(Communicator& comm, const Experiment& experiment, const Resum
              experiment.config.checkpoint.keep, checkpoint_hooks(experiment.config, resume)),
       saving{.writer = writer, .every = every, .wait = experiment.config.checkpoint.wait} {
   const Config& config = experiment.config;
-  if (!config.data.has_validation()) return;
+  if (!has_validation(config)) return;
   const bool has_accuracy = experiment.loss->targets() != TargetKind::kValue;
   const Measure measure(config.train.early_stopping_metric, experiment.metrics->names(), has_accuracy);
   if (keeps_best(config)) saving.best.emplace(measure);

@@ -12,13 +12,15 @@
 #include "lockstep/train/loop/time_limit.h"
 #include "lockstep/train/storage/checkpoint/writer.h"
 #include "resume_state.h"
+#include "train_run.h"
 
 namespace lockstep {
 
 /// Parts of it refer to others, so it stays where it was made. `experiment` and `resume` must outlive it.
 struct RunWatch {
   /// *Local.* Errors: ConfigError.
-  RunWatch(Communicator& comm, const Experiment& experiment, const ResumeState& resume);
+  RunWatch(Communicator& comm, const Experiment& experiment, const ResumeState& resume,
+           const RunRequest& request);
   RunWatch(const RunWatch&) = delete;
   RunWatch& operator=(const RunWatch&) = delete;
 

@@ -1,27 +1,37 @@
 #include "startup.h"
 
+#include "catalogs.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
 
 namespace lockstep {
 
-LoadedConfig load_config_together(Communicator& comm, const CommandLine& line, const Placement& placement) {
+ConfigText read_config_together(Communicator& comm, const CommandLine& line) {
   ConfigText text;
   agree(comm, [&] {
     if (comm.rank() == 0 && !line.config_file.empty()) text = read_config_file(line.config_file);
   });
   text.file = broadcast_text(comm, text.file);
   text.text = broadcast_text(comm, text.text);
+  return text;
+}
+
+LoadedConfig load_config_together(Communicator& comm, const CommandLine& line, const ConfigText& text,
+                                  const Placement& placement) {
   LoadedConfig loaded;
   agree(comm, [&] { loaded = load_checked_config(line, text, placement); });
   return loaded;
+}
+
+LoadedConfig load_config_together(Communicator& comm, const CommandLine& line, const Placement& placement) {
+  return load_config_together(comm, line, read_config_together(comm, line), placement);
 }
 
 bool wants_multiple_threads(const CommandLine& line) {
   try {
     ConfigText text;
     if (!line.config_file.empty()) text = read_config_file(line.config_file);
-    return load_checked_config(line, text, {}).config.distribute.progress_thread;
+    return load_config(line, text, known_names()).config.distribute.progress_thread;
   } catch (const Error&) {
     return false;
   }

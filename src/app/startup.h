@@ -8,6 +8,11 @@
 namespace lockstep {
 
 /// *Collective.* Rank 0 reads the config file; every rank gets its text. Errors: AgreedError.
+ConfigText read_config_together(Communicator& comm, const CommandLine& line);
+/// *Collective.* The config of this text. Errors: AgreedError.
+LoadedConfig load_config_together(Communicator& comm, const CommandLine& line, const ConfigText& text,
+                                  const Placement& placement);
+/// *Collective.* Both. Errors: AgreedError.
 LoadedConfig load_config_together(Communicator& comm, const CommandLine& line, const Placement& placement);
 
 /// *Local, before there are ranks.* Whether the config, as far as this host can read it, wants several

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include "build_facts.h"
@@ -34,6 +35,7 @@
 #include "run_reports.h"
 #include "run_watch.h"
 #include "startup.h"
+#include "train_run.h"
 
 namespace lockstep {
 namespace {
@@ -98,23 +100,25 @@ int report_stop(Communicator& comm, const Config& config, const ResumeState& res
   return kExitStopped;
 }
 
-// One call of `trainer --config`, phase by phase: open, plan, announce, load, train, finish.
+// One run, phase by phase: open, plan, announce, load, train, finish.
 class TrainCommand {
  public:
-  TrainCommand(Communicator& world, const CommandLine& line)
-      : placement_(find_placement(world)),
-        loaded_(load_config_together(world, line, {.ranks = world.size(), .hosts = placement_.hosts})),
+  TrainCommand(Communicator& world, const CommandLine& line, const ConfigText& text,
+               const RunRequest& request)
+      : request_(request),
+        placement_(find_placement(world)),
+        loaded_(load_config_together(world, line, text, {.ranks = world.size(), .hosts = placement_.hosts})),
         watchdog_(world, loaded_.config.comm, loaded_.config.debug.ranks_per_node),
         comm_(watchdog_.comm()),
         peers_(comm_) {}
 
-  // *Collective.* The exit code. Errors: AgreedError.
-  int run() {
+  // *Collective.* Errors: AgreedError.
+  RunOutcome run() {
     open();
-    if (!make_plan()) return 0;
+    if (!make_plan()) return {};
     begin();
     TrainingResult result = train();
-    return result.stopped.empty() ? finish(result) : stop(result);
+    return {.exit_code = result.stopped.empty() ? finish(result) : stop(result), .paused = result.paused};
   }
 
  private:
@@ -134,6 +138,7 @@ class TrainCommand {
   int stop(const TrainingResult& result);
   int finish(TrainingResult& result);
 
+  RunRequest request_;
   RankPlacement placement_;
   LoadedConfig loaded_;
   Watchdog watchdog_;
@@ -176,7 +181,7 @@ bool TrainCommand::make_plan() {
     refuse_changes(config(), *experiment_.train, resume_);
     complete = is_over(config(), plan_, resume_);
     if (!complete) refuse_length(config(), plan_, resume_);
-    watch_ = std::make_unique<RunWatch>(comm_, experiment_, resume_);
+    watch_ = std::make_unique<RunWatch>(comm_, experiment_, resume_, request_);
   });
   refuse_different_data(comm_, experiment_.sources());
   if (complete) {
@@ -261,13 +266,15 @@ TrainingResult TrainCommand::train() {
                            .fingerprint = run_->fingerprint(),
                            .versions = versions()};
   results_ = resume_.directory;
+  const double pause_after = std::ceil(request_.pause_share * static_cast<double>(plan_.steps));
   try {
     return run_->train({.observer = *observer_,
                         .control = watch_->control,
                         .saving = &watch_->saving,
                         .early_stopping = watch_->early_stopping ? &*watch_->early_stopping : nullptr,
                         .plateau = watch_->plateau ? &*watch_->plateau : nullptr,
-                        .checkpoint = resume_.checkpoint.get()});
+                        .checkpoint = resume_.checkpoint.get(),
+                        .pause_after = request_.pause_share < 1 ? static_cast<Index>(pause_after) : 0});
   } catch (const AgreedError&) {
     save_last_good_weights();
     throw;
@@ -317,8 +324,13 @@ int TrainCommand::finish(TrainingResult& result) {
 
 }  // namespace
 
+RunOutcome train_run(Communicator& comm, const CommandLine& line, const ConfigText& text,
+                     const RunRequest& request) {
+  return TrainCommand(comm, line, text, request).run();
+}
+
 int train_command(Communicator& world, const CommandLine& line) {
-  return TrainCommand(world, line).run();
+  return train_run(world, line, read_config_together(world, line)).exit_code;
 }
 
 }  // namespace lockstep

@@ -108,17 +108,24 @@ class LogFileSink final : public spdlog::sinks::base_sink<std::mutex> {
   std::int64_t bytes_ = 0;
 };
 
-}  // namespace
-
-void start_log(int rank, LogTarget target) {
+// `pattern`: of what goes to standard error; `least`: the level from which on lines go to the sink.
+std::shared_ptr<spdlog::logger> make_logger(LogTarget target, const std::string& pattern,
+                                            spdlog::level::level_enum least) {
   auto sink = std::make_shared<SplitSink>(target);
-  sink->set_pattern(rank == 0 ? "%l: %v" : fmt::format("rank {}: %l: %v", rank));
+  sink->set_pattern(pattern);
+  sink->set_level(least);
   auto logger = std::make_shared<spdlog::logger>("lockstep", sink);
-  sink->set_level(rank == 0 ? spdlog::level::info : spdlog::level::warn);
   logger->set_level(spdlog::level::debug);
   logger->flush_on(spdlog::level::info);
   logger->set_error_handler([](const std::string& problem) { spdlog::warn("{}", problem); });
-  spdlog::set_default_logger(logger);
+  return logger;
+}
+
+}  // namespace
+
+void start_log(int rank, LogTarget target) {
+  spdlog::set_default_logger(make_logger(target, rank == 0 ? "%l: %v" : fmt::format("rank {}: %l: %v", rank),
+                                         rank == 0 ? spdlog::level::info : spdlog::level::warn));
 }
 
 void add_log_file(const std::filesystem::path& path) {
@@ -126,6 +133,17 @@ void add_log_file(const std::filesystem::path& path) {
   auto sink = std::make_shared<LogFileSink>(path);
   sink->set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
   spdlog::default_logger()->sinks().push_back(std::move(sink));
+}
+
+RunLog::RunLog(const std::string& run, int rank) : before_(spdlog::default_logger()) {
+  const std::string pattern = rank == 0 ? run + ": %l: %v" : fmt::format("{}: rank {}: %l: %v", run, rank);
+  file_lost_lines = false;
+  spdlog::set_default_logger(
+      make_logger(LogTarget::kStandardError, pattern, rank == 0 ? spdlog::level::err : spdlog::level::warn));
+}
+
+RunLog::~RunLog() {
+  spdlog::set_default_logger(before_);
 }
 
 bool log_file_lost_lines() {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <mutex>
@@ -20,6 +21,7 @@ constexpr int kUsualColumns = 80;
 constexpr int kMinColumns = 20;
 constexpr std::string_view kIndent = "  ";
 
+std::atomic<bool> live_output_stopped = false;
 std::mutex live_row_mutex;
 std::size_t live_row_width = 0;  // of what is drawn now; 0: nothing
 
@@ -74,7 +76,12 @@ void wrap_line(std::string_view line, int columns, int used, std::string& wrappe
 
 }  // namespace
 
+void stop_live_output() {
+  live_output_stopped = true;
+}
+
 bool output_is_live() {
+  if (live_output_stopped) return false;
   if (::isatty(STDOUT_FILENO) == 0) return false;
   std::error_code error;
   const std::string parent = std::filesystem::read_symlink(parents_output(), error).string();
@@ -93,6 +100,7 @@ int terminal_columns() {
 }
 
 void draw_live_row(std::string_view text) {
+  if (live_output_stopped) return;
   const std::lock_guard lock(live_row_mutex);
   print_out("\r{:<{}}", text, live_row_width);
   std::fflush(stdout);

@@ -17,6 +17,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/config/commands.h"
 #include "planned_nodes.h"
+#include "sweep_flags.h"
 
 namespace lockstep {
 namespace {
@@ -159,6 +160,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
   line.format = front.value("format").value_or("");
   if (front.value("np")) line.plan_np = parse_world_sizes(*front.value("np"));
   line.planned = parse_planned_nodes(front, line.config_file);
+  line.sweep = parse_sweep(front, line.command);
   return line;
 }
 
@@ -189,7 +191,7 @@ LoadedConfig load_config(const CommandLine& line, const ConfigText& file, const 
   front.parse(line.arguments);
   front.check_flags();
   front.read_file(file);
-  loaded.given = front.assign_all();
+  loaded.given = front.assign_all(line.without);
   loaded.flagged = front.flagged();
   return loaded;
 }

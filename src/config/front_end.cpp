@@ -93,10 +93,11 @@ void FrontEnd::check_flags() const {
   }
 }
 
-std::set<std::string> FrontEnd::assign_all() const {
+std::set<std::string> FrontEnd::assign_all(const std::set<std::string>& without) const {
   std::set<std::string> given;
   for (std::size_t i = 0; i < options_.size(); ++i) {
     if (flags_[i]->count() == 0 || loses_to_a_flag(options_[i].key)) continue;
+    if (without.contains(options_[i].key)) continue;
     options_[i].assign(flags_[i]->results().back());
     given.insert(options_[i].key);
   }
@@ -119,6 +120,11 @@ std::optional<std::string> FrontEnd::value(std::string_view own_flag) const {
   const CLI::Option* flag = own_flags_.find(own_flag)->second;
   if (flag->count() == 0) return std::nullopt;
   return flag->results().back();
+}
+
+std::vector<std::string> FrontEnd::values(std::string_view own_flag) const {
+  const CLI::Option* flag = own_flags_.find(own_flag)->second;
+  return flag->count() == 0 ? std::vector<std::string>() : flag->results();
 }
 
 // `--train.steps 5` is meant instead of the file's `epochs`, not beside it.

@@ -29,8 +29,8 @@ class FrontEnd {
   void read_file(const ConfigText& file);
   /// Errors: ConfigError naming the first flag that is unknown, or whose value is refused.
   void check_flags() const;
-  /// Writes what was filled to the fields, and returns the keys.
-  std::set<std::string> assign_all() const;
+  /// Writes what was filled to the fields, but for `without`, and returns the keys.
+  std::set<std::string> assign_all(const std::set<std::string>& without = {}) const;
   /// After read_file: the keys that the command line gives.
   const std::set<std::string>& flagged() const { return flagged_; }
 
@@ -41,6 +41,8 @@ class FrontEnd {
   std::vector<std::string> operands() const { return app_.remaining(); }
   /// The value of an own flag; "true" if it takes none.
   std::optional<std::string> value(std::string_view own_flag) const;
+  /// All values of an own flag that may be given several times, in order.
+  std::vector<std::string> values(std::string_view own_flag) const;
 
  private:
   CLI::Option* add_value_flag(const std::string& names);

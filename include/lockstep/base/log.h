@@ -3,6 +3,12 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
+#include <string>
+
+namespace spdlog {
+class logger;
+}
 
 namespace lockstep {
 
@@ -17,6 +23,21 @@ void start_log(int rank, LogTarget target = LogTarget::kStandardOutput);
 /// nowhere else. Rank 0 only. A line that cannot be written, as on a full disk, is lost: the first is a
 /// warning. Errors: DataError.
 void add_log_file(const std::filesystem::path& path);
+
+/// While it lives, the lines are those of one of several runs of this process: below `error` they go to the
+/// file of add_log_file() alone (on ranks but the run's first, warnings to standard error), what stands on
+/// standard error begins with the name of the run, and a log file from before gets nothing. No other thread
+/// may write lines when it begins and ends.
+class RunLog {
+ public:
+  RunLog(const std::string& run, int rank);
+  ~RunLog();
+  RunLog(const RunLog&) = delete;
+  RunLog& operator=(const RunLog&) = delete;
+
+ private:
+  std::shared_ptr<spdlog::logger> before_;
+};
 
 /// Whether a line of the log file was lost.
 bool log_file_lost_lines();

@@ -13,6 +13,9 @@ namespace lockstep {
 /// launcher's making while the launcher itself writes to a file; so the parent's output is asked as well.
 bool output_is_live();
 
+/// From now on output_is_live() is false and no row is drawn: several processes write lines to one terminal.
+void stop_live_output();
+
 /// Whether a terminal can go back to the beginning of a row: not where TERM is "dumb", empty or not set.
 bool rows_can_be_redrawn();
 

@@ -20,9 +20,24 @@ struct PlannedNodes {
   std::string bench;         ///< --from: what bench wrote with --json; never empty with --nodes
 };
 
+/// The trials of a sweep, and how they are carried out.
+struct SweepRequest {
+  std::vector<std::string> grids = {};    ///< each --grid: "train.lr=0.01,0.1"
+  std::vector<std::string> randoms = {};  ///< each --random: "train.lr=log(1e-4,1e-1)"
+  Index draws = 0;                        ///< --trials; 0 without --random
+  Index halving = 0;                      ///< --halving: one in so many goes on at each rung; 0: all do
+  Index ranks_per_trial = 1;              ///< --ranks-per-trial
+  Index part = 1;                         ///< --part: which of the `parts` parts of the trials is run here
+  Index parts = 1;
+  FoldOptions folds = {};  ///< of cv; its `fold` is that of each trial
+  bool refit = false;      ///< --refit
+};
+
 struct CommandLine {
   enum class Command {
     kTrain,
+    kSweep,
+    kCrossValidate,
     kPlan,
     kBench,
     kEval,
@@ -39,9 +54,10 @@ struct CommandLine {
   };
 
   Command command = Command::kTrain;
-  std::string config_file;           ///< --config; never empty for train and plan
+  std::string config_file;           ///< --config; never empty for train, sweep, cv and plan
   std::vector<Index> plan_np = {1};  ///< --np of plan: world sizes
   PlannedNodes planned;
+  SweepRequest sweep;
   std::string model;              ///< --model: a run directory; never empty for eval, predict, export
   std::string input;              ///< --input: a data file; never empty for predict
   std::string output;             ///< --output: see OutputFile; never empty for predict and export
@@ -56,6 +72,7 @@ struct CommandLine {
   bool allow_nan = false;  ///< --allow-nan of predict: predictions may be no finite numbers
   std::string format;      ///< --format: name of an exporter, never empty for export; or of a reference
   std::vector<std::string> arguments;  ///< as given; the flags of options are read from here by load_config
+  std::set<std::string> without = {};  ///< keys that load_config leaves at their defaults, whoever sets them
 };
 
 /// `arguments`: those of main without the program's name. Values of options are checked here already.

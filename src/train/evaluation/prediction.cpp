@@ -1,7 +1,6 @@
 #include "lockstep/train/evaluation/prediction.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 
 #include "lockstep/data/load_records.h"
@@ -77,17 +76,18 @@ void predict_rows(const OutputForm& form, const ConstMatrix& outputs, Matrix& pr
   }
 }
 
-Prediction::Lane::Lane(const PredictionContext& context)
+Prediction::Lane::Lane(const PredictionContext& context, Index label_columns)
     : workspace(context.model, context.batch, ActivationRetention::kForEvaluation),
       features(context.batch * context.model.input().size()),
+      labels(context.batch * label_columns),
       ids(static_cast<std::size_t>(context.batch)) {}
 
 Prediction::Prediction(const PredictionContext& context, const RecordSource& source)
     : context_(context),
       columns_(prediction_columns(context.form, context.model.output().size())),
       rows_(source.info().rows),
+      label_columns_(source.info().label_columns()),
       share_rows_(context.batch * context.team.size()) {
-  assert(source.info().target_columns == 0);
   const Index rank = context.comm.rank();
   Index count = 0;
   for (Index round = 0; share(round, 0).begin < rows_; ++round) count += share(round, rank).size();
@@ -96,7 +96,7 @@ Prediction::Prediction(const PredictionContext& context, const RecordSource& sou
       source, {},
       needed_by_owner([this](Index id) { return id / share_rows_ % context_.comm.size(); }, count), peers);
   peers.agree([&] {
-    for (int thread = 0; thread < context.team.size(); ++thread) lanes_.emplace_back(context);
+    for (int thread = 0; thread < context.team.size(); ++thread) lanes_.emplace_back(context, label_columns_);
     for (int i = 0; i < (rank == 0 ? context.comm.size() : 1); ++i) {
       results_.emplace_back(share_rows_ * columns_.size());
     }
@@ -133,8 +133,8 @@ void Prediction::predict_block(Lane& lane, const ModelValues& values, Range rows
   const std::span<Index> ids = std::span(lane.ids).first(static_cast<std::size_t>(rows.size()));
   for (Index row = rows.begin; row < rows.end; ++row) at(ids, row - rows.begin) = row;
   Matrix x(lane.features.data(), rows.size(), context_.model.input().size());
-  Matrix no_targets(nullptr, rows.size(), 0);
-  records_->gather(ids, x, no_targets);
+  Matrix labels(lane.labels.data(), rows.size(), label_columns_);
+  records_->gather(ids, x, labels);
   context_.normaliser.apply(x);
   const ConstMatrix outputs =
       lane.workspace.forward({.values = values, .x = ConstMatrix(x.data(), x.rows(), x.cols()), .batch = {}});

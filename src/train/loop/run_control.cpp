@@ -65,9 +65,11 @@ bool RunControl::has_wish() {
 std::string RunControl::wish() const {
   if (const std::string signal = stop_signal(); !signal.empty()) return signal;
   if (comm_.rank() != 0) return "";
-  std::error_code ignored;
-  if (!options_.stop_file.empty() && std::filesystem::exists(options_.stop_file, ignored)) {
-    return fmt::format("the file '{}'", options_.stop_file.string());
+  std::vector<std::filesystem::path> files = options_.further_stop_files;
+  if (!options_.stop_file.empty()) files.push_back(options_.stop_file);
+  for (const std::filesystem::path& file : files) {
+    std::error_code ignored;
+    if (std::filesystem::exists(file, ignored)) return fmt::format("the file '{}'", file.string());
   }
   const double checkpoint = options_.last_checkpoint ? options_.last_checkpoint() : 0;
   const double reserve = kReserveSeconds + 2 * checkpoint;

@@ -50,6 +50,7 @@ TrainingResult Trainer::run() {
   if ((evaluates || begins_at_end) && !stops()) recompute_moments();
   while (!stops()) {
     if (evaluates) evaluate(during);
+    if (evaluates) pause_if_due();
     if (stops() || done >= steps || ends_early()) break;
     loop_->advance(next_stop(done));
     const Index before = done;
@@ -81,6 +82,7 @@ TrainingResult Trainer::run() {
           .skipped_steps = loop_->skipped_steps(),
           .single_value_steps = loop_->single_value_steps(),
           .repairs = loop_->repairs(),
+          .paused = paused_,
           .stopped = context_.control.stop_reason(),
           .early = !stops() && ends_early() ? context_.early_stopping->describe() : "",
           .best = best_,
@@ -88,6 +90,13 @@ TrainingResult Trainer::run() {
                          ? context_.plan.describe_average()
                          : "",
           .best_weights = has_other_weights() ? best_weights_.take() : AlignedBuffer<Scalar>()};
+}
+
+void Trainer::pause_if_due() {
+  const Index done = loop_->progress().steps;
+  if (context_.pause_after == 0 || done < context_.pause_after || stops() || ends_early()) return;
+  paused_ = true;
+  context_.control.stop("the sweep, to compare its trials");
 }
 
 // The evaluations after the last step: that of the validation set decides which weights the model has, and

@@ -57,7 +57,7 @@ class Prediction {
   /// Called on rank 0 with the next rows of predictions.
   using Sink = std::function<void(const ConstMatrix& rows)>;
 
-  /// *Collective.* Loads this rank's part of a set without targets. Errors: AgreedError.
+  /// *Collective.* Loads this rank's part of a set; targets are not looked at. Errors: AgreedError.
   Prediction(const PredictionContext& context, const RecordSource& source);
 
   /// *Collective.* All rows, in the order of the set.
@@ -65,9 +65,10 @@ class Prediction {
 
  private:
   struct Lane {  // one thread's
-    explicit Lane(const PredictionContext& context);
+    Lane(const PredictionContext& context, Index label_columns);
     Workspace workspace;
     AlignedBuffer<Scalar> features;
+    AlignedBuffer<Scalar> labels;
     std::vector<Index> ids;
   };
 
@@ -79,6 +80,7 @@ class Prediction {
   PredictionContext context_;
   PredictionColumns columns_;
   Index rows_;
+  Index label_columns_;
   Index share_rows_;  // most rows of a rank in a round
   std::unique_ptr<Records> records_;
   std::vector<Lane> lanes_;

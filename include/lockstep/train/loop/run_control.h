@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/communicator.h"
@@ -20,9 +21,10 @@ inline constexpr double kReserveSeconds = 3;
 
 struct RunControlOptions {
   std::filesystem::path stop_file = {};  ///< its existence is a wish to stop; empty: none. Rank 0 looks
-  std::optional<double> checkpoint_seconds = {};  ///< between two checkpoints
-  std::optional<double> seconds_left = {};        ///< until this program is ended by force
-  std::function<double()> last_checkpoint = {};   ///< seconds that it took; null: there are none
+  std::vector<std::filesystem::path> further_stop_files = {};  ///< of those that it is a part of
+  std::optional<double> checkpoint_seconds = {};               ///< between two checkpoints
+  std::optional<double> seconds_left = {};                     ///< until this program is ended by force
+  std::function<double()> last_checkpoint = {};                ///< seconds that it took; null: there are none
 };
 
 class RunControl {
@@ -41,6 +43,9 @@ class RunControl {
   /// *Local.* Whether this rank already knows of a wish that agree() will bring up, as it was a tenth of a
   /// second ago.
   bool has_wish();
+
+  /// *Collective*, with the same reason everywhere: the run stops here.
+  void stop(const std::string& reason) { reason_ = reason; }
 
   /// Agreed by all ranks: why the run stops; "" if it goes on.
   const std::string& stop_reason() const { return reason_; }

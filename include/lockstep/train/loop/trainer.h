@@ -30,6 +30,7 @@ struct TrainingResult {
   Index skipped_steps = 0;
   Index single_value_steps = 0;  ///< in which batch norm had a single value to normalise
   Index repairs = 0;
+  bool paused = false;             ///< it stopped at TrainingContext::pause_after
   std::string stopped;             ///< why the run stopped before its end; "" if it did not
   std::string early;               ///< why the run ended before its last step; "" if it did not
   std::optional<BestResult> best;  ///< nothing: the last weights are the model
@@ -71,12 +72,14 @@ class Trainer {
   void finish_run();
   void choose_weights();
   bool has_other_weights() const;
+  void pause_if_due();
   bool saves_last() const;
 
   TrainingContext context_;
   std::unique_ptr<UpdateLoop> loop_;
   std::optional<EvalMetrics> last_evaluation_;
   BestWeights best_weights_;
+  bool paused_ = false;
   std::optional<BestResult> best_;  // once the weights of the model are chosen
 };
 

@@ -60,6 +60,7 @@ struct TrainingContext {
   EarlyStopping* early_stopping = nullptr;       ///< null: all steps are made
   Plateau* plateau = nullptr;                    ///< null: the schedule alone decides the learning rate
   const CheckpointReader* checkpoint = nullptr;  ///< null: from the first step
+  Index pause_after = 0;  ///< the run pauses after the first evaluation at or after this step; 0: never
   OnNan on_nan = OnNan::kStop;
   Index skip_limit = 0;  ///< steps in all that may be left out
   CommOptions ranks = {};

@@ -1,0 +1,246 @@
+// Sweeps and cross-validation: each trial is the run that its flags make by themselves, whatever befell it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "support/error_text.h"
+#include "support/running_job.h"
+#include "support/saved_runs.h"
+#include "support/small_experiment.h"
+#include "support/trainer_process.h"
+
+namespace lockstep::test {
+namespace {
+
+using Json = nlohmann::json;
+
+class Sweep : public testing::Test {
+ protected:
+  std::string arguments(const std::string& run, const std::string& flags) const {
+    return saving_arguments(experiment_, run, flags);
+  }
+  static Json results_of(const std::string& run) { return Json::parse(read_file(run + "/sweep.json")); }
+  static Json trial(const std::string& run, Index number) {
+    for (const Json& row : results_of(run)["trials"]) {
+      if (row["trial"] == number) return row;
+    }
+    return nullptr;
+  }
+  // The models of single runs with the settings of the grid below, by number of the trial.
+  std::vector<std::string> single_models() const {
+    std::vector<std::string> models;
+    for (const char* lr : {"0.01", "0.02", "0.05"}) {
+      for (const char* momentum : {"0", "0.9"}) {
+        for (const char* seed : {"1", "2"}) {
+          const std::string run = experiment_.fresh_run();
+          const ProcessResult result = run_trainer(arguments(
+              run, fmt::format("--train.lr {} --train.momentum {} --run.seed {}", lr, momentum, seed)));
+          EXPECT_EQ(result.exit_code, 0) << result.errors;
+          models.push_back(model_of(run));
+        }
+      }
+    }
+    return models;
+  }
+  static constexpr const char* kGrid =
+      "--grid train.lr=0.01,0.02,0.05 --grid train.momentum=0,0.9 --grid run.seed=1,2 --ranks-per-trial 2";
+
+  SmallExperiment experiment_;
+};
+
+std::string name_of(Index trial) {
+  return fmt::format("/trial-{:04}", trial);
+}
+
+TEST_F(Sweep, OfTwelveTrialsIsTwelveSingleRunsAlsoAfterItWasKilled) {
+  const std::vector<std::string> single = single_models();
+  const std::string run = experiment_.fresh_run();
+  const std::string command = "sweep " + arguments(run, kGrid);
+  {
+    RunningJob job(4, command + " --debug.delay_rank 0 --debug.delay_ms 30");
+    ASSERT_TRUE(job.says("trial-0003 begins", 60)) << job.errors();
+    for (const pid_t pid : job.rank_pids()) {
+      if (pid > 0) ::kill(pid, SIGKILL);
+    }
+    job.wait(30);
+  }
+  EXPECT_FALSE(std::filesystem::exists(run + "/sweep.json"));
+  const ProcessResult result = run_trainer(4, command);
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  expect_parts(result.output,
+               {"12 trials, 2 at a time on 2 ranks each", "the sweep goes on", "best: trial-"});
+  for (Index i = 0; i < 12; ++i) {
+    EXPECT_TRUE(model_of(run + name_of(i + 1)) == at(single, i)) << "trial " << i + 1;
+  }
+  EXPECT_EQ(results_of(run)["trials"].size(), 12U);
+  const ProcessResult again = run_trainer(2, command);
+  EXPECT_EQ(again.exit_code, 0) << again.errors;
+  EXPECT_EQ(again.output.find("begins on"), std::string::npos) << "finished trials are kept";
+}
+
+TEST_F(Sweep, ATrialThatFailsIsARowAndNotTheEnd) {
+  const std::string run = experiment_.fresh_run();
+  const ProcessResult result = run_trainer(
+      2,
+      "sweep " +
+          arguments(run, "--grid train.lr=0.01,1e30 --grid model.layers='dense(4)|dense(5)|dense(4) oops'"));
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(trial(run, 1)["state"], "done");
+  EXPECT_EQ(trial(run, 3)["state"], "failed");
+  EXPECT_EQ(trial(run, 3)["exit_code"], kExitConfig);
+  EXPECT_NE(trial(run, 3)["reason"].get<std::string>().find("oops"), std::string::npos);
+  EXPECT_EQ(trial(run, 4)["exit_code"], kExitTraining);
+  expect_parts(result.output, {"trial-0003 failed with exit code 2", "best: trial-000"});
+}
+
+TEST_F(Sweep, ThatIsStoppedSavesItsTrialsAndGoesOn) {
+  const std::string run = experiment_.fresh_run();
+  const std::string command = "sweep " + arguments(run, "--grid run.seed=1,2,3 --train.lr 0.02");
+  {
+    RunningJob job(2, command + " --debug.delay_rank 0 --debug.delay_ms 100");
+    ASSERT_TRUE(job.says("begins on rank 1", 60)) << job.errors();
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    for (const pid_t pid : job.rank_pids()) ::kill(pid, SIGTERM);
+    EXPECT_EQ(job.wait(60), kExitStopped) << job.errors();
+    EXPECT_TRUE(job.says("the same command goes on from there", 1)) << job.output();
+  }
+  EXPECT_EQ(run_trainer(2, command).exit_code, 0);
+  const std::string alone = experiment_.fresh_run();
+  EXPECT_EQ(run_trainer(arguments(alone, "--run.seed 1 --train.lr 0.02")).exit_code, 0);
+  EXPECT_TRUE(model_of(run + name_of(1)) == model_of(alone));
+}
+
+TEST_F(Sweep, HalvingDropsTheWorstAndChangesNoBitOfTheBest) {
+  const std::string run = experiment_.fresh_run();
+  const std::string length = " --train.epochs 4 --eval.every_epochs 0.5 --train.schedule cosine";
+  const std::string command =
+      "sweep " + arguments(run, "--grid train.lr=0.05,1e-5,1e-6,1e-7 --halving 2" + length);
+  const ProcessResult result = run_trainer(2, command);
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(trial(run, 1)["state"], "done");
+  EXPECT_EQ(trial(run, 1)["rungs"].size(), 3U);
+  Index dropped = 0;
+  for (const Json& row : results_of(run)["trials"]) dropped += row["state"] == "dropped" ? 1 : 0;
+  EXPECT_EQ(dropped, 3);
+  const std::string alone = experiment_.fresh_run();
+  EXPECT_EQ(run_trainer(arguments(alone, "--train.lr 0.05" + length)).exit_code, 0);
+  EXPECT_TRUE(model_of(run + name_of(1)) == model_of(alone));
+}
+
+TEST_F(Sweep, PartsOfItMeetInOneTable) {
+  const std::string run = experiment_.fresh_run();
+  const std::string command = "sweep " + arguments(run, "--grid run.seed=1,2,3");
+  EXPECT_EQ(run_trainer(command + " --part 1/2").exit_code, 0);
+  EXPECT_EQ(trial(run, 2)["state"], "waiting");
+  EXPECT_EQ(run_trainer(command + " --part 2/2").exit_code, 0);
+  for (Index number = 1; number <= 3; ++number) EXPECT_EQ(trial(run, number)["state"], "done");
+}
+
+TEST_F(Sweep, IsRefusedBeforeAnythingRuns) {
+  const std::string run = experiment_.fresh_run();
+  const auto refusal = [&](int ranks, const std::string& flags) {
+    const ProcessResult result = run_trainer(ranks, "sweep " + arguments(run, flags));
+    EXPECT_EQ(result.exit_code, kExitConfig) << flags;
+    return result.errors;
+  };
+  expect_parts(refusal(1, "--grid train.lrr=1"), {"unknown key 'train.lrr'", "train.lr"});
+  expect_parts(refusal(1, ""), {"--grid or --random is missing"});
+  expect_parts(refusal(1, "--random 'train.lr=log(1e-3,1)'"), {"--trials is missing"});
+  expect_parts(refusal(2, "--grid train.lr=1 --ranks-per-trial 3"),
+               {"--ranks-per-trial 3 does not divide", "2 ranks"});
+  expect_parts(refusal(1, "--grid train.lr=1,2 --halving 2 --part 1/2"), {"--halving", "--part"});
+  expect_parts(refusal(1, "--grid train.lr=1 --run.resume restart"), {"goes on by themselves", "run.resume"});
+  EXPECT_FALSE(std::filesystem::exists(run));
+}
+
+TEST_F(Sweep, AnotherOneInItsDirectoryIsRefused) {
+  const std::string run = experiment_.fresh_run();
+  EXPECT_EQ(run_trainer("sweep " + arguments(run, "--grid run.seed=1,2")).exit_code, 0);
+  const ProcessResult other = run_trainer("sweep " + arguments(run, "--grid run.seed=1,3"));
+  EXPECT_EQ(other.exit_code, kExitConfig);
+  expect_parts(other.errors, {"is another one", "--grid run.seed=1,2", "--grid run.seed=1,3"});
+  const ProcessResult in_run = run_trainer("sweep " + arguments(run + name_of(1), "--grid run.seed=1,2"));
+  expect_parts(in_run.errors, {"is the directory of a run"});
+}
+
+// A table, also divided by hand, so that a fold can be compared with a run on files.
+class CrossValidation : public testing::Test {
+ protected:
+  CrossValidation() {
+    std::string all = "a,b,y,fold\n";
+    for (Index i = 0; i < 120; ++i) {
+      const std::string record =
+          fmt::format("{},{},{}", i * 37 % 101, i * 53 % 89, (i * 37 % 101) > 50 ? 1 : 0);
+      all += fmt::format("{},{}\n", record, i * 7 % 3);
+      (i * 7 % 3 == 1 ? held_ : rest_) += record + "\n";
+    }
+    write_file_atomically(directory_ / "all.csv", all);
+    write_file_atomically(directory_ / "rest.csv", "a,b,y\n" + rest_);
+    write_file_atomically(directory_ / "held.csv", "a,b,y\n" + held_);
+  }
+  std::string arguments(const std::string& train, const std::string& run, const std::string& flags) const {
+    return fmt::format(
+        "--data.train {} --data.label y --model.layers 'dense(8) relu dense(2)' --train.epochs 3 --train.lr "
+        "0.1 "
+        "--train.global_batch 16 --train.replicas 4 --distribute.reduction ordered --run.dir {} {}",
+        directory_ / train, directory_ / run, flags);
+  }
+  std::string config() const {
+    write_file_atomically(directory_ / "empty.toml", "");
+    return "--config " + (directory_ / "empty.toml") + " ";
+  }
+
+  TemporaryDirectory directory_;
+  std::string held_;
+  std::string rest_;
+};
+
+TEST_F(CrossValidation, EachFoldIsTheRunWithThatValidationSet) {
+  const ProcessResult result =
+      run_trainer(2, "cv " + config() + arguments("all.csv", "cv", "--folds 3 --fold-column fold --refit"));
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  expect_parts(result.output, {"mean", "standard deviation", "refit: on all records"});
+  const ProcessResult by_files =
+      run_trainer(config() + arguments("rest.csv", "single",
+                                       fmt::format("--data.validation {}", directory_ / "held.csv")));
+  ASSERT_EQ(by_files.exit_code, 0) << by_files.errors;
+  EXPECT_TRUE(model_of(directory_ / "cv/fold-0002") == model_of(directory_ / "single"));
+  EXPECT_TRUE(std::filesystem::exists(directory_ / "cv/refit/model.safetensors"));
+}
+
+TEST_F(CrossValidation, PredictsEachRecordByTheModelThatHasNotSeenIt) {
+  ASSERT_EQ(
+      run_trainer("cv " + config() + arguments("all.csv", "cv", "--folds 3 --fold-column fold")).exit_code,
+      0);
+  const ProcessResult predicted =
+      run_trainer(fmt::format("predict --model {} --input {} --output {}", directory_ / "cv/fold-0002",
+                              directory_ / "held.csv", directory_ / "held_predictions.csv"));
+  ASSERT_EQ(predicted.exit_code, 0) << predicted.errors;
+  std::istringstream joined(read_file(directory_ / "cv/predictions.csv"));
+  std::istringstream of_fold(read_file(directory_ / "held_predictions.csv"));
+  std::string line;
+  std::string expected;
+  std::getline(joined, line);
+  EXPECT_EQ(line, "row,fold,label,p0,p1");
+  std::getline(of_fold, expected);
+  for (Index record = 0; record < 120; ++record) {
+    ASSERT_TRUE(std::getline(joined, line));
+    const Index fold = record * 7 % 3 + 1;
+    const std::string start = fmt::format("{},{},", record, fold);
+    EXPECT_TRUE(line.starts_with(start)) << line;
+    if (fold != 2) continue;
+    std::getline(of_fold, expected);
+    EXPECT_EQ(line.substr(start.size()), expected.substr(expected.find(',') + 1));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::test
