@@ -91,7 +91,7 @@ TEST_F(Sweep, ATrialThatFailsIsARowAndNotTheEnd) {
   const ProcessResult result = run_trainer(
       2,
       "sweep " +
-          arguments(run, "--grid train.lr=0.01,1e30 --grid model.layers='dense(4)|dense(5)|dense(4) oops'"));
+          arguments(run, "--debug.nan_replica 0 --grid debug.nan_step=1000,3 --grid model.layers='dense(4)|dense(5)|dense(4) oops'"));
   EXPECT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_EQ(trial(run, 1)["state"], "done");
   EXPECT_EQ(trial(run, 3)["state"], "failed");
