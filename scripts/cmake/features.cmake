@@ -103,6 +103,21 @@ lockstep_header_version(version "${ISAL_INCLUDE_DIR}/isa-l.h" ISAL_MAJOR_VERSION
 lockstep_feature(ISAL LABEL "ISA-L" FOUND ${found} VERSION "${version}" PACKAGES "libisal-dev"
   GIVES "gzip files are read two to three times as fast" WITHOUT "zlib reads them")
 
+# The charts of `trainer report`: one file of JavaScript, which becomes part of the program (report_page.cmake).
+lockstep_switch(CHARTJS "Charts in pages of trainer report")
+if(LOCKSTEP_WITH_CHARTJS)
+  find_file(CHARTJS_FILE chart.min.js PATHS /usr/share /usr/local/share PATH_SUFFIXES javascript/chart.js nodejs/chart.js/dist)
+endif()
+set(found 0)
+set(version "")
+if(CHARTJS_FILE)
+  file(STRINGS "${CHARTJS_FILE}" line REGEX "Chart.js v[0-9.]+" LIMIT_COUNT 1)
+  string(REGEX REPLACE ".*Chart.js v([0-9.]+).*" "\\1" version "${line}")
+  set(found 1)
+endif()
+lockstep_feature(CHARTJS LABEL "Chart.js" FOUND ${found} VERSION "${version}" PACKAGES "libjs-chart.js"
+  GIVES "pages that show what a run did (trainer report)" WITHOUT "trainer export-metrics writes the numbers as CSV")
+
 # What stands for a feature in the sources, and what stands for it where it is missing.
 set(unused_sources "")
 function(lockstep_sources name with without)

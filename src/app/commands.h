@@ -24,6 +24,12 @@ int inspect_command(const CommandLine& line);
 int init_command(const CommandLine& line);
 /// Prints what differs between runs, and what came of it. Needs no launcher.
 int compare_command(const CommandLine& line);
+/// Writes a page that shows what runs did. Needs no launcher.
+int report_command(const CommandLine& line);
+/// Writes the metrics of runs for spreadsheets and statistics. Needs no launcher.
+int export_metrics_command(const CommandLine& line);
+/// Prints a line for each run. Needs no launcher.
+int status_command(const CommandLine& line);
 /// Prints the plans for several numbers of ranks. Needs no launcher.
 int plan_command(const CommandLine& line);
 /// Prints what a step takes on the nodes of plan --nodes. Needs no launcher.

@@ -54,6 +54,12 @@ std::optional<int> run_alone(const CommandLine& line) {
       return init_command(line);
     case Command::kCompare:
       return compare_command(line);
+    case Command::kReport:
+      return report_command(line);
+    case Command::kExportMetrics:
+      return export_metrics_command(line);
+    case Command::kStatus:
+      return status_command(line);
     case Command::kTrain:
     case Command::kSweep:
     case Command::kCrossValidate:

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -18,6 +19,7 @@
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/config/command_line.h"
+#include "lockstep/report/metrics_history.h"
 #include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/storage/run_directory.h"
 
@@ -56,7 +58,7 @@ std::string text_at(const Json& json, const char* name) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-// What is said of a file that cannot be used.
+// Notes that a file cannot be used; the first reason stays.
 void damage(RunRecord& record, const std::string& reason) {
   if (record.state == RunState::kDamaged) return;
   record.state = RunState::kDamaged;
@@ -77,11 +79,11 @@ void read_config(RunRecord& record, const RunDirectory& run) {
 }
 
 // The numbers of an evaluation that measure the model.
-MetricValues measures_of(const Json& evaluation) {
-  static const std::set<std::string> kOthers{"step", "epoch", "samples_seen", "samples", "top_k", "seconds"};
+MetricValues measures_of(const MetricsLine& evaluation) {
+  static const std::set<std::string> kOthers{"samples", "top_k", "seconds"};
   MetricValues values;
-  for (const auto& [name, value] : evaluation.items()) {
-    if (value.is_number() && !kOthers.contains(name)) values.emplace_back(name, value.get<double>());
+  for (const auto& [name, value] : evaluation.values) {
+    if (std::isfinite(value) && !kOthers.contains(name)) values.emplace_back(name, value);
   }
   return values;
 }
@@ -96,16 +98,14 @@ class Evaluations {
   Evaluations(RunRecord& record, std::string measure, bool keeps_best)
       : record_(record), measure_(std::move(measure)), keeps_best_(keeps_best) {}
 
-  void add(const Json& line) {
-    const std::string kind = text_at(line, "kind");
-    const auto step = static_cast<Index>(number_at(line, "step").value_or(0));
-    record_.steps = std::max(record_.steps, step);
-    if (kind == "train") offer("train", "loss", number_at(line, "loss"), step);
-    if (kind != "evaluation") return;
-    const std::string split = text_at(line, "split");
+  void add(const MetricsLine& line) {
+    const auto step = static_cast<Index>(std::clamp(line.step, 0.0, 1e15));
     const MetricValues values = measures_of(line);
-    offer(split, measure_, find_metric(values, measure_), step);
-    record_.last[split] = values;
+    record_.steps = std::max(record_.steps, step);
+    if (line.kind == "train") offer("train", "loss", find_metric(values, "loss"), step);
+    if (line.kind != "evaluation") return;
+    offer(line.split, measure_, find_metric(values, measure_), step);
+    record_.last[line.split] = values;
   }
 
   void finish() {
@@ -138,18 +138,9 @@ void read_metrics(RunRecord& record, const RunDirectory& run) {
   const auto keep = record.config.find("train.keep");
   Evaluations evaluations(record, measure == record.config.end() ? "loss" : measure->second,
                           keep == record.config.end() || keep->second != "last");
-  std::istringstream lines(read_file(run.metrics()));
-  Index number = 0;
-  for (std::string line; std::getline(lines, line);) {
-    ++number;
-    try {
-      const auto json = parse_json<Json>(line);
-      if (!json.is_object()) throw DataError("it is no object");
-      evaluations.add(json);
-    } catch (const DataError& error) {
-      damage(record, fmt::format("metrics.jsonl, line {}: {}", with_commas(number), error.what()));
-    }
-  }
+  const std::vector<std::string> faults =
+      read_metrics_lines(run.metrics(), [&](const MetricsLine& line) { evaluations.add(line); });
+  if (!faults.empty()) damage(record, fmt::format("metrics.jsonl, {}", faults.front()));
   evaluations.finish();
 }
 
@@ -171,7 +162,6 @@ void read_summary(RunRecord& record, const RunDirectory& run) {
 // The last word of the log: an error, or why the run stopped. "DATE TIME LEVEL TEXT"
 void read_log(RunRecord& record, const RunDirectory& run) {
   if (!is_there(run.log())) return;
-  const std::string unknown = record.reason;
   std::istringstream lines(read_file(run.log()));
   for (std::string line; std::getline(lines, line);) {
     const std::size_t error = line.find(" error ");
@@ -186,7 +176,6 @@ void read_log(RunRecord& record, const RunDirectory& run) {
       record.reason = line.substr(kTime + 6);
     } else if (plan == kTime) {
       record.state = RunState::kUnfinished;
-      record.reason = unknown;
     }
   }
 }
@@ -196,6 +185,7 @@ void explain_end(RunRecord& record, const RunDirectory& run) {
   if (record.state != RunState::kUnfinished) return;
   record.reason = fmt::format("after step {}", with_commas(record.steps));
   if (is_running(run)) {
+    record.running = true;
     record.reason += ": a trainer works on it";
     return;
   }

@@ -34,6 +34,7 @@ std::string to_string(RunState state);
 struct RunRecord {
   std::string name = {};  ///< the directory as the user may name it
   RunState state = RunState::kUnfinished;
+  bool running = false;                            ///< an unfinished one in which a trainer works now
   std::string reason = {};                         ///< "" for one that is done
   std::map<std::string, std::string> config = {};  ///< text of each key; empty if it cannot be read
   Index steps = 0;                                 ///< that were made

@@ -116,8 +116,8 @@ std::string command_function(std::span<const Option> options, const KnownNames& 
       "_trainer_takes_topic() {{\n  case $1 in {}) return 0 ;; esac\n  return 1\n}}\n"
       "_trainer_commands() {{\n  values=({})\n}}\n"
       "_trainer_topics() {{\n  values=({})\n}}\n",
-      fmt::join(alone, " | "), fmt::join(with_data, " | "), fmt::join(with_runs, " | "), fmt::join(with_topic, " | "), shell_quoted(names),
-      shell_quoted(help_topics(options, known)));
+      fmt::join(alone, " | "), fmt::join(with_data, " | "), fmt::join(with_runs, " | "),
+      fmt::join(with_topic, " | "), shell_quoted(names), shell_quoted(help_topics(options, known)));
 }
 
 constexpr std::string_view kBody = R"(

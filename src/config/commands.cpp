@@ -13,6 +13,10 @@ namespace lockstep {
 
 using Command = CommandLine::Command;
 
+std::vector<std::string> metrics_formats() {
+  return {"csv"};
+}
+
 bool CommandEntry::has_flag(std::string_view flag) const {
   return std::ranges::count(needs, flag) + std::ranges::count(reads, flag) > 0;
 }
@@ -110,6 +114,31 @@ std::span<const CommandEntry> command_catalog() {
        "trainer compare runs --sort train.lr",
        "output",
        Operand::kRuns},
+      {Command::kReport,
+       "report",
+       {{"trainer report RUN ... --output FILE", "write a page (HTML) that shows what runs did"}},
+       {"output"},
+       {"overwrite"},
+       "trainer report runs/earnings --output report.html",
+       "output",
+       Operand::kRuns},
+      {Command::kExportMetrics,
+       "export-metrics",
+       {{"trainer export-metrics RUN ... --output FILE", "write the metrics of runs as CSV"}},
+       {"output"},
+       {"format", "overwrite"},
+       "trainer export-metrics runs/earnings --format csv --output metrics.csv",
+       "output",
+       Operand::kRuns,
+       [](const KnownNames&) { return metrics_formats(); }},
+      {Command::kStatus,
+       "status",
+       {{"trainer status RUN ...", "one line for each run: how far and how good it is"}},
+       {},
+       {},
+       "trainer status runs/earnings",
+       "output",
+       Operand::kRuns},
       {Command::kReference,
        "reference",
        {{"trainer reference", "every option; --format man, bash, zsh: page, completions"}},
@@ -151,9 +180,12 @@ std::span<const OwnFlag> own_flags() {
       OwnFlag{"input", FlagValue::kFile, "DATA", "predict: the data file whose records are predicted",
               "the data of a run is set with --data.train, --data.validation and --data.test"},
       OwnFlag{"output", FlagValue::kFile, "FILE",
-              "of predict, export and init; - for standard output (predictions are CSV then)",
+              "of predict, export and init, report and export-metrics; - for standard output (predictions "
+              "are CSV "
+              "then)",
               "the directory of a run is set with --run.dir"},
-      OwnFlag{"format", FlagValue::kFormat, "NAME", "of export, what is written; of reference, as what",
+      OwnFlag{"format", FlagValue::kFormat, "NAME",
+              "of export and export-metrics, what is written; of reference, as what",
               "that of the data is set with --data.format"},
       OwnFlag{"overwrite", FlagValue::kNone, "", "replace an --output, --csv or --json that exists",
               "a run is never overwritten: name another directory with --run.dir"},

@@ -275,7 +275,7 @@ TEST(Version, IsWrittenForPrograms) {
   for (const char* fact : {"commit", "build_type", "architecture", "compiler", "mpi", "kernels", "bf16"}) {
     EXPECT_FALSE(json.at(fact).get<std::string>().empty()) << fact;
   }
-  for (const char* name : {"ONNX", "HDF5", "ZIP", "ISAL"}) {
+  for (const char* name : {"ONNX", "HDF5", "ZIP", "ISAL", "CHARTJS"}) {
     const Json& feature = json.at("features").at(name);
     EXPECT_NE(feature.at("built_in").get<bool>(), feature.at("version") == "") << feature;
     for (const char* text : {"library", "gives", "without", "debian_packages"}) {

@@ -59,7 +59,8 @@ TEST(CommandLine, KnowsItsCommands) {
   EXPECT_EQ(again.model + again.input + again.output, "ab-");
   EXPECT_EQ(error_of({"--config", "a", "--overwrite"}),
             "--overwrite belongs to 'trainer plan', 'trainer bench', 'trainer predict', 'trainer export', "
-            "'trainer inspect', 'trainer init', 'trainer compare'; a run is never overwritten: name another "
+            "'trainer inspect', 'trainer init', 'trainer compare', 'trainer report', 'trainer "
+            "export-metrics'; a run is never overwritten: name another "
             "directory with --run.dir");
   EXPECT_EQ(error_of({"--overwrit"}), "--overwrit: unknown option; did you mean '--overwrite'?");
   const CommandLine inspect = parse({"inspect", "a.csv", "--label", "income", "--json", "b.json"});
@@ -74,6 +75,12 @@ TEST(CommandLine, KnowsItsCommands) {
   EXPECT_EQ(compare.runs, (std::vector<std::string>{"runs/a", "runs/b"}));
   EXPECT_EQ(compare.sort + compare.csv, "train.lr-");
   EXPECT_EQ(error_of({"compare"}), "the directory of a run is missing; usage: trainer compare RUN ...");
+  const CommandLine report = parse({"report", "runs/a", "--output", "b.html", "runs/b"});
+  EXPECT_EQ(report.command, Command::kReport);
+  EXPECT_EQ(report.runs, (std::vector<std::string>{"runs/a", "runs/b"}));
+  EXPECT_EQ(report.output, "b.html");
+  EXPECT_EQ(error_of({"status"}), "the directory of a run is missing; usage: trainer status RUN ...");
+  EXPECT_EQ(error_of({"report", "a"}), "--output is missing; usage: trainer report RUN ... --output FILE");
   const CommandLine exported = parse({"export", "--model=a", "--format=npz", "--output=b"});
   EXPECT_EQ(exported.command, Command::kExport);
   EXPECT_EQ(exported.model + exported.format + exported.output, "anpzb");

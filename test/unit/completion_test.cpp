@@ -165,6 +165,7 @@ TEST_F(Bash, CompletesFiles) {
   EXPECT_EQ(offers({"eval", "--model", "r"}), Words{"runs"});
   EXPECT_EQ(offers({"inspect", "run.c"}), Words{"run.csv"});
   EXPECT_EQ(offers({"compare", "r"}), Words{"runs"});
+  EXPECT_EQ(offers({"report", "r"}), Words{"runs"});
   EXPECT_EQ(offers({"--data.train", "run.c"}), Words{"run.csv"});
 }
 

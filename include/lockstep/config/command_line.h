@@ -46,6 +46,9 @@ struct CommandLine {
     kInspect,
     kInit,
     kCompare,
+    kReport,
+    kExportMetrics,
+    kStatus,
     kReference,
     kTopic,
     kHelp,
@@ -58,16 +61,17 @@ struct CommandLine {
   std::vector<Index> plan_np = {1};  ///< --np of plan: world sizes
   PlannedNodes planned;
   SweepRequest sweep;
-  std::string model;              ///< --model: a run directory; never empty for eval, predict, export
-  std::string input;              ///< --input: a data file; never empty for predict
-  std::string output;             ///< --output: see OutputFile; never empty for predict and export
-  std::string data;               ///< the file after inspect and init; never empty there
-  std::vector<std::string> runs;  ///< the directories after compare; never empty there
-  std::string task;               ///< --task of init; may be empty
-  std::string sort;               ///< --sort of compare; may be empty
-  std::string csv;                ///< --csv of compare: see OutputFile; may be empty
-  std::string topic;              ///< the word after help, or the command of --help; may be empty
-  std::string json;  ///< --json of bench, plan, inspect, compare and --version: see OutputFile; may be empty
+  std::string model;   ///< --model: a run directory; never empty for eval, predict, export
+  std::string input;   ///< --input: a data file; never empty for predict
+  std::string output;  ///< --output: see OutputFile; never empty for predict and export
+  std::string data;    ///< the file after inspect and init; never empty there
+  std::vector<std::string>
+      runs;           ///< the directories after compare, report, export-metrics and status; never empty there
+  std::string task;   ///< --task of init; may be empty
+  std::string sort;   ///< --sort of compare; may be empty
+  std::string csv;    ///< --csv of compare: see OutputFile; may be empty
+  std::string topic;  ///< the word after help, or the command of --help; may be empty
+  std::string json;   ///< --json of bench, plan, inspect, compare and --version: see OutputFile; may be empty
   bool overwrite = false;  ///< --overwrite: an output that exists is replaced
   bool allow_nan = false;  ///< --allow-nan of predict: predictions may be no finite numbers
   std::string format;      ///< --format: name of an exporter, never empty for export; or of a reference

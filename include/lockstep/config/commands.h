@@ -18,7 +18,7 @@ struct Usage {
   std::string help;
 };
 
-/// What may stand after the name of a command.
+/// Operands that may stand after the name of a command.
 enum class Operand { kNone, kData, kRuns, kTopic };
 
 struct CommandEntry {
@@ -36,6 +36,9 @@ struct CommandEntry {
 
   bool has_flag(std::string_view flag) const;
 };
+
+/// Names of the formats that export-metrics writes.
+std::vector<std::string> metrics_formats();
 
 std::span<const CommandEntry> command_catalog();
 /// Names of all commands but training, which has none.

@@ -1,0 +1,81 @@
+// metrics.jsonl read back: line by line, or as a whole, in columns. A file that is damaged, or whose last
+// line is cut off, gives the lines that are whole.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lockstep/base/types.h"
+
+namespace lockstep {
+
+/// Counts of samples: row is the true class, column the predicted one.
+using ConfusionMatrix = std::vector<std::vector<Index>>;
+
+/// The fate of the gradients of an asynchronous worker; see the guide on output.
+struct WorkerHistory {
+  Index computed = 0;
+  Index samples = 0;
+  Index dropped = 0;
+  std::vector<Index> staleness = {};  ///< [s]: gradients of staleness s
+};
+
+struct MetricsLine {
+  std::string kind = {};   ///< "train", "evaluation" or "workers"
+  std::string split = {};  ///< of an evaluation: "validation" or "test"
+  double step = 0;
+  double epoch = 0;
+  double samples = 0;
+  /// The other numbers, those of objects with the object's name: "loss", "time.data". NaN: recorded as null.
+  std::vector<std::pair<std::string, double>> values = {};
+  ConfusionMatrix confusion = {};
+  std::vector<WorkerHistory> workers = {};
+};
+
+/// Calls `on_line` for each whole line in order. Returns what is wrong with the file, one text for each of
+/// the first lines that are damaged: "line 12 is no JSON", "the last line is cut off"; nothing for a file
+/// that is missing. Errors: DataError if the file cannot be read.
+std::vector<std::string> read_metrics_lines(const std::filesystem::path& file,
+                                            const std::function<void(const MetricsLine&)>& on_line);
+
+/// Lines of one kind as columns, which are equally long.
+struct MetricsTable {
+  struct Column {
+    std::string name;
+    std::vector<double> values;  ///< NaN: not finite, or not in that line
+  };
+  std::vector<double> steps = {};
+  std::vector<double> samples = {};
+  std::vector<double> seconds = {};  ///< of training so far, without evaluations and checkpoints
+  std::vector<Column> columns = {};
+
+  std::size_t rows() const { return steps.size(); }
+  const Column* find(const std::string& name) const;
+  void add(const MetricsLine& line);
+};
+
+struct EvaluationHistory {
+  std::string split = {};
+  MetricsTable table = {};
+  ConfusionMatrix confusion = {};  ///< of the kept step, else the last one; may be empty
+  double confusion_step = 0;
+};
+
+struct MetricsHistory {
+  MetricsTable train = {};
+  std::vector<EvaluationHistory> evaluations = {};  ///< one for each split
+  std::vector<WorkerHistory> workers = {};          ///< of the last such line
+  std::vector<std::string> faults = {};             ///< see read_metrics_lines
+
+  double last_step() const;
+  /// Seconds of training at some number of samples.
+  double seconds_at(double samples) const;
+};
+
+/// `kept_step`: the step of the weights that were kept; -1 if it is unknown.
+MetricsHistory read_metrics_history(const std::filesystem::path& file, Index kept_step = -1);
+
+}  // namespace lockstep

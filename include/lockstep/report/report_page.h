@@ -1,0 +1,71 @@
+// The page of `trainer report`: one HTML file that shows what runs did, with charts and with a table for each
+// of them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/types.h"
+#include "lockstep/report/metrics_history.h"
+
+namespace lockstep {
+
+inline constexpr std::size_t kMaxPageBytes = 1'000'000;
+inline constexpr std::size_t kMaxChartPoints = 2000;
+
+struct ConfigLine {
+  std::string key;
+  std::string value;  ///< "": not given
+  std::string by_default;
+};
+
+/// The weights of model.safetensors.
+struct KeptWeights {
+  bool best = false;  ///< else the last ones
+  double step = 0;
+  std::string measure = {};  ///< of the best ones
+  double value = 0;
+};
+
+/// Shares of the time of all steps.
+struct TimeOfRun {
+  double data = 0;
+  double compute = 0;
+  double communication = 0;
+  double waiting = 0;
+};
+
+/// A run in the words and numbers that its directory has; what is missing there is empty.
+struct RunDescription {
+  std::string name = {};
+  std::string state = {};   ///< "done", "running", "stopped", "failed", "unfinished", "damaged"
+  std::string reason = {};  ///< why it is not done
+  std::vector<ConfigLine> config = {};
+  MetricsHistory metrics = {};
+  double steps = 0;
+  double samples = 0;
+  double epochs = 0;
+  double seconds = 0;  ///< of training
+  std::optional<KeptWeights> kept = {};
+  std::optional<TimeOfRun> time = {};
+  std::string algorithm = {};
+  std::string plan = {};                                          ///< text of plan.txt
+  std::vector<std::pair<std::string, std::string>> planned = {};  ///< its rows: "steps", "846"
+  std::string ranks = {};                                         ///< text of ranks.txt
+  std::vector<std::vector<std::string>> columns = {};  ///< of a table: name, use, kind, missing values, range
+  std::vector<std::string> classes = {};               ///< names, where the schema has them
+  std::string launch = {};                             ///< first line of the log
+  std::vector<std::string> warnings = {};              ///< of the log
+
+  std::string value(const std::string& key) const;
+  std::string planned_value(const std::string& row) const;
+  /// "fashion" of "runs/fashion": the name in charts.
+  std::string short_name() const;
+};
+
+/// At most kMaxPageBytes: with long series or many runs fewer points are shown. The runs in the order given.
+/// Errors: ConfigError if the runs are too many for one page.
+std::string report_page(const std::vector<RunDescription>& runs);
+
+}  // namespace lockstep

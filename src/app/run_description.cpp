@@ -1,0 +1,190 @@
+#include "run_description.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "catalogs.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
+#include "lockstep/base/text.h"
+#include "lockstep/train/storage/run_directory.h"
+#include "run_record.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string text_of(const std::filesystem::path& file) {
+  std::error_code ignored;
+  return std::filesystem::exists(file, ignored) ? read_file(file) : "";
+}
+
+double number_at(const Json& json, const char* name) {
+  const auto found = json.is_object() ? json.find(name) : json.end();
+  return found != json.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+std::string text_at(const Json& json, const char* name) {
+  const auto found = json.is_object() ? json.find(name) : json.end();
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+void add_config(RunDescription& run, const RunRecord& record) {
+  for (const Option& option : known_options()) {
+    const auto found = record.config.find(option.key);
+    if (found == record.config.end()) continue;
+    run.config.push_back({option.key, found->second, option.has_value() ? option.text() : ""});
+  }
+}
+
+void add_summary(RunDescription& run, const RunDirectory& directory) {
+  const std::string text = text_of(directory.summary());
+  if (text.empty()) return;
+  const auto json = parse_json<Json>(text);
+  if (!json.is_object()) throw DataError("it is no object");
+  run.steps = number_at(json, "steps");
+  run.samples = number_at(json, "samples_seen");
+  run.epochs = number_at(json, "epochs");
+  run.seconds = number_at(json, "seconds");
+  run.algorithm = text_at(json, "algorithm");
+  const Json time = json.value("time", Json());
+  if (time.is_object()) {
+    run.time = TimeOfRun{.data = number_at(time, "data"),
+                         .compute = number_at(time, "compute"),
+                         .communication = number_at(time, "communication"),
+                         .waiting = number_at(time, "waiting")};
+  }
+  const Json kept = json.value("kept", Json());
+  if (kept.is_object()) {
+    run.kept = KeptWeights{.best = text_at(kept, "weights") == "best",
+                           .step = number_at(kept, "step"),
+                           .measure = text_at(kept, "measure"),
+                           .value = number_at(kept, "value")};
+  }
+}
+
+// A run without a summary, as far as its metrics tell.
+void complete_from_metrics(RunDescription& run) {
+  if (run.steps > 0) return;
+  run.steps = run.metrics.last_step();
+  const MetricsTable& train = run.metrics.train;
+  if (train.rows() == 0) return;
+  run.samples = train.samples.back();
+  run.seconds = train.seconds.back();
+  std::string per_epoch = run.planned_value("samples per epoch");
+  std::erase(per_epoch, ',');
+  const double samples = std::strtod(per_epoch.c_str(), nullptr);
+  if (samples > 0) run.epochs = run.samples / samples;
+}
+
+// Rows of plan.txt: a name, two blanks or more, a value.
+void add_plan(RunDescription& run, const RunDirectory& directory) {
+  run.plan = text_of(directory.plan());
+  std::istringstream lines(run.plan);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t gap = line.find("  ");
+    if (gap == 0 || gap == std::string::npos) continue;
+    const std::size_t value = line.find_first_not_of(' ', gap);
+    if (value != std::string::npos) run.planned.emplace_back(line.substr(0, gap), line.substr(value));
+  }
+}
+
+std::string describe_values(const Json& column) {
+  const auto values = column.find("values");
+  if (values == column.end() || !values->is_array()) {
+    return fmt::format("{:.5g} to {:.5g}, mean {:.5g}", number_at(column, "min"), number_at(column, "max"),
+                       number_at(column, "mean"));
+  }
+  constexpr std::size_t kShown = 8;
+  std::vector<std::string> shown;
+  for (const Json& value : *values) {
+    if (value.is_string() && shown.size() < kShown) shown.push_back(value.get<std::string>());
+  }
+  return fmt::format("{}{}", fmt::join(shown, ", "),
+                     values->size() > kShown ? fmt::format(", ... ({} in all)", values->size()) : "");
+}
+
+void add_schema(RunDescription& run, const RunDirectory& directory) {
+  const std::string text = text_of(directory.schema());
+  if (text.empty()) return;
+  const auto json = parse_json<Json>(text);
+  const Json columns = json.is_object() ? json.value("columns", Json()) : Json();
+  for (const Json& column : columns) {
+    if (!column.is_object()) throw DataError("a column is no object");
+    run.columns.push_back({text_at(column, "name"), text_at(column, "use"), text_at(column, "kind"),
+                           with_commas(static_cast<Index>(number_at(column, "missing_count"))),
+                           text_at(column, "use") == "ignore" ? "" : describe_values(column)});
+    const auto values = column.find("values");
+    if (text_at(column, "use") != "label" || values == column.end() || !values->is_array()) continue;
+    for (const Json& value : *values)
+      run.classes.push_back(value.is_string() ? value.get<std::string>() : "");
+  }
+}
+
+// "DATE TIME LEVEL TEXT": its first line is about the launch.
+void add_log(RunDescription& run, const RunDirectory& directory) {
+  constexpr std::size_t kTime = 23;
+  constexpr std::size_t kMaxWarnings = 10;
+  std::ifstream lines(directory.log(), std::ios::binary);
+  std::size_t more = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string_view level = std::string_view(line).substr(std::min(kTime, line.size()));
+    if (run.launch.empty() && level.starts_with(" info ")) run.launch = level.substr(6);
+    for (const std::string_view word : {" warning ", " warn "}) {
+      if (!level.starts_with(word)) continue;
+      const std::string text(level.substr(word.size()));
+      if (std::ranges::find(run.warnings, text) != run.warnings.end()) continue;
+      if (run.warnings.size() < kMaxWarnings)
+        run.warnings.push_back(text);
+      else
+        ++more;
+    }
+  }
+  if (more > 0)
+    run.warnings.push_back(
+        fmt::format("... and {} more; log.txt has all", with_commas(static_cast<Index>(more))));
+}
+
+void add_metrics(RunDescription& run, const RunDirectory& directory) {
+  run.metrics = read_metrics_history(directory.metrics(), run.kept ? static_cast<Index>(run.kept->step) : -1);
+}
+
+void add_ranks(RunDescription& run, const RunDirectory& directory) {
+  run.ranks = text_of(directory.ranks());
+}
+
+}  // namespace
+
+RunDescription describe_run(const std::filesystem::path& path) {
+  const RunRecord record = read_run(path);
+  const RunDirectory directory{path};
+  RunDescription run{.name = record.name,
+                     .state = record.running ? "running" : to_string(record.state),
+                     .reason = record.reason};
+  add_config(run, record);
+  const auto add = [&](const std::filesystem::path& file,
+                       void (*part)(RunDescription&, const RunDirectory&)) {
+    try {
+      part(run, directory);
+    } catch (const std::exception& error) {
+      run.warnings.push_back(fmt::format("{} cannot be read: {}", file.filename().string(), error.what()));
+    }
+  };
+  add(directory.plan(), add_plan);
+  add(directory.summary(), add_summary);
+  add(directory.metrics(), add_metrics);
+  add(directory.schema(), add_schema);
+  add(directory.ranks(), add_ranks);
+  add(directory.log(), add_log);
+  complete_from_metrics(run);
+  return run;
+}
+
+}  // namespace lockstep

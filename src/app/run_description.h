@@ -1,0 +1,14 @@
+// A run as the page of `trainer report` shows it, from its directory alone.
+#pragma once
+
+#include <filesystem>
+
+#include "lockstep/report/report_page.h"
+
+namespace lockstep {
+
+/// Never fails for what is in the directory: what cannot be read is missing, and the state or the warnings
+/// say so.
+RunDescription describe_run(const std::filesystem::path& directory);
+
+}  // namespace lockstep

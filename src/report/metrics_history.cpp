@@ -1,0 +1,211 @@
+#include "lockstep/report/metrics_history.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/json.h"
+#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t kMaxColumns = 60;
+constexpr std::size_t kMaxFaults = 5;
+constexpr std::size_t kMaxClasses = 100;
+constexpr std::size_t kMaxSplits = 8;
+
+double number_of(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  if (found == json.end() || !found->is_number()) throw DataError(fmt::format("it has no {}", name));
+  return found->get<double>();
+}
+
+// A count, which may be added to many others.
+Index count_of(const Json& json) {
+  constexpr Index kMaxCount = 1'000'000'000'000;
+  return std::clamp(whole_number(json), Index{0}, kMaxCount);
+}
+
+std::vector<Index> counts_of(const Json& json) {
+  std::vector<Index> counts;
+  for (const Json& count : json) counts.push_back(count_of(count));
+  return counts;
+}
+
+ConfusionMatrix matrix_of(const Json& json) {
+  ConfusionMatrix matrix;
+  if (json.size() > kMaxClasses) return matrix;
+  for (const Json& row : json) matrix.push_back(counts_of(row));
+  const bool square =
+      std::ranges::all_of(matrix, [&](const auto& row) { return row.size() == matrix.size(); });
+  return square ? matrix : ConfusionMatrix{};
+}
+
+std::vector<WorkerHistory> workers_of(const Json& json) {
+  std::vector<WorkerHistory> workers;
+  for (const Json& worker : json) {
+    if (!worker.is_object()) throw DataError("a worker is no object");
+    workers.push_back({.computed = count_of(worker.value("computed", Json(0))),
+                       .samples = count_of(worker.value("samples", Json(0))),
+                       .dropped = count_of(worker.value("dropped", Json(0)))});
+    const auto staleness = worker.find("staleness");
+    if (staleness != worker.end()) workers.back().staleness = counts_of(*staleness);
+  }
+  return workers;
+}
+
+void add_value(MetricsLine& line, const std::string& name, const Json& value) {
+  if (line.values.size() == kMaxColumns) return;
+  if (value.is_number()) line.values.emplace_back(name, value.get<double>());
+  if (value.is_null()) line.values.emplace_back(name, kNaN);
+}
+
+MetricsLine line_of(const Json& json) {
+  if (!json.is_object()) throw DataError("it is no object");
+  MetricsLine line;
+  line.kind = json.value("kind", Json()).is_string() ? json.at("kind").get<std::string>() : "";
+  line.split = json.value("split", Json()).is_string() ? json.at("split").get<std::string>() : "";
+  line.step = number_of(json, "step");
+  line.epoch = number_of(json, "epoch");
+  line.samples = number_of(json, "samples_seen");
+  for (const auto& [name, value] : json.items()) {
+    if (name == "step" || name == "epoch" || name == "samples_seen") continue;
+    if (name == "confusion" && value.is_array()) line.confusion = matrix_of(value);
+    if (name == "workers" && value.is_array()) line.workers = workers_of(value);
+    add_value(line, name, value);
+    if (!value.is_object()) continue;
+    for (const auto& [part, share] : value.items()) add_value(line, fmt::format("{}.{}", name, part), share);
+  }
+  return line;
+}
+
+MetricsLine parse_line(const std::string& text) {
+  try {
+    return line_of(parse_json<Json>(text));
+  } catch (const Json::exception& error) {  // a number beyond those of a double
+    throw DataError(excerpt(error.what()));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> read_metrics_lines(const std::filesystem::path& file,
+                                            const std::function<void(const MetricsLine&)>& on_line) {
+  std::vector<std::string> faults;
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) return faults;
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw DataError(fmt::format("cannot read '{}': {}", file.string(), std::strerror(errno)));
+  Index number = 0;
+  for (std::string text; std::getline(in, text);) {
+    ++number;
+    try {
+      on_line(parse_line(text));
+    } catch (const DataError& error) {
+      const bool cut = in.eof();  // no end of line came
+      if (faults.size() > kMaxFaults) continue;
+      faults.push_back(faults.size() == kMaxFaults ? "and so on"
+                       : cut ? fmt::format("line {}, the last one, is cut off", with_commas(number))
+                             : fmt::format("line {}: {}", with_commas(number), error.what()));
+    }
+  }
+  return faults;
+}
+
+const MetricsTable::Column* MetricsTable::find(const std::string& name) const {
+  const auto found = std::ranges::find(columns, name, &Column::name);
+  return found == columns.end() ? nullptr : &*found;
+}
+
+void MetricsTable::add(const MetricsLine& line) {
+  for (const auto& [name, value] : line.values) {
+    auto column = std::ranges::find(columns, name, &Column::name);
+    if (column == columns.end()) {
+      if (columns.size() == kMaxColumns) continue;
+      column = columns.insert(columns.end(), {name, std::vector<double>(rows(), kNaN)});
+    }
+    if (column->values.size() == rows()) column->values.push_back(value);
+  }
+  steps.push_back(line.step);
+  samples.push_back(line.samples);
+  for (Column& column : columns) column.values.resize(rows(), kNaN);
+}
+
+double MetricsHistory::last_step() const {
+  double last = train.rows() > 0 ? train.steps.back() : 0;
+  for (const EvaluationHistory& each : evaluations) last = std::max(last, each.table.steps.back());
+  return last;
+}
+
+double MetricsHistory::seconds_at(double samples) const {
+  const auto after = std::ranges::lower_bound(train.samples, samples);
+  if (train.samples.empty()) return 0;
+  if (after == train.samples.end()) return train.seconds.back();
+  const auto row = static_cast<std::size_t>(after - train.samples.begin());
+  const double from = row == 0 ? 0 : train.samples[row - 1];
+  const double begin = row == 0 ? 0 : train.seconds[row - 1];
+  const double span = train.samples[row] - from;
+  return span > 0 ? begin + (train.seconds[row] - begin) * (samples - from) / span : train.seconds[row];
+}
+
+namespace {
+
+EvaluationHistory& find_split(MetricsHistory& history, const std::string& split) {
+  const auto found = std::ranges::find(history.evaluations, split, &EvaluationHistory::split);
+  if (found != history.evaluations.end()) return *found;
+  return history.evaluations.emplace_back(EvaluationHistory{.split = split});
+}
+
+void add_line(MetricsHistory& history, const MetricsLine& line, double kept_step) {
+  if (line.kind == "train") history.train.add(line);
+  if (line.kind == "workers") history.workers = line.workers;
+  if (line.kind != "evaluation") return;
+  const bool known = std::ranges::find(history.evaluations, line.split, &EvaluationHistory::split) !=
+                     history.evaluations.end();
+  if (!known && history.evaluations.size() == kMaxSplits) return;
+  EvaluationHistory& split = find_split(history, line.split);
+  split.table.add(line);
+  if (line.confusion.empty() || (!split.confusion.empty() && split.confusion_step == kept_step)) return;
+  split.confusion = line.confusion;
+  split.confusion_step = line.step;
+}
+
+// The file has rates, not times: the seconds of a line are its samples divided by its rate.
+void add_seconds(MetricsHistory& history) {
+  MetricsTable& train = history.train;
+  const MetricsTable::Column* rates = train.find("samples_per_second");
+  double seconds = 0;
+  for (std::size_t row = 0; row < train.rows(); ++row) {
+    const double samples = train.samples[row] - (row == 0 ? 0 : train.samples[row - 1]);
+    const double rate = rates == nullptr ? 0 : rates->values[row];
+    if (rate > 0 && std::isfinite(rate) && samples > 0) seconds += samples / rate;
+    train.seconds.push_back(seconds);
+  }
+  for (EvaluationHistory& each : history.evaluations) {
+    for (const double samples : each.table.samples) each.table.seconds.push_back(history.seconds_at(samples));
+  }
+}
+
+}  // namespace
+
+MetricsHistory read_metrics_history(const std::filesystem::path& file, Index kept_step) {
+  MetricsHistory history;
+  history.faults = read_metrics_lines(
+      file, [&](const MetricsLine& line) { add_line(history, line, static_cast<double>(kept_step)); });
+  add_seconds(history);
+  return history;
+}
+
+}  // namespace lockstep

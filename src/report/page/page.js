@@ -1,0 +1,180 @@
+// Draws the charts of the page from the numbers in #data. Without it the tables under the charts are there.
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const canvases = [...document.querySelectorAll("canvas[data-chart]")];
+  const axis = document.getElementById("axis");
+  const titles = {step: "step", samples: "samples", seconds: "time of training"};
+  const dashes = {train: [], validation: [7, 4], test: [2, 3]};
+  const keys = {validation: "dash", test: "dot"};
+  let printed = false;
+  let charts = [];
+
+  const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const light = {"--text": "#1b1f24", "--soft": "#59616b", "--line": "#d5d9de"};
+  const paint = (name) => (printed && light[name]) || color(name);
+  const series_color = (index) => color(`--c${index % 8}`);
+  const chosen = () => axis.querySelector("input[name=x]:checked").value;
+
+  const duration = (seconds) => {
+    if (seconds < 120) return `${+seconds.toPrecision(4)} s`;
+    if (seconds < 7200) return `${+(seconds / 60).toPrecision(4)} min`;
+    return `${+(seconds / 3600).toPrecision(4)} h`;
+  };
+  const number = (value) => Math.abs(value) >= 1e4 && Math.abs(value) < 1e15
+    ? Math.round(value).toLocaleString("en-US") : String(+value.toPrecision(5));
+  const show_x = (value) => chosen() === "seconds" ? duration(value) : number(value);
+  const compact = (value) => {
+    if (chosen() === "seconds") return duration(value);
+    for (const [unit, size] of [["G", 1e9], ["M", 1e6], ["k", 1e3]]) {
+      if (value >= 10 * size) return `${+(value / size).toPrecision(4)}${unit}`;
+    }
+    return number(value);
+  };
+
+  // A line where the kept weights are from.
+  const kept_marks = (spec) => ({
+    id: "kept",
+    afterDatasetsDraw(chart) {
+      const {ctx, chartArea: area, scales: {x}} = chart;
+      ctx.save();
+      spec.kept.forEach((mark) => {
+        const at = x.getPixelForValue(mark[chosen()]);
+        if (!(at >= area.left - 1 && at <= area.right + 1)) return;
+        ctx.strokeStyle = data.runs.length > 1 ? series_color(mark.run) : paint("--soft");
+        ctx.lineWidth = 1;
+        ctx.setLineDash([4, 3]);
+        ctx.beginPath();
+        ctx.moveTo(at, area.top);
+        ctx.lineTo(at, area.bottom);
+        ctx.stroke();
+        if (data.runs.length > 1) return;
+        ctx.fillStyle = paint("--soft");
+        ctx.font = "12px system-ui, sans-serif";
+        ctx.textAlign = at > (area.left + area.right) / 2 ? "right" : "left";
+        ctx.fillText("kept", at + (ctx.textAlign === "right" ? -5 : 5), area.top + 12);
+      });
+      ctx.restore();
+    },
+  });
+
+  const scale = (more) => ({
+    grid: {color: paint("--line"), borderColor: paint("--line")},
+    ...more,
+    ticks: {color: paint("--soft"), maxRotation: 0, autoSkipPadding: 12, ...more.ticks},
+    title: {color: paint("--soft"), display: Boolean(more.name), text: more.name},
+  });
+
+  const curve_options = (spec) => {
+    const x = chosen();
+    const colors = data.runs.length > 1 ? (each) => each.run : (each, i) => i;
+    return {
+      type: "line",
+      data: {datasets: spec.series.map((each, i) => ({
+        label: each.label,
+        data: each.y.map((y, point) => ({x: each[x][point], y: y === null ? NaN : y})),
+        borderColor: series_color(colors(each, i)),
+        backgroundColor: series_color(colors(each, i)),
+        borderDash: dashes[each.split] || [],
+        borderWidth: 1.75,
+        pointRadius: each.y.length <= 25 ? 2.5 : 0,
+        pointHitRadius: 6,
+      }))},
+      options: {
+        parsing: false,
+        normalized: true,
+        interaction: {mode: "nearest", axis: "x", intersect: false},
+        scales: {
+          x: scale({type: "linear", name: titles[x], bounds: "data", ticks: {callback: compact}}),
+          y: scale({type: spec.log && document.getElementById("log").checked ? "logarithmic" : "linear",
+            ticks: {callback: (value) => String(+value.toPrecision(4)), maxTicksLimit: 8}}),
+        },
+        plugins: {tooltip: {callbacks: {
+          title: (items) => items.length ? `${titles[x]} ${show_x(items[0].parsed.x)}` : "",
+          label: (item) => `${item.dataset.label}: ${number(item.parsed.y)}`,
+        }}},
+      },
+      plugins: [kept_marks(spec)],
+    };
+  };
+
+  const bar_options = (spec) => {
+    const across = spec.percent;  // few bars with long names lie on their side
+    const names = spec.names.map((name) => name.length > 24 ? `${name.slice(0, 23)}…` : name);
+    const values = scale({stacked: true, max: spec.percent ? 100 : undefined,
+      ticks: {callback: (value) => spec.percent ? `${value} %` : number(value)}});
+    const groups = scale({stacked: true, grid: {display: false}});
+    return {
+      type: "bar",
+      data: {labels: names, datasets: spec.series.map((each, i) => ({
+        label: each.label, data: each.y, backgroundColor: series_color(i), maxBarThickness: 40,
+      }))},
+      options: {
+        indexAxis: across ? "y" : "x",
+        interaction: {mode: "index", axis: across ? "y" : "x", intersect: false},
+        scales: across ? {x: values, y: groups} : {x: groups, y: values},
+        plugins: {tooltip: {callbacks: {label: (item) =>
+          `${item.dataset.label}: ${spec.percent ? `${item.raw.toFixed(1)} %` : number(item.raw)}`}}},
+      },
+    };
+  };
+
+  // The legend is made of buttons, so that the keyboard reaches it.
+  const draw_legend = (box, spec, chart, hidden) => {
+    box.replaceChildren(...chart.data.datasets.map((dataset, i) => {
+      const button = document.createElement("button");
+      const key = document.createElement("span");
+      key.className = `key ${keys[spec.series[i].split] || ""}`;
+      key.style.borderTopColor = dataset.backgroundColor;
+      button.type = "button";
+      button.append(key, dataset.label);
+      button.setAttribute("aria-pressed", String(!hidden.has(i)));
+      button.addEventListener("click", () => {
+        hidden.has(i) ? hidden.delete(i) : hidden.add(i);
+        button.setAttribute("aria-pressed", String(!hidden.has(i)));
+        chart.setDatasetVisibility(i, !hidden.has(i));
+        chart.update();
+      });
+      return button;
+    }));
+  };
+
+  const hidden = canvases.map(() => new Set());
+  const draw = () => {
+    charts.forEach((chart) => chart.destroy());
+    charts = canvases.map((canvas, index) => {
+      const spec = data.charts[Number(canvas.dataset.chart)];
+      spec.log = spec.title === "Loss";
+      if (spec.percent) canvas.parentElement.style.height = `${7 + 2.6 * spec.names.length}rem`;
+      const made = spec.kind === "bars" ? bar_options(spec) : curve_options(spec);
+      Object.assign(made.options, {animation: false, responsive: true, maintainAspectRatio: false});
+      made.options.plugins.legend = {display: false};
+      const chart = new Chart(canvas, made);
+      hidden[index].forEach((i) => chart.setDatasetVisibility(i, false));
+      if (hidden[index].size > 0) chart.update();
+      draw_legend(canvas.closest("figure").querySelector(".legend"), spec, chart, hidden[index]);
+      return chart;
+    });
+  };
+
+  document.documentElement.classList.add("js");
+  axis.hidden = !data.charts.some((spec) => spec.kind === "curve");
+  document.querySelector("label:has(#log)").hidden = !data.charts.some((spec) => spec.title === "Loss");
+  axis.addEventListener("change", draw);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  const opened = [];
+  addEventListener("beforeprint", () => {
+    printed = true;
+    draw();
+    document.querySelectorAll("details:not([open])").forEach((each) => {
+      each.open = true;
+      opened.push(each);
+    });
+  });
+  addEventListener("afterprint", () => {
+    printed = false;
+    opened.splice(0).forEach((each) => { each.open = false; });
+    draw();
+  });
+  draw();
+})();

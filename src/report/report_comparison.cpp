@@ -1,0 +1,88 @@
+// Several runs in one table: what came of them, and the keys in which they differ.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "html.h"
+#include "lockstep/base/text.h"
+#include "report_charts.h"
+#include "report_sections.h"
+
+namespace lockstep {
+namespace {
+
+using Row = std::vector<std::string>;
+
+// Values of each run by the name of the row, in the order in which the names came.
+class Rows {
+ public:
+  explicit Rows(std::size_t runs) : runs_(runs) {}
+
+  void set(const std::string& name, std::size_t run, const std::string& value) {
+    auto row = std::ranges::find_if(rows_, [&](const Row& each) { return each.front() == name; });
+    if (row == rows_.end()) {
+      row = rows_.insert(rows_.end(), Row(runs_ + 1, "-"));
+      row->front() = name;
+    }
+    (*row)[run + 1] = value;
+  }
+
+  const std::vector<Row>& all() const { return rows_; }
+
+ private:
+  std::size_t runs_;
+  std::vector<Row> rows_;
+};
+
+void add_measures(const RunDescription& run, std::size_t index, Rows& rows) {
+  rows.set("state", index, run.state);
+  for (const EvaluationHistory& each : run.metrics.evaluations) {
+    for (const MetricsTable::Column& column : each.table.columns) {
+      if (column.name == "samples" || column.name == "top_k" || column.name == "seconds") continue;
+      rows.set(fmt::format("{}: {}", each.split, title_of(column.name)), index,
+               short_number(column.values.back()));
+    }
+  }
+  const MetricsTable::Column* loss = run.metrics.train.find("loss");
+  if (loss != nullptr) rows.set("train: Loss", index, short_number(loss->values.back()));
+  rows.set("steps", index, count_text(run.steps));
+  rows.set("samples", index, count_text(run.samples));
+  if (run.kept) rows.set("kept step", index, count_text(run.kept->step));
+  if (run.seconds <= 0) return;
+  rows.set("time of training", index, human_seconds(run.seconds));
+  rows.set("samples a second", index, count_text(run.samples / run.seconds));
+}
+
+void add_keys(const std::vector<RunDescription>& runs, Rows& rows) {
+  for (const RunDescription& described : runs) {
+    for (const ConfigLine& line : described.config) {
+      std::set<std::string> values;
+      for (const RunDescription& run : runs) {
+        if (!run.config.empty()) values.insert(run.value(line.key));
+      }
+      if (values.size() < 2 || line.key == "run.dir") continue;
+      for (std::size_t i = 0; i < runs.size(); ++i) {
+        const std::string value = runs[i].value(line.key);
+        rows.set(line.key, i, runs[i].config.empty() ? "-" : value.empty() ? "(not given)" : value);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::string comparison_section(const std::vector<RunDescription>& runs) {
+  Rows measures(runs.size());
+  Rows keys(runs.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) add_measures(runs[i], i, measures);
+  add_keys(runs, keys);
+  Row head{""};
+  for (const RunDescription& run : runs) head.push_back(run.short_name());
+  const std::string html =
+      to_html({.caption = "The last numbers of each run", .head = head, .rows = measures.all()});
+  if (keys.all().empty()) return html + "<p>All keys have the same values.</p>\n";
+  return html + to_html({.caption = "Keys that differ", .head = head, .rows = keys.all(), .numbers = false});
+}
+
+}  // namespace lockstep

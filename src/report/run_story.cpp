@@ -1,0 +1,209 @@
+#include "run_story.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "html.h"
+#include "lockstep/base/text.h"
+#include "report_charts.h"
+
+namespace lockstep {
+namespace {
+
+std::string show_measure(const std::string& name, double value) {
+  std::string title = title_of(name);
+  if (title != name && name != "auc" && name != "r2") title[0] = static_cast<char>(std::tolower(title[0]));
+  const bool share =
+      name == "accuracy" || name == "top_k_accuracy" || name == "precision" || name == "recall";
+  return share && std::isfinite(value) ? fmt::format("{} {:.2f} %", title, 100 * value)
+                                       : fmt::format("{} {}", title, short_number(value));
+}
+
+std::string describe_model(const RunDescription& run) {
+  if (run.config.empty()) return "Its config cannot be read, so this page does not know what was trained.";
+  const std::string preset = run.value("model.preset");
+  const std::string model = preset.empty() ? run.value("model.layers") : preset;
+  const std::string rows = run.planned_value("rows");
+  const std::string data = run.value("data.train");
+  return fmt::format("A model \"{}\"{} was trained on {}{}, with the loss {} and the optimizer {}.", model,
+                     run.planned_value("parameters").empty()
+                         ? ""
+                         : fmt::format(" of {} parameters", run.planned_value("parameters")),
+                     data.empty() ? "synthetic data" : data,
+                     rows.empty() ? "" : fmt::format(" ({} records)", rows), run.value("train.loss"),
+                     run.value("train.optimizer"));
+}
+
+std::string describe_length(const RunDescription& run) {
+  const std::string planned = run.planned_value("steps");
+  const std::string ranks = run.planned_value("ranks");
+  std::string text =
+      fmt::format("It made {}{} steps", count_text(run.steps), planned.empty() ? "" : " of " + planned);
+  if (run.epochs > 0)
+    text += fmt::format(", {:.4g} epochs with {} samples", run.epochs, count_text(run.samples));
+  if (!ranks.empty()) text += fmt::format(", on {} rank{}", ranks, ranks == "1" ? "" : "s");
+  if (run.seconds > 0) {
+    text += fmt::format(", in {} of training ({} samples a second)", human_seconds(run.seconds),
+                        count_text(run.samples / run.seconds));
+  }
+  return text + ".";
+}
+
+std::string describe_kept(const RunDescription& run) {
+  const KeptWeights& kept = *run.kept;
+  if (!kept.best) return fmt::format("Kept are the last weights, those of step {}.", count_text(kept.step));
+  return fmt::format("Kept are the weights of step {}, with the best {} of the validation set.",
+                     count_text(kept.step), show_measure(kept.measure, kept.value));
+}
+
+std::string describe_last(const EvaluationHistory& evaluation) {
+  const MetricsTable& table = evaluation.table;
+  std::string text =
+      fmt::format("On the {} set after step {}:", evaluation.split, count_text(table.steps.back()));
+  for (const MetricsTable::Column& column : table.columns) {
+    if (column.name == "samples" || column.name == "top_k" || column.name == "seconds") continue;
+    text += fmt::format(" {},", show_measure(column.name, column.values.back()));
+  }
+  text.back() = '.';
+  return text;
+}
+
+void look_at_numbers(const RunDescription& run, std::vector<std::string>& things) {
+  const auto look = [&](const std::string& split, const MetricsTable& table) {
+    const MetricsTable::Column* loss = table.find("loss");
+    if (loss == nullptr) return;
+    const auto bad = std::ranges::find_if(loss->values, [](double value) { return !std::isfinite(value); });
+    if (bad == loss->values.end()) return;
+    const auto row = static_cast<std::size_t>(bad - loss->values.begin());
+    things.push_back(
+        fmt::format("The {} loss is not a finite number (NaN or infinite), first in the line of step {}. "
+                    "A lower learning rate (train.lr), a warm-up or train.clip_norm may help.",
+                    split, count_text(table.steps[row])));
+  };
+  look("training", run.metrics.train);
+  for (const EvaluationHistory& each : run.metrics.evaluations) look(each.split, each.table);
+}
+
+void look_at_kept(const RunDescription& run, std::vector<std::string>& things) {
+  const bool validated = std::ranges::any_of(run.metrics.evaluations,
+                                             [](const auto& each) { return each.split == "validation"; });
+  if (!validated && run.state == "done") {
+    things.emplace_back(
+        "There was no validation set: nobody chose between the weights. data.validation_share = 0.1 holds "
+        "some records back.");
+  }
+  if (!run.kept || !run.kept->best || run.steps <= 0) return;
+  if (run.kept->step < 0.7 * run.steps) {
+    things.push_back(
+        fmt::format("The validation set was best at step {} of {}, and no better afterwards: the model fits "
+                    "its training data too closely after that. train.early_stopping would end such a run.",
+                    count_text(run.kept->step), count_text(run.steps)));
+  } else if (run.kept->step >= run.steps) {
+    things.emplace_back("The validation set was best at the last step: a longer run may be better still.");
+  }
+}
+
+void look_at_time(const RunDescription& run, std::vector<std::string>& things) {
+  if (!run.time) return;
+  constexpr double kMuch = 0.25;
+  const auto add = [&](double share, const std::string& what) {
+    if (share > kMuch) things.push_back(fmt::format("{:.0f} % of the time {}", 100 * share, what));
+  };
+  add(run.time->waiting, "was spent in waiting for the slowest rank: see the guide on performance.");
+  add(run.time->communication,
+      "went into the exchange of gradients: a larger train.global_batch or fewer ranks give the ranks more "
+      "to compute "
+      "between exchanges.");
+  add(run.time->data,
+      "was spent in waiting for samples: data.prefetch and train.threads share that work out.");
+}
+
+void look_at_classes(const RunDescription& run, std::vector<std::string>& things) {
+  const EvaluationHistory* shown = shown_confusion(run);
+  if (shown == nullptr) return;
+  const std::vector<ClassScore> scores = class_scores(shown->confusion);
+  std::size_t worst = scores.size();
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (!std::isfinite(scores[i].recall)) continue;
+    if (worst == scores.size() || scores[i].recall < scores[worst].recall) worst = i;
+  }
+  if (worst == scores.size()) return;
+  std::vector<Index> others = shown->confusion[worst];
+  others[worst] = -1;
+  const auto taken = std::ranges::max_element(others);
+  if (*taken <= 0) return;
+  things.push_back(
+      fmt::format("Class {} is recognised least: {:.1f} % of its samples in the {} set. It is most often "
+                  "taken for class {} ({} of {}).",
+                  class_name(run, worst), 100 * scores[worst].recall, shown->split,
+                  class_name(run, static_cast<std::size_t>(taken - others.begin())), with_commas(*taken),
+                  with_commas(scores[worst].samples)));
+}
+
+}  // namespace
+
+std::vector<std::string> tell_story(const RunDescription& run) {
+  std::vector<std::string> story{describe_model(run), describe_length(run)};
+  for (const EvaluationHistory& each : run.metrics.evaluations) story.push_back(describe_last(each));
+  if (run.metrics.evaluations.empty() && run.metrics.train.rows() > 0) {
+    const MetricsTable::Column* loss = run.metrics.train.find("loss");
+    if (loss != nullptr) {
+      story.push_back(fmt::format("The training {} is all that was measured.",
+                                  show_measure("loss", loss->values.back())));
+    }
+  }
+  if (run.kept) story.push_back(describe_kept(run));
+  if (run.metrics.train.rows() == 0)
+    story.emplace_back("metrics.jsonl has no training line, so there are no curves of it.");
+  return story;
+}
+
+std::vector<std::string> things_to_look_at(const RunDescription& run) {
+  std::vector<std::string> things;
+  if (run.state != "done") things.push_back(fmt::format("The run is {}: {}", run.state, run.reason));
+  for (const std::string& fault : run.metrics.faults) {
+    things.push_back(fmt::format("metrics.jsonl is damaged: {}. The other lines are shown.", fault));
+  }
+  look_at_numbers(run, things);
+  look_at_kept(run, things);
+  look_at_time(run, things);
+  look_at_classes(run, things);
+  for (const std::string& warning : run.warnings) things.push_back(fmt::format("The log warns: {}", warning));
+  return things;
+}
+
+const EvaluationHistory* shown_confusion(const RunDescription& run) {
+  const EvaluationHistory* shown = nullptr;
+  for (const EvaluationHistory& each : run.metrics.evaluations) {
+    if (each.confusion.empty()) continue;
+    if (shown == nullptr || each.split == "test") shown = &each;
+  }
+  return shown;
+}
+
+std::string class_name(const RunDescription& run, std::size_t index) {
+  return index < run.classes.size() ? fmt::format("{} ({})", index, run.classes[index])
+                                    : fmt::format("{}", index);
+}
+
+std::vector<ClassScore> class_scores(const ConfusionMatrix& confusion) {
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  std::vector<ClassScore> scores(confusion.size());
+  for (std::size_t i = 0; i < confusion.size(); ++i) {
+    Index predicted = 0;
+    for (const std::vector<Index>& row : confusion) predicted += row[i];
+    for (const Index samples : confusion[i]) scores[i].samples += samples;
+    const auto right = static_cast<double>(confusion[i][i]);
+    const auto of = [&](Index all) { return all > 0 ? right / static_cast<double>(all) : kNaN; };
+    const double both = static_cast<double>(predicted + scores[i].samples);
+    scores[i].precision = of(predicted);
+    scores[i].recall = of(scores[i].samples);
+    scores[i].f1 = both > 0 ? 2 * right / both : kNaN;
+  }
+  return scores;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,103 @@
+// Runs looked at afterwards through the real executable: their page, their metrics as CSV, their status.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "support/error_text.h"
+#include "support/temporary_directory.h"
+#include "support/trainer_process.h"
+
+namespace lockstep::test {
+namespace {
+
+class ReportCommand : public testing::Test {
+ protected:
+  // A table of hostile names: two columns, and classes.
+  void SetUp() override {
+    std::ofstream data(directory_ / "a<b>.csv");
+    data << "\"<i>x</i>\",y\n";
+    for (int row = 0; row < 60; ++row) data << row % 7 << ',' << (row % 7 > 3 ? "<u>yes" : "no&") << '\n';
+    data.close();
+    std::ofstream(directory_ / "run.toml") << fmt::format(
+        "[data]\ntrain = '{}'\nlabel = \"y\"\nvalidation_share = 0.2\n[model]\nlayers = \"dense(2)\"\n"
+        "[train]\nloss = \"softmax_cross_entropy\"\nlr = 0.1\nepochs = 3\nglobal_batch = 8\nreplicas = 2\n"
+        "[run]\nlog_every = 2\n",
+        directory_ / "a<b>.csv");
+  }
+
+  ProcessResult train(const std::string& run, const std::string& flags = "") const {
+    return run_trainer(
+        2, fmt::format("--config {} --run.dir {} {}", directory_ / "run.toml", directory_ / run, flags));
+  }
+
+  ProcessResult report(const std::string& runs, const std::string& flags = "") const {
+    return run_trainer(fmt::format("report {} --output {} {}", runs, page_, flags));
+  }
+
+  const TemporaryDirectory directory_;
+  const std::string page_ = directory_ / "page.html";
+};
+
+TEST_F(ReportCommand, ShowsADoneRunTheSameEachTime) {
+  ASSERT_EQ(train("a").exit_code, 0);
+  const ProcessResult made = report(directory_ / "a");
+  EXPECT_EQ(made.exit_code, 0) << made.errors;
+  const std::string page = read_file(page_);
+  expect_parts(
+      page, {"<p class=\"state done\">", "18 of 18 steps", "Kept are the weights of step", "Confusion matrix",
+             "&lt;i&gt;x&lt;/i&gt;", "&lt;u&gt;yes", "a&lt;b&gt;.csv", "What differs from the defaults",
+             "each example seen", "Chart.js v", "The MIT License"});
+  EXPECT_EQ(page.find("<i>x"), std::string::npos);
+  EXPECT_EQ(page.find("<u>yes"), std::string::npos);
+  const ProcessResult again = report(directory_ / "a");
+  EXPECT_EQ(again.exit_code, kExitConfig) << "it is not overwritten unasked";
+  EXPECT_EQ(report(directory_ / "a", "--overwrite").exit_code, 0);
+  EXPECT_EQ(read_file(page_), page);
+
+  const ProcessResult csv =
+      run_trainer(fmt::format("export-metrics {} --format csv --output -", directory_ / "a"));
+  EXPECT_EQ(csv.exit_code, 0) << csv.errors;
+  std::istringstream lines(read_file(directory_ / "a/metrics.jsonl"));
+  int count = 0;
+  for (std::string line; std::getline(lines, line);) ++count;
+  EXPECT_EQ(count_of(csv.output, "\n"), count + 1);
+  EXPECT_TRUE(csv.output.starts_with("run,kind,split,step,epoch,samples_seen,")) << csv.output;
+  const ProcessResult other =
+      run_trainer(fmt::format("export-metrics {} --format xml --output -", directory_ / "a"));
+  EXPECT_EQ(other.exit_code, kExitConfig);
+  expect_parts(other.errors, {"'xml'", "csv"});
+
+  const ProcessResult status = run_trainer(fmt::format("status {}", directory_ / "a"));
+  EXPECT_EQ(status.exit_code, 0) << status.errors;
+  expect_parts(status.output, {"done", "18/18 (100 %)", "validation accuracy"});
+}
+
+TEST_F(ReportCommand, TellsWhatBecameOfRunsThatDidNotEnd) {
+  EXPECT_EQ(train("nan", "--train.keep last --debug.nan_replica 1 --debug.nan_step 5").exit_code,
+            kExitTraining);
+  EXPECT_NE(train("killed", "--debug.fail_rank 1 --debug.fail_step 7").exit_code, 0);
+  const std::string metrics = directory_ / "killed/metrics.jsonl";
+  std::filesystem::resize_file(metrics, std::filesystem::file_size(metrics) - 9);
+  const ProcessResult made = report(directory_.path().string());
+  EXPECT_EQ(made.exit_code, 0) << made.errors;
+  expect_parts(made.output + made.errors, {"2 runs"});
+  expect_parts(read_file(page_), {"The run is failed: ", "not finite", "Side by side", "is cut off"});
+  const ProcessResult status = run_trainer(fmt::format("status {}", directory_.path().string()));
+  expect_parts(status.output, {"nan", "killed", "failed"});
+}
+
+TEST_F(ReportCommand, NamesADirectoryWithoutRuns) {
+  const ProcessResult made = report(directory_ / "none");
+  EXPECT_EQ(made.exit_code, kExitConfig);
+  expect_parts(made.errors, {"'", "none' does not exist", "expected the directory of a run"});
+  EXPECT_EQ(run_trainer("report --output x.html").exit_code, kExitConfig);
+  EXPECT_EQ(run_trainer(fmt::format("report {}", directory_ / "none")).exit_code, kExitConfig);
+}
+
+}  // namespace
+}  // namespace lockstep::test

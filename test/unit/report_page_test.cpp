@@ -1,0 +1,237 @@
+// The page of `trainer report`: which points it shows, how large it becomes, and that names in it stay texts.
+#include "lockstep/report/report_page.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/report/metrics_csv.h"
+#include "report/html.h"
+#include "report/kept_points.h"
+#include "report/run_story.h"
+#include "support/error_text.h"
+#include "support/temporary_directory.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::json;
+using test::expect_parts;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+TEST(KeptPoints, AreAllOfAShortSeries) {
+  const std::vector<double> values{3, 1, 2};
+  EXPECT_EQ(kept_points(values, 4), (std::vector<std::size_t>{0, 1, 2}));
+}
+
+TEST(KeptPoints, HoldBothEndsAndEveryPeakOfALongSeries) {
+  std::vector<double> values(1'000'000);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<double>(i));
+  values[333'333] = 100;
+  values[777'777] = -100;
+  const std::vector<std::size_t> kept = kept_points(values, 2000);
+  EXPECT_LE(kept.size(), std::size_t{2000});
+  EXPECT_GT(kept.size(), std::size_t{1500});
+  EXPECT_TRUE(std::ranges::is_sorted(kept));
+  for (const std::size_t index :
+       {std::size_t{0}, std::size_t{333'333}, std::size_t{777'777}, std::size_t{999'999}}) {
+    EXPECT_TRUE(std::ranges::binary_search(kept, index)) << index;
+  }
+}
+
+TEST(KeptPoints, LeaveAGapWhereThereAreNoNumbers) {
+  std::vector<double> values(1000, 1.0);
+  std::fill(values.begin() + 400, values.begin() + 600, kNaN);
+  const std::vector<std::size_t> kept = kept_points(values, 100);
+  const auto gaps = std::ranges::count_if(kept, [&](std::size_t i) { return std::isnan(values[i]); });
+  EXPECT_GT(gaps, 5);
+}
+
+TEST(Html, ShowsHostileNamesAsText) {
+  EXPECT_EQ(html_text("<b a=\"x\" b='y'>&\x1b[31m"), "&lt;b a=&quot;x&quot; b=&#39;y&#39;&gt;&amp;\\x1b[31m");
+  const std::string json = script_json(json_text("</script><!--\x1b\xff"));
+  EXPECT_EQ(json.find('<'), std::string::npos) << json;
+  EXPECT_EQ(Json::parse(json), "</script><!--\\x1b\\xff");
+}
+
+class Report : public testing::Test {
+ protected:
+  std::string metrics() const { return directory_ / "metrics.jsonl"; }
+
+  static std::string train_line(Index step, const std::string& loss) {
+    return fmt::format(
+        R"({{"kind":"train","step":{},"epoch":{},"samples_seen":{},"loss":{},"accuracy":0.5,"lr":0.1,)"
+        R"("samples_per_second":1000.0,"time":{{"data":0.1,"compute":0.9}}}})",
+        step, static_cast<double>(step) / 100, step * 10, loss);
+  }
+
+  void write(const std::string& text) const { std::ofstream(metrics(), std::ios::binary) << text; }
+
+  RunDescription described(Index kept_step = -1) const {
+    return {.name = "runs/a", .state = "done", .metrics = read_metrics_history(metrics(), kept_step)};
+  }
+
+  static Json data_of(const std::string& page) {
+    const std::string mark = "id=\"data\">";
+    const std::size_t begin = page.find(mark) + mark.size();
+    return Json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+  }
+
+  const test::TemporaryDirectory directory_;
+};
+
+TEST_F(Report, OfAMillionStepsIsSmallAndHoldsTheExtremes) {
+  std::ofstream out(metrics(), std::ios::binary);
+  for (Index step = 10; step <= 1'000'000; step += 10) {
+    out << train_line(step, step == 500'000 ? "77.5" : fmt::format("{}", 1 + 0.1 * std::sin(double(step))))
+        << '\n';
+  }
+  out.close();
+  const RunDescription run = described();
+  EXPECT_EQ(run.metrics.train.rows(), std::size_t{100'000});
+  const std::string page = report_page({run});
+  EXPECT_LE(page.size(), kMaxPageBytes);
+  const Json loss = data_of(page).at("charts").at(0).at("series").at(0);
+  EXPECT_LE(loss.at("y").size(), kMaxChartPoints);
+  EXPECT_GT(loss.at("y").size(), kMaxChartPoints / 4);
+  EXPECT_EQ(loss.at("step").size(), loss.at("y").size());
+  EXPECT_EQ(std::ranges::count(loss.at("y"), Json(77.5)), 1);
+  EXPECT_NEAR(loss.at("seconds").back().get<double>(), 10'000, 1);
+}
+
+TEST_F(Report, OfManyRunsIsSmallToo) {
+  std::string text;
+  for (Index step = 1; step <= 3000; ++step) text += train_line(step, "0.123456789") + '\n';
+  write(text);
+  const std::vector<RunDescription> runs(12, described());
+  EXPECT_LE(report_page(runs).size(), kMaxPageBytes);
+  const std::vector<RunDescription> too_many(100, described());
+  expect_parts(test::error_text<ConfigError>([&] { report_page(too_many); }),
+               {"100 runs", "too many", "at most 40"});
+}
+
+TEST_F(Report, SaysThatTheLastLineIsCutOff) {
+  write(train_line(1, "0.5") + '\n' + train_line(2, "0.4").substr(0, 50));
+  const RunDescription run = described();
+  EXPECT_EQ(run.metrics.train.rows(), std::size_t{1});
+  expect_parts(report_page({run}), {"metrics.jsonl is damaged: line 2, the last one, is cut off"});
+}
+
+TEST_F(Report, SaysWhichLineIsDamagedAndShowsTheOthers) {
+  write("{}\n[1]\n" + train_line(2, "0.4") + "\nrubbish\n" + train_line(3, "0.3") + '\n');
+  const RunDescription run = described();
+  EXPECT_EQ(run.metrics.train.rows(), std::size_t{2});
+  expect_parts(report_page({run}),
+               {"line 1: it has no step", "line 2: it is no object", "line 4: it is no JSON"});
+}
+
+TEST_F(Report, SaysWhereTheLossIsNoNumber) {
+  write(train_line(100, "0.5") + '\n' + train_line(200, "null") + '\n');
+  const std::string page = report_page({described()});
+  expect_parts(page, {"The training loss is not a finite number", "step 200"});
+  EXPECT_EQ(data_of(page).at("charts").at(0).at("series").at(0).at("y"), Json::parse("[0.5,null]"));
+}
+
+TEST_F(Report, SaysWhyARunIsNotDone) {
+  RunDescription run = described();
+  run.state = "failed";
+  run.reason = "rank 1: the <loss> is not finite";
+  expect_parts(report_page({run}), {"The run is failed: rank 1: the &lt;loss&gt; is not finite"});
+  run.state = "unfinished";
+  run.reason = "after step 3, without a last word";
+  expect_parts(report_page({run}),
+               {"The run is unfinished: after step 3, without a last word", "no training line"});
+}
+
+TEST_F(Report, TakesNoNameForMarkup) {
+  const std::string hostile = "</script><script>alert(1)</script>{{CHARTS}}\x1b]0;x\x07";
+  write(fmt::format(R"({{"kind":"evaluation","split":{0},"step":1,"epoch":1,"samples_seen":1,{0}:1}})",
+                    Json(hostile).dump()) +
+        '\n');
+  RunDescription run = described();
+  run.name = run.reason = run.algorithm = run.plan = run.ranks = run.launch = hostile;
+  run.state = "done";
+  run.config = {{hostile, hostile, ""}};
+  run.columns = {{hostile, hostile, hostile, hostile, hostile}};
+  run.classes = {hostile, hostile};
+  run.warnings = {hostile};
+  run.metrics.evaluations[0].confusion = {{1, 2}, {3, 4}};
+  RunDescription other = run;
+  other.config[0].value = "other";
+  for (const auto& runs : {std::vector{run}, std::vector{run, other}}) {
+    const std::string page = report_page(runs);
+    EXPECT_EQ(page.find("<script>alert"), std::string::npos);
+    EXPECT_EQ(page.find('\x1b'), std::string::npos);
+    EXPECT_EQ(page.find('\x07'), std::string::npos);
+    EXPECT_NE(page.find("{{CHARTS}}"), std::string::npos) << "a name is not replaced";
+    EXPECT_TRUE(data_of(page).at("charts").is_array());
+  }
+}
+
+TEST_F(Report, IsTheSameForTheSameRun) {
+  write(train_line(100, "0.5") + '\n');
+  EXPECT_EQ(report_page({described()}), report_page({described()}));
+}
+
+TEST_F(Report, OfSeveralRunsNamesTheKeysThatDiffer) {
+  write(train_line(100, "0.5") + '\n');
+  RunDescription a = described();
+  a.config = {{"train.lr", "0.1", "0.01"}, {"train.epochs", "2", "1"}};
+  RunDescription b = a;
+  b.name = "runs/b";
+  b.config[0].value = "0.2";
+  const std::string page = report_page({a, b});
+  const std::size_t begin = page.find("Keys that differ");
+  const std::string keys = page.substr(begin, page.find("</table>", begin) - begin);
+  expect_parts(keys, {"train.lr", "<td>0.1</td><td>0.2</td>"});
+  EXPECT_EQ(keys.find("train.epochs"), std::string::npos);
+  EXPECT_EQ(data_of(page).at("charts").at(0).at("series").size(), std::size_t{2});
+}
+
+TEST_F(Report, ShowsTheConfusionOfTheKeptStep) {
+  std::string text;
+  for (const Index step : {1, 2, 3}) {
+    text += fmt::format(R"({{"kind":"evaluation","split":"validation","step":{0},"epoch":1,"samples_seen":1,)"
+                        R"("loss":1,"confusion":[[{0}0,1],[0,5]]}})",
+                        step) +
+            '\n';
+  }
+  write(text);
+  EXPECT_EQ(described(2).metrics.evaluations.at(0).confusion.at(0).at(0), 20);
+  EXPECT_EQ(described().metrics.evaluations.at(0).confusion.at(0).at(0), 30);
+}
+
+TEST(ClassScores, AreThoseOfTheMatrix) {
+  const std::vector<ClassScore> scores = class_scores({{8, 2, 0}, {4, 6, 0}, {0, 0, 0}});
+  EXPECT_DOUBLE_EQ(scores[0].recall, 0.8);
+  EXPECT_DOUBLE_EQ(scores[0].precision, 8.0 / 12);
+  EXPECT_DOUBLE_EQ(scores[1].f1, 2 * 6.0 / (8 + 10));
+  EXPECT_TRUE(std::isnan(scores[2].recall));
+  EXPECT_EQ(scores[0].samples, 10);
+}
+
+TEST_F(Report, CsvHasAColumnForEachNumberAndALineForEachLine) {
+  write(train_line(100, "null") + '\n' +
+        R"({"kind":"evaluation","split":"test","step":100,"epoch":1.0,"samples_seen":1000,"a,\"b":0.25})" +
+        "\nrubbish\n");
+  std::string csv;
+  const auto faults =
+      write_metrics_csv({metrics()}, {"runs/a,b"}, [&](std::string_view text) { csv += text; });
+  EXPECT_EQ(
+      csv,
+      "run,kind,split,step,epoch,samples_seen,loss,accuracy,lr,samples_per_second,time.data,time.compute,"
+      "\"a,\"\"b\"\n"
+      "\"runs/a,b\",train,,100,1,1000,,0.5,0.1,1000,0.1,0.9,\n"
+      "\"runs/a,b\",evaluation,test,100,1,1000,,,,,,,0.25\n");
+  ASSERT_EQ(faults.size(), std::size_t{1});
+  expect_parts(faults[0], {metrics(), "line 3: it is no JSON"});
+}
+
+}  // namespace
+}  // namespace lockstep
