@@ -165,6 +165,7 @@ std::vector<std::string> things_to_look_at(const RunDescription& run) {
   std::vector<std::string> things;
   if (run.state != "done") things.push_back(fmt::format("The run is {}: {}", run.state, run.reason));
   for (const std::string& fault : run.metrics.faults) {
+    if (run.reason.ends_with(fault)) continue;
     things.push_back(fmt::format("metrics.jsonl is damaged: {}. The other lines are shown.", fault));
   }
   look_at_numbers(run, things);

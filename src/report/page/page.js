@@ -85,7 +85,7 @@
         normalized: true,
         interaction: {mode: "nearest", axis: "x", intersect: false},
         scales: {
-          x: scale({type: "linear", name: titles[x], bounds: "data", ticks: {callback: compact}}),
+          x: scale({type: "linear", name: titles[x], bounds: "data", min: 0, ticks: {callback: compact}}),
           y: scale({type: spec.log && document.getElementById("log").checked ? "logarithmic" : "linear",
             ticks: {callback: (value) => String(+value.toPrecision(4)), maxTicksLimit: 8}}),
         },
