@@ -162,6 +162,7 @@ void read_summary(RunRecord& record, const RunDirectory& run) {
 // The last word of the log: an error, or why the run stopped. "DATE TIME LEVEL TEXT"
 void read_log(RunRecord& record, const RunDirectory& run) {
   if (!is_there(run.log())) return;
+  const std::string unknown = record.reason;
   std::istringstream lines(read_file(run.log()));
   for (std::string line; std::getline(lines, line);) {
     const std::size_t error = line.find(" error ");
@@ -176,6 +177,7 @@ void read_log(RunRecord& record, const RunDirectory& run) {
       record.reason = line.substr(kTime + 6);
     } else if (plan == kTime) {
       record.state = RunState::kUnfinished;
+      record.reason = unknown;
     }
   }
 }
