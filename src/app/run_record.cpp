@@ -53,11 +53,6 @@ std::optional<double> number_at(const Json& json, const char* name) {
   return found->get<double>();
 }
 
-std::string text_at(const Json& json, const char* name) {
-  const auto found = json.find(name);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 // Notes that a file cannot be used; the first reason stays.
 void damage(RunRecord& record, const std::string& reason) {
   if (record.state == RunState::kDamaged) return;
