@@ -29,7 +29,8 @@ class Sweep : public testing::Test {
   }
   static Json results_of(const std::string& run) { return Json::parse(read_file(run + "/sweep.json")); }
   static Json trial(const std::string& run, Index number) {
-    for (const Json& row : results_of(run)["trials"]) {
+    const Json results = results_of(run);
+    for (const Json& row : results["trials"]) {
       if (row["trial"] == number) return row;
     }
     return nullptr;
@@ -88,10 +89,10 @@ TEST_F(Sweep, OfTwelveTrialsIsTwelveSingleRunsAlsoAfterItWasKilled) {
 
 TEST_F(Sweep, ATrialThatFailsIsARowAndNotTheEnd) {
   const std::string run = experiment_.fresh_run();
-  const ProcessResult result = run_trainer(
-      2,
-      "sweep " +
-          arguments(run, "--debug.nan_replica 0 --grid debug.nan_step=1000,3 --grid model.layers='dense(4)|dense(5)|dense(4) oops'"));
+  const ProcessResult result =
+      run_trainer(2, "sweep " + arguments(run,
+                                          "--debug.nan_replica 0 --grid debug.nan_step=1000,3 --grid "
+                                          "model.layers='dense(4)|dense(5)|dense(4) oops'"));
   EXPECT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_EQ(trial(run, 1)["state"], "done");
   EXPECT_EQ(trial(run, 3)["state"], "failed");
@@ -128,7 +129,8 @@ TEST_F(Sweep, HalvingDropsTheWorstAndChangesNoBitOfTheBest) {
   EXPECT_EQ(trial(run, 1)["state"], "done");
   EXPECT_EQ(trial(run, 1)["rungs"].size(), 3U);
   Index dropped = 0;
-  for (const Json& row : results_of(run)["trials"]) dropped += row["state"] == "dropped" ? 1 : 0;
+  const Json results = results_of(run);
+  for (const Json& row : results["trials"]) dropped += row["state"] == "dropped" ? 1 : 0;
   EXPECT_EQ(dropped, 3);
   const std::string alone = experiment_.fresh_run();
   EXPECT_EQ(run_trainer(arguments(alone, "--train.lr 0.05" + length)).exit_code, 0);
@@ -157,7 +159,7 @@ TEST_F(Sweep, IsRefusedBeforeAnythingRuns) {
   expect_parts(refusal(2, "--grid train.lr=1 --ranks-per-trial 3"),
                {"--ranks-per-trial 3 does not divide", "2 ranks"});
   expect_parts(refusal(1, "--grid train.lr=1,2 --halving 2 --part 1/2"), {"--halving", "--part"});
-  expect_parts(refusal(1, "--grid train.lr=1 --run.resume restart"), {"goes on by themselves", "run.resume"});
+  expect_parts(refusal(1, "--grid train.lr=1 --run.resume restart"), {"go on by themselves", "run.resume"});
   EXPECT_FALSE(std::filesystem::exists(run));
 }
 
