@@ -51,6 +51,7 @@ void refuse_combinations(const Config& config) {
           .two_averages = config.train.ema > 0 && !config.train.swa_from.empty(),
           .batch_follows_replicas = config.train.per_replica_batch > 0 && config.train.replicas == 0,
           .two_validation_sets = !config.data.validation.empty() && config.data.validation_share > 0,
+          .follows_nothing = follows_evaluations(config.schedule) && !has_validation(config),
           .fold_and_validation_set = config.folds.fold > 0 && config.data.has_validation()});
   if (config.folds.fold > config.folds.folds) {
     throw ConfigError(fmt::format("data.fold = {}, expected a fold from 1 to data.folds = {}",

@@ -314,7 +314,7 @@ std::vector<Setting> choose_settings(const FirstData& data, const Task& task, co
 
 std::vector<Setting> with_flags(std::vector<Setting> settings, std::span<const Option> options,
                                 const std::set<std::string>& flagged) {
-  // What these say is in the lines that were made of the data.
+  // These stand in the lines that were made of the data.
   static const std::set<std::string> kSeen{
       "data.train",     "data.train_labels", "data.format", "data.label",   "data.weight",
       "data.numeric",   "data.categorical",  "data.ignore", "data.columns", "data.header",

@@ -11,7 +11,7 @@
 
 namespace lockstep {
 
-/// What is to be learned.
+/// The kind of thing to learn.
 enum class TaskKind { kClasses, kBinary, kNumbers };
 
 struct Task {

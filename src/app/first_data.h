@@ -1,4 +1,4 @@
-// What trainer init sees of a data set before it chooses a config: all of its records are read once.
+// A data set as trainer init sees it before it chooses a config: all of its records are read once.
 #pragma once
 
 #include <optional>
@@ -31,7 +31,7 @@ struct FirstData {
   Shape features = {};  ///< as layers see them
   LabelFacts label = {};
   std::optional<TableInspection> table = {};  ///< of a CSV file
-  /// Of each feature, where the format does not scale them itself; else empty.
+  /// Mean of each feature, where the format does not scale them itself; else empty.
   std::vector<double> mean = {};
   std::vector<double> deviation = {};
   std::optional<std::string> validation = {};  ///< found beside it, by name

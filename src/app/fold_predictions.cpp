@@ -11,6 +11,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/data/table/label_scale.h"
 #include "lockstep/train/evaluation/prediction.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
@@ -77,15 +78,21 @@ void write_fold_predictions(Communicator& comm, const CommandLine& line, const C
   RankPeerGroup peers(comm);
   const Experiment experiment = open_evaluation(comm, loaded, peers);
   const RunDirectory run{loaded.config.run.dir};
+  const std::string schema = load_schema_together(comm, run);
   AlignedBuffer<Scalar> stored;
-  agree(comm, [&] { stored = load_stored(run, *experiment.model); });
+  std::vector<LabelScale> label_scales;
+  agree(comm, [&] {
+    stored = load_stored(run, *experiment.model);
+    label_scales = read_label_scales(schema);
+  });
   ThreadTeam team(static_cast<int>(loaded.config.train.threads));
   Prediction prediction({.comm = comm,
                          .model = *experiment.model,
-                         .targets = experiment.loss->targets(),
+                         .form = experiment.loss->form(),
                          .normaliser = *experiment.normaliser,
                          .team = team,
-                         .batch = loaded.config.eval.batch},
+                         .batch = loaded.config.eval.batch,
+                         .label_scales = label_scales},
                         *experiment.validation);
   std::unique_ptr<PredictionFile> file;  // on rank 0
   agree(comm, [&] {
@@ -95,7 +102,7 @@ void write_fold_predictions(Communicator& comm, const CommandLine& line, const C
     file = choose_prediction_file(path).make(
         {.path = path,
          .rows = experiment.validation->info().rows,
-         .columns = prediction_columns(experiment.loss->targets(), experiment.model->output().size())});
+         .columns = prediction_columns(experiment.loss->form(), experiment.model->output().size())});
   });
   prediction.run(stored_values(*experiment.model, stored.span()),
                  [&](const ConstMatrix& rows) { file->append(rows); });

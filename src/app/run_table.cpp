@@ -10,6 +10,7 @@
 
 #include "catalogs.h"
 #include "lockstep/base/catalog.h"
+#include "lockstep/base/csv.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
@@ -146,13 +147,6 @@ std::string aligned(const std::vector<Row>& rows) {
     text += line + "\n";
   }
   return text;
-}
-
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + '"';
 }
 
 std::string csv_line(const Row& row) {

@@ -37,7 +37,7 @@ std::optional<double> value_at(const TrialRow& row, Index rung) {
   return std::nullopt;
 }
 
-// Of the trials in `race`, those that go on after the rung: one in `halving`, at least one.
+// The trials in `race` that go on after the rung: one in `halving`, at least one.
 std::vector<Index> choose_survivors(std::span<const TrialRow> rows, std::span<const Index> race,
                                     const Measure& measure, Index halving, Index rung) {
   std::vector<TrialRow> contenders;

@@ -104,7 +104,7 @@ void SweepState::check_view() const {
   });
 }
 
-// What an earlier start, or a group, has noted of a trial.
+// The row that an earlier start, or a group, has noted for a trial.
 TrialRow SweepState::known_row(TrialRow row) const {
   const std::filesystem::path file = directory_.row(row.number);
   std::error_code ignored;

@@ -1,4 +1,4 @@
-// What sweep and cv have in common: the trials, their directory, and what is known of them so far.
+// The state that sweep and cv have in common: the trials, their directory, and their rows so far.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ class SweepState {
   /// *Local.* One more trial, called "refit"; its settings may still be unknown.
   void add_refit();
 
-  /// *Collective.* What earlier starts, or the groups, have noted: rank 0 reads it, and all have the same
+  /// *Collective.* Reads on rank 0 what earlier starts, or the groups, have noted; all ranks have it
   /// afterwards. Errors: AgreedError.
   void read_rows();
   /// *Local.* Writes the row of a trial, on the rank that does so.
@@ -31,7 +31,7 @@ class SweepState {
   const ConfigText& text() const { return text_; }
   const SweepDirectory& directory() const { return directory_; }
   const Measure& measure() const { return *measure_; }
-  /// Of all trials, in order.
+  /// Rows of all trials, in order.
   std::vector<TrialRow>& rows() { return rows_; }
   const std::vector<TrialRow>& rows() const { return rows_; }
   /// The config of a trial, unchecked.

@@ -1,4 +1,4 @@
-// What is known of one trial of a sweep: a row of its table.
+// A row of a sweep's table: one trial, and how it went.
 #pragma once
 
 #include <filesystem>

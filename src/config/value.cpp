@@ -7,6 +7,7 @@
 #include <cmath>
 #include <system_error>
 
+#include "lockstep/base/csv.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {
@@ -52,12 +53,6 @@ std::optional<std::string> take_quoted(std::string_view& text) {
     if (!text.starts_with('"')) return value;
     value += '"';
   }
-}
-
-std::string in_list_quotes(std::string_view value) {
-  std::string quoted = "\"";
-  for (const char c : value) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + '"';
 }
 
 }  // namespace
@@ -117,7 +112,7 @@ std::string ValueType<std::vector<std::string>>::text(const std::vector<std::str
   std::vector<std::string> texts;
   for (const std::string& value : values) {
     const bool plain = value.find(',') == std::string::npos && !value.starts_with('"');
-    texts.push_back(plain ? value : in_list_quotes(value));
+    texts.push_back(plain ? value : csv_quoted(value));
   }
   return fmt::format("{}", fmt::join(texts, ","));
 }

@@ -32,7 +32,7 @@ class Hdf5Dataset {
 
   /// The data sets of a file. Errors: DataError; ConfigError as above.
   static std::vector<std::string> names(const std::string& file);
-  /// The same in words: "images, labels".
+  /// Their names in words: "images, labels".
   static std::string list(const std::string& file);
 
  private:

@@ -5,20 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lockstep/base/csv.h"
 #include "lockstep/report/metrics_history.h"
 
 namespace lockstep {
 namespace {
-
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += c;
-    quoted += c;
-  }
-  return quoted + '"';
-}
 
 std::string csv_number(double value) {
   return std::isfinite(value) ? fmt::format("{}", value) : "";

@@ -137,8 +137,9 @@ TEST_F(Bash, CompletesEveryKeyAndChoice) {
 
 TEST_F(Bash, CompletesCommandsFlagsAndParts) {
   EXPECT_EQ(offers({"pl"}), Words{"plan"});
-  EXPECT_EQ(offers({""}), (Words{"plan", "bench", "eval", "predict", "export", "inspect", "init", "compare",
-                                 "reference", "help"}));
+  EXPECT_EQ(offers({""}),
+            (Words{"sweep", "cv", "plan", "bench", "eval", "predict", "export", "inspect", "init", "compare",
+                   "report", "export-metrics", "status", "reference", "help"}));
   EXPECT_EQ(offers({"--train.lr", "0.1", "ev"}), Words{"eval"});
   EXPECT_EQ(offers({"--train.lr", "=", "0.1", "ev"}), Words{"eval"});
   EXPECT_EQ(offers({"plan", "--la"}), (Words{"--label", "--latency"}));

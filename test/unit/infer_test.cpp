@@ -53,7 +53,7 @@ TEST_F(Infer, TheUsualTextsForAMissingNumberAreKnown) {
 
 TEST_F(Infer, OneTextAmongNumbersStandsForAMissingOneAndIsNamed) {
   for (const Index every : {3, 10, 50}) {
-    write(600, [&](Index i) { return i % every == 1 ? "unbekannt" : fmt::format("{}", i * 0.25); });
+    write(600, [&](Index i) { return i % every == 1 ? "unbekannt" : fmt::format("{}.25", i); });
     const TableColumn found = column();
     EXPECT_EQ(found.kind, ColumnKind::kNumeric) << every;
     EXPECT_EQ(found.missing, 600 / every) << every;
@@ -107,9 +107,9 @@ TEST_F(Infer, OtherNotationsOfNumbersAreReadAndNamed) {
     expect_parts(doubts(), {"'x'", "numbers written with"});
     // The section of an inspection says it, and with it there is no doubt left.
     const TableInspection inspection = inspect();
-    std::string in_config = each.term;
-    for (std::size_t at = 0; (at = in_config.find('"', at)) != std::string::npos; at += 2)
-      in_config.insert(at, "\\");
+    std::string in_config;
+    for (const char c : std::string(each.term))
+      in_config += c == '"' ? std::string("\\\"") : std::string(1, c);
     expect_parts(data_section(inspection), {fmt::format("columns = [\"x: {}\"", in_config)});
     options_.columns = {fmt::format("x: {}", each.term)};
     EXPECT_EQ(doubts(), "") << each.term;

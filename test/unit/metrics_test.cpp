@@ -132,7 +132,7 @@ TEST(Metrics, CountTheTargetsThatAreThereAsScikitLearnDoesOfThemAlone) {
       }
     }
     const SampleWeights weights = set.weights_of({0, set.rows});
-    const double right = count_correct(set.kind, rows_of(set.outputs, set.rows, {0, set.rows}),
+    const double right = count_correct(set.kind.targets, rows_of(set.outputs, set.rows, {0, set.rows}),
                                        rows_of(set.targets, set.rows, {0, set.rows}), weights);
     EXPECT_NEAR(right / weights.sum(set.rows), reference.at("accuracy").get<double>(), 1e-7);
   }

@@ -157,8 +157,7 @@ TEST_F(TableTest, ASeparatorAtTheEndOfEachRecordIsLeftOut) {
   expect_parts(error_text<DataError>([&] { learn("age,city,y\n20,A,0,\n21,B,1,x\n"); }),
                {"line 3", "more than 3 fields"});
   expect_parts(error_text<DataError>([&] { learn("age,city,y\n20,A,0\n21,B,1,\n"); }),
-               {"line 3", "more than 3 fields"})
-      << "only where the first record has it";
+               {"line 3", "more than 3 fields"});  // only where the first record has it
 }
 
 TEST_F(TableTest, AFileWithAnotherSeparatorIsReadAllTheSame) {

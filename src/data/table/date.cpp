@@ -153,7 +153,7 @@ class DateParser {
     return failed_ ? 0 : static_cast<unsigned>(found / 3 + 1);
   }
 
-  // What stands between two fields: the same throughout, nothing beside the name of a month.
+  // Takes the sign between two fields; there may be none beside the name of a month.
   void between() {
     const char sign = rest_.empty() ? '\0' : rest_.front();
     const bool known = sign == '-' || sign == '/' || sign == '.' || sign == ' ';
@@ -220,9 +220,9 @@ std::string DateReading::term() const {
 std::optional<double> parse_date(std::string_view text, DateForm form) {
   if (form == DateForm::kTime) return DateParser(text).time_of_day();
   if (form != DateForm::kEpoch) return DateParser(text).date(form);
-  constexpr double kMostDays = 4e6;  // some ten thousand years, which the calendar can take
+  constexpr double kLastDay = 4e6;  // in some ten thousand years: the calendar can take it
   const auto seconds = parse_number(text);
-  if (!seconds || std::abs(*seconds) > kMostDays * kSecondsPerDay) return std::nullopt;
+  if (!seconds || std::abs(*seconds) > kLastDay * kSecondsPerDay) return std::nullopt;
   return *seconds / kSecondsPerDay;
 }
 

@@ -153,7 +153,7 @@ void add_bad_records(std::vector<DataSetting>& settings, const TableInspection& 
   settings.push_back({"max_bad_share", fmt::format("{:.3f}", std::min(1.0, std::ceil(share * 1000) / 1000))});
 }
 
-// What Western programs wrote before there was UTF-8, and some still do.
+// Western programs wrote it before there was UTF-8, and some still do.
 constexpr const char* kUsualEncoding = "windows-1252";
 
 bool is_utf8(const std::vector<std::string>& paths, const TableOptions& options) {

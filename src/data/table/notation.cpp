@@ -26,7 +26,7 @@ constexpr std::array kForms{Form{'.', 0},   Form{'.', ','}, Form{',', 0},   Form
 constexpr std::size_t kPointAndComma = 1;
 constexpr std::size_t kDecimalComma = 2;
 
-// What is written before or behind amounts. Letters in general are none: "p12" is a name.
+// Signs before or behind amounts. Letters in general are none: "p12" is a name.
 constexpr std::array<std::string_view, 18> kAffixes{"%",   "$",   "€",  "£",   "¥",   "₹",
                                                     "₽", "₩",   "₺",  "EUR", "USD", "GBP",
                                                     "CHF", "JPY", "kr", "zł",  "R$",  "US$"};
@@ -288,7 +288,7 @@ std::optional<NotationCounts::Fit> NotationCounts::best(char separator) const {
   }
   if (reads(best) <= 0) return std::nullopt;
   const bool ambiguous = best == kPointAndComma && reads(kDecimalComma) == reads(best);
-  // Where fields are not separated by commas, people write decimal commas.
+  // People who do not separate fields by commas write decimal commas.
   if (ambiguous && separator != ',') best = kDecimalComma;
   Fit fit{.notation = {.decimal = kForms[best].decimal, .thousands = kForms[best].thousands},
           .texts = fits_[best],

@@ -161,7 +161,6 @@ Combination combine(const RunPlanRequest& request, const SamplingOptions& sampli
       .replicas_without_rows = shards ? std::max<Index>(0, sampling.replicas - request.rows) : 0,
       .averages_each_step = request.train.ema > 0,
       .skips_bad_steps = request.train.on_nan == OnNan::kSkip,
-      .follows_nothing = follows_evaluations(request.schedule) && !request.data.has_validation(),
       .audits = request.data.audit,
       .drops_tail = request.train.tail == Tail::kDrop,
       .streamed = request.streamed != nullptr,

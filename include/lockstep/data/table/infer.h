@@ -31,7 +31,7 @@ ColumnGuess guess_column(const ColumnSummary& summary, bool label, char separato
 /// Gives the column the kind that is guessed, and what belongs to it.
 void take_guess(TableColumn& column, const ColumnGuess& guess);
 
-/// What there is to say about the kinds that were inferred.
+/// Remarks on the kinds that were inferred.
 struct Remarks {
   std::vector<std::string> notes;
   std::vector<std::string> doubts;  ///< values that may be misread

@@ -33,9 +33,9 @@ TableInspection inspect_table(const std::string& path, const TableOptions& optio
 /// Types, ranges, missing shares, categories, what is suspicious, and a [data] section.
 std::string to_text(const TableInspection& inspection);
 std::string to_json(const TableInspection& inspection);
-/// What trains on the table with these columns: without data.label if there is none.
+/// The keys that train on the table with these columns: without data.label if there is none.
 std::vector<DataSetting> data_settings(const TableInspection& inspection);
-/// The same as a [data] section that trains on the table; a comment stands for a label that is not named.
+/// Those keys as a [data] section; a comment stands for a label that is not named.
 std::string data_section(const TableInspection& inspection);
 
 }  // namespace lockstep

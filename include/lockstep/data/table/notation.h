@@ -33,7 +33,7 @@ struct NumberNotation {
 /// no-break space.
 std::optional<double> parse_number(std::string_view text, const NumberNotation& notation);
 
-/// What the values of a column look like that are no plain numbers, to find out its notation.
+/// The values of a column that are no plain numbers, counted by the notations that read them.
 class NotationCounts {
  public:
   /// A value that is no plain number.

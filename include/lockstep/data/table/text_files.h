@@ -17,7 +17,7 @@
 
 namespace lockstep {
 
-/// What to expect of a text that is not UTF-8.
+/// The expectation that a text fails which is not UTF-8.
 inline constexpr const char* kExpectedText =
     "UTF-8 text (data.encoding = \"windows-1252\" reads what Western programs write)";
 

@@ -39,6 +39,7 @@ class MeanDeviance final : public Metric {
     double sum = 0;
     for (Index row = 0; row < rows.outputs.rows(); ++row) {
       for (Index i = 0; i < rows.outputs.cols(); ++i) {
+        if (std::isnan(rows.targets(row, i))) continue;  // a target that is missing
         sum += rows.weights[row] * deviance(power_, static_cast<double>(rows.targets(row, i)),
                                             static_cast<double>(rows.outputs(row, i)));
       }
