@@ -117,7 +117,7 @@ void Run::load_training_records(PeerGroup& peers, Index step) {
   rule.any_missing = &any_missing;
   records_ = load_records(train, rule, records_for(*sampler_, plan_.dist.hosted, comm_.rank()), peers,
                           &fingerprint_);
-  masks_ = any_rank(peers, any_missing);
+  masks_ = rule.may_miss && train.info().target_columns > 1 && any_rank(peers, any_missing);
   if (masks_ && comm_.rank() == 0) {
     spdlog::info(
         "'{}': some of the {} targets of a record are missing; a step divides by those that are there",

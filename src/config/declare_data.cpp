@@ -66,7 +66,7 @@ void declare_table(OptionList& list, TableOptions& table) {
               "What a category becomes: onehot (a feature for each value of the training data, and a first "
               "one for all others), index (one feature for an embedding; 0: others), hash(N) (N features)")
       .example("hash(64)")
-      .synonyms("one_hot encoding encoder");
+      .synonyms("one_hot encoder");
   list.option("data.missing_values", table.missing_values, "Texts that stand for a missing value")
       .example("?,NA,unknown")
       .synonyms("na_values nan_values null_values");

@@ -23,11 +23,11 @@ const std::vector<ForeignFile>& foreign_files() {
       {"a Parquet file",
        {".parquet", ".pq"},
        "PAR1",
-       R"~(convert it with python3 -c "import pandas; pandas.read_parquet('{0}').to_csv('data.csv', index=False)")~"},
+       R"~(convert it with python3 -c "import pandas; pandas.read_parquet('{0}').to_csv('table.csv', index=False)")~"},
       {"an Arrow (Feather) file",
        {".feather", ".arrow"},
        "ARROW1",
-       R"~(convert it with python3 -c "import pandas; pandas.read_feather('{0}').to_csv('data.csv', index=False)")~"},
+       R"~(convert it with python3 -c "import pandas; pandas.read_feather('{0}').to_csv('table.csv', index=False)")~"},
       {"a spreadsheet",
        {".xlsx", ".xls", ".ods", ".xlsb", ".xlsm"},
        "\xd0\xcf\x11\xe0",
@@ -39,11 +39,11 @@ const std::vector<ForeignFile>& foreign_files() {
       {"an SQLite database",
        {".sqlite", ".sqlite3", ".db"},
        "SQLite format 3",
-       "convert a table of it with sqlite3 -header -csv '{0}' 'SELECT * FROM name' > data.csv"},
+       "convert a table of it with sqlite3 -header -csv '{0}' 'SELECT * FROM name' > table.csv"},
       {"a file of R objects",
        {".rds", ".rda", ".RData", ".Rdata"},
        "RDX",
-       "write a data frame there with write.csv(data, 'data.csv', row.names = FALSE)"},
+       "write a data frame there with write.csv(data, 'table.csv', row.names = FALSE)"},
       {"a file of SAS, SPSS or Stata",
        {".sas7bdat", ".xpt", ".sav", ".dta"},
        "$FL2",
@@ -51,7 +51,7 @@ const std::vector<ForeignFile>& foreign_files() {
       {"JSON",
        {".json", ".jsonl", ".ndjson"},
        "",
-       R"~(convert it with python3 -c "import pandas; pandas.read_json('{0}', lines=True).to_csv('data.csv', index=False)")~"},
+       R"~(convert it with python3 -c "import pandas; pandas.read_json('{0}', lines=True).to_csv('table.csv', index=False)")~"},
       {"a pickle, which only Python reads",
        {".pt", ".pth", ".pkl", ".pickle", ".joblib"},
        "",
@@ -66,12 +66,20 @@ const std::vector<ForeignFile>& foreign_files() {
   return kFiles;
 }
 
+bool ends_as(const std::string& path, const ForeignFile& file) {
+  return std::ranges::any_of(file.ends, [&](std::string_view end) { return path.ends_with(end); });
+}
+
 }  // namespace
+
+bool has_known_start(const std::string& path) {
+  return std::ranges::any_of(
+      foreign_files(), [&](const ForeignFile& file) { return ends_as(path, file) && !file.start.empty(); });
+}
 
 std::string describe_foreign(const std::string& path, std::string_view start) {
   const auto fits = [&](const ForeignFile& file) {
-    if (!start.empty()) return !file.start.empty() && start.starts_with(file.start);
-    return std::ranges::any_of(file.ends, [&](std::string_view end) { return path.ends_with(end); });
+    return start.empty() ? ends_as(path, file) : !file.start.empty() && start.starts_with(file.start);
   };
   const auto found = std::ranges::find_if(foreign_files(), fits);
   if (found == foreign_files().end()) return "";

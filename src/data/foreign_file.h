@@ -9,5 +9,7 @@ namespace lockstep {
 /// "a Parquet file: convert it with ..."; "" for a file that is none of those known. By the end of `path`, or
 /// by `start`, the first bytes of its content, which may be left out.
 std::string describe_foreign(const std::string& path, std::string_view start = {});
+/// Whether the end of `path` is that of a kind of file whose content tells what it is.
+bool has_known_start(const std::string& path);
 
 }  // namespace lockstep

@@ -111,7 +111,8 @@ const FormatEntry& choose_format(const DataOptions& options) {
 
 const FormatEntry& format_of_input(const std::string& path, const DataOptions& options) {
   if (const FormatEntry* entry = find_by_name(path)) return *entry;
-  refuse_foreign("--input", path);
+  const bool told_by_content = !options.format.empty() && has_known_start(path);
+  if (!told_by_content) refuse_foreign("--input", path);
   if (!options.format.empty()) {
     const FormatEntry& entry = choose_format(options);
     if (entry.open_input) return entry;

@@ -275,8 +275,8 @@ TEST(ChooseFormat, NamesWhatItKnows) {
   };
   DataOptions options;
   expect_parts(error(options), {"neither data.train nor data.format", "idx", "synthetic"});
-  options.train = "data/train.zip";
-  expect_parts(error(options), {"data/train.zip", "data.format", "-ubyte.gz (idx)"});
+  options.train = "data/train.words";
+  expect_parts(error(options), {"data/train.words", "data.format", "-ubyte.gz (idx)"});
   options.format = "indx";
   expect_parts(error(options), {"unknown data format 'indx'", "did you mean 'idx'", "synthetic"});
   options.format = "idx";
@@ -299,8 +299,8 @@ TEST(ChooseFormat, KnowsWhatNoFormatReads) {
 }
 
 TEST(FormatOfInput, NamesTheKnownEnds) {
-  expect_parts(error_text<ConfigError>([] { format_of_input("new.zip", {}); }),
-               {"--input 'new.zip'", "-ubyte.gz (idx)"});
+  expect_parts(error_text<ConfigError>([] { format_of_input("new.words", {}); }),
+               {"--input 'new.words'", "-ubyte.gz (idx)"});
 }
 
 TEST(FormatCatalog, NamesAndExtensionsAreUnique) {

@@ -41,9 +41,9 @@ class LossRuns : public testing::Test {
   // The predictions of one record, behind their header.
   std::string predict() const {
     std::ofstream(directory_ / "new.csv") << "x\n0\n";
-    const ProcessResult result =
-        run_trainer(2, fmt::format("predict --model {0}/run --input {0}/new.csv --output {0}/p.csv",
-                                   directory_.path().string()));
+    const ProcessResult result = run_trainer(
+        2, fmt::format("predict --model {0}/run --input {0}/new.csv --output {0}/p.csv --overwrite",
+                       directory_.path().string()));
     EXPECT_EQ(result.exit_code, 0) << result.errors;
     return read_file(directory_ / "p.csv");
   }

@@ -121,7 +121,7 @@ TEST_F(Sweep, ThatIsStoppedSavesItsTrialsAndGoesOn) {
 
 TEST_F(Sweep, HalvingDropsTheWorstAndChangesNoBitOfTheBest) {
   const std::string run = experiment_.fresh_run();
-  const std::string length = " --train.epochs 4 --eval.every_epochs 0.5 --train.schedule cosine";
+  const std::string length = " --train.epochs 4 --eval.every '0.5 epochs' --train.schedule cosine";
   const std::string command =
       "sweep " + arguments(run, "--grid train.lr=0.05,1e-5,1e-6,1e-7 --halving 2" + length);
   const ProcessResult result = run_trainer(2, command);

@@ -28,10 +28,11 @@ class Compare : public testing::Test {
                           fmt::format("[run]\ndir = \"{}\"\n[data]\nvalidation_share = 0.1\n[train]\n"
                                       "early_stopping_metric = \"{}\"\n{}\n",
                                       name, measure, train));
-    std::string lines = "{\"kind\":\"train\",\"step\":5,\"loss\":2.5}\n";
+    std::string lines = "{\"kind\":\"train\",\"step\":5,\"epoch\":0.5,\"samples_seen\":50,\"loss\":2.5}\n";
     for (std::size_t i = 0; i < accuracies.size(); ++i) {
       lines += fmt::format(
-          "{{\"kind\":\"evaluation\",\"split\":\"validation\",\"step\":{},\"epoch\":1,\"samples\":9,"
+          "{{\"kind\":\"evaluation\",\"split\":\"validation\",\"step\":{},\"epoch\":1,\"samples_seen\":100,"
+          "\"samples\":9,"
           "\"loss\":{},\"accuracy\":{},\"seconds\":1}}\n",
           10 * (i + 1), 1 - accuracies[i] / 2, accuracies[i]);
     }

@@ -162,7 +162,7 @@ TEST_F(Hdf5, SaysWhatIsWrong) {
   options.train = path;
   expect_parts(error(), {path, "data.train", "say which one", "x, y"});
   name("x", "x");
-  expect_parts(error(), {"found label", "a class below 10"});
+  expect_parts(error(), {"found label", "a probability from 0 to 1"});
   write_file_atomically(path, read_file(path).substr(0, 3000));
   expect("x", {path, "truncated"});
   write_file_atomically(path, "no HDF5");

@@ -22,11 +22,11 @@ using namespace test;
 
 class Infer : public testing::Test {
  protected:
-  // A table of so many records whose column x has the texts that `value` gives.
+  // A table of so many records whose column x has the texts that `value` gives, beside a label and a number.
   void write(Index rows, const std::function<std::string(Index)>& value, char separator = ',') {
     std::ofstream file(path_, std::ios::binary);
-    file << "x" << separator << "y\n";
-    for (Index i = 0; i < rows; ++i) file << value(i) << separator << i % 2 << "\n";
+    file << "x" << separator << "y" << separator << "z\n";
+    for (Index i = 0; i < rows; ++i) file << value(i) << separator << i % 2 << separator << i % 7 << "\n";
   }
   LearntSchema learn() {
     const std::string paths[] = {path_};
@@ -61,7 +61,7 @@ TEST_F(Infer, OneTextAmongNumbersStandsForAMissingOneAndIsNamed) {
     expect_parts(doubts(),
                  {"'x'", "'unbekannt'", fmt::format("{} times", 600 / every), "data.missing_values"});
     const TableInspection inspection = inspect();
-    expect_parts(to_text(inspection), {"Suspicious", "'unbekannt'", "numeric = [\"x\"]"});
+    expect_parts(to_text(inspection), {"Suspicious", "'unbekannt'", "numeric = [\"x\", \"z\"]"});
     expect_parts(data_section(inspection), {"missing_values = [", "\"NA\"", "\"unbekannt\"]"});
     EXPECT_EQ(data_section(inspection).find("on_bad_record"), std::string::npos);
   }
@@ -190,12 +190,13 @@ TEST_F(Infer, WordsOfADateAreChecked) {
 TEST_F(Infer, FeaturesOfADateAreItsDayAndPointsOnCircles) {
   write(2, [](Index i) { return i == 0 ? "1970-01-01T06:00" : "NA"; });
   options_.columns = {"x: date(ymd, day, hour, month) none"};
+  options_.ignore = {"z"};
   const TableSchema schema = learn().schema;
   const Encoder encoder(schema, false);
   std::vector<std::byte> packed(static_cast<std::size_t>(encoder.record_bytes()));
-  std::vector<Index> unseen(2);
+  std::vector<Index> unseen(3);
   const auto encode = [&](const Cell& cell) {
-    const Cell cells[] = {cell, {}};
+    const Cell cells[] = {cell, {}, {}};
     encoder.pack(cells, packed.data(), unseen);
     std::vector<Scalar> features(static_cast<std::size_t>(encoder.features()));
     encoder.unpack(packed.data(), features.data(), nullptr);

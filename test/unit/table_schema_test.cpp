@@ -126,7 +126,7 @@ TEST_F(TableTest, AFewBadNumbersDoNotMakeACategory) {
   EXPECT_EQ(learnt.scan.bad, 1);
   ASSERT_EQ(learnt.scan.rejects.size(), 1u);
   expect_parts(learnt.scan.rejects[0], {"line 52", "'12x'"});
-  expect_parts(learnt.remarks[0], {"column 'n'", "1 value is no number, such as '12x'"});
+  expect_parts(learnt.doubts.at(0), {"column 'n'", "1 value is no number, such as '12x'"});
   options_.max_bad_share = 1.0 / 200;
   EXPECT_EQ(learn(text).scan.bad, 1) << "just what is allowed";
   options_.max_bad_share = 0.001;

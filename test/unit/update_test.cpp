@@ -245,10 +245,11 @@ std::vector<Scalar> weights_of_team(const std::string& optimizer_name, int threa
   options.optimizer = optimizer_name;
   const auto optimizer = find_entry(optimizer_catalog(), "optimizer", optimizer_name).make(options);
   ThreadTeam team(threads);
-  const UpdateRules rules{.weight_decay = 0.01,
-                          .clip_norm = 0.5,
-                          .clip_value = 2,
-                          .multipliers = {{.lr = 2, .weight_decay = 1}, {.lr = 1, .weight_decay = 0}, {}}};
+  const UpdateRules rules{
+      .weight_decay = 0.01,
+      .clip_norm = 0.5,
+      .clip_value = 2,
+      .multipliers = {{.lr = 2, .weight_decay = 1}, {.lr = 1, .weight_decay = 0}, {}, {}, {}, {}}};
   ParameterUpdate update(layout, *optimizer, rules, &team);
   AlignedBuffer<Scalar> weights(layout.size);
   AlignedBuffer<Scalar> gradient(layout.size);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <span>
 
+#include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 
@@ -239,6 +240,13 @@ Remarks infer_kinds(const TableText& table, std::vector<TableColumn>& columns,
   const auto unknown = [](const TableColumn& column) { return column.kind == ColumnKind::kUnknown; };
   if (std::ranges::none_of(columns, unknown)) return remarks;
   const Scan scan = look_at_columns(table, columns, false, missing, peers);
+  if (scan.good == 0 && scan.bad > 0) {
+    peers.agree([&] {
+      throw DataError(fmt::format("'{}' holds no records but {} bad ones; the first: {}",
+                                  table.text.files.front().path, with_commas(scan.bad),
+                                  scan.rejects.front()));
+    });
+  }
   for (std::size_t i = 0; i < columns.size(); ++i) {
     TableColumn& column = columns[i];
     if (!unknown(column)) continue;

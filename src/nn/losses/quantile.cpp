@@ -53,8 +53,7 @@ void check_levels(const std::vector<double>& levels) {
   if (std::ranges::adjacent_find(levels, std::greater_equal<>()) == levels.end()) return;
   std::vector<double> sorted = levels;
   std::ranges::sort(sorted);
-  const auto twice = std::ranges::unique(sorted);
-  sorted.erase(twice.begin(), twice.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
   throw ConfigError(fmt::format(
       "train.quantiles: levels stand in rising order, each once; found [{}], expected [{}]: the outputs of "
       "the model are in this order",

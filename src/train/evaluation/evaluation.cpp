@@ -69,7 +69,7 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
       source, rule,
       needed_by_owner([this](Index id) { return part_of(blocks_, context_.comm.size(), id / rows_); }, count),
       peers);
-  weighing_.masks = any_rank(peers, any_missing);
+  weighing_.masks = rule.may_miss && info_.target_columns > 1 && any_rank(peers, any_missing);
   peers.agree([&] {
     weights_.emplace(context.model);
     for (int thread = 0; thread < context.team.size(); ++thread) {
