@@ -176,8 +176,8 @@ Handle open_dataset(hid_t file, const ArrayPath& path, const std::string& name) 
   Handle dataset(H5Dopen2(file, path.array.c_str(), access.id()), H5Dclose);
   if (!linked.empty()) refuse_other_file(name, fmt::format("an external link: '{}'", linked));
   if (!dataset.valid()) {
-    throw DataError(
-        fmt::format("'{}' has no data set '{}', it has {}", path.file, path.array, describe(datasets_in(file))));
+    throw DataError(fmt::format("'{}' has no data set '{}', it has {}", path.file, path.array,
+                                describe(datasets_in(file))));
   }
   return dataset;
 }

@@ -52,8 +52,8 @@ class ArrayInput final : public ByteStream::Input {
     const std::string name = path.array + ".npy";
     zip_stat_init(&stat_);
     if (zip_stat(archive_.get(), name.c_str(), 0, &stat_) != 0) {
-      throw DataError(
-          fmt::format("'{}' has no array '{}', it has {}", path.file, path.array, listed(arrays_in(archive_.get()))));
+      throw DataError(fmt::format("'{}' has no array '{}', it has {}", path.file, path.array,
+                                  listed(arrays_in(archive_.get()))));
     }
     check_size(path, file_bytes(path.file));
     if (!reopen()) {

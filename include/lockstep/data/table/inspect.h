@@ -27,7 +27,8 @@ struct DataSetting {
   std::string value;
 };
 
-/// Reads all of a table: a file, or several as list_files has them. Errors: ConfigError if the options do not fit its columns; DataError.
+/// Reads all of a table: a file, or several as list_files has them. Errors: ConfigError if the options do not
+/// fit its columns; DataError.
 TableInspection inspect_table(const std::string& path, const TableOptions& options);
 
 /// Types, ranges, missing shares, categories, what is suspicious, and a [data] section.
