@@ -29,8 +29,7 @@ std::vector<std::size_t> kept_points(std::span<const double> values, std::size_t
     kept.push_back(std::max(least, greatest));
   }
   kept.push_back(values.size() - 1);
-  const auto repeated = std::ranges::unique(kept);
-  kept.erase(repeated.begin(), repeated.end());
+  kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
   return kept;
 }
 
