@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/log.h"
 #include "lockstep/comm/agree.h"
 
 namespace lockstep {
@@ -59,7 +59,7 @@ void report_lost_before(Communicator& comm, const ResumeState& resume) {
     if (!resume.checkpoint) {
       throw DataError(found + ": there is no checkpoint to write it again from; name another run.dir");
     }
-    spdlog::info("{}: what came after its newest checkpoint is written again", found);
+    log_info("{}: what came after its newest checkpoint is written again", found);
   });
 }
 

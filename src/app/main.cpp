@@ -1,7 +1,6 @@
 // trainer: parse the command line, then hand over to a subcommand.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spdlog/spdlog.h>
 
 #include <csignal>
 #include <optional>
@@ -143,11 +142,11 @@ int run(const std::vector<std::string>& arguments) {
     return run_session([&](Communicator& comm) { return run_with_ranks(comm, parsed); },
                        threads ? ThreadLevel::kMultiple : ThreadLevel::kFunneled);
   } catch (const Error& error) {
-    spdlog::error("{}", error.what());
+    log_error("{}", error.what());
     return error.exit_code();
   } catch (const std::exception& error) {
     if (!is_out_of_memory(error)) throw;
-    spdlog::error("{}: {}", describe_out_of_memory(error), describe_inputs(parsed.line));
+    log_error("{}: {}", describe_out_of_memory(error), describe_inputs(parsed.line));
     return kExitConfig;
   }
 }

@@ -1,9 +1,9 @@
 #include "restart.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/log.h"
 #include "run_files.h"
 
 namespace lockstep {
@@ -32,7 +32,7 @@ void undo_preparation(const ResumeState& resume) {
   if (resume.moved_to.empty()) return;
   std::filesystem::rename(resume.moved_to, root, error);
   if (!error) {
-    spdlog::info("what was moved to '{}' is back in '{}'", resume.moved_to.string(), root.string());
+    log_info("what was moved to '{}' is back in '{}'", resume.moved_to.string(), root.string());
   }
 }
 

@@ -1,13 +1,12 @@
 #include "run_watch.h"
 
-#include <spdlog/spdlog.h>
-
 #include <chrono>
 #include <cmath>
 #include <optional>
 #include <string>
 
 #include "lockstep/base/environment.h"
+#include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "run_files.h"
 
@@ -51,9 +50,9 @@ RunWatch::RunWatch(Communicator& comm, const Experiment& experiment, const Resum
 }
 
 void report_time_left(const TimeLeft& left) {
-  if (!left.warning.empty()) spdlog::warn("{}", left.warning);
+  if (!left.warning.empty()) log_warning("{}", left.warning);
   if (!left.seconds || !std::isfinite(*left.seconds)) return;
-  spdlog::info("time limit: the run saves itself and stops within {}", human_seconds(*left.seconds));
+  log_info("time limit: the run saves itself and stops within {}", human_seconds(*left.seconds));
 }
 
 }  // namespace lockstep

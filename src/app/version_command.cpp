@@ -2,11 +2,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
-
 #include "build_facts.h"
 #include "commands.h"
 #include "lockstep/base/build_info.h"
+#include "lockstep/base/json.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/print.h"
 #include "lockstep/comm/checked_communicator.h"

@@ -1,6 +1,13 @@
 #include "lockstep/base/json.h"
 
+#include <fmt/format.h>
+
 #include "lockstep/base/text.h"
+
+template class nlohmann::basic_json<>;
+template class nlohmann::basic_json<nlohmann::ordered_map>;
+template class nlohmann::detail::serializer<nlohmann::json>;
+template class nlohmann::detail::serializer<nlohmann::ordered_json>;
 
 namespace lockstep {
 namespace {
@@ -43,5 +50,19 @@ void check_json_limits(std::string_view text) {
                                 kMaxJsonDepth));
   }
 }
+
+template <class Json>
+Json parse_json(std::string_view text) {
+  constexpr std::size_t kMaxReasonBytes = 300;
+  check_json_limits(text);
+  try {
+    return Json::parse(text);
+  } catch (const typename Json::exception& error) {  // also out_of_range, of a number such as 1e999
+    throw DataError(fmt::format("it is no JSON: {}", excerpt(error.what(), kMaxReasonBytes)));
+  }
+}
+
+template nlohmann::json parse_json<nlohmann::json>(std::string_view text);
+template nlohmann::ordered_json parse_json<nlohmann::ordered_json>(std::string_view text);
 
 }  // namespace lockstep

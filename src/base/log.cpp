@@ -121,7 +121,25 @@ std::shared_ptr<spdlog::logger> make_logger(LogTarget target, const std::string&
   return logger;
 }
 
+spdlog::level::level_enum spdlog_level(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+  }
+  return spdlog::level::err;
+}
+
 }  // namespace
+
+void write_log(LogLevel level, std::string_view text) {
+  spdlog::default_logger_raw()->log(spdlog_level(level), text);
+}
 
 void start_log(int rank, LogTarget target) {
   spdlog::set_default_logger(make_logger(target, rank == 0 ? "%l: %v" : fmt::format("rank {}: %l: %v", rank),

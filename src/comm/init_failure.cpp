@@ -5,7 +5,6 @@
 #include "init_failure.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 
 #include "lockstep/base/environment.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/log.h"
 #include "lockstep/comm/session.h"
 
 namespace {
@@ -28,11 +28,10 @@ int report_failure(int code) {
     const auto number = lockstep::environment_number(variable);
     if (number && rank.empty()) rank = fmt::format("rank {}: ", *number);
   }
-  spdlog::error(
+  lockstep::log_error(
       "{}MPI did not start: {} ended the program within MPI_Init (code {}); its own lines above say why. "
       "Check that the program is started by the mpirun of that MPI, its settings (OMPI_MCA_... in the "
-      "environment, "
-      "--mca), and that TMPDIR and /dev/shm can be written to",
+      "environment, --mca), and that TMPDIR and /dev/shm can be written to",
       rank, lockstep::mpi_library(), code);
   return lockstep::kExitComm;
 }

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 #include <mpi.h>
-#include <spdlog/spdlog.h>
 
 #include <exception>
 
 #include "init_failure.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/log.h"
 #include "lockstep/base/memory_limit.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/comm/checked_communicator.h"
@@ -18,7 +18,7 @@ namespace {
 
 // The log names other ranks by itself.
 void report(const Communicator& comm, const std::string& message) {
-  spdlog::error("{}{}", comm.rank() == 0 ? "rank 0: " : "", message);
+  log_error("{}{}", comm.rank() == 0 ? "rank 0: " : "", message);
 }
 
 // MPI is finalised on the orderly way out only: after an error the job is aborted instead.
@@ -26,7 +26,7 @@ int run_body(Communicator& comm, const std::function<int(Communicator&)>& body) 
   try {
     return body(comm);
   } catch (const AgreedError& error) {
-    if (comm.rank() == 0) spdlog::error("{}", error.what());
+    if (comm.rank() == 0) log_error("{}", error.what());
     return error.exit_code();
   } catch (const Error& error) {
     report(comm, error.what());

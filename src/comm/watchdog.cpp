@@ -14,7 +14,6 @@
 #include <fmt/format.h>
 #include <limits.h>
 #include <pthread.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,6 +24,7 @@
 #include <thread>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/log.h"
 #include "lockstep/base/signal_stack.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
@@ -136,7 +136,7 @@ class Watchdog::Watcher {
                                       "(comm.abort_seconds)",
                                       options_.abort_seconds, kExitStalled)
                                 : "";
-    spdlog::warn("{}{}", describe_stall(ranks, clock_.stuck()), end);
+    log_warning("{}{}", describe_stall(ranks, clock_.stuck()), end);
   }
 
   void log_recovery(double stuck) {
@@ -145,7 +145,7 @@ class Watchdog::Watcher {
     board_.head().speaker.compare_exchange_strong(mine, -1);
     if (!std::exchange(reports_, false)) return;
     rendezvous_.forget();
-    spdlog::warn("stall: the ranks go on after {:.1f} s", stuck);
+    log_warning("stall: the ranks go on after {:.1f} s", stuck);
   }
 
   // Ends the job if the stall has lasted too long. The rank that reported the stall logs the end; the others
@@ -154,7 +154,7 @@ class Watchdog::Watcher {
     constexpr double kCourtesy = kGatherSeconds + 3;
     if (clock_.stuck() < clock_.limit() + options_.abort_seconds + (reports_ ? 0 : kCourtesy)) return;
     if (!reported_) return;
-    spdlog::error("stall: nobody has come for {:.1f} s, and the job ends", clock_.stuck());
+    log_error("stall: nobody has come for {:.1f} s, and the job ends", clock_.stuck());
     board_.head().ended = true;
     end_();
   }

@@ -10,7 +10,8 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/config/check.h"
-#include "lockstep/config/toml.h"
+#include "lockstep/config/trials.h"
+#include "toml_format.h"
 
 namespace lockstep {
 namespace {
@@ -32,7 +33,7 @@ std::vector<std::string> split_at_equals(const std::vector<std::string>& argumen
 
 // Refuses a list that is given twice: both lists may be meant, or the last one.
 void check_given_once(const Option& option, const std::vector<std::string>& texts) {
-  if (option.kind != ValueKind::kTextList && option.kind != ValueKind::kNumberList) return;
+  if (!takes_a_list(option)) return;
   for (const std::string& text : texts) {
     if (text == texts.front()) continue;
     throw ConfigError(fmt::format("--{0} is given twice, as '{1}' and '{2}'; give one list: --{0} {1},{2}",

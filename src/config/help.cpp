@@ -33,7 +33,8 @@ std::string hanging_paragraph(std::string head, std::string_view text) {
     const std::string_view word = text.substr(0, text.find(' '));
     text.remove_prefix(std::min(word.size() + 1, text.size()));
     if (column > indent && column + 1 + word.size() > kColumns) {
-      head += "\n" + std::string(indent, ' ');
+      head += '\n';
+      head.append(indent, ' ');
       column = indent;
     }
     if (column > indent) head += ' ';

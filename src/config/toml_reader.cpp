@@ -12,7 +12,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
-#include "lockstep/config/toml.h"
+#include "toml_format.h"
 #include "toml_limits.h"
 
 namespace lockstep {

@@ -3,6 +3,7 @@
 
 #include "lockstep/base/hash.h"
 #include "lockstep/config/toml.h"
+#include "toml_format.h"
 
 namespace lockstep {
 namespace {

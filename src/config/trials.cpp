@@ -21,6 +21,7 @@
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
+#include "lockstep/base/trim.h"
 
 namespace lockstep {
 namespace {
@@ -34,12 +35,6 @@ constexpr std::array kReserved{
     std::pair{"checkpoint.dir", "each trial has its checkpoints in its own directory"},
     std::pair{"train.early_stopping_metric", "trials are compared by one measure"}};
 
-std::string_view trim(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(' ');
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
-}
-
 // Splits at each `separator` outside of parentheses and brackets.
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
@@ -49,15 +44,11 @@ std::vector<std::string> split(std::string_view text, char separator) {
     if (text[i] == '(' || text[i] == '[') ++depth;
     if (text[i] == ')' || text[i] == ']') --depth;
     if (text[i] != separator || depth > 0) continue;
-    parts.emplace_back(trim(text.substr(begin, i - begin)));
+    parts.emplace_back(trimmed(text.substr(begin, i - begin)));
     begin = i + 1;
   }
-  parts.emplace_back(trim(text.substr(begin)));
+  parts.emplace_back(trimmed(text.substr(begin)));
   return parts;
-}
-
-bool takes_a_list(const Option& option) {
-  return option.kind == ValueKind::kTextList || option.kind == ValueKind::kNumberList;
 }
 
 // "train.lr=0.01,0.1", taken apart.
@@ -73,7 +64,7 @@ Assignment parse_assignment(std::string_view flag, const std::string& text, std:
   if (equals == std::string::npos || equals == 0) {
     throw ConfigError(fmt::format("{}: expected {}, found {}", flag, example, in_quotes(text)));
   }
-  const std::string key(trim(std::string_view(text).substr(0, equals)));
+  const std::string key(trimmed(std::string_view(text).substr(0, equals)));
   const auto option = std::ranges::find(options, key, &Option::key);
   if (option == options.end()) {
     const std::string hint = suggest_key(key, options);
@@ -83,7 +74,7 @@ Assignment parse_assignment(std::string_view flag, const std::string& text, std:
   for (const auto& [reserved, reason] : kReserved) {
     if (key == reserved) throw ConfigError(fmt::format("{}: {} cannot vary: {}", flag, key, reason));
   }
-  return {std::string(flag), &*option, std::string(trim(std::string_view(text).substr(equals + 1)))};
+  return {std::string(flag), &*option, std::string(trimmed(std::string_view(text).substr(equals + 1)))};
 }
 
 void check_value(const Assignment& assignment, const std::string& value) {
@@ -156,7 +147,7 @@ Distribution parse_distribution(const Assignment& assignment) {
   const std::string_view text = assignment.right;
   const std::size_t open = text.find('(');
   if (open == std::string_view::npos || !text.ends_with(')')) refuse_distribution(assignment, "");
-  const std::optional<Kind> kind = kind_named(trim(text.substr(0, open)));
+  const std::optional<Kind> kind = kind_named(trimmed(text.substr(0, open)));
   if (!kind) refuse_distribution(assignment, "");
   const std::string_view inside = text.substr(open + 1, text.size() - open - 2);
   if (*kind == Kind::kChoice) {
@@ -206,6 +197,10 @@ void refuse_repeated(const std::vector<GridKey>& grid, const std::vector<Distrib
 }
 
 }  // namespace
+
+bool takes_a_list(const Option& option) {
+  return option.kind == ValueKind::kTextList || option.kind == ValueKind::kNumberList;
+}
 
 std::vector<std::vector<Setting>> list_trials(const SweepRequest& request, std::span<const Option> options,
                                               std::uint64_t seed) {

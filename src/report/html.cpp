@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "lockstep/base/json.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 

@@ -1,10 +1,10 @@
 #include "lockstep/report/progress_line.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 
+#include "lockstep/base/log.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/base/text.h"
 
@@ -71,8 +71,8 @@ std::string ProgressLine::time_left() const {
 
 void ProgressLine::print_step(const Progress& progress) {
   since_line_.lap();
-  spdlog::info("step {}/{}  epoch {:.2f}  loss {:.4f}{}", with_commas(progress.steps),
-               with_commas(whole_.steps), progress.epochs, smooth_loss_, time_left());
+  log_info("step {}/{}  epoch {:.2f}  loss {:.4f}{}", with_commas(progress.steps), with_commas(whole_.steps),
+           progress.epochs, smooth_loss_, time_left());
 }
 
 void ProgressLine::on_train_metrics(const TrainMetrics& metrics) {
@@ -83,11 +83,12 @@ void ProgressLine::on_train_metrics(const TrainMetrics& metrics) {
   since_line_.lap();
   const std::string accuracy = metrics.accuracy ? fmt::format("  accuracy {:.4f}", *metrics.accuracy) : "";
   // The log file has these lines in any case.
-  spdlog::log(plain_ ? spdlog::level::info : spdlog::level::debug,
-              "step {}/{}  epoch {:.2f}  loss {:.4f}{}  lr {:.4g}  {} samples/s{}",
-              with_commas(metrics.progress.steps), with_commas(whole_.steps), metrics.progress.epochs,
-              metrics.loss, accuracy, metrics.lr, with_commas(static_cast<Index>(metrics.samples_per_second)),
-              last ? "" : time_left());
+  write_log(
+      plain_ ? LogLevel::kInfo : LogLevel::kDebug,
+      fmt::format("step {}/{}  epoch {:.2f}  loss {:.4f}{}  lr {:.4g}  {} samples/s{}",
+                  with_commas(metrics.progress.steps), with_commas(whole_.steps), metrics.progress.epochs,
+                  metrics.loss, accuracy, metrics.lr,
+                  with_commas(static_cast<Index>(metrics.samples_per_second)), last ? "" : time_left()));
 }
 
 void ProgressLine::on_evaluation(const EvalMetrics& metrics) {
@@ -97,9 +98,9 @@ void ProgressLine::on_evaluation(const EvalMetrics& metrics) {
       metrics.top_k_accuracy ? fmt::format("  top-{} {:.4f}", metrics.top_k, *metrics.top_k_accuracy) : "";
   std::string others;
   for (const MetricValue& other : metrics.others) others += "  " + to_string(other);
-  spdlog::info("epoch {:.2f}  {} loss {:.4f}{}{}{}  ({} samples, {})", metrics.progress.epochs,
-               to_string(metrics.split), metrics.loss, accuracy, top_k, others, with_commas(metrics.samples),
-               human_seconds(metrics.seconds));
+  log_info("epoch {:.2f}  {} loss {:.4f}{}{}{}  ({} samples, {})", metrics.progress.epochs,
+           to_string(metrics.split), metrics.loss, accuracy, top_k, others, with_commas(metrics.samples),
+           human_seconds(metrics.seconds));
 }
 
 }  // namespace lockstep

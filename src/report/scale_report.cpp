@@ -1,8 +1,7 @@
 #include "lockstep/report/scale_report.h"
+#include "lockstep/base/json.h"
 
 #include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
 
 #include "lockstep/base/text.h"
 

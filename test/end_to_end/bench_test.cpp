@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
 

@@ -11,6 +11,7 @@
 #include "app/resume_state.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/log.h"
 #include "lockstep/report/metrics_file.h"
 #include "support/crashes.h"
 #include "support/saved_runs.h"

@@ -6,11 +6,11 @@
 
 #include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
 
 #include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
 #include "lockstep/base/types.h"
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"

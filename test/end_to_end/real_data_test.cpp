@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
 #include "lockstep/base/types.h"
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
 

@@ -5,9 +5,9 @@
 
 #include <future>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
 #include "lockstep/base/timer.h"
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"

@@ -5,10 +5,10 @@
 
 #include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
 #include "lockstep/base/random.h"
 #include "support/error_text.h"
 #include "support/numpy_files.h"

@@ -5,11 +5,11 @@
 
 #include <cmath>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "lockstep/base/json.h"
 #include "lockstep/base/types.h"
 
 namespace lockstep::test {

@@ -1,9 +1,8 @@
 // What an inspection says of the columns of a table, to people and to programs.
 #include "lockstep/data/table/inspect.h"
+#include "lockstep/base/json.h"
 
 #include <gtest/gtest.h>
-
-#include <nlohmann/json.hpp>
 
 #include "lockstep/base/file.h"
 #include "support/error_text.h"

@@ -3,7 +3,6 @@
 #include "lockstep/base/log.h"
 
 #include <gtest/gtest.h>
-#include <spdlog/spdlog.h>
 
 #include "lockstep/base/file.h"
 #include "support/file_size_limit.h"
@@ -18,10 +17,10 @@ TEST(Log, RankZeroTellsTheStoryAndTheOthersOnlyWarn) {
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
     start_log(rank);
-    spdlog::debug("detail");
-    spdlog::info("event");
-    spdlog::warn("warning");
-    spdlog::error("failure");
+    log_debug("detail");
+    log_info("event");
+    log_warning("warning");
+    log_error("failure");
     EXPECT_EQ(testing::internal::GetCapturedStdout(), rank == 0 ? "event\n" : "");
     const std::string who = rank == 0 ? "" : "rank " + std::to_string(rank) + ": ";
     EXPECT_EQ(testing::internal::GetCapturedStderr(), who + "warning: warning\n" + who + "error: failure\n");
@@ -33,7 +32,7 @@ TEST(Log, LinesThatCannotBeWrittenAreOneWarningAndTheFileHasWholeLines) {
   const std::string path = directory / "log.txt";
   start_log(0);
   add_log_file(path);
-  spdlog::info("first " + std::string(5000, '.'));  // longer than what goes elsewhere while files are limited
+  log_info("first {}", std::string(5000, '.'));  // longer than what goes elsewhere while files are limited
   const std::string first = read_file(path);
   EXPECT_NE(first.find(" info first .."), std::string::npos) << first;
   EXPECT_FALSE(log_file_lost_lines());
@@ -42,7 +41,7 @@ TEST(Log, LinesThatCannotBeWrittenAreOneWarningAndTheFileHasWholeLines) {
   testing::internal::CaptureStderr();
   {
     const FileSizeLimit full(first.size() + 5);  // half of a line fits
-    for (const char* line : {"second", "third", "fourth"}) spdlog::info(line);
+    for (const char* line : {"second", "third", "fourth"}) log_info("{}", line);
   }
   const std::string errors = testing::internal::GetCapturedStderr();
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "second\nthird\nfourth\n");
@@ -51,7 +50,7 @@ TEST(Log, LinesThatCannotBeWrittenAreOneWarningAndTheFileHasWholeLines) {
   EXPECT_TRUE(log_file_lost_lines());
   EXPECT_EQ(read_file(path), first);
 
-  spdlog::info("fifth");  // there is room again
+  log_info("fifth");  // there is room again
   const std::string rest = read_file(path).substr(first.size());
   EXPECT_NE(rest.find(" info fifth\n"), std::string::npos) << rest;
   EXPECT_EQ(count_of(rest, "\n"), 1) << rest;

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "lockstep/base/file.h"
+#include "lockstep/base/log.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 

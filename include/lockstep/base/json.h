@@ -13,6 +13,12 @@
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/types.h"
 
+// Compiled once, in src/base/json.cpp: every file that uses them would compile them anew, for seconds.
+extern template class nlohmann::basic_json<>;
+extern template class nlohmann::basic_json<nlohmann::ordered_map>;
+extern template class nlohmann::detail::serializer<nlohmann::json>;
+extern template class nlohmann::detail::serializer<nlohmann::ordered_json>;
+
 namespace lockstep {
 
 inline constexpr Index kMaxJsonDepth = 100;
@@ -24,15 +30,7 @@ void check_json_limits(std::string_view text);
 
 /// Errors: DataError, without the name of the file, as check_json_limits has them and where it is no JSON.
 template <class Json>
-Json parse_json(std::string_view text) {
-  constexpr std::size_t kMaxReasonBytes = 300;
-  check_json_limits(text);
-  try {
-    return Json::parse(text);
-  } catch (const typename Json::parse_error& error) {
-    throw DataError(fmt::format("it is no JSON: {}", excerpt(error.what(), kMaxReasonBytes)));
-  }
-}
+Json parse_json(std::string_view text);
 
 /// Beyond Index it becomes a negative one. Errors: DataError where it is no whole number.
 template <class Json>

@@ -1,16 +1,42 @@
 // The log: rank 0 tells the story, one line per event; other ranks speak only on warnings, with their number.
-// Everyone writes through spdlog's default logger; this file only sets it up.
+// The lines are formatted here and handed to spdlog's default logger in log.cpp: files that log compile
+// neither spdlog nor all of fmt.
 #pragma once
+
+#include <fmt/format.h>
 
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace spdlog {
 class logger;
 }
 
 namespace lockstep {
+
+enum class LogLevel { kDebug, kInfo, kWarning, kError };
+
+/// One event, which may have several lines.
+void write_log(LogLevel level, std::string_view text);
+
+template <class... Values>
+void log_debug(fmt::format_string<Values...> text, Values&&... values) {
+  write_log(LogLevel::kDebug, fmt::vformat(text, fmt::make_format_args(values...)));
+}
+template <class... Values>
+void log_info(fmt::format_string<Values...> text, Values&&... values) {
+  write_log(LogLevel::kInfo, fmt::vformat(text, fmt::make_format_args(values...)));
+}
+template <class... Values>
+void log_warning(fmt::format_string<Values...> text, Values&&... values) {
+  write_log(LogLevel::kWarning, fmt::vformat(text, fmt::make_format_args(values...)));
+}
+template <class... Values>
+void log_error(fmt::format_string<Values...> text, Values&&... values) {
+  write_log(LogLevel::kError, fmt::vformat(text, fmt::make_format_args(values...)));
+}
 
 /// The stream that lines below `warn` go to.
 enum class LogTarget { kStandardOutput, kStandardError };

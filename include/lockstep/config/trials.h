@@ -20,6 +20,9 @@ struct Setting {
   bool operator==(const Setting&) const = default;
 };
 
+/// Whether the values of an option are lists.
+bool takes_a_list(const Option& option);
+
 /// The most trials of a sweep; their numbers have four digits.
 inline constexpr Index kMaxTrials = 9999;
 

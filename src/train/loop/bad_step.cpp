@@ -1,11 +1,11 @@
 #include "bad_step.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <cmath>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/log.h"
 #include "lockstep/comm/agree.h"
 
 namespace lockstep {
@@ -16,7 +16,7 @@ constexpr const char* kAdvice = "Lower train.lr, add train.warmup, or clip with 
 }  // namespace
 
 void warn_of_single_values(const std::string& found) {
-  spdlog::warn(
+  log_warning(
       "{} a single value to normalise in batch norm: it has no variance, becomes a constant, and moves no "
       "running moments by itself. Set train.tail = \"drop\" to leave short last steps out, or use a larger "
       "batch or fewer replicas",

@@ -1,10 +1,9 @@
 #include "epoch_audit.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/log.h"
 #include "lockstep/comm/agree.h"
 
 namespace lockstep {
@@ -35,7 +34,7 @@ void EpochAudit::begin(Index steps_done) {
   if (std::ranges::find(known, 0) == known.end()) return;
   first_epoch_ = epoch + 1;
   if (context_.comm.rank() != 0) return;
-  spdlog::info(
+  log_info(
       "data.audit begins with epoch {}: it is not known which samples epoch {}, which is under way, has used",
       epoch + 2, epoch + 1);
 }

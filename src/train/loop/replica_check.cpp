@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <bit>
@@ -12,6 +11,7 @@
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/hash.h"
+#include "lockstep/base/log.h"
 #include "lockstep/comm/agree.h"
 
 namespace lockstep {
@@ -70,7 +70,7 @@ void ReplicaCheck::report(Index steps_done) {
   }
   strategy_.changed_replicated();
   ++repairs_;
-  if (comm_.rank() == 0) spdlog::warn("{}; all have got the state of the majority", found);
+  if (comm_.rank() == 0) log_warning("{}; all have got the state of the majority", found);
 }
 
 // *Collective* over the ranks that are to be equal; the same on all of them. "" if they are. Makes them

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +8,7 @@
 #include "faults.h"
 #include "gradient_context.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/log.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/ordered_sums.h"
 #include "lockstep/math/fixed_tree.h"
@@ -239,7 +239,7 @@ void SynchronousLoop::leave_out(const StepBatch& batch, Index step, double loss)
   ++skipped_;
   const std::string where = describe_bad_number(context_.comm, found);
   if (context_.comm.rank() != 0) return;
-  spdlog::warn("step {} is left out: {} ({} of at most {})", step + 1, where, skipped_, context_.skip_limit);
+  log_warning("step {} is left out: {} ({} of at most {})", step + 1, where, skipped_, context_.skip_limit);
 }
 
 void SynchronousLoop::log_metrics(Index steps_done) {
