@@ -2,7 +2,6 @@
 // trained by several groups of ranks at a time. Afterwards their predictions are put together, and with
 // --refit a model is trained on all records, for as long as the folds needed on average.
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 
@@ -10,8 +9,10 @@
 #include "fold_predictions.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/log.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/optim/schedule.h"
 #include "sweep_state.h"
 #include "sweep_table.h"
 #include "trial_groups.h"
@@ -36,7 +37,15 @@ class CrossValidation {
   CrossValidation(Communicator& world, const CommandLine& line)
       : world_(world),
         line_(line),
-        state_(world, line, "fold", [&](const Config&) { return list_folds(line.sweep.folds); }),
+        state_(world, line, "fold",
+               [&](const Config& config) {
+                 if (line.sweep.refit && follows_evaluations(config.schedule)) {
+                   throw ConfigError(
+                       "--refit trains without a validation set, which train.schedule = \"plateau\" follows: "
+                       "choose another schedule, or leave --refit out");
+                 }
+                 return list_folds(line.sweep.folds);
+               }),
         groups_(world, line, state_, [this](Communicator& comm, const CommandLine& of_trial) {
           write_fold_predictions(comm, of_trial, state_.text());
         }) {}
@@ -45,9 +54,9 @@ class CrossValidation {
   int run() {
     stop_live_output();
     if (first()) {
-      spdlog::info("{} folds, {} at a time on {} rank{} each, in {}", folds(),
-                   world_.size() / line_.sweep.ranks_per_trial, line_.sweep.ranks_per_trial,
-                   line_.sweep.ranks_per_trial == 1 ? "" : "s", state_.directory().root.string());
+      log_info("{} folds, {} at a time on {} rank{} each, in {}", folds(),
+               world_.size() / line_.sweep.ranks_per_trial, line_.sweep.ranks_per_trial,
+               line_.sweep.ranks_per_trial == 1 ? "" : "s", state_.directory().root.string());
     }
     const bool stopped = train(pending_folds());
     const Index done = count(TrialState::kDone);
@@ -84,7 +93,7 @@ class CrossValidation {
 std::vector<Index> CrossValidation::pending_folds() const {
   std::vector<Index> pending;
   for (const TrialRow& row : state_.rows()) {
-    if (row.state != TrialState::kDone && row.state != TrialState::kFailed) pending.push_back(row.number);
+    if (!row.is_over()) pending.push_back(row.number);
   }
   return pending;
 }
@@ -97,17 +106,15 @@ bool CrossValidation::refit() {
   epochs /= static_cast<double>(folds());
   if (!(epochs > 0)) {
     if (first())
-      spdlog::warn("no fold has a finite validation measure: there is no length to train on all records");
+      log_warning("no fold has a finite validation measure: there is no length to train on all records");
     return false;
   }
   state_.add_refit();
   state_.rows().back().settings = {{"train.epochs", fmt::format("{:.6g}", epochs)}};
   state_.read_rows();
   if (first())
-    spdlog::info("refit: on all records, for {:.6g} epochs, the mean of the epochs that the folds kept",
-                 epochs);
-  const TrialState known = state_.rows().back().state;
-  if (known == TrialState::kDone || known == TrialState::kFailed) return false;
+    log_info("refit: on all records, for {:.6g} epochs, the mean of the epochs that the folds kept", epochs);
+  if (state_.rows().back().is_over()) return false;
   return train({state_.directory().refit});
 }
 
@@ -118,13 +125,15 @@ int CrossValidation::report(bool stopped) const {
     const std::span<const TrialRow> all(state_.rows());
     const auto of_folds = all.first(static_cast<std::size_t>(folds()));
     write_file_atomically(state_.directory().results(),
-                          folds_json(all, state_.measure(), state_.directory()).dump(2) + "\n");
-    spdlog::info("{}", folds_table(of_folds, state_.measure(), state_.directory()));
+                          folds_json(all, state_.measure(), state_.directory())
+                                  .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+                              "\n");
+    log_info("{}", folds_table(of_folds, state_.measure(), state_.directory()));
     if (stopped) {
-      spdlog::info("stopped: {} of {} folds are done; the same command goes on from there",
-                   count(TrialState::kDone), folds());
+      log_info("stopped: {} of {} folds are done; the same command goes on from there",
+               count(TrialState::kDone), folds());
     } else if (count(TrialState::kDone) == folds()) {
-      spdlog::info(
+      log_info(
           "written: {} with predictions.csv (each record by the model that was not trained on it), "
           "sweep.json{}",
           state_.directory().root.string(), state_.directory().refit > 0 ? ", refit" : "");

@@ -1,12 +1,12 @@
 #include "data_notes.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <filesystem>
 
 #include "lockstep/base/file.h"
+#include "lockstep/base/log.h"
 #include "lockstep/comm/agree.h"
 
 namespace lockstep {
@@ -20,17 +20,17 @@ void log_notes(std::span<const RecordSource* const> sources) {
   for (const RecordSource* source : sources) {
     const std::vector<std::string> notes = source->notes();
     for (const std::string& note : std::span(notes).first(std::min(kMaxNotes, notes.size())))
-      spdlog::info("{}", note);
+      log_info("{}", note);
     if (notes.size() > kMaxNotes) {
-      spdlog::info("{}: {} more notes like these", source->info().name, notes.size() - kMaxNotes);
+      log_info("{}: {} more notes like these", source->info().name, notes.size() - kMaxNotes);
     }
     const std::vector<std::string> doubts = source->doubts();
     for (const std::string& doubt : std::span(doubts).first(std::min(kMaxNotes, doubts.size()))) {
-      spdlog::warn("{}: {}", source->info().name, doubt);
+      log_warning("{}: {}", source->info().name, doubt);
     }
     if (doubts.size() > kMaxNotes) {
-      spdlog::warn("{}: {} more warnings like these; 'trainer inspect' lists them", source->info().name,
-                   doubts.size() - kMaxNotes);
+      log_warning("{}: {} more warnings like these; 'trainer inspect' lists them", source->info().name,
+                  doubts.size() - kMaxNotes);
     }
   }
 }
@@ -38,7 +38,7 @@ void log_notes(std::span<const RecordSource* const> sources) {
 void log_doubts(const Communicator& comm, const Experiment& experiment, const RunPlan& plan) {
   if (comm.rank() != 0) return;
   for (const std::string& doubt : find_doubts(experiment.fit(*experiment.train), plan))
-    spdlog::warn("{}", doubt);
+    log_warning("{}", doubt);
 }
 
 std::string list_rejects(std::span<const RecordSource* const> sources) {

@@ -1,13 +1,13 @@
 #include "experiment.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 
 #include "catalogs.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/log.h"
 #include "lockstep/data/class_counts.h"
 #include "lockstep/data/memory.h"
 #include "lockstep/data/validation_split.h"
@@ -187,6 +187,8 @@ Experiment make_evaluation(const LoadedConfig& loaded, const std::set<Split>& sp
     wanted.insert(Split::kTrain);  // its classes are counted
   }
   open_data(experiment, wanted, schema, peers);
+  // It comes with the training data, whose classes are counted.
+  if (!splits.contains(Split::kValidation)) experiment.validation.reset();
   peers.agree([&] { build_model(experiment, input); });
   return experiment;
 }
@@ -229,7 +231,7 @@ std::vector<Scalar> Experiment::class_weights(PeerGroup& peers) const {
   std::vector<Scalar> weights;
   peers.agree([&] { weights = balance_classes(counts, train->info()); });
   if (peers.rank() == 0) {
-    spdlog::info("balanced class weights: {}", describe_class_weights(weights, counts, train->info()));
+    log_info("balanced class weights: {}", describe_class_weights(weights, counts, train->info()));
   }
   return weights;
 }

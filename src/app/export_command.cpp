@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <filesystem>
 
@@ -8,6 +7,7 @@
 #include "lockstep/base/build_info.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/log.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/train/storage/exporter.h"
@@ -24,7 +24,7 @@ void export_schema(const RunDirectory& directory, const std::string& output) {
     write_output(schema_beside(output), read_file(schema));
     schema = schema_beside(output);
   }
-  spdlog::info("what makes its features of the columns of a table: {}", schema);
+  log_info("what makes its features of the columns of a table: {}", schema);
 }
 
 }  // namespace
@@ -51,10 +51,9 @@ int export_command(const CommandLine& line) {
                   .label_scales = scales},
                  file);
   file.commit();
-  spdlog::info("exported {} numbers in {} tensors to {} ({}, {})",
-               with_commas(trained.model->stored_layout().count()),
-               trained.model->stored_layout().params.size(), describe_output(line.output), exporter.name,
-               human_bytes(static_cast<double>(file.bytes())));
+  log_info("exported {} numbers in {} tensors to {} ({}, {})",
+           with_commas(trained.model->stored_layout().count()), trained.model->stored_layout().params.size(),
+           describe_output(line.output), exporter.name, human_bytes(static_cast<double>(file.bytes())));
   if (of_table) export_schema(directory, line.output);
   return 0;
 }

@@ -1,11 +1,11 @@
 // trainer export-metrics: metrics.jsonl of runs as CSV.
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 
 #include "commands.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/log.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/config/commands.h"
@@ -34,9 +34,9 @@ int export_metrics_command(const CommandLine& line) {
   OutputFile file(line.output);
   const auto faults = write_metrics_csv(files, names, [&](std::string_view text) { file.write(text); });
   file.commit();
-  for (const std::string& fault : faults) spdlog::warn("{}; the other lines were exported", fault);
-  spdlog::info("exported the metrics of {} run{} to {}", files.size(), files.size() == 1 ? "" : "s",
-               describe_output(line.output));
+  for (const std::string& fault : faults) log_warning("{}; the other lines were exported", fault);
+  log_info("exported the metrics of {} run{} to {}", files.size(), files.size() == 1 ? "" : "s",
+           describe_output(line.output));
   return 0;
 }
 

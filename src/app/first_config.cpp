@@ -96,7 +96,7 @@ class Chooser {
   Chooser(const FirstData& data, const Task& task)
       : data_(data), task_(task), sizes_(choose_sizes(data, task)) {}
 
-  std::vector<Setting> choose(const std::string& name) {
+  std::vector<CommentedSetting> choose(const std::string& name) {
     add("run.dir", toml_string("runs/" + name), "what the run writes; a run is never overwritten");
     add("run.seed", "1", "of all random numbers");
     if (data_.table) {
@@ -280,7 +280,7 @@ class Chooser {
   const FirstData& data_;
   const Task& task_;
   Sizes sizes_;
-  std::vector<Setting> settings_;
+  std::vector<CommentedSetting> settings_;
 };
 
 const Option* find_option(std::span<const Option> options, const std::string& key) {
@@ -289,7 +289,7 @@ const Option* find_option(std::span<const Option> options, const std::string& ke
 }
 
 // A line of the config; a comment that does not fit beside it stands above.
-std::string line_of(const Setting& setting) {
+std::string line_of(const CommentedSetting& setting) {
   constexpr std::size_t kColumn = 36;
   constexpr std::size_t kWidth = 120;
   const std::string line =
@@ -308,12 +308,14 @@ std::string doubt_scale(const FirstData& data, const Task& task) {
                      data.label.name, task.text);
 }
 
-std::vector<Setting> choose_settings(const FirstData& data, const Task& task, const std::string& name) {
+std::vector<CommentedSetting> choose_settings(const FirstData& data, const Task& task,
+                                              const std::string& name) {
   return Chooser(data, task).choose(name);
 }
 
-std::vector<Setting> with_flags(std::vector<Setting> settings, std::span<const Option> options,
-                                const std::set<std::string>& flagged) {
+std::vector<CommentedSetting> with_flags(std::vector<CommentedSetting> settings,
+                                         std::span<const Option> options,
+                                         const std::set<std::string>& flagged) {
   // These stand in the lines that were made of the data.
   static const std::set<std::string> kSeen{
       "data.train",     "data.train_labels", "data.format", "data.label",   "data.weight",
@@ -327,20 +329,21 @@ std::vector<Setting> with_flags(std::vector<Setting> settings, std::span<const O
     }
     if (key == "data.validation") replaced.insert("data.validation_share");
     if (key == "data.validation_share") replaced.insert({"data.validation", "data.validation_labels"});
-    std::erase_if(settings, [&replaced](const Setting& setting) { return replaced.contains(setting.key); });
+    std::erase_if(settings,
+                  [&replaced](const CommentedSetting& setting) { return replaced.contains(setting.key); });
     const Option* option = find_option(options, key);
     if (option != nullptr) settings.push_back({key, toml_value(*option), "as given to init"});
   }
   return settings;
 }
 
-std::string to_toml(const std::vector<Setting>& settings, std::span<const Option> options,
+std::string to_toml(const std::vector<CommentedSetting>& settings, std::span<const Option> options,
                     const std::vector<std::string>& head) {
   std::string text;
   for (const std::string& line : head) text += fmt::format("# {}\n", line);
   std::string_view section;
   for (const Option& option : options) {
-    const auto setting = std::ranges::find(settings, option.key, &Setting::key);
+    const auto setting = std::ranges::find(settings, option.key, &CommentedSetting::key);
     if (setting == settings.end()) continue;
     if (option.section() != section) text += fmt::format("\n[{}]\n", option.section());
     section = option.section();

@@ -29,7 +29,7 @@ std::vector<std::string> task_names();
 /// if the labels do not suit it, or are all equal.
 Task choose_task(const FirstData& data, const std::string& wanted);
 
-struct Setting {
+struct CommentedSetting {
   std::string key;
   std::string value;  ///< as TOML
   std::string comment = {};
@@ -39,14 +39,16 @@ struct Setting {
 std::string doubt_scale(const FirstData& data, const Task& task);
 
 /// `name`: of the run, for run.dir.
-std::vector<Setting> choose_settings(const FirstData& data, const Task& task, const std::string& name);
+std::vector<CommentedSetting> choose_settings(const FirstData& data, const Task& task,
+                                              const std::string& name);
 
 /// The settings with those that flags give, in place of the ones of the same meaning.
-std::vector<Setting> with_flags(std::vector<Setting> settings, std::span<const Option> options,
-                                const std::set<std::string>& flagged);
+std::vector<CommentedSetting> with_flags(std::vector<CommentedSetting> settings,
+                                         std::span<const Option> options,
+                                         const std::set<std::string>& flagged);
 
 /// `settings` in the order of `options`, section by section, below `head`, the lines of a comment.
-std::string to_toml(const std::vector<Setting>& settings, std::span<const Option> options,
+std::string to_toml(const std::vector<CommentedSetting>& settings, std::span<const Option> options,
                     const std::vector<std::string>& head);
 
 }  // namespace lockstep

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <map>
@@ -11,6 +10,7 @@
 #include "lockstep/base/environment.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/hash.h"
+#include "lockstep/base/log.h"
 #include "lockstep/base/memory_limit.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/thread_team.h"
@@ -117,13 +117,13 @@ void refuse_too_large(const RunPlan& plan, const Communicator& comm) {
     fail_too_large(least, "weights, optimizer state and gradients", plan.parameters, limit);
   }
   if (memory.total() <= limit.bytes || comm.rank() != 0) return;
-  spdlog::warn("a rank may need {}, but can have {} ({}); `trainer plan` shows for what",
-               size_text(memory.total()), size_text(limit.bytes), limit.reason);
+  log_warning("a rank may need {}, but can have {} ({}); `trainer plan` shows for what",
+              size_text(memory.total()), size_text(limit.bytes), limit.reason);
 }
 
 void warn_of_few_cores(Communicator& comm, Index threads) {
   const std::string warning = few_cores_warning(gather_numbers(comm, cores_at_hand()), threads);
-  if (comm.rank() == 0 && !warning.empty()) spdlog::warn("{}", warning);
+  if (comm.rank() == 0 && !warning.empty()) log_warning("{}", warning);
 }
 
 }  // namespace lockstep

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "catalogs.h"
+#include "lockstep/base/trim.h"
 
 namespace lockstep {
 namespace {
@@ -19,12 +20,6 @@ void for_each_line(std::string_view text, const std::function<void(std::string_v
     visit(line);
     text.remove_prefix(std::min(line.size() + 1, text.size()));
   }
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
 }
 
 // The text before a comment of TOML; a '#' inside quotes begins none.

@@ -1,6 +1,5 @@
 // trainer init: a first config for a data file, and the commands to go on with.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
@@ -70,12 +69,6 @@ std::string describe_sets(const FirstData& data, const Config& config) {
                      config.data.test.empty() ? "no test set" : "test " + config.data.test);
 }
 
-Index count_parameters(const Model& model) {
-  Index count = 0;
-  for (const ParamInfo& tensor : model.layout().params) count += tensor.shape.size();
-  return count;
-}
-
 std::string report_of(const FirstData& data, const Task& task, const Experiment& experiment) {
   const Config& config = experiment.config;
   std::string text = fmt::format("{}: {} records, {} feature{} each, format {}\n", data.options.train,
@@ -88,7 +81,7 @@ std::string report_of(const FirstData& data, const Task& task, const Experiment&
   line("sets", describe_sets(data, config));
   line("model", fmt::format("{} ({} parameters)",
                             config.model.layers.empty() ? config.model.preset : config.model.layers,
-                            with_commas(count_parameters(*experiment.model))));
+                            with_commas(experiment.model->layout().count())));
   const std::string scale = doubt_scale(data, task);
   if (!scale.empty()) text += fmt::format("  look at {}\n", scale);
   for (const std::string& doubt : data.doubts) text += fmt::format("  look at {}\n", doubt);
@@ -119,7 +112,7 @@ int init_command(const CommandLine& line) {
   Config flags;
   const std::vector<Option> options = declare_options(flags, known_names());
   flags = given.config;
-  const std::vector<Setting> settings =
+  const std::vector<CommentedSetting> settings =
       with_flags(choose_settings(data, task, name_of(named.output == "-" ? line.data : named.output)),
                  options, given.flagged);
   const std::string file = is_stream(named.output) ? "FILE" : named.output;

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <optional>
 
@@ -8,6 +7,7 @@
 #include "guards.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/log.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/timer.h"
@@ -107,7 +107,7 @@ void report_bad_rows(const CommandLine& line, const BadRows& bad, Index rows, In
       "they are. The numbers of the input are too large for the model, or the weights of '{}' are bad",
       with_commas(bad.count), with_commas(rows), bad.first, describe_output(line.output), line.model);
   if (!line.allow_nan) throw AgreedError(found + "; --allow-nan accepts them", kExitData);
-  if (rank == 0) spdlog::warn("{}", found);
+  if (rank == 0) log_warning("{}", found);
 }
 
 }  // namespace
@@ -135,8 +135,8 @@ int predict_command(Communicator& comm, const CommandLine& line) {
   refuse_different_data(comm, sources);
   log_notes(sources);
   const BadRows bad = write_predictions(comm, line, config, inference, *source);
-  spdlog::info("predicted {} rows of {} in {}: {}", with_commas(input.rows), line.input,
-               human_seconds(watch.seconds()), describe_output(line.output));
+  log_info("predicted {} rows of {} in {}: {}", with_commas(input.rows), line.input,
+           human_seconds(watch.seconds()), describe_output(line.output));
   report_bad_rows(line, bad, input.rows, comm.rank());
   return 0;
 }

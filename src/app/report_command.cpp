@@ -1,25 +1,23 @@
 // trainer report: a page that shows what runs did, from their directories alone.
-#include <spdlog/spdlog.h>
 
 #include "commands.h"
 #include "lockstep/base/build_info.h"
+#include "lockstep/base/log.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
 #include "outputs.h"
 #include "run_description.h"
-#include "run_record.h"
 
 namespace lockstep {
 
 int report_command(const CommandLine& line) {
   require_feature("CHARTJS", "trainer report");
   check_outputs(line, {});
-  std::vector<RunDescription> runs;
-  for (const std::filesystem::path& directory : find_runs(line.runs)) runs.push_back(describe_run(directory));
+  const std::vector<RunDescription> runs = describe_runs(line.runs);
   const std::string page = report_page(runs);
   write_output(line.output, page);
-  spdlog::info("report of {} run{}: {} ({})", runs.size(), runs.size() == 1 ? "" : "s",
-               describe_output(line.output), human_bytes(static_cast<double>(page.size())));
+  log_info("report of {} run{}: {} ({})", runs.size(), runs.size() == 1 ? "" : "s",
+           describe_output(line.output), human_bytes(static_cast<double>(page.size())));
   return 0;
 }
 

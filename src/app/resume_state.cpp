@@ -1,7 +1,6 @@
 #include "resume_state.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,7 @@
 #include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/train/storage/checkpoint/owner.h"
@@ -71,8 +71,8 @@ std::unique_ptr<CheckpointReader> newest_whole(Communicator& comm, const Checkpo
     if (damage.empty()) return reader;
     if (comm.rank() == 0) {
       const bool aside = others == Damaged::kPutAside;
-      spdlog::warn("the checkpoint of step {} is not used{}: {}", with_commas(step),
-                   aside ? ", and put aside" : "", damage);
+      log_warning("the checkpoint of step {} is not used{}: {}", with_commas(step),
+                  aside ? ", and put aside" : "", damage);
       if (aside) directory.set_aside(step);
     }
   }
@@ -192,19 +192,19 @@ void adopt_choices(LoadedConfig& loaded, const ResumeState& resume) {
 void log_resume(const Config& config, const ResumeState& resume, Index ranks, const std::string& algorithm) {
   if (!resume.checkpoint) {
     if (resume.is_new) return;
-    spdlog::info("the run in '{}' was ended before its first checkpoint: it starts anew",
-                 resume.directory.root.string());
+    log_info("the run in '{}' was ended before its first checkpoint: it starts anew",
+             resume.directory.root.string());
     return;
   }
   const CheckpointHeader& from = resume.checkpoint->header();
-  spdlog::info("goes on from '{}': {} steps, epoch {:.2f}, on {} rank{} with {}",
-               resume.checkpoint->directory().string(), with_commas(from.progress.steps),
-               from.progress.epochs, from.ranks, from.ranks == 1 ? "" : "s", from.strategy);
+  log_info("goes on from '{}': {} steps, epoch {:.2f}, on {} rank{} with {}",
+           resume.checkpoint->directory().string(), with_commas(from.progress.steps), from.progress.epochs,
+           from.ranks, from.ranks == 1 ? "" : "s", from.strategy);
   const bool ordered = config.distribute.reduction == Reduction::kOrdered;
   const bool same =
       from.ranks == ranks && from.strategy == config.distribute.strategy && from.algorithm == algorithm;
   if (ordered || same) return;
-  spdlog::info(
+  log_info(
       "the sums of gradients are made in another order now (ranks, strategy or exchange algorithm are "
       "others, and distribute.reduction is native): the last bits will differ from those of a run that was "
       "not "
@@ -216,8 +216,8 @@ void prepare(ResumeState& resume, const Config& config) {
     resume.moved_to = move_away(resume.directory);
     // Before a new directory gets the name: else a crash could leave the name to that one alone.
     sync_directory(resume.moved_to.has_parent_path() ? resume.moved_to.parent_path() : ".");
-    spdlog::info("run.resume = \"restart\": what was in '{}' is in '{}' now", resume.directory.root.string(),
-                 resume.moved_to.string());
+    log_info("run.resume = \"restart\": what was in '{}' is in '{}' now", resume.directory.root.string(),
+             resume.moved_to.string());
   }
   if (resume.is_new) {
     std::error_code unknown;

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <atomic>
 
 #include "lockstep/base/catalog.h"
+#include "lockstep/base/log.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/load_records.h"
@@ -33,8 +33,8 @@ void start_from_file(const TrainOptions& options, const ParamStore& store) {
     throw DataError(fmt::format("train.init '{}' has no tensor that fits model.layers:\n  {}", options.init,
                                 first_lines(differences)));
   }
-  spdlog::info("loaded {} of {} tensors from {}", loaded, store.layout->params.size(), options.init);
-  if (!differences.empty()) spdlog::info("not loaded:\n  {}", first_lines(differences));
+  log_info("loaded {} of {} tensors from {}", loaded, store.layout->params.size(), options.init);
+  if (!differences.empty()) log_info("not loaded:\n  {}", first_lines(differences));
 }
 
 }  // namespace
@@ -119,9 +119,8 @@ void Run::load_training_records(PeerGroup& peers, Index step) {
                           &fingerprint_);
   masks_ = rule.may_miss && train.info().target_columns > 1 && any_rank(peers, any_missing);
   if (masks_ && comm_.rank() == 0) {
-    spdlog::info(
-        "'{}': some of the {} targets of a record are missing; a step divides by those that are there",
-        train.info().name, train.info().target_columns);
+    log_info("'{}': some of the {} targets of a record are missing; a step divides by those that are there",
+             train.info().name, train.info().target_columns);
   }
   if (train.info().target_classes == 0) warn_of_spare_outputs(largest_class + 1);
 }
@@ -135,7 +134,7 @@ void Run::warn_of_spare_outputs(Index classes) {
   const std::vector<Index> all = gather_numbers(comm_, classes);
   const std::string doubt =
       doubt_spare_outputs(experiment_.fit(*experiment_.train), *std::ranges::max_element(all));
-  if (comm_.rank() == 0 && !doubt.empty()) spdlog::warn("{}", doubt);
+  if (comm_.rank() == 0 && !doubt.empty()) log_warning("{}", doubt);
 }
 
 std::unique_ptr<Evaluation> Run::load_evaluation(const RecordSource* source, Split split) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "catalogs.h"
@@ -78,9 +77,7 @@ void complete_from_metrics(RunDescription& run) {
   if (train.rows() == 0) return;
   run.samples = train.samples.back();
   run.seconds = train.seconds.back();
-  std::string per_epoch = run.planned_value("samples per epoch");
-  std::erase(per_epoch, ',');
-  const double samples = std::strtod(per_epoch.c_str(), nullptr);
+  const double samples = run.planned_number("samples per epoch");
   if (samples > 0) run.epochs = run.samples / samples;
 }
 
@@ -118,9 +115,10 @@ void add_schema(RunDescription& run, const RunDirectory& directory) {
   const Json columns = json.is_object() ? json.value("columns", Json()) : Json();
   for (const Json& column : columns) {
     if (!column.is_object()) throw DataError("a column is no object");
-    run.columns.push_back({text_at(column, "name"), text_at(column, "use"), text_at(column, "kind"),
-                           with_commas(static_cast<Index>(number_at(column, "missing_count"))),
-                           text_at(column, "use") == "ignore" ? "" : describe_values(column)});
+    run.columns.push_back(
+        {text_at(column, "name"), text_at(column, "use"), text_at(column, "kind"),
+         with_commas(static_cast<Index>(std::clamp(number_at(column, "missing_count"), 0.0, 1e15))),
+         text_at(column, "use") == "ignore" ? "" : describe_values(column)});
     const auto values = column.find("values");
     if (text_at(column, "use") != "label" || values == column.end() || !values->is_array()) continue;
     for (const Json& value : *values)
@@ -153,7 +151,7 @@ void add_log(RunDescription& run, const RunDirectory& directory) {
 }
 
 void add_metrics(RunDescription& run, const RunDirectory& directory) {
-  run.metrics = read_metrics_history(directory.metrics(), run.kept ? static_cast<Index>(run.kept->step) : -1);
+  run.metrics = read_metrics_history(directory.metrics(), run.kept ? run.kept->step : -1);
 }
 
 void add_ranks(RunDescription& run, const RunDirectory& directory) {
@@ -185,6 +183,12 @@ RunDescription describe_run(const std::filesystem::path& path) {
   add(directory.log(), add_log);
   complete_from_metrics(run);
   return run;
+}
+
+std::vector<RunDescription> describe_runs(const std::vector<std::string>& names) {
+  std::vector<RunDescription> runs;
+  for (const std::filesystem::path& directory : find_runs(names)) runs.push_back(describe_run(directory));
+  return runs;
 }
 
 }  // namespace lockstep

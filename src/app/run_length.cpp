@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,7 @@
 
 #include "catalogs.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {
@@ -106,8 +106,8 @@ void log_rest(const Experiment& experiment, const RunPlan& plan, const ResumeSta
   if (!resume.checkpoint) return;
   const Index done = saved_steps(resume);
   if (done == plan.steps) {
-    spdlog::info("all {} steps are made: what is left is the evaluation and the files of the end",
-                 with_commas(done));
+    log_info("all {} steps are made: what is left is the evaluation and the files of the end",
+             with_commas(done));
     return;
   }
   const std::optional<RunPlan> old = plan_before(experiment, resume);
@@ -119,9 +119,9 @@ void log_rest(const Experiment& experiment, const RunPlan& plan, const ResumeSta
   const std::string next = shown(schedule.lr(plan.before(done)));
   if (next == shown(old_schedule.lr(old->before(done)))) return;
   const std::string last = shown(old_schedule.lr(old->before(done - 1)));
-  spdlog::warn("the learning rate {}{} with step {}, since {}",
-               last == next ? "stays at " : fmt::format("goes from {} to ", last), next,
-               with_commas(done + 1), fmt::join(reasons(experiment.config, plan, before, *old), ", and "));
+  log_warning("the learning rate {}{} with step {}, since {}",
+              last == next ? "stays at " : fmt::format("goes from {} to ", last), next, with_commas(done + 1),
+              fmt::join(reasons(experiment.config, plan, before, *old), ", and "));
 }
 
 }  // namespace lockstep

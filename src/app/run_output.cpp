@@ -1,7 +1,5 @@
 #include "run_output.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 
 #include "lockstep/base/log.h"
@@ -10,8 +8,8 @@
 namespace lockstep {
 
 void RunOutput::on_audit(Index epoch, Index samples, Index times) {
-  spdlog::info("audit: epoch {} used {} samples, each {} time{}", epoch, with_commas(samples), times,
-               times == 1 ? "" : "s");
+  log_info("audit: epoch {} used {} samples, each {} time{}", epoch, with_commas(samples), times,
+           times == 1 ? "" : "s");
 }
 
 std::vector<std::string> RunOutput::incomplete_files() const {

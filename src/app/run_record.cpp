@@ -1,18 +1,13 @@
 #include "run_record.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "catalogs.h"
-#include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
@@ -20,7 +15,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/config/command_line.h"
 #include "lockstep/report/metrics_history.h"
-#include "lockstep/train/evaluation/metric.h"
+#include "lockstep/train/evaluation/best_measure.h"
 #include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {
@@ -38,13 +33,9 @@ bool is_run(const RunDirectory& run) {
   return is_there(run.log()) || is_there(run.metrics()) || (is_there(run.config()) && is_there(run.plan()));
 }
 
-// Whether a trainer works in the directory, which then holds the lock.
-bool is_running(const RunDirectory& run) {
-  const int lock = ::open(run.lock().c_str(), O_RDONLY | O_CLOEXEC);
-  if (lock < 0) return false;
-  const bool held = ::flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  ::close(lock);
-  return held;
+// A number of steps that a file states, which may be any.
+Index whole_steps(double steps) {
+  return static_cast<Index>(std::clamp(steps, 0.0, 1e15));
 }
 
 std::optional<double> number_at(const Json& json, const char* name) {
@@ -75,10 +66,9 @@ void read_config(RunRecord& record, const RunDirectory& run) {
 
 // The numbers of an evaluation that measure the model.
 MetricValues measures_of(const MetricsLine& evaluation) {
-  static const std::set<std::string> kOthers{"samples", "top_k", "seconds"};
   MetricValues values;
   for (const auto& [name, value] : evaluation.values) {
-    if (std::isfinite(value) && !kOthers.contains(name)) values.emplace_back(name, value);
+    if (std::isfinite(value) && is_measure(name)) values.emplace_back(name, value);
   }
   return values;
 }
@@ -94,7 +84,7 @@ class Evaluations {
       : record_(record), measure_(std::move(measure)), keeps_best_(keeps_best) {}
 
   void add(const MetricsLine& line) {
-    const auto step = static_cast<Index>(std::clamp(line.step, 0.0, 1e15));
+    const Index step = whole_steps(line.step);
     const MetricValues values = measures_of(line);
     record_.steps = std::max(record_.steps, step);
     if (line.kind == "train") offer("train", "loss", find_metric(values, "loss"), step);
@@ -144,7 +134,7 @@ void read_summary(RunRecord& record, const RunDirectory& run) {
   const auto json = parse_json<Json>(read_file(run.summary()));
   const std::optional<double> steps = json.is_object() ? number_at(json, "steps") : std::nullopt;
   if (!steps) throw DataError("it has no steps");
-  record.steps = static_cast<Index>(*steps);
+  record.steps = whole_steps(*steps);
   record.seconds = number_at(json, "seconds").value_or(0);
   if (record.state == RunState::kUnfinished) record.state = RunState::kDone;
   if (record.state == RunState::kDone && !run.lost().empty()) {
@@ -181,7 +171,7 @@ void read_log(RunRecord& record, const RunDirectory& run) {
 void explain_end(RunRecord& record, const RunDirectory& run) {
   if (record.state != RunState::kUnfinished) return;
   record.reason = fmt::format("after step {}", with_commas(record.steps));
-  if (is_running(run)) {
+  if (run.is_held()) {
     record.running = true;
     record.reason += ": a trainer works on it";
     return;
@@ -224,13 +214,6 @@ std::optional<double> find_metric(const MetricValues& values, const std::string&
     if (metric == name) return value;
   }
   return std::nullopt;
-}
-
-bool smaller_is_better(const std::string& measure) {
-  for (const MetricEntry& entry : metric_catalog()) {
-    if (entry.name == measure) return entry.smaller_is_better;
-  }
-  return measure == "loss";
 }
 
 std::string to_string(RunState state) {

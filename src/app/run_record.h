@@ -18,9 +18,6 @@ using MetricValues = std::vector<std::pair<std::string, double>>;
 
 std::optional<double> find_metric(const MetricValues& values, const std::string& name);
 
-/// Whether less of the measure is better.
-bool smaller_is_better(const std::string& measure);
-
 struct BestValue {
   std::string split = {};    ///< "validation", else "test", else "train"
   std::string measure = {};  ///< "auc"

@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spdlog/spdlog.h>
-
-#include <nlohmann/json.hpp>
 
 #include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
+#include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/exchange/algorithm.h"
@@ -32,13 +31,13 @@ std::string describe_mishaps(const TrainingResult& result) {
 }  // namespace
 
 void announce(Communicator& comm, const Config& config, const RunPlan& plan, const RankPlacement& placement) {
-  spdlog::info("{} rank{} on {} host{}, {} replica{}, {} thread{}, precision {}; {}", comm.size(),
-               comm.size() == 1 ? "" : "s", placement.hosts, placement.hosts == 1 ? "" : "s",
-               plan.sampling.replicas, plan.sampling.replicas == 1 ? "" : "s", plan.dist.threads,
-               plan.dist.threads == 1 ? "" : "s", describe_precision(config), placement.summary);
+  log_info("{} rank{} on {} host{}, {} replica{}, {} thread{}, precision {}; {}", comm.size(),
+           comm.size() == 1 ? "" : "s", placement.hosts, placement.hosts == 1 ? "" : "s",
+           plan.sampling.replicas, plan.sampling.replicas == 1 ? "" : "s", plan.dist.threads,
+           plan.dist.threads == 1 ? "" : "s", describe_precision(config), placement.summary);
   std::string table = plan_table(std::span(&plan, 1));
   table.pop_back();  // the log ends the line itself
-  spdlog::info("plan:\n{}", table);
+  log_info("plan:\n{}", table);
 }
 
 void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train) {
@@ -53,9 +52,8 @@ void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train
           : fmt::format("loaded {} rows, {} (replicas {} to {})", with_commas(train.rows()),
                         human_bytes(static_cast<double>(train.bytes())), replicas.begin, replicas.end - 1);
   const std::vector<std::string> lines = gather_texts(comm, fmt::format("rank {} {}", comm.rank(), holds));
-  for (std::size_t rank = 0; rank < std::min(lines.size(), kMaxLines); ++rank)
-    spdlog::info("{}", lines[rank]);
-  if (lines.size() > kMaxLines) spdlog::info("... and so on for {} more ranks", lines.size() - kMaxLines);
+  for (std::size_t rank = 0; rank < std::min(lines.size(), kMaxLines); ++rank) log_info("{}", lines[rank]);
+  if (lines.size() > kMaxLines) log_info("... and so on for {} more ranks", lines.size() - kMaxLines);
 }
 
 void report_algorithm(const std::string& algorithm, const DistOptions& distribute) {
@@ -64,7 +62,7 @@ void report_algorithm(const std::string& algorithm, const DistOptions& distribut
   if (distribute.algorithm == kAutoAlgorithm) {
     why = distribute.calibrate ? ", the fastest here by calibration" : ", by rule";
   }
-  spdlog::info("exchange algorithm: {}{}", algorithm, why);
+  log_info("exchange algorithm: {}{}", algorithm, why);
 }
 
 namespace {
@@ -87,19 +85,19 @@ nlohmann::ordered_json describe_kept(const TrainingResult& result) {
 
 void report_kept(const TrainingResult& result) {
   if (!result.early.empty()) {
-    spdlog::info("stopped early after step {}: {}", with_commas(result.progress.steps), result.early);
+    log_info("stopped early after step {}: {}", with_commas(result.progress.steps), result.early);
   }
   const std::string weights = result.average.empty() ? "weights" : "weights' " + result.average;
   if (result.best) {
     const bool is_last = result.best->progress.steps == result.progress.steps;
-    spdlog::info("kept: the {} of step {} (epoch {:.2f}), with the best {} of the validation set, {:.6g}{}",
-                 weights, with_commas(result.best->progress.steps), result.best->progress.epochs,
-                 result.best->measure, result.best->value, is_last ? "; they are the last ones" : "");
+    log_info("kept: the {} of step {} (epoch {:.2f}), with the best {} of the validation set, {:.6g}{}",
+             weights, with_commas(result.best->progress.steps), result.best->progress.epochs,
+             result.best->measure, result.best->value, is_last ? "; they are the last ones" : "");
   } else if (!result.average.empty()) {
-    spdlog::info("kept: the {} of the last step", weights);
+    log_info("kept: the {} of the last step", weights);
   }
   if (!result.best && !result.last_evaluation) {
-    spdlog::warn(
+    log_warning(
         "nobody has seen how the model does on other data than those it was trained on: hold some back with "
         "data.validation_share = 0.1, and the best weights are kept");
   }
@@ -137,7 +135,7 @@ void report_result(const TrainingResult& result) {
   }
   const TimeShares& time = result.time;
   const std::string hidden = time.hidden ? fmt::format(" (hidden: {:.0f} % of it)", 100 * *time.hidden) : "";
-  spdlog::info(
+  log_info(
       "done: {}{} steps{}, {} samples in {} ({} samples/s); time: data {:.1f} %, compute {:.1f} %, "
       "communication {:.1f} %{}, waiting {:.1f} %",
       quality, with_commas(result.progress.steps), describe_mishaps(result),
@@ -145,8 +143,7 @@ void report_result(const TrainingResult& result) {
       with_commas(static_cast<Index>(result.samples_per_second)), 100 * time.data, 100 * time.compute,
       100 * time.communication, hidden, 100 * time.waiting);
   if (!result.workers) return;
-  for (const std::string& line : worker_lines(*result.workers, result.progress.samples))
-    spdlog::info("{}", line);
+  for (const std::string& line : worker_lines(*result.workers, result.progress.samples)) log_info("{}", line);
 }
 
 void report_written(const RunDirectory& directory) {
@@ -158,7 +155,7 @@ void report_written(const RunDirectory& directory) {
         directory.checkpoints()}) {
     if (std::filesystem::exists(file, ignored)) written.push_back(file.filename().string());
   }
-  spdlog::info("written: {} with {}", directory.root.string(), fmt::join(written, ", "));
+  log_info("written: {} with {}", directory.root.string(), fmt::join(written, ", "));
 }
 
 }  // namespace lockstep

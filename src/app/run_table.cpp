@@ -5,15 +5,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "catalogs.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/csv.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/json.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
+#include "lockstep/base/text_table.h"
+#include "lockstep/report/report_page.h"
+#include "lockstep/train/evaluation/best_measure.h"
 
 namespace lockstep {
 namespace {
@@ -133,22 +136,6 @@ std::string config_of(const RunRecord& run, const std::string& key) {
   return found == run.config.end() ? "" : found->second;
 }
 
-// Columns as wide as their widest cell, two blanks between them.
-std::string aligned(const std::vector<Row>& rows) {
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) line += fmt::format("{:<{}}  ", row[i], widths[i]);
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  return text;
-}
-
 std::string csv_line(const Row& row) {
   Row cells;
   for (const std::string& cell : row) cells.push_back(csv_cell(cell));
@@ -200,10 +187,9 @@ Json json_of(const RunRecord& run, const std::vector<std::string>& keys) {
 }  // namespace
 
 std::vector<std::string> differing_keys(const std::vector<RunRecord>& runs) {
-  static const std::set<std::string> kPlaces{"run.dir", "checkpoint.dir", "run.resume", "run.progress"};
   std::vector<std::string> keys;
   for (const Option& option : known_options()) {
-    if (kPlaces.contains(option.key)) continue;
+    if (names_no_result(option.key)) continue;
     std::set<std::string> values;
     for (const RunRecord& run : runs) {
       if (!run.config.empty()) values.insert(config_of(run, option.key));
@@ -256,7 +242,7 @@ std::string to_text(const std::vector<RunRecord>& runs) {
                                      : fmt::format("{}: {}", to_string(run.state), excerpt(run.reason, 120)));
     rows.push_back(row);
   }
-  std::string text = aligned(rows);
+  std::string text = text_table(rows);
   if (all > kMaxKeys) text += fmt::format("{} more keys differ: --csv and --json have all\n", all - kMaxKeys);
   return text;
 }

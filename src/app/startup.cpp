@@ -44,8 +44,7 @@ std::unique_ptr<ProgressThread> make_progress_thread(Communicator& comm, const D
     throw Error(
         "distribute.progress_thread needs MPI_THREAD_MULTIPLE, which MPI did not provide here: set it to "
         "false, or use an MPI library built with it; where only rank 0 can read the config file, give all "
-        "ranks "
-        "--distribute.progress_thread true as a flag",
+        "ranks --distribute.progress_thread true as a flag",
         kExitComm);
   });
   return std::make_unique<ProgressThread>(comm);

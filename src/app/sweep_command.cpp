@@ -6,7 +6,6 @@
 // measure so far, goes on. A rung is a stop like any other: the trial goes on from its checkpoint, with the
 // schedule of its whole length, and ends with the bits of a run that never paused.
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,6 +15,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
+#include "lockstep/base/log.h"
 #include "lockstep/base/terminal.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
@@ -104,7 +104,7 @@ class Sweep {
   std::vector<Index> race_;  // numbers of the trials that go on to the present rung, in order
 };
 
-// The last one is the end of the runs.
+// The last rung is the end of training.
 void Sweep::list_rungs() {
   if (request_.halving > 0) {
     double share = 1;
@@ -133,13 +133,12 @@ void Sweep::announce() const {
       std::ranges::count_if(state_.rows(), [this](const TrialRow& row) { return is_part(row); });
   const Index groups = world_.size() / request_.ranks_per_trial;
   const std::string part = request_.parts > 1 ? fmt::format(", {} of them here", with_commas(mine)) : "";
-  spdlog::info("{} trials{}, {} at a time on {} rank{} each, in {}", with_commas(std::ssize(state_.rows())),
-               part, groups, request_.ranks_per_trial, request_.ranks_per_trial == 1 ? "" : "s",
-               state_.directory().root.string());
+  log_info("{} trials{}, {} at a time on {} rank{} each, in {}", with_commas(std::ssize(state_.rows())), part,
+           groups, request_.ranks_per_trial, request_.ranks_per_trial == 1 ? "" : "s",
+           state_.directory().root.string());
   const Index known = std::ranges::count_if(
       state_.rows(), [](const TrialRow& row) { return row.state != TrialState::kWaiting; });
-  if (known > 0)
-    spdlog::info("the sweep goes on: {} of its trials have been begun before", with_commas(known));
+  if (known > 0) log_info("the sweep goes on: {} of its trials have been begun before", with_commas(known));
 }
 
 // The trials that have to be taken to this rung, in the order in which they are begun. The others of the race
@@ -156,8 +155,7 @@ std::vector<Index> Sweep::choose_pending(const Rung& rung) {
   std::vector<Index> pending;
   for (const Index number : race_) {
     const TrialRow& row = at(state_.rows(), number - 1);
-    const bool over = row.state == TrialState::kDone || row.state == TrialState::kFailed;
-    if (!over && row.rung < rung.number) pending.push_back(number);
+    if (!row.is_over() && row.rung() < rung.number) pending.push_back(number);
   }
   return pending;
 }
@@ -175,23 +173,28 @@ void Sweep::drop_others() {
 // Rank 0. The exit code.
 int Sweep::report(bool stopped) const {
   write_file_atomically(state_.directory().results(),
-                        sweep_json(state_.rows(), state_.measure(), state_.directory()).dump(2) + "\n");
-  spdlog::info("{}", sweep_table(state_.rows(), state_.measure(), state_.directory()));
+                        sweep_json(state_.rows(), state_.measure(), state_.directory())
+                                .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+                            "\n");
+  log_info("{}", sweep_table(state_.rows(), state_.measure(), state_.directory()));
   const auto count = [this](TrialState state) {
     return std::ranges::count_if(state_.rows(),
                                  [&](const TrialRow& row) { return is_part(row) && row.state == state; });
   };
   std::error_code ignored;
   std::filesystem::remove_all(state_.directory().claims(), ignored);
-  std::filesystem::remove(state_.directory().stop(), ignored);
+  // Other parts have to see a wish to stop, too; the next start removes it.
+  if (request_.parts == 1) std::filesystem::remove(state_.directory().stop(), ignored);
   if (stopped) {
-    spdlog::info("stopped: {} of {} trials are done; the same command goes on from there",
-                 with_commas(count(TrialState::kDone)), with_commas(std::ssize(state_.rows())));
+    log_info("stopped: {} of {} trials are done; the same command goes on from there",
+             with_commas(count(TrialState::kDone)), with_commas(std::ssize(state_.rows())));
     return kExitStopped;
   }
   if (count(TrialState::kDone) > 0 || count(TrialState::kFailed) == 0) return 0;
-  const auto failed = std::ranges::find(state_.rows(), TrialState::kFailed, &TrialRow::state);
-  spdlog::error("all trials have failed");
+  const auto failed = std::ranges::find_if(state_.rows(), [this](const TrialRow& row) {
+    return is_part(row) && row.state == TrialState::kFailed;
+  });
+  log_error("all trials have failed");
   return failed->exit_code;
 }
 

@@ -65,6 +65,16 @@ std::string config_in_common(Config config) {
   return to_toml(config);
 }
 
+// A list that the command line gives is not replaced by that of a trial, as another value would be.
+void refuse_given_lists(const std::vector<TrialRow>& rows, const LoadedConfig& loaded) {
+  if (rows.empty()) return;
+  for (const Setting& setting : rows.front().settings) {  // all trials vary the same keys
+    const auto option = std::ranges::find(known_options(), setting.key, &Option::key);
+    if (!takes_a_list(*option) || !loaded.flagged.contains(setting.key)) continue;
+    throw ConfigError(fmt::format("--{0} is given, and {0} is to vary: leave the flag out", setting.key));
+  }
+}
+
 }  // namespace
 
 SweepState::SweepState(Communicator& world, const CommandLine& line, const std::string& word,
@@ -72,7 +82,8 @@ SweepState::SweepState(Communicator& world, const CommandLine& line, const std::
     : world_(world), line_(line), text_(read_config_together(world, line)) {
   agree(world_, [&] {
     const SweepRequest& request = line.sweep;
-    const Config base = load_config(line_, text_, known_names()).config;
+    const LoadedConfig loaded = load_config(line_, text_, known_names());
+    const Config& base = loaded.config;
     refuse_ranks(world_.size(), request.ranks_per_trial);
     refuse_settings(base);
     const std::string& name = base.train.early_stopping_metric;
@@ -80,6 +91,7 @@ SweepState::SweepState(Communicator& world, const CommandLine& line, const std::
     for (auto& settings : list(base)) {
       rows_.push_back({.number = std::ssize(rows_) + 1, .settings = std::move(settings)});
     }
+    refuse_given_lists(rows_, loaded);
     directory_ = {.root = base.run.dir, .word = word, .part = request.part, .parts = request.parts};
     if (world_.rank() == 0) lock_ = directory_.open(describe_sweep(request, config_in_common(base)));
   });
@@ -128,12 +140,15 @@ void SweepState::read_rows() {
       all.push_back(to_json(known_row({.number = row.number, .settings = row.settings}), measure_->name()));
     }
   });
-  const Json shared = Json::parse(broadcast_text(world_, all.dump()));
+  const Json shared =
+      Json::parse(broadcast_text(world_, all.dump(-1, ' ', false, Json::error_handler_t::replace)));
   for (std::size_t i = 0; i < rows_.size(); ++i) rows_[i] = parse_row(shared[i]);
 }
 
 void SweepState::write_row(const TrialRow& row) const {
-  write_file_atomically(directory_.row(row.number), to_json(row, measure_->name()).dump(2) + "\n");
+  write_file_atomically(
+      directory_.row(row.number),
+      to_json(row, measure_->name()).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 LoadedConfig SweepState::config_of(const TrialRow& row) const {

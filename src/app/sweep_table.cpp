@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "lockstep/base/text.h"
+#include "lockstep/base/text_table.h"
 
 namespace lockstep {
 namespace {
@@ -42,21 +43,6 @@ std::vector<std::string> test_measures(std::span<const TrialRow> rows, const Mea
     return std::ranges::all_of(rows, [&](const TrialRow& row) { return test_cell(row, name).empty(); });
   });
   return names;
-}
-
-// Columns as wide as they must be; the first to the left, the others to the right.
-std::string lay_out(const std::vector<Cells>& table) {
-  std::vector<std::size_t> widths(table.front().size());
-  for (const Cells& cells : table) {
-    for (std::size_t i = 0; i < cells.size(); ++i) widths[i] = std::max(widths[i], cells[i].size());
-  }
-  std::string text;
-  for (const Cells& cells : table) {
-    std::string line = fmt::format("{:<{}}", cells[0], widths[0]);
-    for (std::size_t i = 1; i < cells.size(); ++i) line += fmt::format("  {:>{}}", cells[i], widths[i]);
-    text += line + '\n';
-  }
-  return text;
 }
 
 std::string describe_failures(std::span<const TrialRow> rows, const SweepDirectory& directory) {
@@ -112,7 +98,7 @@ std::string sweep_table(std::span<const TrialRow> rows, const Measure& measure,
     table.push_back(std::move(cells));
   }
   std::string text =
-      lay_out(table) + describe_failures(rows, directory) + describe_best(sorted, measure, directory);
+      text_table(table, 1) + describe_failures(rows, directory) + describe_best(sorted, measure, directory);
   text.pop_back();  // the log ends the line itself
   return text;
 }
@@ -135,6 +121,7 @@ namespace {
 
 // The measures that every finished fold has, the one that chooses the weights first.
 std::vector<std::string> fold_measures(std::span<const TrialRow> folds, const Measure& measure) {
+  if (std::ranges::none_of(folds, [](const TrialRow& row) { return row.score.has_value(); })) return {};
   std::vector<std::string> names{measure.name()};
   for (const TrialRow& row : folds) {
     if (!row.score) continue;
@@ -192,11 +179,13 @@ std::string folds_table(std::span<const TrialRow> folds, const Measure& measure,
     mean.push_back(fmt::format("{:.4f}", found.mean));
     deviation.push_back(fmt::format("{:.4f}", found.deviation));
   }
-  for (Cells* row : {&mean, &deviation}) {
-    row->resize(table[0].size());
-    table.push_back(*row);
+  if (!names.empty()) {
+    for (Cells* row : {&mean, &deviation}) {
+      row->resize(table[0].size());
+      table.push_back(*row);
+    }
   }
-  std::string text = lay_out(table) + describe_failures(folds, directory);
+  std::string text = text_table(table, 1) + describe_failures(folds, directory);
   text.pop_back();
   return text;
 }

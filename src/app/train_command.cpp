@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spdlog/spdlog.h>
 
 #include <cmath>
 #include <filesystem>
@@ -92,9 +91,9 @@ int report_stop(Communicator& comm, const Config& config, const ResumeState& res
                       kExitData);
   }
   if (comm.rank() != 0) return kExitStopped;
-  spdlog::info("stopped after {} steps by {}; {} goes on from there{}", steps, result.stopped,
-               resume_command(config),
-               lost.empty() ? "" : fmt::format("; lost: lines of {}", fmt::join(lost.names(), " and ")));
+  log_info("stopped after {} steps by {}; {} goes on from there{}", steps, result.stopped,
+           resume_command(config),
+           lost.empty() ? "" : fmt::format("; lost: lines of {}", fmt::join(lost.names(), " and ")));
   std::error_code ignored;
   std::filesystem::remove(resume.directory.stop(), ignored);
   return kExitStopped;
@@ -185,7 +184,7 @@ bool TrainCommand::make_plan() {
   });
   refuse_different_data(comm_, experiment_.sources());
   if (complete) {
-    spdlog::info(
+    log_info(
         "the run in '{}' is complete: nothing to do; to train anew, name another run.dir, or give "
         "run.resume = \"restart\"",
         resume_.directory.root.string());
@@ -230,7 +229,7 @@ void TrainCommand::announce_run() {
   if (!first() || distribute.reduction != Reduction::kOrdered || loaded_.given.contains("train.replicas")) {
     return;
   }
-  spdlog::warn(
+  log_warning(
       "train.replicas is not given, so it follows the number of ranks, and another number gives other bits; "
       "for the same bits anywhere set train.replicas = {}",
       plan_.sampling.replicas);
@@ -292,10 +291,10 @@ void TrainCommand::save_last_good_weights() {
   if (!first()) return;
   LostFiles lost(*observer_, watch_->writer, resume_command(config()));
   lost.attempt("model.safetensors", [&] { save_model_of(last_good); });
-  if (!lost.empty()) spdlog::warn("lost: {}", lost.describe());
+  if (!lost.empty()) log_warning("lost: {}", lost.describe());
   if (results_.root == resume_.directory.root) return;
-  spdlog::warn("{}: model.safetensors is in '{}'", describe_lost_directory(resume_.directory, resume_.lock),
-               results_.root.string());
+  log_warning("{}: model.safetensors is in '{}'", describe_lost_directory(resume_.directory, resume_.lock),
+              results_.root.string());
 }
 
 int TrainCommand::stop(const TrainingResult& result) {

@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spdlog/spdlog.h>
 
 #include <chrono>
 #include <cmath>
@@ -108,14 +107,15 @@ void TrialGroups::run_trial(TrialRow row, const Rung& rung) {
 
 // *Collective over the group.* Notes how it ended.
 void TrialGroups::train(TrialRow& row, const Rung& rung) {
-  const auto fail = [&row](const std::string& reason, int exit_code) {
-    row.state = exit_code == kExitStopped ? TrialState::kStopped : TrialState::kFailed;
-    row.reason = reason;
-    row.exit_code = exit_code;
-  };
   // Messages that a failed trial has left behind reach nobody there.
   const std::unique_ptr<Communicator> comm = group_->split(0, group_->rank());
   const RunLog log(directory_.name(row.number), comm->rank());
+  const auto fail = [&](const std::string& reason, int exit_code) {
+    row.state = exit_code == kExitStopped ? TrialState::kStopped : TrialState::kFailed;
+    row.reason = reason;
+    row.exit_code = exit_code;
+    if (row.state == TrialState::kFailed && comm->rank() == 0) log_error("{}", reason);
+  };
   const bool alone = comm->size() == 1;
   row.reason.clear();
   row.exit_code = 0;
@@ -152,22 +152,21 @@ void TrialGroups::complete(TrialRow& row, const Rung& rung) const {
   if (row.state == TrialState::kDone) add_summary(row, run);
   if (row.state == TrialState::kStopped) return;
   const double value = row.score ? row.score->value : std::numeric_limits<double>::quiet_NaN();
-  row.rung = rung.number;
   row.at_rungs.resize(static_cast<std::size_t>(rung.number) + 1, value);
 }
 
 void TrialGroups::report_begin(const TrialRow& row) const {
   std::error_code ignored;
-  const bool goes_on = std::filesystem::exists(directory_.trial(row.number).root, ignored);
+  const bool resumes = std::filesystem::exists(directory_.trial(row.number).root, ignored);
   const int first = world_.rank();
   const int last = first + group_->size() - 1;
-  spdlog::info("{} {} on {}: {}", directory_.name(row.number), goes_on ? "goes on" : "begins",
-               first == last ? fmt::format("rank {}", first) : fmt::format("ranks {} to {}", first, last),
-               describe_settings(row.settings));
+  log_info("{} {} on {}: {}", directory_.name(row.number), resumes ? "resumes" : "begins",
+           first == last ? fmt::format("rank {}", first) : fmt::format("ranks {} to {}", first, last),
+           describe_settings(row.settings));
 }
 
 void TrialGroups::report_end(const TrialRow& row) const {
-  spdlog::info("{} {}", directory_.name(row.number), describe_end(row, measure_));
+  log_info("{} {}", directory_.name(row.number), describe_end(row, measure_));
 }
 
 // *Collective.* Whether a group has stopped. Ranks that wait leave their cores to those that train.

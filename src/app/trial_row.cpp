@@ -61,7 +61,6 @@ TrialRow parse_row(const Json& json) {
   row.seconds = json.at("seconds").get<double>();
   if (json.contains("rungs")) {
     for (const Json& value : json.at("rungs")) row.at_rungs.push_back(number_or_nan(value));
-    row.rung = std::ssize(row.at_rungs) - 1;
   }
   if (json.contains("validation")) {
     const Json& found = json.at("validation");

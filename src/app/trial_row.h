@@ -2,11 +2,11 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "lockstep/base/json.h"
 #include "lockstep/config/trials.h"
 #include "lockstep/train/evaluation/best_measure.h"
 #include "lockstep/train/storage/run_directory.h"
@@ -39,12 +39,16 @@ struct TrialRow {
   TrialState state = TrialState::kWaiting;
   std::string reason = {};  ///< of a failure
   int exit_code = 0;
-  Index rung = -1;                    ///< the last one that it has reached
   std::vector<double> at_rungs = {};  ///< its value at each of them; NaN: none
   std::optional<TrialScore> score = {};
   Index steps = 0;
   double seconds = 0;                     ///< of training, over all starts
   nlohmann::ordered_json test = nullptr;  ///< the evaluation of the test set; null: none
+
+  /// The last rung that it has reached; -1 for none.
+  Index rung() const { return std::ssize(at_rungs) - 1; }
+  /// Whether nothing more is to be done for it.
+  bool is_over() const { return state == TrialState::kDone || state == TrialState::kFailed; }
 };
 
 nlohmann::ordered_json to_json(const TrialRow& row, const std::string& measure);

@@ -178,9 +178,8 @@ std::span<const OwnFlag> own_flags() {
       OwnFlag{"input", FlagValue::kFile, "DATA", "predict: the data file whose records are predicted",
               "the data of a run is set with --data.train, --data.validation and --data.test"},
       OwnFlag{"output", FlagValue::kFile, "FILE",
-              "of predict, export and init, report and export-metrics; - for standard output (predictions "
-              "are CSV "
-              "then)",
+              "of predict, export, init, report and export-metrics; - for standard output (predictions are "
+              "CSV then)",
               "the directory of a run is set with --run.dir"},
       OwnFlag{"format", FlagValue::kFormat, "NAME",
               "of export and export-metrics, what is written; of reference, as what",

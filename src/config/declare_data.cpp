@@ -49,8 +49,7 @@ void declare_table(OptionList& list, TableOptions& table) {
   list.option("data.columns", table.columns,
               "What is special of a column, as in \"zip: categorical hash(256)\": numeric, categorical, "
               "ignore, number(decimal=comma, prefix=\"$\"), date(dmy, day, weekday), and the words of "
-              "data.scale, "
-              "data.missing and data.encode")
+              "data.scale, data.missing and data.encode")
       .if_not_given("nothing")
       .example("zip: categorical hash(256),income: log");
   list.option(

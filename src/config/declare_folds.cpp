@@ -3,8 +3,6 @@
 namespace lockstep {
 namespace {
 
-constexpr double kMaxFolds = 1000;
-
 bool is_divided(const Config& config) {
   return config.folds.fold > 0;
 }
@@ -25,10 +23,8 @@ void declare_folds(OptionList& list, FoldOptions& folds) {
       .if_not_given("no fold is held back");
   list.choice("data.fold_by", folds.by,
               "How samples become folds: record (by chance), class (as many of each class in each), group "
-              "(those with "
-              "one value of a column together), time (each fold comes after those that it is trained on), or "
-              "column "
-              "(a column names the fold)",
+              "(those with one value of a column together), time (each fold comes after those that it is "
+              "trained on), or column (a column names the fold)",
               {"record", "class", "group", "time", "column"})
       .read_if("data.fold", is_divided)
       .synonyms("stratified stratify group_kfold time_series_split",

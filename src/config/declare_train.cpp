@@ -60,10 +60,14 @@ void declare_optimizer(OptionList& list, OptimizerOptions& optimizer, const Know
               at_least(0));
   list.option("train.beta2_decay", optimizer.beta2_decay,
               "adafactor's decay of the mean of the squares is 1 - t^-beta2_decay in step t", above(0));
-  list.option("train.relative_step", optimizer.relative_step,
+  list.option("train.scale_parameter", optimizer.scale_parameter,
               "Multiply the learning rate by the root mean square of each tensor's weights, at least 0.001 "
               "(adafactor)")
-      .synonyms("scale_parameter multiply_by_parameter_scale");
+      .synonyms("multiply_by_parameter_scale")
+      .synonyms(
+          "relative_step",
+          "Lockstep has train.scale_parameter (times the size of each tensor's weights); a rate that falls "
+          "with time is train.schedule");
   list.option("train.adamw_lr_multiplier", optimizer.adamw_lr_multiplier,
               "Learning rate of the tensors that muon leaves to AdamW, as a multiple of train.lr", above(0));
   list.option("train.weight_decay", optimizer.weight_decay,
@@ -91,11 +95,10 @@ void declare_optimizer(OptionList& list, OptimizerOptions& optimizer, const Know
               "Longest gradient, as the norm over all weights: a longer one is scaled down to it; 0 is off",
               at_least(0))
       .synonyms("max_grad_norm grad_clip gradient_clipping gradient_clip_val clip_grad_norm global_clipnorm");
-  list.option(
-          "train.clip_value", optimizer.clip_value,
-          "Largest number of a gradient: others are set to it, or to it below zero, before train.clip_norm "
-          "looks at the norm; 0 is off",
-          at_least(0))
+  list.option("train.clip_value", optimizer.clip_value,
+              "Clips each number of the mean gradient to [-clip_value, clip_value], before train.clip_norm; "
+              "0 is off",
+              at_least(0))
       .synonyms("clip_grad_value gradient_clip_value");
 }
 
@@ -217,10 +220,9 @@ void declare_weight_average(OptionList& list, TrainOptions& train) {
       .synonyms("ema_decay use_ema ema_momentum model_ema model_ema_decay ema_rate polyak_averaging")
       .synonyms("averaging average_weights model_averaging",
                 "Lockstep has train.ema (exponential) and train.swa_from (uniform)");
-  list.option(
-          "train.swa_from", train.swa_from,
-          "Stochastic weight averaging: the mean of the weights at the end of each epoch from this time of "
-          "the run on, and of the run, is evaluated and kept in their place")
+  list.option("train.swa_from", train.swa_from,
+              "Stochastic weight averaging: from this time on, the mean of the weights after each epoch and "
+              "after the last step is evaluated and kept in place of the weights")
       .if_not_given("no such average")
       .example("15 epochs")
       .synonyms("swa swa_start swa_epoch_start swa_start_epoch stochastic_weight_avg",

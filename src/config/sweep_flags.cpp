@@ -62,7 +62,7 @@ void parse_trials(const FrontEnd& front, SweepRequest& request) {
 // At most one flag says how records become folds.
 void parse_folds(const FrontEnd& front, SweepRequest& request) {
   if (!front.value("folds")) throw ConfigError("--folds is missing: say how many, such as --folds 5");
-  request.folds.folds = parse_number(front, "folds", {2, 1001}, 0);
+  request.folds.folds = parse_number(front, "folds", {2, kMaxFolds + 1}, 0);
   request.refit = front.value("refit").has_value();
   std::string found;
   for (const auto& [flag, by] : {std::pair{"stratified", "class"}, std::pair{"group", "group"},

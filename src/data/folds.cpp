@@ -55,11 +55,11 @@ std::vector<Scalar> read_targets(const RecordSource& whole, PeerGroup& peers) {
       throw ConfigError(
           fmt::format("data.fold_by = \"class\" needs one label, found {}", info.target_columns));
     }
-    const Index count = std::ssize(whole.chunks());
     const std::unique_ptr<ChunkReader> reader = whole.reader({});
     std::vector<std::byte> packed;
     const auto bytes = static_cast<std::size_t>(info.record_bytes);
-    for (Index i = count * peers.rank() / peers.size(); i < count * (peers.rank() + 1) / peers.size(); ++i) {
+    const Range share = split_evenly(std::ssize(whole.chunks()), peers.size(), peers.rank());
+    for (Index i = share.begin; i < share.end; ++i) {
       const Index records = at(whole.chunks(), i).records.size();
       packed.resize(static_cast<std::size_t>(records) * bytes);
       reader->read(i, packed);
@@ -131,13 +131,19 @@ std::vector<std::string> read_column(const FoldOptions& options, const DataOptio
     }
   });
   std::vector<std::string> all;
-  for (const Bytes& message : peers.all_gather(mine.bytes())) {
-    MessageReader reader(message);
-    while (!reader.done()) all.push_back(reader.take_text());
-  }
   const std::span<const Index> skipped = whole.skipped();
-  for (auto position = skipped.rbegin(); position != skipped.rend(); ++position)
-    all.erase(all.begin() + *position);
+  auto next = skipped.begin();
+  Index position = 0;
+  for (const Bytes& message : peers.all_gather(mine.bytes())) {
+    for (MessageReader reader(message); !reader.done(); ++position) {
+      std::string text = reader.take_text();
+      if (next != skipped.end() && *next == position) {
+        ++next;
+      } else {
+        all.push_back(std::move(text));
+      }
+    }
+  }
   return all;
 }
 
@@ -227,18 +233,17 @@ Folds by_time(const std::vector<std::string>& values, const FoldOptions& options
 }
 
 Folds by_column(const std::vector<std::string>& values, const FoldOptions& options) {
-  std::vector<std::string> different = values;
-  std::ranges::sort(different, ValueOrder(values));
-  different.erase(std::unique(different.begin(), different.end()), different.end());
-  if (std::ssize(different) != options.folds) {
+  std::map<std::string, std::int16_t, ValueOrder> folds{ValueOrder(values)};
+  for (const std::string& value : values) folds.emplace(value, std::int16_t{0});
+  if (std::ssize(folds) != options.folds) {
     throw ConfigError(
         fmt::format("data.fold_column: column {} has {} different values, expected data.folds = {}",
-                    in_quotes(options.column), with_commas(std::ssize(different)), options.folds));
+                    in_quotes(options.column), with_commas(std::ssize(folds)), options.folds));
   }
+  std::int16_t number = 0;
+  for (auto& [value, fold] : folds) fold = ++number;
   Folds fold_of;
-  for (const std::string& value : values) {
-    fold_of.push_back(static_cast<std::int16_t>(std::ranges::find(different, value) - different.begin() + 1));
-  }
+  for (const std::string& value : values) fold_of.push_back(folds.at(value));
   return fold_of;
 }
 

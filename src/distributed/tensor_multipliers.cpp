@@ -12,6 +12,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"
+#include "lockstep/base/trim.h"
 
 namespace lockstep {
 namespace {
@@ -57,12 +58,6 @@ bool fits(std::string_view pattern, const Model& model, const ParamInfo& param) 
   return matches(pattern, param.name);
 }
 
-std::string_view without_blanks(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(' ');
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
-
 struct Rule {
   std::string_view pattern;
   double factor = 1;
@@ -70,8 +65,8 @@ struct Rule {
 
 Rule parse_rule(std::string_view key, std::string_view text) {
   const std::size_t colon = text.rfind(':');
-  const std::string_view number = without_blanks(text.substr(colon == text.npos ? text.size() : colon + 1));
-  Rule rule{.pattern = without_blanks(text.substr(0, colon))};
+  const std::string_view number = trimmed(text.substr(colon == text.npos ? text.size() : colon + 1));
+  Rule rule{.pattern = trimmed(text.substr(0, colon))};
   const char* const end = number.data() + number.size();
   const auto [rest, error] = std::from_chars(number.data(), end, rule.factor);
   const bool valid = error == std::errc{} && rest == end && rule.factor >= 0 && rule.factor <= kMaxFactor;

@@ -97,7 +97,7 @@ void ParameterUpdate::for_each_piece(const std::function<void(int thread, const 
   }
 }
 
-// Without the tensors that are frozen.
+// Leaves out the pieces of frozen tensors.
 void ParameterUpdate::for_each_trained(const std::function<void(int thread, const Piece&)>& work) const {
   for_each_piece([&](int thread, const Piece& piece) {
     if (rules_.of(layout_, piece.param).lr > 0) work(thread, piece);

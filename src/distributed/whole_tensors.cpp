@@ -14,11 +14,11 @@ bool is_matrix(const ParamInfo& param) {
 }
 
 bool owns(std::span<const Range> owned, const Range& tensor) {
-  const bool owns =
+  const bool has_first =
       std::ranges::any_of(owned, [&](const Range range) { return range.contains(tensor.begin); });
-  assert(owns == std::ranges::any_of(owned, [&](const Range range) { return range.contains(tensor); }) &&
+  assert(has_first == std::ranges::any_of(owned, [&](const Range range) { return range.contains(tensor); }) &&
          "an optimizer that needs whole tensors has a part of one");
-  return owns;
+  return has_first;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"
+#include "lockstep/base/trim.h"
 
 namespace lockstep {
 namespace {
@@ -64,12 +65,6 @@ Progress progress_since(const Progress& start, const Progress& now) {
       in_quotes(text), problem));
 }
 
-std::string_view without_blanks(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(' ');
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
-
 }  // namespace
 
 double Duration::measure(const Progress& progress) const {
@@ -85,13 +80,13 @@ double Duration::measure(const Progress& progress) const {
 }
 
 Duration parse_duration(std::string_view key, std::string_view text) {
-  const std::string_view trimmed = without_blanks(text);
-  const char* const end = trimmed.data() + trimmed.size();
+  const std::string_view duration = trimmed(text);
+  const char* const end = duration.data() + duration.size();
   double value = 0;
-  const auto [rest, error] = std::from_chars(trimmed.data(), end, value);
+  const auto [rest, error] = std::from_chars(duration.data(), end, value);
   if (error != std::errc{} || !std::isfinite(value)) refuse(key, text, "it does not start with a number");
   if (value < 0) refuse(key, text, "the number is negative");
-  std::string_view unit = without_blanks({rest, end});
+  std::string_view unit = trimmed({rest, end});
   if (unit.empty()) refuse(key, text, "the unit is missing");
   if (unit.ends_with('s')) unit.remove_suffix(1);
   for (const UnitName& known : kUnitNames) {

@@ -1,14 +1,14 @@
 #include "lockstep/report/metrics_file.h"
+#include "lockstep/base/json.h"
+#include "lockstep/base/log.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
@@ -105,7 +105,7 @@ Index whole_lines(const std::filesystem::path& path, Index keep) {
   if (whole < keep) {
     const std::string missing =
         whole == 0 ? "the lines" : fmt::format("the lines after step {}", with_commas(last_step(lines)));
-    spdlog::warn(
+    log_warning(
         "'{}' has {} of the {} bytes that it had when the checkpoint was made: {} are missing up to the "
         "checkpoint; those that follow are appended",
         path.string(), with_commas(whole), with_commas(keep), missing);
@@ -147,8 +147,8 @@ void MetricsFile::write(const std::string& line) {
   }
   const std::string reason = deleted ? "it was deleted" : std::strerror(errno);
   if (!failed_) {
-    spdlog::warn("cannot write '{}': {}; training goes on without these lines{}", path_.string(), reason,
-                 appended == Appended::kNothing ? "" : ", and with what is left of one");
+    log_warning("cannot write '{}': {}; training goes on without these lines{}", path_.string(), reason,
+                appended == Appended::kNothing ? "" : ", and with what is left of one");
   }
   failed_ = true;
 }

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
@@ -162,20 +161,16 @@ double MetricsHistory::seconds_at(double samples) const {
 
 namespace {
 
-EvaluationHistory& find_split(MetricsHistory& history, const std::string& split) {
-  const auto found = std::ranges::find(history.evaluations, split, &EvaluationHistory::split);
-  if (found != history.evaluations.end()) return *found;
-  return history.evaluations.emplace_back(EvaluationHistory{.split = split});
-}
-
 void add_line(MetricsHistory& history, const MetricsLine& line, double kept_step) {
   if (line.kind == "train") history.train.add(line);
   if (line.kind == "workers") history.workers = line.workers;
   if (line.kind != "evaluation") return;
-  const bool known = std::ranges::find(history.evaluations, line.split, &EvaluationHistory::split) !=
-                     history.evaluations.end();
-  if (!known && history.evaluations.size() == kMaxSplits) return;
-  EvaluationHistory& split = find_split(history, line.split);
+  auto found = std::ranges::find(history.evaluations, line.split, &EvaluationHistory::split);
+  if (found == history.evaluations.end()) {
+    if (history.evaluations.size() == kMaxSplits) return;
+    found = history.evaluations.insert(found, EvaluationHistory{.split = line.split});
+  }
+  EvaluationHistory& split = *found;
   split.table.add(line);
   if (line.confusion.empty() || (!split.confusion.empty() && split.confusion_step == kept_step)) return;
   split.confusion = line.confusion;
@@ -200,10 +195,10 @@ void add_seconds(MetricsHistory& history) {
 
 }  // namespace
 
-MetricsHistory read_metrics_history(const std::filesystem::path& file, Index kept_step) {
+MetricsHistory read_metrics_history(const std::filesystem::path& file, double kept_step) {
   MetricsHistory history;
-  history.faults = read_metrics_lines(
-      file, [&](const MetricsLine& line) { add_line(history, line, static_cast<double>(kept_step)); });
+  history.faults =
+      read_metrics_lines(file, [&](const MetricsLine& line) { add_line(history, line, kept_step); });
   add_seconds(history);
   return history;
 }

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "html.h"
 #include "kept_points.h"
@@ -28,8 +27,7 @@ struct Series {
 
 // Numbers of metrics.jsonl that are no curves.
 bool is_curve(const std::string& name) {
-  static const std::set<std::string> kOthers{"samples", "top_k", "seconds"};
-  return !kOthers.contains(name) && !name.starts_with("time.");
+  return is_measure(name) && !name.starts_with("time.");
 }
 
 std::string json_numbers(const std::vector<double>& values, const std::vector<std::size_t>& points,

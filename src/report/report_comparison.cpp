@@ -39,7 +39,7 @@ void add_measures(const RunDescription& run, std::size_t index, Rows& rows) {
   rows.set("state", index, run.state);
   for (const EvaluationHistory& each : run.metrics.evaluations) {
     for (const MetricsTable::Column& column : each.table.columns) {
-      if (column.name == "samples" || column.name == "top_k" || column.name == "seconds") continue;
+      if (!is_measure(column.name)) continue;
       rows.set(fmt::format("{}: {}", each.split, title_of(column.name)), index,
                short_number(column.values.back()));
     }
@@ -55,17 +55,18 @@ void add_measures(const RunDescription& run, std::size_t index, Rows& rows) {
 }
 
 void add_keys(const std::vector<RunDescription>& runs, Rows& rows) {
-  for (const RunDescription& described : runs) {
-    for (const ConfigLine& line : described.config) {
-      std::set<std::string> values;
-      for (const RunDescription& run : runs) {
-        if (!run.config.empty()) values.insert(run.value(line.key));
-      }
-      if (values.size() < 2 || line.key == "run.dir") continue;
-      for (std::size_t i = 0; i < runs.size(); ++i) {
-        const std::string value = runs[i].value(line.key);
-        rows.set(line.key, i, runs[i].config.empty() ? "-" : value.empty() ? "(not given)" : value);
-      }
+  // Configs that can be read have all keys, in one order.
+  const auto read = std::ranges::find_if(runs, [](const RunDescription& run) { return !run.config.empty(); });
+  if (read == runs.end()) return;
+  for (const ConfigLine& line : read->config) {
+    std::set<std::string> values;
+    for (const RunDescription& run : runs) {
+      if (!run.config.empty()) values.insert(run.value(line.key));
+    }
+    if (values.size() < 2 || names_no_result(line.key)) continue;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const std::string value = runs[i].value(line.key);
+      rows.set(line.key, i, runs[i].config.empty() ? "-" : value.empty() ? "(not given)" : value);
     }
   }
 }

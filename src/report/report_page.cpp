@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "html.h"
@@ -47,7 +48,7 @@ std::string body_of(const std::vector<RunDescription>& runs, const std::vector<C
   html += section("curves", "Learning curves", figures("curves"));
   html += section("speed", "Learning rate and speed", figures("speed"));
   html += section("time", "Where the time went", figures("time"));
-  html += section("workers", "Workers that step alone", figures("workers") + workers_section(runs));
+  html += section("workers", "Asynchronous workers", figures("workers") + workers_section(runs));
   html += section("classes", "Classes", classes_section(runs));
   html += section("columns", "Columns of the data", columns_section(runs));
   html += section("plan", "The plan and what happened", plan_section(runs));
@@ -108,9 +109,19 @@ std::string RunDescription::planned_value(const std::string& row) const {
   return found == planned.end() ? "" : found->second;
 }
 
+double RunDescription::planned_number(const std::string& row) const {
+  std::string text = planned_value(row);
+  std::erase(text, ',');
+  return std::strtod(text.c_str(), nullptr);
+}
+
 std::string RunDescription::short_name() const {
   const std::string last = std::filesystem::path(name).lexically_normal().filename().string();
   return last.empty() || last == "." ? name : last;
+}
+
+bool names_no_result(std::string_view key) {
+  return key == "run.dir" || key == "checkpoint.dir" || key == "run.resume" || key == "run.progress";
 }
 
 std::string report_page(const std::vector<RunDescription>& runs) {

@@ -136,9 +136,7 @@ std::string plan_of(const RunDescription& run) {
   add("steps", count_text(run.steps));
   add("samples", count_text(run.samples));
   add("epochs", fmt::format("{:.4g}", run.epochs));
-  std::string rows = run.planned_value("rows");
-  std::erase(rows, ',');
-  const double records = std::strtod(rows.c_str(), nullptr);
+  const double records = run.planned_number("rows");
   if (records > 0) add("each example seen", fmt::format("{:.4g} times", run.samples / records));
   std::string html = table.rows.empty() ? "" : to_html(table);
   if (!run.plan.empty())

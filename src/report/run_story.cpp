@@ -64,7 +64,7 @@ std::string describe_last(const EvaluationHistory& evaluation) {
   std::string text =
       fmt::format("On the {} set after step {}:", evaluation.split, count_text(table.steps.back()));
   for (const MetricsTable::Column& column : table.columns) {
-    if (column.name == "samples" || column.name == "top_k" || column.name == "seconds") continue;
+    if (!is_measure(column.name)) continue;
     text += fmt::format(" {},", show_measure(column.name, column.values.back()));
   }
   text.back() = '.';
@@ -115,8 +115,7 @@ void look_at_time(const RunDescription& run, std::vector<std::string>& things) {
   add(run.time->waiting, "was spent in waiting for the slowest rank: see the guide on performance.");
   add(run.time->communication,
       "went into the exchange of gradients: a larger train.global_batch or fewer ranks give the ranks more "
-      "to compute "
-      "between exchanges.");
+      "to compute between exchanges.");
   add(run.time->data,
       "was spent in waiting for samples: data.prefetch and train.threads share that work out.");
 }

@@ -4,25 +4,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include "html.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
+#include "lockstep/base/text_table.h"
 
 namespace lockstep {
 namespace {
 
 using Row = std::vector<std::string>;
 
-double planned_steps(const RunDescription& run) {
-  std::string planned = run.planned_value("steps");
-  std::erase(planned, ',');
-  return std::strtod(planned.c_str(), nullptr);
-}
-
 std::string progress_of(const RunDescription& run) {
-  const double planned = planned_steps(run);
+  const double planned = run.planned_number("steps");
   if (planned <= 0) return count_text(run.steps);
   return fmt::format("{}/{} ({:.0f} %)", count_text(run.steps), count_text(planned),
                      100 * run.steps / planned);
@@ -57,7 +51,7 @@ Measured measured(const RunDescription& run) {
 }
 
 std::string time_left(const RunDescription& run) {
-  const double planned = planned_steps(run);
+  const double planned = run.planned_number("steps");
   if (run.state != "running" || planned <= run.steps || run.steps <= 0 || run.seconds <= 0) return "-";
   return human_seconds(run.seconds * (planned - run.steps) / run.steps);
 }
@@ -79,18 +73,7 @@ Row row_of(const RunDescription& run) {
 std::string status_lines(const std::vector<RunDescription>& runs) {
   std::vector<Row> rows{{"run", "state", "steps", "measure", "last", "best", "samples/s", "time left"}};
   for (const RunDescription& run : runs) rows.push_back(row_of(run));
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) line += fmt::format("{:<{}}  ", row[i], widths[i]);
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + '\n';
-  }
-  return text;
+  return text_table(rows);
 }
 
 }  // namespace lockstep

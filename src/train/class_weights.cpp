@@ -11,18 +11,13 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
+#include "lockstep/base/trim.h"
 #include "lockstep/data/table/number.h"
 
 namespace lockstep {
 namespace {
 
 constexpr const char* kBalanced = "balanced";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(' ');
-  if (begin == std::string_view::npos) return "";
-  return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
-}
 
 std::string name_of(Index number, const DatasetInfo& data) {
   if (number < std::ssize(data.class_names)) return in_quotes(at(data.class_names, number));

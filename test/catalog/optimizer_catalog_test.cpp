@@ -36,7 +36,7 @@ std::vector<Variant> variants() {
   for (const OptimizerEntry& entry : optimizer_catalog()) {
     OptimizerOptions options;
     all.push_back({entry.name, entry.make(options)});
-    options.relative_step = true;
+    options.scale_parameter = true;
     options.momentum = 0.9;
     all.push_back({entry.name + " with momentum", entry.make(options)});
     if (all.back().optimizer->needs_whole_tensors()) {

@@ -75,8 +75,8 @@ OPTIMIZER_CASES = [
     ("lion", {"beta1": 0.8, "beta2": 0.95}, 0.02, 0.5),
     ("adafactor", {}, 0.05, 0.0),
     ("adafactor", {}, 0.05, 0.1, (3, 4)),
-    ("adafactor", {"beta2_decay": 0.5, "relative_step": True}, 0.05, 0.0, (6, 2)),
-    ("adafactor", {"relative_step": True}, 0.05, 0.0),
+    ("adafactor", {"beta2_decay": 0.5, "scale_parameter": True}, 0.05, 0.0, (6, 2)),
+    ("adafactor", {"scale_parameter": True}, 0.05, 0.0),
     ("muon", {}, 0.02, 0.0, (3, 4)),
     ("muon", {"momentum": 0.8}, 0.05, 0.1, (4, 3)),
     ("muon", {"momentum": 0}, 0.02, 0.0, (6, 2)),
@@ -131,7 +131,7 @@ def rms(values):
 
 def run_adafactor(options, lr, weight_decay, shape):
     """Algorithms 4 and 5 of Shazeer & Stern 2018 (arXiv 1804.04235) without momentum, in double precision. Weight
-    decay is apart, as in PyTorch's Adafactor; with relative_step the rate is that of section 8, times lr."""
+    decay is apart, as in PyTorch's Adafactor; with scale_parameter the rate is that of section 8, times lr."""
     weights = torch.tensor(start(), dtype=torch.float64)
     rows = torch.zeros(shape[0], 1, dtype=torch.float64) if shape else None
     columns = torch.zeros(1, shape[1], dtype=torch.float64) if shape else None
@@ -149,7 +149,7 @@ def run_adafactor(options, lr, weight_decay, shape):
             second = beta2 * second + (1 - beta2) * squares
         direction = g / torch.sqrt(second)
         direction = direction / max(1.0, rms(direction))
-        rate = lr * max(1e-3, rms(weights)) if options.get("relative_step", False) else lr
+        rate = lr * max(1e-3, rms(weights)) if options.get("scale_parameter", False) else lr
         weights = weights - lr * weight_decay * weights - rate * direction
         yield step, weights
 

@@ -41,15 +41,15 @@ class FirstConfig : public testing::Test {
     return read_first_data(path, options);
   }
 
-  static std::string value(const std::vector<Setting>& settings, const std::string& key) {
-    for (const Setting& setting : settings) {
+  static std::string value(const std::vector<CommentedSetting>& settings, const std::string& key) {
+    for (const CommentedSetting& setting : settings) {
       if (setting.key == key) return setting.value;
     }
     return "";
   }
 
-  static std::vector<Setting> settings_for(const std::string& path, const std::string& task = "",
-                                           const std::string& label = "y") {
+  static std::vector<CommentedSetting> settings_for(const std::string& path, const std::string& task = "",
+                                                    const std::string& label = "y") {
     const FirstData data = read(path, label);
     return choose_settings(data, choose_task(data, task), "t");
   }

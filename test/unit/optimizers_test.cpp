@@ -23,7 +23,7 @@ OptimizerOptions read_options(const nlohmann::json& given) {
   options.rho = given.value("rho", options.rho);
   options.momentum_decay = given.value("momentum_decay", options.momentum_decay);
   options.beta2_decay = given.value("beta2_decay", options.beta2_decay);
-  options.relative_step = given.value("relative_step", options.relative_step);
+  options.scale_parameter = given.value("scale_parameter", options.scale_parameter);
   options.adamw_lr_multiplier = given.value("adamw_lr_multiplier", options.adamw_lr_multiplier);
   return options;
 }

@@ -1,5 +1,6 @@
 // The page of `trainer report`: which points it shows, how large it becomes, and that names in it stay texts.
 #include "lockstep/report/report_page.h"
+#include "lockstep/base/json.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -7,7 +8,6 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/report/metrics_csv.h"
@@ -73,7 +73,7 @@ class Report : public testing::Test {
 
   void write(const std::string& text) const { std::ofstream(metrics(), std::ios::binary) << text; }
 
-  RunDescription described(Index kept_step = -1) const {
+  RunDescription described(double kept_step = -1) const {
     return {.name = "runs/a", .state = "done", .metrics = read_metrics_history(metrics(), kept_step)};
   }
 

@@ -24,7 +24,7 @@ enum class TargetKind {
 
 /// How an output of a model becomes a prediction; named by the inverse, as statistics does.
 enum class Link {
-  kIdentity,  ///< it is one
+  kIdentity,  ///< the output is the prediction
   kLog,       ///< e^output, the mean of a target that is never negative
   kLogit,     ///< sigmoid(output), the probability of yes
   kSoftmax,   ///< softmax of the row, the probabilities of its classes
@@ -35,7 +35,8 @@ enum class Link {
 struct OutputForm {
   /// The usual form for such targets: probabilities of classes and of yes, values as they are.
   OutputForm(TargetKind kind);  // NOLINT(google-explicit-constructor): a kind alone is a form
-  OutputForm(TargetKind kind, Link link_of_outputs) : targets(kind), link(link_of_outputs) {}
+  OutputForm(TargetKind kind, Link link_of_outputs, double power_of_mean = 0)
+      : targets(kind), link(link_of_outputs), power(power_of_mean) {}
 
   TargetKind targets;
   Link link;

@@ -18,7 +18,7 @@ struct OptimizerOptions {
   double rho = 0.99;
   double momentum_decay = 0.004;
   double beta2_decay = 0.8;
-  bool relative_step = false;
+  bool scale_parameter = false;
   double adamw_lr_multiplier = 0.015;
   double weight_decay = 0.0;
   double clip_norm = 0.0;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,11 @@ struct WorkerHistory {
   Index dropped = 0;
   std::vector<Index> staleness = {};  ///< [s]: gradients of staleness s
 };
+
+/// Whether a number of an evaluation measures the model, not the evaluation.
+inline bool is_measure(std::string_view name) {
+  return name != "samples" && name != "top_k" && name != "seconds";
+}
 
 struct MetricsLine {
   std::string kind = {};   ///< "train", "evaluation" or "workers"
@@ -76,6 +82,6 @@ struct MetricsHistory {
 };
 
 /// `kept_step`: the step of the weights that were kept; -1 if it is unknown.
-MetricsHistory read_metrics_history(const std::filesystem::path& file, Index kept_step = -1);
+MetricsHistory read_metrics_history(const std::filesystem::path& file, double kept_step = -1);
 
 }  // namespace lockstep

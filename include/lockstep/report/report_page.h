@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lockstep/base/types.h"
@@ -60,9 +61,14 @@ struct RunDescription {
 
   std::string value(const std::string& key) const;
   std::string planned_value(const std::string& row) const;
+  /// The number in a row of the plan, "8,000"; 0 without one.
+  double planned_number(const std::string& row) const;
   /// "fashion" of "runs/fashion": the name in charts.
   std::string short_name() const;
 };
+
+/// Whether a key says where a run is kept or how it is shown, and nothing about what comes of it.
+bool names_no_result(std::string_view key);
 
 /// At most kMaxPageBytes: with long series or many runs fewer points are shown. The runs in the order given.
 /// Errors: ConfigError if the runs are too many for one page.

@@ -22,20 +22,15 @@ using std::chrono::sys_days;
 using std::chrono::year;
 using std::chrono::year_month_day;
 
-constexpr std::array kForms{
-    NamedDateForm{DateForm::kYmd, "ymd", "2024-12-31"}, NamedDateForm{DateForm::kDmy, "dmy", "31.12.2024"},
-    NamedDateForm{DateForm::kMdy, "mdy", "12/31/2024"}, NamedDateForm{DateForm::kTime, "time", "23:59"},
-    NamedDateForm{DateForm::kEpoch, "epoch", "1735603200"}};
+constexpr std::array kForms{NamedDateForm{DateForm::kYmd, "ymd"}, NamedDateForm{DateForm::kDmy, "dmy"},
+                            NamedDateForm{DateForm::kMdy, "mdy"}, NamedDateForm{DateForm::kTime, "time"},
+                            NamedDateForm{DateForm::kEpoch, "epoch"}};
 constexpr std::array kParts{NamedDatePart{DatePart::kDay, "day"}, NamedDatePart{DatePart::kYear, "year"},
                             NamedDatePart{DatePart::kMonth, "month"},
                             NamedDatePart{DatePart::kWeekday, "weekday"},
                             NamedDatePart{DatePart::kHour, "hour"}};
 constexpr std::string_view kMonths = "janfebmaraprmayjunjulaugsepoctnovdec";
 constexpr double kSecondsPerDay = 86400;
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 // Goes through a text; the first thing that is missing makes all of it fail.
 class DateParser {
@@ -204,6 +199,13 @@ std::span<const NamedDatePart> date_parts() {
   return kParts;
 }
 
+std::vector<DatePart> usual_parts(DateForm form, bool has_times) {
+  std::vector<DatePart> parts;
+  if (form != DateForm::kTime) parts = {DatePart::kDay, DatePart::kYear, DatePart::kWeekday};
+  if (has_times) parts.push_back(DatePart::kHour);
+  return parts;
+}
+
 Index DateReading::width() const {
   Index width = 0;
   for (const DatePart part : parts) width += part == DatePart::kDay ? 1 : 2;
@@ -211,9 +213,9 @@ Index DateReading::width() const {
 }
 
 std::string DateReading::term() const {
-  std::vector<const char*> words{std::ranges::find(kForms, form, &NamedDateForm::form)->name};
+  std::vector<const char*> words{std::ranges::find(kForms, form, &NamedDateForm::value)->name};
   for (const DatePart part : parts)
-    words.push_back(std::ranges::find(kParts, part, &NamedDatePart::part)->name);
+    words.push_back(std::ranges::find(kParts, part, &NamedDatePart::value)->name);
   return fmt::format("date({})", fmt::join(words, ", "));
 }
 

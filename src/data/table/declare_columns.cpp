@@ -94,7 +94,7 @@ DateReading take_date(TermArguments& arguments) {
     throw ConfigError(
         fmt::format("the form {} is not known, expected ymd, dmy, mdy, time or epoch", in_quotes(form)));
   }
-  date.form = known->form;
+  date.form = known->value;
   while (arguments.has_next()) {
     const std::string name = arguments.take_next("a part");
     const auto part = std::ranges::find(date_parts(), name, &NamedDatePart::name);
@@ -102,15 +102,14 @@ DateReading take_date(TermArguments& arguments) {
       throw ConfigError(fmt::format("the part {} is not known, expected day, year, month, weekday or hour",
                                     in_quotes(name)));
     }
-    if (date.form == DateForm::kTime && part->part != DatePart::kHour) {
+    if (date.form == DateForm::kTime && part->value != DatePart::kHour) {
       throw ConfigError(fmt::format("a time of day has no {}, only the part hour", in_quotes(name)));
     }
-    date.parts.push_back(part->part);
+    date.parts.push_back(part->value);
   }
-  if (!date.parts.empty()) return date;
-  if (date.form == DateForm::kTime) return {.form = date.form, .parts = {DatePart::kHour}};
-  date.parts = {DatePart::kDay, DatePart::kYear, DatePart::kWeekday};
-  if (date.form == DateForm::kEpoch) date.parts.push_back(DatePart::kHour);
+  if (date.parts.empty()) {
+    date.parts = usual_parts(date.form, date.form == DateForm::kTime || date.form == DateForm::kEpoch);
+  }
   return date;
 }
 

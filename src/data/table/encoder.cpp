@@ -12,6 +12,7 @@
 #include "lockstep/base/hash.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/table/label_scale.h"
 
 namespace lockstep {
 namespace {
@@ -58,22 +59,18 @@ void Encoder::add(const TableColumn& column, std::size_t cell, bool one_label) {
     (column.label ? category_labels_ : categories_).push_back(std::move(added));
     return;
   }
-  const NumberStats& stats = column.numbers;
-  Numeric added{
-      .cell = cell, .logarithm = column.scale == Scale::kLog, .required = column.label && one_label};
-  if (column.scale == Scale::kMinMax) {
-    added.shift = stats.min;
-    added.factor = inverse(stats.max - stats.min);
-  } else if (column.scale != Scale::kNone) {
-    added.shift = stats.mean;
-    added.factor = inverse(stats.deviation());
-  }
+  const LabelScale scale = scale_of(column);
+  Numeric added{.cell = cell,
+                .logarithm = scale.logarithm,
+                .required = column.label && one_label,
+                .shift = scale.shift,
+                .factor = inverse(scale.range)};
   if (column.label) {
     added.missing = std::numeric_limits<Scalar>::quiet_NaN();  // of several labels
   } else if (column.fill) {
     added.missing = number_of(added, {.is_number = true, .number = *column.fill});
   } else {
-    added.missing = static_cast<Scalar>((stats.mean - added.shift) * added.factor);
+    added.missing = static_cast<Scalar>((column.numbers.mean - added.shift) * added.factor);
   }
   if (column.date) {
     add_date(column, added);

@@ -140,9 +140,7 @@ std::optional<ColumnGuess> guess_date(const ColumnSummary& summary, Index values
                               example),
         .doubtful = true};
   }
-  DateReading date{.form = fit->form, .parts = {DatePart::kDay, DatePart::kYear, DatePart::kWeekday}};
-  if (fit->form == DateForm::kTime) date.parts.clear();
-  if (fit->times > 0) date.parts.push_back(DatePart::kHour);
+  const DateReading date{.form = fit->form, .parts = usual_parts(fit->form, fit->times > 0)};
   ColumnGuess guess{.kind = ColumnKind::kNumeric, .date = date};
   guess.remark = fmt::format("{}, such as {}, read as {}",
                              fit->form == DateForm::kTime ? "times of day" : "dates", example, date.term());
@@ -174,8 +172,7 @@ ColumnGuess guess_kind(const ColumnSummary& summary, bool label, char separator)
   if (mostly) {
     guess.remark = fmt::format(
         "{:.3g} % of the values are numbers, but not others, such as {}: {}; name those that stand for a "
-        "missing "
-        "value in data.missing_values, or the column in data.numeric or data.categorical",
+        "missing value in data.missing_values, or the column in data.numeric or data.categorical",
         100 * values.share(),
         values.others.empty() ? in_quotes(summary.notations.other_example()) : list_counts(values.others),
         guess.kind == ColumnKind::kIgnored ? "it is left out" : "each value is taken as a category");
@@ -185,17 +182,21 @@ ColumnGuess guess_kind(const ColumnSummary& summary, bool label, char separator)
 
 }  // namespace
 
+RowColumn row_column(const TableColumn& column, Reading reading, std::size_t cell) {
+  return {.reading = reading,
+          .cell = static_cast<Index>(cell),
+          .notation = column.notation,
+          .date = column.date ? std::optional(column.date->form) : std::nullopt,
+          .missing = column.missing_values};
+}
+
 Scan look_at_columns(const TableText& table, const std::vector<TableColumn>& columns, bool all,
                      const std::vector<std::string>& missing, PeerGroup& peers) {
   std::vector<RowColumn> rows;
   std::vector<ColumnWants> wants;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const bool looks = all || columns[i].kind == ColumnKind::kUnknown;
-    rows.push_back({.reading = looks ? Reading::kEither : Reading::kSkip,
-                    .cell = static_cast<Index>(i),
-                    .notation = columns[i].notation,
-                    .date = columns[i].date ? std::optional(columns[i].date->form) : std::nullopt,
-                    .missing = columns[i].missing_values});
+    rows.push_back(row_column(columns[i], looks ? Reading::kEither : Reading::kSkip, i));
     wants.push_back(
         {.max_texts = looks ? kMaxTexts : 0, .max_numbers = looks ? kMaxNumbers : 0, .notations = looks});
   }

@@ -102,7 +102,7 @@ std::string words_for(const TableColumn& column) {
   const std::string notation = column.notation ? column.notation->term() : "";
   const bool scaled = column.label && (column.scale == Scale::kLog || column.scale == Scale::kStandard);
   if (!scaled) return notation;
-  const char* scale = column.scale == Scale::kLog ? "log" : "standard";
+  const char* scale = to_string(column.scale);
   return notation.empty() ? scale : fmt::format("{} {}", notation, scale);
 }
 

@@ -15,6 +15,12 @@ bool is_number_label(const TableColumn& column) {
   return column.label && column.kind == ColumnKind::kNumeric;
 }
 
+bool is_scaled_label(const TableColumn& column) {
+  return is_number_label(column) && column.scale != Scale::kNone;
+}
+
+}  // namespace
+
 LabelScale scale_of(const TableColumn& column) {
   const NumberStats& stats = column.numbers;
   switch (column.scale) {
@@ -28,26 +34,6 @@ LabelScale scale_of(const TableColumn& column) {
   }
   return {};
 }
-
-const char* word_for(Scale scale) {
-  switch (scale) {
-    case Scale::kNone:
-      return "none";
-    case Scale::kStandard:
-      return "standard";
-    case Scale::kMinMax:
-      return "minmax";
-    case Scale::kLog:
-      return "log";
-  }
-  return "";
-}
-
-bool is_scaled_label(const TableColumn& column) {
-  return is_number_label(column) && column.scale != Scale::kNone;
-}
-
-}  // namespace
 
 Scalar LabelScale::undo(Scalar target) const {
   const double x = static_cast<double>(target) * range + shift;
@@ -73,7 +59,7 @@ std::vector<LabelScale> read_label_scales(const std::string& json) {
 std::string describe_scaled_label(const TableSchema& schema) {
   const auto scaled = std::ranges::find_if(schema.columns, is_scaled_label);
   if (scaled == schema.columns.end()) return "";
-  return fmt::format("{}: {}", excerpt(scaled->name), word_for(scaled->scale));
+  return fmt::format("{}: {}", excerpt(scaled->name), to_string(scaled->scale));
 }
 
 }  // namespace lockstep

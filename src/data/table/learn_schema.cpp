@@ -209,13 +209,10 @@ std::vector<RowColumn> match_columns(const TableText& table, const TableSchema& 
                       listed(table.names)));
     }
     const bool one_label = schema.labels() == 1;
-    matched[positions[i]] = {.reading = reading_of(column),
-                             .cell = static_cast<Index>(i),
-                             .required = column.label && one_label,
-                             .one_of = column.label && !one_label,
-                             .notation = column.notation,
-                             .date = column.date ? std::optional(column.date->form) : std::nullopt,
-                             .missing = column.missing_values};
+    RowColumn& row = matched[positions[i]];
+    row = row_column(column, reading_of(column), i);
+    row.required = column.label && one_label;
+    row.one_of = column.label && !one_label;
   }
   return matched;
 }

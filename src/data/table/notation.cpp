@@ -26,14 +26,11 @@ constexpr std::array kForms{Form{'.', 0},   Form{'.', ','}, Form{',', 0},   Form
 constexpr std::size_t kPointAndComma = 1;
 constexpr std::size_t kDecimalComma = 2;
 
-// Signs before or behind amounts. Letters in general are none: "p12" is a name.
-constexpr std::array<std::string_view, 18> kAffixes{"%",   "$",   "€",  "£",   "¥",   "₹",
-                                                    "₽", "₩",   "₺",  "EUR", "USD", "GBP",
-                                                    "CHF", "JPY", "kr", "zł",  "R$",  "US$"};
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+// Signs before or behind amounts, one before those that it ends with. Letters in general are none: "p12" is a
+// name.
+constexpr std::array<std::string_view, 18> kAffixes{"US$", "R$",  "%",   "$",   "€",  "£",
+                                                    "¥",   "₹",   "₽", "₩",   "₺",  "EUR",
+                                                    "USD", "GBP", "CHF", "JPY", "kr", "zł"};
 
 // The length of the blank that `text` starts with, a no-break space (U+00A0, U+202F, U+2009) counted; 0:
 // none.

@@ -33,6 +33,9 @@ RowParser::RowParser(const Dialect& dialect, std::vector<RowColumn> columns, Ind
       columns_(std::move(columns)),
       cells_(static_cast<std::size_t>(cells)),
       missing_(std::move(missing)) {
+  for (const RowColumn& column : columns_) {
+    if (column.one_of) one_of_.push_back(column.cell);
+  }
   for (const std::string& text : missing_) longest_missing_ = std::max(longest_missing_, text.size());
 }
 
@@ -96,13 +99,9 @@ bool RowParser::ends_here() {
 
 // Errors: BadRecord if all columns of which one is to have a value are without.
 void RowParser::check_one_of() const {
-  Index columns = 0;
-  for (const RowColumn& column : columns_) {
-    if (!column.one_of) continue;
-    if (!at(cells_, column.cell).missing) return;
-    ++columns;
-  }
-  if (columns > 0) throw BadRecord{-1, "no label", fmt::format("at least one of {}", columns)};
+  if (one_of_.empty()) return;
+  if (std::ranges::any_of(one_of_, [this](Index cell) { return !at(cells_, cell).missing; })) return;
+  throw BadRecord{-1, "no label", fmt::format("at least one of {}", one_of_.size())};
 }
 
 std::span<const Cell> RowParser::parse(std::string_view record) {

@@ -8,7 +8,6 @@
 //        or {..., "kind": "categorical", "encode": "onehot" | "index" | "hash", "buckets", "values": [text]}
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
 #include "lockstep/base/errors.h"
@@ -76,23 +75,13 @@ NumberNotation parse_notation(const Json& json) {
 
 Json date_json(const DateReading& date) {
   Json parts = Json::array();
-  for (const DatePart part : date.parts)
-    parts.push_back(std::ranges::find(date_parts(), part, &NamedDatePart::part)->name);
-  return {{"form", std::ranges::find(date_forms(), date.form, &NamedDateForm::form)->name}, {"parts", parts}};
+  for (const DatePart part : date.parts) parts.push_back(name_of(date_parts(), part));
+  return {{"form", name_of(date_forms(), date.form)}, {"parts", parts}};
 }
 
-DateReading parse_reading(const Json& json) {
-  DateReading date;
-  const auto form = std::ranges::find(date_forms(), json.at("form").get<std::string>(), &NamedDateForm::name);
-  if (form == date_forms().end())
-    throw DataError(fmt::format("{} is no form of dates", excerpt(json.dump())));
-  date.form = form->form;
-  for (const Json& name : json.at("parts")) {
-    const auto part = std::ranges::find(date_parts(), name.get<std::string>(), &NamedDatePart::name);
-    if (part == date_parts().end())
-      throw DataError(fmt::format("{} is no part of a date", excerpt(name.dump())));
-    date.parts.push_back(part->part);
-  }
+DateReading parse_date_reading(const Json& json) {
+  DateReading date{.form = value_of(date_forms(), json.at("form"))};
+  for (const Json& part : json.at("parts")) date.parts.push_back(value_of(date_parts(), part));
   return date;
 }
 
@@ -137,7 +126,7 @@ TableColumn parse_column(const Json& json) {
   if (column.kind == ColumnKind::kNumeric) {
     column.scale = value_of(kScales, json.at("scale"));
     if (json.at("missing") != "mean") column.fill = json.at("missing").get<double>();
-    if (json.contains("date")) column.date = parse_reading(json.at("date"));
+    if (json.contains("date")) column.date = parse_date_reading(json.at("date"));
     if (json.contains("notation")) column.notation = parse_notation(json.at("notation"));
     if (json.contains("missing_values")) {
       column.missing_values = json.at("missing_values").get<std::vector<std::string>>();
@@ -159,6 +148,10 @@ TableColumn parse_column(const Json& json) {
 }
 
 }  // namespace
+
+const char* to_string(Scale scale) {
+  return name_of(kScales, scale);
+}
 
 std::string to_json(const TableSchema& schema) {
   Json json{{"version", kVersion}, {"missing_values", schema.missing_values}};

@@ -44,16 +44,27 @@ Index mark_bytes(const std::string& path, std::string_view start) {
   return start.starts_with("\xef\xbb\xbf") ? 3 : 0;
 }
 
-// The encoding to decode a file from; "" for UTF-8.
-std::string encoding_of(const std::string& path, const std::string& encoding) {
-  if (encoding == "utf-8") return "";
-  if (encoding != "auto") return encoding;
+// Whether the byte order mark of UTF-16 comes next.
+bool has_wide_mark(ByteStream& stream) {
   std::array<std::byte, 2> start{};
-  ByteStream stream(path);
-  if (stream.read(start) < std::ssize(start)) return "";
+  if (stream.read(start) < std::ssize(start)) return false;
   const auto first = std::to_integer<int>(start[0]);
   const auto second = std::to_integer<int>(start[1]);
-  return (first == 0xff && second == 0xfe) || (first == 0xfe && second == 0xff) ? "UTF-16" : "";
+  return (first == 0xff && second == 0xfe) || (first == 0xfe && second == 0xff);
+}
+
+TextFile look_at_file(const std::string& path, const std::string& encoding) {
+  const bool detects = encoding == "auto";
+  const bool plain = detects || encoding == "utf-8";
+  ByteStream stream(path, Packing::kDetect, plain ? "" : encoding);
+  if (stream.file_bytes() == 0) throw DataError(fmt::format("'{}' is empty", path));
+  const bool wide = detects && has_wide_mark(stream);
+  return {.path = path,
+          .file_bytes = stream.file_bytes(),
+          .compressed = wide || stream.compressed(),
+          .encoding = wide    ? "UTF-16"
+                      : plain ? ""
+                              : encoding};
 }
 
 // A unit of work of one rank: a range of a file, or the whole of a compressed one.
@@ -184,15 +195,7 @@ TextFiles index_text(std::span<const std::string> paths, const ChunkCut& cut, Pe
   text.quotes = cut.quotes;
   MessageWriter mine;
   peers.agree([&] {
-    for (const std::string& path : paths) {
-      const std::string encoding = encoding_of(path, cut.encoding);
-      const ByteStream stream(path, Packing::kDetect, encoding);
-      if (stream.file_bytes() == 0) throw DataError(fmt::format("'{}' is empty", path));
-      text.files.push_back({.path = path,
-                            .file_bytes = stream.file_bytes(),
-                            .compressed = stream.compressed(),
-                            .encoding = encoding});
-    }
+    for (const std::string& path : paths) text.files.push_back(look_at_file(path, cut.encoding));
     const std::vector<Unit> units = units_of(text.files, cut.bytes);
     const auto weight = [&](Index unit) { return static_cast<double>(at(units, unit).bytes.size()); };
     const Range share =

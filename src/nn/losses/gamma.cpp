@@ -8,11 +8,7 @@ namespace {
 struct GammaError {
   static constexpr TargetKind kTargets = TargetKind::kValue;
 
-  static OutputForm form() {
-    OutputForm form(kTargets, Link::kLog);
-    form.power = 2;
-    return form;
-  }
+  static OutputForm form() { return {kTargets, Link::kLog, 2}; }
 
   PointLoss operator()(Scalar output, Scalar target) const {
     const Scalar ratio = target * exponential(-output);

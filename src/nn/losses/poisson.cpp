@@ -8,11 +8,7 @@ namespace {
 struct PoissonError {
   static constexpr TargetKind kTargets = TargetKind::kValue;
 
-  static OutputForm form() {
-    OutputForm form(kTargets, Link::kLog);
-    form.power = 1;
-    return form;
-  }
+  static OutputForm form() { return {kTargets, Link::kLog, 1}; }
 
   PointLoss operator()(Scalar output, Scalar target) const {
     const Scalar mean = exponential(output);

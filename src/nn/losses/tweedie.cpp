@@ -15,11 +15,7 @@ struct TweedieError {
   explicit TweedieError(double p)
       : power(p), below(static_cast<Scalar>(1 - p)), above(static_cast<Scalar>(2 - p)) {}
 
-  OutputForm form() const {
-    OutputForm form(kTargets, Link::kLog);
-    form.power = power;
-    return form;
-  }
+  OutputForm form() const { return {kTargets, Link::kLog, power}; }
 
   PointLoss operator()(Scalar output, Scalar target) const {
     const Scalar pull = target * exponential(below * output);

@@ -107,7 +107,7 @@ class Adafactor final : public Optimizer {
   void move(const ParamSlice& slice, const StepInfo& info) const {
     const double clip = std::max(1.0, root_mean_square(slice.gradient) / kLargestStep);
     const double scale =
-        options_.relative_step ? std::max(kLeastScale, root_mean_square(slice.weights)) : 1.0;
+        options_.scale_parameter ? std::max(kLeastScale, root_mean_square(slice.weights)) : 1.0;
     const auto factor = static_cast<Scalar>(info.lr * scale / clip);
     const auto kept = static_cast<Scalar>(1 - info.lr * info.weight_decay);
     Scalar* w = slice.weights.data();
@@ -124,7 +124,7 @@ class Adafactor final : public Optimizer {
 OptimizerEntry adafactor_entry() {
   return {.name = "adafactor",
           .help = "Mean squares of rows and columns instead of weights: little state (Shazeer & Stern 2018)",
-          .options = {"train.beta2_decay", "train.relative_step", "train.weight_decay"},
+          .options = {"train.beta2_decay", "train.scale_parameter", "train.weight_decay"},
           .make = [](const OptimizerOptions& options) { return std::make_unique<Adafactor>(options); }};
 }
 

@@ -13,6 +13,13 @@
 
 namespace lockstep {
 
+bool smaller_is_better(const std::string& measure) {
+  for (const MetricEntry& entry : metric_catalog()) {
+    if (entry.name == measure) return entry.smaller_is_better;
+  }
+  return measure == "loss";
+}
+
 Measure::Measure(std::string name, const std::vector<std::string>& metrics, bool has_accuracy)
     : name_(std::move(name)) {
   std::vector<std::string> known{"loss"};
@@ -24,10 +31,7 @@ Measure::Measure(std::string name, const std::vector<std::string>& metrics, bool
                     "eval.metrics",
                     in_quotes(name_), fmt::join(known, "', '")));
   }
-  if (name_ == "accuracy") smaller_is_better_ = false;
-  for (const MetricEntry& entry : metric_catalog()) {
-    if (entry.name == name_) smaller_is_better_ = entry.smaller_is_better;
-  }
+  smaller_is_better_ = smaller_is_better(name_);
 }
 
 std::optional<double> Measure::of(const EvalMetrics& evaluation) const {

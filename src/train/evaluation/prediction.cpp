@@ -92,8 +92,9 @@ Prediction::Prediction(const PredictionContext& context, const RecordSource& sou
   Index count = 0;
   for (Index round = 0; share(round, 0).begin < rows_; ++round) count += share(round, rank).size();
   RankPeerGroup peers(context.comm);
+  // No target is used; one that is missing is no fault.
   records_ = load_records(
-      source, {},
+      source, {.may_miss = true},
       needed_by_owner([this](Index id) { return id / share_rows_ % context_.comm.size(); }, count), peers);
   peers.agree([&] {
     for (int thread = 0; thread < context.team.size(); ++thread) lanes_.emplace_back(context, label_columns_);

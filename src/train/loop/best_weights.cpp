@@ -1,11 +1,10 @@
 #include "lockstep/train/loop/best_weights.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <string>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/train/storage/checkpoint/directory.h"
@@ -38,8 +37,8 @@ bool BestWeights::load(Index step, const std::filesystem::path& directory) {
   problem = broadcast_text(comm_, problem);
   if (!problem.empty()) {
     if (comm_.rank() == 0) {
-      spdlog::warn("the best weights, of step {}, are lost: {}; the model has the last weights",
-                   with_commas(step), problem);
+      log_warning("the best weights, of step {}, are lost: {}; the model has the last weights",
+                  with_commas(step), problem);
     }
     return false;
   }

@@ -1,7 +1,6 @@
 #include "lockstep/train/loop/trainer.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +8,7 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/first_index.h"
+#include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 
@@ -119,8 +119,8 @@ void Trainer::choose_weights() {
   const std::string& measure = best.measure().name();
   if (std::isnan(best.value())) {
     if (context_.comm.rank() == 0) {
-      spdlog::warn("no evaluation of the validation set had a finite {}: the model has the last weights",
-                   measure);
+      log_warning("no evaluation of the validation set had a finite {}: the model has the last weights",
+                  measure);
     }
     return;
   }
@@ -248,12 +248,11 @@ void Trainer::evaluate(Evaluation* evaluation) {
   }
   if (context_.comm.rank() != 0) return;
   context_.observer.on_evaluation(*last_evaluation_);
-  if (!fall.empty()) spdlog::info("{}", fall);
+  if (!fall.empty()) log_info("{}", fall);
 }
 
-// Schedule plateau: the learning rate of the next steps may fall with this evaluation. What the log says of
-// it;
-// "" if it stays as it is.
+// Schedule plateau: lowers the learning rate of the next steps if that is due. Returns the line for the log,
+// "" if the rate stays as it is.
 std::string Trainer::adapt_lr(const EvalMetrics& validation) {
   const Index next = validation.progress.steps;
   if (context_.plateau == nullptr || next >= context_.plan.steps) return "";
@@ -271,11 +270,10 @@ ModelValues Trainer::gather_model() {
   return {context_.strategy.gather_model(), context_.states.gather()};
 }
 
-// *Collective.* A uniform average takes in the weights as they are, and gets its moments: they hold until the
-// next time.
+// *Collective.* A uniform average takes in the weights as they are. Its moments are measured under the new
+// average, and hold until the next time.
 void Trainer::average_weights() {
-  const std::span<const Scalar> moments = context_.states.gather();
-  context_.average->add(context_.strategy.gather_model(), moments);
+  context_.average->add(context_.strategy.gather_model(), {});
   recompute_average_moments(context_.calibration_steps > 0 ? context_.calibration_steps : kAverageBatches);
 }
 

@@ -23,14 +23,15 @@ WeightAverage::WeightAverage(Communicator& comm, const Model& model, ThreadTeam&
   }
 }
 
-// The decay rises with the number of averaged weights: an average over many of them would be the first ones'
-// for long.
+// The decay rises with the number of averaged weights, so that the first ones do not dominate the average for
+// long.
 double WeightAverage::next_share() const {
   const auto count = static_cast<double>(count_);
   return is_uniform() ? 1 / (count + 1) : 1 - std::min(decay_, (1 + count) / (10 + count));
 }
 
 void WeightAverage::add(std::span<const Scalar> weights, std::span<const Scalar> moments) {
+  gathered_ = false;
   const Range slice = at(slices_, comm_.rank());
   const std::span<Scalar> average = part(this->weights(), slice);
   const std::span<const Scalar> now = part(weights, slice);
@@ -51,8 +52,11 @@ void WeightAverage::set_moments(std::span<const Scalar> moments) {
 }
 
 ModelValues WeightAverage::gather_model() {
-  comm_.start_all_gather(as_buffer(weights()), slices_)->wait();
-  if (!moments().empty()) comm_.broadcast(as_buffer(moments()), 0);
+  if (!gathered_) {
+    comm_.start_all_gather(as_buffer(weights()), slices_)->wait();
+    if (!moments().empty()) comm_.broadcast(as_buffer(moments()), 0);
+    gathered_ = true;
+  }
   return stored_values(model_, values_.span());
 }
 

@@ -18,13 +18,18 @@ std::string describe_classes(const DatasetInfo& data) {
                      with_commas(data.target_classes), data.target_classes == 1 ? "" : "es");
 }
 
+// The file or data set that the labels come from.
+const std::string& label_source(const DatasetInfo& data) {
+  return data.label_file.empty() ? data.name : data.label_file;
+}
+
 void check_levels(const FitQuestion& question, Index levels) {
   const DatasetInfo& data = question.data;
   if (data.target_columns * levels == question.model.output().size()) return;
   throw ConfigError(fmt::format(
       "{} puts out {}, but '{}' has {} target{} and train.quantiles {} levels: train.loss '{}' needs {} "
       "outputs, one for each level of each target",
-      last_layer(question), to_string(question.model.output()), data.name, data.target_columns,
+      last_layer(question), to_string(question.model.output()), label_source(data), data.target_columns,
       data.target_columns == 1 ? "" : "s", levels, question.loss, data.target_columns * levels));
 }
 
@@ -35,7 +40,7 @@ void check_columns(const FitQuestion& question) {
   if (levels > 1) return check_levels(question, levels);
   const Index wanted = question.form.targets == TargetKind::kClass ? 1 : outputs;
   if (data.target_columns == wanted) return;
-  const std::string& name = data.label_file.empty() ? data.name : data.label_file;
+  const std::string& name = label_source(data);
   if (question.form.targets != TargetKind::kClass) {
     throw ConfigError(fmt::format(
         "{} puts out {}, so train.loss '{}' needs {} target{} per record, but '{}' has {}; change the last "
@@ -46,8 +51,7 @@ void check_columns(const FitQuestion& question) {
   if (question.probabilities && data.target_columns == outputs) return;
   throw ConfigError(fmt::format(
       "the labels in '{}' have {} columns, but train.loss '{}' needs one, the number of the class{}: of "
-      "one-hot "
-      "rows numpy.argmax(y, axis=1) makes that",
+      "one-hot rows numpy.argmax(y, axis=1) makes that",
       name, data.target_columns, question.loss,
       question.probabilities ? fmt::format(", or {} with the probability of each, as many as {} puts out",
                                            outputs, last_layer(question))

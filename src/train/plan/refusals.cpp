@@ -89,8 +89,7 @@ std::span<const Refusal> refusals() {
               }},
       Refusal{"local_sgd with batch norm averaged, sync or group",
               "the replicas do not synchronise in each step, so each has the moments of its own samples "
-              "only: choose "
-              "model.batch_norm local, or layer_norm",
+              "only: choose model.batch_norm local, or layer_norm",
               [](const Combination& c) {
                 return local_sums(c.distribute) == LocalSums::kPerReplica &&
                        (c.normalises_over_replicas || c.moments_of_all_replicas);
@@ -120,10 +119,8 @@ std::span<const Refusal> refusals() {
               [](const Combination& c) { return c.two_averages; }},
       Refusal{"train.ema with asynchronous workers or local_sgd",
               "there is no step after which all weights are those of one model: servers step each for "
-              "itself, and "
-              "replicas of local_sgd part between two averages. Use train.swa_from, which averages the "
-              "weights at "
-              "the ends of epochs, or another strategy",
+              "itself, and replicas of local_sgd differ between two averages. Use train.swa_from, which "
+              "averages the weights at the ends of epochs, or another strategy",
               [](const Combination& c) {
                 return c.averages_each_step &&
                        (is_asynchronous(c.distribute) || local_sums(c.distribute) == LocalSums::kPerReplica);

@@ -66,8 +66,7 @@ Index first_averaged_step(const TrainOptions& train, const RunPlan& plan) {
   if (from.value >= from.measure(plan.whole_run())) {
     throw ConfigError(
         fmt::format("train.swa_from is {}, and the run is over by then, after {} steps ({:.6g} epochs): give "
-                    "an earlier time, so "
-                    "that the ends of some epochs are averaged",
+                    "an earlier time, so that the ends of some epochs are averaged",
                     in_quotes(train.swa_from), with_commas(plan.steps), plan.epochs));
   }
   const double per_epoch = from.measure(plan.before(plan.steps_per_epoch));

@@ -7,9 +7,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <nlohmann/json.hpp>
+#include <thread>
 
 #include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
@@ -93,6 +94,14 @@ std::vector<std::string> RunDirectory::lost() const {
   return names;
 }
 
+bool RunDirectory::is_held() const {
+  const int probe = ::open(lock().c_str(), O_RDONLY | O_CLOEXEC);
+  if (probe < 0) return false;
+  const bool held = ::flock(probe, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(probe);
+  return held;
+}
+
 RunLock::RunLock(const RunDirectory& directory)
     : RunLock(directory.lock(), fmt::format("run.dir '{}'", directory.root.string())) {
   root_ = directory.root;
@@ -105,7 +114,12 @@ RunLock::RunLock(const std::filesystem::path& file, const std::string& what)
   if (descriptor_ < 0) {
     throw DataError(fmt::format("cannot open '{}': {}", file.string(), std::strerror(errno)));
   }
-  if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  // is_held() takes the lock for a moment.
+  constexpr int kTries = 5;
+  for (int left = kTries; left > 0; --left) {
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+    if (left > 1) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
   ::close(descriptor_);
   throw ConfigError(fmt::format(
       "another trainer works in {} (it holds '{}'): wait until it has ended, or name another directory", what,

@@ -7,6 +7,9 @@
 
 namespace lockstep {
 
+/// The most folds: a fold is kept in 16 bits.
+inline constexpr Index kMaxFolds = 1000;
+
 struct FoldOptions {
   Index folds = 0;            ///< 0: the training samples are not divided
   Index fold = 0;             ///< the one that is the validation set, from 1 on

@@ -40,14 +40,17 @@ struct DateReading {
   std::string term() const;
 };
 
+/// The parts that are taken where none are named: the day, its place in the year and in the week; the hour,
+/// if there are times of day.
+std::vector<DatePart> usual_parts(DateForm form, bool has_times);
+
 struct NamedDateForm {
-  DateForm form;
-  const char* name;     ///< "dmy"
-  const char* example;  ///< "31.12.2024"
+  DateForm value;
+  const char* name;  ///< "dmy"
 };
 std::span<const NamedDateForm> date_forms();
 struct NamedDatePart {
-  DatePart part;
+  DatePart value;
   const char* name;  ///< "weekday"
 };
 std::span<const NamedDatePart> date_parts();

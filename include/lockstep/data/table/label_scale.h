@@ -20,6 +20,9 @@ struct LabelScale {
   Scalar undo(Scalar target) const;
 };
 
+/// The scale of a numeric column, label or feature.
+LabelScale scale_of(const TableColumn& column);
+
 /// One for each target, in their order; empty if no label is scaled.
 std::vector<LabelScale> label_scales(const TableSchema& schema);
 

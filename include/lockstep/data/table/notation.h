@@ -21,7 +21,6 @@ struct NumberNotation {
   std::string suffix = {};  ///< "%"; the number stays as it is written, 12 for "12 %"
 
   bool operator==(const NumberNotation&) const = default;
-  bool is_plain() const { return *this == NumberNotation{}; }
   /// "number(decimal=comma, prefix=\"$\")", as data.columns takes it.
   std::string term() const;
   /// For people: "a decimal comma, points between thousands and '$' before".

@@ -14,6 +14,11 @@
 
 namespace lockstep {
 
+/// ASCII digits only, whatever the locale.
+inline bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
 /// The digits, up to seven, that the eight bytes at `text` start with. No loop, so no wrong guess of how many
 /// there are (the three multiplications: D. Lemire, "Quickly parsing eight digits", 2018).
 struct Digits {

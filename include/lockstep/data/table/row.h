@@ -62,6 +62,7 @@ class RowParser {
   std::vector<Cell> cells_;
   std::vector<std::string> missing_;
   std::size_t longest_missing_ = 0;
+  std::vector<Index> one_of_;  // cells of which one is to have a value
 };
 
 }  // namespace lockstep

@@ -25,6 +25,9 @@ enum class Scale {
   kLog,       ///< as kStandard, of l(x)
 };
 
+/// Its name in the config: "minmax".
+const char* to_string(Scale scale);
+
 /// The features that a category becomes.
 enum class Encoding {
   kOneHot,  ///< one feature for each value and a first one for values that training has not seen

@@ -11,6 +11,9 @@
 
 namespace lockstep {
 
+/// Whether the smallest value of "loss", "accuracy" or a metric is its best.
+bool smaller_is_better(const std::string& measure);
+
 /// One number of an evaluation, with the direction in which it is better.
 class Measure {
  public:

@@ -50,9 +50,9 @@ class Trainer {
  private:
   void begin();
   SavedState saved_state();
-  // In a step after `before`, up to the one that ends with `steps_done`.
   bool has_evaluation() const { return context_.validation != nullptr || context_.test != nullptr; }
   bool evaluates_at_start() const { return context_.evaluates_at_start && has_evaluation(); }
+  // Whether one is due in a step after `before`, up to the one that ends with `steps_done`.
   bool evaluation_due(Index before, Index steps_done) const;
   bool checkpoint_due(Index before, Index steps_done) const;
   Index next_stop(Index steps_done) const;

@@ -25,9 +25,10 @@ class WeightAverage {
   /// Whether there is an average yet: before, the weights are the model.
   bool has_begun() const { return count_ > 0; }
   /// *Local, all ranks.* Averages the weights as they are now; the first ones are the average. `moments`: on
-  /// rank 0, the running moments as they are now.
+  /// rank 0, the running moments as they are now; empty if set_moments() follows.
   void add(std::span<const Scalar> weights, std::span<const Scalar> moments);
-  /// *Local, all ranks.* Running moments that were measured under the averaged weights.
+  /// *Local, all ranks.* Running moments that were measured under the averaged weights, the same on all
+  /// ranks.
   void set_moments(std::span<const Scalar> moments);
   /// *Collective.* The averaged weights and moments, on every rank; valid until the next add(). Requires
   /// has_begun().
@@ -57,6 +58,7 @@ class WeightAverage {
   AlignedBuffer<Scalar> values_;  // as a model file holds them; of the weights only the own slice is current
   AlignedBuffer<Scalar> training_weights_;  // the own slice, as it was saved last
   Index count_ = 0;                         // weights that were averaged
+  bool gathered_ = false;                   // values_ is whole on every rank
 };
 
 /// Rank 0: the weights and moments that a run goes on with, from a checkpoint into an arena of

@@ -102,10 +102,11 @@ struct RunPlan {
   /// Batches that a rank may go through, at most. A worker alone may take every step, and skips batches in
   /// which it has no samples.
   Index batches() const { return asynchronous ? 2 * steps + 1 : steps; }
-  /// Whether the weights are averaged, the model is one after so many steps, and a uniform average takes in
-  /// weights on the way from `before` to `done` steps.
+  /// Whether the run averages its weights.
   bool averages() const { return averaged_from > 0; }
+  /// Whether the model after so many steps is an average.
   bool is_averaged(Index done) const { return averages() && done >= averaged_from; }
+  /// Whether a uniform average takes in the weights after a step behind `before`, up to `done`.
   bool averages_between(Index before, Index done) const;
   /// "exponential average (train.ema 0.999)". Requires averages().
   std::string describe_average() const;

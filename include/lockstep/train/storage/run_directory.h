@@ -39,6 +39,8 @@ struct RunDirectory {
   std::optional<std::filesystem::path> noted_checkpoints() const;
 
   bool exists() const;
+  /// Whether a trainer works in it, which then holds the lock.
+  bool is_held() const;
   /// Steps of the run that went to its end here and lost no file; nothing if none did. Errors: DataError if
   /// summary.json cannot be read.
   std::optional<Index> completed_steps() const;

@@ -12,7 +12,6 @@
 #include "lockstep/train/storage/checkpoint/writer.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <chrono>
@@ -21,6 +20,7 @@
 #include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/log.h"
 #include "lockstep/base/named_thread.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
@@ -75,7 +75,7 @@ void CheckpointWriter::warn(const std::string& failure) {
   newest_ = -1;
   if (comm_.rank() != 0) return;
   std::error_code ignored;
-  spdlog::warn(
+  log_warning(
       "no checkpoint of step {}: {}; training goes on{}", header_.progress.steps, failure,
       std::filesystem::exists(directory_.root(), ignored) ? ", and the checkpoints before it stay" : "");
   directory_.remove_partial();
@@ -85,7 +85,7 @@ void CheckpointWriter::start(const CheckpointContent& content) {
   const Stopwatch pause;
   if (finish_write() == State::kBusy) {
     if (comm_.rank() == 0) {
-      spdlog::warn(
+      log_warning(
           "no checkpoint of step {}: that of step {} is still being written; write fewer with "
           "checkpoint.every, or to a faster disk",
           content.header.progress.steps, header_.progress.steps);
@@ -218,9 +218,8 @@ void CheckpointWriter::commit(const std::filesystem::path& directory) {
   }
   if (hooks_.after) hooks_.after();
   directory_.remove_old(keep_);
-  spdlog::info("checkpoint of step {}: {} in {:.0f} ms; training stood still for {:.1f} ms",
-               with_commas(step), human_bytes(static_cast<double>(bytes)), 1e3 * (watch_.seconds() + pause_),
-               1e3 * pause_);
+  log_info("checkpoint of step {}: {} in {:.0f} ms; training stood still for {:.1f} ms", with_commas(step),
+           human_bytes(static_cast<double>(bytes)), 1e3 * (watch_.seconds() + pause_), 1e3 * pause_);
 }
 
 void CheckpointWriter::finish() {
@@ -244,7 +243,7 @@ void CheckpointWriter::mark_best(Index step) {
   try {
     directory_.mark_best(step);
   } catch (const Error& error) {
-    spdlog::warn("the best checkpoint, of step {}, is not marked: {}", step, error.what());
+    log_warning("the best checkpoint, of step {}, is not marked: {}", step, error.what());
   }
 }
 

@@ -1,0 +1,10 @@
+# lockstep_write_if_changed(FILE TEXT): writes a file; one that has the text already keeps its time.
+function(lockstep_write_if_changed file text)
+  set(old "")
+  if(EXISTS "${file}")
+    file(READ "${file}" old)
+  endif()
+  if(NOT "${old}" STREQUAL "${text}")
+    file(WRITE "${file}" "${text}")
+  endif()
+endfunction()
