@@ -27,7 +27,7 @@ struct TrainingHandles {
   EarlyStopping* early_stopping = nullptr;
   Plateau* plateau = nullptr;
   const CheckpointReader* checkpoint = nullptr;
-  Index pause_after = 0;  ///< see TrainingContext
+  Index pause_after = 0;  ///< see TrainingSettings
 };
 
 class Run {

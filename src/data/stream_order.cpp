@@ -83,8 +83,7 @@ Range StreamOrder::shard(Index replica) const {
 
 void StreamOrder::add_pieces(const Unit& unit, Range records, StreamWalk& walk) const {
   for (Index chunk = unit.chunks.begin; chunk < unit.chunks.end; ++chunk) {
-    const Range piece =
-        intersect((*options_.stream->chunks)[static_cast<std::size_t>(chunk)].records, records);
+    const Range piece = intersect(at(*options_.stream->chunks, chunk).records, records);
     if (piece.empty()) continue;
     walk.pieces.push_back(piece);
     walk.ends.push_back(walk.size() + piece.size());

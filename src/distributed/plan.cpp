@@ -95,7 +95,7 @@ Range Plan::thread_replicas(Index rank, Index thread) const {
 std::vector<Range> Plan::owned(Index rank) const {
   std::vector<Range> ranges;
   for (auto bucket = slices.rbegin(); bucket != slices.rend(); ++bucket) {
-    const Range mine = intersect((*bucket)[static_cast<std::size_t>(rank)], {0, loss_offset});
+    const Range mine = intersect(at(*bucket, rank), {0, loss_offset});
     if (!mine.empty()) ranges.push_back(mine);
   }
   return ranges;

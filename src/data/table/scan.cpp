@@ -169,7 +169,7 @@ Scan scan_table(const ScanRequest& request, PeerGroup& peers) {
   Share share(request);
   peers.agree([&] {
     const TextFiles& text = request.table.text;
-    const Range mine = share_text_chunks(text, peers.size())[static_cast<std::size_t>(peers.rank())];
+    const Range mine = at(share_text_chunks(text, peers.size()), peers.rank());
     TableReader reader(request.table, request.columns, std::ssize(request.wants), request.missing);
     for (Index i = mine.begin; i < mine.end; ++i) {
       throw_if_stopped();

@@ -102,7 +102,7 @@ std::string describe_sparse(const BadRecord& bad, const std::string& path, Index
 SparseScan scan_sparse(const TextFiles& text, const BadRecords& bad, PeerGroup& peers) {
   Share share(bad);
   peers.agree([&] {
-    const Range mine = share_text_chunks(text, peers.size())[static_cast<std::size_t>(peers.rank())];
+    const Range mine = at(share_text_chunks(text, peers.size()), peers.rank());
     TextReader reader(text);
     for (Index i = mine.begin; i < mine.end; ++i) {
       throw_if_stopped();

@@ -198,8 +198,7 @@ TextFiles index_text(std::span<const std::string> paths, const ChunkCut& cut, Pe
     for (const std::string& path : paths) text.files.push_back(look_at_file(path, cut.encoding));
     const std::vector<Unit> units = units_of(text.files, cut.bytes);
     const auto weight = [&](Index unit) { return static_cast<double>(at(units, unit).bytes.size()); };
-    const Range share =
-        share_by_weight(std::ssize(units), peers.size(), weight)[static_cast<std::size_t>(peers.rank())];
+    const Range share = at(share_by_weight(std::ssize(units), peers.size(), weight), peers.rank());
     TextIndexer indexer(text.files, cut);
     for (Index unit = share.begin; unit < share.end; ++unit) {
       indexer.count(at(units, unit), mine);

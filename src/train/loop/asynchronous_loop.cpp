@@ -120,13 +120,14 @@ void AsynchronousLoop::begin() {
 void AsynchronousLoop::advance(Index until) {
   round_.lap();
   if (serves()) {
-    strategy_.serve(until,
-                    {.take_moments =
-                         [this](std::span<const double> sums) {
-                           context_.states.move_gathered(sums, BatchStatistics::Update::kMove);
-                         },
-                     .before_step = [this](Index step) { force_faults(context_.debug, context_.comm, step); },
-                     .ends_early = [this] { return context_.control.has_wish(); }});
+    strategy_.serve(
+        until,
+        {.take_moments =
+             [this](std::span<const double> sums) {
+               context_.states.move_gathered(sums, BatchStatistics::Update::kMove);
+             },
+         .before_step = [this](Index step) { force_faults(context_.settings.debug, context_.comm, step); },
+         .ends_early = [this] { return context_.control.has_wish(); }});
   } else {
     work();
   }
@@ -153,7 +154,7 @@ bool AsynchronousLoop::take_step(const Assignment& assignment, double asking) {
   StepTimer timer(context_.comm, Phase::kData);
   const StepBatch& batch = next_batch();
   timer.enter(Phase::kCompute);
-  force_faults(context_.debug, context_.comm, own_steps_++);
+  force_faults(context_.settings.debug, context_.comm, own_steps_++);
   gradients_.run(batch, Measured::kNothing);
   LossSums tally;
   for (const LossSums& replica : gradients_.tallies()) tally.add(replica);
@@ -199,7 +200,7 @@ const StepBatch& AsynchronousLoop::next_batch() {
 void AsynchronousLoop::log(const Assignment& assignment) {
   if (context_.comm.rank() != 0) return;
   const Totals& totals = assignment.totals;
-  if (totals.steps / context_.log_every == logged_.steps / context_.log_every) return;
+  if (totals.steps / context_.settings.log_every == logged_.steps / context_.settings.log_every) return;
   log_metrics(totals, seconds_ + round_.seconds());
 }
 
@@ -209,7 +210,7 @@ void AsynchronousLoop::log_metrics(const Totals& totals, double seconds) {
   TrainMetrics metrics;
   metrics.progress = context_.plan.before(totals.steps);
   metrics.progress.samples = totals.samples;
-  const double weight = context_.weighted ? totals.weight - logged_.weight : samples;
+  const double weight = context_.settings.weighted ? totals.weight - logged_.weight : samples;
   metrics.loss = mean_of(totals.loss - logged_.loss, weight);
   if (context_.loss.targets() != TargetKind::kValue) {
     metrics.accuracy = mean_of(totals.correct - logged_.correct, weight);

@@ -29,7 +29,7 @@ void EpochAudit::begin(Index steps_done) {
   const Index epoch = steps_done / epoch_steps_;
   if (steps_done % epoch_steps_ == 0) std::ranges::fill(ids_, IdSums{});
   first_epoch_ = epoch;
-  if (!context_.audit) return;
+  if (!context_.settings.audit) return;
   const std::vector<Index> known = gather_numbers(context_.comm, knows_epoch(steps_done) ? 1 : 0);
   if (std::ranges::find(known, 0) == known.end()) return;
   first_epoch_ = epoch + 1;
@@ -59,7 +59,7 @@ bool EpochAudit::knows_epoch(Index steps_done) const {
 void EpochAudit::add(const StepBatch& batch, Index step) {
   for (std::size_t i = 0; i < ids_.size(); ++i) ids_[i].add(batch.replicas[i].ids);
   if ((step + 1) % epoch_steps_ != 0) return;
-  if (context_.audit && step / epoch_steps_ >= first_epoch_) compare(step / epoch_steps_ + 1);
+  if (context_.settings.audit && step / epoch_steps_ >= first_epoch_) compare(step / epoch_steps_ + 1);
   std::ranges::fill(ids_, IdSums{});
 }
 

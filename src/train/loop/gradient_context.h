@@ -16,7 +16,7 @@ struct StepRanks {
 
 /// All references must outlive the step.
 inline GradientStepContext gradient_context(const TrainingContext& context, const StepRanks& ranks) {
-  const DebugOptions& debug = context.debug;
+  const DebugOptions& debug = context.settings.debug;
   return {.comm = ranks.comm,
           .plan = ranks.plan,
           .model = context.model,
@@ -25,10 +25,10 @@ inline GradientStepContext gradient_context(const TrainingContext& context, cons
           .states = context.states,
           .team = context.team,
           .sums = ranks.sums,
-          .seed = context.seed,
-          .accumulate = context.accumulate,
+          .seed = context.settings.seed,
+          .accumulate = context.settings.accumulate,
           .max_rows = context.sampler.max_count(),
-          .target_columns = context.target_columns,
+          .target_columns = context.settings.target_columns,
           .progress = ranks.progress,
           .bad_replica = debug.nan_replica,
           .bad_steps = {debug.nan_step, debug.nan_step + debug.nan_steps}};

@@ -29,10 +29,10 @@ class SynchronousLoop final : public UpdateLoop {
         local_steps_(strategy.local_steps()),
         gradients_(gradient_context(context, {.comm = context.comm,
                                               .plan = context.plan.dist,
-                                              .sums = context.sums,
+                                              .sums = context.settings.sums,
                                               .progress = context.progress})),
-        check_(context.comm, strategy, context.ranks),
-        weights_(context.weighted ? static_cast<std::size_t>(context.plan.sampling.replicas) : 0),
+        check_(context.comm, strategy, context.settings.ranks),
+        weights_(context.settings.weighted ? static_cast<std::size_t>(context.plan.sampling.replicas) : 0),
         replica_weights_(gradients_.tallies().size()),
         tallies_(gradients_.tallies().size()),
         audit_(context) {}
@@ -48,7 +48,7 @@ class SynchronousLoop final : public UpdateLoop {
     while (steps_done_ < until) {
       run_step(steps_done_++);
       const bool last = steps_done_ == context_.plan.steps;
-      if (last || steps_done_ % context_.log_every == 0) log_metrics(steps_done_);
+      if (last || steps_done_ % context_.settings.log_every == 0) log_metrics(steps_done_);
       const std::optional<std::uint64_t> checksum = check_.checksum(steps_done_);
       const bool leaves = context_.control.look(checksum);
       if (checksum && !context_.control.checksums_agree()) check_.report(steps_done_);
@@ -144,7 +144,7 @@ double SynchronousLoop::weigh(const StepBatch& batch, Index step) {
     const ReplicaBatch& replica = batch.replicas[i];
     replica_weights_[i] = replica.weights_of({0, replica.rows}).sum(replica.rows);
   }
-  if (!context_.weighted) return static_cast<double>(context_.sampler.step_samples(step));
+  if (!context_.settings.weighted) return static_cast<double>(context_.sampler.step_samples(step));
   if (!gradients_exchanged()) return tree_sum(replica_weights_);
   std::ranges::copy(replica_weights_, weights_.begin() + first_hosted());
   context_.comm.start_all_gather(as_buffer(std::span(weights_)), context_.plan.dist.hosted)->wait();
@@ -156,7 +156,7 @@ void SynchronousLoop::run_step(Index step) {
   StepTimer timer(context_.comm, Phase::kData);
   const StepBatch& batch = loader_->next();
   timer.enter(Phase::kCompute);
-  force_faults(context_.debug, context_.comm, step);
+  force_faults(context_.settings.debug, context_.comm, step);
   timer.enter(Phase::kExchange);
   const double weight = weigh(batch, step);
   strategy_.begin_step(batch.rows, weight);
@@ -202,10 +202,9 @@ void SynchronousLoop::average_weights() {
 }
 
 void SynchronousLoop::flip_bit_if_due(Index step) {
-  if (context_.debug.flip_rank < 0 || context_.debug.flip_step != step) return;
+  if (context_.settings.debug.flip_rank < 0 || context_.settings.debug.flip_step != step) return;
   const Index offset = context_.model.layout().params.back().range.begin;
-  flip_bit(context_.debug, context_.comm,
-           strategy_.weights(first_hosted())[static_cast<std::size_t>(offset)]);
+  flip_bit(context_.settings.debug, context_.comm, at(strategy_.weights(first_hosted()), offset));
 }
 
 void SynchronousLoop::add_time(const StepTimer& timer, const StepOutcome& outcome) {
@@ -233,13 +232,14 @@ void SynchronousLoop::note_single_values(Index step) {
 void SynchronousLoop::leave_out(const StepBatch& batch, Index step, double loss) {
   stop_on_late_bad_number();
   const BadNumber found = gradients_.find_bad_number(batch);
-  if (context_.on_nan == OnNan::kStop || skipped_ == context_.skip_limit) {
+  if (context_.settings.on_nan == OnNan::kStop || skipped_ == context_.settings.skip_limit) {
     stop_on_bad_number(context_.comm, found, step, loss, step - skipped_, skipped_);
   }
   ++skipped_;
   const std::string where = describe_bad_number(context_.comm, found);
   if (context_.comm.rank() != 0) return;
-  log_warning("step {} is left out: {} ({} of at most {})", step + 1, where, skipped_, context_.skip_limit);
+  log_warning("step {} is left out: {} ({} of at most {})", step + 1, where, skipped_,
+              context_.settings.skip_limit);
 }
 
 void SynchronousLoop::log_metrics(Index steps_done) {

@@ -94,7 +94,8 @@ TrainingResult Trainer::run() {
 
 void Trainer::pause_if_due() {
   const Index done = loop_->progress().steps;
-  if (context_.pause_after == 0 || done < context_.pause_after || stops() || ends_early()) return;
+  if (context_.settings.pause_after == 0 || done < context_.settings.pause_after || stops() || ends_early())
+    return;
   paused_ = true;
   context_.control.stop("the sweep, to compare its trials");
 }
@@ -173,8 +174,8 @@ SavedState Trainer::saved_state() {
 }
 
 bool Trainer::evaluation_due(Index before, Index steps_done) const {
-  return has_evaluation() &&
-         context_.evaluate_every.is_due(context_.plan.before(before), context_.plan.before(steps_done));
+  return has_evaluation() && context_.settings.evaluate_every.is_due(context_.plan.before(before),
+                                                                     context_.plan.before(steps_done));
 }
 
 // The end of a run has a checkpoint if there are any: the best weights are no reason to lose the last ones.
@@ -274,17 +275,18 @@ ModelValues Trainer::gather_model() {
 // average, and hold until the next time.
 void Trainer::average_weights() {
   context_.average->add(context_.strategy.gather_model(), {});
-  recompute_average_moments(context_.calibration_steps > 0 ? context_.calibration_steps : kAverageBatches);
+  recompute_average_moments(context_.settings.calibration_steps > 0 ? context_.settings.calibration_steps
+                                                                    : kAverageBatches);
 }
 
 // Before evaluations. An exponential average of the weights has one of the moments beside it.
 void Trainer::recompute_moments() {
-  if (context_.calibration_steps == 0 || context_.model.state_layout().size == 0) return;
+  if (context_.settings.calibration_steps == 0 || context_.model.state_layout().size == 0) return;
   if (!is_averaged()) {
-    loop_->recompute_moments(std::min(context_.calibration_steps, context_.plan.steps),
+    loop_->recompute_moments(std::min(context_.settings.calibration_steps, context_.plan.steps),
                              context_.strategy.gather_model());
   } else if (!context_.average->is_uniform()) {
-    recompute_average_moments(context_.calibration_steps);
+    recompute_average_moments(context_.settings.calibration_steps);
   }
 }
 

@@ -30,7 +30,7 @@ struct TrainingResult {
   Index skipped_steps = 0;
   Index single_value_steps = 0;  ///< in which batch norm had a single value to normalise
   Index repairs = 0;
-  bool paused = false;             ///< it stopped at TrainingContext::pause_after
+  bool paused = false;             ///< it stopped at TrainingSettings::pause_after
   std::string stopped;             ///< why the run stopped before its end; "" if it did not
   std::string early;               ///< why the run ended before its last step; "" if it did not
   std::optional<BestResult> best;  ///< nothing: the last weights are the model
@@ -51,7 +51,7 @@ class Trainer {
   void begin();
   SavedState saved_state();
   bool has_evaluation() const { return context_.validation != nullptr || context_.test != nullptr; }
-  bool evaluates_at_start() const { return context_.evaluates_at_start && has_evaluation(); }
+  bool evaluates_at_start() const { return context_.settings.evaluates_at_start && has_evaluation(); }
   // Whether one is due in a step after `before`, up to the one that ends with `steps_done`.
   bool evaluation_due(Index before, Index steps_done) const;
   bool checkpoint_due(Index before, Index steps_done) const;

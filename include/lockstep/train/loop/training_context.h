@@ -24,7 +24,28 @@
 
 namespace lockstep {
 
-/// Everything outlives it. Evaluations may be null.
+/// What a training is told to do, as numbers and choices.
+struct TrainingSettings {
+  LocalSums sums = LocalSums::kOneSum;
+  std::uint64_t seed = 1;
+  bool audit = false;  ///< of the samples of each epoch
+  Index accumulate = 1;
+  Index target_columns = 1;
+  bool weighted = false;  ///< samples have weights, or some of their targets are missing
+  Index log_every = 100;
+  Interval evaluate_every = {};  ///< the validation set, or the test set if there is none; not by the clock
+  bool evaluates_at_start = false;
+  /// Steps, from the first on, over whose batches the running moments are recomputed before each evaluation;
+  /// 0 leaves them as they are.
+  Index calibration_steps = 0;
+  Index pause_after = 0;  ///< the run pauses after the first evaluation at or after this step; 0: never
+  OnNan on_nan = OnNan::kStop;
+  Index skip_limit = 0;  ///< steps in all that may be left out
+  CommOptions ranks = {};
+  DebugOptions debug = {};
+};
+
+/// What a training works with, and its settings. Everything outlives it. Evaluations may be null.
 struct TrainingContext {
   Communicator& comm;
   const RunPlan& plan;
@@ -40,19 +61,7 @@ struct TrainingContext {
   Observer& observer;
   RunControl& control;
   ProgressThread* progress = nullptr;  ///< of ranks that take each step together; may be null
-
-  LocalSums sums = LocalSums::kOneSum;
-  std::uint64_t seed = 1;
-  bool audit = false;  ///< of the samples of each epoch
-  Index accumulate = 1;
-  Index target_columns = 1;
-  bool weighted = false;  ///< samples have weights, or some of their targets are missing
-  Index log_every = 100;
-  Interval evaluate_every = {};  ///< the validation set, or the test set if there is none; not by the clock
-  bool evaluates_at_start = false;
-  /// Steps, from the first on, over whose batches the running moments are recomputed before each evaluation;
-  /// 0 leaves them as they are.
-  Index calibration_steps = 0;
+  TrainingSettings settings = {};
   /// Makes a loader of these steps.
   std::function<std::unique_ptr<Loader>(Range steps)> loader = {};
   WeightAverage* average = nullptr;              ///< null: the weights are the model
@@ -60,11 +69,6 @@ struct TrainingContext {
   EarlyStopping* early_stopping = nullptr;       ///< null: all steps are made
   Plateau* plateau = nullptr;                    ///< null: the schedule alone decides the learning rate
   const CheckpointReader* checkpoint = nullptr;  ///< null: from the first step
-  Index pause_after = 0;  ///< the run pauses after the first evaluation at or after this step; 0: never
-  OnNan on_nan = OnNan::kStop;
-  Index skip_limit = 0;  ///< steps in all that may be left out
-  CommOptions ranks = {};
-  DebugOptions debug;
 
   /// The learning rate of a step (from 0), after all evaluations so far.
   double lr(Index step) const {

@@ -71,7 +71,7 @@ NodeLayout lay_out_node(Communicator& comm, Communicator& node, Communicator& ac
   for (std::size_t i = 0; i < begins.size(); ++i) between.hosted.push_back({begins[i], ends[i]});
   for (const Bucket& bucket : cut.buckets) {
     Range slice{bucket.range.begin, bucket.range.begin};
-    if (node.rank() < parts) slice = cut.cut(bucket.range, parts)[static_cast<std::size_t>(node.rank())];
+    if (node.rank() < parts) slice = at(cut.cut(bucket.range, parts), node.rank());
     result.slices.push_back(slice);
     between.buckets.push_back({.range = slice});
     between.slices.push_back(cut.cut(slice, across.size()));
