@@ -226,6 +226,10 @@ class Chooser {
                                                          : "\"mean_squared_error\"";
     add("train.loss", loss,
         has_outliers() ? "some values are far from the others, and their squared errors would rule" : "");
+    if (is_unbalanced())
+      add("train.class_weights", "\"balanced\"",
+          fmt::format("{} of {} records are of the rarest class: each class counts alike in the loss",
+                      with_commas(data_.label.values.back().count), with_commas(data_.records)));
     if (task_.images) {
       add("train.optimizer", "\"sgd\"");
       add("train.momentum", "0.9");
@@ -257,6 +261,15 @@ class Chooser {
       if (is_number && reaches(data_.table->scan.columns[i].numbers, kFarFeature)) return true;
     }
     return false;
+  }
+
+  // Whether one class has so few records that a model which never names it is hardly the worse for it.
+  bool is_unbalanced() const {
+    constexpr Index kTimes = 10;
+    constexpr Index kEnough = 10;  // with fewer, each of them would count as thousands do
+    const std::vector<ValueCounts::Entry>& classes = data_.label.values;
+    if (task_.kind == TaskKind::kNumbers || classes.size() < 2) return false;
+    return classes.back().count >= kEnough && classes.front().count > kTimes * classes.back().count;
   }
 
   // How evaluations are compared.

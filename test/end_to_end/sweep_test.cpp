@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -100,6 +101,7 @@ TEST_F(Sweep, ATrialThatFailsIsARowAndNotTheEnd) {
   EXPECT_NE(trial(run, 3)["reason"].get<std::string>().find("oops"), std::string::npos);
   EXPECT_EQ(trial(run, 4)["exit_code"], kExitTraining);
   expect_parts(result.output, {"trial-0003 failed with exit code 2", "best: trial-000"});
+  expect_parts(read_file(run + "/trial-0004/log.txt"), {" error ", "not finite"});
 }
 
 TEST_F(Sweep, ThatIsStoppedSavesItsTrialsAndGoesOn) {
@@ -160,6 +162,10 @@ TEST_F(Sweep, IsRefusedBeforeAnythingRuns) {
                {"--ranks-per-trial 3 does not divide", "2 ranks"});
   expect_parts(refusal(1, "--grid train.lr=1,2 --halving 2 --part 1/2"), {"--halving", "--part"});
   expect_parts(refusal(1, "--grid train.lr=1 --run.resume restart"), {"go on by themselves", "run.resume"});
+  expect_parts(refusal(1,
+                       "--train.milestones '1 epoch' --train.schedule milestones --grid "
+                       "train.milestones='[1 epoch]|[2 epochs]'"),
+               {"--train.milestones is given", "leave the flag out"});
   EXPECT_FALSE(std::filesystem::exists(run));
 }
 
@@ -216,6 +222,36 @@ TEST_F(CrossValidation, EachFoldIsTheRunWithThatValidationSet) {
   ASSERT_EQ(by_files.exit_code, 0) << by_files.errors;
   EXPECT_TRUE(model_of(directory_ / "cv/fold-0002") == model_of(directory_ / "single"));
   EXPECT_TRUE(std::filesystem::exists(directory_ / "cv/refit/model.safetensors"));
+}
+
+TEST_F(CrossValidation, WhoseFoldsAllFailHasNoMean) {
+  const ProcessResult result = run_trainer(
+      "cv " + config() + arguments("all.csv", "cv", "--folds 2 --debug.nan_replica 0 --debug.nan_step 1"));
+  EXPECT_EQ(result.exit_code, kExitTraining) << result.errors;
+  expect_parts(result.output, {"fold-0001 failed"});
+  EXPECT_EQ(result.output.find("standard deviation"), std::string::npos) << result.output;
+}
+
+TEST_F(CrossValidation, RefitByAScheduleThatFollowsTheValidationSetIsRefusedAtOnce) {
+  const ProcessResult result = run_trainer(
+      "cv " + config() + arguments("all.csv", "cv", "--folds 2 --refit --train.schedule plateau"));
+  EXPECT_EQ(result.exit_code, kExitConfig);
+  expect_parts(result.errors, {"--refit", "plateau", "leave --refit out"});
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "cv/fold-0001"));
+}
+
+TEST_F(CrossValidation, PredictsRecordsThatLackATarget) {
+  std::string all = "a,u,v\n";
+  for (Index i = 0; i < 60; ++i) all += fmt::format("{},{},{}\n", i, i % 3 == 0 ? "" : "1", i % 5);
+  write_file_atomically(directory_ / "gaps.csv", all);
+  const ProcessResult result = run_trainer(
+      2, "cv " + config() +
+             fmt::format("--data.train {} --data.label u,v --train.loss mean_squared_error --model.layers "
+                         "'dense(2)' --train.epochs 1 --train.global_batch 8 --run.dir {} --folds 3",
+                         directory_ / "gaps.csv", directory_ / "cv"));
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  const std::string predictions = read_file(directory_ / "cv/predictions.csv");
+  EXPECT_EQ(std::ranges::count(predictions, '\n'), 61);
 }
 
 TEST_F(CrossValidation, PredictsEachRecordByTheModelThatHasNotSeenIt) {

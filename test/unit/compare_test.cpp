@@ -136,6 +136,16 @@ TEST_F(Compare, ARunThatIsNotDoneIsARowWithItsReason) {
   expect_parts(to_text(all()), {"failed: the loss is not finite"});
 }
 
+TEST_F(Compare, StepsThatNoRunCanHaveTaken) {
+  for (const char* steps : {"1e300", "-5", "1e999"}) {
+    write_file_atomically(make("any", "", {0.5}).summary(),
+                          fmt::format("{{\"steps\":{},\"seconds\":1.5}}", steps));
+    const RunRecord run = all().front();
+    EXPECT_GE(run.steps, 0) << steps;
+    EXPECT_LE(run.steps, Index{1'000'000'000'000'000}) << steps;
+  }
+}
+
 TEST_F(Compare, FindsRunsAtAnyDepthEachOnce) {
   make("sweep/trial-2", "", {0.5});
   make("sweep/trial-1", "", {0.5});

@@ -88,6 +88,19 @@ TEST_F(FirstConfig, TakesTextsAndFewWholeNumbersForClassesAndOtherNumbersForNumb
       << "ten values in thirty records";
 }
 
+TEST_F(FirstConfig, ARareClassGetsItsWeight) {
+  const auto weights = [this](Index each) {
+    return value(settings_for(table(1100, [each](Index i) { return i % each == 0 ? "yes" : "no"; })),
+                 "train.class_weights");
+  };
+  EXPECT_EQ(weights(22), "\"balanced\"");
+  EXPECT_EQ(weights(12), "\"balanced\"") << "92 of 1,100";
+  EXPECT_EQ(weights(11), "") << "10 to 1";
+  EXPECT_EQ(weights(2), "");
+  EXPECT_EQ(weights(500), "") << "three records say too little";
+  EXPECT_EQ(value(settings_for(table(1100, third)), "train.class_weights"), "");
+}
+
 TEST_F(FirstConfig, TheTaskCanBeChosenWhereTheLabelsSuitIt) {
   const std::string ten = table(200, remainder_of_ten, "ten.csv");
   const std::string two = table(200, yes_or_no, "two.csv");

@@ -113,6 +113,12 @@ TEST_F(FitCheck, LevelsOfQuantilesHaveAnOutputForEachTarget) {
   EXPECT_EQ(refusal(model),
             "layer 0 'dense(5)' puts out 5, but 'iris.csv' has 2 targets and train.quantiles 3 levels: "
             "train.loss 'quantile' needs 6 outputs, one for each level of each target");
+  DatasetInfo beside = two;
+  beside.label_file = "answers.npy";
+  test::expect_parts(test::error_text<ConfigError>([&] {
+                       refuse_misfit({.data = beside, .model = model, .form = levels, .loss = "quantile"});
+                     }),
+                     {"but 'answers.npy' has 2 targets"});
   const Model right({.layers = "dense(6)"}, {{4}});
   EXPECT_NO_THROW(refuse_misfit({.data = two, .model = right, .form = levels, .loss = "quantile"}));
 }

@@ -104,6 +104,16 @@ TEST_F(Folds, OfAColumnAreItsValuesInOrder) {
   for (Index id = 0; id < kRows; ++id) EXPECT_EQ(folds.fold_of[static_cast<std::size_t>(id)], id % 3 + 1);
 }
 
+TEST_F(Folds, OfAColumnAreItsNumbersHoweverTheyAreWritten) {
+  std::string text = "x,y,part\n";
+  for (Index i = 0; i < 24; ++i) {
+    text += fmt::format("{},{},{}{}\n", i, i % 2, i % 12, i < 12 ? "" : ".0");
+  }
+  write_file_atomically(file_, text);
+  const FoldAssignment folds = assign({.folds = 12, .by = "column", .column = "part"});
+  for (Index id = 0; id < 24; ++id) EXPECT_EQ(folds.fold_of[static_cast<std::size_t>(id)], id % 12 + 1);
+}
+
 TEST_F(Folds, WhatCannotBeDividedIsRefused) {
   const auto refusal = [this](const FoldOptions& options) {
     return error_text<ConfigError>([&] { assign(options); });

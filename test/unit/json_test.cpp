@@ -56,6 +56,11 @@ TEST(ParseJson, RefusesWhatIsDeeperThanTheStack) {
   EXPECT_THROW(parse_json<Json>(objects), DataError) << "not closed";
 }
 
+TEST(ParseJson, RefusesANumberThatNoDoubleHolds) {
+  test::expect_parts(test::error_text<DataError>([] { parse_json<Json>(R"({"steps": 1e999})"); }), {"1e999"});
+  EXPECT_EQ(parse_json<Json>("1e300").get<double>(), 1e300);
+}
+
 TEST(ParseJson, IsWhatEveryReaderUses) {
   const std::string deep = nested(300'000);
   const auto expect_refusal = [](const auto& read) {

@@ -93,6 +93,7 @@ TEST(Notation, IsFoundFromTheTextsOfAColumn) {
   EXPECT_TRUE(best_of({"1,234", "12,345"})->ambiguous);
   EXPECT_FALSE(best_of({"1,234", "12,34"})->ambiguous);
   EXPECT_EQ(term({"$5", "$1,200.50"}), "number(thousands=comma, prefix=\"$\")");
+  EXPECT_EQ(term({"US$5", "US$1,200.50"}), "number(thousands=comma, prefix=\"US$\")");
   EXPECT_EQ(term({"5 %", "7.5%"}), "number(suffix=\"%\")");
   EXPECT_EQ(term({"12 345,6", "7,5"}), "number(decimal=comma, thousands=space)");
   EXPECT_EQ(term({"12-", "7.5-"}), "number()") << "a minus behind";

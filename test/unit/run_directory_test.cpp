@@ -2,7 +2,13 @@
 // away.
 #include "lockstep/train/storage/run_directory.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
@@ -62,6 +68,25 @@ TEST_F(RunDirectoryTest, ASummaryThatSaysNothingOfLossesHasNone) {
     write_file_atomically(run.summary(), text);
     EXPECT_TRUE(run.lost().empty()) << text;
   }
+}
+
+TEST_F(RunDirectoryTest, WhoAsksWhetherItIsHeldKeepsNoTrainerFromStarting) {
+  const RunDirectory run = started("a");
+  EXPECT_FALSE(run.is_held());
+  {
+    const RunLock lock(run);
+    EXPECT_TRUE(run.is_held());
+    EXPECT_THROW(RunLock second(run), ConfigError);
+  }
+  EXPECT_FALSE(run.is_held());
+  const int asking = ::open(run.lock().c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(::flock(asking, LOCK_SH | LOCK_NB), 0);
+  std::thread answered([asking] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ::close(asking);
+  });
+  EXPECT_NO_THROW(RunLock lock(run));
+  answered.join();
 }
 
 TEST_F(RunDirectoryTest, IsMovedToTheFirstFreeNumber) {
