@@ -24,7 +24,7 @@
 
 namespace lockstep {
 
-/// What a training is told to do, as numbers and choices.
+/// Numbers and choices that say how to train.
 struct TrainingSettings {
   LocalSums sums = LocalSums::kOneSum;
   std::uint64_t seed = 1;
@@ -45,7 +45,7 @@ struct TrainingSettings {
   DebugOptions debug = {};
 };
 
-/// What a training works with, and its settings. Everything outlives it. Evaluations may be null.
+/// The parts that a training works with, and its settings. Everything outlives it. Evaluations may be null.
 struct TrainingContext {
   Communicator& comm;
   const RunPlan& plan;
