@@ -32,7 +32,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest_name(std::string_view wanted, std::span<const std::string> known) {
-  constexpr std::size_t kMaxLetters = 100;  // of a name that is a typing error of another
+  constexpr std::size_t kMaxLetters = 100;  // the longest name that can be a typing error of another
   if (wanted.size() > kMaxLetters) return "";
   const auto same =
       std::ranges::find_if(known, [wanted](const std::string& name) { return same_spelling(name, wanted); });
@@ -41,7 +41,7 @@ std::string nearest_name(std::string_view wanted, std::span<const std::string> k
   // One edit in three letters: with more, any two short names would be near each other.
   std::size_t best_distance = std::max<std::size_t>(1, (wanted.size() + 1) / 3) + 1;
   for (const std::string& name : known) {
-    if (name.size() >= wanted.size() + best_distance) continue;  // as many letters would have to be added
+    if (name.size() >= wanted.size() + best_distance) continue;  // the lengths alone differ by as much
     const std::size_t distance = edit_distance(wanted, name);
     if (distance < best_distance) {
       best = name;

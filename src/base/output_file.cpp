@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kStandardOutput = "/dev/stdout";
-constexpr int kMaxLinks = 40;  // that Linux follows
+constexpr int kMaxLinks = 40;  // Linux follows no more of them
 
 [[noreturn]] void fail(const char* doing, const std::string& name, int error) {
   const std::string what = is_standard_output(name) ? describe_output(name) : fmt::format("'{}'", name);
@@ -49,7 +49,7 @@ fs::file_type type_of(const std::string& name) {
 void refuse_inputs(const OutputRequest& request) {
   const fs::path output = is_standard_output(request.name) ? kStandardOutput : request.name;
   for (const std::string& input : request.inputs) {
-    std::error_code ignored;  // of files that do not exist
+    std::error_code ignored;  // set for files that do not exist
     if (!fs::equivalent(output, input, ignored)) continue;
     refuse(request, fmt::format("is the file '{}', which is read: name another one for the result", input));
   }

@@ -23,7 +23,7 @@ constexpr std::string_view kIndent = "  ";
 
 std::atomic<bool> live_output_stopped = false;
 std::mutex live_row_mutex;
-std::size_t live_row_width = 0;  // of what is drawn now; 0: nothing
+std::size_t live_row_width = 0;  // width of what is drawn now; 0: nothing
 
 std::string parents_output() {
   return fmt::format("/proc/{}/fd/1", ::getppid());

@@ -16,11 +16,11 @@ class NodeBoard {
  public:
   struct Slot {
     Activity activity;
-    std::atomic<int> rank = -1;  ///< in the whole job
+    std::atomic<int> rank = -1;  ///< the rank in the whole job
     std::atomic<int> pid = 0;
     std::atomic<double> stuck = 0;       ///< seconds since it last got on, as of its watcher's last look
     std::atomic<Index> answered = 0;     ///< the last question that its watcher has answered
-    std::array<char, 12000> stack = {};  ///< of its threads, a text; written before `answered`
+    std::array<char, 12000> stack = {};  ///< stacks of its threads, a text; written before `answered`
   };
   struct Head {
     std::atomic<Index> asked = 0;     ///< questions so far: each is for all stacks

@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kMaxFrames = 48;
 constexpr int kOwnFrames = 2;   // the handler and the return from the signal
-constexpr int kMaxLooks = 100;  // for answers, of all threads together
+constexpr int kMaxLooks = 100;  // looks for answers, over all threads together
 constexpr std::chrono::milliseconds kLookEvery{10};
 
 std::array<void*, kMaxFrames> frames;

@@ -169,7 +169,7 @@ class Watchdog::Watcher {
   Marks marks_;
   WatchedCommunicator watched_;
   pthread_t main_thread_;
-  SignalStack signal_stack_;  // of the main thread
+  SignalStack signal_stack_;  // handlers of the main thread's signals run on it
 
   // Only the watcher's thread uses these.
   bool reported_ = false;  // this stall is known

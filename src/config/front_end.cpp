@@ -63,7 +63,7 @@ void FrontEnd::add_own_flag(std::string_view name, bool has_value) {
 void FrontEnd::parse(const std::vector<std::string>& arguments) {
   std::vector<std::string> pending = split_at_equals(arguments);
   const std::string last = pending.empty() ? "" : pending.back();
-  std::reverse(pending.begin(), pending.end());  // as CLI11 takes them
+  std::reverse(pending.begin(), pending.end());  // CLI11 takes the last argument first
   try {
     app_.parse(std::move(pending));
   } catch (const CLI::ArgumentMismatch&) {  // only the last flag can be without its value

@@ -57,7 +57,7 @@ class FrontEnd {
   CLI::Option* help_all_ = nullptr;
   CLI::Option* version_ = nullptr;
   std::map<std::string, CLI::Option*, std::less<>> own_flags_;
-  std::vector<CLI::Option*> flags_;  // in the order of options_
+  std::vector<CLI::Option*> flags_;  // one for each of options_, in their order
   std::set<std::string> flagged_;    // keys that the command line gives
 };
 

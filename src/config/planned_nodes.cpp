@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-constexpr Index kMaxRanks = Index{1} << 20;  // in all
+constexpr Index kMaxRanks = Index{1} << 20;  // the limit for all nodes together
 
 Index parse_count(const FrontEnd& front, std::string_view flag, Index otherwise) {
   const std::optional<std::string> text = front.value(flag);

@@ -18,7 +18,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kMaxProblems = 10;  // that are described; of more, only the number is said
+constexpr std::size_t kMaxProblems = 10;  // further mistakes are counted, not described
 
 struct Problem {
   std::size_t line = 0;

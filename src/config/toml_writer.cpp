@@ -76,7 +76,7 @@ std::string TomlFormat::to_config(const CLI::App*, bool, bool, std::string) cons
 
 std::string to_toml(const Config& config, const std::set<std::string>& without_effect) {
   Config shown;
-  const std::vector<Option> options = declare_options(shown, {});  // on the defaults, for comparison
+  const std::vector<Option> options = declare_options(shown, {});  // notes the defaults, for comparison
   shown = config;
   return options_as_toml(options, without_effect);
 }

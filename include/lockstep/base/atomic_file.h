@@ -28,7 +28,7 @@ bool write_all(int descriptor, std::string_view bytes);
 enum class Appended {
   kWhole,
   kNothing,  ///< the part that was written was cut off again; errno is the reason
-  kPart,     ///< that could not be done either
+  kPart,     ///< a part is left, as cutting it off failed, too; errno is why writing failed
 };
 
 /// Appends all of `bytes` to an open file of `size` bytes, or nothing of them.

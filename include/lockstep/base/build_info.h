@@ -30,7 +30,7 @@ struct BuildInfo {
   std::string_view version;
   std::string_view commit;  ///< "11f4b13d353b", with "-dirty" if files were changed; "unknown" outside of git
   std::string_view type;    ///< "Release"
-  std::string_view architecture;  ///< as given to LOCKSTEP_ARCH: "native"
+  std::string_view architecture;  ///< the value of LOCKSTEP_ARCH: "native"
   std::span<const Library> libraries;
   std::span<const Feature> features;
 };

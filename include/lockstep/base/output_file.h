@@ -23,7 +23,7 @@ bool is_stream(const std::string& name);
 std::string describe_output(const std::string& name);
 
 struct OutputRequest {
-  std::string flag;  ///< that gave the name, for errors: "--output"
+  std::string flag;  ///< the flag that gave the name, for errors: "--output"
   std::string name;
   std::vector<std::string> inputs = {};  ///< files that are read: none of them may be written
   bool overwrite = false;                ///< an existing file may be replaced

@@ -19,7 +19,7 @@ class SignalStack {
   SignalStack& operator=(const SignalStack&) = delete;
 
  private:
-  std::size_t bytes_;  // with the guard page below
+  std::size_t bytes_;  // size of the memory, guard page included
   void* memory_;
   stack_t before_{};
 };

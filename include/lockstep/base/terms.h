@@ -26,13 +26,13 @@ struct Term {
   std::string option;  ///< config key of the text, for messages
   std::string name;
   std::vector<TermArgument> arguments;
-  std::vector<std::vector<Term>> chains;  ///< of a composite
-  std::string text;                       ///< as the user wrote it, for messages
+  std::vector<std::vector<Term>> chains;  ///< the chains of terms inside a composite
+  std::string text;                       ///< the term as the user wrote it, for messages
 };
 
 /// The config option that holds a text of this grammar.
 struct TermsOption {
-  std::string_view key = "model.layers";  ///< for messages, like the next two
+  std::string_view key = "model.layers";  ///< used in messages, like the next two
   std::string_view name = "a layer name";
   std::string_view example = "dense(64) relu dense(10)";
   std::vector<std::string> composites = {};  ///< names whose parentheses hold terms, not arguments

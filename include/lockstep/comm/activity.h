@@ -16,7 +16,7 @@ enum class Phase : int {
   kLoading,   ///< reading the data sets
   kData,      ///< waiting for the loader, or its main thread prepares samples itself
   kCompute,   ///< forward and backward
-  kExchange,  ///< of gradients
+  kExchange,  ///< exchanging gradients
   kOptimizer,
   kEvaluation,
   kCheckpoint
@@ -47,11 +47,11 @@ struct Activity {
   std::atomic<std::uint64_t> marks = 0;  ///< rises whenever the rank gets on
   std::atomic<Phase> phase = Phase::kStart;
   std::atomic<Index> step = -1;
-  std::atomic<Index> first_sample = 0;  ///< of the step
+  std::atomic<Index> first_sample = 0;  ///< the first sample of the step
   std::atomic<Index> end_sample = 0;
   std::atomic<Index> bucket = -1;  ///< the last that was handed to the exchange; -1: none in this step
   std::atomic<Call> call = Call::kNone;
-  std::atomic<Index> call_number = 0;   ///< of the call among the waiting calls on that communicator
+  std::atomic<Index> call_number = 0;   ///< number of the call among the waiting calls on that communicator
   std::atomic<Index> communicator = 0;  ///< 0: all ranks; else as they were made
 };
 

@@ -28,7 +28,7 @@ class ProgressThread {
  private:
   void serve();
 
-  std::unique_ptr<Communicator> comm_;  // of its own, on which nothing is ever sent
+  std::unique_ptr<Communicator> comm_;  // a communicator of its own, on which nothing is ever sent
   std::mutex mutex_;                    // held during a call
   std::condition_variable wake_;
   bool active_ = false;

@@ -16,8 +16,8 @@ namespace lockstep {
 struct Choice {
   std::string chooser;                                           ///< "train.optimizer"
   std::string chosen;                                            ///< "adam"
-  std::vector<std::string> keys;                                 ///< that the chosen entry reads
-  std::vector<std::string> all_keys;                             ///< that any entry reads
+  std::vector<std::string> keys;                                 ///< keys that the chosen entry reads
+  std::vector<std::string> all_keys;                             ///< keys that any entry reads
   std::map<std::string, std::vector<std::string>> readers = {};  ///< the entries that read a key
 };
 

@@ -29,7 +29,7 @@ struct SweepRequest {
   Index ranks_per_trial = 1;              ///< --ranks-per-trial
   Index part = 1;                         ///< --part: which of the `parts` parts of the trials is run here
   Index parts = 1;
-  FoldOptions folds = {};  ///< of cv; its `fold` is that of each trial
+  FoldOptions folds = {};  ///< options of cv; its `fold` is that of each trial
   bool refit = false;      ///< --refit
 };
 
@@ -75,7 +75,7 @@ struct CommandLine {
   bool overwrite = false;  ///< --overwrite: an output that exists is replaced
   bool allow_nan = false;  ///< --allow-nan of predict: predictions may be no finite numbers
   std::string format;      ///< --format: name of an exporter, never empty for export; or of a reference
-  std::vector<std::string> arguments;  ///< as given; the flags of options are read from here by load_config
+  std::vector<std::string> arguments;  ///< words as given; load_config reads the flags of options from here
   std::set<std::string> without = {};  ///< keys that load_config leaves at their defaults, whoever sets them
 };
 

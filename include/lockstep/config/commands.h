@@ -24,11 +24,11 @@ enum class Operand { kNone, kData, kRuns, kTopic };
 struct CommandEntry {
   CommandLine::Command command;
   std::optional<std::string> name;      ///< none trains
-  std::vector<Usage> usages;            ///< at least one
+  std::vector<Usage> usages;            ///< never empty
   std::vector<std::string_view> needs;  ///< flags that it cannot do without
   std::vector<std::string_view> reads;  ///< flags that it may have
   std::string example;                  ///< a command line, with files that the project has
-  std::string guide;                    ///< to read on in
+  std::string guide;                    ///< name of the guide to read on in
   /// After its name: a data file, one or more directories, or perhaps a topic of the help.
   Operand operand = Operand::kNone;
   /// The names that its --format takes; null if it has no such flag.
@@ -54,7 +54,7 @@ struct OwnFlag {
   std::string_view value_name;  ///< "FILE"; empty for kNone
   std::string_view help;
   std::string_view meant;  ///< advice if it is given to a command that does not take it
-  bool common = false;     ///< on the short page of the help
+  bool common = false;     ///< shown on the short page of the help
 };
 
 std::span<const OwnFlag> own_flags();

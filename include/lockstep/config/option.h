@@ -38,7 +38,7 @@ struct KnownNames {
   std::vector<std::string> presets;
   std::vector<std::string> metrics;
   std::vector<std::string> export_formats;
-  std::vector<std::string> guides = {};  ///< of the help; may be empty
+  std::vector<std::string> guides = {};  ///< names of the guides of the help; may be empty
   ConfigFacts facts = {};
 };
 
@@ -70,7 +70,7 @@ struct Option {
   ConfigFact is_read;           ///< the same as a function; empty: always
   std::string counterpart;      ///< the key that stands for it where another entry of a catalog is chosen
   bool about_exchange = false;  ///< a config that gives it wants gradients to be sent
-  bool most_used = false;       ///< on the short page of the help
+  bool most_used = false;       ///< shown on the short page of the help
   std::vector<OtherWords> synonyms;
 
   std::function<bool(std::string_view text)> accepts;
