@@ -17,7 +17,7 @@ namespace lockstep {
 /// Numbers that lie one after the other in each record of a file.
 struct DenseField {
   RecordFile file;
-  Index offset = 0;  ///< of the first, in the record
+  Index offset = 0;  ///< bytes before the first number in the record
   Index count = 1;
   const Element* element = nullptr;
   /// Images whose channels lie one after the other are stored so many channels deep; they are turned
@@ -26,7 +26,7 @@ struct DenseField {
 };
 
 struct DenseFields {
-  Shape shape;  ///< of the features
+  Shape shape;  ///< shape of the features
   DenseField features;
   std::optional<DenseField> targets;
   std::optional<DenseField> weights = {};  ///< one number of each record; only with targets

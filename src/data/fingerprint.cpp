@@ -13,7 +13,7 @@ namespace lockstep {
 namespace {
 
 constexpr Index kBlockBytes = Index{64} << 10;
-constexpr Index kBlocks = 66;  // of all files together: the first, the last, and 64 between
+constexpr Index kBlocks = 66;  // blocks of all files together: the first, the last, and 64 between
 constexpr Index kMaxFiles = 64;
 
 constexpr std::array kPartsOfRecords{"features", "labels", "weights"};

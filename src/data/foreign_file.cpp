@@ -12,8 +12,8 @@ namespace {
 
 struct ForeignFile {
   std::string_view name;
-  std::vector<std::string_view> ends;  // of paths
-  std::string_view start;              // of the content; "" where nothing tells it apart
+  std::vector<std::string_view> ends;  // endings of paths
+  std::string_view start;              // first bytes of the content; "" where nothing tells it apart
   std::string_view convert;            // a command, in which {0} is the path, or what else to do
 };
 

@@ -24,7 +24,7 @@ inline std::uint64_t id_hash(std::uint64_t key, Index id) {
 
 /// Which records of the training data are held back for validation.
 struct HoldOut {
-  double share = 0;  ///< of all records
+  double share = 0;  ///< share of all records
   std::uint64_t key = 0;
   std::shared_ptr<const FoldAssignment> folds = nullptr;  ///< not null: `fold` is held back instead
   Index fold = 0;

@@ -66,7 +66,7 @@ const StepBatch& Loader::next() {
   const StepBatch& batch = slot(taken_end_++);
   const bool half_empty = filled_end_ - taken_end_ <= options_.prefetch / 2;
   lock.unlock();
-  if (half_empty) took_one_.notify_one();  // to wake a thread takes longer than to fill a small step
+  if (half_empty) took_one_.notify_one();  // waking a thread takes longer than filling a small step
   return batch;
 }
 

@@ -16,8 +16,8 @@ struct RecordFile {
   std::string path;
   Index offset = 0;  ///< bytes before the first record
   Index records = 0;
-  Index record_bytes = 0;  ///< of one
-  Index file_bytes = 0;    ///< size on disk
+  Index record_bytes = 0;
+  Index file_bytes = 0;  ///< size on disk
   bool compressed = false;
   /// In Fortran order all first elements of the records lie one after the other, then all of another element
   /// and so on: the positions of these elements in a record. Empty: record after record.
@@ -49,7 +49,7 @@ class RecordFileReader {
   const RecordFile& file_;
   ByteStream stream_;
   std::vector<std::byte> buffer_;
-  std::vector<std::byte> run_;  // of one element of several records
+  std::vector<std::byte> run_;  // bytes of one element of several records
 };
 
 }  // namespace lockstep

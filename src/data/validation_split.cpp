@@ -98,7 +98,7 @@ class PartSource final : public RecordSource {
   Choice choice_;
   DatasetInfo info_;
   std::vector<Chunk> chunks_;
-  std::vector<Index> positions_;  // in the whole, of each chunk
+  std::vector<Index> positions_;  // index of each chunk among those of the whole
 };
 
 }  // namespace

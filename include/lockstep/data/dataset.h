@@ -20,17 +20,17 @@ std::string to_string(Split split);
 
 struct DatasetInfo {
   Index rows = 0;
-  Shape features;                 ///< of one record
+  Shape features;                 ///< shape of one record
   Index target_columns = 0;       ///< 0: no labels
   bool weighted = false;          ///< each record has a weight, which its loss is multiplied by
-  std::string name;               ///< for messages: a path, or "synthetic"
-  Index record_bytes = 0;         ///< of a packed record; 0: records are computed from their ids
+  std::string name;               ///< its name in messages: a path, or "synthetic"
+  Index record_bytes = 0;         ///< size of a packed record; 0: records are computed from their ids
   Index source_bytes = 0;         ///< sum of the sizes of its files; compared over the ranks
   Index target_classes = 0;       ///< number of classes of a target that is a category; 0: none is
-  std::string target_text = {};   ///< that target, for messages: "label 'species' (setosa, virginica)"
+  std::string target_text = {};   ///< such a target in messages: "label 'species' (setosa, virginica)"
   std::string scaled_label = {};  ///< the first label that data.columns scales, "price: log"; "": none is
-  std::vector<std::string> class_names = {};  ///< of those classes, in order
-  std::string label_file = {};  ///< where the labels are in a file of their own, for messages; else ""
+  std::vector<std::string> class_names = {};  ///< names of the classes of that target, in order
+  std::string label_file = {};  ///< path of the labels' own file, for messages; "" if they have none
 
   /// Columns that RecordSource::unpack writes beside the features: the targets, then the weight if there is
   /// one.
@@ -39,7 +39,7 @@ struct DatasetInfo {
 
 /// The fault of the targets of a record.
 struct BadTarget {
-  Index position = -1;  ///< of the target; -1: it is all of them together
+  Index position = -1;  ///< number of the bad target; -1: it is all of them together
   std::string found;
   std::string expected;
 };

@@ -38,7 +38,7 @@ class RecordHashes {
   Fingerprint sum(PeerGroup& peers) const;
 
  private:
-  std::size_t feature_bytes_;  // of a record; labels follow, and then the weight
+  std::size_t feature_bytes_;  // size of the features of a record; labels follow, and then the weight
   std::size_t target_bytes_;
   std::uint64_t features_ = 0;
   std::uint64_t labels_ = 0;

@@ -20,9 +20,9 @@ struct OpenRequest {
   Split split = Split::kTrain;
   std::uint64_t seed = 1;
   PeerGroup& peers;         ///< ranks that open it too
-  std::string schema = {};  ///< that of the training data; "" to learn it from this data
+  std::string schema = {};  ///< schema of the training data; "" to learn it from this data
   std::shared_ptr<const FoldAssignment> folds =
-      nullptr;  ///< of the training data; nothing is learnt from `fold`
+      nullptr;  ///< folds of the training data; nothing is learnt from `fold`
   Index fold = 0;
 };
 
@@ -31,7 +31,7 @@ struct InputRequest {
   const DataOptions& options;
   std::string path;
   PeerGroup& peers;
-  std::string schema = {};  ///< that of the training data; "" if it has none
+  std::string schema = {};  ///< schema of the training data; "" if it has none
 };
 
 struct FormatEntry {

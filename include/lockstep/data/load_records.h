@@ -14,7 +14,7 @@ namespace lockstep {
 
 /// Which records each rank needs; the same on all ranks but for `count`.
 struct RecordNeeds {
-  std::function<Range(Index id)> ranks;  ///< that need the record; may be empty
+  std::function<Range(Index id)> ranks;  ///< the range of ranks that need a record; may be empty
   /// Records that this rank needs. Stated, not found: a data set that is computed can have more ids than
   /// anyone wants to go through.
   Index count = 0;

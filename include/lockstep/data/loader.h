@@ -35,7 +35,7 @@ struct ReplicaBatch {
   AlignedBuffer<Scalar> weights = {};  ///< rows, then unused memory; empty where samples have none
   AlignedBuffer<Scalar> present = {};  ///< how many targets a row has; empty where none is missing
   Index target_columns = 1;
-  IdSums ids = {};  ///< of the samples
+  IdSums ids = {};  ///< sums over the ids of the samples
 
   /// Weights of some of the rows.
   SampleWeights weights_of(Range range) const {
@@ -50,15 +50,15 @@ struct ReplicaBatch {
 struct StepBatch {
   Index step = 0;
   std::vector<ReplicaBatch> replicas;
-  std::vector<Index> rows;  ///< of every replica, wherever it is hosted
+  std::vector<Index> rows;  ///< rows of every replica, wherever it is hosted
 };
 
 struct LoaderOptions {
   Range replicas;      ///< hosted here
-  Range steps;         ///< to deliver, in order
+  Range steps;         ///< the steps to deliver, in order
   Index prefetch = 2;  ///< steps prepared ahead (0: none, see ReplicaBatch::prepare); memory is allocated
                        ///< once, for prefetch + 1 steps
-  ThreadTeam* team = nullptr;  ///< at rest in next(), which shares what it does itself with it; null: alone
+  ThreadTeam* team = nullptr;  ///< a team at rest in next(), which shares its own work with it; null: alone
   const Augmenter* augmenter = nullptr;  ///< null: the samples as they are, normalised
   Weighing weighing = {};
 };
@@ -87,7 +87,7 @@ class Loader {
   void fill_ahead();
   StepBatch& begin(Index step);
   void fill_together(StepBatch& batch);
-  void fill(StepBatch& batch, Index i);  // of those replicas that are hosted here
+  void fill(StepBatch& batch, Index i);  // `i`: number among the hosted replicas
   StepBatch& slot(Index step) { return at(ring_, step % std::ssize(ring_)); }
 
   const Records& records_;
@@ -96,9 +96,9 @@ class Loader {
   const Normaliser& normaliser_;
   const LoaderOptions options_;
   std::vector<StepBatch> ring_;          // step s lives in slot s mod (prefetch + 1)
-  std::vector<std::vector<Index>> ids_;  // by replica, of the step that is being prepared
+  std::vector<std::vector<Index>> ids_;  // ids in the step that is being prepared, by replica
 
-  std::mutex mutex_;  // for what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable filled_one_;
   std::condition_variable took_one_;
   Index filled_end_;  // steps before it are in the ring

@@ -55,8 +55,8 @@ class StreamedRecords final : public Records {
   mutable std::condition_variable read_one_;
   mutable std::map<Index, Packed> cache_;
   mutable std::deque<Index> queue_;                   // chunks to read, in order
-  mutable std::set<Index> protected_;                 // of the windows of now and next
-  mutable std::vector<StreamOrder::Window> windows_;  // of now, of each replica
+  mutable std::set<Index> protected_;                 // chunks in the windows of now and next
+  mutable std::vector<StreamOrder::Window> windows_;  // the window of each replica now
   mutable std::multiset<Index> awaited_;              // chunks that gather() waits for
   mutable std::exception_ptr failure_;
   bool stopping_ = false;

@@ -16,7 +16,7 @@ namespace lockstep {
 
 struct ArrayFile {
   RecordFile records;
-  std::vector<Index> sizes;  ///< of all dimensions; the first is the number of records
+  std::vector<Index> sizes;  ///< sizes of all dimensions; the first is the number of records
   const Element* element = nullptr;
   bool fortran_order = false;  ///< the first dimension varies fastest
   Index elements_per_record = 1;

@@ -21,7 +21,7 @@ struct FixedField {
 
 struct FixedRecords {
   Index record_bytes = 0;
-  Shape shape;  ///< of the features
+  Shape shape;  ///< shape of the features
   FixedField features;
   std::optional<FixedField> targets;
 };

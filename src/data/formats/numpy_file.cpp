@@ -14,7 +14,7 @@ namespace lockstep {
 namespace {
 
 constexpr Index kMaxHeaderBytes = Index{1} << 20;
-constexpr int kNewestVersion = 3;  // with UTF-8 in its header, else as 2
+constexpr int kNewestVersion = 3;  // version 2 with a header in UTF-8
 
 [[noreturn]] void fail(const std::string& path, const std::string& what) {
   throw DataError(fmt::format("'{}' is not an array file of numpy: {}", path, what));

@@ -22,7 +22,7 @@
 namespace lockstep {
 namespace {
 
-constexpr Index kMaxElementBytes = 8;  // of a number, in the file and in memory
+constexpr Index kMaxElementBytes = 8;  // size of a number, in the file and in memory
 
 std::mutex& library_mutex() {
   static std::mutex mutex;
@@ -216,7 +216,7 @@ void check_stored(const std::string& name, hid_t dataset, std::span<const Index>
 struct Hdf5Dataset::Library {
   Handle file;
   Handle dataset;
-  Handle type;  // of the file
+  Handle type;  // type of the numbers in the file
   hid_t memory = H5I_INVALID_HID;
 };
 

@@ -122,9 +122,9 @@ class DecodedInput final : public ByteStream::Input {
   iconv_t decoder_;
   std::vector<char> in_ = std::vector<char>(kBufferBytes);
   std::vector<char> out_ = std::vector<char>(kMaxGrowth * kBufferBytes);
-  std::span<const char> ready_;  // of out_: decoded, and not handed on
+  std::span<const char> ready_;  // part of out_ that is decoded, and not handed on
   std::size_t left_ = 0;         // bytes at the start of in_: an incomplete character
-  Index position_ = 0;           // in the decoded text
+  Index position_ = 0;           // position in the decoded text
   Index encoded_bytes_ = 0;      // read so far
   bool failed_ = false;
   std::string reason_;

@@ -47,7 +47,7 @@ class Hdf5Input final : public ByteStream::Input {
  private:
   Hdf5Dataset dataset_;
   Index position_ = 0;
-  std::vector<std::byte> row_;  // of which a part is wanted
+  std::vector<std::byte> row_;  // a row of which a part is wanted
 };
 
 }  // namespace

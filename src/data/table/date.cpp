@@ -171,7 +171,7 @@ class DateParser {
   }
 
   std::string_view rest_;
-  std::size_t digits_ = 0;  // of the last number
+  std::size_t digits_ = 0;  // digits of the last number
   bool named_month_ = false;
   bool failed_ = false;
 };
@@ -222,7 +222,7 @@ std::string DateReading::term() const {
 std::optional<double> parse_date(std::string_view text, DateForm form) {
   if (form == DateForm::kTime) return DateParser(text).time_of_day();
   if (form != DateForm::kEpoch) return DateParser(text).date(form);
-  constexpr double kLastDay = 4e6;  // in some ten thousand years: the calendar can take it
+  constexpr double kLastDay = 4e6;  // a day in some ten thousand years: the calendar can take it
   const auto seconds = parse_number(text);
   if (!seconds || std::abs(*seconds) > kLastDay * kSecondsPerDay) return std::nullopt;
   return *seconds / kSecondsPerDay;

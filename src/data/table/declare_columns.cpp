@@ -264,7 +264,7 @@ class Declaration {
   }
 
   const std::vector<std::string>& names_;
-  std::unordered_map<std::string_view, std::size_t> number_of_;  // by name
+  std::unordered_map<std::string_view, std::size_t> number_of_;  // index of each column, by its name
   std::vector<TableColumn> columns_;
 };
 

@@ -66,7 +66,7 @@ void Encoder::add(const TableColumn& column, std::size_t cell, bool one_label) {
                 .shift = scale.shift,
                 .factor = inverse(scale.range)};
   if (column.label) {
-    added.missing = std::numeric_limits<Scalar>::quiet_NaN();  // of several labels
+    added.missing = std::numeric_limits<Scalar>::quiet_NaN();  // a record may lack some of several labels
   } else if (column.fill) {
     added.missing = number_of(added, {.is_number = true, .number = *column.fill});
   } else {

@@ -42,8 +42,8 @@ class Encoder {
     double shift = 0;       // (l(x) - shift) * factor
     double factor = 1;
     Scalar missing = 0;
-    DatePart part = DatePart::kDay;  // of a date; kDay: the number as it is
-    bool cosine = false;             // of that part; else sine
+    DatePart part = DatePart::kDay;  // part of a date; kDay: the number as it is
+    bool cosine = false;             // the cosine of that part; else the sine
   };
   struct Hash {
     using is_transparent = void;
@@ -55,7 +55,7 @@ class Encoder {
     bool label = false;
     std::uint32_t buckets = 0;  // hashes into so many, if not 0
     Index width = 0;            // features; 0: the number itself is the one feature
-    Positions positions = {};   // of a label from 0 on, else from 1 on
+    Positions positions = {};   // numbers of the values: a label's from 0 on, else from 1 on
     std::string classes = {};   // the first of a label's, for messages
   };
 

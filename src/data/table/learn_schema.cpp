@@ -159,7 +159,7 @@ namespace {
 std::vector<std::size_t> find_columns(const TableText& table, const TableSchema& schema, bool labels) {
   std::vector<std::size_t> found;
   if (table.header) {
-    std::unordered_map<std::string_view, std::size_t> number_of;  // by name
+    std::unordered_map<std::string_view, std::size_t> number_of;  // index of each column, by its name
     for (std::size_t i = 0; i < table.names.size(); ++i) number_of.emplace(table.names[i], i);
     for (const TableColumn& column : schema.columns) {
       const auto position = number_of.find(column.name);

@@ -13,7 +13,7 @@ namespace lockstep {
 
 struct LearntSchema {
   TableSchema schema;
-  Scan scan;                         ///< of all records
+  Scan scan;                         ///< summaries of all records
   std::vector<std::string> remarks;  ///< remarks for the user on the choices made
   std::vector<std::string> doubts;   ///< values that may be misread
 };

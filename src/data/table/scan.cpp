@@ -30,7 +30,7 @@ class Share {
     const TextChunk& chunk = request_.table.text.chunks[number];
     sums_.assign(request_.wants.size(), {});
     Index good = 0;
-    std::vector<Index> bad_positions;  // in the chunk
+    std::vector<Index> bad_positions;  // numbers of the bad records in the chunk
     reader.for_each_record(
         chunk,
         [&](std::span<const Cell> cells) {

@@ -12,7 +12,7 @@
 namespace lockstep {
 
 struct SparseValue {
-  Index index = 0;  ///< as the file has it
+  Index index = 0;  ///< number of the feature as the file has it
   Scalar value = 0;
 };
 

@@ -19,7 +19,7 @@ struct SparseScan {
   std::vector<Index> bad_positions;  ///< their numbers among all records, from 0 on
   Index smallest = 0;                ///< index; above `largest` if there is none
   Index largest = -1;                ///< index
-  Index max_values = 0;              ///< of a record
+  Index max_values = 0;              ///< values in a record
   std::set<double> labels;           ///< all that there are, or `too_many_labels`
   bool too_many_labels = false;
   bool queries = false;  ///< some records name the query of a ranking (qid)

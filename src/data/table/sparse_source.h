@@ -30,7 +30,7 @@ SparseSchema parse_sparse_schema(const std::string& json);
 /// How rows are packed: all features, or pairs of position and value where that is less.
 struct SparsePacking {
   Index features = 0;
-  Index max_values = 0;  ///< of a record
+  Index max_values = 0;  ///< values in a record
   bool labels = true;
 
   bool dense() const { return features <= 1 + 2 * max_values; }

@@ -94,7 +94,7 @@ class TableChunkReader final : public ChunkReader {
   TargetRule rule_;
   TableReader reader_;
   std::vector<Index> unseen_;
-  std::vector<Scalar> targets_;  // of the record at hand
+  std::vector<Scalar> targets_;  // targets of the record at hand
 };
 
 // "label 'species' (setosa, virginica, ...)"

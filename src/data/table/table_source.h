@@ -18,7 +18,7 @@ namespace lockstep {
 
 struct TableRequest {
   std::vector<std::string> paths;
-  std::string name;  ///< of the data set, for messages
+  std::string name;  ///< name of the data set, for messages
   const TableOptions& options;
   std::string schema;  ///< JSON to read by; "": it is learnt from this table
   bool labels = true;  ///< false: labels and weights are left out, and may be missing

@@ -209,7 +209,7 @@ TextFiles index_text(std::span<const std::string> paths, const ChunkCut& cut, Pe
 }
 
 std::vector<Range> share_text_chunks(const TextFiles& text, Index ranks) {
-  std::vector<Range> runs;  // of chunks that stay together
+  std::vector<Range> runs;  // runs of chunks that stay together
   for (Index i = 0; i < std::ssize(text.chunks); ++i) {
     const TextChunk& chunk = at(text.chunks, i);
     if (text.files[chunk.file].compressed && !chunk.first_of_file) {

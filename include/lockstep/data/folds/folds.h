@@ -14,7 +14,7 @@
 namespace lockstep {
 
 struct FoldAssignment {
-  std::vector<std::int16_t> fold_of;  ///< of each record: 1, 2, ...; 0: it is never in a validation set
+  std::vector<std::int16_t> fold_of;  ///< fold of each record: 1, 2, ...; 0: it is in no validation set
   bool forward = false;               ///< a fold is validated by models of the folds before it alone
 
   bool validates(Index fold, Index record) const;

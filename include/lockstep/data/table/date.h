@@ -22,9 +22,9 @@ enum class DateForm {
 
 enum class DatePart {
   kDay,      ///< the number of the day, scaled as a number: one feature
-  kYear,     ///< where in the year: this and the next ones are two features, sine and cosine
-  kMonth,    ///< which month of twelve
-  kWeekday,  ///< which day of the week
+  kYear,     ///< the position in the year: this and the next ones are two features, sine and cosine
+  kMonth,    ///< the month, one of twelve
+  kWeekday,  ///< the day of the week
   kHour,     ///< the time of day
 };
 

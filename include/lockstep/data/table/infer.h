@@ -24,7 +24,7 @@ struct ColumnGuess {
   Index hash = 0;           ///< buckets, if it has too many categories for one feature each
   std::string remark = {};  ///< suspicious facts about it, or ""
   bool doubtful = false;    ///< the remark is of a value that may be misread
-  std::optional<NumberNotation> notation = {};   ///< of numbers that are not plain
+  std::optional<NumberNotation> notation = {};   ///< how numbers are written, if they are not plain
   std::optional<DateReading> date = {};          ///< numbers are the days of dates
   std::vector<std::string> missing_values = {};  ///< texts among numbers that stand for a missing one
 };

@@ -14,8 +14,8 @@ struct TableInspection {
   std::string path;
   TableText table;
   std::vector<std::string> missing_values;  ///< texts that stand for a missing value in all columns
-  std::string encoding;                     ///< of the file
-  std::vector<TableColumn> columns;         ///< with the kinds that are declared or guessed
+  std::string encoding;                     ///< encoding of the file
+  std::vector<TableColumn> columns;         ///< columns with the kinds that are declared or guessed
   std::vector<ColumnGuess> guesses;
   Scan scan;
   std::vector<std::string> special = {};  ///< data.columns as given

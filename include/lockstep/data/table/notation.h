@@ -45,7 +45,7 @@ class NotationCounts {
   /// decides where "1,234" may be either.
   struct Fit {
     NumberNotation notation = {};
-    Index texts = 0;         ///< that it reads
+    Index texts = 0;         ///< texts that it reads
     bool ambiguous = false;  ///< a decimal comma would read as many as one between thousands
     std::string example = {};
   };
@@ -61,8 +61,8 @@ class NotationCounts {
   /// The form of a date, or of a time of day, that reads most of the texts; nothing if none reads any.
   struct DateFit {
     DateForm form = DateForm::kYmd;
-    Index texts = 0;         ///< that it reads
-    Index times = 0;         ///< of these, with a time of day
+    Index texts = 0;         ///< texts that it reads
+    Index times = 0;         ///< texts among these that have a time of day
     bool ambiguous = false;  ///< the day may stand before the month, or behind it
     std::string example = {};
   };

@@ -25,7 +25,7 @@ struct Cell {
   bool missing = false;
   bool is_number = false;
   double number = 0;           ///< if is_number
-  std::string_view text = {};  ///< with kText and kEither; valid until the next record
+  std::string_view text = {};  ///< the text, if Reading is kText or kEither; valid until the next record
 };
 
 /// A column of a file.
@@ -34,7 +34,7 @@ struct RowColumn {
   Index cell = 0;                               ///< position in the record of cells
   bool required = false;                        ///< a missing value makes the record bad
   bool one_of = false;                          ///< a record without a value in any such column is bad
-  std::optional<NumberNotation> notation = {};  ///< of its numbers, if they are not plain
+  std::optional<NumberNotation> notation = {};  ///< how its numbers are written, if they are not plain
   std::optional<DateForm> date = {};            ///< its numbers are the days of dates
   std::vector<std::string> missing = {};        ///< texts that stand for a missing value in this column only
 };

@@ -21,7 +21,7 @@ struct ColumnWants {
   Index max_texts = 0;     ///< different values counted that are no numbers (with Reading::kText: any)
   Index max_numbers = 0;   ///< different values counted that are
   bool of_all = false;     ///< also of records that do not count
-  bool notations = false;  ///< with Reading::kEither: what values look like that are no plain numbers
+  bool notations = false;  ///< counts the forms of values that are no plain numbers; with Reading::kEither
 };
 
 struct ColumnSummary {
@@ -44,8 +44,8 @@ void check_bad_share(Index good, Index bad, const std::vector<std::string>& reje
 
 struct ScanRequest {
   const TableText& table;
-  const std::vector<RowColumn>& columns;    ///< of the file
-  const std::vector<ColumnWants>& wants;    ///< of the cells
+  const std::vector<RowColumn>& columns;    ///< columns of the file
+  const std::vector<ColumnWants>& wants;    ///< statistics that are wanted of each cell
   const std::vector<std::string>& missing;  ///< texts that stand for a missing value
   BadRecords bad = {};
   /// Called with the cells of each record on the rank that reads it; BadRecord makes it a bad one.

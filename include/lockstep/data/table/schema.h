@@ -22,7 +22,7 @@ enum class Scale {
   kNone,      ///< x
   kStandard,  ///< (x - mean) / deviation
   kMinMax,    ///< (x - min) / (max - min)
-  kLog,       ///< as kStandard, of l(x)
+  kLog,       ///< (l(x) - mean) / deviation, both of l(x)
 };
 
 /// Its name in the config: "minmax".
@@ -39,7 +39,7 @@ struct TableColumn {
   std::string name;
   ColumnKind kind = ColumnKind::kUnknown;
   bool label = false;
-  bool weight = false;  ///< of the record; a number as it is, neither label nor feature
+  bool weight = false;  ///< weight of the record; a number as it is, neither label nor feature
 
   // Numeric. Statistics are those of l(x) with Scale::kLog.
   Scale scale = Scale::kStandard;
@@ -52,8 +52,8 @@ struct TableColumn {
 
   // Categorical.
   Encoding encoding = Encoding::kOneHot;
-  Index buckets = 0;                     ///< with kHash
-  std::vector<std::string> values = {};  ///< of a feature: the most frequent first; of a label: in order
+  Index buckets = 0;                     ///< number of buckets, with kHash
+  std::vector<std::string> values = {};  ///< a feature's: the most frequent first; a label's: in order
 
   Index missing = 0;  ///< records of the training data without a value
 
@@ -70,7 +70,7 @@ struct FeatureRange {
 
 struct TableSchema {
   std::vector<std::string> missing_values;
-  std::vector<TableColumn> columns = {};  ///< in the order of the file
+  std::vector<TableColumn> columns = {};  ///< the columns in the order of the file
 
   std::vector<FeatureRange> layout() const;
   Index features() const;

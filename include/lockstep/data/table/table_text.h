@@ -16,8 +16,8 @@ struct TableText {
   TextFiles text;
   Dialect dialect;
   bool header = false;             ///< the first record of each file names the columns
-  std::string header_text = {};    ///< that record
-  std::vector<std::string> names;  ///< of the columns; the second "x" is called "x.2"
+  std::string header_text = {};    ///< text of that record
+  std::vector<std::string> names;  ///< names of the columns; the second "x" is called "x.2"
   std::vector<std::string> warnings;
 };
 

@@ -23,16 +23,16 @@ inline constexpr const char* kExpectedText =
 
 struct TextFile {
   std::string path;
-  Index file_bytes = 0;  ///< on disk
+  Index file_bytes = 0;  ///< size on disk
   bool compressed = false;
-  std::string encoding = {};  ///< that it is decoded from; "": it is UTF-8
+  std::string encoding = {};  ///< encoding that it is decoded from; "": it is UTF-8
 };
 
 /// Records that begin in `bytes` of the (unpacked) text of a file.
 struct TextChunk {
   std::size_t file = 0;
   Range bytes;
-  Index first_line = 1;  ///< that bytes.begin lies in
+  Index first_line = 1;  ///< number of the line that bytes.begin lies in
   bool inside = false;   ///< bytes.begin lies inside quotes
   bool first_of_file = false;
 };
@@ -49,7 +49,7 @@ struct TextFiles {
 struct ChunkCut {
   Index bytes = Index{1} << 20;   ///< size of a chunk; at least that of a byte order mark
   bool quotes = true;             ///< a line end inside quotes ends no record
-  std::string encoding = "auto";  ///< of the files; auto: UTF-16 where a byte order mark says so, else UTF-8
+  std::string encoding = "auto";  ///< encoding of the files; auto: UTF-16 by a byte order mark, else UTF-8
 };
 
 /// *Collective.* Reads each file once, each rank a share of them. A byte order mark is left out.
@@ -82,7 +82,7 @@ class TextReader {
   const TextFiles& files_;
   std::optional<std::size_t> open_file_;
   std::optional<ByteStream> stream_;
-  Range held_;  // of the text of the open file
+  Range held_;  // range that buffer_ holds of the text of the open file
   std::string buffer_;
   Index first_line_ = 1;
 };
