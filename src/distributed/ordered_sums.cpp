@@ -20,8 +20,8 @@ std::vector<Range> gather_ranges(Communicator& comm, Range mine) {
 
 std::vector<double> ordered_sums(Communicator& comm, std::span<const double> rows, Range local, Index leaves,
                                  Index columns) {
-  std::vector<Range> subtrees;        // of all ranks, in order
-  std::vector<Range> parts;           // which numbers of `values` each rank fills in
+  std::vector<Range> subtrees;        // subtrees of all ranks, in order
+  std::vector<Range> parts;           // the numbers of `values` that each rank fills in
   std::vector<Range> local_subtrees;  // subtrees of this rank
   for (const Range range : gather_ranges(comm, local)) {
     const std::vector<Range> theirs = complete_subtrees(leaves, range);

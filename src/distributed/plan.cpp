@@ -75,7 +75,7 @@ std::vector<Range> slices_of(const BlockGrid& grid, Range range, const Plan& pla
 // The order of a sum over samples is the kernel's, which no fixed tree allows.
 std::vector<FactoredTensor> worth_factoring(const DistOptions& options, const PlanRequest& request) {
   constexpr Index kTimesSmaller =
-      4;  // than the gradient: the factors are written, looked at, read and packed
+      4;  // a gradient must be so much larger: factors are written, looked at, read and packed
   std::vector<FactoredTensor> tensors = request.factored;
   std::erase_if(tensors, [&](const FactoredTensor& tensor) {
     const Index factors = request.replicas * request.max_rows * (tensor.out + tensor.in);

@@ -34,7 +34,7 @@ void ScopeSums::combine(std::span<double> rows) {
       double* out = rows.data() + (replica - hosted_.begin) * columns_ + columns.begin;
       const Range scope = block.scope(replica);
       if (scope == summed) {
-        std::copy_n(out - columns_, columns.size(), out);  // as the replica before it
+        std::copy_n(out - columns_, columns.size(), out);  // the replica before has the same scope
       } else {
         tree_sum_rows(std::span<const double>(all_).subspan(static_cast<std::size_t>(columns.begin)),
                       columns_, scope, {out, static_cast<std::size_t>(columns.size())});

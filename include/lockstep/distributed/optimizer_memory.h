@@ -36,7 +36,7 @@ class OptimizerMemory {
   };
 
   Index slots_;
-  std::optional<BlockGrid> grid_;  // with an optimizer that needs whole tensors
+  std::optional<BlockGrid> grid_;  // blocks of whole tensors; empty if the optimizer does not need those
   std::vector<Tensor> tensors_;    // likewise
 };
 

@@ -21,12 +21,12 @@ struct Bucket {
 
 struct PlanRequest {
   Index world = 1;    ///< ranks
-  Index servers = 0;  ///< of them: the last ones
+  Index servers = 0;  ///< ranks that are servers: the last ones
   Index replicas = 1;
   Index threads = 1;                          ///< per worker
   Index max_rows = 1;                         ///< samples of a replica in a step, at most
-  std::vector<FactoredTensor> factored = {};  ///< of the model
-  Grain grain = Grain::kBlock;                ///< in which weights have owners
+  std::vector<FactoredTensor> factored = {};  ///< tensors of the model whose gradients can be factors
+  Grain grain = Grain::kBlock;                ///< the unit of the weights that has one owner
 };
 
 /// Behind the gradients of the weights, the gradient arena carries the sum of the losses: it is sent with the
@@ -36,9 +36,9 @@ struct Plan {
   Index servers = 0;  ///< the last ranks; they host no replica, and own the weights. Without any, workers do
   Index replicas = 1;
   Index threads = 1;
-  std::vector<Range> hosted;               ///< by rank: its replicas
-  std::vector<Bucket> buckets;             ///< in the order in which they leave, last layer first
-  std::vector<std::vector<Range>> slices;  ///< by bucket and rank: the range that the rank owns
+  std::vector<Range> hosted;               ///< replicas of each rank
+  std::vector<Bucket> buckets;             ///< buckets in the order in which they leave, last layer first
+  std::vector<std::vector<Range>> slices;  ///< ranges that ranks own, by bucket and rank
   Index gradient_size = 0;                 ///< scalars in a gradient arena
   Index loss_offset = 0;                   ///< offset of the loss in it
   Index max_rows = 1;                      ///< samples of a replica in a step, at most

@@ -64,7 +64,7 @@ class ReplicaStates {
  private:
   struct OpColumns {
     Index op = 0;
-    Range columns;  // of a row of sums_
+    Range columns;  // its columns in a row of sums_
   };
 
   std::size_t local(Index replica) const { return static_cast<std::size_t>(replica - hosted_.begin); }
@@ -79,7 +79,7 @@ class ReplicaStates {
   AlignedBuffer<Scalar> gathered_;
   AlignedBuffer<Scalar> adopted_;
   std::vector<OpColumns> columns_;
-  std::vector<Index> columns_of_;  // by op; -1 for one without statistics
+  std::vector<Index> columns_of_;  // index in columns_ of each op; -1 for one without statistics
   ScopeSums scope_sums_;
   std::vector<double> sums_;  // hosted replicas x columns
 };

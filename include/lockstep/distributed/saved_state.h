@@ -14,8 +14,8 @@ struct SavedPart {
   std::string array;  ///< its name, equal on all ranks
   Index size = 0;     ///< elements of the whole
   Range range;        ///< elements that this rank holds, and that it needs again
-  Buffer memory;      ///< of them
-  Range written;      ///< of them, those that this rank saves; each element is saved by one rank
+  Buffer memory;      ///< memory of the elements in `range`
+  Range written;      ///< elements of `range` that this rank saves; each element is saved by one rank
   /// Left as it is where it was not saved: it belongs to a number of ranks.
   bool optional = false;
 };

@@ -13,7 +13,7 @@ namespace lockstep {
 /// Columns of a row that are added over the same replicas.
 struct ScopeColumns {
   Index columns = 0;
-  std::function<Range(Index replica)> scope;  ///< which replicas make the sum of this one; a partition
+  std::function<Range(Index replica)> scope;  ///< replicas that make the sum of this one; a partition
 };
 
 class ScopeSums {
@@ -32,7 +32,7 @@ class ScopeSums {
   Index columns_ = 0;
   bool crosses_ranks_ = false;
   bool crosses_replicas_ = false;
-  std::vector<Range> parts_;  // by rank: its numbers in all_
+  std::vector<Range> parts_;  // the numbers of each rank in all_
   std::vector<double> all_;   // replicas x columns
 };
 

@@ -45,8 +45,8 @@ class SingleValues {
   Index ops_;
   bool together_;
   std::vector<Norm> norms_;
-  std::vector<Index> rows_;   // of the step looked at
-  std::vector<Index> first_;  // by replica: the op that normalises a single value; ops_ if none does
+  std::vector<Index> rows_;   // rows of each replica in the step looked at
+  std::vector<Index> first_;  // first op of each replica that normalises a single value; else ops_
   Index replicas_with_ = 0;
 };
 

@@ -121,8 +121,8 @@ class ParameterUpdate {
   // The part of one tensor that is owned here and falls to one thread.
   struct Piece {
     std::size_t param = 0;
-    Range range;  // in the arena
-    Range slots;  // in each of slots_
+    Range range;  // its range in the arena
+    Range slots;  // its range in each of slots_
     Index first_block = 0;
   };
 
@@ -155,11 +155,11 @@ class ParameterUpdate {
   ShareSums share_;
   BlockGrid grid_;
   ThreadTeam* team_;
-  std::vector<std::vector<Piece>> pieces_;  // by thread
+  std::vector<std::vector<Piece>> pieces_;  // the pieces of each thread
   Index slot_size_ = 0;
   std::optional<WholeTensors> whole_;         // if the optimizer needs them; then pieces have no slots
   std::vector<AlignedBuffer<Scalar>> slots_;  // empty before the first step
-  std::vector<double> squares_;  // by block; of weights, then of directions, where both are needed
+  std::vector<double> squares_;  // sums of squares of the blocks: gradient, or weights and then directions
 };
 
 }  // namespace lockstep

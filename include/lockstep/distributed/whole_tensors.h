@@ -43,9 +43,9 @@ class WholeTensors {
   struct Tensor {
     std::size_t param = 0;
     TensorInfo info;
-    Range range;                                 // of the arena
-    std::array<Range, kMaxSlots> held = {};      // of the memory of a slot
-    std::array<Range, kMaxSlots> in_array = {};  // of the array of a slot, which holds those of all owners
+    Range range;                                 // its range in the arena
+    std::array<Range, kMaxSlots> held = {};      // its range in the memory of a slot
+    std::array<Range, kMaxSlots> in_array = {};  // its range in the slot's array, which all owners share
   };
 
   void divide(Index threads);
@@ -58,8 +58,8 @@ class WholeTensors {
   std::vector<Tensor> tensors_;
   std::array<Index, kMaxSlots> held_ = {};
   std::array<Index, kMaxSlots> array_ = {};          // size of the array of a slot
-  std::vector<std::vector<std::size_t>> by_thread_;  // of tensors_
-  std::vector<AlignedBuffer<Scalar>> scratch_;       // by thread; empty before the first step
+  std::vector<std::vector<std::size_t>> by_thread_;  // indices in tensors_, for each thread
+  std::vector<AlignedBuffer<Scalar>> scratch_;       // one for each thread; empty before the first step
 };
 
 }  // namespace lockstep

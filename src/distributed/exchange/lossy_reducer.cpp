@@ -104,10 +104,10 @@ class LossyReducer final : public Reducer {
 
  private:
   struct BucketState {
-    std::vector<Range> slices;             // by owner
+    std::vector<Range> slices;             // the slice of each owner
     SliceCodec result;                     // this rank's message with the sum of its own slice
-    std::vector<SliceCodec> partial = {};  // by owner: what this rank contributes to its slice
-    Messages by_slice = {};                // by owner: what this rank contributes, later the results
+    std::vector<SliceCodec> partial = {};  // codecs by owner: what this rank contributes to its slice
+    Messages by_slice = {};                // messages by owner: what this rank contributes, later the results
     Messages by_contributor = {};          // messages of contributors_ about this rank's slice
     std::unique_ptr<Request> request = {};
     bool gathering = false;
@@ -183,7 +183,7 @@ class LossyReducer final : public Reducer {
   std::unique_ptr<Codec> codec_;
   AlignedBuffer<Scalar> sum_;
   std::vector<std::size_t> contributors_;  // ranks with replicas
-  std::vector<BucketState> states_;        // by bucket
+  std::vector<BucketState> states_;        // one for each bucket
   std::size_t started_ = 0;
   std::size_t finished_ = 0;
   std::vector<Send> sends_;

@@ -47,7 +47,7 @@ class NativeReducer final : public Reducer {
   Communicator& comm_;
   bool overlaps_;
   std::span<Scalar> sum_;
-  std::vector<std::unique_ptr<Request>> requests_;  // by bucket; none where it is complete at once
+  std::vector<std::unique_ptr<Request>> requests_;  // one for each bucket; none where it is complete at once
   std::size_t complete_ = 0;
 };
 

@@ -69,10 +69,10 @@ class OwnerReducer final : public Reducer {
 
  private:
   struct BucketState {
-    std::vector<Range> slices;              // by owner
+    std::vector<Range> slices;              // the slice of each owner
     AlignedBuffer<Scalar> received;         // the others' partial sums of our slice, one after the other
-    std::vector<std::span<Scalar>> pieces;  // of our slice, by subtree of the tree
-    std::unique_ptr<Request> request;       // of the phase under way; none: the bucket is complete
+    std::vector<std::span<Scalar>> pieces;  // partial sums of our slice, by subtree of the tree
+    std::unique_ptr<Request> request;       // request of the phase under way; none: the bucket is complete
   };
 
   // Which subtrees each rank contributes, and how an owner adds them.
@@ -161,12 +161,12 @@ class OwnerReducer final : public Reducer {
   Delivery delivery_;
   AlignedBuffer<Scalar> sum_;
   std::span<Scalar> result_;
-  std::vector<BucketState> states_;  // by bucket
+  std::vector<BucketState> states_;  // one for each bucket
   std::size_t started_ = 0;          // buckets that are in the first phase or past it
-  std::size_t summed_ = 0;           // past the first
-  std::size_t finished_ = 0;         // past both
+  std::size_t summed_ = 0;           // buckets past the first phase
+  std::size_t finished_ = 0;         // buckets past both phases
   std::vector<Index> samples_;
-  std::vector<std::vector<Range>> subtrees_of_;  // by rank
+  std::vector<std::vector<Range>> subtrees_of_;  // the subtrees that each rank contributes
   MergePlan tree_;
   Index foreign_subtrees_ = 0;
   std::vector<Send> sends_;

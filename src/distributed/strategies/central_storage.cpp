@@ -64,7 +64,7 @@ class NodeSum final : public SumSource {
 
   NodeGradients& gradients_;
   NodeFactors& factors_;
-  std::vector<Block> blocks_;  // by thread
+  std::vector<Block> blocks_;  // one for each thread
 };
 
 class CentralStorage final : public SynchronousStrategy, private FactoredGradients {

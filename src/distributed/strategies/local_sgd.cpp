@@ -254,15 +254,15 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
   Range hosted_;
   std::unique_ptr<Reducer> reducer_;
   std::vector<LocalReplica> replicas_;     // hosted ones
-  std::vector<std::span<Scalar>> arenas_;  // of gradients, one for each of them
+  std::vector<std::span<Scalar>> arenas_;  // arenas of gradients, one for each of them
   std::atomic<std::size_t> arenas_taken_ = 0;
   std::vector<Range> frozen_;  // tensors whose weights stay as they are
   std::optional<BlockMomentum> block_;
-  std::vector<Index> local_samples_;  // by replica, since the last average
+  std::vector<Index> local_samples_;  // samples of each replica since the last average
   Index steps_done_ = 0;
-  bool takes_local_step_ = false;  // in this step
+  bool takes_local_step_ = false;  // this step is a local one
   bool equal_ = true;              // the weights of the first are those of all
-  bool any_stopped_ = false;       // as of the last average; the same on all ranks
+  bool any_stopped_ = false;       // a replica had stopped at the last average; the same on all ranks
   double mean_loss_ = 0;
   const PartialGrads* partial_ = nullptr;
   std::span<Scalar> gradient_;

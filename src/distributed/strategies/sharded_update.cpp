@@ -78,7 +78,7 @@ class ShardedUpdate final : public SynchronousStrategy {
   std::unique_ptr<Reducer> reducer_;
   AlignedBuffer<Scalar> weights_;
   ParameterUpdate update_;
-  std::vector<Range> weight_slices_;  // by bucket, then rank
+  std::vector<Range> weight_slices_;  // slices by bucket, then rank
   bool owns_loss_ = false;
   std::span<Scalar> gradient_;
 };

@@ -38,7 +38,7 @@ struct AlgorithmContext {
   Communicator& comm;
   const Plan& plan;
   Reduction reduction = Reduction::kNative;
-  Index gradient_arenas = 1;  ///< that this rank takes, at most
+  Index gradient_arenas = 1;  ///< arenas that this rank takes, at most
   Index ranks_per_node = 0;   ///< nodes are taken for so small; 0: as they are
   bool overlaps = true;       ///< buckets travel while something else goes on
 };

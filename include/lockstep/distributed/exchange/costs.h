@@ -26,7 +26,7 @@ struct CostModelInput {
   LocalSums sums = LocalSums::kOneSum;  ///< how ranks add the gradients of their replicas
   bool interleaved = false;             ///< see arenas_needed()
   OptimizerMemory optimizer = {};
-  Index steps = 1;                     ///< of the run
+  Index steps = 1;                     ///< steps of the run
   std::vector<Index> node_sizes = {};  ///< ranks of each node, in order; empty: all are on one
 
   /// node_sizes, also where all are on one.
@@ -65,7 +65,7 @@ class ExchangeCosts {
   bool lossy_;
   bool by_mpi_;             // a collective, which holds nothing and has no owners
   Index message_;           // bytes of all gradients in one
-  Index all_partial_sums_;  // of all ranks
+  Index all_partial_sums_;  // partial sums that all ranks bring together
 };
 
 }  // namespace lockstep

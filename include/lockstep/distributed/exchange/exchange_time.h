@@ -13,8 +13,8 @@ namespace lockstep {
 
 /// Seconds, the slowest rank's.
 struct ExchangeSeconds {
-  double ranks = 0;  ///< in which ranks copy and add
-  double link = 0;   ///< beyond that, in which they could do something else
+  double ranks = 0;  ///< time in which ranks copy and add
+  double link = 0;   ///< further time in which ranks could do something else
   double total() const { return ranks + link; }
 
   ExchangeSeconds operator+(const ExchangeSeconds& other) const {
@@ -32,7 +32,7 @@ struct TimeModelInput {
 /// The exchange of a step.
 struct StepExchange {
   std::vector<ExchangeSeconds> buckets =
-      {};                      ///< of the plan, in order: each may leave while backward goes on
+      {};  ///< exchanges of the plan's buckets, in order: each may leave while backward goes on
   ExchangeSeconds after = {};  ///< exchange that begins when backward is over
   double stepped = 1;          ///< times all weights that a rank's optimizer steps on
 };

@@ -49,7 +49,7 @@ class NodeFactors {
     PackedMatrix x;
     std::size_t packed = kNone;  // the tensor whose x that is
     AlignedBuffer<Scalar> product;
-    double seconds = 0;  // in product(), in the step
+    double seconds = 0;  // time spent in product() in the step
   };
 
   std::size_t tensor_at(Index offset) const;
@@ -58,10 +58,10 @@ class NodeFactors {
   ConstMatrix dy_rows(std::size_t tensor, Range rows) const;
 
   std::span<const FactoredTensor> tensors_;
-  std::vector<std::span<Scalar>> x_;     // by tensor; as many rows as the step has samples are used
-  std::vector<std::span<Scalar>> dy_t_;  // by tensor; likewise columns
-  std::vector<Index> begins_;            // by replica: its first sample, of the node's; then all of them
-  std::vector<Lane> lanes_;              // by thread
+  std::vector<std::span<Scalar>> x_;     // x of each tensor; as many rows as the step has samples are used
+  std::vector<std::span<Scalar>> dy_t_;  // dy transposed, of each tensor; as many columns are used
+  std::vector<Index> begins_;            // first sample of each replica on the node; then the number of all
+  std::vector<Lane> lanes_;              // one for each thread
 };
 
 }  // namespace lockstep

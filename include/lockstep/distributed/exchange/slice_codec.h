@@ -34,13 +34,13 @@ class SliceCodec {
   void make_lost();
 
   Codec* codec_;
-  Index begin_;  // of the slice
+  Index begin_;  // offset of the slice in the arena
   Index loss_offset_;
   std::size_t gradients_;  // numbers that go through the codec
   std::size_t codec_bytes_;
   std::size_t exact_;  // numbers behind them
   bool error_feedback_;
-  AlignedBuffer<Scalar> lost_;  // by the messages so far; empty before it is needed
+  AlignedBuffer<Scalar> lost_;  // what the messages so far have lost; empty before it is needed
 };
 
 /// Size of a gradient in messages of the options' codec, one for each slice of each bucket.

@@ -33,8 +33,8 @@ struct Contribution {
 
 /// Functions that servers call while they serve.
 struct ServeHooks {
-  std::function<void(std::span<const double>)> take_moments;  ///< with the sums of each gradient of a step
-  std::function<void(Index)> before_step;                     ///< with its number, from 0
+  std::function<void(std::span<const double>)> take_moments;  ///< takes the sums of each gradient of a step
+  std::function<void(Index)> before_step;                     ///< called with the number of the step, from 0
   std::function<bool()> ends_early;  ///< whether to end the round, on the first server
 };
 

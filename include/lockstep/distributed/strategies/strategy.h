@@ -33,7 +33,7 @@ struct StrategyContext {
   const Optimizer& optimizer;
   UpdateRules rules;
   ThreadTeam& team;
-  Index gradient_arenas = 1;             ///< that this rank takes, at most
+  Index gradient_arenas = 1;             ///< arenas that this rank takes, at most
   Index ranks_per_node = 0;              ///< nodes are taken for so small; 0: as they are
   double server_mbit = 0;                ///< servers pretend a link of so many Mbit/s; 0: none
   std::filesystem::path record_to = {};  ///< directory for recordings of arrivals; empty: none
@@ -52,7 +52,7 @@ struct StepOutcome {
 /// State that must have the same bits on several ranks.
 struct ReplicatedState {
   Communicator* among = nullptr;  ///< the ranks; null, on all of them: nothing is to be compared now
-  std::vector<NamedSpan> parts;   ///< in the same order on all of them
+  std::vector<NamedSpan> parts;   ///< parts of the state, in the same order on all of them
 };
 
 /// A strategy that takes the gradients of some tensors as factors, and gradients that were looked at where
@@ -158,7 +158,7 @@ class SynchronousStrategy : public Strategy {
 struct Promises {
   /// With ordered reduction: same bits for any number of ranks and threads, and as every other such strategy.
   bool same_bits = false;
-  bool same_bits_alone = false;     ///< as same_bits, but not the bits of other strategies
+  bool same_bits_alone = false;     ///< same_bits, but with bits that other strategies do not share
   bool identical_replicas = false;  ///< after each step all workers hold the same weights
   bool one_copy_per_node = false;   ///< the ranks of a node share one copy of weights and optimizer state
   bool divides_optimizer_state =

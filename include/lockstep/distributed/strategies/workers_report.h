@@ -11,16 +11,16 @@ namespace lockstep {
 struct Totals {
   Index steps = 0;
   Index samples = 0;
-  double weight = 0;   ///< of the samples, see LossSums; likewise
+  double weight = 0;   ///< sum over the samples of their weights, see LossSums
   double loss = 0;     ///< sum over the samples
-  double correct = 0;  ///< of them
+  double correct = 0;  ///< weight of the samples that were predicted correctly, see LossSums
 };
 
 /// One worker's gradients: computed, applied, dropped.
 struct WorkerRecord {
   Index computed = 0;  ///< gradients that it pushed, as it counted them itself
   Index steps = 0;     ///< gradients applied
-  Index samples = 0;   ///< in them
+  Index samples = 0;   ///< samples in the gradients applied
   Index dropped = 0;   ///< gradients that came too late (backup workers)
   Index dropped_samples = 0;
   Index max_ahead = 0;           ///< gradients more than the slowest worker had pushed, when it was let go

@@ -89,7 +89,7 @@ class BucketwiseReducer final : public Reducer {
  private:
   struct Group {
     const AlgorithmEntry* entry;
-    std::unique_ptr<Plan> plan;  // of its buckets only
+    std::unique_ptr<Plan> plan;  // plan of the group's buckets only
     std::unique_ptr<Reducer> reducer = {};
     std::size_t complete = 0;  // buckets of the group
   };
@@ -110,8 +110,8 @@ class BucketwiseReducer final : public Reducer {
   const Plan& plan_;
   std::string algorithm_;
   std::vector<Group> groups_;
-  std::vector<std::size_t> group_of_;  // by bucket
-  std::vector<std::size_t> place_of_;  // by bucket: its number in the group
+  std::vector<std::size_t> group_of_;  // the group of each bucket
+  std::vector<std::size_t> place_of_;  // the number of each bucket in its group
   std::size_t started_ = 0;
   std::size_t complete_ = 0;
 };

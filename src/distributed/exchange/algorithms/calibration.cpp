@@ -20,8 +20,8 @@ namespace {
 
 constexpr Index kSmallest = 4096;           // numbers
 constexpr Index kLargest = Index{1} << 20;  // likewise
-constexpr int kRepetitions = 7;             // after one that does not count
-constexpr double kBudgetSeconds = 0.15;     // of all sizes together
+constexpr int kRepetitions = 7;             // one more goes first and does not count
+constexpr double kBudgetSeconds = 0.15;     // time for all sizes together
 
 // Rank 0's answer, on all ranks.
 bool agreed(Communicator& comm, bool answer) {

@@ -140,7 +140,7 @@ class NodeReducer final : public Reducer {
   }
 
   NodeGradients gradients_;
-  std::vector<Range> slices_;        // by bucket
+  std::vector<Range> slices_;        // this rank's slice of each bucket
   std::unique_ptr<Reducer> across_;  // none on one node, or without a slice
   Index before_ = 0;                 // buckets of the steps before this one
   std::size_t started_ = 0;          // buckets of this step: handed in here,

@@ -62,9 +62,9 @@ class StagedReducer final : public Reducer {
     int channel = 0;
     std::vector<Stage> stages = {};
     AlignedBuffer<Scalar> received = {};    // received numbers that are to be added
-    std::span<Scalar> values = {};          // of the bucket
+    std::span<Scalar> values = {};          // numbers of the bucket
     std::size_t next = 0;                   // stage
-    std::unique_ptr<Request> request = {};  // of the stage before; none: the bucket is complete
+    std::unique_ptr<Request> request = {};  // request of the stage under way; none: the bucket is complete
   };
 
   static std::span<Scalar> receive_buffer(BucketState& state, const Stage& stage) {
@@ -94,8 +94,8 @@ class StagedReducer final : public Reducer {
     start_stage(state);
   }
 
-  std::unique_ptr<Communicator> comm_;  // of its own: so its channels are
-  std::vector<BucketState> states_;     // by bucket
+  std::unique_ptr<Communicator> comm_;  // a communicator of its own: so its channels are
+  std::vector<BucketState> states_;     // one for each bucket
   std::size_t started_ = 0;
   std::size_t complete_ = 0;
   std::span<Scalar> sum_;

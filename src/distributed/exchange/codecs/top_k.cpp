@@ -78,7 +78,7 @@ class TopK final : public Codec {
   }
 
   double share_;
-  std::vector<std::uint32_t> magnitudes_;  // of the message that is written
+  std::vector<std::uint32_t> magnitudes_;  // magnitudes in the message that is written
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ struct NodeContext {
   const Plan& plan;
   Reduction reduction = Reduction::kNative;
   NodeCut cut;
-  Index arenas = 1;            ///< that this rank takes, at most
+  Index arenas = 1;            ///< arenas that this rank takes, at most
   Index ranks_per_node = 0;    ///< nodes are taken for so small; 0: as they are
   bool keeps_weights = false;  ///< one copy of the weights for each node too
   Index shared_size = 0;       ///< scalars more that all ranks of the node share
@@ -98,8 +98,8 @@ class NodeGradients {
   const Plan& plan_;
   Reduction reduction_;
   Index arena_bytes_;
-  Index weights_bytes_;  // of the first rank's part
-  Index shared_size_;    // behind them
+  Index weights_bytes_;  // size of the weights at the start of the first rank's part
+  Index shared_size_;    // scalars behind the weights
   std::unique_ptr<Communicator> node_;
   std::unique_ptr<Communicator> across_;
   NodeLayout layout_;
@@ -107,12 +107,12 @@ class NodeGradients {
   std::atomic<Index> arenas_taken_ = 0;
   std::vector<Index> samples_;
   std::vector<std::vector<Range>>
-      nodes_of_;                           // by rank of the node: the nodes of the tree that it contributes
+      nodes_of_;                           // the subtrees of the tree that each rank of the node contributes
   std::vector<std::span<Scalar>> arenas_;  // partial sums of the node's ranks, in order
   std::vector<Merge> merges_;
   PartialGrads sums_;
-  Index first_sum_ = 0;          // which of arenas_ is the first of sums_
-  std::vector<Scalar> scalars_;  // of one offset
+  Index first_sum_ = 0;          // index in arenas_ of the first of sums_
+  std::vector<Scalar> scalars_;  // scalars at one offset, one for each of arenas_
   bool all_good_ = true;
 };
 

@@ -17,10 +17,10 @@ namespace lockstep {
 using Cut = std::function<std::vector<Range>(Range range, Index parts)>;
 
 struct NodeLayout {
-  std::vector<Range> hosted;  ///< by rank of the node: its replicas
-  Range replicas;             ///< of the whole node
-  std::vector<Range> slices;  ///< by bucket: what this rank owns of it; may be empty
-  Plan across;                ///< of the exchange of those slices, between nodes as its ranks
+  std::vector<Range> hosted;  ///< replicas of each rank of the node
+  Range replicas;             ///< replicas of the whole node
+  std::vector<Range> slices;  ///< what this rank owns of each bucket; may be empty
+  Plan across;                ///< plan for the exchange of those slices, between nodes as its ranks
 };
 
 /// How to cut an arena of which several ranks own parts, and over what.

@@ -44,8 +44,8 @@ class AdmissionPolicy {
   Index granted_ = 0;
   bool stopped_ = false;
   bool cut_short_ = false;
-  std::vector<Index> pushed_;     // by worker
-  std::vector<Index> last_step_;  // by worker: that it got permission for
+  std::vector<Index> pushed_;     // gradients that each worker has pushed
+  std::vector<Index> last_step_;  // the last step that each worker got permission for
 };
 
 }  // namespace lockstep

@@ -19,10 +19,10 @@ inline constexpr int kWeights = 5;
 inline constexpr int kDecisions = 6;
 
 enum class MessageKind : Index {
-  kAsk,      // to the first server: may I go on?
-  kPull,     // of the weights, for step `step`
+  kAsk,      // asks the first server: may I go on?
+  kPull,     // asks for the weights, for step `step`
   kPush,     // a gradient follows
-  kBad,      // to the first server: my gradient is not finite
+  kBad,      // tells the first server: my gradient is not finite
   kDone,     // nothing more in this round
   kDecision  // from the first server to another: whose gradients make step `step`
 };
@@ -30,13 +30,13 @@ enum class MessageKind : Index {
 struct MessageHeader {
   MessageKind kind = MessageKind::kAsk;
   Index step = 0;
-  Index version = 0;  // of the weights that the gradient was computed from
+  Index version = 0;  // version of the weights that the gradient was computed from
   Index samples = 0;
   double weight = 0;
   double loss = 0;
   double correct = 0;
   double lr = 0;
-  Index slowest = 0;     // of the worker's last reply
+  Index slowest = 0;     // `slowest` of the last PullReply to the worker
   Index ends_early = 0;  // 1: the worker wants the round to end
   Index moments = 0;     // sums for the running moments, which follow to the first server
 };

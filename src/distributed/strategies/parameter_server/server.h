@@ -60,28 +60,28 @@ class Server {
   const Service& service_;
   std::size_t number_;
   double link_mbit_;
-  Timeout transfer_;        // with a message that is under way
-  Timeout server_timeout_;  // with the other servers
+  Timeout transfer_;        // limit for a message that is under way
+  Timeout server_timeout_;  // limit for the other servers
   RequestQueue requests_;
   AdmissionPolicy admission_;
   WorkerStats& stats_;
   std::span<Scalar> weights_;
-  AlignedBuffer<Scalar> gradient_;  // as large as all weights; only the own range is used
+  AlignedBuffer<Scalar> gradient_;  // has the size of all weights; only the own range is used
   ParameterUpdate update_;
-  std::unique_ptr<StepCollector> collector_;  // with backup workers
+  std::unique_ptr<StepCollector> collector_;  // null without backup workers
   std::unique_ptr<Codec> codec_;              // null: gradients are sent as they are
   std::optional<SliceCodec> decoder_;         // if there is a codec
   AlignedBuffer<std::byte> encoded_;          // likewise
   Totals totals_;
   Index version_ = 0;                                // steps done
   std::size_t present_ = 0;                          // workers that have not sent their done message
-  std::vector<bool> asking_;                         // by worker
-  std::vector<std::optional<MessageHeader>> pulls_;  // by worker
+  std::vector<bool> asking_;                         // workers that wait for permission
+  std::vector<std::optional<MessageHeader>> pulls_;  // the unanswered pull of each worker
   struct Pushed {
     MessageHeader header;  // 0 samples: none, or it has been counted
     std::vector<double> moments;
   };
-  std::vector<Pushed> pushed_;  // by worker: on the first server, what its last gradient brought
+  std::vector<Pushed> pushed_;  // what the last gradient of each worker brought; only on the first server
   const ServeHooks* hooks_ = nullptr;
 };
 

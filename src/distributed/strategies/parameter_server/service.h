@@ -13,7 +13,7 @@ namespace lockstep {
 struct Service {
   Index workers = 0;
   Index servers = 0;
-  std::vector<Range> slices;  ///< of the weights, by server
+  std::vector<Range> slices;  ///< ranges of the weights, by server
 
   int server_rank(std::size_t server) const { return static_cast<int>(workers) + static_cast<int>(server); }
 };

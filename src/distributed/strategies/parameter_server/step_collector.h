@@ -36,7 +36,7 @@ class StepCollector {
  private:
   Index needed_;
   std::vector<AlignedBuffer<Scalar>> gradients_;  // means, by worker
-  std::vector<std::optional<double>> weights_;    // by worker, of its samples; none: not there
+  std::vector<std::optional<double>> weights_;    // weight of each worker's samples; none: not there
   std::vector<Index> members_;                    // empty: not decided
   double lr_ = 0;
 };

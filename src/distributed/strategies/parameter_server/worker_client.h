@@ -36,15 +36,15 @@ class WorkerClient {
 
   Communicator& comm_;
   const Service& service_;
-  Timeout held_;                                   // with a server that may wait for others
-  Timeout answer_;                                 // with one that does not
+  Timeout held_;                                   // limit for a server that may wait for others
+  Timeout answer_;                                 // limit for a server that does not
   bool collects_;                                  // a step takes gradients of several workers
   Index slowest_ = 0;                              // see PullReply
   std::unique_ptr<Codec> codec_;                   // null: gradients are sent as they are
-  std::vector<SliceCodec> encoders_;               // by server, where there is a codec
-  std::vector<AlignedBuffer<std::byte>> encoded_;  // likewise: of the push under way
-  std::vector<Index> versions_;                    // of the weights here, by server
-  std::vector<MessageHeader> headers_;             // of the push under way, by server
+  std::vector<SliceCodec> encoders_;               // one for each server, if there is a codec
+  std::vector<AlignedBuffer<std::byte>> encoded_;  // messages of the push under way, by server
+  std::vector<Index> versions_;                    // versions of the weights here, by server
+  std::vector<MessageHeader> headers_;             // headers of the push under way, by server
   std::vector<std::unique_ptr<Request>> pushes_;
 };
 
