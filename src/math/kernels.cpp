@@ -79,7 +79,7 @@ void add(std::span<const Scalar> a, std::span<const Scalar> b, std::span<Scalar>
 }
 
 bool all_within(std::span<const Scalar> values, Scalar limit) {
-  std::int32_t beyond = 0;  // as wide as a scalar, so that compilers use whole vectors
+  std::int32_t beyond = 0;  // an integer as wide as a scalar lets compilers use whole vectors
   for (const Scalar value : values) beyond |= std::abs(value) <= limit ? 0 : 1;
   return beyond == 0;
 }

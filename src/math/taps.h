@@ -16,7 +16,7 @@ struct WindowWalk {
 /// One position of the window. Pixels are numbered row by row.
 struct TapWindow {
   Index out = 0;    ///< its number: a pixel of the output
-  Range rows = {};  ///< of its taps, those that do not fall into the padding
+  Range rows = {};  ///< rows of its taps that do not fall into the padding
   Range columns = {};
   Index first = 0;     ///< the pixel of the input under the first of these
   Index next_row = 1;  ///< how many pixels further the taps of the next row are

@@ -26,7 +26,7 @@ constexpr std::array kUnitNames{UnitName{"step", Duration::Unit::kSteps},
 
 struct Scaling {
   std::string name;
-  double (*factor)(double ratio);  // of the learning rate, for a batch `ratio` times the reference batch
+  double (*factor)(double ratio);  // factor of the lr, for a batch `ratio` times the reference batch
 };
 
 // Linear: Goyal et al. 2017, section 2.1. Square root: Krizhevsky 2014, section 3.2.

@@ -28,9 +28,9 @@ struct Merge {
 
 /// How a list of pieces becomes fewer pieces.
 struct MergePlan {
-  std::vector<Merge> merges;  ///< in this order
+  std::vector<Merge> merges;  ///< additions in the order in which they run
   std::vector<Index>
-      survivors;  ///< for each wanted subtree that has a piece in it: the piece that ends up as its sum
+      survivors;  ///< the pieces that end up as sums: one for each wanted subtree that has a piece in it
   std::vector<Range> subtrees;  ///< the wanted subtree of each survivor
 };
 

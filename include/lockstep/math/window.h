@@ -32,7 +32,7 @@ struct Window {
   /// The taps that fall on the axis, not into the padding.
   Range taps_inside(Index position, Index length) const {
     const Index first = input_position(position, 0);
-    if (first >= 0 && input_position(position, size - 1) < length) return {0, size};  // as most are
+    if (first >= 0 && input_position(position, size - 1) < length) return {0, size};  // the usual case
     const Index begin = first >= 0 ? 0 : (-first + dilation - 1) / dilation;
     const Index end = first >= length ? 0 : (length - first + dilation - 1) / dilation;
     return {std::min(begin, size), std::min(end, size)};

@@ -18,7 +18,7 @@ enum class ActivationRetention {
 /// Capacity of an op's buffers in samples: a batch, one block of it, or 0 if it uses another op's.
 struct RetainedSamples {
   Index output = 0;
-  Index gradient = 0;  ///< of the output
+  Index gradient = 0;  ///< capacity for the gradient of the output
 };
 
 /// By op, for batches of up to `batch` samples.

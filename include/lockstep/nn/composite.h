@@ -36,7 +36,7 @@ struct CompositeEntry {
   std::string signature;  ///< "residual(layers)"
   std::string help;       ///< one sentence, with its source
   std::string example;    ///< a text for the catalog tests
-  Shape example_input;    ///< that it fits
+  Shape example_input;    ///< shape of an input that the example takes
   /// Adds the ops of `term` behind `input`; gives the last. Errors: ConfigError.
   std::function<Index(GraphBuilder&, const Term& term, Index input, const std::string& path)> build;
 };

@@ -8,7 +8,7 @@ namespace lockstep {
 
 /// A tensor (out x in) of the arena whose gradient is the product of two factors, dy^T x.
 struct FactoredTensor {
-  Index op = 0;  ///< of the model
+  Index op = 0;  ///< number of the op in the model
   Range range;
   Index out = 0;
   Index in = 0;

@@ -12,7 +12,7 @@ namespace lockstep {
 
 /// The limit for a replica that has `samples` in a step, of which a pass has some.
 struct GradientLimit {
-  Scalar most = 0;  ///< that any part of its gradient may be
+  Scalar most = 0;  ///< limit for the absolute value of each part of its gradient
   Index samples = 0;
   bool complete = true;  ///< nothing is added to its arena after the pass
 };

@@ -70,10 +70,10 @@ struct ForwardArgs {
   std::span<const ConstMatrix> inputs;  ///< each n x in
   std::span<const Scalar> weights;      ///< the whole arena
   std::span<const Bf16> rounded;        ///< the same, where a layer has WeightUse::rounded
-  std::uint64_t version;                ///< of both, for kernels; 0: other calls can have other weights
-  std::span<const Scalar> state;        ///< the whole arena
-  std::span<const double> sums;         ///< of the batch, for a layer with statistics(); empty in evaluation
-  std::span<Scalar> cache;              ///< n x cache_size(), kept for the backward pass
+  std::uint64_t version;          ///< version of both, for kernels; 0: other calls can have other weights
+  std::span<const Scalar> state;  ///< the whole arena
+  std::span<const double> sums;   ///< sums over the batch, for a layer with statistics(); empty in evaluation
+  std::span<Scalar> cache;        ///< n x cache_size(), kept for the backward pass
   const BatchContext& batch;
   Matrix& y;  ///< n x out, to be written
 
@@ -86,23 +86,23 @@ using GradientReadyCallback = std::function<void(Index from)>;
 
 /// The backward pass of the n samples that forward saw.
 struct BackwardArgs {
-  std::span<const ConstMatrix> inputs;  ///< as in forward, for a layer that reads_input(); else without data
+  std::span<const ConstMatrix> inputs;  ///< inputs of forward if the layer reads_input(); else without data
   const ConstMatrix& y;                 ///< n x out, as forward left it, for a layer that reads_output()
   const ConstMatrix& dy;                ///< n x out
   std::span<const Scalar> weights;
-  std::span<const Bf16> rounded;  ///< as in forward
-  std::uint64_t version;          ///< as in forward
+  std::span<const Bf16> rounded;  ///< the rounded weights of forward
+  std::uint64_t version;          ///< the version that forward had
   std::span<const Scalar> state;
-  std::span<const double> sums;           ///< as in forward
-  std::span<const double> own_back_sums;  ///< of this replica, for a layer with statistics()
-  std::span<const double> back_sums;      ///< of all that were normalised together
-  std::span<const Scalar> cache;          ///< as forward left it
+  std::span<const double> sums;           ///< the sums that forward had
+  std::span<const double> own_back_sums;  ///< sums over this replica, for a layer with statistics()
+  std::span<const double> back_sums;      ///< sums over all replicas that were normalised together
+  std::span<const Scalar> cache;          ///< the cache as forward left it
   std::span<Matrix* const> dinputs;  ///< each n x in, to be written; null if nobody wants it (model input)
   std::span<Scalar> gradient;        ///< the whole arena; summed over the n samples
   Write write;                       ///< whether the gradient is overwritten or added to
-  const FactorBuffers* factors;  ///< for a layer with WeightUse::factored: to be filled instead of that part
+  const FactorBuffers* factors;  ///< buffers that a layer with WeightUse::factored fills instead of that part
                                  ///< of the gradient; null: multiply
-  const GradientReadyCallback& on_ready;  ///< for long work in pieces; it need not be called
+  const GradientReadyCallback& on_ready;  ///< called between parts of long work; a layer need not call it
 
   const ConstMatrix& x() const { return inputs.front(); }
   Matrix* dx() const { return dinputs.front(); }
@@ -113,7 +113,7 @@ struct BackwardSumArgs {
   const ConstMatrix& x;
   const ConstMatrix& dy;
   std::span<const Scalar> state;
-  std::span<const double> sums;  ///< as in forward
+  std::span<const double> sums;  ///< the sums that forward had
 };
 
 /// For a layer that needs sums over the batch before it can go on: it states how many, gives its replica's
@@ -143,8 +143,8 @@ class BatchStatistics {
 struct Operation {
   std::string name;                                             ///< "conv2d"
   std::vector<std::pair<std::string, double>> attributes = {};  ///< "stride_y", 2
-  std::vector<Range> tensors = {};                              ///< in the arena of weights: weight, bias
-  std::vector<Range> state = {};                                ///< in the arena of state: mean, variance
+  std::vector<Range> tensors = {};  ///< ranges in the arena of weights: weight, bias
+  std::vector<Range> state = {};    ///< ranges in the arena of state: mean, variance
 
   /// Requires that it is there.
   double attribute(std::string_view key) const;
@@ -192,7 +192,7 @@ struct LayerEntry {
   std::string signature;  ///< "dense(units, init=he)"
   std::string help;       ///< one sentence, with its formula or source
   std::string example;    ///< a layer text for the catalog tests, "dense(5)"
-  Shape example_input;    ///< that it fits
+  Shape example_input;    ///< shape of an input that the example takes
   /// A layer that, where it follows this one, may run before it without a change of any bit; "" for none.
   std::string lets_first = {};
   std::function<std::unique_ptr<Layer>(TermArguments&)> make;

@@ -75,8 +75,8 @@ class Model {
 struct ModelValues {
   std::span<const Scalar> weights;
   std::span<const Scalar> state;
-  std::span<const Bf16> rounded = {};  ///< of a model in bf16: see KernelWeights
-  std::uint64_t version = 0;  ///< of the weights: see KernelWeights; 0: none, each call lays them out
+  std::span<const Bf16> rounded = {};  ///< rounded weights of a model in bf16: see KernelWeights
+  std::uint64_t version = 0;  ///< version of the weights: see KernelWeights; 0: none, each call lays them out
 };
 
 /// The two parts of an arena of stored_layout().

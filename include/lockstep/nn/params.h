@@ -25,7 +25,7 @@ struct ParamInfo {
   /// composite its part and the number there: "3.body.0.weight".
   std::string name;
   Shape shape;
-  Range range;             ///< in the arena
+  Range range;             ///< its range in the arena
   bool decays = true;      ///< weight decay applies (weights, not biases)
   bool looked_up = false;  ///< a table of which the model picks rows, not a matrix that it multiplies by
   Index layer = 0;         ///< number of the op that owns it
@@ -35,7 +35,7 @@ struct ParamInfo {
 };
 
 struct Layout {
-  std::vector<ParamInfo> params;  ///< in order of their ranges
+  std::vector<ParamInfo> params;  ///< tensors in the order of their ranges
   Index size = 0;                 ///< scalars in the arena, gaps for alignment included
 
   /// Scalars in all tensors, gaps not counted.

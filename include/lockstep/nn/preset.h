@@ -13,7 +13,7 @@ namespace lockstep {
 struct PresetEntry {
   std::string name;
   std::string help;  ///< one sentence, with its source
-  std::string text;  ///< as model.layers, with "{outputs}" for the number of outputs
+  std::string text;  ///< text for model.layers, with "{outputs}" for the number of outputs
 };
 
 /// Every preset there is. To add one: src/README.md.

@@ -19,7 +19,7 @@ struct Pass {
   ModelValues values;
   ConstMatrix x;  ///< n x inputs
   BatchContext batch;
-  std::span<const FactorBuffers> factors = {};  ///< by op, for some (x is null: none there); or empty
+  std::span<const FactorBuffers> factors = {};  ///< buffers by op (x is null: the op has none); or empty
   std::optional<GradientLimit> limit = {};      ///< none: nobody asks for good_gradient()
 };
 
@@ -70,9 +70,9 @@ class Workspace {
   struct OpBuffers {
     RetainedSamples kept;
     AlignedBuffer<Scalar> output;    // empty for an op whose output another owns
-    AlignedBuffer<Scalar> gradient;  // of the output; likewise
+    AlignedBuffer<Scalar> gradient;  // gradient of the output; likewise
     AlignedBuffer<Scalar> cache;
-    std::vector<AlignedBuffer<Scalar>> scratch;  // by input: its gradient, where another op wrote one before
+    std::vector<AlignedBuffer<Scalar>> scratch;  // gradients of inputs to which another op wrote one before
     bool syncs = false;
   };
 
@@ -106,9 +106,9 @@ class Workspace {
   BatchContext batch_;
   std::span<const FactorBuffers> factors_;
   GradientCheck look_;
-  Index ready_from_ = 0;             // in the arena of gradients, in the backward pass
-  Range own_;                        // there: of the op that runs
-  std::vector<ConstMatrix> inputs_;  // of the op that runs
+  Index ready_from_ = 0;  // offset from which the arena of gradients is final, in the backward pass
+  Range own_;             // range of the op that runs in that arena
+  std::vector<ConstMatrix> inputs_;  // inputs of the op that runs
   std::vector<Matrix> dinputs_;
   std::vector<Matrix*> wanted_dinputs_;
 };

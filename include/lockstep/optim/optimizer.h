@@ -27,7 +27,7 @@ struct StepInfo {
 struct TensorInfo {
   enum class Kind {
     kVector,  ///< no matrix
-    kTable,   ///< of an embedding
+    kTable,   ///< the table of an embedding
     kOutput,  ///< a matrix of the last layer that has one
     kMatrix   ///< any other
   };

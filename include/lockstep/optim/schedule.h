@@ -47,7 +47,7 @@ class Decay {
 struct DecayContext {
   const ScheduleOptions& options;
   double peak_lr = 0;
-  Progress warmup_end;  ///< from where the decay counts
+  Progress warmup_end;  ///< progress from which the decay counts
 };
 
 struct DecayEntry {

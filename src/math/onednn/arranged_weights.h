@@ -33,7 +33,7 @@ class ArrangedWeights {
   dnnl::memory plain_;
   dnnl::memory::desc arranged_;
   dnnl::reorder load_;
-  std::map<Index, Copy*> copies_;  // by offset: layers of one shape take turns
+  std::map<Index, Copy*> copies_;  // copies by offset: layers of one shape take turns
 };
 
 }  // namespace lockstep

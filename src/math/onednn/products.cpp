@@ -123,7 +123,7 @@ void run_forward(const ConstMatrix& x, const ConstMatrix& w, std::span<const Sca
 
 // dx = dy w
 void multiply_with_few(const ConstMatrix& dy, const ConstMatrix& w, Matrix& dx) {
-  thread_engine();  // as above
+  thread_engine();  // made before the cache, as above
   thread_local std::map<std::array<Index, 3>, Product> cache;
   const std::array key{dy.rows(), dy.cols(), w.cols()};
   auto found = cache.find(key);

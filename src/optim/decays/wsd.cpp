@@ -15,7 +15,8 @@ class WarmupStableDecay final : public Decay {
         end_(context.options.end_lr / context.peak_lr) {}
 
   double factor(const Progress& now, const Progress& length) const override {
-    const double left = (1 - share_done(now, length)) / share_;  // of the fall; above 1 before it
+    // The share of the fall that is left; above 1 before it.
+    const double left = (1 - share_done(now, length)) / share_;
     return end_ + (1 - end_) * std::pow(std::min(1.0, left), power_);
   }
 

@@ -3,7 +3,7 @@
 namespace lockstep {
 namespace {
 
-constexpr double kBeta2 = 0.99;  // of the paper, section 4
+constexpr double kBeta2 = 0.99;  // the value in section 4 of the paper
 
 Scalar sign(Scalar value) {
   return static_cast<Scalar>(value > 0) - static_cast<Scalar>(value < 0);

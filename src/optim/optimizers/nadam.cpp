@@ -4,7 +4,7 @@
 namespace lockstep {
 namespace {
 
-constexpr double kBase = 0.96;  // of the paper's schedule of momenta, and of PyTorch's
+constexpr double kBase = 0.96;  // the base in the paper's schedule of momenta, and in PyTorch's
 
 // Dozat 2016, algorithm 2 with its schedule of momenta, as torch.optim.NAdam has it: momentum in step t is
 // beta1 * (1 - 0.5 * 0.96^(t * momentum_decay)), and a step takes the momentum of the next one already.
