@@ -15,7 +15,7 @@ using Cell = std::function<std::string(const RunPlan&)>;
 struct Row {
   std::string label;
   Cell cell;
-  bool servers_only = false;  // for plans with servers
+  bool servers_only = false;  // the row is for plans with servers
 };
 
 std::string bytes(Index count) {

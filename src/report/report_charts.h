@@ -10,12 +10,12 @@ namespace lockstep {
 
 /// The most that one chart shows.
 struct ChartLimits {
-  std::size_t points = kMaxChartPoints;  ///< of a series
-  std::size_t rows = 40;                 ///< of a table
+  std::size_t points = kMaxChartPoints;  ///< points of a series
+  std::size_t rows = 40;                 ///< rows of a table
 };
 
 struct ChartPart {
-  std::string section;  ///< where it stands: "curves", "speed", "time" or "workers"
+  std::string section;  ///< section of the page: "curves", "speed", "time" or "workers"
   std::string title;
   std::string summary;  ///< one sentence for those who do not see it
   std::string json;     ///< an object for the script

@@ -72,7 +72,7 @@ std::unique_ptr<NodeMemory> RankPeerGroup::share_on_node(Index bytes) {
   Index failed = 0;
   try {
     memory = std::make_unique<WindowMemory>(std::move(node), bytes);
-  } catch (const AgreedError&) {  // on all ranks of the node
+  } catch (const AgreedError&) {  // thrown on all ranks of the node
     failed = 1;
   }
   comm_.all_reduce_sum(as_buffer(std::span(&failed, 1)));

@@ -12,7 +12,7 @@ namespace lockstep {
 /// Times of an exchange of `bytes`; messages and shared memory are 0 where no two ranks share a host.
 struct ExchangeRate {
   Index bytes = 0;
-  double seconds = 0;  ///< of MPI_Allreduce
+  double seconds = 0;  ///< time of MPI_Allreduce
   double message_seconds = 0;
   double shared_seconds = 0;
 };
@@ -26,15 +26,15 @@ struct PassRate {
 /// A training step of the config, on average.
 struct StepRate {
   double seconds = 0;
-  double samples_per_second = 0;  ///< of all ranks
+  double samples_per_second = 0;  ///< samples of all ranks
   double flops = 0;               ///< per second, of all ranks
   double samples = 0;
   Index workers = 1;
   Index replicas = 1;
   Index threads = 1;
   Index accumulate = 1;
-  double optimizer_bytes = 0;  ///< that each rank's optimizer reads and writes; 0: servers step
-  double sent_bytes = 0;       ///< that the rank sends that sends most
+  double optimizer_bytes = 0;  ///< bytes that each rank's optimizer reads and writes; 0: servers step
+  double sent_bytes = 0;       ///< bytes sent by the rank that sends most
   double stepped = 1;          ///< times all weights that each rank's optimizer steps on
   TimeShares time;
 };
@@ -42,17 +42,17 @@ struct StepRate {
 struct BenchReport {
   Index ranks = 1;
   Index hosts = 1;
-  Index cores = 1;  ///< of a host
+  Index cores = 1;  ///< cores of a host
   Index parameters = 0;
-  Index rows = 0;         ///< of a replica's batch
-  std::string precision;  ///< that the model multiplies in: "fp32", "bf16", "bf16, emulated"
+  Index rows = 0;         ///< rows of a replica's batch
+  std::string precision;  ///< precision that the model multiplies in: "fp32", "bf16", "bf16, emulated"
   MachineLimits machine;
-  double cache_line_seconds = 0;  ///< to a neighbour and back; 0: no two ranks share rank 0's host
+  double cache_line_seconds = 0;  ///< time to a neighbour and back; 0: no two ranks share rank 0's host
   std::vector<OpRate> ops;
   std::vector<PassRate> passes;
   std::vector<ExchangeRate> exchanges;
-  std::vector<AlgorithmRate> algorithms;  ///< by size, then by algorithm: the same ones for each size
-  std::string note_on_order;              ///< which algorithms the reduction rules out; ""
+  std::vector<AlgorithmRate> algorithms;  ///< sorted by size, then by algorithm: the same ones for each size
+  std::string note_on_order;              ///< the algorithms that the reduction rules out, and why; ""
   std::vector<UpdateRate> updates;
   StepRate step;
 };

@@ -31,7 +31,7 @@ inline bool is_measure(std::string_view name) {
 
 struct MetricsLine {
   std::string kind = {};   ///< "train", "evaluation" or "workers"
-  std::string split = {};  ///< of an evaluation: "validation" or "test"
+  std::string split = {};  ///< split of an evaluation: "validation" or "test"
   double step = 0;
   double epoch = 0;
   double samples = 0;
@@ -55,7 +55,7 @@ struct MetricsTable {
   };
   std::vector<double> steps = {};
   std::vector<double> samples = {};
-  std::vector<double> seconds = {};  ///< of training so far, without evaluations and checkpoints
+  std::vector<double> seconds = {};  ///< training time so far, without evaluations and checkpoints
   std::vector<Column> columns = {};
 
   std::size_t rows() const { return steps.size(); }
@@ -66,14 +66,14 @@ struct MetricsTable {
 struct EvaluationHistory {
   std::string split = {};
   MetricsTable table = {};
-  ConfusionMatrix confusion = {};  ///< of the kept step, else the last one; may be empty
+  ConfusionMatrix confusion = {};  ///< matrix of the kept step, else the last one; may be empty
   double confusion_step = 0;
 };
 
 struct MetricsHistory {
   MetricsTable train = {};
   std::vector<EvaluationHistory> evaluations = {};  ///< one for each split
-  std::vector<WorkerHistory> workers = {};          ///< of the last such line
+  std::vector<WorkerHistory> workers = {};          ///< workers in the last line about them
   std::vector<std::string> faults = {};             ///< see read_metrics_lines
 
   double last_step() const;

@@ -25,7 +25,7 @@ struct ConfigLine {
 struct KeptWeights {
   bool best = false;  ///< else the last ones
   double step = 0;
-  std::string measure = {};  ///< of the best ones
+  std::string measure = {};  ///< the measure that chose the best ones
   double value = 0;
 };
 
@@ -47,17 +47,18 @@ struct RunDescription {
   double steps = 0;
   double samples = 0;
   double epochs = 0;
-  double seconds = 0;  ///< of training
+  double seconds = 0;  ///< training time
   std::optional<KeptWeights> kept = {};
   std::optional<TimeOfRun> time = {};
   std::string algorithm = {};
   std::string plan = {};                                          ///< text of plan.txt
   std::vector<std::pair<std::string, std::string>> planned = {};  ///< its rows: "steps", "846"
   std::string ranks = {};                                         ///< text of ranks.txt
-  std::vector<std::vector<std::string>> columns = {};  ///< of a table: name, use, kind, missing values, range
-  std::vector<std::string> classes = {};               ///< names, where the schema has them
-  std::string launch = {};                             ///< first line of the log
-  std::vector<std::string> warnings = {};              ///< of the log
+  /// The columns of a table, a row for each: name, use, kind, missing values, range.
+  std::vector<std::vector<std::string>> columns = {};
+  std::vector<std::string> classes = {};   ///< names, where the schema has them
+  std::string launch = {};                 ///< first line of the log
+  std::vector<std::string> warnings = {};  ///< warnings in the log
 
   std::string value(const std::string& key) const;
   std::string planned_value(const std::string& row) const;

@@ -38,9 +38,9 @@ struct ScaleReport {
   ClusterRequest cluster;
   Calibration calibration;
   std::string bench;     ///< file
-  std::string exchange;  ///< of the config: "allreduce, auto"
+  std::string exchange;  ///< exchange of the config: "allreduce, auto"
   Index gradient_bytes = 0;
-  std::string note_on_order = {};  ///< which algorithms the reduction rules out; ""
+  std::string note_on_order = {};  ///< the algorithms that the reduction rules out, and why; ""
   std::vector<ScaleSection> sections = {};
 };
 

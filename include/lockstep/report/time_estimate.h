@@ -44,7 +44,7 @@ class TimeEstimate {
   EvaluationSchedule evaluations_;
   std::optional<Progress> first_;  // the first step that was seen, where a resumed run starts
   Progress last_;
-  double seconds_ = 0;  // from the end of the first step to that of the last, without evaluations
+  double seconds_ = 0;  // time from the end of the first step to that of the last, without evaluations
   double end_of_last_ = 0;
   double evaluating_ = 0;  // since the last step
   std::array<Evaluated, 2> evaluated_;

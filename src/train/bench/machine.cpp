@@ -30,7 +30,7 @@ double seconds_of_multiply_adds(Communicator& comm, Index rounds) {
   blur(factor);
   blur(term);
   return median_seconds(comm, [&] {
-    Sums local = sums;  // which stay in registers
+    Sums local = sums;  // copies that stay in registers
     for (Index round = 0; round < rounds; ++round) {
       for (Lanes& sum : local) sum = sum * factor + term;
     }

@@ -70,20 +70,20 @@ class AsynchronousLoop final : public UpdateLoop {
   TrainingContext context_;
   AsynchronousStrategy& strategy_;
   std::unique_ptr<Communicator> self_;  // this rank and nobody else
-  Plan plan_;                           // for it
+  Plan plan_;                           // the plan of self_
   GradientStep gradients_;
   std::unique_ptr<Loader> loader_;
   StepClock log_clock_;
   StepClock run_clock_;
   Index own_steps_ = 0;
-  Index own_single_value_steps_ = 0;  // since all ranks synchronised
-  Index single_value_steps_ = 0;      // of all workers, until then
-  std::vector<Index> batches_taken_;  // from the loader, by hosted replica: the same for each
+  Index own_single_value_steps_ = 0;  // those of this rank since all ranks synchronised
+  Index single_value_steps_ = 0;      // sum over all workers until then
+  std::vector<Index> batches_taken_;  // batches from the loader by hosted replica: equally many for each
   std::optional<Failure> failure_;
   std::optional<WorkersReport> report_;
-  Totals logged_;  // at the last log line
+  Totals logged_;  // totals at the last log line
   Stopwatch round_;
-  double seconds_ = 0;  // of the rounds before
+  double seconds_ = 0;  // time of the rounds before
   double logged_seconds_ = 0;
 };
 

@@ -28,7 +28,7 @@ class EpochAudit {
 
   TrainingContext context_;
   Index epoch_steps_;
-  std::vector<IdSums> ids_;  // of the samples of each hosted replica since the epoch began
+  std::vector<IdSums> ids_;  // ids of the samples of each hosted replica since the epoch began
   Index first_epoch_ = 0;    // the first whose samples are known from its beginning on
 };
 

@@ -12,7 +12,7 @@ struct StepTime {
   double data = 0;  ///< waiting for the loader, or preparing samples on the main thread
   double forward = 0;
   double optimizer = 0;
-  double total = 0;  ///< of all
+  double total = 0;  ///< time of the whole step
   ExchangeTime exchange;
 };
 
@@ -35,9 +35,9 @@ class StepClock {
   double exchange_ = 0;
   double measured_exchange_ = 0;
   double measured_waiting_ = 0;
-  double exchange_only_ = 0;  // of the exchange, in steps where nothing hides it
+  double exchange_only_ = 0;  // exchange time in steps where nothing hides it
   Index exchange_only_steps_ = 0;
-  double overlapped_ = 0;  // likewise, in all others
+  double overlapped_ = 0;  // exchange time in all other steps
   Index overlapped_steps_ = 0;
 };
 

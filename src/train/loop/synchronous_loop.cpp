@@ -99,7 +99,7 @@ class SynchronousLoop final : public UpdateLoop {
   Index single_value_steps_ = 0;
   std::vector<double> weights_;          // sum of those of the samples of each replica; empty: they have none
   std::vector<double> replica_weights_;  // see UpdateRequest
-  std::vector<LossSums> tallies_;        // of each local replica since the last log line
+  std::vector<LossSums> tallies_;        // sums of each local replica since the last log line
   EpochAudit audit_;
   double train_seconds_ = 0;
   double logged_seconds_ = 0;

@@ -108,7 +108,7 @@ void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_w
   memory.weights += rounded_bytes(request) * arenas + arranged_bytes(request.model) * plan.dist.threads;
   memory.activations = (together ? hosted : plan.dist.threads) *
                        activation_bytes(request.model, micro, ActivationRetention::kForTraining);
-  const Index ahead = steps_ahead(request.data, true, plan.sampling.stream.has_value());  // at most
+  const Index ahead = steps_ahead(request.data, true, plan.sampling.stream.has_value());  // an upper bound
   memory.data = record_memory(request, plan) + hosted * batch * sample_bytes * (ahead + 1);
 }
 

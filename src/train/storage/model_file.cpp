@@ -24,13 +24,13 @@ static_assert(std::endian::native == std::endian::little, "safetensors data is l
 using Json = nlohmann::json;
 
 struct NamedRange {
-  std::string name;  // of a tensor
-  Range bytes;       // of the file
+  std::string name;  // name of a tensor
+  Range bytes;       // its bytes in the file
 };
 
 constexpr std::uint64_t kHeaderAlignment = 8;
 constexpr Index kLengthBytes = 8;
-constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // as the format's own library has it
+constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of the format's own library
 constexpr const char* kMetadata = "__metadata__";       // texts by name
 constexpr std::string_view kVariance = ".running_var";
 constexpr std::string_view kCounter =

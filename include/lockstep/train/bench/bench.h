@@ -17,7 +17,7 @@ namespace lockstep {
 struct MachineLimits {
   double flops = 0;  ///< fp32 multiply-adds that the core can start, counted as two each, per second
   double cache_bandwidth = 0;   ///< bytes per second read and written by a copy within the second-level cache
-  double memory_bandwidth = 0;  ///< of a copy that is much larger
+  double memory_bandwidth = 0;  ///< bytes per second of a copy that is much larger
 };
 /// *Collective.* Takes about half a second.
 MachineLimits measure_machine(Communicator& comm);
@@ -25,8 +25,8 @@ MachineLimits measure_machine(Communicator& comm);
 /// An op of the model on one batch.
 struct OpRate {
   std::string title;
-  Index forward_flops = 0;   ///< of the batch
-  Index backward_flops = 0;  ///< of the batch; without the input gradient of the first op
+  Index forward_flops = 0;   ///< operations for the batch
+  Index backward_flops = 0;  ///< operations for the batch; without the input gradient of the first op
   double forward_seconds = 0;
   double backward_seconds = 0;
 };

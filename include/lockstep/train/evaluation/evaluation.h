@@ -32,7 +32,7 @@ struct EvaluationContext {
   ThreadTeam& team;
   const EvalOptions& options;
   const MetricSet& metrics;
-  std::span<const Scalar> class_weights = {};  ///< of each class; empty: all count alike
+  std::span<const Scalar> class_weights = {};  ///< weight of each class; empty: all count alike
 };
 
 class Evaluation {
@@ -56,7 +56,7 @@ class Evaluation {
     AlignedBuffer<Scalar> present;  // how many targets a row has; empty: no target is missing
     std::vector<Index> ids;
     std::vector<Index> confusion;
-    std::vector<Scores> scores;  // of the metrics
+    std::vector<Scores> scores;  // scores that the metrics need
   };
 
   SampleWeights take_labels(Lane& lane, Matrix& labels) const;
@@ -70,7 +70,7 @@ class Evaluation {
   Split split_;
   DatasetInfo info_;
   Weighing weighing_;
-  Index rows_;  // of a block, but for the last
+  Index rows_;  // rows of a block, but for the last
   Index blocks_;
   Range local_blocks_;
   std::unique_ptr<Records> records_;

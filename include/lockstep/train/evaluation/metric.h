@@ -58,8 +58,8 @@ class Metric {
 struct MetricEntry {
   std::string name;
   std::string help;                 ///< one sentence, with its formula or source
-  std::vector<TargetKind> targets;  ///< that it is defined for
-  bool smaller_is_better;           ///< of two values; each entry says it
+  std::vector<TargetKind> targets;  ///< kinds of targets that it is defined for
+  bool smaller_is_better;           ///< the smaller of two values is better; each entry says it
   std::function<std::unique_ptr<Metric>(const OutputForm& form, Index outputs)> make;
   /// Whether it is defined for outputs of this form, whose kind of targets is one of `targets`; empty:
   /// always.

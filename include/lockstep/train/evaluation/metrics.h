@@ -49,7 +49,7 @@ struct TimeShares {
   double forward = 0;        ///< part of compute
   double optimizer = 0;      ///< part of compute
   double communication = 0;  ///< exchange, once all ranks have arrived
-  double waiting = 0;        ///< for the slowest rank
+  double waiting = 0;        ///< waiting for the slowest rank
   /// Not of the time, but of the exchange: 1 - its seconds in a step / its seconds in those steps in which
   /// nothing left before backward was over. Only where such steps were made.
   std::optional<double> hidden = {};
@@ -78,7 +78,7 @@ struct EvalMetrics {
   Index classes = 0;
   std::vector<Index> confusion;     ///< classes x classes: row is the true class, column the predicted one;
                                     ///< samples, whatever they weigh; empty beyond 100 classes
-  std::vector<MetricValue> others;  ///< of eval.metrics
+  std::vector<MetricValue> others;  ///< values of eval.metrics
   double seconds = 0;
 };
 

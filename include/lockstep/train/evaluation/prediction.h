@@ -47,7 +47,7 @@ struct PredictionContext {
   const Model& model;
   OutputForm form;
   const Normaliser& normaliser;
-  ThreadTeam& team;  ///< as many threads on each rank
+  ThreadTeam& team;  ///< a team of equally many threads on each rank
   Index batch;
   std::span<const LabelScale> label_scales = {};  ///< see predict_rows()
 };
@@ -84,7 +84,7 @@ class Prediction {
   Index share_rows_;  // most rows of a rank in a round
   std::unique_ptr<Records> records_;
   std::vector<Lane> lanes_;
-  std::vector<AlignedBuffer<Scalar>> results_;  // of a round: on rank 0 those of each rank, else its own
+  std::vector<AlignedBuffer<Scalar>> results_;  // rows of a round: on rank 0 each rank's, else its own
 };
 
 }  // namespace lockstep

@@ -31,7 +31,7 @@ class BestWeights {
   Communicator& comm_;
   const Model& model_;
   AlignedBuffer<Scalar> stored_;
-  Index step_ = -1;  // of what is kept
+  Index step_ = -1;  // step of the weights that are kept
 };
 
 }  // namespace lockstep

@@ -60,7 +60,7 @@ class BucketSender {
   LocalGradients& gradients_;
   ThreadTeam& team_;
   ProgressThread* progress_thread_;
-  std::vector<std::atomic<Index>> ready_from_;  // by thread: an offset of the arena
+  std::vector<std::atomic<Index>> ready_from_;  // offset from which gradients are final, by thread
   std::size_t sent_ = 0;
   bool early_ = true;  // buckets leave during backward
   Measured measured_ = Measured::kNothing;

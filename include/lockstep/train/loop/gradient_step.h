@@ -84,9 +84,9 @@ class GradientStep {
     Index number = 0;
     ModelValues values = {};
     const ReplicaBatch* batch = nullptr;
-    Range rows = {};  // of the part under way
+    Range rows = {};  // rows of the part under way
     GradientTarget target = {};
-    std::vector<FactorBuffers> factors = {};  // of the part under way, by op; empty: none
+    std::vector<FactorBuffers> factors = {};  // factor buffers of the part under way, by op; empty: none
   };
   // The work of a thread on one of its replicas; `last`: it has no further one with samples.
   using ReplicaWork = std::function<void(Index thread, Replica& replica, bool last)>;
@@ -132,19 +132,19 @@ class GradientStep {
   Index ops_;
   std::vector<Index> sync_points_;        // ops before which replicas sync
   std::vector<Index> own_statistics_;     // ops with statistics of a single replica
-  std::vector<ScopeSums> forward_sums_;   // by sync point
-  std::vector<ScopeSums> backward_sums_;  // by sync point
+  std::vector<ScopeSums> forward_sums_;   // one for each sync point
+  std::vector<ScopeSums> backward_sums_;  // one for each sync point
   SingleValues single_values_;
   FactoredGradients* factored_;  // may be null
   LocalGradients gradients_;
   BucketSender sender_;
-  std::vector<std::unique_ptr<Workspace>> workspaces_;  // by thread, or by local replica if they sync
+  std::vector<std::unique_ptr<Workspace>> workspaces_;  // one for each thread, or local replica if they sync
   std::vector<Replica> replicas_;                       // local ones
-  std::vector<KernelWeights> weights_;                  // by arena of weights among them
-  std::vector<LossSums> tallies_;                       // by local replica
+  std::vector<KernelWeights> weights_;                  // one for each arena of weights among them
+  std::vector<LossSums> tallies_;                       // one for each local replica
   double data_seconds_ = 0;
   double forward_seconds_ = 0;
-  std::vector<double> rows_;  // of a sync point
+  std::vector<double> rows_;  // sums at a sync point, a row for each local replica
   Index step_ = 0;
 };
 

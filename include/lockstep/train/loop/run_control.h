@@ -21,9 +21,9 @@ inline constexpr double kReserveSeconds = 3;
 
 struct RunControlOptions {
   std::filesystem::path stop_file = {};  ///< its existence is a wish to stop; empty: none. Rank 0 looks
-  std::vector<std::filesystem::path> further_stop_files = {};  ///< of those that it is a part of
+  std::vector<std::filesystem::path> further_stop_files = {};  ///< stop files of what the run is a part of
   std::optional<double> checkpoint_seconds = {};               ///< between two checkpoints
-  std::optional<double> seconds_left = {};                     ///< until this program is ended by force
+  std::optional<double> seconds_left = {};                     ///< time until this program is ended by force
   std::function<double()> last_checkpoint = {};                ///< seconds that it took; null: there are none
 };
 

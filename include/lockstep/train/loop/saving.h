@@ -15,7 +15,7 @@ namespace lockstep {
 struct Saving {
   CheckpointWriter& writer;
   Interval every;     ///< beside a stop, which is always saved
-  bool wait = false;  ///< for a checkpoint that is still being written when the next is due
+  bool wait = false;  ///< a checkpoint that is due waits for one that is still being written
   std::optional<BestEvaluation> best =
       {};                        ///< its checkpoint is kept, and its weights are the model; else the last
   CheckpointHeader header = {};  ///< fields that are equal in all checkpoints of the run

@@ -14,21 +14,21 @@ namespace lockstep {
 /// The evaluation whose weights are the model.
 struct BestResult {
   std::string measure;  ///< "loss"
-  double value = 0;     ///< of the validation set
+  double value = 0;     ///< value on the validation set
   Progress progress;    ///< when it was made
 };
 
 /// How a training went, the same on all ranks.
 struct TrainingResult {
   Progress progress;
-  double seconds = 0;  ///< of the steps, evaluation not counted
+  double seconds = 0;  ///< time of the steps, evaluation not counted
   double samples_per_second = 0;
   TimeShares time;
   std::optional<EvalMetrics>
-      last_evaluation;                   ///< of the test set if there is one, else of the validation set
-  std::optional<WorkersReport> workers;  ///< with asynchronous workers
+      last_evaluation;  ///< evaluation of the test set if there is one, else of the validation set
+  std::optional<WorkersReport> workers;  ///< report on asynchronous workers
   Index skipped_steps = 0;
-  Index single_value_steps = 0;  ///< in which batch norm had a single value to normalise
+  Index single_value_steps = 0;  ///< steps in which batch norm had a single value to normalise
   Index repairs = 0;
   bool paused = false;             ///< it stopped at TrainingSettings::pause_after
   std::string stopped;             ///< why the run stopped before its end; "" if it did not

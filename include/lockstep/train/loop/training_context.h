@@ -24,11 +24,11 @@
 
 namespace lockstep {
 
-/// Numbers and choices that say how to train.
+/// The settings of a training, as numbers and choices.
 struct TrainingSettings {
   LocalSums sums = LocalSums::kOneSum;
   std::uint64_t seed = 1;
-  bool audit = false;  ///< of the samples of each epoch
+  bool audit = false;  ///< the samples of each epoch are audited
   Index accumulate = 1;
   Index target_columns = 1;
   bool weighted = false;  ///< samples have weights, or some of their targets are missing
@@ -45,7 +45,7 @@ struct TrainingSettings {
   DebugOptions debug = {};
 };
 
-/// The parts that a training works with, and its settings. Everything outlives it. Evaluations may be null.
+/// The objects that a training works with, and its settings. Everything outlives it. Evaluations may be null.
 struct TrainingContext {
   Communicator& comm;
   const RunPlan& plan;
@@ -60,7 +60,7 @@ struct TrainingContext {
   Evaluation* test;
   Observer& observer;
   RunControl& control;
-  ProgressThread* progress = nullptr;  ///< of ranks that take each step together; may be null
+  ProgressThread* progress = nullptr;  ///< progress thread of ranks that take each step together; may be null
   TrainingSettings settings = {};
   /// Makes a loader of these steps.
   std::function<std::unique_ptr<Loader>(Range steps)> loader = {};

@@ -54,8 +54,8 @@ class WeightAverage {
   const Model& model_;
   ThreadTeam& team_;
   double decay_;
-  std::vector<Range> slices_;     // by rank
-  AlignedBuffer<Scalar> values_;  // as a model file holds them; of the weights only the own slice is current
+  std::vector<Range> slices_;     // the slice of each rank
+  AlignedBuffer<Scalar> values_;  // the average as in a model file; of weights only the own slice is current
   AlignedBuffer<Scalar> training_weights_;  // the own slice, as it was saved last
   Index count_ = 0;                         // weights that were averaged
   bool gathered_ = false;                   // values_ is whole on every rank

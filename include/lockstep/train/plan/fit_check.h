@@ -15,7 +15,7 @@ namespace lockstep {
 struct FitQuestion {
   const DatasetInfo& data;
   const Model& model;
-  OutputForm form;             ///< of the outputs under the loss
+  OutputForm form;             ///< form of the outputs under the loss
   std::string loss;            ///< its name in the catalog
   bool probabilities = false;  ///< it learns from a probability for each class, too
 };

@@ -19,20 +19,20 @@ struct StepSeconds {
   double forward = 0;
   double backward = 0;
   double optimizer = 0;
-  double waiting = 0;  ///< for the slowest rank
+  double waiting = 0;  ///< waiting for the slowest rank
 };
 
 /// The work of a rank in a step.
 struct RankWork {
-  Index replicas = 1;  ///< that it hosts
-  Index rows = 1;      ///< of a replica that go through the model at once
+  Index replicas = 1;  ///< replicas that it hosts
+  Index rows = 1;      ///< rows of a replica that go through the model at once
 };
 
 /// The figures that were measured on few ranks.
 struct Calibration {
   Index ranks = 1;
   Index hosts = 1;
-  Index cores = 1;  ///< of a host
+  Index cores = 1;  ///< cores of a host
   Index parameters = 0;
   RankWork work = {};
   Index accumulate = 1;
@@ -54,7 +54,7 @@ struct ClusterRequest {
   Index ranks_per_node = 1;
   double latency = 0;    ///< seconds of a message of no bytes between two nodes
   double bandwidth = 0;  ///< bytes per second of a node's link, each way
-  Index cores = 0;       ///< of a node; 0: as many as were measured on
+  Index cores = 0;       ///< cores of a node; 0: as many as were measured on
 };
 
 struct ForecastRequest {
@@ -71,9 +71,9 @@ struct Forecast {
   Index ranks = 1;
   Index global_batch = 0;
   double compute = 0;           ///< data, forward, backward, optimizer
-  double waiting = 0;           ///< for the slowest rank, as much as was measured
+  double waiting = 0;           ///< waiting for the slowest rank, as much as was measured
   double exchange = 0;          ///< all of it
-  double exposed = 0;           ///< of that what is not hidden behind backward
+  double exposed = 0;           ///< the part of `exchange` that is not hidden behind backward
   double oversubscription = 1;  ///< threads that compute, for each core
 
   double seconds() const { return compute + waiting + exposed; }

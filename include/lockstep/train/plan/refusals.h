@@ -15,13 +15,13 @@ namespace lockstep {
 struct Combination {
   const DistOptions& distribute;
   Index world = 1;    ///< ranks
-  Index servers = 0;  ///< of them
+  Index servers = 0;  ///< ranks that are servers
   Index replicas = 1;
   Index batch = 1;                        ///< global
-  Index replicas_without_rows = 0;        ///< that have no record of the training set
+  Index replicas_without_rows = 0;        ///< replicas that have no record of the training set
   bool normalises_over_replicas = false;  ///< batch norm sync or group
   bool moments_of_all_replicas = false;   ///< batch norm averaged or sync
-  Index largest_group = 1;                ///< of batch norm group
+  Index largest_group = 1;                ///< replicas in the largest batch norm group
   std::string single_values = {};         ///< the batch norm that has one value in each step; empty: none
   bool averages_each_step = false;        ///< train.ema
   bool two_averages = false;              ///< train.ema with train.swa_from

@@ -25,18 +25,18 @@ struct RunPlanRequest {
   const ScheduleOptions& schedule;
   const Model& model;
   std::uint64_t seed = 1;
-  Index rows = 0;          ///< of the training set
+  Index rows = 0;          ///< rows of the training set
   Index record_bytes = 0;  ///< memory of one record
   std::shared_ptr<const std::vector<Chunk>> streamed =
       nullptr;  ///< chunks of the training set; null: it is loaded
   Index target_columns = 1;
   bool weighted = false;  ///< records have weights
   OptimizerMemory optimizer = {};
-  Index evaluation_rows = 0;  ///< of the validation and the test set together
+  Index evaluation_rows = 0;  ///< rows of the validation and the test set together
   Index evaluation_batch = 1;
-  Index evaluation_rankings = 0;              ///< of the metrics: each keeps a score of each row
-  bool saves = false;                         ///< makes checkpoints
-  bool keeps_best = false;                    ///< makes one of the best evaluation, whatever `saves` says
+  Index evaluation_rankings = 0;  ///< rankings that the metrics need: each keeps a score of each row
+  bool saves = false;             ///< makes checkpoints
+  bool keeps_best = false;        ///< makes one of the best evaluation, whatever `saves` says
   std::vector<std::string> multipliers = {};  ///< see RunPlan
   Index world = 1;
   std::vector<Index> node_sizes = {};  ///< ranks of each node, in order; empty: all are on one
@@ -68,10 +68,10 @@ struct RunPlan {
   Index step_batch = 0;            ///< samples that make a step: the global batch, or what a step takes of it
   Index epoch_samples = 0;         ///< samples that make the steps of an epoch
   Index steps_per_epoch = 0;
-  Index steps = 0;             ///< of the whole run, at most if early_stopping is not empty
-  Index samples = 0;           ///< of the whole run
-  double epochs = 0;           ///< of the whole run
-  double times_each_seen = 0;  ///< in the whole run, on average
+  Index steps = 0;             ///< steps of the whole run; an upper bound if early_stopping is not empty
+  Index samples = 0;           ///< samples of the whole run
+  double epochs = 0;           ///< epochs of the whole run
+  double times_each_seen = 0;  ///< how often the whole run sees a sample, on average
   double lr_start = 0;
   double lr_peak = 0;
   double lr_end = 0;
@@ -79,22 +79,22 @@ struct RunPlan {
   std::string batch_norm;   ///< modes, with the samples that are normalised together; "" if there is none
   Index single_values = 0;  ///< replicas of which batch norm has a single value in the last step of an epoch
   Index parameters = 0;
-  Index flops = 0;           ///< of one sample, forward and backward
+  Index flops = 0;           ///< operations for one sample, forward and backward
   Index gradient_bytes = 0;  ///< the arena that is exchanged
-  Index sent_bytes = 0;      ///< by the worker that sends most, per step; on average, where steps differ
+  Index sent_bytes = 0;      ///< most bytes that a worker sends per step; on average, where steps differ
   Index server_sent_bytes = 0;
   /// The rule of early stopping: "after 5 epochs without a better loss of the validation set"; "" for none.
   std::string early_stopping;
   /// How the learning rate falls beside the schedule: "is multiplied by 0.1 after each 5 epochs without a
   /// better loss of the validation set"; "" if it does not.
   std::string plateau;
-  std::vector<std::string> multipliers;  ///< of learning rate and weight decay: describe_multipliers()
+  std::vector<std::string> multipliers;  ///< lines of describe_multipliers() on lr and weight decay
   Index average_every = 0;               ///< local steps between two averages; 0: none
   double ema = 0;                        ///< decay of the exponential average of the weights; 0: none
   /// Steps after which the model is an average of the weights; 0: never. A uniform average takes in the
   /// weights after so many steps, and then those at the end of each epoch and of the run.
   Index averaged_from = 0;
-  MemoryPlan memory;  ///< of workers
+  MemoryPlan memory;  ///< memory of workers
   MemoryPlan server_memory;
   Index model_file_bytes = 0;
   Index checkpoint_bytes = 0;  ///< weights and optimizer state

@@ -19,14 +19,14 @@ struct ModelToExport {
   const Model& model;
   ParamStore store;              ///< its weights and running moments, as in its stored_layout()
   const Normaliser& normaliser;  ///< applied to records before the model
-  OutputForm form;               ///< of its outputs
+  OutputForm form;               ///< form of its outputs
   std::span<const LabelScale> label_scales = {};  ///< one for each target; empty: none
 };
 
 struct ExporterEntry {
   std::string name;          ///< "npz"
   std::string help;          ///< one sentence: what the file holds, and who reads it
-  std::string feature = {};  ///< of the build that it needs, see build_info(); "" for none
+  std::string feature = {};  ///< the feature of the build that it needs, see build_info(); "" for none
   /// Writes to a file that the caller commits; the same weights give the same bytes.
   /// Errors: DataError; ConfigError naming the layer if the format has no words for it.
   std::function<void(const ModelToExport&, OutputFile&)> write;

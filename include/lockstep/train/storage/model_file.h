@@ -46,7 +46,7 @@ void save_model(const std::filesystem::path& path, const ParamStore& store, cons
 struct StoredTensor {
   std::string type;
   Shape shape;
-  Range bytes;  ///< of the file
+  Range bytes;  ///< its bytes in the file
 };
 
 /// A safetensors file, written here or elsewhere. Only its header is held in memory.

@@ -24,7 +24,7 @@ class PredictionFile {
 
 struct PredictionFileRequest {
   std::string path;  ///< see OutputFile
-  Index rows = 0;    ///< that will be appended
+  Index rows = 0;    ///< rows that will be appended
   PredictionColumns columns;
 };
 

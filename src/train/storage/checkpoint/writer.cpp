@@ -230,7 +230,7 @@ void CheckpointWriter::finish() {
   }
   if (finish_write() == State::kFailed) return;
   if (thread_.joinable()) thread_.join();
-  const std::string failure = broadcast_text(comm_, failure_);  // of rank 0, in its last part
+  const std::string failure = broadcast_text(comm_, failure_);  // the failure of rank 0 in its last part
   failure_.clear();
   if (!failure.empty()) warn("rank 0: " + failure);
 }

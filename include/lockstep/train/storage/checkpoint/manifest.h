@@ -18,7 +18,7 @@ inline constexpr Index kCheckedBytes = Index{4} << 20;
 
 struct CheckpointFile {
   Index bytes = 0;
-  std::vector<std::uint64_t> checksums;  ///< of each kCheckedBytes
+  std::vector<std::uint64_t> checksums;  ///< checksum of each kCheckedBytes
 
   bool operator==(const CheckpointFile&) const = default;
 };
@@ -33,7 +33,7 @@ struct CheckpointBlock {
 struct CheckpointArray {
   DataType type = DataType::kFloat;
   Index size = 0;                       ///< elements of the whole
-  std::vector<CheckpointBlock> blocks;  ///< in order, none over another
+  std::vector<CheckpointBlock> blocks;  ///< blocks in order, none over another
 };
 
 /// Files and arrays, by name: of one writer, or of all. A file may have several writers: each has a part of
@@ -50,13 +50,13 @@ struct CheckpointParts {
 struct CheckpointHeader {
   Progress progress;
   Index metrics_bytes = 0;  ///< length of the run's metrics.jsonl
-  double seconds = 0;       ///< that steps have taken so far
+  double seconds = 0;       ///< time that steps have taken so far
   Index ranks = 1;
   std::string strategy;
-  std::string algorithm;    ///< that carried the exchange out; may be empty
+  std::string algorithm;    ///< algorithm that carried the exchange out; may be empty
   std::string data;         ///< a description of the size of the training set
-  Fingerprint fingerprint;  ///< of the content of the training set; unknown in those of older builds
-  std::map<std::string, std::string> versions;     ///< of the program and its libraries
+  Fingerprint fingerprint;  ///< fingerprint of the training set's content; unknown in those of older builds
+  std::map<std::string, std::string> versions;     ///< versions of the program and its libraries
   std::vector<std::string> incomplete_files = {};  ///< Observer::incomplete_files()
 };
 

@@ -25,10 +25,10 @@ namespace lockstep {
 /// The content of a checkpoint. All of it is copied before training goes on.
 struct CheckpointContent {
   CheckpointHeader header;
-  std::span<const SavedPart> state;                 ///< on each rank, its own
+  std::span<const SavedPart> state;                 ///< each rank passes its own parts
   ModelValues stored = {};                          ///< weights and running moments
-  const Layout* layout = nullptr;                   ///< of these, as a model file holds them
-  Shape input = {};                                 ///< of the model
+  const Layout* layout = nullptr;                   ///< layout of `stored`, as a model file holds it
+  Shape input = {};                                 ///< shape of the model's input
   const std::map<std::string, std::string>& texts;  ///< further files by name: config.toml
 };
 
@@ -103,7 +103,7 @@ class CheckpointWriter {
   std::atomic<bool> written_ = true;   // this rank's part, or failed
   std::atomic<bool> over_ = true;      // the thread has nothing more to do
   std::atomic<bool> give_up_ = false;  // another rank has failed
-  std::string failure_;                // of the thread; read once it is over
+  std::string failure_;                // failure of the thread; read once it is over
   std::mutex best_mutex_;
   Index best_ = -1;       // step to be marked once it is finished
   Index committed_ = -1;  // step of the checkpoint finished last

@@ -13,9 +13,9 @@ namespace lockstep {
 struct OnnxLayer {
   const ModelOp& op;
   Operation operation;
-  std::vector<std::string> inputs;   ///< in the order inside the graph
-  std::vector<std::string> tensors;  ///< of operation.tensors
-  std::vector<std::string> state;    ///< of operation.state
+  std::vector<std::string> inputs;   ///< names of inputs that are in the order inside the graph
+  std::vector<std::string> tensors;  ///< names of operation.tensors
+  std::vector<std::string> state;    ///< names of operation.state
 };
 
 /// Adds what the layer computes in evaluation; gives its output, in the order inside the graph.
