@@ -16,7 +16,7 @@ std::string describe_size(const RecordSource& source) {
 }
 
 void log_notes(std::span<const RecordSource* const> sources) {
-  constexpr std::size_t kMaxNotes = 100;  // of wide tables, columns have thousands
+  constexpr std::size_t kMaxNotes = 100;  // wide tables have thousands of columns, each perhaps with a note
   for (const RecordSource* source : sources) {
     const std::vector<std::string> notes = source->notes();
     for (const std::string& note : std::span(notes).first(std::min(kMaxNotes, notes.size())))

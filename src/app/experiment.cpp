@@ -108,7 +108,7 @@ void open_data(Experiment& experiment, const std::set<Split>& wanted, const std:
   DataOptions& options = experiment.config.data;
   const FormatEntry* format = nullptr;
   peers.agree([&] { format = &choose_format(options); });
-  options.format = format->name;  // for a resume, which may not have the files of today
+  options.format = format->name;  // a resume may not have the files of today
   const FoldOptions& folds = experiment.config.folds;
   const DataOptions opened = without_fold_column(options, folds);
   if (folds.fold > 0 && wanted.contains(Split::kTrain)) {

@@ -30,8 +30,8 @@ struct Experiment {
   std::unique_ptr<MetricSet> metrics;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<Normaliser> normaliser;
-  std::shared_ptr<const FoldAssignment> folds = nullptr;  ///< of all records of data.train; may be null
-  std::unique_ptr<Augmenter> augmenter;                   ///< of the training samples; may be null
+  std::shared_ptr<const FoldAssignment> folds = nullptr;  ///< folds of all records of data.train; may be null
+  std::unique_ptr<Augmenter> augmenter;                   ///< changes the training samples; may be null
   /// The weights of the classes as the config states them; empty: none, or they are to be balanced.
   std::vector<Scalar> stated_class_weights;
 

@@ -266,7 +266,7 @@ class Chooser {
   // Whether one class has so few records that a model which never names it is hardly the worse for it.
   bool is_unbalanced() const {
     constexpr Index kTimes = 10;
-    constexpr Index kEnough = 10;  // with fewer, each of them would count as thousands do
+    constexpr Index kEnough = 10;  // fewer records would each count as thousands do
     const std::vector<ValueCounts::Entry>& classes = data_.label.values;
     if (task_.kind == TaskKind::kNumbers || classes.size() < 2) return false;
     return classes.back().count >= kEnough && classes.front().count > kTimes * classes.back().count;

@@ -16,7 +16,7 @@ enum class TaskKind { kClasses, kBinary, kNumbers };
 
 struct Task {
   TaskKind kind = TaskKind::kClasses;
-  bool images = false;  ///< by convolutions
+  bool images = false;  ///< the records are images: the model has convolutions
   Index outputs = 1;
   bool named = false;     ///< labels become classes by data.columns
   std::string text = {};  ///< "two classes, No (73.5 %) and Yes (26.5 %)"
@@ -31,7 +31,7 @@ Task choose_task(const FirstData& data, const std::string& wanted);
 
 struct CommentedSetting {
   std::string key;
-  std::string value;  ///< as TOML
+  std::string value;  ///< the value as TOML
   std::string comment = {};
 };
 

@@ -263,7 +263,7 @@ std::vector<std::string> features_for(const DataOptions& options, const std::str
     try {
       choose_format(tried).open({tried, Split::kTrain, 1, alone()});
       fitting.push_back(tried.train);
-    } catch (const Error&) {  // of another length, or no features
+    } catch (const Error&) {  // the array has another length, or no features
     }
   }
   return fitting;

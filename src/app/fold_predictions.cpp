@@ -94,7 +94,7 @@ void write_fold_predictions(Communicator& comm, const CommandLine& line, const C
                          .batch = loaded.config.eval.batch,
                          .label_scales = label_scales},
                         *experiment.validation);
-  std::unique_ptr<PredictionFile> file;  // on rank 0
+  std::unique_ptr<PredictionFile> file;  // only rank 0 has one
   agree(comm, [&] {
     if (comm.rank() > 0) return;
     const std::string path = (run.root / kFoldFile).string();

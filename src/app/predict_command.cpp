@@ -83,7 +83,7 @@ BadRows write_predictions(Communicator& comm, const CommandLine& line, const Con
                          .batch = config.eval.batch,
                          .label_scales = inference.label_scales},
                         source);
-  std::unique_ptr<PredictionFile> file;  // on rank 0
+  std::unique_ptr<PredictionFile> file;  // only rank 0 has one
   agree(comm, [&] {
     if (comm.rank() > 0) return;
     file = make_file(line, inference, source.info().rows + std::ssize(source.skipped()));

@@ -9,7 +9,7 @@ namespace lockstep {
 
 struct RankPlacement {
   Index hosts = 0;      ///< distinct ones
-  std::string summary;  ///< of job and binding, for a line of the log
+  std::string summary;  ///< job and binding, for a line of the log
   std::string table;    ///< job, then a line for each rank: host and cores
 };
 

@@ -229,7 +229,7 @@ void prepare(ResumeState& resume, const Config& config) {
   }
   if (!resume.lock.held()) resume.lock = RunLock(resume.directory);
   std::error_code ignored;
-  std::filesystem::remove(resume.directory.stop(), ignored);  // of an earlier wish
+  std::filesystem::remove(resume.directory.stop(), ignored);  // an earlier wish may have left it
   for (std::filesystem::directory_iterator entry(resume.directory.root, ignored), end;
        !ignored && entry != end; entry.increment(ignored)) {
     // Left behind by a process that was ended while it wrote.

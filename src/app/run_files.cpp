@@ -67,7 +67,7 @@ void note_checkpoints(const Config& config, const ResumeState& resume) {
 void sync_metrics(const RunDirectory& directory) {
   try {
     sync_file(directory.metrics());
-    sync_directory(directory.root);  // for its name
+    sync_directory(directory.root);  // makes its name durable, too
   } catch (const Error&) {
   }
 }

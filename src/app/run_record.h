@@ -34,7 +34,7 @@ struct RunRecord {
   bool running = false;                            ///< an unfinished one in which a trainer works now
   std::string reason = {};                         ///< "" for one that is done
   std::map<std::string, std::string> config = {};  ///< text of each key; empty if it cannot be read
-  Index steps = 0;                                 ///< that were made
+  Index steps = 0;                                 ///< steps that were made
   double seconds = 0;                              ///< 0: unknown
   /// The best evaluation of the validation set by train.early_stopping_metric; without such a set the last
   /// evaluation, or the last training loss.

@@ -24,7 +24,7 @@ struct RunWatch {
   RunWatch(const RunWatch&) = delete;
   RunWatch& operator=(const RunWatch&) = delete;
 
-  TimeLeft left;  ///< until this job is ended by force
+  TimeLeft left;  ///< time until this job is ended by force
   Interval every;
   RunControl control;
   CheckpointWriter writer;

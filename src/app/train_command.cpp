@@ -249,7 +249,7 @@ void TrainCommand::report_start() {
   if (first()) {
     log_rest(experiment_, plan_, resume_);
     std::error_code ignored;
-    std::filesystem::remove(resume_.directory.summary(), ignored);  // until this run is at its end
+    std::filesystem::remove(resume_.directory.summary(), ignored);  // written again at the end
   }
   if (!resume_.checkpoint || resume_.is_new) return;
   watch_->writer.found(saved_steps());

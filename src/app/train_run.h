@@ -12,7 +12,7 @@ namespace lockstep {
 /// The wishes of a sweep for one of its runs; they change nothing that the run learns.
 struct RunRequest {
   std::vector<std::filesystem::path> stop_files = {};  ///< beside the run's own
-  double seconds_gone = 0;                             ///< of run.time_limit, when the run begins
+  double seconds_gone = 0;  ///< seconds of run.time_limit that are over when the run begins
   /// The run pauses after the first evaluation at or after this share of its steps; 1: it goes to its end.
   double pause_share = 1;
 };

@@ -21,7 +21,7 @@ namespace lockstep {
 /// How far the trials are to go before they are compared.
 struct Rung {
   Index number = 0;
-  double share = 1;  ///< of the steps of each run
+  double share = 1;  ///< share of the steps of each run
 };
 
 class TrialGroups {

@@ -37,12 +37,12 @@ struct TrialRow {
   Index number = 1;
   std::vector<Setting> settings = {};
   TrialState state = TrialState::kWaiting;
-  std::string reason = {};  ///< of a failure
+  std::string reason = {};  ///< reason of a failure
   int exit_code = 0;
   std::vector<double> at_rungs = {};  ///< its value at each of them; NaN: none
   std::optional<TrialScore> score = {};
   Index steps = 0;
-  double seconds = 0;                     ///< of training, over all starts
+  double seconds = 0;                     ///< training time over all starts
   nlohmann::ordered_json test = nullptr;  ///< the evaluation of the test set; null: none
 
   /// The last rung that it has reached; -1 for none.
