@@ -45,8 +45,9 @@ const char* name_of(const Names& names, E value) {
 
 template <class Names>
 auto value_of(const Names& names, const Json& json) {
+  const auto* const text = json.get_ptr<const std::string*>();
   for (const auto& named : names) {
-    if (json == named.name) return named.value;
+    if (text != nullptr && *text == named.name) return named.value;
   }
   throw DataError(fmt::format("{} is not known", excerpt(json.dump())));
 }
