@@ -2,10 +2,37 @@
 
 #include <algorithm>
 
+#include "catalogs.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
+#include "lockstep/report/report_page.h"
 
 namespace lockstep {
+namespace {
+
+std::vector<HyperParameter> hyperparameters(Config config, const std::set<std::string>& given) {
+  std::vector<HyperParameter> parameters;
+  for (const Option& option : declare_options(config, known_names())) {
+    if (given.contains(option.key) && !names_no_result(option.key) && option.has_value())
+      parameters.push_back({option.key, option.text()});
+  }
+  return parameters;
+}
+
+}  // namespace
+
+RunOutput::RunOutput(const Experiment& experiment, const RunPlan& plan, const std::set<std::string>& given,
+                     OutputStart start)
+    : metrics_(RunDirectory{experiment.config.run.dir}.metrics(), start.metrics_bytes),
+      line_(experiment.config.run.progress, plan.whole_run(),
+            {.every = parse_training_interval("eval.every", experiment.config.eval.every).training,
+             .validation = experiment.validation != nullptr,
+             .test = experiment.test != nullptr}),
+      incomplete_(std::move(start.incomplete)) {
+  if (!experiment.config.report.tensorboard) return;
+  events_.emplace(RunDirectory{experiment.config.run.dir}.tensorboard(), start.step,
+                  hyperparameters(experiment.config, given));
+}
 
 void RunOutput::on_audit(Index epoch, Index samples, Index times) {
   log_info("audit: epoch {} used {} samples, each {} time{}", epoch, with_commas(samples), times,
@@ -20,6 +47,7 @@ std::vector<std::string> RunOutput::incomplete_files() const {
   };
   if (log_file_lost_lines()) add(names.log().string());
   if (metrics_.failed()) add(names.metrics().string());
+  if (events_ && events_->failed()) add(names.tensorboard().string());
   return files;
 }
 

@@ -151,8 +151,8 @@ void report_written(const RunDirectory& directory) {
   std::error_code ignored;
   for (const std::filesystem::path& file :
        {directory.config(), directory.plan(), directory.ranks(), directory.log(), directory.metrics(),
-        directory.summary(), directory.model(), directory.schema(), directory.rejects(),
-        directory.checkpoints()}) {
+        directory.summary(), directory.report(), directory.tensorboard(), directory.model(),
+        directory.schema(), directory.rejects(), directory.checkpoints()}) {
     if (std::filesystem::exists(file, ignored)) written.push_back(file.filename().string());
   }
   log_info("written: {} with {}", directory.root.string(), fmt::join(written, ", "));

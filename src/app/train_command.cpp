@@ -31,6 +31,7 @@
 #include "run_files.h"
 #include "run_length.h"
 #include "run_output.h"
+#include "run_page.h"
 #include "run_reports.h"
 #include "run_watch.h"
 #include "startup.h"
@@ -208,8 +209,10 @@ void TrainCommand::begin() {
     agree(comm_, [&] {
       if (!first()) return;
       fill_directory(resume_.directory, experiment_, plan_, watch_->saving.texts);
-      observer_ = std::make_unique<RunOutput>(experiment_, plan_, resume_.metrics_bytes(),
-                                              incomplete_before(resume_));
+      observer_ = std::make_unique<RunOutput>(experiment_, plan_, loaded_.given,
+                                              OutputStart{.step = saved_steps(),
+                                                          .metrics_bytes = resume_.metrics_bytes(),
+                                                          .incomplete = incomplete_before(resume_)});
     });
   } catch (const AgreedError&) {
     if (first()) undo_preparation(resume_);
@@ -249,6 +252,7 @@ void TrainCommand::report_start() {
   if (first()) {
     log_rest(experiment_, plan_, resume_);
     std::error_code ignored;
+    std::filesystem::remove(resume_.directory.report(), ignored);
     std::filesystem::remove(resume_.directory.summary(), ignored);  // written again at the end
   }
   if (!resume_.checkpoint || resume_.is_new) return;
@@ -315,6 +319,7 @@ int TrainCommand::finish(TrainingResult& result) {
     report_result(result);
     report_kept(result);
     if (saved && summed) refuse_lost_files(resume_, results_);
+    if (summed && config().report.html) write_run_page(results_);
     report_written(results_);
     if (!lost.empty()) throw DataError("training is complete, but this was lost: " + lost.describe());
   });

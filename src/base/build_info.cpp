@@ -20,8 +20,20 @@ const BuildInfo& build_info() {
   return kBuild;
 }
 
+namespace {
+
+const Feature& feature_named(std::string_view name) {
+  return *std::ranges::find(kFeatures, name, &Feature::name);
+}
+
+}  // namespace
+
+bool has_feature(std::string_view name) {
+  return feature_named(name).built_in;
+}
+
 void require_feature(std::string_view name, std::string_view what) {
-  const auto& feature = *std::ranges::find(kFeatures, name, &Feature::name);
+  const Feature& feature = feature_named(name);
   if (feature.built_in) return;
   throw ConfigError(
       fmt::format("{}: this trainer was built without {}; install its library (Debian: apt-get install {}), "

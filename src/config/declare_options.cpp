@@ -11,6 +11,7 @@ std::vector<Option> declare_options(Config& config, const KnownNames& names) {
   declare_train(list, config, names);
   declare_eval(list, config.eval, names);
   declare_checkpoint(list, config.checkpoint);
+  declare_report(list, config.report);
   declare_distribute(list, config.distribute, names);
   declare_comm(list, config.comm);
   declare_debug(list, config.debug);

@@ -12,6 +12,7 @@ void declare_model(OptionList& list, ModelOptions& model, const KnownNames& name
 void declare_train(OptionList& list, Config& config, const KnownNames& names);
 void declare_eval(OptionList& list, EvalOptions& eval, const KnownNames& names);
 void declare_checkpoint(OptionList& list, CheckpointOptions& checkpoint);
+void declare_report(OptionList& list, ReportOptions& report);
 void declare_distribute(OptionList& list, DistOptions& distribute, const KnownNames& names);
 void declare_comm(OptionList& list, CommOptions& comm);
 void declare_debug(OptionList& list, DebugOptions& debug);

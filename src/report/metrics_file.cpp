@@ -1,6 +1,4 @@
 #include "lockstep/report/metrics_file.h"
-#include "lockstep/base/json.h"
-#include "lockstep/base/log.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,6 +11,8 @@
 #include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
+#include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {

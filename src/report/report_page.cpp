@@ -121,7 +121,8 @@ std::string RunDescription::short_name() const {
 }
 
 bool names_no_result(std::string_view key) {
-  return key == "run.dir" || key == "checkpoint.dir" || key == "run.resume" || key == "run.progress";
+  return key == "run.dir" || key == "checkpoint.dir" || key == "run.resume" || key == "run.progress" ||
+         key.starts_with("report.");
 }
 
 std::string report_page(const std::vector<RunDescription>& runs) {

@@ -1,8 +1,8 @@
 #include "lockstep/report/scale_report.h"
-#include "lockstep/base/json.h"
 
 #include <fmt/format.h>
 
+#include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {

@@ -52,6 +52,7 @@ TEST_F(ReportCommand, ShowsADoneRunTheSameEachTime) {
       page, {"<p class=\"state done\">", "18 of 18 steps", "Kept are the weights of step", "Confusion matrix",
              "&lt;i&gt;x&lt;/i&gt;", "&lt;u&gt;yes", "a&lt;b&gt;.csv", "What differs from the defaults",
              "each example seen", "Chart.js v", "The MIT License"});
+  EXPECT_TRUE(read_file(directory_ / "a/report.html") == page) << "the run has written it at its end";
   EXPECT_EQ(page.find("<i>x"), std::string::npos);
   EXPECT_EQ(page.find("<u>yes"), std::string::npos);
   const ProcessResult again = report(directory_ / "a");
@@ -75,6 +76,17 @@ TEST_F(ReportCommand, ShowsADoneRunTheSameEachTime) {
   const ProcessResult status = run_trainer(fmt::format("status {}", directory_ / "a"));
   EXPECT_EQ(status.exit_code, 0) << status.errors;
   expect_parts(status.output, {"done", "18/18 (100 %)", "validation accuracy"});
+}
+
+TEST_F(ReportCommand, IsNotWrittenWhereTheConfigSaysSoOrCannotBe) {
+  ASSERT_EQ(train("without", "--report.html false").exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "without/report.html"));
+  ASSERT_EQ(train("longer", "--train.epochs 2 --checkpoint.every '1 epoch'").exit_code, 0);
+  std::filesystem::remove(directory_ / "longer/report.html");
+  std::filesystem::create_directories(directory_ / "longer/report.html/of somebody");
+  const ProcessResult blocked = train("longer", "--train.epochs 3 --checkpoint.every '1 epoch'");
+  EXPECT_EQ(blocked.exit_code, 0) << "the run is complete without it: " << blocked.errors;
+  expect_parts(blocked.errors, {"report.html is not written"});
 }
 
 TEST_F(ReportCommand, TellsWhatBecameOfRunsThatDidNotEnd) {

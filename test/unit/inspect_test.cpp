@@ -1,10 +1,10 @@
 // What an inspection says of the columns of a table, to people and to programs.
 #include "lockstep/data/table/inspect.h"
-#include "lockstep/base/json.h"
 
 #include <gtest/gtest.h>
 
 #include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 

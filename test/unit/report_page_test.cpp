@@ -1,6 +1,5 @@
 // The page of `trainer report`: which points it shows, how large it becomes, and that names in it stay texts.
 #include "lockstep/report/report_page.h"
-#include "lockstep/base/json.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -10,6 +9,7 @@
 #include <limits>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/base/json.h"
 #include "lockstep/report/metrics_csv.h"
 #include "report/html.h"
 #include "report/kept_points.h"

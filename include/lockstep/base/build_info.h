@@ -37,6 +37,8 @@ struct BuildInfo {
 
 const BuildInfo& build_info();
 
+bool has_feature(std::string_view name);
+
 /// Errors: ConfigError if the feature is not built in: "WHAT: this trainer was built without HDF5; ...".
 void require_feature(std::string_view name, std::string_view what);
 

@@ -7,6 +7,7 @@
 #include "lockstep/distributed/options.h"
 #include "lockstep/nn/options.h"
 #include "lockstep/optim/options.h"
+#include "lockstep/report/options.h"
 #include "lockstep/train/options.h"
 
 namespace lockstep {
@@ -22,6 +23,7 @@ struct Config {
   TrainOptions train;
   EvalOptions eval;
   CheckpointOptions checkpoint;
+  ReportOptions report;
   DistOptions distribute;
   CommOptions comm;
   DebugOptions debug;

@@ -1,6 +1,6 @@
 // The directory that a run leaves behind: config.toml, plan.txt, ranks.txt, log.txt, metrics.jsonl,
-// summary.json and model.safetensors, and its checkpoints; for tables also schema.json, and rejects.txt if
-// bad records were skipped.
+// summary.json, report.html and model.safetensors, and its checkpoints; for tables also schema.json, and
+// rejects.txt if bad records were skipped.
 #pragma once
 
 #include <filesystem>
@@ -25,6 +25,8 @@ struct RunDirectory {
   std::filesystem::path summary() const { return root / "summary.json"; }
   std::filesystem::path schema() const { return root / "schema.json"; }
   std::filesystem::path rejects() const { return root / "rejects.txt"; }
+  std::filesystem::path report() const { return root / "report.html"; }
+  std::filesystem::path tensorboard() const { return root / "tensorboard"; }
   std::filesystem::path model() const { return root / "model.safetensors"; }
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
   std::filesystem::path stop() const { return root / "stop"; }

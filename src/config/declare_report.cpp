@@ -1,0 +1,17 @@
+#include "declare_sections.h"
+
+namespace lockstep {
+
+void declare_report(OptionList& list, ReportOptions& report) {
+  list.begin_section(OnResume::kMayChange);
+  list.option("report.html", report.html,
+              "Write report.html into run.dir at the end of the run: a page that shows what was trained and "
+              "how well, as trainer report does")
+      .synonyms("html_report report_html write_report");
+  list.option("report.tensorboard", report.tensorboard,
+              "Write event files for TensorBoard into run.dir/tensorboard as the run goes on: losses, "
+              "metrics, rate, throughput, shares of the time, staleness, and the config as hyperparameters")
+      .synonyms("tensorboard use_tensorboard tensorboard_dir tensorboard_log logger.tensorboard");
+}
+
+}  // namespace lockstep
