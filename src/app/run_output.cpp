@@ -19,6 +19,16 @@ std::vector<HyperParameter> hyperparameters(Config config, const std::set<std::s
   return parameters;
 }
 
+// The measure that the user has chosen, else the one that most look at.
+Measure shown_measure(const Experiment& experiment, const std::set<std::string>& given) {
+  const char* const key = "train.early_stopping_metric";
+  const bool has_accuracy = experiment.loss->targets() != TargetKind::kValue;
+  const std::string name = given.contains(key) ? experiment.config.train.early_stopping_metric
+                           : has_accuracy      ? "accuracy"
+                                               : "loss";
+  return {name, experiment.metrics->names(), has_accuracy};
+}
+
 }  // namespace
 
 RunOutput::RunOutput(const Experiment& experiment, const RunPlan& plan, const std::set<std::string>& given,
@@ -27,7 +37,8 @@ RunOutput::RunOutput(const Experiment& experiment, const RunPlan& plan, const st
       line_(experiment.config.run.progress, plan.whole_run(),
             {.every = parse_training_interval("eval.every", experiment.config.eval.every).training,
              .validation = experiment.validation != nullptr,
-             .test = experiment.test != nullptr}),
+             .test = experiment.test != nullptr},
+            shown_measure(experiment, given)),
       incomplete_(std::move(start.incomplete)) {
   if (!experiment.config.report.tensorboard) return;
   events_.emplace(RunDirectory{experiment.config.run.dir}.tensorboard(), start.step,

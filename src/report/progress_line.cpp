@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "lockstep/base/log.h"
 #include "lockstep/base/terminal.h"
@@ -32,12 +33,15 @@ std::string bar(double share, int width) {
   return "[" + text + "]";
 }
 
-ProgressLine::ProgressLine(ProgressStyle style, const Progress& whole, const EvaluationSchedule& evaluations)
+ProgressLine::ProgressLine(ProgressStyle style, const Progress& whole, const EvaluationSchedule& evaluations,
+                           Measure measure)
     : live_(style == ProgressStyle::kLive ||
             (style == ProgressStyle::kAuto && output_is_live() && rows_can_be_redrawn())),
       plain_(!live_ && style != ProgressStyle::kNone),
       whole_(whole),
-      estimate_(whole, evaluations) {}
+      estimate_(whole, evaluations),
+      split_(evaluations.validation ? Split::kValidation : Split::kTest),
+      best_(std::move(measure)) {}
 
 void ProgressLine::on_step(const Progress& progress, double loss) {
   smooth_loss_ = has_loss_ ? kLossMemory * smooth_loss_ + (1 - kLossMemory) * loss : loss;
@@ -58,10 +62,18 @@ void ProgressLine::redraw(const Progress& progress) {
   }
   // One row only: a longer one would wrap, and the next redraw would leave its first part behind.
   const int columns = terminal_columns() - 1;
+  const std::string evaluated = evaluation();
+  if (static_cast<int>(numbers.size() + evaluated.size()) <= columns) numbers += evaluated;
   const int left = columns - static_cast<int>(numbers.size());
   const double share = static_cast<double>(progress.samples) / static_cast<double>(whole_.samples);
   const std::string drawn = left >= kLeastBarWidth + 2 ? bar(share, std::min(kBarWidth, left - 2)) : "";
   draw_live_row((drawn + numbers).substr(0, static_cast<std::size_t>(columns)));
+}
+
+std::string ProgressLine::evaluation() const {
+  if (!latest_) return "";
+  const std::string name = to_string(split_) + " " + best_.measure().name();
+  return fmt::format("  {} {:.4f} (best {:.4f})", name, *latest_, best_.value());
 }
 
 std::string ProgressLine::time_left() const {
@@ -93,6 +105,10 @@ void ProgressLine::on_train_metrics(const TrainMetrics& metrics) {
 
 void ProgressLine::on_evaluation(const EvalMetrics& metrics) {
   estimate_.on_evaluation(metrics.split, metrics.seconds);
+  if (metrics.split == split_) {
+    best_.improves(metrics);
+    latest_ = best_.measure().of(metrics);
+  }
   const std::string accuracy = metrics.accuracy ? fmt::format("  accuracy {:.4f}", *metrics.accuracy) : "";
   const std::string top_k =
       metrics.top_k_accuracy ? fmt::format("  top-{} {:.4f}", metrics.top_k, *metrics.top_k_accuracy) : "";

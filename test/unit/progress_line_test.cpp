@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <thread>
+#include <utility>
 
 namespace lockstep {
 namespace {
@@ -12,12 +13,32 @@ namespace {
 TEST(ProgressLine, BeginsWithTheLossOfTheFirstStep) {
   testing::internal::CaptureStdout();
   {
-    ProgressLine line(ProgressStyle::kLive, {.steps = 10, .samples = 100, .epochs = 1}, {});
+    ProgressLine line(ProgressStyle::kLive, {.steps = 10, .samples = 100, .epochs = 1}, {},
+                      {"loss", {}, false});
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     line.on_step({.steps = 1, .samples = 10, .epochs = 0.1}, 2.5);
   }
   const std::string shown = testing::internal::GetCapturedStdout();
   EXPECT_NE(shown.find("loss 2.5000"), std::string::npos) << shown;
+}
+
+TEST(ProgressLine, ShowsTheLastAndTheBestEvaluationOfTheValidationSet) {
+  testing::internal::CaptureStdout();
+  {
+    ProgressLine line(ProgressStyle::kLive, {.steps = 10, .samples = 100, .epochs = 1}, {.validation = true},
+                      {"accuracy", {}, true});
+    for (const auto& [split, accuracy] :
+         {std::pair{Split::kValidation, 0.75}, {Split::kValidation, 0.5}, {Split::kTest, 0.875}}) {
+      EvalMetrics evaluation;
+      evaluation.split = split;
+      evaluation.accuracy = accuracy;
+      line.on_evaluation(evaluation);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    line.on_step({.steps = 1, .samples = 10, .epochs = 0.1}, 2.5);
+  }
+  const std::string shown = testing::internal::GetCapturedStdout();
+  EXPECT_NE(shown.find("validation accuracy 0.5000 (best 0.7500)"), std::string::npos) << shown;
 }
 
 TEST(ProgressLine, TheBarIsFilledByTheShare) {
