@@ -30,6 +30,8 @@ int report_command(const CommandLine& line);
 int export_metrics_command(const CommandLine& line);
 /// Prints a line for each run. Needs no launcher.
 int status_command(const CommandLine& line);
+/// Draws runs as they go on, until the user leaves. Needs no launcher.
+int watch_command(const CommandLine& line);
 /// Prints the plans for several numbers of ranks. Needs no launcher.
 int plan_command(const CommandLine& line);
 /// Prints what a step takes on the nodes of plan --nodes. Needs no launcher.

@@ -59,6 +59,8 @@ std::optional<int> run_alone(const CommandLine& line) {
       return export_metrics_command(line);
     case Command::kStatus:
       return status_command(line);
+    case Command::kWatch:
+      return watch_command(line);
     case Command::kTrain:
     case Command::kSweep:
     case Command::kCrossValidate:

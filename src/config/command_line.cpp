@@ -156,6 +156,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
   line.sort = front.value("sort").value_or("");
   line.csv = front.value("csv").value_or("");
   line.overwrite = front.value("overwrite").has_value();
+  line.once = front.value("once").has_value();
   line.allow_nan = front.value("allow-nan").has_value();
   line.format = front.value("format").value_or("");
   if (front.value("np")) line.plan_np = parse_world_sizes(*front.value("np"));

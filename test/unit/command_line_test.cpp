@@ -80,6 +80,7 @@ TEST(CommandLine, KnowsItsCommands) {
   EXPECT_EQ(report.runs, (std::vector<std::string>{"runs/a", "runs/b"}));
   EXPECT_EQ(report.output, "b.html");
   EXPECT_EQ(error_of({"status"}), "the directory of a run is missing; usage: trainer status RUN ...");
+  EXPECT_TRUE(parse({"watch", "runs/a", "--once"}).once);
   EXPECT_EQ(error_of({"report", "a"}), "--output is missing; usage: trainer report RUN ... --output FILE");
   const CommandLine exported = parse({"export", "--model=a", "--format=npz", "--output=b"});
   EXPECT_EQ(exported.command, Command::kExport);

@@ -49,6 +49,7 @@ struct CommandLine {
     kReport,
     kExportMetrics,
     kStatus,
+    kWatch,
     kReference,
     kTopic,
     kHelp,
@@ -72,6 +73,7 @@ struct CommandLine {
   std::string csv;    ///< --csv of compare: see OutputFile; may be empty
   std::string topic;  ///< the word after help, or the command of --help; may be empty
   std::string json;   ///< --json of bench, plan, inspect, compare and --version: see OutputFile; may be empty
+  bool once = false;       ///< --once: watch prints its view and ends
   bool overwrite = false;  ///< --overwrite: an output that exists is replaced
   bool allow_nan = false;  ///< --allow-nan of predict: predictions may be no finite numbers
   std::string format;      ///< --format: name of an exporter, never empty for export; or of a reference

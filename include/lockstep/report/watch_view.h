@@ -1,0 +1,26 @@
+// Runs as they are now, for a terminal: as of `trainer watch`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lockstep/report/report_page.h"
+
+namespace lockstep {
+
+/// The place that a view has, in characters.
+struct ViewSize {
+  int columns = 80;
+  int rows = 24;
+};
+
+/// Lines of at most size.columns characters, at most size.rows of them: of one run its progress, curves, the
+/// shares of its time and its last warnings; of several a line each, with a small curve. UTF-8; no escape
+/// codes, whatever names there are.
+std::vector<std::string> watch_view(const std::vector<RunDescription>& runs, ViewSize size);
+
+/// A curve as blocks: `width` characters wide and `height` high, from top to bottom. Values that are not
+/// finite leave a gap.
+std::vector<std::string> block_curve(const std::vector<double>& values, int width, int height);
+
+}  // namespace lockstep

@@ -1,0 +1,58 @@
+#include "run_numbers.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string_view>
+
+#include "html.h"
+#include "lockstep/base/text.h"
+
+namespace lockstep {
+
+std::string ShownMeasure::name() const {
+  return values == nullptr ? "-" : fmt::format("{} {}", split, measure);
+}
+
+double ShownMeasure::last() const {
+  return values == nullptr ? NAN : values->values.back();
+}
+
+ShownMeasure shown_measure(const RunDescription& run) {
+  ShownMeasure shown{.split = "train", .table = &run.metrics.train, .best = NAN, .best_step = NAN};
+  for (const EvaluationHistory& each : run.metrics.evaluations) {
+    if (shown.split == "validation") continue;
+    shown.table = &each.table;
+    shown.split = each.split;
+  }
+  for (const char* name : {"accuracy", "loss"}) {
+    const MetricsTable::Column* column = shown.table->find(name);
+    if (column == nullptr || column->values.empty()) continue;
+    shown.measure = name;
+    shown.values = column;
+    const bool greater = shown.measure == "accuracy";
+    for (std::size_t i = 0; i < column->values.size(); ++i) {
+      const double value = column->values[i];
+      if (std::isfinite(shown.best) && !(greater ? value > shown.best : value < shown.best)) continue;
+      shown.best = value;
+      shown.best_step = shown.table->steps[i];
+    }
+    break;
+  }
+  return shown;
+}
+
+std::string progress_of(const RunDescription& run) {
+  const double planned = run.planned_number("steps");
+  if (planned <= 0) return count_text(run.steps);
+  return fmt::format("{}/{} ({:.0f} %)", count_text(run.steps), count_text(planned),
+                     100 * run.steps / planned);
+}
+
+std::string time_left(const RunDescription& run) {
+  const double planned = run.planned_number("steps");
+  if (run.state != "running" || planned <= run.steps || run.steps <= 0 || run.seconds <= 0) return "-";
+  return human_seconds(run.seconds * (planned - run.steps) / run.steps);
+}
+
+}  // namespace lockstep

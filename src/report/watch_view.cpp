@@ -1,0 +1,214 @@
+#include "lockstep/report/watch_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "html.h"
+#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
+#include "run_numbers.h"
+
+namespace lockstep {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+constexpr int kEighths = 8;
+constexpr std::array kBlocks{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+
+std::size_t size_of(int count) {
+  return static_cast<std::size_t>(std::max(count, 0));
+}
+
+// ASCII, as all names are that excerpt() has gone over, so that bytes are characters.
+std::string cut(const std::string& text, int columns) {
+  return text.substr(0, size_of(columns));
+}
+
+// The means of as many equal stretches of a series as there are columns; with fewer values, each is drawn
+// over several columns.
+std::vector<double> stretches(const std::vector<double>& values, int width) {
+  std::vector<double> means;
+  const std::size_t count = values.size();
+  for (std::size_t i = 0; i < size_of(width) && count > 0; ++i) {
+    const std::size_t begin = i * count / size_of(width);
+    const std::size_t end = std::max(begin + 1, (i + 1) * count / size_of(width));
+    double sum = 0;
+    double finite = 0;
+    for (std::size_t k = begin; k < end; ++k) {
+      if (!std::isfinite(values[k])) continue;
+      sum += values[k];
+      finite += 1;
+    }
+    means.push_back(finite > 0 ? sum / finite : std::numeric_limits<double>::quiet_NaN());
+  }
+  return means;
+}
+
+struct Span {
+  double least = std::numeric_limits<double>::infinity();
+  double most = -std::numeric_limits<double>::infinity();
+};
+
+Span span_of(const std::vector<double>& values) {
+  Span span;
+  for (const double value : values) {
+    if (!std::isfinite(value)) continue;
+    span.least = std::min(span.least, value);
+    span.most = std::max(span.most, value);
+  }
+  return span;
+}
+
+std::string blocks(double share, int width) {
+  const int eighths = static_cast<int>(std::lround(std::clamp(share, 0.0, 1.0) * width * kEighths));
+  std::string text;
+  for (int i = 0; i < width; ++i) {
+    // Blocks that grow to the right: U+258F (one eighth) to U+2588 (all).
+    static constexpr std::array kParts{" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
+    text += at(kParts, std::clamp(eighths - i * kEighths, 0, kEighths));
+  }
+  return text;
+}
+
+// "0.52341 |" beside the first line of a curve, the least beside the last one.
+Lines labelled_curve(const std::string& name, const std::vector<double>& values, ViewSize size) {
+  constexpr int kLabel = 10;
+  const int width = size.columns - kLabel - 2;
+  const int height = size.rows - 1;
+  if (width < 10 || height < 1 || values.empty()) return {};
+  const Span span = span_of(values);
+  Lines lines{cut(name, size.columns)};
+  const Lines curve = block_curve(values, width, height);
+  for (int row = 0; row < height; ++row) {
+    const std::string label = row == 0            ? short_number(span.most)
+                              : row + 1 == height ? short_number(span.least)
+                                                  : "";
+    lines.push_back(fmt::format("{:>{}} │{}", label, kLabel, at(curve, row)));
+  }
+  return lines;
+}
+
+std::string progress_bar(const RunDescription& run, int columns) {
+  const double planned = run.planned_number("steps");
+  return planned > 0 ? blocks(run.steps / planned, columns) : "";
+}
+
+Lines time_bars(const RunDescription& run, int columns) {
+  std::optional<TimeOfRun> time = run.time;
+  const MetricsTable& train = run.metrics.train;
+  const auto last = [&](const char* name) {
+    const MetricsTable::Column* column = train.find(name);
+    return column == nullptr ? std::numeric_limits<double>::quiet_NaN() : column->values.back();
+  };
+  if (!time && train.rows() > 0) {
+    time = TimeOfRun{.data = last("time.data"),
+                     .compute = last("time.compute"),
+                     .communication = last("time.communication"),
+                     .waiting = last("time.waiting")};
+  }
+  if (!time || !std::isfinite(time->compute)) return {};
+  constexpr int kTaken = 24;
+  const int width = std::min(columns - kTaken, 40);
+  if (width < 4) return {};
+  Lines lines;
+  for (const auto& [name, share] :
+       {std::pair{"data", time->data}, std::pair{"compute", time->compute},
+        std::pair{"communication", time->communication}, std::pair{"waiting", time->waiting}}) {
+    lines.push_back(fmt::format("{:>13} {} {:5.1f} %", name, blocks(share, width), 100 * share));
+  }
+  return lines;
+}
+
+std::string head_of(const RunDescription& run) {
+  std::string text = fmt::format("{}  {}  step {}", excerpt(run.name, 60), run.state, progress_of(run));
+  if (run.seconds > 0) {
+    text +=
+        fmt::format("  {} samples/s  {}", count_text(run.samples / run.seconds), human_seconds(run.seconds));
+  }
+  const std::string left = time_left(run);
+  return left == "-" ? text : text + "  " + left + " left";
+}
+
+std::string measure_of(const RunDescription& run) {
+  const ShownMeasure shown = shown_measure(run);
+  if (shown.values == nullptr) return "no metrics yet";
+  return fmt::format("{} {}, best {} at step {}", shown.name(), short_number(shown.last()),
+                     short_number(shown.best), count_text(shown.best_step));
+}
+
+Lines one_run(const RunDescription& run, ViewSize size) {
+  Lines lines{cut(head_of(run), size.columns), progress_bar(run, size.columns),
+              cut(measure_of(run), size.columns)};
+  if (!run.reason.empty()) lines.push_back(cut(run.state + ": " + excerpt(run.reason, 300), size.columns));
+  const Lines bars = time_bars(run, size.columns);
+  Lines warnings;
+  constexpr std::size_t kWarnings = 3;
+  for (std::size_t i = run.warnings.size() - std::min(kWarnings, run.warnings.size());
+       i < run.warnings.size(); ++i) {
+    warnings.push_back(cut("warning: " + excerpt(run.warnings[i], 300), size.columns));
+  }
+  const int left = size.rows - static_cast<int>(lines.size() + bars.size() + warnings.size());
+  const MetricsTable::Column* loss = run.metrics.train.find("loss");
+  const ShownMeasure shown = shown_measure(run);
+  const bool two = shown.values != nullptr && shown.split != "train" && left >= 8;
+  const ViewSize half{.columns = size.columns, .rows = two ? left / 2 : left};
+  const auto add = [&lines](const Lines& more) { lines.insert(lines.end(), more.begin(), more.end()); };
+  if (loss != nullptr && left >= 3) add(labelled_curve("train loss", loss->values, half));
+  if (two) add(labelled_curve(shown.name(), shown.values->values, half));
+  add(bars);
+  add(warnings);
+  return lines;
+}
+
+Lines several_runs(const std::vector<RunDescription>& runs, ViewSize size) {
+  constexpr int kCurve = 16;
+  Lines lines{cut(fmt::format("{:<28} {:<10} {:<22} {:<26} {}", "run", "state", "steps", "measure", "loss"),
+                  size.columns)};
+  for (const RunDescription& run : runs) {
+    if (static_cast<int>(lines.size()) + 1 == size.rows && runs.size() > lines.size()) {
+      lines.push_back(cut(fmt::format("... and {} more", runs.size() - lines.size() + 1), size.columns));
+      break;
+    }
+    const ShownMeasure shown = shown_measure(run);
+    const std::string name = excerpt(run.name, 200);
+    const std::string text = fmt::format(
+        "{:<28} {:<10} {:<22} {:<26}", name.size() > 28 ? "..." + name.substr(name.size() - 25) : name,
+        run.state, progress_of(run), shown.name() + " " + short_number(shown.last()));
+    const MetricsTable::Column* loss = run.metrics.train.find("loss");
+    const int room = std::min(size.columns - static_cast<int>(text.size()) - 1, kCurve);
+    lines.push_back(loss == nullptr || room < 4 ? cut(text, size.columns)
+                                                : text + " " + block_curve(loss->values, room, 1).front());
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> block_curve(const std::vector<double>& values, int width, int height) {
+  const std::vector<double> means = stretches(values, width);
+  const Span span = span_of(means);
+  Lines lines(size_of(height));
+  for (int row = 0; row < height; ++row) {
+    for (const double mean : means) {
+      // The least value is drawn, too: as the thinnest block.
+      const double share = span.most > span.least ? (mean - span.least) / (span.most - span.least) : 1;
+      const int filled =
+          std::isfinite(mean) ? 1 + static_cast<int>(std::lround(share * (height * kEighths - 1))) : 0;
+      at(lines, row) += at(kBlocks, std::clamp(filled - (height - 1 - row) * kEighths, 0, kEighths));
+    }
+  }
+  return lines;
+}
+
+std::vector<std::string> watch_view(const std::vector<RunDescription>& runs, ViewSize size) {
+  Lines lines = runs.size() == 1 ? one_run(runs.front(), size) : several_runs(runs, size);
+  lines.resize(std::min(lines.size(), size_of(size.rows)));
+  return lines;
+}
+
+}  // namespace lockstep
