@@ -1,6 +1,6 @@
 // The scenario that confuses: a table of 650,000 rows, six workers, batches of 128. What trainer plan
 // predicts of steps and samples is what a run then records, in both data modes, with workers together and
-// each at its own pace.
+// each at its own pace. The plans are of the whole table, the runs of a tenth of it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include <memory>
 #include <random>
 #include <sstream>
+#include <tuple>
 
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
@@ -84,34 +85,41 @@ class Epochs : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     directory_ = std::make_unique<TemporaryDirectory>();
-    write_census(*directory_ / "train.csv", 650'000);
-    write_census(*directory_ / "test.csv", 10'000);
+    write_census(*directory_ / "all.csv", 650'000);
+    write_census(*directory_ / "tenth.csv", 65'000);
+    write_census(*directory_ / "test.csv", 1'000);
     std::ofstream(config()) << fmt::format(
-        "[data]\ntrain = \"{0}\"\ntest = \"{1}\"\nlabel = \"income\"\n"
+        "[data]\ntest = \"{}\"\nlabel = \"income\"\n"
         "[model]\nlayers = \"wide_deep(dense(1) | dense(16) relu dense(1))\"\n"
         "[train]\nloss = \"binary_cross_entropy\"\nper_replica_batch = 128\nreplicas = 6\nlr = 0.05\n"
         "epochs = 1\n[eval]\nevery = \"never\"\n",
-        *directory_ / "train.csv", *directory_ / "test.csv");
+        *directory_ / "test.csv");
   }
   static void TearDownTestSuite() { directory_.reset(); }
 
+  // The plan of the whole table.
+  static Counts plan_all(int ranks, const std::string& flags) { return plan(ranks, "all.csv", flags); }
+
+  // A run on a tenth of it, with its own plan.
   Outcome train(int ranks, const std::string& flags) {
     const std::string run = *directory_ / fmt::format("run{}", runs_++);
-    const ProcessResult planned =
-        run_trainer(fmt::format("plan --config {} --np {} {}", config(), ranks, flags));
-    EXPECT_EQ(planned.exit_code, 0) << planned.errors;
     const ProcessResult trained =
-        run_trainer(ranks, fmt::format("--config {} --run.dir {} {}", config(), run, flags));
+        run_trainer(ranks, fmt::format("--config {} --data.train {} --run.dir {} {}", config(),
+                                       *directory_ / "tenth.csv", run, flags));
     EXPECT_EQ(trained.exit_code, 0) << trained.errors;
     const Json summary = Json::parse(read_file(run + "/summary.json"));
     const Counts recorded = last_counts(run + "/metrics.jsonl");
     EXPECT_EQ((Counts{summary.at("steps"), summary.at("samples_seen")}), recorded);
-    return {.plan = {number_in_plan(planned.output, "steps"), number_in_plan(planned.output, "samples")},
-            .recorded = recorded,
-            .summary = summary};
+    return {.plan = plan(ranks, "tenth.csv", flags), .recorded = recorded, .summary = summary};
   }
 
  private:
+  static Counts plan(int ranks, const std::string& table, const std::string& flags) {
+    const ProcessResult planned = run_trainer(fmt::format("plan --config {} --data.train {} --np {} {}",
+                                                          config(), *directory_ / table, ranks, flags));
+    EXPECT_EQ(planned.exit_code, 0) << planned.errors;
+    return {number_in_plan(planned.output, "steps"), number_in_plan(planned.output, "samples")};
+  }
   static std::string config() { return *directory_ / "run.toml"; }
 
   static inline std::unique_ptr<TemporaryDirectory> directory_;
@@ -119,28 +127,35 @@ class Epochs : public testing::Test {
 };
 
 TEST_F(Epochs, InShardModeAllReplicasTogetherWalkTheRowsOnce) {
+  EXPECT_EQ(plan_all(6, "--data.mode shard"), (Counts{847, 650'000}));
   const Outcome outcome = train(6, "--data.mode shard");
-  EXPECT_EQ(outcome.plan, (Counts{847, 650'000}));
+  EXPECT_EQ(outcome.plan, (Counts{85, 65'000}));
   EXPECT_EQ(outcome.recorded, outcome.plan);
 }
 
 TEST_F(Epochs, InFullModeEachReplicaWalksThemAll) {
+  EXPECT_EQ(plan_all(6, "--data.mode full"), (Counts{5'079, 3'900'000}));
   const Outcome outcome = train(6, "--data.mode full");
-  EXPECT_EQ(outcome.plan, (Counts{5'079, 3'900'000}));
+  EXPECT_EQ(outcome.plan, (Counts{508, 390'000}));
   EXPECT_EQ(outcome.recorded, outcome.plan);
 }
 
 // A fast worker begins its next walk while a slow one has not come to the short batch that ends its own: so
 // the samples are those of the plan but for at most that batch of each worker.
 TEST_F(Epochs, AtTheirOwnPaceWorkersMakeAStepOfEachBatch) {
-  for (const auto& [mode, plan] :
-       {std::pair("shard", Counts{5'082, 650'000}), {"full", {30'474, 3'900'000}}}) {
-    const Outcome outcome = train(7, fmt::format("--data.mode {} --distribute.strategy parameter_server "
-                                                 "--distribute.servers 1 --distribute.mode async",
-                                                 mode));
-    EXPECT_EQ(outcome.plan, plan);
-    EXPECT_EQ(outcome.recorded.steps, plan.steps);
-    EXPECT_NEAR(static_cast<double>(outcome.recorded.samples), static_cast<double>(plan.samples), 6 * 128);
+  for (const auto& [mode, of_all, of_tenth] :
+       {std::tuple("shard", Counts{5'082, 650'000}, Counts{510, 65'000}),
+        {"full", {30'474, 3'900'000}, {3'048, 390'000}}}) {
+    const std::string flags = fmt::format(
+        "--data.mode {} --distribute.strategy parameter_server --distribute.servers 1 --distribute.mode "
+        "async",
+        mode);
+    EXPECT_EQ(plan_all(7, flags), of_all);
+    const Outcome outcome = train(7, flags);
+    EXPECT_EQ(outcome.plan, of_tenth);
+    EXPECT_EQ(outcome.recorded.steps, of_tenth.steps);
+    EXPECT_NEAR(static_cast<double>(outcome.recorded.samples), static_cast<double>(of_tenth.samples),
+                6 * 128);
     Counts of_workers;
     for (const Json& worker : outcome.summary.at("asynchrony").at("workers")) {
       of_workers.steps += worker.at("steps").get<Index>();
