@@ -143,6 +143,7 @@ class Chooser {
     if (name == "ignore") return "without any use: 'trainer inspect' says why";
     if (name == "columns")
       return task_.named ? "texts or other values become classes 0, 1, ... in their order" : unit;
+    if (name == "skip_lines") return "lines above the table, such as a title";
     if (name == "on_bad_record") return "some records cannot be used: they are listed in rejects.txt";
     return "";
   }

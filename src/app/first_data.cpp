@@ -131,7 +131,10 @@ void refuse_missing_label(const FirstData& data) {
 void take_if_labelled(FirstData& data, std::optional<std::string>& file) {
   if (!file) return;
   const std::vector<std::string> paths{*file};
-  const std::vector<std::string> names = open_table_text(paths, data.options.table, alone()).names;
+  TableOptions options = data.options.table;
+  options.skip_lines = data.table->skip_lines;
+  const TableSchema known{.missing_values = {}, .columns = data.table->columns};
+  const std::vector<std::string> names = open_table_text(paths, options, alone(), &known).names;
   const auto has = [&names](const std::string& label) { return std::ranges::count(names, label) > 0; };
   if (std::ranges::all_of(data.options.table.label, has)) return;
   data.doubts.push_back(fmt::format("'{}' has no column {}: it is taken for data to predict", *file,

@@ -98,8 +98,15 @@ void declare_table(OptionList& list, TableOptions& table) {
           "UTF-16 where a byte order mark says so, else UTF-8")
       .example("windows-1252")
       .synonyms("charset codec file_encoding");
-  list.option("data.quotes", table.quotes,
-              "Fields may be in quotes, with line ends in them (RFC 4180); else a quote is a character");
+  list.option("data.skip_lines", table.skip_lines,
+              "Lines above the table (its header, if it has one) that are left out of each file, such as a "
+              "title; a file that a model reads may come without them",
+              between(0, 100'000))
+      .synonyms("skiprows skip_rows skip_first_lines header_lines");
+  list.option(
+      "data.quotes", table.quotes,
+      "Fields may be in quotes, with line ends in them (RFC 4180); a quote elsewhere is a character, as all "
+      "are with false");
   list.option("data.on_bad_record", table.on_bad_record,
               "What becomes of a record that cannot be used: the run ends, or goes on without it");
   list.option("data.max_bad_share", table.max_bad_share,

@@ -258,8 +258,9 @@ TEST_F(Table, WhatCannotBeATableIsRefusedOnce) {
   expect_parts(error("\n\n"), {"holds no records"});
   expect_parts(error(header_), {"no records, only a header"});
   expect_parts(error("a,b\n1,2\n"), {"data.label: there is no column 'income'"});
-  expect_parts(error("a,income\n1,2\n\"3,4\n5,6\n"),
-               {"line 3: a quote is opened in this record and never closed"});
+  expect_parts(
+      error("a,income\n1,2\n\"3,4\n5,6\n"),
+      {"line 3, column 1 ('a'): found a quote that opens a field, expected another one that closes it"});
   expect_parts(error("income\n1\n0\n"), {"no column", "is left as a feature"});
   expect_parts(error(std::string("\xff\xfe"
                                  "a\0,\0",

@@ -1,6 +1,7 @@
 // CSV: the first two bytes choose options and the size of chunks, the rest is the file. Whatever the chunks,
 // the records must be those of the whole text; and whatever the file, reading it ends in records or in an
 // error for the user.
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -20,8 +21,8 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-std::vector<std::string> split(std::string_view text, bool quotes) {
-  RecordLines lines(text, quotes, 1);
+std::vector<std::string> split(std::string_view text, const LineRules& rules) {
+  RecordLines lines(text, rules, 1);
   std::vector<std::string> records;
   for (std::string_view record; lines.next(record);) {
     records.push_back(std::to_string(lines.line()) + ":" + std::string(record));
@@ -36,13 +37,15 @@ void check_chunks(const std::string& path, std::string_view text, const ChunkCut
   std::vector<std::string> found;
   for (const TextChunk& chunk : files.chunks) {
     const std::string_view part = reader.read(chunk);
-    RecordLines lines(part, cut.quotes, reader.first_line());
+    RecordLines lines(part, cut.rules, reader.first_line());
     for (std::string_view record; lines.next(record);) {
       found.push_back(std::to_string(lines.line()) + ":" + std::string(record));
     }
   }
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
-  require(found == split(text, cut.quotes));
+  std::string plain(text);
+  if (files.files.front().old_line_ends) std::ranges::replace(plain, '\r', '\n');
+  require(found == split(plain, cut.rules));
 }
 
 // `weighted`: the first column has the weights of the records.
@@ -75,12 +78,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.header = static_cast<Header>((data[0] >> 2) % 3);
   options.encode = (data[0] & 16) == 0 ? "onehot" : (data[0] & 32) == 0 ? "index" : "hash(5)";
   options.scale = (data[0] & 64) == 0 ? "standard" : "log";
+  options.skip_lines = data[1] / 128;
   const std::string_view text(reinterpret_cast<const char*>(data) + 2, size - 2);
   const std::string path =
       fuzz::scratch_file(std::as_bytes(std::span(text)), (data[0] & 128) == 0 ? ".csv" : ".tsv");
   try {
     const bool packed = text.starts_with("\x1f\x8b");
-    if (!packed) fuzz::check_chunks(path, text, {.bytes = 4 + data[1] % 64, .quotes = options.quotes});
+    if (!packed)
+      fuzz::check_chunks(path, text, {.bytes = 4 + data[1] % 64, .rules = {.quotes = options.quotes}});
     fuzz::check_table(path, options, (data[1] & 64) != 0);
   } catch (const Error&) {
     // What a user is told is a fine end.

@@ -186,15 +186,49 @@ TEST_F(TableTest, BadRecordsAreNamed) {
   };
   expect_parts(error("1,a"), {"line 4: found 2 fields, expected 3"});
   expect_parts(error("1,a,0,5"), {"line 4: found more than 3 fields, expected 3"});
-  expect_parts(error("1,5\" a 6\",0"), {"line 4, column 2 ('c'): found '5\" a 6\"'", "data.quotes"});
+  expect_parts(error("1,\"5\" a 6,0"), {"line 4, column 2 ('c'): found 'a 6,0' behind a closing quote"});
+  expect_parts(error("x,\"a\nb\",0"), {"line 4 to 5, column 1 ('n'): found 'x', expected a number"});
   expect_parts(error("1,caf\xe9,0"), {"line 4, column 2 ('c')", "caf\\xe9", "UTF-8"});
   expect_parts(error(std::string("1,a\0b,0", 7)), {"line 4, column 2", "a\\x00b"});
   expect_parts(error("1,a,"), {"line 4, column 3 ('y'): found '', expected a number"});
   expect_parts(error("inf,a,1"), {"line 4, column 1 ('n'): found 'inf', expected a number"});
   expect_parts(error("1e300,a,1"), {"line 4, column 1 ('n'): found '1e+300'", "single precision"});
-  expect_parts(error("1,\"a,0"), {"line 4: a quote is opened in this record and never closed"});
+  expect_parts(error("1,\"a,0"), {"line 4, column 2 ('c'): found a quote that opens a field", "data.quotes"});
   options_.quotes = false;
-  EXPECT_EQ(learn("n,c,y\n1,5\" a,0\n").scan.good, 1);
+  EXPECT_EQ(learn("n,c,y\n1,\"a,0\n").scan.good, 1);
+}
+
+TEST_F(TableTest, AStrayQuoteCostsNoOtherRecord) {
+  options_.on_bad_record = OnBadRecord::kSkip;
+  options_.max_bad_share = 0.5;
+  const auto scan = [&](const char* text) {
+    std::string table = "c,n,y\n";
+    for (int i = 0; i < 48; ++i) table += fmt::format("{},{},{}\n", i % 16 == 0 ? text : "b", i, i % 2);
+    return learn(table).scan;
+  };
+  EXPECT_EQ(scan("5\" disk").good, 48);
+  const Scan open = scan("\"disk");
+  EXPECT_EQ(open.good, 45);
+  EXPECT_EQ(open.bad_positions, (std::vector<Index>{0, 16, 32}));
+}
+
+TEST_F(TableTest, ATitleAboveTheTableIsNamedUntilItIsSkipped) {
+  const std::string table = "n,c,y\n1,a,0\n2,b,1\n3,b,0\n4,a,1\n";
+  const std::string text = "Sales of May\n\n" + table;
+  expect_parts(error_text<DataError>([&] { open(text); }),
+               {"t.csv' begins with 2 lines", "3 fields", "found 'Sales of May'", "data.skip_lines = 2"});
+  options_.skip_lines = 2;
+  const TableSchema schema = learn(text).schema;
+  EXPECT_EQ(schema.columns[0].name, "n");
+  EXPECT_EQ(schema.columns[0].numbers.count, 4);
+  // What a model reads may have fewer lines above it.
+  const std::string paths[] = {path_};
+  for (const std::string& above : {"", "\n", "note\n", "note, and more\n\n"}) {
+    std::ofstream(path_, std::ios::binary) << above << table;
+    const TableText found = open_table_text(paths, options_, alone(), &schema);
+    EXPECT_EQ(found.names, (std::vector<std::string>{"n", "c", "y"})) << above;
+    EXPECT_EQ(found.warnings.size(), above.ends_with("\n\n") ? 0u : 1u) << above;
+  }
 }
 
 TEST_F(TableTest, NumbersAreScaledAndMissingOnesFilled) {

@@ -45,6 +45,7 @@ TEST(Fields, FollowRfc4180) {
   EXPECT_EQ(fields_of("a\t\tb", {.separator = '\t'}), (Texts{"a", "", "b"}));
   EXPECT_EQ(fields_of("1,5;2", {.separator = ';'}), (Texts{"1,5", "2"}));
   EXPECT_EQ(fields_of(R"(5" pipe,"x)", {.quotes = false}), (Texts{"5\" pipe", "\"x"}));
+  EXPECT_EQ(fields_of(R"(5" pipe, a"b" ,c"")"), (Texts{"5\" pipe", "a\"b\"", "c\"\""}));
 }
 
 TEST(Fields, SayWhichQuoteIsWrong) {
@@ -56,8 +57,7 @@ TEST(Fields, SayWhichQuoteIsWrong) {
     }
     return std::string("none");
   };
-  EXPECT_EQ(fault("a,5\" pipe"), "1: '5\" pipe'");
-  EXPECT_EQ(fault("a,\"open"), "1: a quote that opens");
+  EXPECT_EQ(fault("a,\"open"), "1: a quote that opens a field");
   EXPECT_EQ(fault("\"a\"b,c"), "0: 'b,c' behind a closing quote");
 }
 
@@ -124,8 +124,8 @@ TEST(Numbers, AreTheNearestDoubles) {
 }
 
 // The records of a text with the lines that they begin in: "1:a,b".
-Texts records_of(std::string_view text, bool quotes = true) {
-  RecordLines lines(text, quotes, 1);
+Texts records_of(std::string_view text, const LineRules& rules = {}) {
+  RecordLines lines(text, rules, 1);
   Texts records;
   for (std::string_view record; lines.next(record);) {
     records.push_back(fmt::format("{}:{}", lines.line(), record));
@@ -138,13 +138,28 @@ TEST(RecordLines, EndOutsideQuotes) {
   EXPECT_EQ(records_of("a\r\nb"), (Texts{"1:a", "2:b"}));
   EXPECT_EQ(records_of("a\n\n\r\nb\n"), (Texts{"1:a", "4:b"}));
   EXPECT_EQ(records_of("\"a\nb\",c\nd\n"), (Texts{"1:\"a\nb\",c", "3:d"}));
-  EXPECT_EQ(records_of("\"a\nb\",c\n", false), (Texts{"1:\"a", "2:b\",c"}));
-  RecordLines open("a\n\"b\nc\n", true, 1);
-  std::string_view record;
-  EXPECT_TRUE(open.next(record));
-  EXPECT_FALSE(open.unclosed());
-  EXPECT_TRUE(open.next(record));
-  EXPECT_TRUE(open.unclosed());
+  EXPECT_EQ(records_of("x, \"a\r\n\"\"\nb\" \r\nd\n"), (Texts{"1:x, \"a\r\n\"\"\nb\" ", "4:d"}));
+  EXPECT_EQ(records_of("\"a\nb\",\"c\nd\"\ne"), (Texts{"1:\"a\nb\",\"c\nd\"", "4:e"}));
+  EXPECT_EQ(records_of("\"a\nb\",c\n", {.quotes = false}), (Texts{"1:\"a", "2:b\",c"}));
+  EXPECT_EQ(records_of("a;\"b\nc\"\n", {.separator = ';'}), (Texts{"1:a;\"b\nc\""}));
+  EXPECT_EQ(records_of("a;\"b\nc\"\n", {.separator = ','}), (Texts{"1:a;\"b", "2:c\""}));
+  EXPECT_EQ(records_of("a;\"b\nc\"\n", {.separator = LineRules::kAnySeparator}), (Texts{"1:a;\"b\nc\""}));
+}
+
+// As Python's csv and pandas read them.
+TEST(RecordLines, AQuoteInAFieldWithoutQuotesIsACharacter) {
+  EXPECT_EQ(records_of("5\" disk,1\nb,2\n5\" disk,3\n"), (Texts{"1:5\" disk,1", "2:b,2", "3:5\" disk,3"}));
+  EXPECT_EQ(records_of("a,5\"\nb,\"x\ny\"\n"), (Texts{"1:a,5\"", "2:b,\"x\ny\""}));
+}
+
+TEST(RecordLines, AQuoteThatIsNeverClosedCostsOneLine) {
+  EXPECT_EQ(records_of("\"a,1\nb,2\nc,3\n"), (Texts{"1:\"a,1", "2:b,2", "3:c,3"}));
+  // The quote of line 3 opens a field, and so closes none.
+  EXPECT_EQ(records_of("\"a,1\nb,2\n\"c\",3\n"), (Texts{"1:\"a,1", "2:b,2", "3:\"c\",3"}));
+  EXPECT_EQ(records_of("\"a,1\n\"b,2\n\"c\nd\",3\n"), (Texts{"1:\"a,1", "2:\"b,2", "3:\"c\nd\",3"}));
+  // A field that is closed, and then another that is not.
+  EXPECT_EQ(records_of("\"a\nb\",\"c\nd\ne"), (Texts{"1:\"a\nb\",\"c", "3:d", "4:e"}));
+  EXPECT_EQ(records_of("\"a\"b,\"c\nd\n"), (Texts{"1:\"a\"b,\"c", "2:d"}));
 }
 
 class TextFilesTest : public testing::Test {
@@ -166,7 +181,7 @@ class TextFilesTest : public testing::Test {
     if (backwards) std::ranges::reverse(chunks);
     for (const TextChunk& chunk : chunks) {
       const std::string_view text = reader.read(chunk);
-      RecordLines lines(text, files.quotes, reader.first_line());
+      RecordLines lines(text, files.rules, reader.first_line());
       Texts records;
       for (std::string_view record; lines.next(record);) {
         records.push_back(fmt::format("{}:{}", lines.line(), record));
@@ -180,14 +195,20 @@ class TextFilesTest : public testing::Test {
 
 TEST_F(TextFilesTest, ChunksOfAnySizeHoldEachRecordOnce) {
   RandomStream random({.seed = seed(), .purpose = Purpose::kSynthetic});
-  for (int trial = 0; trial < 60; ++trial) {
+  for (int trial = 0; trial < 300; ++trial) {
     std::string text;
     const auto length = random.below(120);
-    for (Index i = 0; i < length; ++i) text += "ab,\"\"\"\n\n\r"[random.below(9)];
-    // An even number of quotes, so that all of them are closed.
-    if (std::ranges::count(text, '"') % 2 != 0) text += '"';
+    for (Index i = 0; i < length; ++i) text += "ab, \"\"\"\n\n"[random.below(9)];
     if (text.empty()) text += 'x';
+    // Line ends of all kinds, one in a file, as the first one decides.
+    const auto line_end = random.below(3);
+    if (line_end == 1) {
+      for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 2)
+        text.insert(at, 1, '\r');
+    }
     const Texts expected = records_of(text);
+    const Texts unquoted = records_of(text, {.quotes = false});
+    if (line_end == 2) std::ranges::replace(text, '\n', '\r');
     const std::string paths[] = {write("t.csv", text)};
     const std::string packed[] = {write_gzip("t.csv.gz", text)};
     for (const Index bytes : {1, 2, 3, 7, 50, 1000}) {
@@ -195,8 +216,7 @@ TEST_F(TextFilesTest, ChunksOfAnySizeHoldEachRecordOnce) {
       EXPECT_EQ(read_all(files), expected) << bytes << " " << in_quotes(text);
       EXPECT_EQ(read_all(files, true), expected) << bytes;
       EXPECT_EQ(read_all(index_text(packed, {.bytes = bytes}, alone())), expected) << bytes;
-      EXPECT_EQ(read_all(index_text(paths, {.bytes = bytes, .quotes = false}, alone())),
-                records_of(text, false));
+      EXPECT_EQ(read_all(index_text(paths, {.bytes = bytes, .rules = {.quotes = false}}, alone())), unquoted);
     }
   }
 }
@@ -207,6 +227,22 @@ TEST_F(TextFilesTest, AByteOrderMarkIsLeftOut) {
                                      "a\nb\n"),
                                write("b.csv", "c\n")};
   EXPECT_EQ(read_all(index_text(paths, {.bytes = 4}, alone())), (Texts{"1:a", "2:b", "1:c"}));
+}
+
+TEST_F(TextFilesTest, LinesAboveTheTableAreLeftOut) {
+  const std::string mark = "\xef\xbb\xbf";
+  for (const char* end : {"\n", "\r\n", "\r"}) {
+    // The quote above the table opens nothing.
+    const std::string text = fmt::format("{1}a \"title{0}{0}x,y{0}1,2{0}", end, mark);
+    const std::string paths[] = {write("t.csv", text), write_gzip("t.csv.gz", text)};
+    for (const Index bytes : {4, 5, 9, 1000}) {
+      EXPECT_EQ(read_all(index_text(paths, {.bytes = bytes, .skip_lines = 2}, alone())),
+                (Texts{"3:x,y", "4:1,2", "3:x,y", "4:1,2"}))
+          << bytes;
+    }
+    expect_parts(error_text<DataError>([&] { index_text(paths, {.skip_lines = 5}, alone()); }),
+                 {"t.csv", "has 4 lines, but data.skip_lines = 5"});
+  }
 }
 
 // "Köln;5 €" as Windows and as others write it.

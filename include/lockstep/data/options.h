@@ -66,6 +66,7 @@ struct TableOptions {
   bool strict = false;
   bool quotes = true;
   std::string encoding = "auto";
+  Index skip_lines = 0;
   OnBadRecord on_bad_record = OnBadRecord::kFail;
   double max_bad_share = 0.01;
   Index chunk_kib = 1024;

@@ -35,10 +35,6 @@ std::string_view FieldCursor::take_text() {
       std::memchr(begin, dialect_.separator, static_cast<std::size_t>(end_ - begin)));
   const char* stop = found == nullptr ? end_ : found;
   std::string_view text(begin, static_cast<std::size_t>(stop - begin));
-  if (dialect_.quotes && text.find('"') != std::string_view::npos) {
-    fail(in_quotes(text),
-         "a field with a quote in it to be in quotes, with that quote doubled (or set data.quotes = false)");
-  }
   while (!text.empty() && trims(text.back())) text.remove_suffix(1);
   end_field(stop);
   return text;
@@ -51,7 +47,10 @@ std::string_view FieldCursor::take_quoted() {
   for (;;) {
     const auto* quote =
         static_cast<const char*>(std::memchr(begin, '"', static_cast<std::size_t>(end_ - begin)));
-    if (quote == nullptr) fail("a quote that opens", "another one that closes it");
+    if (quote == nullptr) {
+      fail("a quote that opens a field",
+           "another one that closes it (data.quotes = false takes quotes as characters)");
+    }
     const bool doubled = quote + 1 != end_ && quote[1] == '"';
     if (doubled && unquoted == nullptr) unquoted = &unquoted_.emplace_back();
     text = std::string_view(begin, static_cast<std::size_t>(quote - begin));

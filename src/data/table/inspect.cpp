@@ -7,9 +7,12 @@
 #include <cmath>
 #include <filesystem>
 
+#include "first_lines.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/file_list.h"
 #include "lockstep/data/table/number.h"
+#include "toml_text.h"
 
 namespace lockstep {
 namespace {
@@ -51,27 +54,9 @@ ColumnGuess look_at_weight(const ColumnSummary& summary) {
   return guess;
 }
 
-// The text as a string of TOML.
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (code < 0x20 || code == 0x7f) {
-      out += fmt::format("\\u{:04X}", code);
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
-  return out;
-}
-
 std::string list_of(const std::vector<std::string>& names) {
   std::vector<std::string> texts;
-  for (const std::string& name : names) texts.push_back(quoted(name));
+  for (const std::string& name : names) texts.push_back(toml_text(name));
   return fmt::format("[{}]", fmt::join(texts, ", "));
 }
 
@@ -158,7 +143,7 @@ constexpr const char* kUsualEncoding = "windows-1252";
 
 bool is_utf8(const std::vector<std::string>& paths, const TableOptions& options) {
   const TextFiles text =
-      index_text(paths, {.bytes = options.chunk_kib * 1024, .quotes = options.quotes}, alone());
+      index_text(paths, {.bytes = options.chunk_kib * 1024, .rules = {.quotes = options.quotes}}, alone());
   TextReader reader(text);
   return std::ranges::all_of(text.chunks,
                              [&](const TextChunk& chunk) { return is_text(reader.read(chunk)); });
@@ -173,10 +158,13 @@ TableInspection inspect_table(const std::string& path, const TableOptions& given
   TableOptions options = given;
   const bool decodes = options.encoding == "auto" && !is_utf8(paths, options);
   if (decodes) options.encoding = kUsualEncoding;
+  const FirstLines::Title title = FirstLines(paths.front(), options).title();
+  if (options.skip_lines == 0) options.skip_lines = title.lines;
   TableInspection inspection{.path = path,
                              .table = open_table_text(paths, options, alone()),
                              .missing_values = options.missing_values,
                              .encoding = options.encoding,
+                             .skip_lines = options.skip_lines,
                              .columns = {},
                              .guesses = {},
                              .scan = {},
@@ -184,6 +172,17 @@ TableInspection inspect_table(const std::string& path, const TableOptions& given
   if (decodes) {
     inspection.table.warnings.push_back(fmt::format(
         "the file is no UTF-8, and read as {}: do its names and texts look right?", kUsualEncoding));
+  }
+  if (options.skip_lines != given.skip_lines) {
+    inspection.table.warnings.push_back(
+        title.lines == 1
+            ? fmt::format(
+                  "the first line, {}, does not look like the table below: data.skip_lines = 1 leaves "
+                  "it out",
+                  in_quotes(title.example))
+            : fmt::format("the first {0} lines, such as {1}, do not look like the table below: "
+                          "data.skip_lines = {0} leaves them out",
+                          title.lines, in_quotes(title.example)));
   }
   inspection.columns = declare_columns(options, inspection.table.names);
   inspection.scan =
@@ -208,7 +207,7 @@ TableInspection inspect_table(const std::string& path, const TableOptions& given
 }
 
 std::vector<DataSetting> data_settings(const TableInspection& inspection) {
-  std::vector<DataSetting> settings{{"format", "\"csv\""}, {"train", quoted(inspection.path)}};
+  std::vector<DataSetting> settings{{"format", "\"csv\""}, {"train", toml_text(inspection.path)}};
   const auto add_list = [&settings](const char* name, const std::vector<std::string>& names) {
     if (!names.empty()) settings.push_back({name, list_of(names)});
   };
@@ -218,7 +217,7 @@ std::vector<DataSetting> data_settings(const TableInspection& inspection) {
   }
   add_list("label", labels);
   for (const TableColumn& column : inspection.columns) {
-    if (column.weight) settings.push_back({"weight", quoted(column.name)});
+    if (column.weight) settings.push_back({"weight", toml_text(column.name)});
   }
   add_list("numeric", names_of(inspection, ColumnKind::kNumeric));
   add_list("categorical", names_of(inspection, ColumnKind::kCategorical));
@@ -228,9 +227,10 @@ std::vector<DataSetting> data_settings(const TableInspection& inspection) {
   add_missing_values(settings, inspection);
   settings.push_back({"header", inspection.table.header ? "\"yes\"" : "\"no\""});
   settings.push_back(
-      {"separator", quoted(dialect.separator == '\t' ? "tab" : std::string(1, dialect.separator))});
+      {"separator", toml_text(dialect.separator == '\t' ? "tab" : std::string(1, dialect.separator))});
+  if (inspection.skip_lines > 0) settings.push_back({"skip_lines", fmt::format("{}", inspection.skip_lines)});
   if (!dialect.quotes) settings.push_back({"quotes", "false"});
-  if (inspection.encoding != "auto") settings.push_back({"encoding", quoted(inspection.encoding)});
+  if (inspection.encoding != "auto") settings.push_back({"encoding", toml_text(inspection.encoding)});
   add_bad_records(settings, inspection);
   return settings;
 }

@@ -34,7 +34,7 @@ template <class Use, class OnError>
 void for_each_sparse_row(const TextFiles& text, TextReader& reader, const TextChunk& chunk, const Use& use,
                          const OnError& on_error) {
   SparseRow row;
-  RecordLines lines(reader.read(chunk), false, reader.first_line());
+  RecordLines lines(reader.read(chunk), text.rules, reader.first_line());
   for (std::string_view record; lines.next(record);) {
     if (record.front() == '#') continue;  // a line of comment
     try {

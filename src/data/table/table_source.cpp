@@ -120,8 +120,13 @@ void describe_labels(const TableSchema& schema, DatasetInfo& info) {
 }
 
 TableText open_text(const TableRequest& request) {
-  request.peers.agree([&] { check_request(request); });
-  return open_table_text(request.paths, request.options, request.peers);
+  TableSchema known;
+  request.peers.agree([&] {
+    check_request(request);
+    if (!request.schema.empty()) known = parse_schema(request.schema, "the schema of the model");
+  });
+  return open_table_text(request.paths, request.options, request.peers,
+                         request.schema.empty() ? nullptr : &known);
 }
 
 }  // namespace

@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <unordered_map>
 #include <utility>
 
+#include "first_lines.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
@@ -19,82 +18,17 @@ std::string location(const TableText& table, const TextChunk& chunk, Index line)
   return fmt::format("'{}', line {}", table.text.files[chunk.file].path, with_commas(line));
 }
 
-bool ends_with_any(const std::string& path, std::initializer_list<std::string_view> ends) {
-  return std::ranges::any_of(ends, [&](std::string_view end) { return path.ends_with(end); });
-}
-
-// The character that a record has most of, outside quotes.
-char guess_separator(const std::string& path, std::string_view record) {
-  if (ends_with_any(path, {".tsv", ".tab", ".tsv.gz", ".tab.gz"})) return '\t';
-  std::map<char, Index> counts;
-  bool inside = false;
-  for (const char c : record) {
-    inside ^= c == '"';
-    if (!inside) ++counts[c];
-  }
-  constexpr std::string_view kSeparators = ",\t;|";
-  return *std::ranges::max_element(kSeparators, {}, [&](char c) { return counts[c]; });
-}
-
-char separator_of(const TableOptions& options, const std::string& path, std::string_view record) {
-  if (options.separator == "auto") return guess_separator(path, record);
-  if (options.separator == "tab") return '\t';
-  return options.separator.front();
-}
-
-std::string shown_separator(char separator) {
-  return separator == '\t' ? "a tab" : fmt::format("'{}'", separator);
-}
-
-// A record in which the separator of the config does not occur, but another one does, is separated by that: a
-// model that learnt from one file can be given another.
-void take_other_separator(Dialect& dialect, const std::string& path, std::string_view record,
-                          std::vector<std::string>& warnings) {
-  const char guess = guess_separator(path, record);
-  const bool fits = record.find(dialect.separator) != std::string_view::npos;
-  if (fits || record.find(guess) == std::string_view::npos) return;
-  warnings.push_back(fmt::format("'{}' is separated by {}, not by {} as data.separator says", path,
-                                 shown_separator(guess), shown_separator(dialect.separator)));
-  dialect.separator = guess;
-}
-
-std::vector<std::string> split(const Dialect& dialect, std::string_view record) {
-  FieldCursor cursor(dialect);
-  cursor.start(record);
-  std::vector<std::string> fields;
-  while (!cursor.done()) fields.emplace_back(cursor.take_text());
-  return fields;
-}
-
 bool is_header(Header header, const std::vector<std::string>& fields) {
   if (header != Header::kAuto) return header == Header::kYes;
   return std::ranges::none_of(fields,
                               [](const std::string& field) { return parse_number(field).has_value(); });
 }
 
-// Makes names distinct: none is empty or used twice. `renamed` gets a warning for each that changes.
-std::vector<std::string> name_columns(const std::vector<std::string>& fields, bool header,
-                                      std::vector<std::string>& renamed) {
-  std::vector<std::string> names;
-  std::unordered_map<std::string, Index> used;  // the last number that was tried behind a name
-  for (const std::string& field : fields) {
-    const std::string wanted = header && !field.empty() ? field : fmt::format("c{}", names.size() + 1);
-    std::string name = wanted;
-    while (!used.try_emplace(name, 1).second) name = fmt::format("{}.{}", wanted, ++used[wanted]);
-    if (name != wanted) {
-      renamed.push_back(fmt::format("the header names two columns {}: column {} is called {} here",
-                                    in_quotes(wanted), names.size() + 1, in_quotes(name)));
-    }
-    names.push_back(std::move(name));
-  }
-  return names;
-}
-
 // Finds out from the record behind the header whether each ends with a separator that the header does not
 // have.
 void look_at_end(TableText& table, std::string_view record) {
   try {
-    const std::vector<std::string> fields = split(table.dialect, record);
+    const std::vector<std::string> fields = split_record(table.dialect, record);
     table.dialect.ends_with_separator = fields.size() == table.names.size() + 1 && fields.back().empty();
   } catch (const BadRecord&) {
     return;  // whoever reads the record reports it
@@ -111,14 +45,11 @@ void read_first(TableText& table, const TableOptions& options) {
   TextReader reader(table.text);
   for (const TextChunk& chunk : table.text.chunks) {
     const std::string_view text = reader.read(chunk);
-    RecordLines lines(text, options.quotes, reader.first_line());
+    RecordLines lines(text, table.text.rules, reader.first_line());
     std::string_view record;
     if (!lines.next(record)) continue;
-    const std::string& path = table.text.files[chunk.file].path;
-    table.dialect = {.separator = separator_of(options, path, record), .quotes = options.quotes};
-    take_other_separator(table.dialect, path, record, table.warnings);
     try {
-      const std::vector<std::string> fields = split(table.dialect, record);
+      const std::vector<std::string> fields = split_record(table.dialect, record);
       table.header = is_header(options.header, fields);
       table.names = name_columns(fields, table.header, table.warnings);
       if (table.header) table.header_text = record;
@@ -138,13 +69,49 @@ void read_first(TableText& table, const TableOptions& options) {
       fmt::format("'{}' holds no records: all its lines are blank", table.text.files.front().path));
 }
 
+// As data.skip_lines says; but a file that a model reads may come without the lines above its table.
+Index lines_to_skip(const FirstLines& first, const std::string& path, const TableOptions& options,
+                    const TableSchema* known, std::vector<std::string>& warnings) {
+  const std::optional<Index> above =
+      known == nullptr ? std::nullopt : first.lines_above(*known, options.skip_lines);
+  if (above && *above != options.skip_lines) {
+    warnings.push_back(
+        fmt::format("'{}' has {} line{} above its table: data.skip_lines = {} leaves out no more", path,
+                    *above, *above == 1 ? "" : "s", options.skip_lines));
+  }
+  if (above || options.skip_lines > 0) return above.value_or(options.skip_lines);
+  const FirstLines::Title title = first.title();
+  if (title.lines == 0) return 0;
+  throw DataError(fmt::format(
+      "'{}' begins with {} that {} not look like the table below, whose lines have {} fields: found "
+      "{}, expected its header or a record; data.skip_lines = {} leaves {} out",
+      path, title.lines == 1 ? "a line" : fmt::format("{} lines", title.lines),
+      title.lines == 1 ? "does" : "do", title.fields, in_quotes(title.example), title.lines,
+      title.lines == 1 ? "it" : "them"));
+}
+
 }  // namespace
 
-TableText open_table_text(std::span<const std::string> paths, const TableOptions& options, PeerGroup& peers) {
+TableText open_table_text(std::span<const std::string> paths, const TableOptions& options, PeerGroup& peers,
+                          const TableSchema* known) {
   TableText table;
-  table.text = index_text(
-      paths, {.bytes = options.chunk_kib * 1024, .quotes = options.quotes, .encoding = options.encoding},
-      peers);
+  ChunkCut cut{.bytes = options.chunk_kib * 1024,
+               .rules = {.quotes = options.quotes},
+               .encoding = options.encoding,
+               .skip_lines = options.skip_lines};
+  peers.agree([&] {
+    const FirstLines first(paths.front(), options);
+    cut.skip_lines = lines_to_skip(first, paths.front(), options, known, table.warnings);
+    table.dialect = first.dialect(cut.skip_lines, table.warnings);
+    cut.rules.separator = table.dialect.separator;
+  });
+  table.text = index_text(paths, cut, peers);
+  const auto old = std::ranges::find_if(table.text.files, &TextFile::old_line_ends);
+  if (old != table.text.files.end()) {
+    table.warnings.push_back(fmt::format(
+        "the lines of '{}' end with a carriage return alone, as old Macs wrote them: read like others",
+        old->path));
+  }
   peers.agree([&] { read_first(table, options); });
   return table;
 }
@@ -159,22 +126,12 @@ TableReader::TableReader(const TableText& table, const std::vector<RowColumn>& c
 RecordLines TableReader::start(const TextChunk& chunk) {
   const std::string_view text = reader_.read(chunk);
   // Without quotes in it, the text is cut faster.
-  const bool quotes = table_.dialect.quotes && text.find('"') != std::string_view::npos;
-  RecordLines lines(text, quotes, reader_.first_line());
+  LineRules rules = table_.text.rules;
+  rules.quotes = rules.quotes && text.find('"') != std::string_view::npos;
+  RecordLines lines(text, rules, reader_.first_line());
   std::string_view record;
   if (table_.header && chunk.first_of_file && lines.next(record)) check_header(record, chunk);
   return lines;
-}
-
-bool TableReader::next(RecordLines& lines, const TextChunk& chunk, std::string_view& record) const {
-  if (!lines.next(record)) return false;
-  if (lines.unclosed()) {
-    throw DataError(
-        fmt::format("{}: a quote is opened in this record and never closed, expected one that closes it "
-                    "before the end of the file (data.quotes = false takes quotes as characters)",
-                    location(table_, chunk, lines.line())));
-  }
-  return true;
 }
 
 // All files of a table have the header of the first.
@@ -182,7 +139,7 @@ void TableReader::check_header(std::string_view record, const TextChunk& chunk) 
   if (chunk.file == 0) return;
   try {
     std::vector<std::string> renamed;
-    if (name_columns(split(table_.dialect, record), true, renamed) == table_.names) return;
+    if (name_columns(split_record(table_.dialect, record), true, renamed) == table_.names) return;
   } catch (const BadRecord&) {
     // Not the header of the first file, which could be split.
   }
@@ -197,7 +154,7 @@ void TableReader::throw_repeated_header() {
 }
 
 std::string TableReader::describe(const BadRecord& bad, bool parsed, const TextChunk& chunk,
-                                  Index line) const {
+                                  const RecordLines& lines) const {
   Index column = bad.column;
   if (parsed) {
     const auto found = std::ranges::find_if(columns_, [&](const RowColumn& each) {
@@ -207,8 +164,10 @@ std::string TableReader::describe(const BadRecord& bad, bool parsed, const TextC
   }
   const std::string where =
       column < 0 ? "" : fmt::format(", column {} ({})", column + 1, in_quotes(at(table_.names, column)));
-  return fmt::format("{}{}: found {}, expected {}", location(table_, chunk, line), where, bad.found,
-                     bad.expected);
+  const std::string more =
+      lines.last_line() == lines.line() ? "" : fmt::format(" to {}", with_commas(lines.last_line()));
+  return fmt::format("{}{}{}: found {}, expected {}", location(table_, chunk, lines.line()), more, where,
+                     bad.found, bad.expected);
 }
 
 }  // namespace lockstep

@@ -1,14 +1,13 @@
 // A table is read in chunks: ranges of bytes of one size, so that ranks can share the work without reading
-// the whole. Whether a byte lies inside quotes depends on all quotes before it. So index_text() has two
-// steps. First each rank counts quotes and lines in its share of the ranges, in units: a range of a plain
-// file, or the whole of a compressed one, which can only be read from its start. Then the counts of all ranks
-// are added up in order of the ranges, which gives each chunk its first line and whether it begins inside
-// quotes.
+// the whole. Where the first record of a chunk begins depends on all quotes before it. So index_text() has
+// two steps. First each rank looks at the lines that begin in its share of the ranges, in units: a range of a
+// plain file, or the whole of a compressed one, which can only be read from its start. Then what all ranks
+// found (look_at_lines) is put together in order of the ranges, which gives each chunk its first line and
+// whether its first line begins inside quotes.
 //
 // A chunk consists of the records that begin in its bytes. TextReader::read() therefore skips to the first
-// line end outside quotes, unless the chunk begins the file, and reads on past the end of the chunk to the
-// end of the last record. The byte before the chunk is looked at, too: if it is a line end, a record begins
-// with the chunk. A record longer than kMaxRecordBytes is taken as an unclosed quote.
+// line, and if that is inside quotes to the end of its record, and reads on past the end of the chunk to the
+// end of the last record.
 #include "lockstep/data/table/text_files.h"
 
 #include <fmt/format.h>
@@ -20,21 +19,13 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/message.h"
+#include "text_window.h"
 
 namespace lockstep {
 namespace {
 
-constexpr Index kLookAhead = Index{64} << 10;
-// A longer record is one whose quote was never closed.
-constexpr Index kMaxRecordBytes = Index{64} << 20;
-
-Index read_text(ByteStream& stream, std::string& text, Index count) {
-  const std::size_t before = text.size();
-  text.resize(before + static_cast<std::size_t>(count));
-  const Index found = stream.read(std::as_writable_bytes(std::span(text).subspan(before)));
-  text.resize(before + static_cast<std::size_t>(found));
-  return found;
-}
+// The first line end of a file is looked for in so many bytes.
+constexpr Index kMaxFirstLine = Index{1} << 20;
 
 // The length of a byte order mark at the start of a file. Errors: DataError if it is no text that can be
 // read.
@@ -53,18 +44,39 @@ bool has_wide_mark(ByteStream& stream) {
   return (first == 0xff && second == 0xfe) || (first == 0xfe && second == 0xff);
 }
 
-TextFile look_at_file(const std::string& path, const std::string& encoding) {
-  const bool detects = encoding == "auto";
-  const bool plain = detects || encoding == "utf-8";
-  ByteStream stream(path, Packing::kDetect, plain ? "" : encoding);
-  if (stream.file_bytes() == 0) throw DataError(fmt::format("'{}' is empty", path));
-  const bool wide = detects && has_wide_mark(stream);
-  return {.path = path,
-          .file_bytes = stream.file_bytes(),
-          .compressed = wide || stream.compressed(),
-          .encoding = wide    ? "UTF-16"
-                      : plain ? ""
-                              : encoding};
+// Whether the first line end outside of quotes is a carriage return alone; or one inside, if there is no
+// other.
+bool has_old_line_ends(TextWindow& window, bool quotes) {
+  bool inside = false;
+  bool only_old = true;
+  bool found = false;
+  for (Index at = window.range().begin; at < kMaxFirstLine; ++at) {
+    if (at + 1 >= window.range().end) window.extend(TextWindow::kLookAhead);
+    const std::string_view rest = window.text({at, window.range().end});
+    if (rest.empty()) break;
+    const char c = rest.front();
+    inside ^= quotes && c == '"';
+    if (c != '\r' && c != '\n') continue;
+    const bool alone = c == '\r' && !rest.substr(1).starts_with('\n');
+    if (!inside) return alone;
+    found = true;
+    only_old = only_old && alone;
+  }
+  return found && only_old;
+}
+
+void skip_lines(TextFile& file, Index lines) {
+  TextWindow window(file);
+  for (; file.skipped_lines < lines; ++file.skipped_lines) {
+    window.hold({file.begin, file.begin + 1});
+    const auto end = window.find_line_end(file.begin);
+    if (!end) {
+      const Index all = file.skipped_lines + (window.range().size() > 0 ? 1 : 0);
+      throw DataError(fmt::format("'{}' has {} line{}, but data.skip_lines = {} leaves out more", file.path,
+                                  with_commas(all), all == 1 ? "" : "s", with_commas(lines)));
+    }
+    file.begin = *end;
+  }
 }
 
 // A unit of work of one rank: a range of a file, or the whole of a compressed one.
@@ -88,7 +100,8 @@ std::vector<Unit> units_of(const std::vector<TextFile>& files, Index chunk_bytes
 struct Part {
   std::size_t file;
   Range bytes;
-  LineCounts counts;
+  Index line_ends;
+  LinePart lines;
 };
 
 // Contiguous runs whose shares of the weight differ little.
@@ -112,67 +125,82 @@ class TextIndexer {
  public:
   TextIndexer(const std::vector<TextFile>& files, const ChunkCut& cut) : files_(files), cut_(cut) {}
 
-  void count(const Unit& unit, MessageWriter& message) {
+  void look_at(const Unit& unit, MessageWriter& message) {
     const TextFile& file = files_[unit.file];
-    if (open_ != unit.file) stream_.emplace(file.path, Packing::kDetect, file.encoding);
+    if (open_ != unit.file) window_.emplace(file);
     open_ = unit.file;
     if (!file.compressed) {
-      stream_->go_to(unit.bytes.begin);
-      count_part(unit.file, unit.bytes.begin, unit.bytes.size(), message);
-      return;
+      if (look_at_part(unit.file, unit.bytes, message)) return;
+      throw DataError(fmt::format("'{}' became shorter while it was read: expected {} bytes, found {}",
+                                  file.path, with_commas(file.file_bytes),
+                                  with_commas(window_->range().end)));
     }
-    for (Index begin = 0;; begin += cut_.bytes) {
-      if (count_part(unit.file, begin, cut_.bytes, message) < cut_.bytes) break;
-    }
-    const std::string note = stream_->cut_off();
+    Index begin = file.begin - file.begin % cut_.bytes;
+    while (look_at_part(unit.file, {begin, begin + cut_.bytes}, message)) begin += cut_.bytes;
+    const std::string note = window_->cut_off();
     if (!note.empty()) {
       throw DataError(fmt::format("'{}' is truncated{}; fetch or make the file again", file.path, note));
     }
   }
 
  private:
-  Index count_part(std::size_t file, Index begin, Index wanted, MessageWriter& message) {
-    text_.clear();
-    const Index found = read_text(*stream_, text_, wanted);
-    const TextFile& read = files_[file];
-    if (!read.compressed && found < wanted) {
-      throw DataError(fmt::format("'{}' became shorter while it was read: expected {} bytes, found {}",
-                                  read.path, with_commas(read.file_bytes), with_commas(begin + found)));
+  // False if the file ends before the bytes do.
+  bool look_at_part(std::size_t number, Range bytes, MessageWriter& message) {
+    const TextFile& file = files_[number];
+    const Index wanted_end = bytes.end;
+    bytes.begin = std::max(bytes.begin, file.begin);
+    if (bytes.begin >= bytes.end) return true;
+    const Range lines = window_->lines_of(bytes);
+    bytes.end = std::min(bytes.end, window_->range().end);
+    if (bytes.size() > 0) {
+      message.put(Part{.file = number,
+                       .bytes = bytes,
+                       .line_ends = std::ranges::count(window_->text(bytes), '\n'),
+                       .lines = look_at_lines(window_->text(lines), cut_.rules)});
     }
-    const Index mark = begin == 0 ? mark_bytes(read.path, text_) : 0;
-    if (found > mark) {
-      LineCounts counts = count_lines(text_);
-      if (!cut_.quotes) counts.quotes = 0;
-      message.put(Part{.file = file, .bytes = {begin + mark, begin + found}, .counts = counts});
-    }
-    return found;
+    return bytes.end == wanted_end;
   }
 
   const std::vector<TextFile>& files_;
   ChunkCut cut_;
   std::optional<std::size_t> open_;
-  std::optional<ByteStream> stream_;
-  std::string text_;
+  std::optional<TextWindow> window_;
 };
+
+// Chunks that begin inside quotes, if the field that is open there is closed in a later one. `open`: the
+// chunk in which it was opened.
+void begin_outside(std::vector<TextChunk>& chunks, std::size_t open) {
+  for (std::size_t i = open + 1; i < chunks.size(); ++i) chunks[i].inside = false;
+}
 
 std::vector<TextChunk> put_together(const std::vector<Bytes>& messages) {
   std::vector<TextChunk> chunks;
   Index lines = 0;
-  Index quotes = 0;
+  bool inside = false;
+  std::size_t open = 0;
   for (const Bytes& message : messages) {
     for (MessageReader reader(message); !reader.done();) {
       const auto part = reader.take<Part>();
       const bool first = chunks.empty() || chunks.back().file != part.file;
-      if (first) lines = quotes = 0;
+      if (first) {
+        if (inside) begin_outside(chunks, open);
+        lines = 0;
+        inside = false;
+      }
       chunks.push_back({.file = part.file,
                         .bytes = part.bytes,
                         .first_line = lines + 1,
-                        .inside = quotes % 2 != 0,
+                        .inside = inside,
                         .first_of_file = first});
-      lines += part.counts.lines;
-      quotes += part.counts.quotes;
+      lines += part.line_ends;
+      if (inside && part.lines.closing == LinePart::Closing::kNone) continue;
+      if (inside && part.lines.closing == LinePart::Closing::kNever) begin_outside(chunks, open);
+      inside = chunks.back().inside ? part.lines.reopens : part.lines.opens;
+      open = chunks.size() - 1;
     }
   }
+  if (inside) begin_outside(chunks, open);
+  for (std::size_t i = 0; i + 1 < chunks.size(); ++i) chunks[i].ends_inside = chunks[i + 1].inside;
   return chunks;
 }
 
@@ -190,21 +218,51 @@ std::vector<std::string> TextFiles::paths() const {
   return paths;
 }
 
+TextFile look_at_text_file(const std::string& path, const ChunkCut& cut) {
+  const bool detects = cut.encoding == "auto";
+  const bool plain = detects || cut.encoding == "utf-8";
+  ByteStream stream(path, Packing::kDetect, plain ? "" : cut.encoding);
+  if (stream.file_bytes() == 0) throw DataError(fmt::format("'{}' is empty", path));
+  const bool wide = detects && has_wide_mark(stream);
+  TextFile file{.path = path,
+                .file_bytes = stream.file_bytes(),
+                .compressed = wide || stream.compressed(),
+                .encoding = wide    ? "UTF-16"
+                            : plain ? ""
+                                    : cut.encoding};
+  TextWindow window(file);
+  window.hold({0, TextWindow::kLookAhead});
+  file.begin = mark_bytes(path, window.text(window.range()));
+  window.hold({file.begin, file.begin});
+  const bool old = has_old_line_ends(window, cut.rules.quotes);
+  file.old_line_ends = old;
+  skip_lines(file, cut.skip_lines);
+  return file;
+}
+
+std::string first_text(const TextFile& file, Index lines, Index max_bytes) {
+  TextWindow window(file);
+  window.hold({file.begin, file.begin + std::min(TextWindow::kLookAhead, max_bytes)});
+  while (window.range().size() < max_bytes && std::ranges::count(window.text(window.range()), '\n') < lines) {
+    if (!window.extend(window.range().size())) break;
+  }
+  return std::string(window.text(window.range()));
+}
+
 TextFiles index_text(std::span<const std::string> paths, const ChunkCut& cut, PeerGroup& peers) {
   TextFiles text;
-  text.quotes = cut.quotes;
+  text.rules = cut.rules;
   MessageWriter mine;
   peers.agree([&] {
-    for (const std::string& path : paths) text.files.push_back(look_at_file(path, cut.encoding));
+    for (const std::string& path : paths) text.files.push_back(look_at_text_file(path, cut));
     const std::vector<Unit> units = units_of(text.files, cut.bytes);
     const auto weight = [&](Index unit) { return static_cast<double>(at(units, unit).bytes.size()); };
     const Range share = at(share_by_weight(std::ssize(units), peers.size(), weight), peers.rank());
     TextIndexer indexer(text.files, cut);
-    for (Index unit = share.begin; unit < share.end; ++unit) {
-      indexer.count(at(units, unit), mine);
-    }
+    for (Index unit = share.begin; unit < share.end; ++unit) indexer.look_at(at(units, unit), mine);
   });
   text.chunks = put_together(peers.all_gather(mine.bytes()));
+  for (TextChunk& chunk : text.chunks) chunk.first_line += text.files[chunk.file].skipped_lines;
   return text;
 }
 
@@ -233,84 +291,6 @@ std::vector<Range> share_text_chunks(const TextFiles& text, Index ranks) {
     shares.push_back({border(share.begin), border(share.end)});
   }
   return shares;
-}
-
-void TextReader::fail_changed(const TextFile& file, Index found) const {
-  throw DataError(fmt::format(
-      "'{}' changed since it was opened: expected {} bytes, found {}; files must stay as they are until the "
-      "run is over",
-      file.path, with_commas(file.file_bytes), with_commas(found)));
-}
-
-// Makes buffer_ hold the bytes of the chunk's file from bytes.begin to bytes.end, or to the end of the file.
-// Bytes that the last chunk looked at beyond its end are not read again: a compressed file could only be read
-// from its start.
-void TextReader::hold(const TextChunk& chunk, Range bytes) {
-  const TextFile& file = files_.files[chunk.file];
-  if (open_file_ != chunk.file) {
-    stream_.emplace(file.path, Packing::kDetect, file.encoding);
-    if (stream_->file_bytes() != file.file_bytes) fail_changed(file, stream_->file_bytes());
-    open_file_ = chunk.file;
-    held_ = {};
-    buffer_.clear();
-  }
-  if (bytes.begin < held_.begin || bytes.begin > held_.end) {
-    stream_->go_to(bytes.begin);
-    held_ = {bytes.begin, bytes.begin};
-    buffer_.clear();
-  }
-  buffer_.erase(0, static_cast<std::size_t>(bytes.begin - held_.begin));
-  held_.begin = bytes.begin;
-  if (held_.end < bytes.end) held_.end += read_text(*stream_, buffer_, bytes.end - held_.end);
-}
-
-std::string_view TextReader::held(Range bytes) const {
-  return std::string_view(buffer_).substr(static_cast<std::size_t>(bytes.begin - held_.begin),
-                                          static_cast<std::size_t>(bytes.size()));
-}
-
-// The offset at which the first record of the chunk begins; behind its end if none does.
-Index TextReader::find_first(const TextChunk& chunk) const {
-  if (chunk.first_of_file) return chunk.bytes.begin;
-  // The byte before may be the line end that the chunk's first byte comes after.
-  const Range bytes{chunk.bytes.begin - 1, chunk.bytes.end};
-  bool inside = chunk.inside;
-  const std::string_view text = held(bytes);
-  if (text.front() == '"' && files_.quotes) inside = !inside;
-  return bytes.begin + find_line_end(text, files_.quotes, inside).value_or(text.size());
-}
-
-// The end of the record that the chunk's last byte belongs to; none if it has no end.
-std::optional<Index> TextReader::find_end(const TextChunk& chunk, Index first) {
-  Index from = chunk.bytes.end - 1;
-  bool inside = files_.quotes && std::ranges::count(held({first, from}), '"') % 2 != 0;
-  while (from - chunk.bytes.end < kMaxRecordBytes) {
-    const Index held_end = held_.end;
-    if (const auto end = find_line_end(held({from, held_end}), files_.quotes, inside)) return from + *end;
-    from = held_end;
-    hold(chunk, {held_.begin, held_end + kLookAhead});
-    if (held_.end == held_end) return held_end;
-  }
-  return std::nullopt;
-}
-
-std::string_view TextReader::read(const TextChunk& chunk) {
-  const Index before = chunk.first_of_file ? 0 : 1;
-  hold(chunk, {chunk.bytes.begin - before, chunk.bytes.end});
-  if (held_.end < chunk.bytes.end) fail_changed(files_.files[chunk.file], held_.end);
-  const Index first = find_first(chunk);
-  first_line_ = chunk.first_line;
-  if (first >= chunk.bytes.end) return {};
-  first_line_ += std::ranges::count(held({chunk.bytes.begin, first}), '\n');
-  const std::optional<Index> end = find_end(chunk, first);
-  if (!end) {
-    throw DataError(fmt::format(
-        "'{}': a record that begins at or after line {} is longer than {}; is a quote not closed? "
-        "(data.quotes = false takes quotes as characters)",
-        files_.files[chunk.file].path, with_commas(first_line_),
-        human_bytes(static_cast<double>(kMaxRecordBytes))));
-  }
-  return held({first, *end});
 }
 
 }  // namespace lockstep

@@ -1,9 +1,10 @@
 // The fields of one record of a table, in the grammar of RFC 4180:
 //
 //   record = field { separator field }
-//   field  = '"' { any but '"' | '""' } '"'  |  { any but separator, '"' and line end }
+//   field  = '"' { any but '"' | '""' } '"'  |  [ any but separator, '"' and line end { any but separator } ]
 //
-// with blanks around a field taken off, quoted ones keeping those inside.
+// with blanks around a field taken off, quoted ones keeping those inside. A quote that does not begin a field
+// is a character.
 #pragma once
 
 #include <deque>

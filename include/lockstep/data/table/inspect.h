@@ -10,15 +10,27 @@
 
 namespace lockstep {
 
+/// Something suspicious in the records of a table.
+struct Finding {
+  std::string kind;     ///< "leak", "duplicates", "overlap", "drift", "unseen", "imbalance", "identifier",
+                        ///< "rounding" or "nearly constant"
+  std::string column;   ///< "": it is about whole records
+  Index count = 0;      ///< of the records it is about, in all records or in the sample that was looked at
+  std::string text;     ///< with counts and an example
+  std::string setting;  ///< a line of a config that helps, with its section where that is not [data]; or ""
+};
+
 struct TableInspection {
   std::string path;
   TableText table;
   std::vector<std::string> missing_values;  ///< texts that stand for a missing value in all columns
   std::string encoding;                     ///< encoding of the file
+  Index skip_lines = 0;                     ///< lines above the table
   std::vector<TableColumn> columns;         ///< columns with the kinds that are declared or guessed
   std::vector<ColumnGuess> guesses;
   Scan scan;
   std::vector<std::string> special = {};  ///< data.columns as given
+  std::vector<Finding> findings = {};
 };
 
 /// A key of [data] without its section, and its value as TOML.

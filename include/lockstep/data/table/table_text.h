@@ -21,8 +21,11 @@ struct TableText {
   std::vector<std::string> warnings;
 };
 
-/// *Collective.* Errors, the same on all ranks: DataError if a file cannot be read or holds no records.
-TableText open_table_text(std::span<const std::string> paths, const TableOptions& options, PeerGroup& peers);
+/// *Collective.* `known`: the schema that the table will be read by, whose columns show whether there are the
+/// lines above it that data.skip_lines leaves out. Errors, the same on all ranks: DataError if a file cannot
+/// be read or holds no records.
+TableText open_table_text(std::span<const std::string> paths, const TableOptions& options, PeerGroup& peers,
+                          const TableSchema* known = nullptr);
 
 /// Reads the records of a table, chunk by chunk, as cells. One thread uses it.
 class TableReader {
@@ -33,11 +36,11 @@ class TableReader {
 
   /// Calls use(cells) for each record of the chunk, in order; where the record or its use is bad (BadRecord,
   /// whose column use() counts in cells), calls on_error(description) instead.
-  /// Errors: DataError if a file has changed, a quote is never closed, or another file's header differs.
+  /// Errors: DataError if a file has changed, or another file's header differs.
   template <class Use, class OnError>
   void for_each_record(const TextChunk& chunk, const Use& use, const OnError& on_error) {
     RecordLines lines = start(chunk);
-    for (std::string_view record; next(lines, chunk, record);) {
+    for (std::string_view record; lines.next(record);) {
       bool parsed = false;
       try {
         if (table_.header && record == table_.header_text) throw_repeated_header();
@@ -45,7 +48,7 @@ class TableReader {
         parsed = true;
         use(cells);
       } catch (const BadRecord& bad) {
-        on_error(describe(bad, parsed, chunk, lines.line()));
+        on_error(describe(bad, parsed, chunk, lines));
       }
     }
   }
@@ -53,9 +56,9 @@ class TableReader {
  private:
   [[noreturn]] static void throw_repeated_header();
   RecordLines start(const TextChunk& chunk);
-  bool next(RecordLines& lines, const TextChunk& chunk, std::string_view& record) const;
   void check_header(std::string_view record, const TextChunk& chunk) const;
-  std::string describe(const BadRecord& bad, bool parsed, const TextChunk& chunk, Index line) const;
+  std::string describe(const BadRecord& bad, bool parsed, const TextChunk& chunk,
+                       const RecordLines& lines) const;
 
   const TableText& table_;
   const std::vector<RowColumn>& columns_;
