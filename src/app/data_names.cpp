@@ -57,10 +57,11 @@ std::optional<std::string> exchanged(const std::string& text, const Exchange& ex
 std::optional<std::string> exchanged_in_path(const std::string& path, const Exchange& exchange) {
   const ArrayPath parts = split_array_path(path);
   if (!parts.array.empty()) {
-    if (const auto array = exchanged(parts.array, exchange)) return parts.file + ":" + *array;
+    if (const auto array = exchanged(parts.array, exchange))
+      return parts.file + ArrayPath{parts.file, *array, parts.fields}.inside();
   }
   const std::filesystem::path file = parts.file;
-  const std::string array = parts.array.empty() ? "" : ":" + parts.array;
+  const std::string array = parts.inside();
   if (const auto name = exchanged(file.filename().string(), exchange))
     return (file.parent_path() / *name).string() + array;
   if (const auto directory = exchanged(file.parent_path().string(), exchange))

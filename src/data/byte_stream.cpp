@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "byte_inputs.h"
 #include "hdf5_dataset.h"
 #include "lockstep/base/errors.h"
@@ -17,15 +19,43 @@ std::unique_ptr<ByteStream::Input> open_input(const ArrayPath& path, Packing pac
   return packing == Packing::kNone ? open_plain(path.file) : open_gzip(path.file);
 }
 
+void split_off_fields(ArrayPath& path) {
+  const std::size_t colon = path.array.find(':');
+  if (colon == std::string::npos) return;
+  path.fields = path.array.substr(colon + 1);
+  path.array.resize(colon);
+}
+
 }  // namespace
 
 ArrayPath split_array_path(const std::string& path) {
   for (const std::string_view archive : {".npz:", ".h5:", ".hdf5:"}) {
     const std::size_t end = path.find(archive);
     if (end == std::string::npos) continue;
-    return {path.substr(0, end + archive.size() - 1), path.substr(end + archive.size())};
+    ArrayPath found{path.substr(0, end + archive.size() - 1), path.substr(end + archive.size())};
+    if (archive == ".npz:") split_off_fields(found);
+    return found;
+  }
+  for (const std::string_view array : {".npy:", ".npy.gz:"}) {
+    const std::size_t end = path.find(array);
+    if (end == std::string::npos) continue;
+    return {path.substr(0, end + array.size() - 1), "", path.substr(end + array.size())};
   }
   return {path, ""};
+}
+
+std::vector<std::string> ArrayPath::field_names() const {
+  std::vector<std::string> names;
+  for (std::size_t begin = 0; begin < fields.size();) {
+    const std::size_t end = std::min(fields.find('+', begin), fields.size());
+    names.push_back(fields.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return names;
+}
+
+std::string ArrayPath::inside() const {
+  return (array.empty() ? "" : ":" + array) + (fields.empty() ? "" : ":" + fields);
 }
 
 bool holds_arrays(const std::string& file) {

@@ -54,6 +54,7 @@ class FieldReader {
   }
 
   std::span<const Scalar> scalars(Index i) {
+    if (!field_.pieces.empty()) return decode_pieces(i);
     field_.element->decode(at(i), scalars_);
     if (field_.planes == 1) return scalars_;
     interleave(scalars_.data(), field_.count, field_.planes, turned_.data());
@@ -62,9 +63,7 @@ class FieldReader {
 
   /// Reports the first number of record `i` that is not finite as a scalar.
   [[noreturn]] void fail_number(Index i) const {
-    const std::byte* bytes = at(i);
-    while (std::isfinite(static_cast<Scalar>(field_.element->number(bytes)))) bytes += field_.element->bytes;
-    const double number = field_.element->number(bytes);
+    const double number = first_not_finite(i);
     fail(i, fmt::format("{:g}", number),
          std::isfinite(number) ? "a number that single precision can hold" : "a finite number");
   }
@@ -75,6 +74,28 @@ class FieldReader {
   }
 
  private:
+  std::span<const Scalar> decode_pieces(Index i) {
+    std::span<Scalar> rest = scalars_;
+    for (const DensePiece& piece : field_.pieces) {
+      const auto count = static_cast<std::size_t>(piece.count);
+      piece.element->decode(at(i) + piece.offset, rest.first(count));
+      rest = rest.subspan(count);
+    }
+    return scalars_;
+  }
+
+  // The first number of record `i` that is not finite as a scalar.
+  double first_not_finite(Index i) const {
+    const DensePiece whole{.count = field_.count, .element = field_.element};
+    for (const DensePiece& piece : field_.pieces.empty() ? std::span(&whole, 1) : std::span(field_.pieces)) {
+      for (Index k = 0; k < piece.count; ++k) {
+        const double number = piece.element->number(at(i) + piece.offset + k * piece.element->bytes);
+        if (!std::isfinite(static_cast<Scalar>(number))) return number;
+      }
+    }
+    return 0;
+  }
+
   const DenseField& field_;
   RecordFileReader file_;
   Range records_;
@@ -158,7 +179,7 @@ std::vector<Chunk> even_chunks(Index rows, Index record_bytes, bool follow_on) {
 DenseSource::DenseSource(DenseFields fields) : fields_(std::move(fields)) {
   const RecordFile& file = fields_.features.file;
   const Index targets = fields_.targets ? fields_.targets->count : 0;
-  layout_ = {.byte_features = fields_.features.element->is_byte(),
+  layout_ = {.byte_features = fields_.features.is_byte(),
              .features = fields_.features.count,
              .labels = targets + (fields_.weights ? 1 : 0)};
   info_ = {.rows = file.records,
@@ -192,6 +213,9 @@ std::vector<std::string> DenseSource::files() const {
   for (const DenseField* field : all_fields()) {
     const std::string file = split_array_path(field->file.path).file;
     if (std::ranges::find(files, file) == files.end()) files.push_back(file);
+    for (const std::string& source : field->file.sources) {
+      if (std::ranges::find(files, source) == files.end()) files.push_back(source);
+    }
   }
   return files;
 }

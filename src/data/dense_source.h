@@ -14,7 +14,14 @@
 
 namespace lockstep {
 
-/// Numbers that lie one after the other in each record of a file.
+/// Numbers of one type that lie one after the other in a record.
+struct DensePiece {
+  Index offset = 0;
+  Index count = 1;
+  const Element* element = nullptr;
+};
+
+/// Numbers that lie one after the other in each record of a file, or in several pieces.
 struct DenseField {
   RecordFile file;
   Index offset = 0;  ///< bytes before the first number in the record
@@ -23,6 +30,11 @@ struct DenseField {
   /// Images whose channels lie one after the other are stored so many channels deep; they are turned
   /// round to channels last. 1: as they are.
   Index planes = 1;
+  /// `count` numbers in several pieces, for which `offset` and `element` are left open.
+  std::vector<DensePiece> pieces = {};
+
+  /// Bytes that stay bytes.
+  bool is_byte() const { return pieces.empty() && element->is_byte(); }
 };
 
 struct DenseFields {

@@ -108,9 +108,7 @@ std::vector<std::string> list_files(const std::string& text, std::span<const std
   const ArrayPath path = split_array_path(text);
   try {
     std::vector<std::string> files = list(path.file, extensions, key);
-    if (!path.array.empty()) {
-      for (std::string& file : files) file += ":" + path.array;
-    }
+    for (std::string& file : files) file += path.inside();
     return files;
   } catch (const fs::filesystem_error& error) {
     throw DataError(

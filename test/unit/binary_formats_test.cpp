@@ -107,9 +107,19 @@ TEST_F(BinaryFormats, NumpyNamesWhatIsWrongWithAHeader) {
   expect(features_ + "x", {"does not fit its header"});
   expect(npy_content("<c8", {3, 2}, "abcdefabcdef"), {"type <c8", "astype"});
   expect(npy_content("|O", {3, 2}, "abc"), {"type |O"});
-  expect(npy_start("{'descr': [('a', '<f4'), ('b', '<f4')], 'fortran_order': False, 'shape': (3,), }") +
-             std::string(24, 'x'),
-         {"a structured array", "structured_to_unstructured"});
+  const auto fields = [](const std::string& descr, const std::string& shape = "(3,)") {
+    return npy_start("{'descr': " + descr + ", 'fortran_order': False, 'shape': " + shape + ", }") +
+           std::string(24, 'x');
+  };
+  expect(fields("[('a', '<f4'), ('b', '<U1')]"), {"field 'b' of the type '<U1'", "x.npy:a'"});
+  expect(fields("[('a', '<f4'), ('b', '<f4')]", "(3, 1)"), {"2 dimensions, expected 1"});
+  expect(fields("[('a', '<f4'), ('b', '<f4')]", "(4,)"), {"truncated"});
+  expect(fields("[('', '|V8')]"), {"no fields"});
+  expect(fields("[('a', '<f4', (3, x))]"), {"expected a shape"});
+  expect(fields("[('a', '<f4', (99999999999,))]"), {"no more than 2 GiB"});
+  expect(fields("[('a' '<f4')]"), {"expected ','"});
+  expect(fields("[('a', 'f')]"), {"the type 'f'"});
+  expect(fields("[('a', [('b', [('c"), {"fields that are none: expected ','"});
   expect(npy_start("{'fortran_order': False, 'shape': (3, 2), }"), {"no 'descr'"});
   expect(npy_start("{'descr': '<f4', 'fortran_order': False, 'shape': (3, x), }"), {"shape"});
   expect(npy_start("{'descr': '<f4', 'fortran_order': False, 'shape': (), }"), {"single number"});
@@ -152,6 +162,68 @@ TEST_F(BinaryFormats, NumpyFortranOrderIsRead) {
             true);
   options_.train = path + ":x";
   expect_parts(error(), {"Fortran order", "ascontiguousarray"});
+}
+
+// numpy.array([(31, 1.5, b'Oslo', 1), (28, -2, b'Voss', 0), (40, 0.25, b'', 1)], dtype = [('age', '>i2'),
+// ('pay', '<f8'), ('city', 'S5'), ('high', '?')]), with numpy.save.
+TEST_F(BinaryFormats, NumpyFieldsAreChosenByName) {
+  std::string bytes;
+  for (const auto& [age, pay, city, high] :
+       {std::tuple{'\x1f', 1.5, "Oslo", '\1'}, {'\x1c', -2.0, "Voss", '\0'}, {'\x28', 0.25, "", '\1'}}) {
+    bytes += std::string{'\0', age} + bytes_of<double>({pay});
+    bytes += std::string(city).append(5 - std::string(city).size(), '\0') + high;
+  }
+  const std::string content =
+      npy_start(
+          "{'descr': [('age', '>i2'), ('pay', '<f8'), ('city', '|S5'), ('high', '|b1')], 'fortran_order': "
+          "False, 'shape': (3,), }") +
+      bytes;
+  const std::string path = directory_ / "people.npy";
+  write_file_atomically(path, content);
+  options_.train = path + ":age+pay";
+  options_.train_labels = path + ":high";
+  EXPECT_EQ(load_all().features, (std::vector<Scalar>{31, 1.5F, 28, -2, 40, 0.25F}));
+  EXPECT_EQ(load_all().targets, (std::vector<Scalar>{1, 0, 1}));
+  EXPECT_EQ(open()->files(), (std::vector<std::string>{path}));
+  options_.train = path + ":pay+age+age";
+  EXPECT_EQ(load_all().features, (std::vector<Scalar>{1.5F, 31, 31, -2, 28, 28, 0.25F, 40, 40}));
+  options_.train = path;
+  expect_parts(error(), {path, "field 'city' of the type '|S5'", "people.npy:age+pay+high'"});
+  options_.train = path + ":salary";
+  expect_parts(error(), {path, "no field 'salary', its fields: age, pay, city, high"});
+  const std::string archive = directory_ / "people.npz";
+  for (const bool compressed : {false, true}) {
+    write_npz(archive, {{"p", content}}, compressed);
+    options_.train = archive + ":p:pay";
+    options_.train_labels = archive + ":p:high";
+    EXPECT_EQ(load_all().features, (std::vector<Scalar>{1.5F, -2, 0.25F}));
+    EXPECT_EQ(load_all().targets, (std::vector<Scalar>{1, 0, 1}));
+  }
+}
+
+// As numpy.lib.recfunctions and numpy.dtype(..., align = True) write them: fields of fields, rows of numbers
+// in a field, and bytes between fields.
+TEST_F(BinaryFormats, NumpyFieldsThatNoPathNamesAreFeatures) {
+  const std::string path = directory_ / "f.npy";
+  std::string bytes;
+  for (const float first : {1.0F, 2.0F}) {
+    bytes += std::string("\3\0\0\0", 4) + bytes_of<float>({first, 5, 6}) + bytes_of<std::int32_t>({7, 8});
+  }
+  write_file_atomically(path,
+                        npy_start("{'descr': [('label', '|u1'), ('', '|V3'), ('x', '<f4', (3,)), "
+                                  "(('a title', 'pos'), [('u', '<i4'), ('v', '<i4')])], 'fortran_order': "
+                                  "False, 'shape': (2,), }") +
+                            bytes);
+  options_.train = path;
+  options_.train_labels = path + ":label";
+  EXPECT_EQ(load_all().features, (std::vector<Scalar>{1, 5, 6, 7, 8, 2, 5, 6, 7, 8}));
+  EXPECT_EQ(load_all().targets, (std::vector<Scalar>{3, 3}));
+  options_.train = path + ":x";
+  EXPECT_EQ(open()->info().features, (Shape{{3}}));
+  options_.train = path + ":pos.v";
+  EXPECT_EQ(load_all().features, (std::vector<Scalar>{8, 8}));
+  options_.train = path + ":label";
+  EXPECT_EQ(load_all().features[0], 3.0F / 255.0F) << "a field of bytes alone is scaled as an array of them";
 }
 
 TEST_F(BinaryFormats, CifarImagesAreTurnedToChannelsLast) {

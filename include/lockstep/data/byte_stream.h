@@ -13,10 +13,16 @@
 namespace lockstep {
 
 /// "data.npz:x" names the array x of an archive, "data.h5:x" that of an HDF5 file; any other path names a
-/// file. `array` is empty for a file.
+/// file. `array` is empty for a file. "data.npy:age+hours" and "data.npz:x:age+hours" name fields of the
+/// records of an array.
 struct ArrayPath {
   std::string file;
   std::string array;
+  std::string fields = {};
+
+  std::vector<std::string> field_names() const;
+  /// The text behind the file, ":x:age", or "".
+  std::string inside() const;
 };
 ArrayPath split_array_path(const std::string& path);
 /// Whether the file is of a kind that holds several arrays, by the end of its name.

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "../dense_source.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"
@@ -13,19 +16,21 @@ namespace {
 
 void compute_sizes(ArrayFile& file) {
   bool overflows = false;
+  file.elements_per_record = 1;
   for (std::size_t i = 1; i < file.sizes.size(); ++i) {
     overflows |= __builtin_mul_overflow(file.elements_per_record, file.sizes[i], &file.elements_per_record);
   }
   RecordFile& records = file.records;
   records.records = file.sizes.front();
   Index data_bytes = 0;
-  overflows |= __builtin_mul_overflow(file.elements_per_record, file.element->bytes, &records.record_bytes);
+  if (file.fields.empty()) {
+    overflows |= __builtin_mul_overflow(file.elements_per_record, file.element->bytes, &records.record_bytes);
+  }
   overflows |= __builtin_mul_overflow(records.record_bytes, records.records, &data_bytes);
   const std::string shape = excerpt(fmt::format("{}", fmt::join(file.sizes, "x")));
   if (overflows) {
-    throw DataError(
-        fmt::format("'{}' is damaged: its header states {} elements of {} bytes, more than any file holds",
-                    records.path, shape, file.element->bytes));
+    throw DataError(fmt::format("'{}' is damaged: its header states {} elements, more than any file holds",
+                                records.path, shape));
   }
   if (data_bytes == 0) {
     throw DataError(fmt::format("'{}' holds no data: its header states {} elements", records.path, shape));
@@ -92,13 +97,36 @@ void check_weights(const ArrayFile& weights, const ArrayFile& features, const Fi
 }
 
 DenseField field_of(const ArrayFile& file) {
-  return {.file = file.records, .count = file.elements_per_record, .element = file.element};
+  DenseField field{.file = file.records, .count = file.elements_per_record, .element = file.element};
+  if (file.fields.size() == 1) {
+    field.offset = file.fields.front().piece.offset;
+    field.element = file.fields.front().piece.element;
+  } else {
+    for (const ArrayField& each : file.fields) field.pieces.push_back(each.piece);
+  }
+  return field;
+}
+
+// The features of an array whose fields the config does not name are all that are not labels or weights.
+void leave_out(ArrayFile& features, const std::string& labels, const FileGroup& files) {
+  const ArrayPath from = split_array_path(files.records);
+  const ArrayPath other = split_array_path(labels);
+  if (features.fields.empty() || features.names_fields) return;
+  if (from.file != other.file || from.array != other.array) return;
+  std::vector<ArrayField> left;
+  std::ranges::copy_if(features.fields, std::back_inserter(left), [&](const ArrayField& field) {
+    const std::vector<std::string> names = other.field_names();
+    return std::ranges::find(names, field.name) == names.end();
+  });
+  if (left.empty()) throw DataError(fmt::format("no field of '{}' is left as a feature", files.records));
+  use_fields(features, std::move(left));
 }
 
 // Errors: DataError if their shapes do not fit.
 std::unique_ptr<RecordSource> open_group(const FileGroup& files, const std::string& noun,
                                          const OpenArray& open) {
-  const ArrayFile features = open(files.records, files.records_key);
+  ArrayFile features = open(files.records, files.records_key);
+  for (const std::string& path : {files.labels, files.weights}) leave_out(features, path, files);
   check_features(features, files, noun);
   DenseFields fields;
   fields.features = field_of(features);
@@ -117,6 +145,18 @@ std::unique_ptr<RecordSource> open_group(const FileGroup& files, const std::stri
 }
 
 }  // namespace
+
+void use_fields(ArrayFile& file, std::vector<ArrayField> fields) {
+  file.elements_per_record = 0;
+  for (const ArrayField& field : fields) file.elements_per_record += field.piece.count;
+  file.sizes.resize(1);
+  if (fields.size() == 1 && !fields.front().shape.empty()) {
+    file.sizes.insert(file.sizes.end(), fields.front().shape.begin(), fields.front().shape.end());
+  } else {
+    file.sizes.push_back(file.elements_per_record);
+  }
+  file.fields = std::move(fields);
+}
 
 ArrayFile open_array_file(const std::string& path, const ReadArrayHeader& read_header) {
   ByteStream stream(path);

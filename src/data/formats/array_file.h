@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "../dense_source.h"
 #include "../element.h"
 #include "../open_files.h"
 #include "../record_file.h"
@@ -14,15 +15,29 @@
 
 namespace lockstep {
 
+/// A named field of the records of an array.
+struct ArrayField {
+  std::string name;
+  std::string type;          ///< in the words of the format
+  std::vector<Index> shape;  ///< of its numbers; empty for one
+  DensePiece piece;          ///< without an element if it holds no numbers
+};
+
 struct ArrayFile {
   RecordFile records;
   std::vector<Index> sizes;  ///< sizes of all dimensions; the first is the number of records
   const Element* element = nullptr;
   bool fortran_order = false;  ///< the first dimension varies fastest
   Index elements_per_record = 1;
+  std::vector<ArrayField> fields = {};  ///< instead of an element: what is used of records with named fields
+  bool names_fields = false;            ///< the path says which
 };
 
-/// Fills sizes (at least one), element and records.offset. Errors: DataError.
+/// Uses these of the fields: sets fields and, behind the number of records, sizes.
+void use_fields(ArrayFile& file, std::vector<ArrayField> fields);
+
+/// Fills sizes (at least one), element and records.offset; or, for named fields, fields and record_bytes
+/// instead of the element. Errors: DataError.
 using ReadArrayHeader = std::function<void(ByteStream& stream, ArrayFile& file)>;
 
 /// Reads the header, and checks it against the size of the file. Errors: DataError.

@@ -24,7 +24,8 @@ FormatEntry numpy_format() {
   return array_format(
       "numpy",
       "arrays of numpy, one with features (bytes are scaled to 0..1), one with labels: .npy files, or "
-      "arrays of an .npz archive, named as in \"data.npz:x_train\"",
+      "arrays of an .npz archive, named as in \"data.npz:x_train\"; of records with named fields, those that "
+      "\"data.npy:age+hours\" names, or all but the labels",
       {".npy", ".npz", ".npy.gz"}, "array", open_array);
 }
 

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <string_view>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
+#include "numpy_fields.h"
 
 namespace lockstep {
 namespace {
@@ -67,24 +70,12 @@ std::string_view value_of(std::string_view header, std::string_view key, const s
   return value;
 }
 
-const Element* element_of(std::string_view header, const std::string& path) {
-  const std::string_view value = value_of(header, "descr", path);
+const Element* element_of(std::string_view value, const std::string& path) {
   const std::size_t end = value.empty() ? 0 : value.find(value.front(), 1);
-  if (value.starts_with('[')) {
-    throw DataError(fmt::format(
-        "'{}' is a structured array, whose records have named fields: save one field of it, or all as "
-        "numpy.lib.recfunctions.structured_to_unstructured(array).astype('float32')",
-        path));
-  }
   const std::string_view type = end == std::string_view::npos || end == 0 ? value : value.substr(1, end - 1);
-  const Element* element = nullptr;
   if (type.size() == 3) {
-    const ByteOrder order = type[0] == '>' ? ByteOrder::kBig : ByteOrder::kLittle;
-    const int bits = 8 * (type[2] - '0');
-    element = type.substr(1) == "b1" ? find_element("bool", order)
-                                     : find_element(fmt::format("{}{}", type[1], bits), order);
+    if (const Element* element = parse_numpy_type(type).element) return element;
   }
-  if (element != nullptr) return element;
   throw DataError(
       fmt::format("'{}' holds numbers of the type {}, expected one of f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1: "
                   "save it with array.astype('float32')",
@@ -110,13 +101,63 @@ std::vector<Index> sizes_of(std::string_view header, const std::string& path) {
   return sizes;
 }
 
+// The fields that the path names, or all of them, which must be numbers then.
+std::vector<ArrayField> choose_fields(const std::vector<ArrayField>& all, const std::string& path) {
+  const ArrayPath parts = split_array_path(path);
+  std::vector<std::string> names;
+  std::vector<std::string> numbers;
+  for (const ArrayField& field : all) {
+    names.push_back(field.name);
+    if (field.piece.element != nullptr) numbers.push_back(field.name);
+  }
+  std::vector<ArrayField> chosen;
+  for (const std::string& name : parts.fields.empty() ? names : parts.field_names()) {
+    const auto found = std::ranges::find(all, name, &ArrayField::name);
+    if (found == all.end()) {
+      throw DataError(
+          fmt::format("'{}' has no field {}, its fields: {}", path, in_quotes(name), listed(names)));
+    }
+    if (found->piece.element == nullptr) {
+      throw DataError(fmt::format(
+          "'{}' has the field {} of the type {}, expected numbers: name the fields to use, as in '{}'", path,
+          in_quotes(name), in_quotes(found->type),
+          parts.file +
+              ArrayPath{parts.file, parts.array, fmt::format("{}", fmt::join(numbers, "+"))}.inside()));
+    }
+    chosen.push_back(*found);
+  }
+  if (chosen.empty()) fail(path, "its records have no fields");
+  return chosen;
+}
+
+void read_fields(ArrayFile& file, std::string_view value, const std::string& path) {
+  try {
+    NumpyFields found = parse_numpy_fields(value);
+    if (file.sizes.size() != 1) {
+      throw DataError(
+          fmt::format("its records of named fields have {} dimensions, expected 1", file.sizes.size()));
+    }
+    file.records.record_bytes = found.record_bytes;
+    file.fields = std::move(found.fields);
+  } catch (const DataError& error) {
+    fail(path, error.what());
+  }
+  file.names_fields = !split_array_path(path).fields.empty();
+  use_fields(file, choose_fields(file.fields, path));
+}
+
 }  // namespace
 
 ArrayFile open_numpy_file(const std::string& path) {
   return open_array_file(path, [&](ByteStream& stream, ArrayFile& file) {
     const std::string header = read_header(stream, path, file.records.offset);
-    file.element = element_of(header, path);
+    const std::string_view type = value_of(header, "descr", path);
     file.sizes = sizes_of(header, path);
+    if (type.starts_with('[')) return read_fields(file, type, path);
+    if (!split_array_path(path).fields.empty()) {
+      throw DataError(fmt::format("'{}' is an array of numbers, whose records have no named fields", path));
+    }
+    file.element = element_of(type, path);
     if (value_of(header, "fortran_order", path).starts_with("True") && file.sizes.size() > 1) {
       if (stream.compressed()) {
         throw DataError(fmt::format(
