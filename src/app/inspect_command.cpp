@@ -5,11 +5,23 @@
 #include "commands.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/output_file.h"
+#include "lockstep/data/file_list.h"
 #include "lockstep/data/format.h"
-#include "lockstep/data/table/inspect.h"
+#include "lockstep/data/table/findings.h"
 #include "outputs.h"
 
 namespace lockstep {
+namespace {
+
+std::vector<OtherSet> other_sets(const DataOptions& options) {
+  std::vector<OtherSet> sets;
+  if (!options.validation.empty())
+    sets.push_back({"the validation set", list_files(options.validation, {}, "data.validation")});
+  if (!options.test.empty()) sets.push_back({"the test set", list_files(options.test, {}, "data.test")});
+  return sets;
+}
+
+}  // namespace
 
 int inspect_command(const CommandLine& line) {
   DataOptions options = load_config(line, {}, known_names()).config.data;
@@ -21,7 +33,8 @@ int inspect_command(const CommandLine& line) {
                     line.data, choose_format(options).name));
   }
   check_outputs(line, files_read(line));
-  const TableInspection inspection = inspect_table(line.data, options.table);
+  TableInspection inspection = inspect_table(line.data, options.table);
+  inspection.findings = find_suspicious(inspection, options.table, other_sets(options));
   print_report(line, to_text(inspection));
   if (!line.json.empty()) write_output(line.json, to_json(inspection));
   return 0;

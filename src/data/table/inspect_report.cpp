@@ -78,6 +78,12 @@ std::vector<std::string> suspicious(const TableInspection& inspection) {
     const TableColumn& column = inspection.columns[i];
     if (!remark.empty()) lines.push_back(fmt::format("column {}: {}", in_quotes(column.name), remark));
   }
+  for (const Finding& finding : inspection.findings) {
+    const std::string about =
+        finding.column.empty() ? "" : fmt::format("column {}: ", in_quotes(finding.column));
+    const std::string add = finding.setting.empty() ? "" : fmt::format("; add {}", finding.setting);
+    lines.push_back(about + finding.text + add);
+  }
   const Scan& scan = inspection.scan;
   if (scan.bad > 0) {
     lines.push_back(fmt::format("{} of {} records are bad ({:.3g} %), the first: {}", with_commas(scan.bad),
@@ -151,10 +157,18 @@ std::string to_json(const TableInspection& inspection) {
             {"separator", std::string(1, inspection.table.dialect.separator)},
             {"columns", Json::array()},
             {"suspicious", suspicious(inspection)},
+            {"findings", Json::array()},
             {"config", data_section(inspection)}};
   for (std::size_t i = 0; i < inspection.columns.size(); ++i) {
     json["columns"].push_back(column_json(inspection.columns[i], inspection.scan.columns[i],
                                           inspection.guesses[i].remark, inspection.scan.good));
+  }
+  for (const Finding& finding : inspection.findings) {
+    json["findings"].push_back({{"kind", finding.kind},
+                                {"column", finding.column.empty() ? Json() : Json(finding.column)},
+                                {"count", finding.count},
+                                {"text", finding.text},
+                                {"setting", finding.setting.empty() ? Json() : Json(finding.setting)}});
   }
   return json.dump(2) + "\n";
 }
