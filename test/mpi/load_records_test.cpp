@@ -204,6 +204,38 @@ TEST(LoadRecords, UnseenCategoriesAreCountedOverAllRanks) {
   });
 }
 
+// Whether a field that is open is ever closed may stand in the chunk of another rank.
+TEST(LoadRecords, AStrayQuoteCostsTheSameRecordOnAnyNumberOfRanks) {
+  const TemporaryDirectory directory;
+  DataOptions options;
+  options.format = "csv";
+  options.table = {.label = {"y"},
+                   .skip_lines = 1,
+                   .on_bad_record = OnBadRecord::kSkip,
+                   .max_bad_share = 1,
+                   .chunk_kib = 1};
+  options.train = directory / "train.csv";
+  std::string text = "a \"title\nkind,y\n";
+  for (int row = 0; row < 3000; ++row) {
+    const bool begins = row == 7 || row == 1500 || row == 2999;
+    text += begins           ? "\"never closed,1\n"
+            : row % 100 == 0 ? "\"closed\n\n\"\"later\"\"\",1\n"
+            : row % 3 == 0   ? "5\" disk,0\n"
+                             : "plain,1\n";
+  }
+  write_file_atomically(options.train, text);
+  on_ranks([&](Communicator& comm) {
+    RankPeerGroup peers(comm);
+    const auto source = choose_format(options).open({options, Split::kTrain, 1, peers});
+    EXPECT_EQ(source->info().rows, 2997);
+    const auto skipped = source->skipped();
+    EXPECT_EQ((std::vector<Index>{skipped.begin(), skipped.end()}), (std::vector<Index>{7, 1500, 2999}));
+    ASSERT_EQ(source->rejects().size(), 3U);
+    // Line 1 is the title and line 2 the header; row 0 has three lines.
+    expect_parts(source->rejects().front(), {"line 12, column 1 ('kind'): found a quote that opens"});
+  });
+}
+
 TEST(LoadRecords, ReplicasGetTheirShardAndServersNothing) {
   on_ranks([](Communicator& comm) {
     RankPeerGroup peers(comm);
