@@ -13,6 +13,7 @@
 #include "lockstep/base/terminal.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/optim/schedule.h"
+#include "lockstep/train/evaluation/threshold.h"
 #include "sweep_state.h"
 #include "sweep_table.h"
 #include "trial_groups.h"
@@ -43,6 +44,12 @@ class CrossValidation {
                    throw ConfigError(
                        "--refit trains without a validation set, which train.schedule = \"plateau\" follows: "
                        "choose another schedule, or leave --refit out");
+                 }
+                 if (line.sweep.refit &&
+                     !parse_threshold("eval.threshold", config.eval.threshold).measure.empty()) {
+                   throw ConfigError(
+                       "--refit trains without a validation set, on which eval.threshold is chosen: give a "
+                       "number, such as --eval.threshold 0.3, or leave --refit out");
                  }
                  return list_folds(line.sweep.folds);
                }),

@@ -11,6 +11,7 @@
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/train/evaluation/evaluation.h"
+#include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
 #include "lockstep/train/storage/run_directory.h"
@@ -43,6 +44,25 @@ void print_metrics(const EvalMetrics& metrics) {
   if (!metrics.confusion.empty() && metrics.classes <= kMaxClassesShown) print_confusion(metrics);
 }
 
+// *Collective.* Errors: AgreedError.
+void print_evaluation(const EvaluationContext& context, Evaluation& evaluation, const ModelValues& values,
+                      std::optional<double> threshold) {
+  const bool first = context.comm.rank() == 0;
+  const EvalMetrics metrics = evaluation.run(values);
+  if (first) print_metrics(metrics);
+  if (threshold) {
+    const std::vector<YesSample> samples = gather_yes(context.comm, evaluation, values, context.loss.form());
+    if (first) {
+      print_out("{}: with yes from a probability of {:.6g} on, accuracy {:.2f} %\n", to_string(metrics.split),
+                *threshold, 100 * accuracy_at(*threshold, samples));
+    }
+  }
+  if (!std::isfinite(metrics.loss)) {
+    throw AgreedError("the model gives a loss that is not finite: it comes from a run that went wrong",
+                      kExitTraining);
+  }
+}
+
 // The sets that flags name; where none does, those of the run.
 std::set<Split> wanted_splits(const std::set<std::string>& flagged) {
   std::set<Split> wanted;
@@ -70,8 +90,10 @@ int eval_command(Communicator& comm, const CommandLine& line) {
   const Experiment experiment = make_evaluation(loaded, wanted_splits(loaded.flagged), input,
                                                 load_schema_together(comm, directory), peers);
   AlignedBuffer<Scalar> stored;
+  std::optional<double> threshold;
   agree(comm, [&] {
     stored = load_stored(directory, *experiment.model);
+    threshold = threshold_of(directory, experiment.config, comm.rank());
     if (!experiment.test && !experiment.validation) {
       throw ConfigError("there is nothing to evaluate on: give data.test (and data.test_labels)");
     }
@@ -94,12 +116,7 @@ int eval_command(Communicator& comm, const CommandLine& line) {
                                       std::pair(experiment.test.get(), Split::kTest)}) {
     if (source == nullptr) continue;
     Evaluation evaluation(context, *source, split);
-    const EvalMetrics metrics = evaluation.run(stored_values(*experiment.model, stored.span()));
-    if (comm.rank() == 0) print_metrics(metrics);
-    if (!std::isfinite(metrics.loss)) {
-      throw AgreedError("the model gives a loss that is not finite: it comes from a run that went wrong",
-                        kExitTraining);
-    }
+    print_evaluation(context, evaluation, stored_values(*experiment.model, stored.span()), threshold);
   }
   return 0;
 }

@@ -15,6 +15,7 @@
 #include "lockstep/distributed/tensor_multipliers.h"
 #include "lockstep/train/class_weights.h"
 #include "lockstep/train/evaluation/metrics.h"
+#include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/plan/refusals.h"
 #include "lockstep/train/storage/checkpoint/interval.h"
 
@@ -47,12 +48,14 @@ std::string choose_strategy(const LoadedConfig& loaded, const Placement& placeme
 // Combinations that the config alone shows: every command refuses them, before data are opened.
 void refuse_combinations(const Config& config) {
   static const DistOptions kAny{.strategy = "allreduce"};
+  const ThresholdRule threshold = parse_threshold("eval.threshold", config.eval.threshold);
   refuse({.distribute = kAny,
           .two_averages = config.train.ema > 0 && !config.train.swa_from.empty(),
           .batch_follows_replicas = config.train.per_replica_batch > 0 && config.train.replicas == 0,
           .two_validation_sets = !config.data.validation.empty() && config.data.validation_share > 0,
           .follows_nothing = follows_evaluations(config.schedule) && !has_validation(config),
-          .fold_and_validation_set = config.folds.fold > 0 && config.data.has_validation()});
+          .fold_and_validation_set = config.folds.fold > 0 && config.data.has_validation(),
+          .threshold_from_nowhere = !threshold.measure.empty() && !has_validation(config)});
   if (config.folds.fold > config.folds.folds) {
     throw ConfigError(fmt::format("data.fold = {}, expected a fold from 1 to data.folds = {}",
                                   config.folds.fold, config.folds.folds));
@@ -142,6 +145,16 @@ void state_class_weights(Experiment& experiment) {
       parse_class_weights(option), experiment.sources().front()->info(), experiment.classes());
 }
 
+// Refuses a threshold for outputs that are not the probability of one yes.
+void check_threshold(const Experiment& experiment) {
+  if (experiment.config.eval.threshold.empty()) return;
+  static const DistOptions kAny{.strategy = "allreduce"};
+  const OutputForm form = experiment.loss->form();
+  const bool scores = form.targets != TargetKind::kValue && form.link == Link::kIdentity;
+  const bool one = has_one_yes(form, experiment.model->output().size());
+  refuse({.distribute = kAny, .threshold_of_others = !one && !scores, .threshold_of_scores = scores});
+}
+
 // `input`: the shape of a record.
 void build_model(Experiment& experiment, const Shape& input) {
   const Config& config = experiment.config;
@@ -159,6 +172,7 @@ void build_model(Experiment& experiment, const Shape& input) {
     refuse_misfit(experiment.fit(*source));
   }
   state_class_weights(experiment);
+  check_threshold(experiment);
 }
 
 }  // namespace

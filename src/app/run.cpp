@@ -162,6 +162,24 @@ AlignedBuffer<Scalar> Run::stored() {
   return stored;
 }
 
+std::optional<ChosenThreshold> Run::choose_threshold(std::span<const Scalar> stored) {
+  const ThresholdRule rule = parse_threshold("eval.threshold", experiment_.config.eval.threshold);
+  if (rule.number) return ChosenThreshold{.threshold = *rule.number};
+  if (rule.measure.empty() || !validation_) return std::nullopt;
+  const std::vector<YesSample> samples =
+      gather_yes(comm_, *validation_, stored_values(*experiment_.model, stored), experiment_.loss->form());
+  if (comm_.rank() != 0) return std::nullopt;
+  const std::optional<ChosenThreshold> chosen = lockstep::choose_threshold(rule.measure, samples);
+  if (!chosen) {
+    log_warning(
+        "eval.threshold = \"{}\" finds no threshold: the validation set has records of one class only, so "
+        "the "
+        "model says yes where that is more probable than no",
+        rule.measure);
+  }
+  return chosen;
+}
+
 std::unique_ptr<Loader> Run::make_loader(Range steps) {
   const bool spare_core = cores_at_hand() > team_.size();
   const Index ahead = steps_ahead(experiment_.config.data, spare_core, plan_.sampling.stream.has_value());

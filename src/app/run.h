@@ -14,6 +14,7 @@
 #include "lockstep/distributed/replica_states.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/train/evaluation/evaluation.h"
+#include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/loop/trainer.h"
 #include "lockstep/train/loop/weight_average.h"
 
@@ -51,6 +52,10 @@ class Run {
   /// *Collective.* After initialise_weights() and load(). Trains to the end, or to the first bad number;
   /// either way stored() then gives the last good weights.
   TrainingResult train(const TrainingHandles& handles);
+
+  /// *Collective.* After train(). The threshold that eval.threshold names, for the model with these values;
+  /// nothing if it names none, or if the validation set shows none. On rank 0 with the value of its measure.
+  std::optional<ChosenThreshold> choose_threshold(std::span<const Scalar> stored);
 
   /// *Collective.* The model as it is now, as a model file holds it: weights, or their average, and running
   /// moments.

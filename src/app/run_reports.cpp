@@ -81,6 +81,14 @@ nlohmann::ordered_json describe_kept(const TrainingResult& result) {
   return kept;
 }
 
+nlohmann::ordered_json describe_threshold(const ChosenThreshold& threshold) {
+  nlohmann::ordered_json json{{"probability", threshold.threshold}};
+  if (threshold.measure.empty()) return json;
+  json["measure"] = threshold.measure;
+  json["value"] = threshold.value;
+  return json;
+}
+
 }  // namespace
 
 void report_kept(const TrainingResult& result) {
@@ -103,24 +111,34 @@ void report_kept(const TrainingResult& result) {
   }
 }
 
-void write_summary(const RunDirectory& directory, const TrainingResult& result, const std::string& algorithm,
-                   const std::vector<std::string>& lost) {
+void report_threshold(const std::optional<ChosenThreshold>& threshold) {
+  if (!threshold) return;
+  const std::string best = threshold->measure.empty()
+                               ? ""
+                               : fmt::format(", where the {} of the validation set is largest, {:.5g}",
+                                             threshold->measure, threshold->value);
+  log_info("threshold: the model says yes from a probability of {:.6g} on{}", threshold->threshold, best);
+}
+
+void write_summary(const RunDirectory& directory, const RunEnd& end) {
+  const TrainingResult& result = end.result;
   nlohmann::ordered_json json{{"steps", result.progress.steps},
                               {"samples_seen", result.progress.samples},
                               {"epochs", result.progress.epochs},
                               {"seconds", result.seconds},
                               {"samples_per_second", result.samples_per_second},
                               {"time", nlohmann::ordered_json::parse(to_json(result.time))}};
-  if (!algorithm.empty()) json["algorithm"] = algorithm;
+  if (!end.algorithm.empty()) json["algorithm"] = end.algorithm;
   if (!result.early.empty()) json["early_stopping"] = result.early;
   json["kept"] = describe_kept(result);
+  if (end.threshold) json["threshold"] = describe_threshold(*end.threshold);
   if (result.skipped_steps > 0) json["skipped_steps"] = result.skipped_steps;
   if (result.single_value_steps > 0) json["single_value_steps"] = result.single_value_steps;
   if (result.repairs > 0) json["desync_repairs"] = result.repairs;
   if (result.last_evaluation)
     json["evaluation"] = nlohmann::ordered_json::parse(to_json(*result.last_evaluation));
   if (result.workers) json["asynchrony"] = nlohmann::ordered_json::parse(to_json(*result.workers));
-  if (!lost.empty()) json["lost"] = lost;
+  if (!end.lost.empty()) json["lost"] = end.lost;
   write_file_atomically(directory.summary(), json.dump(2) + "\n");
 }
 

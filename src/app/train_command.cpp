@@ -74,6 +74,15 @@ std::map<std::string, std::string> versions() {
   return all;
 }
 
+// Facts that the model file keeps.
+ModelFacts facts_of(const std::optional<ChosenThreshold>& threshold) {
+  ModelFacts facts;
+  if (!threshold) return facts;
+  facts[kThresholdFact] = fmt::format("{}", threshold->threshold);
+  if (!threshold->measure.empty()) facts[kThresholdMeasureFact] = threshold->measure;
+  return facts;
+}
+
 int report_stop(Communicator& comm, const Config& config, const ResumeState& resume,
                 const TrainingResult& result, const RunWatch& watch, const LostFiles& lost) {
   const std::string& failure = watch.writer.last_failure();
@@ -133,7 +142,7 @@ class TrainCommand {
   void load();
   void report_start();
   TrainingResult train();
-  void save_model_of(AlignedBuffer<Scalar>& stored);
+  void save_model_of(AlignedBuffer<Scalar>& stored, const ModelFacts& facts = {});
   void save_last_good_weights();
   int stop(const TrainingResult& result);
   int finish(TrainingResult& result);
@@ -284,10 +293,11 @@ TrainingResult TrainCommand::train() {
   }
 }
 
-void TrainCommand::save_model_of(AlignedBuffer<Scalar>& stored) {
+void TrainCommand::save_model_of(AlignedBuffer<Scalar>& stored, const ModelFacts& facts) {
   const Model& model = *experiment_.model;
   results_ = find_results_directory(resume_, watch_->saving.texts);
-  save_model(results_.model(), {.layout = &model.stored_layout(), .values = stored.span()}, model.input());
+  save_model(results_.model(), {.layout = &model.stored_layout(), .values = stored.span()}, model.input(),
+             facts);
 }
 
 void TrainCommand::save_last_good_weights() {
@@ -310,14 +320,19 @@ int TrainCommand::finish(TrainingResult& result) {
   LostFiles lost(*observer_, watch_->writer, resume_command(config()));
   AlignedBuffer<Scalar> last = run_->stored();
   AlignedBuffer<Scalar>& stored = result.best_weights.size() > 0 ? result.best_weights : last;
+  const std::optional<ChosenThreshold> threshold = run_->choose_threshold(stored.span());
   agree(comm_, [&] {
     if (!first()) return;
-    const bool saved = lost.attempt("model.safetensors", [&] { save_model_of(stored); });
+    const bool saved = lost.attempt("model.safetensors", [&] { save_model_of(stored, facts_of(threshold)); });
     sync_metrics(results_);
-    const bool summed = lost.attempt(
-        "summary.json", [&] { write_summary(results_, result, run_->algorithm(), lost.names()); });
+    const bool summed = lost.attempt("summary.json", [&] {
+      write_summary(
+          results_,
+          {.result = result, .algorithm = run_->algorithm(), .threshold = threshold, .lost = lost.names()});
+    });
     report_result(result);
     report_kept(result);
+    report_threshold(threshold);
     if (saved && summed) refuse_lost_files(resume_, results_);
     if (summed && config().report.html) write_run_page(results_);
     report_written(results_);

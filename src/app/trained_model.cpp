@@ -1,5 +1,11 @@
 #include "trained_model.h"
 
+#include <fmt/format.h>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/log.h"
+#include "lockstep/data/table/number.h"
+#include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/storage/model_file.h"
 
 namespace lockstep {
@@ -15,6 +21,29 @@ TrainedModel load_trained_model(const RunDirectory& directory, const Config& con
   trained.model = std::make_unique<Model>(config.model, ModelFile(directory.model()).input());
   trained.stored = load_stored(directory, *trained.model);
   return trained;
+}
+
+std::optional<double> threshold_of(const RunDirectory& directory, const Config& config, Index rank) {
+  const ThresholdRule rule = parse_threshold("eval.threshold", config.eval.threshold);
+  if (rule.measure.empty()) return rule.number;
+  const ModelFile file(directory.model());
+  const std::optional<double> kept = parse_number(file.fact(kThresholdFact).value_or(""));
+  const std::string measure = file.fact(kThresholdMeasureFact).value_or("");
+  if (!kept || measure.empty()) {
+    if (rank == 0) {
+      log_warning(
+          "'{}' has no threshold: the end of a run chooses it. The model says yes where that is more "
+          "probable "
+          "than no; --eval.threshold 0.3 sets another one",
+          directory.root.string());
+    }
+    return std::nullopt;
+  }
+  if (measure == rule.measure) return kept;
+  throw ConfigError(
+      fmt::format("eval.threshold = \"{}\", but the threshold of '{}', {}, was chosen by \"{}\" when it was "
+                  "trained: give a number, or leave that out",
+                  rule.measure, directory.root.string(), *kept, measure));
 }
 
 CommandLine with_config_of_run(const CommandLine& line, const RunDirectory& directory) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/config/command_line.h"
@@ -23,6 +24,11 @@ AlignedBuffer<Scalar> load_stored(const RunDirectory& directory, const Model& mo
 
 /// Errors: ConfigError, DataError.
 TrainedModel load_trained_model(const RunDirectory& directory, const Config& config);
+
+/// The probability from which on the model of the run says yes: that of eval.threshold, which may name the
+/// measure that the run has chosen it by; nothing if there is none. Rank 0 warns where such a model has no
+/// threshold, as in a checkpoint. Errors: ConfigError if it was chosen by another measure.
+std::optional<double> threshold_of(const RunDirectory& directory, const Config& config, Index rank);
 
 /// The command line with the run's own config where none is named.
 CommandLine with_config_of_run(const CommandLine& line, const RunDirectory& directory);

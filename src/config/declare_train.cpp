@@ -368,6 +368,15 @@ void declare_eval(OptionList& list, EvalOptions& eval, const KnownNames& names) 
       .if_not_given("all that suit the targets; none with more than two classes")
       .example("auc,log_loss")
       .synonyms("metric scoring eval_metric");
+  list.option("eval.threshold", eval.threshold,
+              "The probability from which on a model of yes or no says yes: a number, or \"f1\", "
+              "\"balanced_accuracy\" or \"youden\", by which the best one is chosen on the validation set at "
+              "the end of the run. It is kept with the model, for predict and eval")
+      .if_not_given("yes where it is more probable than no")
+      .takes_numbers()
+      .expected("\"f1\", \"balanced_accuracy\", \"youden\" or a number from 0 to 1")
+      .example("f1")
+      .synonyms("decision_threshold classification_threshold probability_threshold cutoff cut_off");
 }
 
 }  // namespace lockstep

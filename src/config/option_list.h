@@ -48,6 +48,7 @@ class Declaration {
   Declaration& on_resume(OnResume rule) { return set(option_.on_resume, rule); }
   Declaration& about_exchange() { return set(option_.about_exchange, true); }
   Declaration& most_used() { return set(option_.most_used, true); }
+  Declaration& takes_numbers() { return set(option_.takes_numbers, true); }
   Declaration& read_if(std::string_view words, ConfigFact fact) {
     option_.read_if = words;
     return set(option_.is_read, std::move(fact));

@@ -147,7 +147,8 @@ class Reading {
   }
 
   void read_value(const Option& option, const toml::node& node, std::size_t line) {
-    const std::optional<std::string> text = value_text(node, option.kind);
+    std::optional<std::string> text = value_text(node, option.kind);
+    if (!text && option.takes_numbers) text = number_text(node);
     if (text && option.accepts(*text)) {
       items_.push_back({{}, option.key, {*text}});
     } else {

@@ -22,6 +22,7 @@
 #include "lockstep/train/class_weights.h"
 #include "lockstep/train/evaluation/early_stopping.h"
 #include "lockstep/train/evaluation/metric.h"
+#include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/loop/time_limit.h"
 #include "lockstep/train/storage/checkpoint/interval.h"
 #include "support/known_names.h"
@@ -157,7 +158,8 @@ std::map<std::string, std::function<void(const std::string&)>> parsers() {
           {"eval.every", [](const std::string& text) { parse_training_interval("key", text); }},
           {"train.early_stopping", [](const std::string& text) { Patience("key", text); }},
           {"train.early_stopping_metric", metrics},
-          {"eval.metrics", metrics}};
+          {"eval.metrics", metrics},
+          {"eval.threshold", [](const std::string& text) { parse_threshold("key", text); }}};
 }
 
 TEST_F(Keys, HaveExamplesThatAreValues) {

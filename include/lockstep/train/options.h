@@ -74,6 +74,7 @@ struct EvalOptions {
   Index precise_bn = 0;
   bool class_weights = false;
   std::vector<std::string> metrics;
+  std::string threshold = {};  ///< see parse_threshold(); "": none
 };
 
 /// Forces rare paths, in tests and when hunting a fault.

@@ -118,7 +118,7 @@ SampleWeights Evaluation::take_labels(Lane& lane, Matrix& labels) const {
   return weights;
 }
 
-void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block) {
+Evaluation::BlockOutputs Evaluation::forward(Lane& lane, const ModelValues& values, Index block) const {
   const Index begin = block * rows_;
   const Index rows = std::min(rows_, info_.rows - begin);
   lane.ids.resize(static_cast<std::size_t>(rows));
@@ -128,10 +128,26 @@ void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block) {
   records_->gather(lane.ids, x, labels);
   const SampleWeights weights = take_labels(lane, labels);
   context_.normaliser.apply(x);
+  return {.outputs = lane.workspace.forward(
+              {.values = values, .x = ConstMatrix(x.data(), x.rows(), x.cols()), .batch = {}}),
+          .targets = ConstMatrix(lane.labels.data(), rows, info_.target_columns),
+          .weights = weights};
+}
 
-  const ConstMatrix right(lane.labels.data(), rows, info_.target_columns);
-  const ConstMatrix outputs =
-      lane.workspace.forward({.values = values, .x = ConstMatrix(x.data(), x.rows(), x.cols()), .batch = {}});
+void Evaluation::visit(const ModelValues& values, const Visit& visit) {
+  const ModelValues operands = weights_->prepare(values, context_.team);
+  context_.team.run([&](int thread) {
+    const Range mine = split_evenly(local_blocks_.size(), context_.team.size(), thread);
+    for (Index i = mine.begin; i < mine.end; ++i) {
+      const BlockOutputs block = forward(at(lanes_, thread), operands, local_blocks_.begin + i);
+      visit(thread, {.outputs = block.outputs, .targets = block.targets, .weights = block.weights});
+    }
+  });
+}
+
+void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block) {
+  const auto [outputs, right, weights] = forward(lane, values, block);
+  const Index rows = outputs.rows();
   double* sums = block_sums_.data() + (block - local_blocks_.begin) * columns();
   sums[kSamples] = static_cast<double>(rows);
   sums[kWeight] = weights.sum(rows);

@@ -149,6 +149,19 @@ std::span<const Refusal> refusals() {
               "there is one validation set, and the fold is it: remove the others",
               [](const Combination& c) { return c.fold_and_validation_set; }},
       Refusal{
+          "eval.threshold by a measure without a validation set",
+          "the threshold is chosen on the validation set: add validation_share = 0.1 to [data], or name a "
+          "file in data.validation, or give a number, such as eval.threshold = 0.3",
+          [](const Combination& c) { return c.threshold_from_nowhere; }},
+      Refusal{"eval.threshold with a model that does not say one yes or no",
+              "it is the probability from which on the answer is yes: remove eval.threshold, or train on one "
+              "label of two classes (train.loss = \"binary_cross_entropy\", or a last layer dense(2))",
+              [](const Combination& c) { return c.threshold_of_others; }},
+      Refusal{"eval.threshold with a hinge loss",
+              "its outputs are margins, not probabilities: remove eval.threshold, or set train.loss = "
+              "\"binary_cross_entropy\"",
+              [](const Combination& c) { return c.threshold_of_scores; }},
+      Refusal{
           "data.audit with train.tail drop, or with asynchronous workers",
           "samples are left out on purpose there, which the audit would report: set train.tail = \"keep\" "
           "and distribute.mode = \"sync\" without backup workers, or remove data.audit",

@@ -37,13 +37,15 @@ constexpr std::string_view kCounter =
     ".num_batches_tracked";                    // PyTorch's BatchNorm: not needed with a momentum
 constexpr const char* kInput = "input_shape";  // "[28,28]"
 
-std::string make_header(const Layout& layout, const Shape& input) {
+std::string make_header(const Layout& layout, const Shape& input, const ModelFacts& facts) {
   using Ordered = nlohmann::ordered_json;
   std::vector<std::string> members;
   const auto add = [&](const std::string& name, const Ordered& value) {
     members.push_back(fmt::format("{}:{}", Ordered(name).dump(), value.dump()));
   };
-  add(kMetadata, {{"format", "pt"}, {"writer", "lockstep"}, {kInput, Json(input.dims).dump()}});
+  Ordered metadata{{"format", "pt"}, {"writer", "lockstep"}, {kInput, Json(input.dims).dump()}};
+  for (const auto& [name, text] : facts) metadata[name] = text;
+  add(kMetadata, metadata);
   Index offset = 0;
   for (const ParamInfo& param : layout.params) {
     const Index end = offset + param.shape.size() * Index{sizeof(Scalar)};
@@ -163,8 +165,9 @@ std::string misfit(const ParamInfo& param, const StoredTensor& tensor) {
 
 }  // namespace
 
-ModelBytes::ModelBytes(const Layout& layout, const ModelValues& values, const Shape& input) {
-  const std::string header = make_header(layout, input);
+ModelBytes::ModelBytes(const Layout& layout, const ModelValues& values, const Shape& input,
+                       const ModelFacts& facts) {
+  const std::string header = make_header(layout, input, facts);
   const std::uint64_t length = header.size();
   head_.assign(reinterpret_cast<const char*>(&length), sizeof length);
   head_ += header;
@@ -197,9 +200,10 @@ void ModelBytes::copy(Range bytes, std::byte* to) const {
   }
 }
 
-void save_model(const std::filesystem::path& path, const ParamStore& store, const Shape& input) {
-  write_file_atomically(path,
-                        ModelBytes(*store.layout, {.weights = store.values, .state = {}}, input).parts());
+void save_model(const std::filesystem::path& path, const ParamStore& store, const Shape& input,
+                const ModelFacts& facts) {
+  const ModelBytes bytes(*store.layout, {.weights = store.values, .state = {}}, input, facts);
+  write_file_atomically(path, bytes.parts());
 }
 
 ModelFile::ModelFile(const std::filesystem::path& path)
@@ -215,24 +219,33 @@ ModelFile::ModelFile(const std::filesystem::path& path)
       StoredTensor tensor = read_entry(path, name, entry, data);
       ranges.push_back({name, tensor.bytes});
       if (!name.ends_with(kCounter)) tensors_.emplace(name, std::move(tensor));
-    } else if (entry.is_object() && entry.contains(kInput) && entry[kInput].is_string()) {
-      input_ = entry[kInput].get<std::string>();
+    } else if (entry.is_object()) {
+      for (const auto& [fact, value] : entry.items()) {
+        if (value.is_string()) facts_[fact] = value.get<std::string>();
+      }
     }
   }
   check_ranges(path, std::move(ranges), data);
 }
 
+std::optional<std::string> ModelFile::fact(const std::string& name) const {
+  const auto found = facts_.find(name);
+  if (found == facts_.end()) return std::nullopt;
+  return found->second;
+}
+
 Shape ModelFile::input() const {
-  if (input_.empty()) {
+  const std::string input = fact(kInput).value_or("");
+  if (input.empty()) {
     throw DataError(
         fmt::format("'{}' does not say what the input of its model is: it was not written by Lockstep; to "
                     "train from these weights, give them as train.init",
                     path_.string()));
   }
   try {
-    return {whole_numbers(parse_json<Json>(input_))};
+    return {whole_numbers(parse_json<Json>(input))};
   } catch (const std::exception& error) {
-    fail(path_, fmt::format("{} is {}: {}", kInput, excerpt(input_), error.what()));
+    fail(path_, fmt::format("{} is {}: {}", kInput, excerpt(input), error.what()));
   }
 }
 

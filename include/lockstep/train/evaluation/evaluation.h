@@ -45,6 +45,12 @@ class Evaluation {
   /// *Collective.* Nothing if `interrupted` returns true, which is asked again and again, and is collective.
   std::optional<EvalMetrics> run(const ModelValues& values, const std::function<bool()>& interrupted);
 
+  /// Gets a block of rows; several threads call it at once, each with its number.
+  using Visit = std::function<void(int thread, const MetricRows& rows)>;
+  /// *Local.* Runs the model over this rank's part of the set.
+  void visit(const ModelValues& values, const Visit& visit);
+  int threads() const { return context_.team.size(); }
+
  private:
   // The buffers of one thread.
   struct Lane {
@@ -59,7 +65,15 @@ class Evaluation {
     std::vector<Scores> scores;  // scores that the metrics need
   };
 
+  // The outputs for a block of rows, in the buffers of a lane.
+  struct BlockOutputs {
+    ConstMatrix outputs;
+    ConstMatrix targets;
+    SampleWeights weights;
+  };
+
   SampleWeights take_labels(Lane& lane, Matrix& labels) const;
+  BlockOutputs forward(Lane& lane, const ModelValues& values, Index block) const;
   void run_block(Lane& lane, const ModelValues& values, Index block);
   void count_confusion(Lane& lane, const ConstMatrix& outputs, const ConstMatrix& targets) const;
   EvalMetrics combine();

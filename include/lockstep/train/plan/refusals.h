@@ -32,6 +32,9 @@ struct Combination {
   bool weighs_numbers = false;            ///< train.class_weights with a loss on numbers
   bool weighs_several = false;            ///< train.class_weights with several targets of yes or no
   bool fold_and_validation_set = false;   ///< data.fold with another validation set
+  bool threshold_from_nowhere = false;    ///< eval.threshold by a measure, and there is no validation set
+  bool threshold_of_others = false;       ///< eval.threshold, and the model does not say one yes or no
+  bool threshold_of_scores = false;       ///< eval.threshold, and the loss gives no probabilities
   bool audits = false;                    ///< data.audit
   bool drops_tail = false;                ///< train.tail drop
   bool streamed = false;                  ///< training samples are read as they are needed

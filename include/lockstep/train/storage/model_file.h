@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,13 +19,21 @@
 
 namespace lockstep {
 
+/// Facts about a model that its file keeps beside the tensors, as texts by name.
+using ModelFacts = std::map<std::string, std::string>;
+
+/// The probability from which on the model says yes, and the measure that it was chosen by.
+inline constexpr const char* kThresholdFact = "threshold";
+inline constexpr const char* kThresholdMeasureFact = "threshold_measure";
+
 /// The content of a model file: all tensors, in order of the arena, as F32, and the shape of one sample of
-/// the model's input, so that the model can be built again without its data. The same weights give the same
-/// bytes. Refers to the values.
+/// the model's input, so that the model can be built again without its data. The same weights and facts give
+/// the same bytes. Refers to the values.
 class ModelBytes {
  public:
   /// `layout`: of the weights and, behind them, the running moments.
-  ModelBytes(const Layout& layout, const ModelValues& values, const Shape& input);
+  ModelBytes(const Layout& layout, const ModelValues& values, const Shape& input,
+             const ModelFacts& facts = {});
   ModelBytes(const ModelBytes&) = delete;
   ModelBytes& operator=(const ModelBytes&) = delete;
 
@@ -40,7 +49,8 @@ class ModelBytes {
 };
 
 /// Writes such a file. Errors: DataError.
-void save_model(const std::filesystem::path& path, const ParamStore& store, const Shape& input);
+void save_model(const std::filesystem::path& path, const ParamStore& store, const Shape& input,
+                const ModelFacts& facts = {});
 
 /// One tensor as a file describes it.
 struct StoredTensor {
@@ -58,6 +68,8 @@ class ModelFile {
 
   /// The input of the model that save_model() wrote down. Errors: DataError if the file comes from elsewhere.
   Shape input() const;
+  /// A text that the file has under this name; nothing if it has none.
+  std::optional<std::string> fact(const std::string& name) const;
   /// The reasons why the file cannot fill the layout, one line for each missing, surplus and misshapen
   /// tensor.
   std::vector<std::string> differences(const Layout& layout) const;
@@ -70,7 +82,7 @@ class ModelFile {
   std::filesystem::path path_;
   std::unique_ptr<ByteStream> file_;
   std::map<std::string, StoredTensor> tensors_;
-  std::string input_;  // JSON; "" if the file has none
+  ModelFacts facts_;  // all texts of its metadata
 };
 
 /// Fills all tensors of the layout. Errors: DataError naming the file and what does not fit: every missing,

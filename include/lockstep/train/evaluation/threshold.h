@@ -1,0 +1,66 @@
+// The probability from which on a model of one yes or no says yes, as a number or as the one that is best by
+// a measure on a set of samples.
+#pragma once
+
+#include <compare>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockstep/comm/communicator.h"
+#include "lockstep/nn/loss.h"
+#include "lockstep/train/evaluation/evaluation.h"
+
+namespace lockstep {
+
+/// A threshold as eval.threshold names it: a number, or the measure by which it is chosen; neither: none.
+struct ThresholdRule {
+  std::optional<double> number = {};
+  std::string measure = {};  ///< "f1", "balanced_accuracy", "youden"
+};
+
+/// "" names none. Errors: ConfigError naming `key` for what is neither a measure nor a number from 0 to 1.
+ThresholdRule parse_threshold(std::string_view key, std::string_view text);
+
+/// Whether the outputs are the probability of one yes: of a binary target, or of the second of two classes.
+bool has_one_yes(const OutputForm& form, Index outputs);
+/// Whether they are probabilities of yes for each of one or several targets.
+bool has_yes(const OutputForm& form, Index outputs);
+
+/// A sample that is of class yes or not.
+struct YesSample {
+  Scalar probability = 0;  ///< that the model gives to yes; -1 where it is not a number
+  bool yes = false;
+  Scalar weight = 1;
+
+  auto operator<=>(const YesSample&) const = default;
+};
+
+/// *Collective, blocking.* All samples of the set of `evaluation`, whose outputs satisfy has_one_yes, sorted,
+/// on rank 0; nothing elsewhere. They are the same for any number of ranks and threads. Rank 0 has to have
+/// the memory for them: 12 bytes a sample.
+std::vector<YesSample> gather_yes(Communicator& comm, Evaluation& evaluation, const ModelValues& values,
+                                  const OutputForm& form);
+
+struct ChosenThreshold {
+  double threshold = 0;
+  std::string measure = {};  ///< "": it was not chosen
+  double value = 0;  ///< of the measure, at the threshold
+};
+
+/// The threshold with the largest value of a measure over samples that are sorted:
+///   f1                 2 TP / (2 TP + FP + FN)
+///   balanced_accuracy  (TP / P + TN / N) / 2
+///   youden             TP / P + TN / N - 1, which is largest where balanced_accuracy is
+/// It lies in the middle between two probabilities that samples have (below the lowest: between that and 0).
+/// Of several that are equally good, it is the one nearest to 0.5, and of two of these the lower. Nothing if
+/// no sample is yes, or, but for f1, if all are.
+std::optional<ChosenThreshold> choose_threshold(const std::string& measure,
+                                                std::span<const YesSample> samples);
+
+/// The share of the samples, by weight, for which probability >= threshold where they are yes and only there.
+double accuracy_at(double threshold, std::span<const YesSample> samples);
+
+}  // namespace lockstep
