@@ -145,16 +145,6 @@ void state_class_weights(Experiment& experiment) {
       parse_class_weights(option), experiment.sources().front()->info(), experiment.classes());
 }
 
-// Refuses a threshold for outputs that are not the probability of one yes.
-void check_threshold(const Experiment& experiment) {
-  if (experiment.config.eval.threshold.empty()) return;
-  static const DistOptions kAny{.strategy = "allreduce"};
-  const OutputForm form = experiment.loss->form();
-  const bool scores = form.targets != TargetKind::kValue && form.link == Link::kIdentity;
-  const bool one = has_one_yes(form, experiment.model->output().size());
-  refuse({.distribute = kAny, .threshold_of_others = !one && !scores, .threshold_of_scores = scores});
-}
-
 // `input`: the shape of a record.
 void build_model(Experiment& experiment, const Shape& input) {
   const Config& config = experiment.config;
@@ -172,7 +162,7 @@ void build_model(Experiment& experiment, const Shape& input) {
     refuse_misfit(experiment.fit(*source));
   }
   state_class_weights(experiment);
-  check_threshold(experiment);
+  refuse_threshold(config, experiment.loss->form(), experiment.model->output().size());
 }
 
 }  // namespace
@@ -205,6 +195,15 @@ Experiment make_evaluation(const LoadedConfig& loaded, const std::set<Split>& sp
   if (!splits.contains(Split::kValidation)) experiment.validation.reset();
   peers.agree([&] { build_model(experiment, input); });
   return experiment;
+}
+
+void refuse_threshold(const Config& config, const OutputForm& form, Index outputs) {
+  if (config.eval.threshold.empty()) return;
+  static const DistOptions kAny{.strategy = "allreduce"};
+  const bool scores = form.targets != TargetKind::kValue && form.link == Link::kIdentity;
+  refuse({.distribute = kAny,
+          .threshold_of_others = !has_one_yes(form, outputs) && !scores,
+          .threshold_of_scores = scores});
 }
 
 std::vector<const RecordSource*> Experiment::sources() const {

@@ -68,6 +68,9 @@ Experiment make_experiment(const LoadedConfig& loaded, PeerGroup& peers, const s
 Experiment make_evaluation(const LoadedConfig& loaded, const std::set<Split>& splits, const Shape& input,
                            const std::string& schema, PeerGroup& peers);
 
+/// Refuses eval.threshold for outputs that are not the probability of one yes. Errors: ConfigError.
+void refuse_threshold(const Config& config, const OutputForm& form, Index outputs);
+
 /// The placement of the ranks, on which settings depend that the config leaves to the program.
 struct Placement {
   Index ranks = 1;

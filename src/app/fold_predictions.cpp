@@ -12,7 +12,9 @@
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/table/label_scale.h"
+#include "lockstep/data/table/target_labels.h"
 #include "lockstep/train/evaluation/prediction.h"
+#include "lockstep/train/evaluation/prediction_table.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
 #include "lockstep/train/storage/prediction_file.h"
@@ -39,19 +41,35 @@ class FoldLines {
 
   const std::string& header() const { return header_; }
   std::string next() {
-    std::string line;
-    if (!std::getline(in_, line)) {
-      throw DataError(fmt::format("'{}' has too few lines: remove the row of its trial, and it is made again",
-                                  path_.string()));
-    }
+    std::string line = next_line();
+    // A class may have a line end in its name, which is in quotes then.
+    while (std::ranges::count(line, '"') % 2 != 0) line += fmt::format("\n{}", next_line());
     return line.substr(line.find(',') + 1);
   }
 
  private:
+  std::string next_line() {
+    std::string line;
+    if (std::getline(in_, line)) return line;
+    throw DataError(fmt::format("'{}' has too few lines: remove the row of its trial, and it is made again",
+                                path_.string()));
+  }
+
   std::filesystem::path path_;
   std::ifstream in_;
   std::string header_;
 };
+
+// Commas between the cells of a line.
+std::size_t separators_in(const std::string& line) {
+  std::size_t count = 0;
+  bool inside = false;
+  for (const char c : line) {
+    inside ^= c == '"';
+    count += !inside && c == ',' ? 1U : 0U;
+  }
+  return count;
+}
 
 void join_files(const FoldAssignment& folds, const SweepState& state) {
   const SweepDirectory& directory = state.directory();
@@ -61,7 +79,7 @@ void join_files(const FoldAssignment& folds, const SweepState& state) {
   AtomicFile joined(directory.root / "predictions.csv");
   const std::string& header = files.front().header();
   joined.write(fmt::format("row,fold,{}\n", header));
-  const auto empty = std::string(static_cast<std::size_t>(std::ranges::count(header, ',')), ',');
+  const std::string empty(separators_in(header), ',');
   for (std::size_t record = 0; record < folds.fold_of.size(); ++record) {
     const Index fold = folds.fold_of[record];
     joined.write(fold == 0 ? fmt::format("{},,{}\n", record, empty)
@@ -81,9 +99,13 @@ void write_fold_predictions(Communicator& comm, const CommandLine& line, const C
   const std::string schema = load_schema_together(comm, run);
   AlignedBuffer<Scalar> stored;
   std::vector<LabelScale> label_scales;
+  std::vector<TargetLabel> labels;
+  std::optional<double> threshold;
   agree(comm, [&] {
     stored = load_stored(run, *experiment.model);
     label_scales = read_label_scales(schema);
+    labels = read_target_labels(schema);
+    threshold = threshold_of(run, experiment.config, comm.rank());
   });
   ThreadTeam team(static_cast<int>(loaded.config.train.threads));
   Prediction prediction({.comm = comm,
@@ -94,18 +116,19 @@ void write_fold_predictions(Communicator& comm, const CommandLine& line, const C
                          .batch = loaded.config.eval.batch,
                          .label_scales = label_scales},
                         *experiment.validation);
+  PredictionTable table(experiment.loss->form(), experiment.model->output().size(), labels,
+                        {.threshold = threshold});
   std::unique_ptr<PredictionFile> file;  // only rank 0 has one
   agree(comm, [&] {
     if (comm.rank() > 0) return;
     const std::string path = (run.root / kFoldFile).string();
     std::filesystem::remove(path);
-    file = choose_prediction_file(path).make(
-        {.path = path,
-         .rows = experiment.validation->info().rows,
-         .columns = prediction_columns(experiment.loss->form(), experiment.model->output().size())});
+    file = choose_prediction_file(path).make({.path = path,
+                                              .rows = experiment.validation->info().rows,
+                                              .columns = {table.columns().begin(), table.columns().end()}});
   });
   prediction.run(stored_values(*experiment.model, stored.span()),
-                 [&](const ConstMatrix& rows) { file->append(rows); });
+                 [&](const ConstMatrix& rows) { file->append(table.convert(rows)); });
   agree(comm, [&] {
     if (file) file->finish();
   });

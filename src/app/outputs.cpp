@@ -13,9 +13,12 @@
 namespace lockstep {
 namespace {
 
-void add_files(std::vector<std::string>& files, const std::string& named, const std::string& flag) {
-  if (named.empty()) return;
-  for (const std::string& file : list_files(named, {}, flag)) files.push_back(split_array_path(file).file);
+void add_files(std::vector<std::string>& files, const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) files.push_back(split_array_path(path).file);
+}
+
+void add_files(std::vector<std::string>& files, const std::string& named, const std::string& key) {
+  if (!named.empty()) add_files(files, list_files(named, {}, key));
 }
 
 }  // namespace
@@ -30,7 +33,7 @@ std::vector<std::string> files_read(const CommandLine& line) {
     const RunDirectory run{line.model};
     for (const auto& file : {run.config(), run.model(), run.schema()}) files.push_back(file.string());
   }
-  add_files(files, line.input, "--input");
+  if (!line.input.empty()) add_files(files, list_input_files(line.input, {}));
   return files;
 }
 

@@ -12,11 +12,18 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/data/file_list.h"
 #include "lockstep/data/format.h"
+#include "lockstep/data/table/kept_columns.h"
+#include "lockstep/data/table/label_scale.h"
+#include "lockstep/data/table/target_labels.h"
+#include "lockstep/train/evaluation/prediction.h"
+#include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/prediction_lines.h"
 #include "outputs.h"
 #include "precision.h"
+#include "standard_input.h"
 #include "startup.h"
 #include "trained_model.h"
 
@@ -41,9 +48,31 @@ void check_input(const CommandLine& line, const Shape& found, const Shape& wante
 
 // Refused before anything is read.
 void check_files(const CommandLine& line, const DataOptions& data) {
-  choose_prediction_file(line.output);
-  format_of_input(line.input, data);
+  const PredictionFileEntry& output = choose_prediction_file(line.output, line.format);
+  const FormatEntry& input = format_of_input(line.input, data);
   check_outputs(line, files_read(line));
+  if (line.predict.keep) parse_column_names("--keep", *line.predict.keep);
+  if (line.predict.keep && !output.has_texts) {
+    throw ConfigError(
+        fmt::format("--keep: {} holds numbers only: write CSV or JSON lines (--format csv, --format jsonl)",
+                    output.name));
+  }
+  if (line.predict.keep && input.name != "csv") {
+    throw ConfigError(fmt::format("--keep: only tables have columns with names, and '{}' is of the format {}",
+                                  line.input, input.name));
+  }
+  if (line.predict.top > 0 && !output.has_texts) {
+    throw ConfigError(
+        fmt::format("--top: {} holds numbers only, and no classes: write CSV or JSON lines (--format csv, "
+                    "--format jsonl)",
+                    output.name));
+  }
+  if (line.predict.threshold && !output.has_texts) {
+    throw ConfigError(fmt::format(
+        "--threshold decides the class, and {} holds probabilities only: write CSV or JSON lines (--format "
+        "csv, --format jsonl)",
+        output.name));
+  }
 }
 
 // All that a prediction needs but the other ranks.
@@ -51,25 +80,67 @@ struct Inference {
   TrainedModel trained;
   std::unique_ptr<Loss> loss;
   std::unique_ptr<Normaliser> normaliser;
+  PredictionView view;
   std::vector<LabelScale> label_scales = {};
+  std::vector<TargetLabel> labels = {};
 };
 
-Inference prepare(const Config& config, const RunDirectory& directory) {
+// The view that the flags name. Errors: ConfigError.
+PredictionView view_of(const CommandLine& line, const OutputForm& form, Index outputs) {
+  PredictionView view{.probabilities = line.predict.probabilities,
+                      .top = line.predict.top,
+                      .threshold = line.predict.threshold};
+  check_view(view, form, outputs);
+  view.outputs_only = !view.probabilities && !choose_prediction_file(line.output, line.format).has_texts;
+  return view;
+}
+
+// Whether the model says yes or no, and the class is written.
+bool decides_class(const Inference& inference, Index outputs) {
+  const PredictionView& view = inference.view;
+  return has_one_yes(inference.loss->form(), outputs) && !view.threshold && !view.probabilities &&
+         view.top == 0 && !view.outputs_only;
+}
+
+Inference prepare(const CommandLine& line, const Config& config, const RunDirectory& directory, Index rank) {
   Inference inference;
   inference.trained = load_trained_model(directory, config);
   const Shape& input = inference.trained.model->input();
   inference.loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
   inference.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input.size());
+  const Index outputs = inference.trained.model->output().size();
+  refuse_threshold(config, inference.loss->form(), outputs);
+  inference.view = view_of(line, inference.loss->form(), outputs);
+  if (decides_class(inference, outputs)) inference.view.threshold = threshold_of(directory, config, rank);
   return inference;
 }
 
-std::unique_ptr<PredictionFile> make_file(const CommandLine& line, const Inference& inference, Index rows) {
-  const Index outputs = inference.trained.model->output().size();
-  return choose_prediction_file(line.output)
-      .make({.path = line.output,
-             .rows = rows,
-             .columns = prediction_columns(inference.loss->form(), outputs)});
-}
+// The file of the predictions with all that writes it.
+class PredictionOutput {
+ public:
+  PredictionOutput(const CommandLine& line, const Config& config, const Inference& inference,
+                   const RecordSource& source)
+      : table_(inference.loss->form(), inference.trained.model->output().size(), inference.labels,
+               inference.view) {
+    if (line.predict.keep) {
+      kept_.emplace(source.files(), config.data.table, parse_column_names("--keep", *line.predict.keep));
+    }
+    file_ = choose_prediction_file(line.output, line.format)
+                .make({.path = line.output,
+                       .rows = source.info().rows + std::ssize(source.skipped()),
+                       .columns = {table_.columns().begin(), table_.columns().end()},
+                       .kept = kept_ ? &*kept_ : nullptr});
+    lines_.emplace(table_, *file_, source.skipped());
+  }
+
+  PredictionLines& lines() { return *lines_; }
+
+ private:
+  PredictionTable table_;
+  std::optional<KeptColumns> kept_;
+  std::unique_ptr<PredictionFile> file_;
+  std::optional<PredictionLines> lines_;
+};
 
 // *Collective.* Gives the bad rows, on all ranks. Errors: AgreedError.
 BadRows write_predictions(Communicator& comm, const CommandLine& line, const Config& config,
@@ -83,18 +154,15 @@ BadRows write_predictions(Communicator& comm, const CommandLine& line, const Con
                          .batch = config.eval.batch,
                          .label_scales = inference.label_scales},
                         source);
-  std::unique_ptr<PredictionFile> file;  // only rank 0 has one
+  std::optional<PredictionOutput> output;  // only rank 0 has one
   agree(comm, [&] {
-    if (comm.rank() > 0) return;
-    file = make_file(line, inference, source.info().rows + std::ssize(source.skipped()));
+    if (comm.rank() == 0) output.emplace(line, config, inference, source);
   });
-  std::optional<PredictionLines> lines;
-  if (file) lines.emplace(*file, source.skipped());
-  prediction.run(inference.trained.values(), [&](const ConstMatrix& rows) { lines->append(rows); });
+  prediction.run(inference.trained.values(), [&](const ConstMatrix& rows) { output->lines().append(rows); });
   agree(comm, [&] {
-    if (lines) lines->finish();
+    if (output) output->lines().finish();
   });
-  BadRows bad = lines ? lines->bad_rows() : BadRows();
+  BadRows bad = output ? output->lines().bad_rows() : BadRows();
   comm.broadcast(as_buffer(std::as_writable_bytes(std::span(&bad, 1))), 0);
   return bad;
 }
@@ -122,12 +190,16 @@ int predict_command(Communicator& comm, const CommandLine& line) {
   agree(comm, [&] {
     if (comm.rank() == 0) check_files(line, config.data);
     refuse_missing_precision(config);
-    inference = prepare(config, directory);
+    inference = prepare(line, config, directory, comm.rank());
   });
   refuse_differences(comm, config);
   RankPeerGroup peers(comm);
   const std::string schema = load_schema_together(comm, directory);
-  agree(comm, [&] { inference.label_scales = read_label_scales(schema); });
+  agree(comm, [&] {
+    inference.label_scales = read_label_scales(schema);
+    inference.labels = read_target_labels(schema);
+  });
+  if (is_standard_input(line.input)) spool_standard_input(comm);
   const std::unique_ptr<RecordSource> source = open_input(line, config.data, schema, peers);
   const DatasetInfo& input = source->info();
   agree(comm, [&] { check_input(line, input.features, inference.trained.model->input()); });

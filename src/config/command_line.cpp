@@ -17,6 +17,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/config/commands.h"
 #include "planned_nodes.h"
+#include "predict_flags.h"
 #include "sweep_flags.h"
 
 namespace lockstep {
@@ -162,6 +163,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
   if (front.value("np")) line.plan_np = parse_world_sizes(*front.value("np"));
   line.planned = parse_planned_nodes(front, line.config_file);
   line.sweep = parse_sweep(front, line.command);
+  line.predict = parse_predict(front);
   return line;
 }
 

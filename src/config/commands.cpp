@@ -17,6 +17,10 @@ std::vector<std::string> metrics_formats() {
   return {"csv"};
 }
 
+std::vector<std::string> prediction_formats() {
+  return {"csv", "jsonl", "npy"};
+}
+
 bool CommandEntry::has_flag(std::string_view flag) const {
   return std::ranges::count(needs, flag) + std::ranges::count(reads, flag) > 0;
 }
@@ -74,11 +78,13 @@ std::span<const CommandEntry> command_catalog() {
       {Command::kPredict,
        "predict",
        {{"trainer predict --model RUN --input DATA --output FILE",
-         "predict each row (.csv or .npy), by mpirun on many"}},
+         "predict each row (.csv, .jsonl, .npy), by mpirun on many"}},
        {"model", "input", "output"},
-       {"config", "overwrite", "allow-nan"},
+       {"config", "keep", "proba", "threshold", "top", "format", "overwrite", "allow-nan"},
        "trainer predict --model runs/earnings --input data/cpssw8_test.csv --output predictions.csv",
-       "predicting-and-exporting"},
+       "predicting-and-exporting",
+       Operand::kNone,
+       [](const KnownNames&) { return prediction_formats(); }},
       {Command::kExport,
        "export",
        {{"trainer export --model RUN --format npz --output FILE", "write the model for other programs"}},
@@ -185,16 +191,28 @@ std::span<const OwnFlag> own_flags() {
       OwnFlag{"model", FlagValue::kDirectory, "RUN",
               "directory of the run for eval, predict and export, or RUN@best, RUN@last, RUN@step-500",
               "layers are set with --model.layers", true},
-      OwnFlag{"input", FlagValue::kFile, "DATA", "predict: the data file whose records are predicted",
+      OwnFlag{"input", FlagValue::kFile, "DATA",
+              "predict: the data file whose records are predicted; - for standard input",
               "the data of a run is set with --data.train, --data.validation and --data.test"},
       OwnFlag{"output", FlagValue::kFile, "FILE",
               "of predict, export, init, report and export-metrics; - for standard output (predictions are "
-              "CSV then)",
+              "CSV then, or what --format says)",
               "the directory of a run is set with --run.dir"},
       OwnFlag{"format", FlagValue::kFormat, "NAME",
-              "of export and export-metrics, what is written; of reference, as what",
+              "of export, export-metrics and predict, what is written; of reference, as what",
               "that of the data is set with --data.format"},
       OwnFlag{"once", FlagValue::kNone, "", "of watch: print the view once, and end", ""},
+      OwnFlag{"keep", FlagValue::kText, "COLUMNS",
+              "predict: columns of the input, such as id,name, that are written beside the predictions",
+              "the columns of a table are set with --data.numeric, --data.categorical and --data.ignore"},
+      OwnFlag{"proba", FlagValue::kNone, "",
+              "predict: the probabilities of all classes, without the class (predict_proba of scikit-learn)",
+              "'trainer predict' writes probabilities"},
+      OwnFlag{"threshold", FlagValue::kText, "P",
+              "predict: the class is yes from a probability of P on (default: eval.threshold of the run)",
+              "of a run it is set, or chosen, with --eval.threshold"},
+      OwnFlag{"top", FlagValue::kText, "K", "predict: the K most probable classes and their probabilities",
+              "top-k accuracy is set with --eval.top_k"},
       OwnFlag{"overwrite", FlagValue::kNone, "", "replace an --output, --csv or --json that exists",
               "a run is never overwritten: name another directory with --run.dir"},
       OwnFlag{"allow-nan", FlagValue::kNone, "", "predict: no error where predictions are not finite numbers",

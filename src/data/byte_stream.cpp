@@ -10,6 +10,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/file_kind.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/file_list.h"
 
 namespace lockstep {
 namespace {
@@ -67,7 +68,7 @@ std::vector<std::string> list_arrays(const std::string& file) {
 }
 
 ByteStream::ByteStream(const std::string& path, Packing packing, const std::string& encoding) : path_(path) {
-  const ArrayPath source = split_array_path(path);
+  const ArrayPath source = split_array_path(is_standard_input(path) ? "/dev/stdin" : path);
   check_regular_file(source.file);
   input_ = open_input(source, packing);
   if (!encoding.empty()) input_ = open_decoded(std::move(input_), encoding);

@@ -116,4 +116,13 @@ std::vector<std::string> list_files(const std::string& text, std::span<const std
   }
 }
 
+bool is_standard_input(const std::string& name) {
+  return name == "-";
+}
+
+std::vector<std::string> list_input_files(const std::string& text, std::span<const std::string> extensions) {
+  if (is_standard_input(text)) return {text};
+  return list_files(text, extensions, "--input");
+}
+
 }  // namespace lockstep

@@ -9,6 +9,8 @@
 namespace lockstep {
 namespace {
 
+constexpr const char* kInputKey = "--input";
+
 // The files that the config names for a split; all paths are empty if it names nothing.
 FileGroup files_of(const DataOptions& options, Split split, Labels labels) {
   FileGroup files;
@@ -46,7 +48,10 @@ FileGroup files_of(const DataOptions& options, Split split, Labels labels) {
 
 std::unique_ptr<RecordSource> open_all(const FileGroup& files, std::span<const std::string> extensions,
                                        const OpenGroup& open) {
-  const std::vector<std::string> records = list_files(files.records, extensions, files.records_key);
+  const bool of_input = files.records_key == kInputKey;
+  const std::vector<std::string> records = of_input
+                                               ? list_input_files(files.records, extensions)
+                                               : list_files(files.records, extensions, files.records_key);
   // A file beside each file of records; "" for each if the config names none.
   const auto list_beside = [&](const std::string& path, const std::string& key, const char* noun) {
     if (path.empty()) return std::vector<std::string>(records.size());
@@ -88,7 +93,7 @@ std::unique_ptr<RecordSource> open_input_files(const InputRequest& request,
   request.peers.agree([&] {
     FileGroup input;
     input.records = request.path;
-    input.records_key = "--input";
+    input.records_key = kInputKey;
     source = open_all(input, extensions, open);
   });
   return source;

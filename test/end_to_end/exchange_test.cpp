@@ -107,7 +107,7 @@ TEST_F(Exchange, PredictionsAgreeWithTheEvaluation) {
   const std::string labels = read_file(experiment_.test().labels);
   std::string line;
   std::getline(lines, line);
-  EXPECT_EQ(line, "row,label,p0,p1,p2,p3");
+  EXPECT_EQ(line, "row,prediction,p_0,p_1,p_2,p_3");
   std::vector<Index> predicted(4);
   for (Index row = 0; row < 57; ++row) {
     Index number = 0;
@@ -202,7 +202,7 @@ TEST_F(Exchange, BadPredictionsAndExportsAreRefused) {
   const auto predict_from = [&](const std::string& input, const std::string& output) {
     return fmt::format("predict --model {} --input {} --output {}", run, input, output);
   };
-  expect_refused(2, predict_from(images, "p.txt"), kExitConfig, {"p.txt", ".csv or .npy"});
+  expect_refused(2, predict_from(images, "p.txt"), kExitConfig, {"p.txt", ".csv or .jsonl or .npy"});
   expect_refused(2, predict_from("p.pt", csv), kExitConfig, {"--input names 'p.pt'", "a pickle"});
   // Where the end of a name tells nothing, the input is of the format that the run found.
   expect_refused(2, predict_from("p.zip", csv), kExitData, {"--input names 'p.zip'", "does not exist"});

@@ -267,7 +267,7 @@ TEST_F(CrossValidation, PredictsEachRecordByTheModelThatHasNotSeenIt) {
   std::string line;
   std::string expected;
   std::getline(joined, line);
-  EXPECT_EQ(line, "row,fold,label,p0,p1");
+  EXPECT_EQ(line, "row,fold,prediction,p_0,p_1");
   std::getline(of_fold, expected);
   for (Index record = 0; record < 120; ++record) {
     ASSERT_TRUE(std::getline(joined, line));

@@ -208,7 +208,7 @@ TEST_F(Table, APredictionStandsInTheLineOfItsRecord) {
   std::string expected = line + "\n";
   for (std::size_t i = 0; i < records.size(); ++i) {
     if (!bad(i)) std::getline(kept, line);
-    expected += fmt::format("{}{}\n", i, bad(i) ? ",," : line.substr(line.find(',')));
+    expected += fmt::format("{}{}\n", i, bad(i) ? ",,," : line.substr(line.find(',')));
   }
   for (const int ranks : {1, 3}) {
     EXPECT_EQ(predict(ranks, write("dirty.csv", dirty), "dirty_p.csv") == expected, true) << ranks;

@@ -9,8 +9,11 @@
 #include <sstream>
 
 #include "data/dense_source.h"
+#include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
+#include "lockstep/config/commands.h"
 #include "lockstep/train/storage/prediction_lines.h"
 #include "support/error_text.h"
 #include "support/loaded.h"
@@ -200,17 +203,20 @@ TEST(PredictRows, GivesValuesInTheUnitsOfTheirLabels) {
   EXPECT_EQ(predicted(direction, {3, 4}, 2, scales), (std::vector<Scalar>{3, 4}));
 }
 
+const std::shared_ptr<const std::vector<std::string>> kNoYes =
+    std::make_shared<const std::vector<std::string>>(std::vector<std::string>{"no, never", "\"yes\""});
+
 class PredictionFiles : public testing::Test {
  protected:
-  std::string write(const std::string& name, const PredictionColumns& columns,
+  std::string write(const std::string& name, const std::vector<PredictionColumn>& columns,
                     const std::vector<std::vector<Scalar>>& pieces) {
+    const auto width = std::ssize(columns);
     Index rows = 0;
-    for (const auto& piece : pieces) rows += std::ssize(piece) / columns.size();
+    for (const auto& piece : pieces) rows += std::ssize(piece) / width;
     const auto file =
         choose_prediction_file(name).make({.path = directory_ / name, .rows = rows, .columns = columns});
     for (const std::vector<Scalar>& piece : pieces) {
-      const auto count = std::ssize(piece) / columns.size();
-      file->append(as_matrix(std::span<const Scalar>(piece), count, columns.size()));
+      file->append(as_matrix(std::span<const Scalar>(piece), std::ssize(piece) / width, width));
     }
     EXPECT_FALSE(std::filesystem::exists(directory_ / name)) << "half a file can be seen";
     file->finish();
@@ -221,24 +227,19 @@ class PredictionFiles : public testing::Test {
 };
 
 TEST_F(PredictionFiles, CsvHasALineForEachRowInTheShortestDigits) {
-  EXPECT_EQ(write("a.csv", {.labels = 1, .values = 2}, {{1, 0.25F, 0.75F, 0, 1, 0}, {1, 0.1F, 1e-20F}}),
-            "row,label,p0,p1\n0,1,0.25,0.75\n1,0,1,0\n2,1,0.1,1e-20\n");
-  EXPECT_EQ(write("b.csv", {.labels = 2, .values = 2}, {{0, 1, 0.25F, 0.75F}}),
-            "row,label0,label1,p0,p1\n0,0,1,0.25,0.75\n");
-  EXPECT_EQ(write("c.csv", {.labels = 0, .values = 1}, {{-3}, {4}}), "row,p0\n0,-3\n1,4\n");
-}
-
-TEST_F(PredictionFiles, CsvNamesTheColumnsOfQuantilesByTheirLevels) {
-  EXPECT_EQ(write("a.csv", {.labels = 0, .values = 2, .quantiles = {0.05, 0.9}}, {{1, 2}}),
-            "row,q0.05,q0.9\n0,1,2\n");
-  EXPECT_EQ(write("b.csv", {.labels = 0, .values = 4, .quantiles = {0.05, 0.9}}, {{1, 2, 3, 4}}),
-            "row,p0_q0.05,p0_q0.9,p1_q0.05,p1_q0.9\n0,1,2,3,4\n");
+  EXPECT_EQ(
+      write("a.csv", {{.name = "prediction", .classes = kNoYes}, {.name = "a"}, {.name = "b"}},
+            {{1, 0.25F, 0.75F, 0, 1, 0}, {1, 0.1F, 1e-20F}}),
+      "row,prediction,a,b\n0,\"\"\"yes\"\"\",0.25,0.75\n1,\"no, never\",1,0\n2,\"\"\"yes\"\"\",0.1,1e-20\n");
+  EXPECT_EQ(write("b.csv", {{.name = "a, b"}, {.name = "row"}, {.name = "x"}, {.name = "x"}}, {{1, 2, 3, 4}}),
+            "row,\"a, b\",row.2,x,x.2\n0,1,2,3,4\n")
+      << "each name once";
 }
 
 TEST_F(PredictionFiles, CsvNumbersAreReadAsTheSameBits) {
   std::vector<Scalar> values;
   for (Scalar value = 2e-38F; value < 1; value = value * 7.3F + 1e-37F) values.push_back(value);
-  std::istringstream lines(write("a.csv", {.labels = 0, .values = 1}, {values}));
+  std::istringstream lines(write("a.csv", {{.name = "prediction"}}, {values}));
   std::string line;
   std::getline(lines, line);
   for (const Scalar value : values) {
@@ -247,28 +248,45 @@ TEST_F(PredictionFiles, CsvNumbersAreReadAsTheSameBits) {
   }
 }
 
-TEST_F(PredictionFiles, CsvHasOneWordForWhatIsNotANumber) {
+TEST_F(PredictionFiles, TextHasOneWordForWhatIsNotANumber) {
   const Scalar nan = std::numeric_limits<Scalar>::quiet_NaN();
   const Scalar infinity = std::numeric_limits<Scalar>::infinity();
-  EXPECT_EQ(write("a.csv", {.labels = 0, .values = 1}, {{nan, -nan, infinity, -infinity}}),
-            "row,p0\n0,nan\n1,nan\n2,inf\n3,-inf\n");
+  const std::vector<std::vector<Scalar>> values{{nan, -nan, infinity, -infinity}};
+  EXPECT_EQ(write("a.csv", {{.name = "x"}}, values), "row,x\n0,nan\n1,nan\n2,inf\n3,-inf\n");
+  EXPECT_EQ(
+      write("a.jsonl", {{.name = "x"}}, values),
+      "{\"row\":0,\"x\":null}\n{\"row\":1,\"x\":null}\n{\"row\":2,\"x\":null}\n{\"row\":3,\"x\":null}\n");
+}
+
+TEST_F(PredictionFiles, JsonLinesAreAnObjectForEachRow) {
+  const std::string text = write("a.jsonl", {{.name = "prediction", .classes = kNoYes}, {.name = "p \"\n"}},
+                                 {{1, 0.25F, 0, 1e-20F}});
+  std::istringstream lines(text);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line, R"({"row":0,"prediction":"\"yes\"","p \"\n":0.25})");
+  std::getline(lines, line);
+  const auto json = nlohmann::json::parse(line);
+  EXPECT_EQ(json["prediction"], "no, never");
+  EXPECT_EQ(json["p \"\n"].get<float>(), 1e-20F);
 }
 
 // Rows 1 and 4 were skipped.
 TEST_F(PredictionFiles, RowsThatAreNotFiniteAreCountedAndSkippedOnesAreNot) {
   const Scalar nan = std::numeric_limits<Scalar>::quiet_NaN();
   const std::string path = directory_ / "a.csv";
-  const auto file =
-      choose_prediction_file(path).make({.path = path, .rows = 6, .columns = {.labels = 0, .values = 2}});
+  PredictionTable table(TargetKind::kValue, 2, {});
+  const auto file = choose_prediction_file(path).make(
+      {.path = path, .rows = 6, .columns = {table.columns().begin(), table.columns().end()}});
   const std::vector<Index> skipped{1, 4};
-  PredictionLines lines(*file, skipped);
+  PredictionLines lines(table, *file, skipped);
   const std::vector<Scalar> first{1, 2};
   const std::vector<Scalar> others{3, 4, 5, -nan, -1 / Scalar{0}, 6};
   lines.append(as_matrix(std::span(first), 1, 2));
   EXPECT_EQ(lines.bad_rows().count, 0);
   lines.append(as_matrix(std::span(others), 3, 2));
   lines.finish();
-  EXPECT_EQ(read_file(path), "row,p0,p1\n0,1,2\n1,,\n2,3,4\n3,5,nan\n4,,\n5,-inf,6\n");
+  EXPECT_EQ(read_file(path), "row,target0,target1\n0,1,2\n1,,\n2,3,4\n3,5,nan\n4,,\n5,-inf,6\n");
   EXPECT_EQ(lines.bad_rows().count, 2);
   EXPECT_EQ(lines.bad_rows().first, 3);
 }
@@ -285,7 +303,8 @@ TEST_F(PredictionFiles, AStreamWithoutAnExtensionGetsText) {
 
 TEST_F(PredictionFiles, NpyIsAHeaderOf64BytesAndTheProbabilities) {
   const std::string bytes =
-      write("a.npy", {.labels = 1, .values = 2}, {{1, 0.25F, 0.75F, 0, 1, 0}, {1, 0.1F, 0.9F}});
+      write("a.npy", {{.name = "prediction", .classes = kNoYes}, {.name = "a"}, {.name = "b"}},
+            {{1, 0.25F, 0.75F, 0, 1, 0}, {1, 0.1F, 0.9F}});
   const std::string_view dictionary = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }";
   EXPECT_EQ(bytes.substr(0, 8), std::string("\x93NUMPY\x01\x00", 8));
   EXPECT_EQ(bytes[8] + 256 * bytes[9], 118);
@@ -297,14 +316,20 @@ TEST_F(PredictionFiles, NpyIsAHeaderOf64BytesAndTheProbabilities) {
   EXPECT_EQ(values, (std::vector<Scalar>{0.25F, 0.75F, 1, 0, 0.1F, 0.9F}));
 }
 
-TEST_F(PredictionFiles, AreChosenByTheirExtension) {
+TEST_F(PredictionFiles, AreChosenByTheirExtensionOrByName) {
   for (const PredictionFileEntry& entry : prediction_file_catalog()) {
     EXPECT_EQ(choose_prediction_file("some.where/x" + entry.extension).name, entry.name);
+    EXPECT_EQ(choose_prediction_file("x.txt", entry.name).name, entry.name);
+    EXPECT_EQ(choose_prediction_file("-", entry.name).name, entry.name);
     EXPECT_FALSE(entry.help.empty());
     EXPECT_THROW(entry.make({.path = directory_ / "no/such/file", .rows = 0, .columns = {}}), DataError);
   }
+  EXPECT_EQ(catalog_names(prediction_file_catalog()), prediction_formats());
   expect_parts(error_text<ConfigError>([] { choose_prediction_file("x.txt"); }),
-               {"--output 'x.txt'", ".csv or .npy"});
+               {"--output 'x.txt'", ".csv or .jsonl or .npy"});
+  expect_parts(error_text<ConfigError>([] { choose_prediction_file("x.npy", "csv"); }),
+               {"--format csv", "'x.npy'"});
+  expect_parts(error_text<ConfigError>([] { choose_prediction_file("x", "cvs"); }), {"did you mean 'csv'?"});
 }
 
 }  // namespace

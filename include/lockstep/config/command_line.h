@@ -2,6 +2,7 @@
 // here: each rank parses the command line that all of them got, rank 0 reads the file and hands out its text.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -33,6 +34,14 @@ struct SweepRequest {
   bool refit = false;      ///< --refit
 };
 
+/// The predictions that are wanted.
+struct PredictRequest {
+  std::optional<std::string> keep = {};  ///< --keep: columns of the input, as a list
+  bool probabilities = false;            ///< --proba
+  Index top = 0;                         ///< --top; 0: not given
+  std::optional<double> threshold = {};  ///< --threshold
+};
+
 struct CommandLine {
   enum class Command {
     kTrain,
@@ -62,8 +71,9 @@ struct CommandLine {
   std::vector<Index> plan_np = {1};  ///< --np of plan: world sizes
   PlannedNodes planned;
   SweepRequest sweep;
+  PredictRequest predict;
   std::string model;   ///< --model: a run directory; never empty for eval, predict, export
-  std::string input;   ///< --input: a data file; never empty for predict
+  std::string input;   ///< --input: a data file, or - for standard input; never empty for predict
   std::string output;  ///< --output: see OutputFile; never empty for predict and export
   std::string data;    ///< the file after inspect and init; never empty there
   std::vector<std::string>
@@ -73,10 +83,11 @@ struct CommandLine {
   std::string csv;    ///< --csv of compare: see OutputFile; may be empty
   std::string topic;  ///< the word after help, or the command of --help; may be empty
   std::string json;   ///< --json of bench, plan, inspect, compare and --version: see OutputFile; may be empty
-  bool once = false;       ///< --once: watch prints its view and ends
+  bool once = false;  ///< --once: watch prints its view and ends
   bool overwrite = false;  ///< --overwrite: an output that exists is replaced
   bool allow_nan = false;  ///< --allow-nan of predict: predictions may be no finite numbers
-  std::string format;      ///< --format: name of an exporter, never empty for export; or of a reference
+  std::string
+      format;  ///< --format: name of an exporter, never empty for export; of predictions, or a reference
   std::vector<std::string> arguments;  ///< words as given; load_config reads the flags of options from here
   std::set<std::string> without = {};  ///< keys that load_config leaves at their defaults, whoever sets them
 };

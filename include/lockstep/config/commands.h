@@ -39,6 +39,8 @@ struct CommandEntry {
 
 /// Names of the formats that export-metrics writes.
 std::vector<std::string> metrics_formats();
+/// Names of the files that predict writes.
+std::vector<std::string> prediction_formats();
 
 std::span<const CommandEntry> command_catalog();
 /// Names of all commands but training, which has none.

@@ -16,4 +16,11 @@ namespace lockstep {
 std::vector<std::string> list_files(const std::string& text, std::span<const std::string> extensions,
                                     const std::string& key);
 
+/// The name "-", which stands for standard input where records to predict from are read: ByteStream opens it
+/// once spool_standard_input() has made a file of it.
+bool is_standard_input(const std::string& name);
+
+/// list_files() for the file to predict from (--input), which may be standard input.
+std::vector<std::string> list_input_files(const std::string& text, std::span<const std::string> extensions);
+
 }  // namespace lockstep

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 
 #include "lockstep/base/quoted.h"
+#include "lockstep/data/table/table_text.h"
 #include "lockstep/data/table/text_files.h"
 
 namespace lockstep {
@@ -97,17 +97,15 @@ std::vector<std::string> split_record(const Dialect& dialect, std::string_view r
 
 std::vector<std::string> name_columns(const std::vector<std::string>& fields, bool header,
                                       std::vector<std::string>& renamed) {
-  std::vector<std::string> names;
-  std::unordered_map<std::string, Index> used;  // the last number that was tried behind a name
+  std::vector<std::string> wanted;
   for (const std::string& field : fields) {
-    const std::string wanted = header && !field.empty() ? field : fmt::format("c{}", names.size() + 1);
-    std::string name = wanted;
-    while (!used.try_emplace(name, 1).second) name = fmt::format("{}.{}", wanted, ++used[wanted]);
-    if (name != wanted) {
-      renamed.push_back(fmt::format("the header names two columns {}: column {} is called {} here",
-                                    in_quotes(wanted), names.size() + 1, in_quotes(name)));
-    }
-    names.push_back(std::move(name));
+    wanted.push_back(header && !field.empty() ? field : fmt::format("c{}", wanted.size() + 1));
+  }
+  std::vector<std::string> names = distinct_names(wanted);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == wanted[i]) continue;
+    renamed.push_back(fmt::format("the header names two columns {}: column {} is called {} here",
+                                  in_quotes(wanted[i]), i + 1, in_quotes(names[i])));
   }
   return names;
 }

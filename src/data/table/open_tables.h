@@ -48,7 +48,7 @@ template <class Source>
 std::unique_ptr<RecordSource> open_input_tables(const InputRequest& request,
                                                 std::span<const std::string> extensions) {
   std::vector<std::string> paths;
-  request.peers.agree([&] { paths = list_files(request.path, extensions, "--input"); });
+  request.peers.agree([&] { paths = list_input_files(request.path, extensions); });
   return std::make_unique<Source>(TableRequest{.paths = std::move(paths),
                                                .name = request.path,
                                                .options = request.options.table,

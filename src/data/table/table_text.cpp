@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "first_lines.h"
@@ -91,6 +92,17 @@ Index lines_to_skip(const FirstLines& first, const std::string& path, const Tabl
 }
 
 }  // namespace
+
+std::vector<std::string> distinct_names(std::span<const std::string> wanted) {
+  std::vector<std::string> names;
+  std::unordered_map<std::string, Index> used;  // the last number that was tried behind a name
+  for (const std::string& each : wanted) {
+    std::string name = each;
+    while (!used.try_emplace(name, 1).second) name = fmt::format("{}.{}", each, ++used[each]);
+    names.push_back(std::move(name));
+  }
+  return names;
+}
 
 TableText open_table_text(std::span<const std::string> paths, const TableOptions& options, PeerGroup& peers,
                           const TableSchema* known) {

@@ -13,7 +13,7 @@ void PredictionLines::append(const ConstMatrix& rows) {
     const Index count = std::min(available, rows.rows() - begin);
     const ConstMatrix part(rows.data() + begin * rows.cols(), count, rows.cols());
     note_bad_rows(part);
-    file_.append(part);
+    file_.append(table_.convert(part));
     next_ += count;
     begin += count;
   }

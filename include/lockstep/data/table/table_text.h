@@ -21,6 +21,9 @@ struct TableText {
   std::vector<std::string> warnings;
 };
 
+/// The names, where one that was there before gets a number: the second "x" is called "x.2".
+std::vector<std::string> distinct_names(std::span<const std::string> names);
+
 /// *Collective.* `known`: the schema that the table will be read by, whose columns show whether there are the
 /// lines above it that data.skip_lines leaves out. Errors, the same on all ranks: DataError if a file cannot
 /// be read or holds no records.

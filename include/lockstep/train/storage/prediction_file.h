@@ -5,16 +5,19 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "lockstep/data/table/kept_columns.h"
 #include "lockstep/math/matrix.h"
-#include "lockstep/train/evaluation/prediction.h"
+#include "lockstep/train/evaluation/prediction_table.h"
 
 namespace lockstep {
 
 class PredictionFile {
  public:
   virtual ~PredictionFile() = default;
-  /// The next rows. Errors: DataError.
+  /// The next rows, with a number for each column: of a column with classes, that of the class. Errors:
+  /// DataError.
   virtual void append(const ConstMatrix& rows) = 0;
   /// Instead of a row that cannot be read: nothing is known of it. Errors: DataError.
   virtual void append_unknown() = 0;
@@ -25,13 +28,15 @@ class PredictionFile {
 struct PredictionFileRequest {
   std::string path;  ///< see OutputFile
   Index rows = 0;    ///< rows that will be appended
-  PredictionColumns columns;
+  std::vector<PredictionColumn> columns;
+  KeptColumns* kept = nullptr;  ///< columns of the input for the same rows; null: none
 };
 
 struct PredictionFileEntry {
   std::string name;
   std::string extension;  ///< ".csv"
   std::string help;       ///< one sentence: what a row is
+  bool has_texts = true;  ///< whether a row holds texts and class names beside numbers
   /// Errors: DataError if the file cannot be made.
   std::function<std::unique_ptr<PredictionFile>(const PredictionFileRequest&)> make;
 };
@@ -39,8 +44,13 @@ struct PredictionFileEntry {
 /// Every kind there is. To add one: src/README.md.
 std::span<const PredictionFileEntry> prediction_file_catalog();
 
-/// The entry whose extension `path` has, or that of text if it is a stream without one. Errors: ConfigError
-/// naming the known ones.
-const PredictionFileEntry& choose_prediction_file(const std::string& path);
+/// The entry called `format` (--format) or, where that is empty, the one whose extension `path` has, or that
+/// of text if it is a stream without one. Errors: ConfigError naming the known ones, also where `path` has
+/// the extension of another entry than `format`.
+const PredictionFileEntry& choose_prediction_file(const std::string& path, const std::string& format = "");
+
+/// The names of all columns of a text: "row", those that are kept, and those of the predictions. Each is
+/// there once: the second "x" is called "x.2", as in a table that is read.
+std::vector<std::string> names_of_columns(const PredictionFileRequest& request);
 
 }  // namespace lockstep

@@ -17,10 +17,11 @@ struct BadRows {
 /// known.
 class PredictionLines {
  public:
-  /// `skipped`: lines, ascending. Both must outlive this.
-  PredictionLines(PredictionFile& file, std::span<const Index> skipped) : file_(file), skipped_(skipped) {}
+  /// `skipped`: lines, ascending. All must outlive this.
+  PredictionLines(PredictionTable& table, PredictionFile& file, std::span<const Index> skipped)
+      : table_(table), file_(file), skipped_(skipped) {}
 
-  /// The next rows of records that were not skipped. Errors: DataError.
+  /// The next rows of predict_rows(), of records that were not skipped. Errors: DataError.
   void append(const ConstMatrix& rows);
   /// Errors: DataError.
   void finish();
@@ -31,6 +32,7 @@ class PredictionLines {
   void note_bad_rows(const ConstMatrix& rows);
   void pass_skipped();
 
+  PredictionTable& table_;
   PredictionFile& file_;
   std::span<const Index> skipped_;  // skipped records that are still to come
   Index next_ = 0;                  // line

@@ -1,11 +1,12 @@
-// Text, one line for each row: its number from 0 on, the label (or one label for each output), then the
-// values in the shortest form that is read as the same bits; what is not a number is "nan", whatever its
-// sign. An unknown row has empty cells behind its number.
+// Text, one line for each row: its number from 0 on, the columns of the input that are kept, then classes by
+// name and values in the shortest form that is read as the same bits; what is not a number is "nan", whatever
+// its sign. An unknown row has empty cells behind those.
 #include <fmt/format.h>
 
 #include <cmath>
 #include <string>
 
+#include "lockstep/base/csv.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/train/storage/prediction_file.h"
 
@@ -19,19 +20,33 @@ Scalar without_sign_of_nan(Scalar value) {
 class CsvPredictions final : public PredictionFile {
  public:
   explicit CsvPredictions(const PredictionFileRequest& request)
-      : columns_(request.columns), file_(request.path) {
-    file_.write(header());
+      : columns_(request.columns), kept_(request.kept), file_(request.path) {
+    std::string header;
+    for (const std::string& name : names_of_columns(request)) {
+      if (!header.empty()) header += ',';
+      header += csv_cell(name);
+    }
+    header += '\n';
+    file_.write(header);
+    for (const PredictionColumn& column : columns_) {
+      std::vector<std::string>& cells = classes_.emplace_back();
+      for (Index i = 0; column.classes && i < std::ssize(*column.classes); ++i) {
+        cells.push_back(csv_cell(at(*column.classes, i)));
+      }
+    }
   }
 
   void append(const ConstMatrix& rows) override {
     std::string text;
     for (Index row = 0; row < rows.rows(); ++row) {
-      fmt::format_to(std::back_inserter(text), "{}", row_++);
-      for (Index i = 0; i < columns_.labels; ++i) {
-        fmt::format_to(std::back_inserter(text), ",{}", static_cast<Index>(rows(row, i)));
-      }
-      for (Index i = columns_.labels; i < columns_.size(); ++i) {
-        fmt::format_to(std::back_inserter(text), ",{}", without_sign_of_nan(rows(row, i)));
+      begin(text);
+      for (Index i = 0; i < rows.cols(); ++i) {
+        text += ',';
+        if (at(columns_, i).classes) {
+          text += at(at(classes_, i), static_cast<Index>(rows(row, i)));
+        } else {
+          fmt::format_to(std::back_inserter(text), "{}", without_sign_of_nan(rows(row, i)));
+        }
       }
       text += '\n';
     }
@@ -39,29 +54,29 @@ class CsvPredictions final : public PredictionFile {
   }
 
   void append_unknown() override {
-    file_.write(fmt::format("{}{}\n", row_++, std::string(static_cast<std::size_t>(columns_.size()), ',')));
+    std::string text;
+    begin(text);
+    text.append(columns_.size(), ',');
+    text += '\n';
+    file_.write(text);
   }
 
   void finish() override { file_.commit(); }
 
  private:
-  std::string header() const {
-    std::string text = columns_.labels == 1 ? "row,label" : "row";
-    for (Index i = 0; i < columns_.labels && columns_.labels > 1; ++i) text += fmt::format(",label{}", i);
-    for (Index i = 0; i < columns_.values; ++i) text += fmt::format(",{}", name_of_value(i));
-    return text + "\n";
+  void begin(std::string& text) {
+    fmt::format_to(std::back_inserter(text), "{}", row_++);
+    if (kept_ == nullptr) return;
+    for (const std::string& cell : kept_->next()) {
+      text += ',';
+      text += csv_cell(cell);
+    }
   }
 
-  // "p0"; of levels "q0.1", and where there are several targets "p0_q0.1".
-  std::string name_of_value(Index i) const {
-    if (columns_.quantiles.empty()) return fmt::format("p{}", i);
-    const Index levels = std::ssize(columns_.quantiles);
-    const std::string level = fmt::format("q{}", at(columns_.quantiles, i % levels));
-    return columns_.values == levels ? level : fmt::format("p{}_{}", i / levels, level);
-  }
-
-  PredictionColumns columns_;
+  std::vector<PredictionColumn> columns_;
+  KeptColumns* kept_;
   OutputFile file_;
+  std::vector<std::vector<std::string>> classes_;  // cells by class number, of each column
   Index row_ = 0;
 };
 
@@ -71,7 +86,7 @@ PredictionFileEntry csv_predictions() {
   return {
       .name = "csv",
       .extension = ".csv",
-      .help = "text: the number of the row, its label and its probabilities",
+      .help = "text: the number of the row, its class or values, and its probabilities",
       .make = [](const PredictionFileRequest& request) { return std::make_unique<CsvPredictions>(request); }};
 }
 

@@ -1,5 +1,4 @@
-// A float array of rows x outputs for numpy.load; the label of a row is its largest element. An unknown row
-// is NaN.
+// A float array of rows x columns of numbers for numpy.load, without classes. An unknown row is NaN.
 #include <cassert>
 #include <limits>
 #include <string_view>
@@ -15,24 +14,25 @@ namespace {
 class NpyPredictions final : public PredictionFile {
  public:
   explicit NpyPredictions(const PredictionFileRequest& request)
-      : columns_(request.columns), rows_left_(request.rows), file_(request.path) {
-    file_.write(npy_header({{request.rows, request.columns.values}}));
+      : rows_left_(request.rows), file_(request.path) {
+    for (Index i = 0; i < std::ssize(request.columns); ++i) {
+      if (!at(request.columns, i).classes) numbers_.push_back(i);
+    }
+    file_.write(npy_header({{request.rows, std::ssize(numbers_)}}));
   }
 
   void append(const ConstMatrix& rows) override {
     rows_left_ -= rows.rows();
+    std::vector<Scalar> values;
     for (Index row = 0; row < rows.rows(); ++row) {
-      const Scalar* values = rows.data() + row * rows.cols() + columns_.labels;
-      file_.write({reinterpret_cast<const char*>(values),
-                   static_cast<std::size_t>(columns_.values) * sizeof(Scalar)});
+      for (const Index i : numbers_) values.push_back(rows(row, i));
     }
+    write(values);
   }
 
   void append_unknown() override {
     --rows_left_;
-    const std::vector<Scalar> values(static_cast<std::size_t>(columns_.values),
-                                     std::numeric_limits<Scalar>::quiet_NaN());
-    file_.write({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Scalar)});
+    write(std::vector<Scalar>(numbers_.size(), std::numeric_limits<Scalar>::quiet_NaN()));
   }
 
   void finish() override {
@@ -41,7 +41,11 @@ class NpyPredictions final : public PredictionFile {
   }
 
  private:
-  PredictionColumns columns_;
+  void write(const std::vector<Scalar>& values) {
+    file_.write({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Scalar)});
+  }
+
+  std::vector<Index> numbers_;  // columns that hold them
   Index rows_left_;
   OutputFile file_;
 };
@@ -52,7 +56,8 @@ PredictionFileEntry npy_predictions() {
   return {
       .name = "npy",
       .extension = ".npy",
-      .help = "a numpy array of floats: the probabilities of each row",
+      .help = "a numpy array of floats: the probabilities or values of each row",
+      .has_texts = false,
       .make = [](const PredictionFileRequest& request) { return std::make_unique<NpyPredictions>(request); }};
 }
 

@@ -1,0 +1,171 @@
+// Predictions through the real executable: names, kept columns, standard input, and the threshold that a run
+// has chosen.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
+#include "lockstep/base/random.h"
+#include "support/error_text.h"
+#include "support/temporary_directory.h"
+#include "support/trainer_process.h"
+
+namespace lockstep::test {
+namespace {
+
+class Predict : public testing::Test {
+ protected:
+  // One in five says "yes, please", where x is large.
+  static std::string people(Index rows) {
+    RandomStream random({.seed = 3, .purpose = Purpose::kSynthetic});
+    std::string text = "id,x,answer\n";
+    for (Index row = 0; row < rows; ++row) {
+      const double x = double{random.normal()};
+      text += fmt::format("{:05},{:.3f},{}\n", row, x,
+                          x + double{random.normal()} > 1.2 ? "\"yes, please\"" : "\"\"\"no\"\"\"");
+    }
+    return text;
+  }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(directory_ / name, std::ios::binary) << text;
+    return directory_ / name;
+  }
+
+  std::string train(int ranks, const std::string& run, const std::string& flags) const {
+    const ProcessResult trained = run_trainer(
+        ranks, fmt::format("--config {} --run.dir {} {}", directory_ / "c.toml", directory_ / run, flags));
+    EXPECT_EQ(trained.exit_code, 0) << trained.errors;
+    return trained.output;
+  }
+
+  std::string predict_words(const std::string& flags) const {
+    return fmt::format("predict --model {} --output - {}", directory_ / "run1", flags);
+  }
+
+  void expect_refused(const std::string& flags, const std::vector<std::string>& parts) const {
+    SCOPED_TRACE(flags);
+    const ProcessResult refused = run_trainer(predict_words("--input " + data_ + " " + flags));
+    EXPECT_EQ(refused.exit_code, kExitConfig);
+    EXPECT_EQ(refused.output, "");
+    expect_parts(refused.errors, parts);
+  }
+
+  TemporaryDirectory directory_;
+  std::string data_ = write("people.csv", people(600));
+  std::string config_ = write(
+      "c.toml", fmt::format("[data]\ntrain = \"{}\"\nlabel = \"answer\"\nignore = \"id\"\nchunk_kib = 1\n"
+                            "validation_share = 0.3\n"
+                            "[model]\nlayers = \"dense(1)\"\n"
+                            "[train]\nloss = \"binary_cross_entropy\"\noptimizer = \"adam\"\nlr = 0.05\n"
+                            "epochs = 6\nglobal_batch = 48\nreplicas = 6\n"
+                            "[distribute]\nreduction = \"ordered\"\n[run]\nprogress = \"plain\"\n",
+                            data_));
+};
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST_F(Predict, TheThresholdOfTheRunDecidesTheClassWithTheSameBytesOnAnyRanks) {
+  for (const int ranks : {1, 3}) {
+    expect_parts(train(ranks, fmt::format("run{}", ranks), "--eval.threshold f1"),
+                 {"threshold: the model says yes from a probability of ", "the f1 of the validation set"});
+  }
+  EXPECT_EQ(read_file(directory_ / "run1/model.safetensors"),
+            read_file(directory_ / "run3/model.safetensors"));
+  const auto summary = nlohmann::json::parse(read_file(directory_ / "run1/summary.json"));
+  const double threshold = summary["threshold"]["probability"].get<double>();
+  EXPECT_EQ(summary["threshold"]["measure"], "f1");
+  EXPECT_GT(threshold, 0.1);
+  EXPECT_LT(threshold, 0.48) << "yes is rare";
+
+  const ProcessResult piped =
+      run_command(fmt::format("cat {} | {} {}", data_, trainer_path(),
+                              predict_words("--input - --keep id,answer --data.chunk_kib 1")));
+  ASSERT_EQ(piped.exit_code, 0) << piped.errors;
+  EXPECT_EQ(run_command(fmt::format("cat {} | {} {}", data_, mpiexec_words(),
+                                    rank_words(3, predict_words("--input - --keep id,answer"))))
+                .output,
+            piped.output);
+  const std::vector<std::string> lines = lines_of(piped.output);
+  ASSERT_EQ(lines.size(), 601U);
+  EXPECT_EQ(lines[0], "row,id,answer,prediction,\"p_\"\"no\"\"\",\"p_yes, please\"");
+  const std::string truth = people(600);
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const std::string& line = lines[i];
+    const std::string start = fmt::format("{},{:05},", i - 1, i - 1);
+    ASSERT_EQ(line.substr(0, start.size()), start);
+    const double yes = std::stod(line.substr(line.rfind(',') + 1));
+    const bool said = line.find(",\"yes, please\",", start.size() + 1) != std::string::npos;
+    EXPECT_EQ(said, yes >= threshold) << line;
+  }
+  // The weights of a checkpoint have none yet.
+  const ProcessResult best =
+      run_trainer(fmt::format("predict --model {}@best --input {} --output -", directory_ / "run1", data_));
+  EXPECT_EQ(best.exit_code, 0);
+  expect_parts(best.errors, {"has no threshold", "--eval.threshold 0.3"});
+  const ProcessResult other = run_trainer(predict_words("--eval.threshold youden --input " + data_));
+  EXPECT_EQ(other.exit_code, kExitConfig);
+  expect_parts(other.errors, {"was chosen by \"f1\""});
+  expect_parts(run_trainer(3, fmt::format("eval --model {}", directory_ / "run1")).output,
+               {"validation: with yes from a probability of ", "accuracy "});
+}
+
+TEST_F(Predict, WritesWhatIsAskedForAndRefusesWhatThereIsNot) {
+  train(1, "run1", "");
+  const auto output = [&](const std::string& flags) {
+    const ProcessResult result = run_trainer(predict_words("--input " + data_ + " " + flags));
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return lines_of(result.output);
+  };
+  EXPECT_EQ(output("--proba")[0], "row,\"p_\"\"no\"\"\",\"p_yes, please\"");
+  const auto first = nlohmann::json::parse(output("--format jsonl --keep id --threshold 0")[1]);
+  EXPECT_EQ(first["id"], "00001");
+  EXPECT_EQ(first["prediction"], "yes, please");
+  EXPECT_EQ(first.size(), 5U);
+  const auto bytes = [&](const std::string& flags) {
+    return run_trainer(predict_words("--input " + data_ + " --format npy " + flags)).output.size();
+  };
+  EXPECT_EQ(bytes(""), 128U + 600 * sizeof(float)) << "the outputs of the model";
+  EXPECT_EQ(bytes("--proba"), 128U + 2 * 600 * sizeof(float)) << "a column for each class";
+
+  expect_refused("--keep nobody", {"--keep", "'nobody'", "id, x, answer"});
+  expect_refused("--keep id --format npy", {"--keep", "npy holds numbers only", "--format jsonl"});
+  expect_refused("--threshold 0.3 --format npy", {"--threshold", "npy holds probabilities only"});
+  expect_refused("--threshold 2", {"--threshold", "from 0 to 1", "'2'"});
+  expect_refused("--top 2", {"--top", "says yes or no"});
+  expect_refused("--top 0", {"--top", "1 or more"});
+  expect_refused("--top 2 --proba", {"--proba", "--top", "one of them"});
+  expect_refused("--threshold 0.3 --proba", {"--threshold", "--proba", "one of them"});
+  expect_refused("--format xls", {"unknown format of predictions 'xls'", "jsonl"});
+  const ProcessResult nothing = run_trainer(predict_words("--input -"));
+  EXPECT_EQ(nothing.exit_code, kExitData);
+  expect_parts(nothing.errors, {"'-' is empty"});
+}
+
+TEST_F(Predict, AThresholdThatCannotBeChosenIsRefused) {
+  const auto refused = [&](const std::string& flags, const std::vector<std::string>& parts) {
+    const ProcessResult result =
+        run_trainer(fmt::format("--config {} --run.dir {} {}", config_, directory_ / "none", flags));
+    EXPECT_EQ(result.exit_code, kExitConfig);
+    expect_parts(result.errors, parts);
+  };
+  refused("--eval.threshold f1 --data.validation_share 0",
+          {"validation_share = 0.1", "eval.threshold = 0.3"});
+  refused("--eval.threshold f1 --train.loss binary_hinge", {"hinge", "margins"});
+  refused("--eval.threshold 0.2 --model.layers 'dense(3)' --train.loss softmax_cross_entropy",
+          {"does not say one yes or no"});
+  refused("--eval.threshold f2", {"eval.threshold", "found 'f2'"});
+}
+
+}  // namespace
+}  // namespace lockstep::test
