@@ -1,6 +1,7 @@
 // The command line: its commands, what each mistake is told, and that it wins over the file.
 #include "lockstep/config/command_line.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -34,6 +35,28 @@ std::string error_of(const Arguments& arguments) {
     return error.what();
   }
   return "no error";
+}
+
+TEST(CommandLine, SaysWhatOfAPredictionIsWanted) {
+  const auto words = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"predict", "--model", "a", "--input", "-", "--output", "c.csv"});
+    return more;
+  };
+  const PredictRequest none = parse(words({})).predict;
+  EXPECT_FALSE(none.keep || none.probabilities || none.top > 0 || none.threshold);
+  const PredictRequest some = parse(words({"--keep", "id,name", "--threshold", "0.25"})).predict;
+  EXPECT_EQ(some.keep, "id,name");
+  EXPECT_EQ(some.threshold, 0.25);
+  EXPECT_EQ(parse(words({"--top", "3", "--format", "jsonl"})).predict.top, 3);
+  EXPECT_TRUE(parse(words({"--proba"})).predict.probabilities);
+  for (const char* bad : {"1.5", "x", "nan"}) {
+    EXPECT_EQ(error_of(words({"--threshold", bad})),
+              fmt::format("--threshold: expected a probability from 0 to 1, found '{}'", bad));
+  }
+  EXPECT_EQ(error_of(words({"--top", "0"})), "--top: expected a number of classes, 1 or more, found '0'");
+  EXPECT_NE(error_of(words({"--top", "2", "--proba"})).find("give one of them"), std::string::npos);
+  EXPECT_NE(error_of(words({"--top", "2", "--threshold", "0.5"})).find("give one of them"),
+            std::string::npos);
 }
 
 TEST(CommandLine, KnowsItsCommands) {

@@ -76,6 +76,17 @@ TEST_F(ModelFiles, RoundTripAndLayout) {
   EXPECT_EQ(bytes.size(), 8 + header + 4 * static_cast<std::size_t>(out.model.layout().count()));
 }
 
+TEST_F(ModelFiles, KeepFactsBesideTheTensors) {
+  Stored out("dense(3)");
+  const auto path = directory_.path() / "model.safetensors";
+  save_model(path, out.store(), out.model.input(), {{kThresholdFact, "0.25"}, {"note", "\"a\", b"}});
+  const ModelFile file(path);
+  EXPECT_EQ(file.fact(kThresholdFact), "0.25");
+  EXPECT_EQ(file.fact("note"), "\"a\", b");
+  EXPECT_EQ(file.fact("other"), std::nullopt);
+  EXPECT_EQ(file.input(), (Shape{{6}}));
+}
+
 TEST_F(ModelFiles, ListsAllThatDoesNotFit) {
   Stored out("dense(4) relu dense(3)");
   const auto path = directory_.path() / "model.safetensors";

@@ -32,6 +32,7 @@ mean = 0.5
 std = [0.25, 1]
 [eval]
 metrics = ["auc", "recall"]
+threshold = 0.25   # or a word
 [model]
 layers = "dense(256) relu dense(10)"
 [train]
@@ -53,6 +54,7 @@ TEST(TomlReader, ReadsEveryType) {
   EXPECT_EQ(config.data.mean, std::vector<double>{0.5});
   EXPECT_EQ(config.data.std, (std::vector<double>{0.25, 1.0}));
   EXPECT_EQ(config.eval.metrics, (std::vector<std::string>{"auc", "recall"}));
+  EXPECT_EQ(config.eval.threshold, "0.25");
   EXPECT_TRUE(config.optimizer.nesterov);
   EXPECT_EQ(config.schedule.lr, 1.0);
   EXPECT_EQ(config.train.epochs, 10.0);
