@@ -15,6 +15,8 @@ namespace {
 constexpr auto kNameSynonyms = std::to_array<Synonym>({
     // losses, and metrics of the same words
     {"mse mse_loss l2 l2_loss squared_error regression rmse reg:squarederror", "mean_squared_error"},
+    {"rmse neg_root_mean_squared_error", "root_mean_squared_error"},
+    {"mape", "mean_absolute_percentage_error"},
     {"mae l1 l1_loss absolute_error regression_l1 reg:absoluteerror", "mean_absolute_error"},
     {"smooth_l1 smooth_l1_loss huber_loss reg:pseudohubererror", "huber"},
     {"quantile_loss quantile_regression pinball pinball_loss reg:quantileerror", "quantile",
@@ -46,6 +48,13 @@ constexpr auto kNameSynonyms = std::to_array<Synonym>({
      "accuracy is always measured for classes; other metrics, such as 'auc', are named here"},
     {"binary_logloss nll", "log_loss"},
     {"r_squared r2_score", "r2"},
+    {"auprc pr_auc aucpr ap average_precision_score", "average_precision"},
+    {"brier_score brier_score_loss", "brier"},
+    {"calibration_error expected_calibration_error", "ece"},
+    {"f1_score f1_macro", "f1"},
+    {"matthews_corrcoef matthews_correlation phi", "mcc"},
+    {"balanced_accuracy_score bacc", "balanced_accuracy"},
+    {"spearmanr spearman_rho rank_correlation rank_ic", "spearman"},
     // layers
     {"linear fc fully_connected ff", "dense",
      "Lockstep calls it 'dense', with the number of its outputs: dense(10)"},

@@ -249,6 +249,15 @@ std::string title_of(const std::string& measure) {
       {"r2", "R²"},
       {"mean_absolute_error", "Mean absolute error"},
       {"mean_squared_error", "Mean squared error"},
+      {"root_mean_squared_error", "Root mean squared error"},
+      {"mean_absolute_percentage_error", "Mean absolute percentage error"},
+      {"average_precision", "Average precision"},
+      {"brier", "Brier score"},
+      {"ece", "Expected calibration error"},
+      {"f1", "F1"},
+      {"mcc", "Matthews correlation"},
+      {"balanced_accuracy", "Balanced accuracy"},
+      {"spearman", "Rank correlation"},
       {"top_k_accuracy", "Top-K accuracy"}};
   const auto found = kTitles.find(measure);
   return found == kTitles.end() ? measure : found->second;

@@ -15,7 +15,9 @@ namespace {
 
 std::string show_measure(const std::string& name, double value) {
   std::string title = title_of(name);
-  if (title != name && name != "auc" && name != "r2") title[0] = static_cast<char>(std::tolower(title[0]));
+  const bool has_own_capital =
+      name == "auc" || name == "r2" || name == "brier" || name == "f1" || name == "mcc";
+  if (title != name && !has_own_capital) title[0] = static_cast<char>(std::tolower(title[0]));
   const bool share =
       name == "accuracy" || name == "top_k_accuracy" || name == "precision" || name == "recall";
   return share && std::isfinite(value) ? fmt::format("{} {:.2f} %", title, 100 * value)

@@ -117,7 +117,14 @@ TEST(Metrics, HaveTheSameBitsOnAnyNumberOfRanks) {
        {"auc", "log_loss", "precision", "recall"},
        "some"},
       {"binary_cross_entropy", "dense(9) relu dense(1)", 2, {}, "some"},
-      {"mean_squared_error", "dense(9) relu dense(1)", 0, {}, "some"}};
+      {"mean_squared_error", "dense(9) relu dense(1)", 0, {}, "some"},
+      {"softmax_cross_entropy",
+       "dense(9) relu dense(3)",
+       3,
+       {"average_precision", "brier", "ece", "f1", "mcc", "balanced_accuracy"},
+       "some"},
+      {"binary_cross_entropy", "dense(9) relu dense(1)", 2, {"mcc", "average_precision", "ece"}},
+      {"mean_squared_error", "dense(9) relu dense(1)", 0, {"spearman", "root_mean_squared_error"}, "some"}};
   for (const Case& each : cases) {
     SCOPED_TRACE(each.loss + " " + each.layers);
     Config config = test::tiny_config();
@@ -137,6 +144,13 @@ TEST(Metrics, HaveTheSameBitsOnAnyNumberOfRanks) {
       test::on_ranks([&](Communicator& comm) {
         const EvalMetrics metrics = *test::train_tiny(comm, config).training.last_evaluation;
         ASSERT_EQ(metrics.others.size(), alone.others.size());
+        EXPECT_EQ(metrics.confusion, alone.confusion);
+        ASSERT_EQ(metrics.reliability.size(), alone.reliability.size());
+        for (std::size_t i = 0; i < alone.reliability.size(); ++i) {
+          EXPECT_EQ(metrics.reliability[i].count, alone.reliability[i].count);
+          EXPECT_EQ(metrics.reliability[i].predicted, alone.reliability[i].predicted);
+          EXPECT_EQ(metrics.reliability[i].observed, alone.reliability[i].observed);
+        }
         for (std::size_t i = 0; i < alone.others.size(); ++i) {
           EXPECT_EQ(metrics.others[i].name, alone.others[i].name);
           EXPECT_EQ(metrics.others[i].value, alone.others[i].value) << alone.others[i].name;

@@ -7,11 +7,14 @@ Needs scikit-learn (Debian: apt-get install python3-sklearn); the tests only nee
 
 import json
 import pathlib
+import warnings
 
 import numpy as np
 import sklearn
+from scipy import stats
 from sklearn import metrics
 
+warnings.filterwarnings("ignore", message="y_pred contains classes not in y_true")
 ROWS = 37
 random = np.random.RandomState(20240229)
 
@@ -30,6 +33,38 @@ def make_weights():
     return np.round(random.gamma(1.5, 1, ROWS) * 8) / 8
 
 
+def calibration_error(probabilities, truth, weights=None):
+    """Expected calibration error (Guo et al. 2017, equation 3) over 15 bins (a, b]; scikit-learn has none."""
+    weights = np.ones(len(truth)) if weights is None else weights
+    borders = np.linspace(0, 1, 16)
+    error = 0
+    for low, high in zip(borders, borders[1:]):
+        inside = (probabilities > low) & (probabilities <= high) & (weights > 0)
+        if inside.any():
+            gap = np.average(probabilities[inside] - truth[inside], weights=weights[inside])
+            error += abs(gap) * weights[inside].sum()
+    return float(error / weights.sum())
+
+
+def rank_correlation(t, x, weights=None):
+    """A weight is a multiple of 1/8: as often times eight the row is repeated."""
+    repeats = np.ones(len(t), int) if weights is None else (8 * weights).astype(int)
+    return float(np.mean([stats.spearmanr(np.repeat(t[:, i], repeats), np.repeat(x[:, i], repeats)).correlation
+                          for i in range(t.shape[1])]))
+
+
+def value_metrics(t, x, weights=None):
+    values = {
+        "mean_absolute_error": metrics.mean_absolute_error(t, x, sample_weight=weights),
+        "mean_squared_error": metrics.mean_squared_error(t, x, sample_weight=weights),
+        "root_mean_squared_error": metrics.mean_squared_error(t, x, sample_weight=weights, squared=False),
+        "r2": metrics.r2_score(t, x, sample_weight=weights),
+    }
+    if (t != 0).all():  # else it has more digits before the point than a double
+        values["mean_absolute_percentage_error"] = metrics.mean_absolute_percentage_error(t, x, sample_weight=weights)
+    return values
+
+
 def binary(truth, scores, probabilities, guesses, weights=None):
     """Of one question."""
     return {
@@ -37,6 +72,11 @@ def binary(truth, scores, probabilities, guesses, weights=None):
         "log_loss": metrics.log_loss(truth, probabilities, sample_weight=weights),
         "precision": metrics.precision_score(truth, guesses, zero_division=0, sample_weight=weights),
         "recall": metrics.recall_score(truth, guesses, zero_division=0, sample_weight=weights),
+        "average_precision": metrics.average_precision_score(truth, scores, sample_weight=weights),
+        "brier": metrics.brier_score_loss(truth, probabilities, sample_weight=weights),
+        "f1": metrics.f1_score(truth, guesses, zero_division=0, sample_weight=weights),
+        "mcc": metrics.matthews_corrcoef(truth, guesses, sample_weight=weights),
+        "balanced_accuracy": metrics.balanced_accuracy_score(truth, guesses, sample_weight=weights),
     }
 
 
@@ -60,7 +100,9 @@ def binary_case(outputs, weights=None):
     t = (random.random_sample((ROWS, outputs)) < sigmoid(x)).astype(int)
     columns = [binary(t[:, i], x[:, i], sigmoid(x[:, i]), x[:, i] > 0, weights) for i in range(outputs)]
     accuracy = np.mean([metrics.accuracy_score(t[:, i], x[:, i] > 0, sample_weight=weights) for i in range(outputs)])
-    return case("binary", x, t, mean(columns), weights, accuracy)
+    spread = None if weights is None else np.repeat(weights, outputs)
+    values = mean(columns) | {"ece": calibration_error(sigmoid(x).ravel(), t.ravel(), spread)}
+    return case("binary", x, t, values, weights, accuracy)
 
 
 def class_case(classes, never=None, weights=None):
@@ -71,6 +113,7 @@ def class_case(classes, never=None, weights=None):
     guesses, p = x.argmax(axis=1), softmax(x)
     if classes == 2:
         values = binary(t, x[:, 1] - x[:, 0], p[:, 1], guesses, weights)
+        values["ece"] = calibration_error(p[:, 1], t, weights)
     else:
         # The logarithm, rounded: rows whose probabilities are equal differ in their last bits.
         scores = np.round(np.log(p), 9)
@@ -80,6 +123,13 @@ def class_case(classes, never=None, weights=None):
             "log_loss": metrics.log_loss(t, p, labels=list(range(classes)), sample_weight=weights),
             "precision": metrics.precision_score(t, guesses, average="macro", zero_division=0, sample_weight=weights),
             "recall": metrics.recall_score(t, guesses, average="macro", zero_division=0, sample_weight=weights),
+            "average_precision": float(np.mean([
+                metrics.average_precision_score(t == c, scores[:, c], sample_weight=weights) for c in rest])),
+            "brier": float(np.average(((p - np.eye(classes)[t]) ** 2).sum(axis=1), weights=weights)),
+            "ece": calibration_error(p.max(axis=1), guesses == t, weights),
+            "f1": metrics.f1_score(t, guesses, average="macro", zero_division=0, sample_weight=weights),
+            "mcc": metrics.matthews_corrcoef(t, guesses, sample_weight=weights),
+            "balanced_accuracy": metrics.balanced_accuracy_score(t, guesses, sample_weight=weights),
         }
     return case("classes", x, t, values, weights, metrics.accuracy_score(t, guesses, sample_weight=weights))
 
@@ -88,11 +138,7 @@ def value_case(outputs, weights=None):
     t = random.normal(7.8, 1, (ROWS, outputs)).astype(np.float32)
     x = (t + random.normal(0.05, 0.3, (ROWS, outputs))).astype(np.float32)
     t, x = t.astype(float), x.astype(float)
-    return case("values", x, t, {
-        "mean_absolute_error": metrics.mean_absolute_error(t, x, sample_weight=weights),
-        "mean_squared_error": metrics.mean_squared_error(t, x, sample_weight=weights),
-        "r2": metrics.r2_score(t, x, sample_weight=weights),
-    }, weights)
+    return case("values", x, t, value_metrics(t, x, weights) | {"spearman": rank_correlation(t, x, weights)}, weights)
 
 
 def log_case(kind, power, weights=None):
@@ -104,10 +150,8 @@ def log_case(kind, power, weights=None):
     t = t.astype(np.float32).astype(float)
     mean_deviance = lambda p: float(np.mean([
         metrics.mean_tweedie_deviance(t[:, i], np.exp(x[:, i]), power=p, sample_weight=weights) for i in range(2)]))
-    values = {
-        "mean_absolute_error": metrics.mean_absolute_error(t, np.exp(x), sample_weight=weights),
-        "mean_squared_error": metrics.mean_squared_error(t, np.exp(x), sample_weight=weights),
-        "r2": metrics.r2_score(t, np.exp(x), sample_weight=weights),
+    values = value_metrics(t, np.exp(x), weights) | {
+        "spearman": rank_correlation(t, x, weights),
         "poisson_deviance": mean_deviance(1),
     }
     if power > 1:

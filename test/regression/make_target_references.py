@@ -11,6 +11,8 @@ import pathlib
 
 import numpy as np
 import torch
+from make_sklearn_references import calibration_error
+from scipy import stats
 from sklearn import metrics
 from sklearn.utils.class_weight import compute_class_weight
 from torch.nn import functional as F
@@ -114,6 +116,12 @@ def masked_metrics(kind, weighted):
             "precision": mean(lambda t, s, w: metrics.precision_score(t, s > 0, sample_weight=w, zero_division=0)),
             "recall": mean(lambda t, s, w: metrics.recall_score(t, s > 0, sample_weight=w, zero_division=0)),
             "log_loss": metrics.log_loss(pooled[0], 1 / (1 + np.exp(-pooled[1])), sample_weight=spread),
+            "average_precision": mean(lambda t, s, w: metrics.average_precision_score(t, s, sample_weight=w)),
+            "f1": mean(lambda t, s, w: metrics.f1_score(t, s > 0, sample_weight=w, zero_division=0)),
+            "mcc": mean(lambda t, s, w: metrics.matthews_corrcoef(t, s > 0, sample_weight=w)),
+            "balanced_accuracy": mean(lambda t, s, w: metrics.balanced_accuracy_score(t, s > 0, sample_weight=w)),
+            "brier": metrics.brier_score_loss(pooled[0], 1 / (1 + np.exp(-pooled[1])), sample_weight=spread),
+            "ece": calibration_error(1 / (1 + np.exp(-pooled[1])), pooled[0], spread),
         }
         accuracy = metrics.accuracy_score(pooled[0], pooled[1] > 0, sample_weight=spread)
     else:
@@ -121,6 +129,11 @@ def masked_metrics(kind, weighted):
             "r2": mean(lambda t, s, w: metrics.r2_score(t, s, sample_weight=w)),
             "mean_absolute_error": metrics.mean_absolute_error(*pooled, sample_weight=spread),
             "mean_squared_error": metrics.mean_squared_error(*pooled, sample_weight=spread),
+            "root_mean_squared_error": mean(
+                lambda t, s, w: metrics.mean_squared_error(t, s, sample_weight=w, squared=False)),
+            "mean_absolute_percentage_error": metrics.mean_absolute_percentage_error(*pooled, sample_weight=spread),
+            "spearman": mean(lambda t, s, w: stats.spearmanr(np.repeat(t, (8 * w).astype(int)),
+                                                             np.repeat(s, (8 * w).astype(int))).correlation),
         }
         accuracy = 0
     told_weights = {"weights": weights.tolist()} if weighted else {}

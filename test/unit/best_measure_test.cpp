@@ -53,7 +53,16 @@ TEST(BestMeasure, EachMeasureHasItsDirection) {
                                                         {"poisson_deviance", false},
                                                         {"tweedie_deviance", false},
                                                         {"gamma_deviance", false},
-                                                        {"cosine_similarity", true}};
+                                                        {"cosine_similarity", true},
+                                                        {"average_precision", true},
+                                                        {"brier", false},
+                                                        {"ece", false},
+                                                        {"f1", true},
+                                                        {"mcc", true},
+                                                        {"balanced_accuracy", true},
+                                                        {"root_mean_squared_error", false},
+                                                        {"mean_absolute_percentage_error", false},
+                                                        {"spearman", true}};
   for (const MetricEntry& entry : metric_catalog()) EXPECT_TRUE(larger_is_better.contains(entry.name));
   for (const auto& [name, larger] : larger_is_better) {
     SCOPED_TRACE(name);

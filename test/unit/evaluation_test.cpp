@@ -52,7 +52,9 @@ class GivenSamples final : public RecordSource {
   std::vector<Chunk> chunks_ = {{{0, std::ssize(kSamples)}}};
 };
 
-EvalMetrics evaluate(Communicator& comm, int threads, bool weighted) {
+// `work` gets the evaluation and the weights of the model.
+void with_evaluation(Communicator& comm, int threads, bool weighted,
+                     const std::function<void(Evaluation&, const ModelValues&)>& work) {
   const Model model({.layers = "dense(3)"}, {{3}});
   AlignedBuffer<Scalar> weights(model.layout().size);
   const std::span<Scalar> matrix = part(weights.span(), model.layout().params.front().range);
@@ -70,7 +72,16 @@ EvalMetrics evaluate(Communicator& comm, int threads, bool weighted) {
                          .options = options,
                          .metrics = metrics},
                         GivenSamples(weighted), Split::kTest);
-  return evaluation.run({.weights = weights.span(), .state = {}});
+  work(evaluation, {.weights = weights.span(), .state = {}});
+}
+
+EvalMetrics evaluate(Communicator& comm, int threads, bool weighted, Scalar temperature = 1) {
+  EvalMetrics metrics;
+  with_evaluation(comm, threads, weighted, [&](Evaluation& evaluation, const ModelValues& values) {
+    evaluation.set_temperature(temperature);
+    metrics = evaluation.run(values);
+  });
+  return metrics;
 }
 
 // Weighted mean over the samples.
@@ -91,10 +102,60 @@ Index place_of_label(const Sample& sample) {
   return std::ranges::count_if(sample.outputs, [&](Scalar other) { return other > output; });
 }
 
-double cross_entropy(const Sample& sample) {
+double cross_entropy_at(const Sample& sample, double temperature) {
   double sum = 0;
-  for (const Scalar output : sample.outputs) sum += std::exp(double{output});
-  return std::log(sum) - double{sample.outputs[static_cast<std::size_t>(sample.label)]};
+  for (const Scalar output : sample.outputs) sum += std::exp(double{output} / temperature);
+  return std::log(sum) - double{sample.outputs[static_cast<std::size_t>(sample.label)]} / temperature;
+}
+
+double cross_entropy(const Sample& sample) {
+  return cross_entropy_at(sample, 1);
+}
+
+TEST(Evaluation, DividesTheOutputsByTheTemperature) {
+  run_thread_ranks(2, [&](Communicator& comm) {
+    const EvalMetrics metrics = evaluate(comm, 1, true, 4);
+    EXPECT_NEAR(metrics.loss, mean(true, [](const Sample& sample) { return cross_entropy_at(sample, 4); }),
+                1e-6);
+    EXPECT_EQ(metrics.accuracy, evaluate(comm, 1, true).accuracy);
+  });
+}
+
+TEST(Evaluation, CalibratesAsWithTheTemperatureThatItFinds) {
+  for (const bool weighted : {false, true}) {
+    for (const int ranks : {1, 3}) {
+      run_thread_ranks(ranks, [&](Communicator& comm) {
+        with_evaluation(comm, 2, weighted, [&](Evaluation& evaluation, const ModelValues& values) {
+          const Calibration found = evaluation.calibrate(values, {}).value();
+          EXPECT_TRUE(found.found);
+          EXPECT_GT(found.temperature, 1) << "the model is too sure";
+          EXPECT_NEAR(found.loss_before, evaluation.run(values).loss, 1e-6);
+          for (const Scalar other : {0.99F, 1.0F, 1.01F}) {
+            evaluation.set_temperature(found.temperature * other);
+            const double loss = evaluation.run(values).loss;
+            EXPECT_GE(loss, found.loss_after - 1e-6);
+            if (other == 1) EXPECT_NEAR(loss, found.loss_after, 1e-6);
+          }
+          EXPECT_FALSE(evaluation.calibrate(values, [] { return true; })) << "interrupted";
+        });
+      });
+    }
+  }
+}
+
+// The bin of each sample's probability of the class that is predicted: 0.665, 0.986 and 1.0 of 15 bins.
+TEST(Evaluation, CountsPredictionsByTheirProbability) {
+  run_thread_ranks(2, [&](Communicator& comm) {
+    const EvalMetrics metrics = evaluate(comm, 1, true);
+    ASSERT_EQ(metrics.reliability.size(), 2U);
+    EXPECT_EQ(metrics.reliability[0].count, 3);
+    EXPECT_NEAR(metrics.reliability[0].from, 9.0 / 15, 1e-12);
+    EXPECT_NEAR(metrics.reliability[0].observed, 1.0 / 7, 1e-12) << "by weight";
+    EXPECT_NEAR(metrics.reliability[0].predicted, 0.66524096, 1e-6);
+    EXPECT_EQ(metrics.reliability[1].count, 4);
+    EXPECT_EQ(metrics.reliability[1].to, 1);
+    EXPECT_NEAR(metrics.reliability[1].observed, 8.25 / 56.75, 1e-12);
+  });
 }
 
 TEST(Evaluation, GivesWeightedMeansAndCountsOfSamples) {

@@ -45,13 +45,14 @@ std::optional<double> measure(const std::string& name, const Set& set, Index blo
   const MetricNeeds& needs = metrics.needs();
   std::vector<double> sums(static_cast<std::size_t>(needs.sums));
   std::vector<Scores> scores(static_cast<std::size_t>(needs.rankings));
+  std::vector<ScoredSamples> samples(static_cast<std::size_t>(needs.samples));
   for (Index begin = 0; begin < set.rows; begin += block) {
     const Range range{begin, std::min(begin + block, set.rows)};
     std::vector<double> of_block(sums.size());
     metrics.collect({.outputs = rows_of(set.outputs, set.rows, range),
                      .targets = rows_of(set.targets, set.rows, range),
                      .weights = set.weights_of(range)},
-                    {.sums = of_block, .scores = scores});
+                    {.sums = of_block, .scores = scores, .samples = samples});
     std::ranges::transform(sums, of_block, sums.begin(), std::plus<>());
   }
   std::vector<RankedPairs> rankings;
@@ -59,9 +60,13 @@ std::optional<double> measure(const std::string& name, const Set& set, Index blo
     for (Scores& each : scores) {
       rankings.push_back(set.weights.empty() ? rank_pairs(comm, each) : rank_weighted_pairs(comm, each));
     }
+    for (ScoredSamples& each : samples) each = gather_samples(comm, each);
   });
   return metrics
-      .values({.weight = set.weights_of({0, set.rows}).sum(set.rows), .sums = sums, .rankings = rankings})
+      .values({.weight = set.weights_of({0, set.rows}).sum(set.rows),
+               .sums = sums,
+               .rankings = rankings,
+               .samples = samples})
       .front()
       .value;
 }
@@ -248,6 +253,44 @@ TEST(Metrics, AnOutputThatIsNotANumberUpsetsNothing) {
   EXPECT_EQ(measure("auc", set, 4), 1.5 / 4);
   set.targets = {1, 0, 0, 0};
   EXPECT_EQ(measure("auc", set, 4), 0.5 / 3) << "below all numbers";
+  EXPECT_EQ(measure("average_precision", set, 4), 0.25);
+  EXPECT_TRUE(std::isnan(*measure("ece", set, 4)));
+  set.kind = TargetKind::kValue;
+  EXPECT_TRUE(measure("spearman", set, 4));
+}
+
+TEST(Metrics, OfOneClassAloneAreAsScikitLearnHasThem) {
+  const Set all_negative{
+      .kind = TargetKind::kBinary, .rows = 3, .outputs = {-1, 2, -3}, .targets = {0, 0, 0}};
+  EXPECT_FALSE(measure("average_precision", all_negative, 3)) << "nothing to find";
+  EXPECT_EQ(measure("f1", all_negative, 3), 0);
+  EXPECT_EQ(measure("mcc", all_negative, 3), 0);
+  EXPECT_EQ(measure("balanced_accuracy", all_negative, 3), 2.0 / 3) << "of the class that is there";
+  Set all_positive = all_negative;
+  all_positive.targets = {1, 1, 1};
+  EXPECT_EQ(measure("average_precision", all_positive, 3), 1);
+  const Set one_class{
+      .kind = TargetKind::kClass, .rows = 2, .outputs = {2, 1, 0, 2, 1, 0}, .targets = {0, 0}};
+  EXPECT_EQ(measure("mcc", one_class, 2), 0);
+  EXPECT_EQ(measure("balanced_accuracy", one_class, 2), 1);
+  Set constant{.kind = TargetKind::kValue, .rows = 3, .outputs = {1, 2, 3}, .targets = {5, 5, 5}};
+  EXPECT_FALSE(measure("spearman", constant, 3));
+  std::swap(constant.outputs, constant.targets);
+  EXPECT_FALSE(measure("spearman", constant, 3)) << "a constant prediction";
+}
+
+// A model that says no more than it knows has no calibration error, also where targets are probabilities.
+TEST(Metrics, CalibrationIsOfProbabilitiesAgainstTheShareThatIsSo) {
+  const Set half{.kind = TargetKind::kBinary, .rows = 4, .outputs = {0, 0, 0, 0}, .targets = {0, 1, 1, 0}};
+  EXPECT_EQ(measure("ece", half, 4), 0);
+  EXPECT_EQ(measure("brier", half, 4), 0.25);
+  Set sure = half;
+  sure.outputs = {100, 100, 100, 100};
+  EXPECT_NEAR(*measure("ece", sure, 4), 0.5, 1e-12);
+  const Set soft{
+      .kind = TargetKind::kClass, .rows = 1, .outputs = {0, 0, 0, 0}, .targets = {0.25, 0.25, 0.25, 0.25}};
+  EXPECT_NEAR(*measure("ece", soft, 1), 0, 1e-12);
+  EXPECT_NEAR(*measure("brier", soft, 1), 0, 1e-12);
 }
 
 std::vector<std::string> chosen(const std::vector<std::string>& names, const OutputForm& targets,
@@ -306,7 +349,8 @@ TEST(MetricSet, RefusesWhatIsNotDefinedOrTwiceThere) {
   };
   EXPECT_EQ(refusal({"r2", "auc"}),
             "eval.metrics: 'auc' is not defined for this train.loss and its targets; those that are: "
-            "mean_absolute_error, mean_squared_error, r2");
+            "mean_absolute_error, mean_squared_error, r2, root_mean_squared_error, "
+            "mean_absolute_percentage_error, spearman");
   EXPECT_EQ(refusal({"r2", "r2"}), "eval.metrics: 'r2' is named twice; name it once");
 }
 

@@ -77,14 +77,15 @@ struct Setting {
   }
 
   // What rank 0 gets.
-  std::vector<Scalar> predict(Communicator& comm, int threads, Index batch) {
+  std::vector<Scalar> predict(Communicator& comm, int threads, Index batch, Scalar temperature = 1) {
     ThreadTeam team(threads);
     Prediction prediction({.comm = comm,
                            .model = model,
                            .form = TargetKind::kClass,
                            .normaliser = normaliser,
                            .team = team,
-                           .batch = batch},
+                           .batch = batch,
+                           .temperature = temperature},
                           source);
     std::vector<Scalar> all;
     prediction.run({.weights = weights.span(), .state = {}}, [&](const ConstMatrix& rows) {
@@ -143,6 +144,22 @@ TEST(Prediction, GivesAllRowsInOrderWithTheSameBitsOnAnyRanksAndThreads) {
           EXPECT_EQ(found, comm.rank() == 0 ? alone : std::vector<Scalar>());
         }
       });
+    }
+  }
+}
+
+TEST(Prediction, DividesTheOutputsByTheTemperature) {
+  Setting setting(7);
+  std::vector<Scalar> plain;
+  run_thread_ranks(1, [&](Communicator& comm) { plain = setting.predict(comm, 1, 3); });
+  std::vector<Scalar> calibrated;
+  run_thread_ranks(1, [&](Communicator& comm) { calibrated = setting.predict(comm, 1, 3, 2); });
+  for (std::size_t i = 0; i < plain.size(); i += 5) {
+    EXPECT_EQ(calibrated[i], plain[i]) << "the class stays";
+    double sum = 0;
+    for (std::size_t j = 1; j < 5; ++j) sum += std::sqrt(double{plain[i + j]});
+    for (std::size_t j = 1; j < 5; ++j) {
+      EXPECT_NEAR(calibrated[i + j], std::sqrt(double{plain[i + j]}) / sum, 1e-6);
     }
   }
 }

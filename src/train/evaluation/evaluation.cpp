@@ -6,6 +6,7 @@
 #include <atomic>
 #include <functional>
 
+#include "class_counts.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
@@ -17,22 +18,33 @@ namespace lockstep {
 namespace {
 
 // Sums of a block: samples, their weights and, times these, loss, correct, among the top k; then those of the
-// metrics.
+// reliability, where predictions are probabilities, and those of the metrics.
 enum Column : std::size_t { kSamples, kWeight, kLoss, kCorrect, kTopK, kColumns };
 
 // Blocks that a thread takes before it is asked whether the evaluation is to go on.
 constexpr Index kRoundBlocks = 8;
 
-// The confusion matrix has classes^2 cells in memory and in each line of metrics.
-constexpr Index kMaxConfusionClasses = 100;
-
 Index block_rows(const EvalOptions& options, Index rows) {
   return std::min(options.batch, rows);
 }
 
-void append(std::vector<Scalar>& all, std::vector<Scalar>& more) {
+template <class T>
+void append(std::vector<T>& all, std::vector<T>& more) {
   all.insert(all.end(), more.begin(), more.end());
   more = {};
+}
+
+// *Collective.* All ranks get the values of rank 0.
+void share_values(Communicator& comm, std::vector<MetricValue>& values) {
+  std::vector<double> numbers;
+  for (const MetricValue& each : values) {
+    numbers.push_back(each.value.value_or(0));
+    numbers.push_back(each.value ? 1 : 0);
+  }
+  comm.broadcast(as_buffer(std::span(numbers)), 0);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i].value = numbers[2 * i + 1] > 0 ? std::optional(numbers[2 * i]) : std::nullopt;
+  }
 }
 
 }  // namespace
@@ -44,12 +56,10 @@ Evaluation::Lane::Lane(const EvaluationContext& context, Index rows, const Datas
       labels(rows * info.label_columns()),
       weights(weighing.has_weights(info) ? rows : 0),
       present(weighing.masks ? rows : 0),
-      scores(static_cast<std::size_t>(context.metrics.needs().rankings)) {
-  if (context.loss.targets() == TargetKind::kClass) {
-    const Index classes = context.model.output().size();
-    if (classes <= kMaxConfusionClasses) confusion.resize(static_cast<std::size_t>(classes * classes));
-  }
-}
+      scaled(has_probabilities(context.loss.form()) ? rows * context.model.output().size() : 0),
+      counts(static_cast<std::size_t>(counted_cells(context.loss.targets(), context.model.output().size()))),
+      scores(static_cast<std::size_t>(context.metrics.needs().rankings)),
+      samples(static_cast<std::size_t>(context.metrics.needs().samples)) {}
 
 Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& source, Split split)
     : context_(context),
@@ -79,18 +89,35 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
   block_sums_.resize(static_cast<std::size_t>(local_blocks_.size() * columns()));
 }
 
+Range Evaluation::reliability_columns() const {
+  const Index begin{kColumns};
+  return {begin, begin + (has_probabilities(context_.loss.form()) ? kReliabilitySums : 0)};
+}
+
 Index Evaluation::columns() const {
-  return Index{kColumns} + context_.metrics.needs().sums;
+  return reliability_columns().end + context_.metrics.needs().sums;
 }
 
 std::optional<EvalMetrics> Evaluation::run(const ModelValues& values,
                                            const std::function<bool()>& interrupted) {
   const Stopwatch watch;
-  const ModelValues operands = weights_->prepare(values, context_.team);
   for (Lane& lane : lanes_) {
-    std::ranges::fill(lane.confusion, 0);
+    std::ranges::fill(lane.counts, 0);
     std::ranges::fill(lane.scores, Scores{});
+    std::ranges::fill(lane.samples, ScoredSamples{});
   }
+  const bool finished = visit_blocks(
+      values, interrupted,
+      [this](Lane& lane, const MetricRows& rows, Index block) { measure_block(lane, rows, block); });
+  if (!finished) return std::nullopt;
+  EvalMetrics metrics = combine();
+  metrics.seconds = watch.seconds();
+  return metrics;
+}
+
+bool Evaluation::visit_blocks(const ModelValues& values, const std::function<bool()>& interrupted,
+                              const BlockWork& work) {
+  const ModelValues operands = weights_->prepare(values, context_.team);
   // All ranks take the number of rounds of the first: rounds are collective.
   const Index rank_blocks = split_evenly(blocks_, context_.comm.size(), 0).size();
   const Index thread_blocks = split_evenly(rank_blocks, context_.team.size(), 0).size();
@@ -100,13 +127,17 @@ std::optional<EvalMetrics> Evaluation::run(const ModelValues& values,
       const Range all = split_evenly(local_blocks_.size(), context_.team.size(), thread);
       const Range mine = intersect(all, {all.begin + begin, all.begin + begin + round});
       Lane& lane = at(lanes_, thread);
-      for (Index i = mine.begin; i < mine.end; ++i) run_block(lane, operands, local_blocks_.begin + i);
+      for (Index i = mine.begin; i < mine.end; ++i) run_block(lane, operands, local_blocks_.begin + i, work);
     });
-    if (interrupted && interrupted()) return std::nullopt;
+    if (interrupted && interrupted()) return false;
   }
-  EvalMetrics metrics = combine();
-  metrics.seconds = watch.seconds();
-  return metrics;
+  return true;
+}
+
+void Evaluation::visit(const ModelValues& values, const Visit& visit) {
+  visit_blocks(values, {}, [&](Lane& lane, const MetricRows& rows, Index) {
+    visit(static_cast<int>(&lane - lanes_.data()), rows);
+  });
 }
 
 // Leaves the targets at the start of `labels`.
@@ -118,7 +149,7 @@ SampleWeights Evaluation::take_labels(Lane& lane, Matrix& labels) const {
   return weights;
 }
 
-Evaluation::BlockOutputs Evaluation::forward(Lane& lane, const ModelValues& values, Index block) const {
+void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block, const BlockWork& work) {
   const Index begin = block * rows_;
   const Index rows = std::min(rows_, info_.rows - begin);
   lane.ids.resize(static_cast<std::size_t>(rows));
@@ -128,48 +159,50 @@ Evaluation::BlockOutputs Evaluation::forward(Lane& lane, const ModelValues& valu
   records_->gather(lane.ids, x, labels);
   const SampleWeights weights = take_labels(lane, labels);
   context_.normaliser.apply(x);
-  return {.outputs = lane.workspace.forward(
-              {.values = values, .x = ConstMatrix(x.data(), x.rows(), x.cols()), .batch = {}}),
-          .targets = ConstMatrix(lane.labels.data(), rows, info_.target_columns),
-          .weights = weights};
+  const ConstMatrix right(lane.labels.data(), rows, info_.target_columns);
+  const ConstMatrix outputs = divide_outputs(
+      lane.workspace.forward({.values = values, .x = ConstMatrix(x.data(), x.rows(), x.cols()), .batch = {}}),
+      temperature_, lane.scaled.span());
+  work(lane, {.outputs = outputs, .targets = right, .weights = weights}, block);
 }
 
-void Evaluation::visit(const ModelValues& values, const Visit& visit) {
-  const ModelValues operands = weights_->prepare(values, context_.team);
-  context_.team.run([&](int thread) {
-    const Range mine = split_evenly(local_blocks_.size(), context_.team.size(), thread);
-    for (Index i = mine.begin; i < mine.end; ++i) {
-      const BlockOutputs block = forward(at(lanes_, thread), operands, local_blocks_.begin + i);
-      visit(thread, {.outputs = block.outputs, .targets = block.targets, .weights = block.weights});
-    }
-  });
-}
-
-void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block) {
-  const auto [outputs, right, weights] = forward(lane, values, block);
+void Evaluation::measure_block(Lane& lane, const MetricRows& measured, Index block) {
+  const auto& [outputs, right, weights] = measured;
   const Index rows = outputs.rows();
+  const TargetKind kind = context_.loss.targets();
   double* sums = block_sums_.data() + (block - local_blocks_.begin) * columns();
   sums[kSamples] = static_cast<double>(rows);
   sums[kWeight] = weights.sum(rows);
   sums[kLoss] = evaluate_weighted(context_.loss, outputs, right, weights, nullptr);
-  sums[kCorrect] = count_correct(context_.loss.targets(), outputs, right, weights);
-  sums[kTopK] = 0;
-  if (context_.loss.targets() == TargetKind::kClass) {
-    sums[kTopK] = count_in_top_k(outputs, right, weights, context_.options.top_k);
-    count_confusion(lane, outputs, right);
+  sums[kCorrect] = count_correct(kind, outputs, right, weights);
+  sums[kTopK] =
+      kind == TargetKind::kClass ? count_in_top_k(outputs, right, weights, context_.options.top_k) : 0;
+  count_cells(kind, measured, lane.counts);
+  std::fill(sums + kColumns, sums + columns(), 0.0);
+  const Range reliability = reliability_columns();
+  if (!reliability.empty()) {
+    collect_reliability(kind, measured, std::span(sums + reliability.begin, sums + reliability.end));
   }
-  const std::span<double> metric_sums(sums + kColumns, sums + columns());
-  std::ranges::fill(metric_sums, 0.0);
-  context_.metrics.collect({.outputs = outputs, .targets = right, .weights = weights},
-                           {.sums = metric_sums, .scores = lane.scores});
+  context_.metrics.collect(measured, {.sums = std::span(sums + reliability.end, sums + columns()),
+                                      .scores = lane.scores,
+                                      .samples = lane.samples});
 }
 
-void Evaluation::count_confusion(Lane& lane, const ConstMatrix& outputs, const ConstMatrix& targets) const {
-  if (lane.confusion.empty()) return;
-  for (Index row = 0; row < outputs.rows(); ++row) {
-    const Index cell = true_class(targets, row) * outputs.cols() + predicted_class(outputs, row);
-    ++at(lane.confusion, cell);
-  }
+std::optional<Calibration> Evaluation::calibrate(const ModelValues& values,
+                                                 const std::function<bool()>& interrupted) {
+  const Range rows = intersect({local_blocks_.begin * rows_, local_blocks_.end * rows_}, {0, info_.rows});
+  CalibrationRows held;
+  agree(context_.comm, [&] {
+    held = CalibrationRows({.local = local_blocks_, .all = blocks_, .rows = rows_}, rows.size(),
+                           {.outputs = context_.model.output().size(),
+                            .targets = info_.target_columns,
+                            .weighted = weighing_.has_weights(info_)});
+  });
+  const bool finished =
+      visit_blocks(values, interrupted,
+                   [&](Lane&, const MetricRows& measured, Index block) { held.keep(block, measured); });
+  if (!finished) return std::nullopt;
+  return fit_temperature(context_.comm, context_.team, context_.loss.targets(), held);
 }
 
 EvalMetrics Evaluation::combine() {
@@ -194,14 +227,28 @@ EvalMetrics Evaluation::combine() {
     metrics.classes = context_.model.output().size();
     metrics.top_k = context_.options.top_k;
     if (metrics.top_k < metrics.classes) metrics.top_k_accuracy = sums[kTopK] / sums[kWeight];
-    if (lanes_.front().confusion.empty()) return metrics;
-    metrics.confusion.assign(lanes_.front().confusion.size(), 0);
-    for (const Lane& lane : lanes_) {
-      std::ranges::transform(metrics.confusion, lane.confusion, metrics.confusion.begin(), std::plus<>());
-    }
-    context_.comm.all_reduce_sum(as_buffer(std::span(metrics.confusion)));
+  } else if (kind == TargetKind::kBinary && context_.model.output().size() == 1) {
+    metrics.classes = 2;
   }
+  if (std::ssize(info_.class_names) == metrics.classes) metrics.names = info_.class_names;
+  combine_counts(metrics);
+  const Range reliability = reliability_columns();
+  metrics.reliability =
+      reliability.empty()
+          ? std::vector<ReliabilityBin>()
+          : reliability_bins(std::span(sums).subspan(static_cast<std::size_t>(reliability.begin),
+                                                     static_cast<std::size_t>(reliability.size())));
   return metrics;
+}
+
+void Evaluation::combine_counts(EvalMetrics& metrics) {
+  std::vector<Index> counts(lanes_.front().counts.size());
+  if (counts.empty()) return;
+  for (const Lane& lane : lanes_) {
+    std::ranges::transform(counts, lane.counts, counts.begin(), std::plus<>());
+  }
+  context_.comm.all_reduce_sum(as_buffer(std::span(counts)));
+  (metrics.classes > 0 ? metrics.confusion : metrics.answers) = std::move(counts);
 }
 
 std::vector<MetricValue> Evaluation::combine_metrics(std::span<const double> sums) {
@@ -220,8 +267,17 @@ std::vector<MetricValue> Evaluation::combine_metrics(std::span<const double> sum
                                                     : rank_pairs(context_.comm, each));
     each = {};  // not kept until the next evaluation
   }
-  return context_.metrics.values(
-      {.weight = sums[kWeight], .sums = sums.subspan(kColumns), .rankings = rankings});
+  std::vector<ScoredSamples>& samples = lanes_.front().samples;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    for (Lane& lane : std::span(lanes_).subspan(1)) append(samples[i], lane.samples[i]);
+    samples[i] = gather_samples(context_.comm, samples[i]);
+  }
+  const auto first = static_cast<std::size_t>(reliability_columns().end);
+  std::vector<MetricValue> values = context_.metrics.values(
+      {.weight = sums[kWeight], .sums = sums.subspan(first), .rankings = rankings, .samples = samples});
+  if (!samples.empty()) share_values(context_.comm, values);
+  std::ranges::fill(samples, ScoredSamples{});
+  return values;
 }
 
 }  // namespace lockstep

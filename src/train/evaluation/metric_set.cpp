@@ -51,7 +51,7 @@ MetricSet::MetricSet(std::span<const std::string> names, const OutputForm& form,
   }
   if (!names.empty() || (form.targets == TargetKind::kClass && outputs > 2)) return;
   for (const MetricEntry& entry : metric_catalog()) {
-    if (fits(entry, form)) add(entry, form, outputs);
+    if (!entry.by_name && fits(entry, form)) add(entry, form, outputs);
   }
 }
 
@@ -60,6 +60,7 @@ void MetricSet::add(const MetricEntry& entry, const OutputForm& form, Index outp
   const MetricNeeds more = members_.back().metric->needs();
   needs_.sums += more.sums;
   needs_.rankings += more.rankings;
+  needs_.samples += more.samples;
 }
 
 std::vector<std::string> MetricSet::names() const {
@@ -72,7 +73,8 @@ void MetricSet::collect(const MetricRows& rows, const MetricParts& parts) const 
   for (const Member& member : members_) {
     const MetricNeeds needs = member.metric->needs();
     member.metric->collect(rows, {.sums = piece(parts.sums, member.first.sums, needs.sums),
-                                  .scores = piece(parts.scores, member.first.rankings, needs.rankings)});
+                                  .scores = piece(parts.scores, member.first.rankings, needs.rankings),
+                                  .samples = piece(parts.samples, member.first.samples, needs.samples)});
   }
 }
 
@@ -83,7 +85,8 @@ std::vector<MetricValue> MetricSet::values(const MetricTotals& totals) const {
     const std::optional<double> value =
         member.metric->value({.weight = totals.weight,
                               .sums = piece(totals.sums, member.first.sums, needs.sums),
-                              .rankings = piece(totals.rankings, member.first.rankings, needs.rankings)});
+                              .rankings = piece(totals.rankings, member.first.rankings, needs.rankings),
+                              .samples = piece(totals.samples, member.first.samples, needs.samples)});
     values.push_back({member.name, value});
   }
   return values;

@@ -24,6 +24,11 @@ Index true_class(const ConstMatrix& targets, Index row) {
   return class_of({targets.data() + row * targets.cols(), static_cast<std::size_t>(targets.cols())});
 }
 
+double share_of_class(const ConstMatrix& targets, Index row, Index of_class) {
+  if (targets.cols() > 1) return static_cast<double>(targets(row, of_class));
+  return true_class(targets, row) == of_class ? 1 : 0;
+}
+
 Index predicted_class(const ConstMatrix& outputs, Index row) {
   const Scalar* first = outputs.data() + row * outputs.cols();
   return std::max_element(first, first + outputs.cols()) - first;

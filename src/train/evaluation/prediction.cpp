@@ -6,6 +6,7 @@
 #include "lockstep/data/load_records.h"
 #include "lockstep/math/elementary.h"
 #include "lockstep/nn/kernel_weights.h"
+#include "lockstep/train/evaluation/calibration.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/rank_peer_group.h"
 
@@ -80,6 +81,7 @@ Prediction::Lane::Lane(const PredictionContext& context, Index label_columns)
     : workspace(context.model, context.batch, ActivationRetention::kForEvaluation),
       features(context.batch * context.model.input().size()),
       labels(context.batch * label_columns),
+      scaled(context.temperature == 1 ? 0 : context.batch * context.model.output().size()),
       ids(static_cast<std::size_t>(context.batch)) {}
 
 Prediction::Prediction(const PredictionContext& context, const RecordSource& source)
@@ -137,8 +139,9 @@ void Prediction::predict_block(Lane& lane, const ModelValues& values, Range rows
   Matrix labels(lane.labels.data(), rows.size(), label_columns_);
   records_->gather(ids, x, labels);
   context_.normaliser.apply(x);
-  const ConstMatrix outputs =
-      lane.workspace.forward({.values = values, .x = ConstMatrix(x.data(), x.rows(), x.cols()), .batch = {}});
+  const ConstMatrix outputs = divide_outputs(
+      lane.workspace.forward({.values = values, .x = ConstMatrix(x.data(), x.rows(), x.cols()), .batch = {}}),
+      context_.temperature, lane.scaled.span());
   predict_rows(context_.form, outputs, predictions, context_.label_scales);
 }
 

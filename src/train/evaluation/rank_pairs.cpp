@@ -1,14 +1,12 @@
 #include "lockstep/train/evaluation/rank_pairs.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "lockstep/comm/agree.h"
+#include "lockstep/train/evaluation/scored_samples.h"
 
 namespace lockstep {
 namespace {
-
-constexpr int kScores = 0;  // channel
 
 // Both sorted. For each positive the negatives below it and those up to it: two passes side by side.
 Index count_twice_above(std::span<const Scalar> positives, std::span<const Scalar> negatives) {
@@ -23,40 +21,12 @@ Index count_twice_above(std::span<const Scalar> positives, std::span<const Scala
   return twice;
 }
 
-struct Weighted {
-  Scalar score;
-  Scalar weight;
-  auto operator<=>(const Weighted&) const = default;
-};
-
 // *Collective.* The scores of all ranks, sorted, on rank 0; nothing elsewhere.
-std::vector<Weighted> collect(Communicator& comm, std::span<const Scalar> scores,
-                              std::span<const Scalar> weights) {
-  const auto mine = std::ssize(scores);
-  const std::vector<Index> counts = gather_numbers(comm, mine);
-  if (comm.rank() > 0) {
-    if (mine == 0) return {};
-    const Send sends[] = {{0, as_buffer(scores)}, {0, as_buffer(weights)}};
-    comm.start_exchange(kScores, sends, {})->wait();
-    return {};
-  }
-  std::vector<Weighted> all;
-  const auto append = [&all](std::span<const Scalar> theirs, std::span<const Scalar> weigh) {
-    for (std::size_t i = 0; i < theirs.size(); ++i) all.push_back({theirs[i], weigh[i]});
-  };
-  all.reserve(static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), Index{0})));
-  append(scores, weights);
-  for (int rank = 1; rank < comm.size(); ++rank) {
-    const auto count = static_cast<std::size_t>(at(counts, rank));
-    if (count == 0) continue;
-    std::vector<Scalar> theirs(count);
-    std::vector<Scalar> weigh(count);
-    const Receive receives[] = {{rank, as_buffer(std::span(theirs))}, {rank, as_buffer(std::span(weigh))}};
-    comm.start_exchange(kScores, {}, receives)->wait();
-    append(theirs, weigh);
-  }
-  std::ranges::sort(all);
-  return all;
+ScoredSamples collect(Communicator& comm, std::span<const Scalar> scores, std::span<const Scalar> weights) {
+  ScoredSamples mine;
+  mine.reserve(scores.size());
+  for (std::size_t i = 0; i < scores.size(); ++i) mine.push_back({.score = scores[i], .weight = weights[i]});
+  return gather_samples(comm, mine);
 }
 
 }  // namespace
@@ -85,15 +55,15 @@ RankedPairs rank_pairs(Communicator& comm, Scores& scores) {
 }
 
 RankedPairs rank_weighted_pairs(Communicator& comm, Scores& scores) {
-  const std::vector<Weighted> positives = collect(comm, scores.positives, scores.positive_weights);
-  const std::vector<Weighted> negatives = collect(comm, scores.negatives, scores.negative_weights);
+  const ScoredSamples positives = collect(comm, scores.positives, scores.positive_weights);
+  const ScoredSamples negatives = collect(comm, scores.negatives, scores.negative_weights);
   double totals[] = {0, 0, 0};  // positives, negatives, twice_above; of rank 0
   // For each positive the weight of the negatives below it and up to it: two passes side by side.
   double below = 0;
   double up_to = 0;
   auto next_below = negatives.begin();
   auto next_up_to = negatives.begin();
-  for (const Weighted& positive : positives) {
+  for (const ScoredSample& positive : positives) {
     for (; next_below != negatives.end() && next_below->score < positive.score; ++next_below) {
       below += static_cast<double>(next_below->weight);
     }
@@ -103,7 +73,7 @@ RankedPairs rank_weighted_pairs(Communicator& comm, Scores& scores) {
     totals[0] += static_cast<double>(positive.weight);
     totals[2] += static_cast<double>(positive.weight) * (below + up_to);
   }
-  for (const Weighted& negative : negatives) totals[1] += static_cast<double>(negative.weight);
+  for (const ScoredSample& negative : negatives) totals[1] += static_cast<double>(negative.weight);
   comm.broadcast(as_buffer(std::span(totals)), 0);
   return {.positives = totals[0], .negatives = totals[1], .twice_above = totals[2]};
 }

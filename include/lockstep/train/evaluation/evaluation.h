@@ -17,6 +17,7 @@
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/workspace.h"
+#include "lockstep/train/evaluation/calibration.h"
 #include "lockstep/train/evaluation/metric_set.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/options.h"
@@ -50,6 +51,11 @@ class Evaluation {
   /// *Local.* Runs the model over this rank's part of the set.
   void visit(const ModelValues& values, const Visit& visit);
   int threads() const { return context_.team.size(); }
+  /// *Collective.* The temperature that suits this set best. Requires predictions that are probabilities.
+  /// Nothing if `interrupted`, as above.
+  std::optional<Calibration> calibrate(const ModelValues& values, const std::function<bool()>& interrupted);
+  /// From now on the outputs of the model are divided by it.
+  void set_temperature(Scalar temperature) { temperature_ = temperature; }
 
  private:
   // The buffers of one thread.
@@ -60,24 +66,26 @@ class Evaluation {
     AlignedBuffer<Scalar> labels;   // targets and weights
     AlignedBuffer<Scalar> weights;  // empty: none
     AlignedBuffer<Scalar> present;  // how many targets a row has; empty: no target is missing
+    AlignedBuffer<Scalar> scaled;   // outputs divided by a temperature
     std::vector<Index> ids;
-    std::vector<Index> confusion;
-    std::vector<Scores> scores;  // scores that the metrics need
+    std::vector<Index> counts;           // counts of the confusion matrix, or of each output of yes or no
+    std::vector<Scores> scores;          // scores that the metrics need
+    std::vector<ScoredSamples> samples;  // samples that the metrics need
   };
 
-  // The outputs for a block of rows, in the buffers of a lane.
-  struct BlockOutputs {
-    ConstMatrix outputs;
-    ConstMatrix targets;
-    SampleWeights weights;
-  };
+  using BlockWork = std::function<void(Lane& lane, const MetricRows& rows, Index block)>;
 
+  // *Collective.* Calls work(...) for each local block, with what the model gives for it. False if
+  // interrupted.
+  bool visit_blocks(const ModelValues& values, const std::function<bool()>& interrupted,
+                    const BlockWork& work);
   SampleWeights take_labels(Lane& lane, Matrix& labels) const;
-  BlockOutputs forward(Lane& lane, const ModelValues& values, Index block) const;
-  void run_block(Lane& lane, const ModelValues& values, Index block);
-  void count_confusion(Lane& lane, const ConstMatrix& outputs, const ConstMatrix& targets) const;
+  void run_block(Lane& lane, const ModelValues& values, Index block, const BlockWork& work);
+  void measure_block(Lane& lane, const MetricRows& rows, Index block);
   EvalMetrics combine();
+  void combine_counts(EvalMetrics& metrics);
   std::vector<MetricValue> combine_metrics(std::span<const double> sums);
+  Range reliability_columns() const;
   Index columns() const;
 
   EvaluationContext context_;
@@ -89,6 +97,7 @@ class Evaluation {
   Range local_blocks_;
   std::unique_ptr<Records> records_;
   std::optional<KernelWeights> weights_;
+  Scalar temperature_ = 1;
   std::vector<Lane> lanes_;
   std::vector<double> block_sums_;  // local blocks x columns()
 };

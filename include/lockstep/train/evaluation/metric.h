@@ -14,6 +14,7 @@
 #include "lockstep/math/matrix.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/train/evaluation/rank_pairs.h"
+#include "lockstep/train/evaluation/scored_samples.h"
 
 namespace lockstep {
 
@@ -21,6 +22,7 @@ namespace lockstep {
 struct MetricNeeds {
   Index sums = 0;      ///< numbers for each block of rows
   Index rankings = 0;  ///< sets of scores of which each positive is compared with each negative
+  Index samples = 0;   ///< sets of samples that are looked at all together
 };
 
 /// A block of rows. Shapes: those of Loss::evaluate. A target that is NaN is missing: it does not count.
@@ -30,17 +32,20 @@ struct MetricRows {
   SampleWeights weights = {};
 };
 
-/// Sums and scores that a metric has collected so far; sums are of this block alone, and 0 at its start.
+/// Sums, scores and samples that a metric has collected so far; sums are of this block alone, and 0 at its
+/// start.
 struct MetricParts {
   std::span<double> sums;
-  std::span<Scores> scores;  ///< one for each ranking
+  std::span<Scores> scores = {};          ///< one for each ranking
+  std::span<ScoredSamples> samples = {};  ///< one for each set
 };
 
 /// MetricParts over the whole set.
 struct MetricTotals {
   double weight = 0;  ///< SampleWeights::sum() over all samples
   std::span<const double> sums;
-  std::span<const RankedPairs> rankings;
+  std::span<const RankedPairs> rankings = {};
+  std::span<const ScoredSamples> samples = {};  ///< sorted; of the whole set on rank 0, elsewhere empty
 };
 
 class Metric {
@@ -64,7 +69,14 @@ struct MetricEntry {
   /// Whether it is defined for outputs of this form, whose kind of targets is one of `targets`; empty:
   /// always.
   std::function<bool(const OutputForm& form)> suits = {};
+  /// Whether it is measured only where eval.metrics names it.
+  bool by_name = false;
 };
+
+/// Whether predictions are the probabilities of classes, or of yes.
+inline bool has_probabilities(const OutputForm& form) {
+  return form.link == Link::kLogit || form.link == Link::kSoftmax;
+}
 
 /// The prediction that an output of values is, by its link.
 double predicted_value(Link link, Scalar output);

@@ -21,8 +21,9 @@ std::string to_string(const MetricValue& metric);
 
 class MetricSet {
  public:
-  /// `names`: of eval.metrics. Without any: all that are defined for such outputs, but none where there are
-  /// more than two classes. Errors: ConfigError where a metric is named twice or not defined for the outputs.
+  /// `names`: of eval.metrics. Without any: all that are defined for such outputs and not for naming alone,
+  /// but none where there are more than two classes. Errors: ConfigError where a metric is named twice or not
+  /// defined for the outputs.
   MetricSet(std::span<const std::string> names, const OutputForm& form, Index outputs);
 
   /// In the order in which they are reported.

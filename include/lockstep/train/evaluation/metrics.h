@@ -11,6 +11,7 @@
 #include "lockstep/nn/loss.h"
 #include "lockstep/optim/schedule.h"
 #include "lockstep/train/evaluation/metric_set.h"
+#include "lockstep/train/evaluation/reliability.h"
 
 namespace lockstep {
 
@@ -38,6 +39,9 @@ double count_in_top_k(const ConstMatrix& outputs, const ConstMatrix& targets, co
 
 /// class_of() the targets of one row.
 Index true_class(const ConstMatrix& targets, Index row);
+
+/// The probability that the targets of one row, which are classes, give a class: 1 or 0 where they name one.
+double share_of_class(const ConstMatrix& targets, Index row, Index of_class);
 
 /// The class with the highest output of one row (the first of equals).
 Index predicted_class(const ConstMatrix& outputs, Index row);
@@ -75,10 +79,13 @@ struct EvalMetrics {
   std::optional<double> accuracy;
   std::optional<double> top_k_accuracy;  ///< none where k classes are all there are
   Index top_k = 0;
-  Index classes = 0;
-  std::vector<Index> confusion;     ///< classes x classes: row is the true class, column the predicted one;
-                                    ///< samples, whatever they weigh; empty beyond 100 classes
-  std::vector<MetricValue> others;  ///< values of eval.metrics
+  Index classes = 0;               ///< 2 for a single output of yes or no; 0 where there are none
+  std::vector<Index> confusion;    ///< classes x classes: row is the true class, column the predicted one;
+                                   ///< samples, whatever they weigh; empty beyond 100 classes
+  std::vector<Index> answers;      ///< 2 x 2 such counts for each of several outputs of yes or no
+  std::vector<std::string> names;  ///< names of the classes; empty: they have none
+  std::vector<ReliabilityBin> reliability;  ///< empty where predictions are no probabilities
+  std::vector<MetricValue> others;          ///< values of eval.metrics
   double seconds = 0;
 };
 

@@ -50,6 +50,7 @@ struct PredictionContext {
   ThreadTeam& team;  ///< a team of equally many threads on each rank
   Index batch;
   std::span<const LabelScale> label_scales = {};  ///< see predict_rows()
+  Scalar temperature = 1;                         ///< what the outputs are divided by
 };
 
 class Prediction {
@@ -69,6 +70,7 @@ class Prediction {
     Workspace workspace;
     AlignedBuffer<Scalar> features;
     AlignedBuffer<Scalar> labels;
+    AlignedBuffer<Scalar> scaled;  // outputs divided by the temperature
     std::vector<Index> ids;
   };
 

@@ -34,7 +34,7 @@ struct RankedPairs {
 RankedPairs rank_pairs(Communicator& comm, Scores& scores);
 
 /// *Collective, blocking.* Counts pairs with weights, which every rank must then have. Scores and weights of
-/// all samples go to rank 0, which has to have the memory for them: 8 bytes a sample.
+/// all samples go to rank 0, which has to have the memory for them: see gather_samples().
 RankedPairs rank_weighted_pairs(Communicator& comm, Scores& scores);
 
 }  // namespace lockstep

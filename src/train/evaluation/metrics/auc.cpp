@@ -41,7 +41,7 @@ MetricEntry auc_entry() {
           .help =
               "Area under the ROC curve: the share of all pairs of a positive and a negative sample in which "
               "the positive has the higher output, half of those with equal ones counted (Mann & Whitney "
-              "1947); exact, for 4 bytes a sample (with weights 8, and all on one rank). Several classes or "
+              "1947); exact, for 4 bytes a sample (with weights 12, and all on one rank). Several classes or "
               "outputs: the mean over each against the rest",
           .targets = {TargetKind::kClass, TargetKind::kBinary},
           .smaller_is_better = false,

@@ -17,4 +17,13 @@ double softplus(double x) {
   return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
 }
 
+double logistic(double x) {
+  const double e = std::exp(-std::abs(x));
+  return (x < 0 ? e : 1) / (1 + e);
+}
+
+double second_of_two(const ConstMatrix& outputs, Index row) {
+  return logistic(static_cast<double>(outputs(row, 1)) - static_cast<double>(outputs(row, 0)));
+}
+
 }  // namespace lockstep
