@@ -1,4 +1,3 @@
-
 #include <cmath>
 
 #include "commands.h"
@@ -6,15 +5,19 @@
 #include "experiment.h"
 #include "guards.h"
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/json.h"
+#include "lockstep/base/output_file.h"
 #include "lockstep/base/print.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/report/evaluation_tables.h"
 #include "lockstep/train/evaluation/evaluation.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
 #include "lockstep/train/storage/run_directory.h"
+#include "outputs.h"
 #include "precision.h"
 #include "startup.h"
 #include "trained_model.h"
@@ -40,27 +43,17 @@ void print_metrics(const EvalMetrics& metrics) {
     print_out(", top-{} accuracy {:.2f} %", metrics.top_k, 100 * *metrics.top_k_accuracy);
   for (const MetricValue& other : metrics.others) print_out(", {}", to_string(other));
   print_out("\n");
-  constexpr Index kMaxClassesShown = 30;
   if (!metrics.confusion.empty() && metrics.classes <= kMaxClassesShown) print_confusion(metrics);
+  print_out("{}", evaluation_tables(metrics));
 }
 
-// *Collective.* Errors: AgreedError.
-void print_evaluation(const EvaluationContext& context, Evaluation& evaluation, const ModelValues& values,
-                      std::optional<double> threshold) {
-  const bool first = context.comm.rank() == 0;
-  const EvalMetrics metrics = evaluation.run(values);
-  if (first) print_metrics(metrics);
-  if (threshold) {
-    const std::vector<YesSample> samples = gather_yes(context.comm, evaluation, values, context.loss.form());
-    if (first) {
-      print_out("{}: with yes from a probability of {:.6g} on, accuracy {:.2f} %\n", to_string(metrics.split),
-                *threshold, 100 * accuracy_at(*threshold, samples));
-    }
-  }
-  if (!std::isfinite(metrics.loss)) {
-    throw AgreedError("the model gives a loss that is not finite: it comes from a run that went wrong",
-                      kExitTraining);
-  }
+// *Collective.* With yes from another probability on than a half.
+void print_accuracy_at(double threshold, const EvaluationContext& context, Evaluation& evaluation,
+                       const ModelValues& values, Split split) {
+  const std::vector<YesSample> samples = gather_yes(context.comm, evaluation, values, context.loss.form());
+  if (context.comm.rank() > 0) return;
+  print_out("{}: with yes from a probability of {:.6g} on, accuracy {:.2f} %\n", to_string(split), threshold,
+            100 * accuracy_at(threshold, samples));
 }
 
 // The sets that flags name; where none does, those of the run.
@@ -75,6 +68,37 @@ std::set<Split> wanted_splits(const std::set<std::string>& flagged) {
   return wanted.empty() ? std::set{Split::kValidation, Split::kTest} : wanted;
 }
 
+// The evaluation as an object of --json: nothing in it is about a training.
+nlohmann::ordered_json json_of(const EvalMetrics& metrics) {
+  auto json = nlohmann::ordered_json::parse(to_json_with_tables(metrics));
+  for (const char* of_training : {"kind", "split", "step", "epoch", "samples_seen"}) json.erase(of_training);
+  return json;
+}
+
+// *Collective.* Evaluates the sets that there are, and prints or writes what that gives.
+void evaluate_sets(const EvaluationContext& context, const Experiment& experiment, const ModelValues& values,
+                   std::optional<double> threshold, const CommandLine& line) {
+  Communicator& comm = context.comm;
+  nlohmann::ordered_json json;
+  for (const auto& [source, split] : {std::pair(experiment.validation.get(), Split::kValidation),
+                                      std::pair(experiment.test.get(), Split::kTest)}) {
+    if (source == nullptr) continue;
+    Evaluation evaluation(context, *source, split);
+    const EvalMetrics metrics = evaluation.run(values);
+    if (comm.rank() == 0 && !writes_to_standard_output(line)) print_metrics(metrics);
+    if (threshold && !writes_to_standard_output(line))
+      print_accuracy_at(*threshold, context, evaluation, values, split);
+    json[to_string(split)] = json_of(metrics);
+    if (!std::isfinite(metrics.loss)) {
+      throw AgreedError("the model gives a loss that is not finite: it comes from a run that went wrong",
+                        kExitTraining);
+    }
+  }
+  agree(comm, [&] {
+    if (comm.rank() == 0 && !line.json.empty()) write_output(line.json, json.dump(2) + "\n");
+  });
+}
+
 }  // namespace
 
 int eval_command(Communicator& comm, const CommandLine& line) {
@@ -82,7 +106,10 @@ int eval_command(Communicator& comm, const CommandLine& line) {
   agree(comm, [&] { directory = open_run_directory(line.model); });
   const LoadedConfig loaded =
       load_config_together(comm, with_config_of_run(line, directory), {.ranks = comm.size()});
-  agree(comm, [&] { refuse_missing_precision(loaded.config); });
+  agree(comm, [&] {
+    if (comm.rank() == 0) check_outputs(line, files_read(line, loaded.config));
+    refuse_missing_precision(loaded.config);
+  });
   refuse_differences(comm, loaded.config);
   RankPeerGroup peers(comm);
   Shape input;
@@ -104,20 +131,15 @@ int eval_command(Communicator& comm, const CommandLine& line) {
   std::vector<Scalar> class_weights;
   if (experiment.weighs_classes(Split::kTest)) class_weights = experiment.class_weights(peers);
   ThreadTeam team(static_cast<int>(experiment.config.train.threads));
-  const EvaluationContext context{.comm = comm,
-                                  .model = *experiment.model,
-                                  .loss = *experiment.loss,
-                                  .normaliser = *experiment.normaliser,
-                                  .team = team,
-                                  .options = experiment.config.eval,
-                                  .metrics = *experiment.metrics,
-                                  .class_weights = class_weights};
-  for (const auto& [source, split] : {std::pair(experiment.validation.get(), Split::kValidation),
-                                      std::pair(experiment.test.get(), Split::kTest)}) {
-    if (source == nullptr) continue;
-    Evaluation evaluation(context, *source, split);
-    print_evaluation(context, evaluation, stored_values(*experiment.model, stored.span()), threshold);
-  }
+  evaluate_sets({.comm = comm,
+                 .model = *experiment.model,
+                 .loss = *experiment.loss,
+                 .normaliser = *experiment.normaliser,
+                 .team = team,
+                 .options = experiment.config.eval,
+                 .metrics = *experiment.metrics,
+                 .class_weights = class_weights},
+                experiment, stored_values(*experiment.model, stored.span()), threshold, line);
   return 0;
 }
 

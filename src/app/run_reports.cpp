@@ -9,6 +9,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/report/evaluation_tables.h"
 #include "lockstep/report/metrics_file.h"
 #include "lockstep/report/plan_table.h"
 #include "lockstep/report/worker_lines.h"
@@ -136,7 +137,7 @@ void write_summary(const RunDirectory& directory, const RunEnd& end) {
   if (result.single_value_steps > 0) json["single_value_steps"] = result.single_value_steps;
   if (result.repairs > 0) json["desync_repairs"] = result.repairs;
   if (result.last_evaluation)
-    json["evaluation"] = nlohmann::ordered_json::parse(to_json(*result.last_evaluation));
+    json["evaluation"] = nlohmann::ordered_json::parse(to_json_with_tables(*result.last_evaluation));
   if (result.workers) json["asynchrony"] = nlohmann::ordered_json::parse(to_json(*result.workers));
   if (!end.lost.empty()) json["lost"] = end.lost;
   write_file_atomically(directory.summary(), json.dump(2) + "\n");
@@ -150,6 +151,9 @@ void report_result(const TrainingResult& result) {
     if (last.accuracy) quality += fmt::format(", accuracy {:.2f} %", 100 * *last.accuracy);
     for (const MetricValue& other : last.others) quality += ", " + to_string(other);
     quality += "; ";
+    std::string tables = evaluation_tables(last);
+    if (!tables.empty()) tables.pop_back();  // the log ends the line itself
+    if (!tables.empty()) log_info("{} set, by class and by probability:\n{}", to_string(last.split), tables);
   }
   const TimeShares& time = result.time;
   const std::string hidden = time.hidden ? fmt::format(" (hidden: {:.0f} % of it)", 100 * *time.hidden) : "";

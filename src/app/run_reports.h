@@ -35,6 +35,7 @@ struct RunEnd {
 /// Errors: DataError.
 void write_summary(const RunDirectory& directory, const RunEnd& end);
 
+/// The last evaluation, with its tables, and how training went.
 void report_result(const TrainingResult& result);
 /// Rank 0: which weights the model has, and why the run ended early, if it did.
 void report_kept(const TrainingResult& result);

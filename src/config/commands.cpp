@@ -72,7 +72,7 @@ std::span<const CommandEntry> command_catalog() {
        "eval",
        {{"trainer eval --model RUN", "evaluate the weights of a run, by mpirun on many ranks"}},
        {"model"},
-       {"config"},
+       {"config", "json", "overwrite"},
        "mpirun -np 2 trainer eval --model runs/earnings --data.test data/cpssw8_test.csv",
        "predicting-and-exporting"},
       {Command::kPredict,
@@ -270,7 +270,8 @@ std::span<const OwnFlag> own_flags() {
       OwnFlag{"csv", FlagValue::kFile, "FILE", "compare: the same as CSV; - for standard output",
               "the data of a run is set with --data.train"},
       OwnFlag{"json", FlagValue::kFile, "FILE",
-              "of plan --nodes, bench, inspect, compare and --version: the same for programs; - for standard "
+              "of plan --nodes, bench, eval, inspect, compare and --version: the same for programs; - for "
+              "standard "
               "output",
               "a run writes summary.json and metrics.jsonl into --run.dir"},
   };

@@ -82,12 +82,13 @@ struct CommandLine {
   std::string sort;   ///< --sort of compare; may be empty
   std::string csv;    ///< --csv of compare: see OutputFile; may be empty
   std::string topic;  ///< the word after help, or the command of --help; may be empty
-  std::string json;   ///< --json of bench, plan, inspect, compare and --version: see OutputFile; may be empty
-  bool once = false;  ///< --once: watch prints its view and ends
+  /// --json of bench, plan, eval, inspect, compare and --version: see OutputFile; may be empty
+  std::string json;
+  bool once = false;       ///< --once: watch prints its view and ends
   bool overwrite = false;  ///< --overwrite: an output that exists is replaced
   bool allow_nan = false;  ///< --allow-nan of predict: predictions may be no finite numbers
-  std::string
-      format;  ///< --format: name of an exporter, never empty for export; of predictions, or a reference
+  /// --format: name of an exporter, never empty for export; of predictions, or a reference
+  std::string format;
   std::vector<std::string> arguments;  ///< words as given; load_config reads the flags of options from here
   std::set<std::string> without = {};  ///< keys that load_config leaves at their defaults, whoever sets them
 };

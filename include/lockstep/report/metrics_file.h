@@ -36,7 +36,7 @@ class MetricsFile final : public Observer {
   bool failed_ = false;
 };
 
-/// The evaluation as a JSON object: the same in metrics.jsonl, in summary.json and from `trainer eval`.
+/// The evaluation as a JSON object, as metrics.jsonl has it.
 std::string to_json(const EvalMetrics& metrics);
 /// The fate of each worker's gradients as a JSON object.
 std::string to_json(const WorkersReport& report);

@@ -1,0 +1,21 @@
+// An evaluation in tables: how each class is recognised, and whether what is predicted with a probability
+// comes true as often.
+#pragma once
+
+#include <string>
+
+#include "lockstep/train/evaluation/metrics.h"
+
+namespace lockstep {
+
+/// Classes of which tables are shown; files have up to 100.
+inline constexpr Index kMaxClassesShown = 30;
+
+/// Precision, recall, F1 and samples of each class (of several outputs of yes or no: of the yes of each),
+/// then the reliability; "" for what is neither. Each line ends with a line feed.
+std::string evaluation_tables(const EvalMetrics& metrics);
+
+/// to_json() with the tables in it, as "per_class" and "reliability".
+std::string to_json_with_tables(const EvalMetrics& metrics);
+
+}  // namespace lockstep

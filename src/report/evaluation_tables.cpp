@@ -1,0 +1,111 @@
+#include "lockstep/report/evaluation_tables.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "lockstep/base/json.h"
+#include "lockstep/base/quoted.h"
+#include "lockstep/base/text.h"
+#include "lockstep/base/text_table.h"
+#include "lockstep/report/metrics_file.h"
+#include "run_story.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct NamedScore {
+  std::string name;
+  ClassScore score;
+};
+
+// `counts` in rows of as many columns.
+ConfusionMatrix as_square(std::span<const Index> counts, std::size_t columns) {
+  ConfusionMatrix rows;
+  for (std::size_t begin = 0; begin < counts.size(); begin += columns) {
+    const std::span<const Index> row = counts.subspan(begin, columns);
+    rows.emplace_back(row.begin(), row.end());
+  }
+  return rows;
+}
+
+std::vector<NamedScore> named_scores(const EvalMetrics& metrics) {
+  std::vector<ClassScore> scores;
+  if (!metrics.confusion.empty()) {
+    scores = class_scores(as_square(metrics.confusion, static_cast<std::size_t>(metrics.classes)));
+  }
+  constexpr std::size_t kCells = 4;  // no and yes, by truth and prediction
+  for (std::size_t begin = 0; begin < metrics.answers.size(); begin += kCells) {
+    scores.push_back(class_scores(as_square(std::span(metrics.answers).subspan(begin, kCells), 2)).back());
+  }
+  std::vector<NamedScore> named;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    named.push_back({i < metrics.names.size() ? metrics.names[i] : fmt::format("{}", i), scores[i]});
+  }
+  return named;
+}
+
+std::string share_text(double share) {
+  return std::isfinite(share) ? fmt::format("{:.4f}", share) : "-";
+}
+
+std::string class_table(const EvalMetrics& metrics) {
+  const std::vector<NamedScore> scores = named_scores(metrics);
+  if (scores.empty() || std::ssize(scores) > kMaxClassesShown) return "";
+  std::vector<std::vector<std::string>> rows{
+      {metrics.classes > 0 ? "class" : "output", "precision", "recall", "f1", "samples"}};
+  for (const auto& [name, score] : scores) {
+    rows.push_back({excerpt(name), share_text(score.precision), share_text(score.recall),
+                    share_text(score.f1), with_commas(score.samples)});
+  }
+  return text_table(rows, 1);
+}
+
+std::string reliability_table(const EvalMetrics& metrics) {
+  if (metrics.reliability.empty()) return "";
+  std::vector<std::vector<std::string>> rows{
+      {metrics.classes > 2 ? "probability of the predicted class" : "probability of yes", "mean",
+       metrics.classes > 2 ? "share that is right" : "share of yes",
+       metrics.answers.empty() && metrics.classes > 0 ? "samples" : "targets"}};
+  for (const ReliabilityBin& bin : metrics.reliability) {
+    rows.push_back({fmt::format("{:.3f} to {:.3f}", bin.from, bin.to), fmt::format("{:.4f}", bin.predicted),
+                    fmt::format("{:.4f}", bin.observed), with_commas(bin.count)});
+  }
+  return text_table(rows, 1);
+}
+
+Json share_json(double share) {
+  return std::isfinite(share) ? Json(share) : Json(nullptr);
+}
+
+}  // namespace
+
+std::string evaluation_tables(const EvalMetrics& metrics) {
+  return class_table(metrics) + reliability_table(metrics);
+}
+
+std::string to_json_with_tables(const EvalMetrics& metrics) {
+  Json json = Json::parse(to_json(metrics));
+  const std::vector<NamedScore> scores = named_scores(metrics);
+  for (const auto& [name, score] : scores) {
+    json["per_class"].push_back({{metrics.classes > 0 ? "class" : "output", name},
+                                 {"precision", share_json(score.precision)},
+                                 {"recall", share_json(score.recall)},
+                                 {"f1", share_json(score.f1)},
+                                 {"samples", score.samples}});
+  }
+  for (const ReliabilityBin& bin : metrics.reliability) {
+    json["reliability"].push_back({{"from", bin.from},
+                                   {"to", bin.to},
+                                   {"samples", bin.count},
+                                   {"predicted", share_json(bin.predicted)},
+                                   {"observed", share_json(bin.observed)}});
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace lockstep
