@@ -51,6 +51,11 @@ class CrossValidation {
                        "--refit trains without a validation set, on which eval.threshold is chosen: give a "
                        "number, such as --eval.threshold 0.3, or leave --refit out");
                  }
+                 if (line.sweep.refit && config.train.calibrate != kNoCalibration) {
+                   throw ConfigError(
+                       "--refit trains without a validation set, to which train.calibrate fits the "
+                       "temperature: remove train.calibrate, or leave --refit out");
+                 }
                  return list_folds(line.sweep.folds);
                }),
         groups_(world, line, state_, [this](Communicator& comm, const CommandLine& of_trial) {

@@ -77,13 +77,14 @@ nlohmann::ordered_json json_of(const EvalMetrics& metrics) {
 
 // *Collective.* Evaluates the sets that there are, and prints or writes what that gives.
 void evaluate_sets(const EvaluationContext& context, const Experiment& experiment, const ModelValues& values,
-                   std::optional<double> threshold, const CommandLine& line) {
+                   std::optional<double> threshold, Scalar temperature, const CommandLine& line) {
   Communicator& comm = context.comm;
   nlohmann::ordered_json json;
   for (const auto& [source, split] : {std::pair(experiment.validation.get(), Split::kValidation),
                                       std::pair(experiment.test.get(), Split::kTest)}) {
     if (source == nullptr) continue;
     Evaluation evaluation(context, *source, split);
+    evaluation.set_temperature(temperature);
     const EvalMetrics metrics = evaluation.run(values);
     if (comm.rank() == 0 && !writes_to_standard_output(line)) print_metrics(metrics);
     if (threshold && !writes_to_standard_output(line))
@@ -118,9 +119,11 @@ int eval_command(Communicator& comm, const CommandLine& line) {
                                                 load_schema_together(comm, directory), peers);
   AlignedBuffer<Scalar> stored;
   std::optional<double> threshold;
+  Scalar temperature = 1;
   agree(comm, [&] {
     stored = load_stored(directory, *experiment.model);
     threshold = threshold_of(directory, experiment.config, comm.rank());
+    temperature = load_temperature(directory, loaded.config);
     if (!experiment.test && !experiment.validation) {
       throw ConfigError("there is nothing to evaluate on: give data.test (and data.test_labels)");
     }
@@ -139,7 +142,7 @@ int eval_command(Communicator& comm, const CommandLine& line) {
                  .options = experiment.config.eval,
                  .metrics = *experiment.metrics,
                  .class_weights = class_weights},
-                experiment, stored_values(*experiment.model, stored.span()), threshold, line);
+                experiment, stored_values(*experiment.model, stored.span()), threshold, temperature, line);
   return 0;
 }
 

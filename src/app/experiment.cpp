@@ -45,17 +45,24 @@ std::string choose_strategy(const LoadedConfig& loaded, const Placement& placeme
   return one_node && !wants_exchange ? "central_storage" : "allreduce";
 }
 
+bool gives_probabilities(const LossOptions& loss) {
+  return has_probabilities(find_entry(loss_catalog(), "loss", loss.loss).make(loss)->form());
+}
+
 // Combinations that the config alone shows: every command refuses them, before data are opened.
 void refuse_combinations(const Config& config) {
   static const DistOptions kAny{.strategy = "allreduce"};
   const ThresholdRule threshold = parse_threshold("eval.threshold", config.eval.threshold);
+  const bool calibrates = config.train.calibrate != kNoCalibration;
   refuse({.distribute = kAny,
           .two_averages = config.train.ema > 0 && !config.train.swa_from.empty(),
           .batch_follows_replicas = config.train.per_replica_batch > 0 && config.train.replicas == 0,
           .two_validation_sets = !config.data.validation.empty() && config.data.validation_share > 0,
           .follows_nothing = follows_evaluations(config.schedule) && !has_validation(config),
           .fold_and_validation_set = config.folds.fold > 0 && config.data.has_validation(),
-          .threshold_from_nowhere = !threshold.measure.empty() && !has_validation(config)});
+          .threshold_from_nowhere = !threshold.measure.empty() && !has_validation(config),
+          .calibrates_on_nothing = calibrates && !has_validation(config),
+          .calibrates_values = calibrates && !gives_probabilities(config.loss)});
   if (config.folds.fold > config.folds.folds) {
     throw ConfigError(fmt::format("data.fold = {}, expected a fold from 1 to data.folds = {}",
                                   config.folds.fold, config.folds.folds));

@@ -48,12 +48,20 @@ int export_command(const CommandLine& line) {
                   .store = trained.store(),
                   .normaliser = normaliser,
                   .form = loss->form(),
-                  .label_scales = scales},
+                  .label_scales = scales,
+                  .temperature = trained.temperature},
                  file);
   file.commit();
   log_info("exported {} numbers in {} tensors to {} ({}, {})",
            with_commas(trained.model->stored_layout().count()), trained.model->stored_layout().params.size(),
            describe_output(line.output), exporter.name, human_bytes(static_cast<double>(file.bytes())));
+  if (trained.temperature != 1) {
+    log_info(
+        "calibrated with temperature {:.6g}: the ONNX graph divides the outputs by it; whoever computes "
+        "outputs "
+        "from the weights of another format has to do so",
+        trained.temperature);
+  }
   if (of_table) export_schema(directory, line.output);
   return 0;
 }

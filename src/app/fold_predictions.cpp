@@ -101,11 +101,13 @@ void write_fold_predictions(Communicator& comm, const CommandLine& line, const C
   std::vector<LabelScale> label_scales;
   std::vector<TargetLabel> labels;
   std::optional<double> threshold;
+  Scalar temperature = 1;
   agree(comm, [&] {
     stored = load_stored(run, *experiment.model);
     label_scales = read_label_scales(schema);
     labels = read_target_labels(schema);
     threshold = threshold_of(run, experiment.config, comm.rank());
+    temperature = load_temperature(run, loaded.config);
   });
   ThreadTeam team(static_cast<int>(loaded.config.train.threads));
   Prediction prediction({.comm = comm,
@@ -114,7 +116,8 @@ void write_fold_predictions(Communicator& comm, const CommandLine& line, const C
                          .normaliser = *experiment.normaliser,
                          .team = team,
                          .batch = loaded.config.eval.batch,
-                         .label_scales = label_scales},
+                         .label_scales = label_scales,
+                         .temperature = temperature},
                         *experiment.validation);
   PredictionTable table(experiment.loss->form(), experiment.model->output().size(), labels,
                         {.threshold = threshold});

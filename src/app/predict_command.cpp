@@ -152,7 +152,8 @@ BadRows write_predictions(Communicator& comm, const CommandLine& line, const Con
                          .normaliser = *inference.normaliser,
                          .team = team,
                          .batch = config.eval.batch,
-                         .label_scales = inference.label_scales},
+                         .label_scales = inference.label_scales,
+                         .temperature = inference.trained.temperature},
                         source);
   std::optional<PredictionOutput> output;  // only rank 0 has one
   agree(comm, [&] {

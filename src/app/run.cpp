@@ -218,6 +218,7 @@ TrainingResult Run::train(const TrainingHandles& handles) {
                                 .evaluate_every = parse_training_interval("eval.every", config.eval.every),
                                 .evaluates_at_start = config.eval.at_start,
                                 .calibration_steps = config.eval.precise_bn,
+                                .calibrates = config.train.calibrate != kNoCalibration,
                                 .pause_after = handles.pause_after,
                                 .on_nan = config.train.on_nan,
                                 .skip_limit = config.train.skip_limit,

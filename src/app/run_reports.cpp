@@ -90,7 +90,31 @@ nlohmann::ordered_json describe_threshold(const ChosenThreshold& threshold) {
   return json;
 }
 
+nlohmann::ordered_json describe_calibration(const Calibration& calibration) {
+  return {{"temperature", calibration.temperature},     {"found", calibration.found},
+          {"log_loss_before", calibration.loss_before}, {"log_loss", calibration.loss_after},
+          {"ece_before", calibration.ece_before},       {"ece", calibration.ece_after}};
+}
+
 }  // namespace
+
+void report_calibration(const TrainingResult& result) {
+  if (!result.calibration) return;
+  const Calibration& calibration = *result.calibration;
+  if (!calibration.found) {
+    log_warning(
+        "not calibrated: no temperature between 0.01 and 100 has the least log loss on the validation set "
+        "(it is "
+        "too small, of one class, or all right or all by chance); the outputs stay as they are");
+    return;
+  }
+  log_info(
+      "calibrated: temperature {:.6g}, fitted to the validation set, whose log loss was {:.6f} and is "
+      "{:.6f}, and "
+      "whose expected calibration error was {:.6f} and is {:.6f}",
+      calibration.temperature, calibration.loss_before, calibration.loss_after, calibration.ece_before,
+      calibration.ece_after);
+}
 
 void report_kept(const TrainingResult& result) {
   if (!result.early.empty()) {
@@ -133,6 +157,7 @@ void write_summary(const RunDirectory& directory, const RunEnd& end) {
   if (!result.early.empty()) json["early_stopping"] = result.early;
   json["kept"] = describe_kept(result);
   if (end.threshold) json["threshold"] = describe_threshold(*end.threshold);
+  if (result.calibration) json["calibration"] = describe_calibration(*result.calibration);
   if (result.skipped_steps > 0) json["skipped_steps"] = result.skipped_steps;
   if (result.single_value_steps > 0) json["single_value_steps"] = result.single_value_steps;
   if (result.repairs > 0) json["desync_repairs"] = result.repairs;

@@ -41,6 +41,8 @@ void report_result(const TrainingResult& result);
 void report_kept(const TrainingResult& result);
 /// Rank 0: the probability from which on the model says yes.
 void report_threshold(const std::optional<ChosenThreshold>& threshold);
+/// The temperature of a calibrated model, and what it does.
+void report_calibration(const TrainingResult& result);
 /// The files that a complete run has in its directory.
 void report_written(const RunDirectory& directory);
 

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <optional>
 
 #include "build_facts.h"
 #include "catalogs.h"
@@ -304,7 +305,7 @@ void TrainCommand::save_last_good_weights() {
   AlignedBuffer<Scalar> last_good = run_->stored();
   if (!first()) return;
   LostFiles lost(*observer_, watch_->writer, resume_command(config()));
-  lost.attempt("model.safetensors", [&] { save_model_of(last_good); });
+  lost.attempt("model.safetensors", [&] { save_model_of(last_good, {}); });
   if (!lost.empty()) log_warning("lost: {}", lost.describe());
   if (results_.root == resume_.directory.root) return;
   log_warning("{}: model.safetensors is in '{}'", describe_lost_directory(resume_.directory, resume_.lock),
@@ -321,9 +322,11 @@ int TrainCommand::finish(TrainingResult& result) {
   AlignedBuffer<Scalar> last = run_->stored();
   AlignedBuffer<Scalar>& stored = result.best_weights.size() > 0 ? result.best_weights : last;
   const std::optional<ChosenThreshold> threshold = run_->choose_threshold(stored.span());
+  ModelFacts facts = facts_of(threshold);
+  if (result.calibration) facts[kTemperatureFact] = fmt::format("{}", result.calibration->temperature);
   agree(comm_, [&] {
     if (!first()) return;
-    const bool saved = lost.attempt("model.safetensors", [&] { save_model_of(stored, facts_of(threshold)); });
+    const bool saved = lost.attempt("model.safetensors", [&] { save_model_of(stored, facts); });
     sync_metrics(results_);
     const bool summed = lost.attempt("summary.json", [&] {
       write_summary(
@@ -332,6 +335,7 @@ int TrainCommand::finish(TrainingResult& result) {
     });
     report_result(result);
     report_kept(result);
+    report_calibration(result);
     report_threshold(threshold);
     if (saved && summed) refuse_lost_files(resume_, results_);
     if (summed && config().report.html) write_run_page(results_);

@@ -16,10 +16,21 @@ AlignedBuffer<Scalar> load_stored(const RunDirectory& directory, const Model& mo
   return stored;
 }
 
+Scalar load_temperature(const RunDirectory& directory, const Config& config) {
+  const std::optional<Scalar> temperature = ModelFile(directory.model()).temperature();
+  if (!temperature && config.train.calibrate != kNoCalibration) {
+    log_info(
+        "'{}' has no temperature, so its probabilities are not calibrated: that is done at the end of a run",
+        directory.model().string());
+  }
+  return temperature.value_or(1);
+}
+
 TrainedModel load_trained_model(const RunDirectory& directory, const Config& config) {
   TrainedModel trained;
   trained.model = std::make_unique<Model>(config.model, ModelFile(directory.model()).input());
   trained.stored = load_stored(directory, *trained.model);
+  trained.temperature = load_temperature(directory, config);
   return trained;
 }
 

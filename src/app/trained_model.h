@@ -14,6 +14,7 @@ namespace lockstep {
 struct TrainedModel {
   std::unique_ptr<Model> model;
   AlignedBuffer<Scalar> stored;  ///< the weights, then the running moments
+  Scalar temperature = 1;        ///< what its outputs are divided by
 
   ParamStore store() { return {.layout = &model->stored_layout(), .values = stored.span()}; }
   ModelValues values() const { return stored_values(*model, stored.span()); }
@@ -21,6 +22,10 @@ struct TrainedModel {
 
 /// The values that a run stored for `model`: an arena of its stored_layout(). Errors: DataError.
 AlignedBuffer<Scalar> load_stored(const RunDirectory& directory, const Model& model);
+
+/// The temperature of the model that a run stored; 1, with a note, where train.calibrate has not come to
+/// this model, as to that of a checkpoint. Errors: DataError.
+Scalar load_temperature(const RunDirectory& directory, const Config& config);
 
 /// Errors: ConfigError, DataError.
 TrainedModel load_trained_model(const RunDirectory& directory, const Config& config);

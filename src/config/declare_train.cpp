@@ -229,6 +229,18 @@ void declare_weight_average(OptionList& list, TrainOptions& train) {
                 "Lockstep calls it train.swa_from, with its unit: \"15 epochs\"");
 }
 
+void declare_calibration(OptionList& list, TrainOptions& train) {
+  list.choice(
+          "train.calibrate", train.calibrate,
+          "After training, make probabilities come true as often as they say: \"temperature\" divides the "
+          "outputs of the kept weights by the number that gives the validation set the least log loss "
+          "(Guo et al. 2017). It is kept in model.safetensors; eval, predict and the ONNX export apply it",
+          {kNoCalibration, "temperature"})
+      .on_resume(OnResume::kMayChange)
+      .synonyms("calibration calibrated temperature_scaling",
+                "Lockstep calls it train.calibrate = \"temperature\"");
+}
+
 }  // namespace
 
 void declare_train(OptionList& list, Config& config, const KnownNames& names) {
@@ -329,6 +341,7 @@ void declare_train(OptionList& list, Config& config, const KnownNames& names) {
       .read_if("train.on_nan = \"skip\"", [](const Config& c) { return c.train.on_nan == OnNan::kSkip; });
   declare_model_selection(list, train);
   declare_weight_average(list, train);
+  declare_calibration(list, train);
 }
 
 void declare_eval(OptionList& list, EvalOptions& eval, const KnownNames& names) {

@@ -110,6 +110,15 @@ TEST(Onnx, HoldsTheWayFromRecordsToProbabilities) {
   expect_sound(graph);
 }
 
+TEST(Onnx, DividesTheOutputsOfACalibratedModel) {
+  ExportableModel exportable("dense(3)", {{2}});
+  ModelToExport exported = exportable.to_export();
+  exported.temperature = 2.5F;
+  const auto graph = exported_graph(exported);
+  EXPECT_EQ(operations(graph), (Words{"Gemm", "Div", "Identity", "Softmax"}));
+  expect_sound(graph);
+}
+
 TEST(Onnx, HoldsTheWeightsAndTheRunningMomentsUnderTheirNames) {
   ExportableModel exportable("conv2d(3, 2) batch_norm flatten layer_norm dense(2)", {{3, 4, 2}});
   const auto graph = exported_graph(exportable.to_export());

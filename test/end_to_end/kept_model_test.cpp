@@ -155,6 +155,56 @@ TEST_F(KeptModel, IsAnAverageThatOutlivesAStop) {
   }
 }
 
+// The temperature is fitted after training, and kept with the weights.
+TEST_F(KeptModel, IsCalibratedAlikeOnAnyRanksAndAfterAStop) {
+  const std::string flags = "--train.calibrate temperature --train.epochs 12 --checkpoint.every '5 steps' ";
+  const ProcessResult whole = train(1, "whole", flags);
+  ASSERT_EQ(whole.exit_code, 0) << whole.errors;
+  expect_parts(whole.output, {"calibrated: temperature", "class  precision  recall", "probability of yes"});
+  const nlohmann::json result = summary("whole");
+  const nlohmann::json& calibration = result["calibration"];
+  EXPECT_GT(calibration["temperature"], 1.01) << "a model that knows its few samples by heart is too sure";
+  EXPECT_LT(calibration["log_loss"], calibration["log_loss_before"]);
+
+  EXPECT_NE(train(2, "failed", flags + "--debug.fail_rank 1 --debug.fail_step 62").exit_code, 0);
+  ASSERT_EQ(train(3, "failed", flags).exit_code, 0);
+  EXPECT_TRUE(model("failed") == model("whole"));
+  EXPECT_EQ(summary("failed")["calibration"], calibration);
+
+  const std::string json = path("eval.json");
+  const auto evaluate = [&](const std::string& of) {
+    const ProcessResult done =
+        run_trainer(2, fmt::format("eval --model {} --json {} --overwrite", path(of), json));
+    EXPECT_EQ(done.exit_code, 0) << done.errors;
+    return done.output;
+  };
+  EXPECT_EQ(evaluate("whole").find("no temperature"), std::string::npos);
+  nlohmann::json again = nlohmann::json::parse(read_file(json));
+  EXPECT_EQ(again["test"]["loss"], result["evaluation"]["loss"]);
+  EXPECT_EQ(again["test"]["per_class"], result["evaluation"]["per_class"]);
+  EXPECT_EQ(again["test"]["reliability"], result["evaluation"]["reliability"]);
+  EXPECT_NEAR(again["validation"]["log_loss"].get<double>(), calibration["log_loss"].get<double>(), 1e-9);
+  expect_parts(evaluate("whole@best"), {"has no temperature, so its probabilities are not calibrated"});
+  again = nlohmann::json::parse(read_file(json));
+  EXPECT_NEAR(again["validation"]["log_loss"].get<double>(), calibration["log_loss_before"].get<double>(),
+              1e-9);
+  const ProcessResult there = run_trainer(1, fmt::format("eval --model {} --json {}", path("whole"), json));
+  EXPECT_EQ(there.exit_code, kExitConfig);
+  expect_parts(there.errors, {"eval.json", "--overwrite"});
+}
+
+TEST_F(KeptModel, IsNotCalibratedWithoutAValidationSetOrProbabilities) {
+  const std::string flags = "--train.calibrate temperature ";
+  const ProcessResult nothing = train(1, "nothing", flags + "--data.synthetic_validation_rows 0");
+  EXPECT_EQ(nothing.exit_code, kExitConfig);
+  expect_parts(nothing.errors,
+               {"refused: train.calibrate without a validation set", "validation_share = 0.1"});
+  const ProcessResult scores = train(1, "scores", flags + "--train.loss multiclass_hinge");
+  EXPECT_EQ(scores.exit_code, kExitConfig);
+  expect_parts(scores.errors, {"refused: train.calibrate with a loss that gives no probabilities",
+                               "train.loss = \"softmax_cross_entropy\""});
+}
+
 TEST_F(KeptModel, IsOneAverageAtATime) {
   const ProcessResult both = train(1, "both", "--train.ema 0.9 --train.swa_from '2 epochs'");
   EXPECT_EQ(both.exit_code, kExitConfig);

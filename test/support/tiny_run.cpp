@@ -201,6 +201,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                                 .evaluate_every = parse_training_interval("eval.every", config.eval.every),
                                 .evaluates_at_start = config.eval.at_start,
                                 .calibration_steps = config.eval.precise_bn,
+                                .calibrates = config.train.calibrate != kNoCalibration,
                                 .on_nan = config.train.on_nan,
                                 .skip_limit = config.train.skip_limit,
                                 .ranks = config.comm,

@@ -87,6 +87,21 @@ TEST_F(ModelFiles, KeepFactsBesideTheTensors) {
   EXPECT_EQ(file.input(), (Shape{{6}}));
 }
 
+TEST_F(ModelFiles, HoldTheTemperatureOfACalibratedModel) {
+  Stored out("dense(4) relu dense(3)");
+  const auto path = directory_.path() / "model.safetensors";
+  save_model(path, out.store(), out.model.input());
+  EXPECT_FALSE(ModelFile(path).temperature());
+  const Scalar temperature = 1.3271854F;
+  save_model(path, out.store(), out.model.input(), {{kTemperatureFact, fmt::format("{}", temperature)}});
+  EXPECT_EQ(ModelFile(path).temperature(), temperature) << "each bit";
+  for (const char* bad : {"-1", "0", "inf", "nan", "1.5x", "warm", ""}) {
+    save_model(path, out.store(), out.model.input(), {{kTemperatureFact, bad}});
+    const std::string error = test::error_text<DataError>([&] { ModelFile(path).temperature(); });
+    test::expect_parts(error, {"model.safetensors", "temperature is", "expected a number above 0"});
+  }
+}
+
 TEST_F(ModelFiles, ListsAllThatDoesNotFit) {
   Stored out("dense(4) relu dense(3)");
   const auto path = directory_.path() / "model.safetensors";

@@ -28,6 +28,9 @@ struct RunOptions {
   Index log_every = 100;
 };
 
+/// train.calibrate of a run that leaves the outputs of its model as they are.
+inline constexpr const char* kNoCalibration = "none";
+
 /// 0 stands for "not given" in the alternatives of which exactly one is wanted.
 struct TrainOptions {
   std::string init;
@@ -50,6 +53,7 @@ struct TrainOptions {
   double early_stopping_min_delta = 0;
   double ema = 0;  ///< decay of the exponential average of the weights; 0: none
   std::string swa_from;
+  std::string calibrate = kNoCalibration;
 
   /// The replicas of the run: as given, or one for each thread of the workers.
   Index replicas_of(Index workers) const { return replicas > 0 ? replicas : workers * threads; }

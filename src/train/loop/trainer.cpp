@@ -89,7 +89,8 @@ TrainingResult Trainer::run() {
           .average = context_.plan.is_averaged(best_ ? best_->progress.steps : progress.steps)
                          ? context_.plan.describe_average()
                          : "",
-          .best_weights = has_other_weights() ? best_weights_.take() : AlignedBuffer<Scalar>()};
+          .best_weights = has_other_weights() ? best_weights_.take() : AlignedBuffer<Scalar>(),
+          .calibration = calibration_};
 }
 
 void Trainer::pause_if_due() {
@@ -110,7 +111,26 @@ void Trainer::finish_run() {
   }
   if (stops()) return;
   choose_weights();
-  if (context_.test != nullptr) evaluate(context_.test);
+  if (context_.calibrates) calibrate();
+  if (context_.test != nullptr && !stops()) evaluate(context_.test);
+}
+
+// *Collective.* Fits the temperature of the weights that the model has.
+void Trainer::calibrate() {
+  context_.comm.note_phase(Phase::kEvaluation);
+  const auto interrupted = [this] { return context_.control.look() && stops(); };
+  const ModelValues values = has_other_weights() ? best_weights_.values() : gather_model();
+  calibration_ = context_.validation->calibrate(values, interrupted);
+  if (!calibration_) return;
+  context_.validation->set_temperature(calibration_->temperature);
+  if (context_.test != nullptr) {
+    context_.test->set_temperature(calibration_->temperature);
+    return;
+  }
+  const std::optional<EvalMetrics> calibrated = context_.validation->run(values, interrupted);
+  if (!calibrated) return;
+  last_evaluation_ = calibrated;
+  last_evaluation_->progress = best_ ? best_->progress : loop_->progress();
 }
 
 // *Collective.* The model gets the weights of the best evaluation, if there is one.

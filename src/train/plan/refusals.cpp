@@ -148,6 +148,14 @@ std::span<const Refusal> refusals() {
       Refusal{"data.fold with data.validation or data.validation_share",
               "there is one validation set, and the fold is it: remove the others",
               [](const Combination& c) { return c.fold_and_validation_set; }},
+      Refusal{"train.calibrate without a validation set",
+              "the temperature is fitted to samples that training has not learned from: add validation_share "
+              "= 0.1 to [data], or name a file in data.validation",
+              [](const Combination& c) { return c.calibrates_on_nothing; }},
+      Refusal{"train.calibrate with a loss that gives no probabilities",
+              "a temperature makes probabilities come true as often as they say: remove train.calibrate, or "
+              "set train.loss = \"softmax_cross_entropy\" (classes) or \"binary_cross_entropy\" (yes or no)",
+              [](const Combination& c) { return c.calibrates_values; }},
       Refusal{
           "eval.threshold by a measure without a validation set",
           "the threshold is chosen on the validation set: add validation_share = 0.1 to [data], or name a "

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 
@@ -146,6 +147,12 @@ std::string read_header(ByteStream& file, const std::filesystem::path& path, Ind
   return header;
 }
 
+// The text of that name; "" if there is none.
+std::string text_at(const Json& metadata, const char* name) {
+  const auto found = metadata.find(name);
+  return found != metadata.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 bool all_variances(std::span<const Scalar> values) {
   return std::ranges::all_of(values, [](Scalar value) { return value >= 0 && std::isfinite(value); });
 }
@@ -247,6 +254,18 @@ Shape ModelFile::input() const {
   } catch (const std::exception& error) {
     fail(path_, fmt::format("{} is {}: {}", kInput, excerpt(input), error.what()));
   }
+}
+
+std::optional<Scalar> ModelFile::temperature() const {
+  const std::optional<std::string> text = fact(kTemperatureFact);
+  if (!text) return std::nullopt;
+  Scalar value = 0;
+  const char* end = text->data() + text->size();
+  const auto [rest, error] = std::from_chars(text->data(), end, value);
+  if (error != std::errc() || rest != end || !std::isfinite(value) || value <= 0) {
+    fail(path_, fmt::format("{} is {}: expected a number above 0", kTemperatureFact, excerpt(*text)));
+  }
+  return value;
 }
 
 std::vector<std::string> ModelFile::differences(const Layout& layout) const {

@@ -24,8 +24,8 @@ struct TrainingResult {
   double seconds = 0;  ///< time of the steps, evaluation not counted
   double samples_per_second = 0;
   TimeShares time;
-  std::optional<EvalMetrics>
-      last_evaluation;  ///< evaluation of the test set if there is one, else of the validation set
+  /// Evaluation of the test set if there is one, else of the validation set; calibrated, if the model is.
+  std::optional<EvalMetrics> last_evaluation;
   std::optional<WorkersReport> workers;  ///< report on asynchronous workers
   Index skipped_steps = 0;
   Index single_value_steps = 0;  ///< steps in which batch norm had a single value to normalise
@@ -37,6 +37,7 @@ struct TrainingResult {
   std::string average;             ///< how the weights of the model are averaged; "" if they are not
   /// The weights and moments of `best`, as a model file holds them; empty if they are the last ones.
   AlignedBuffer<Scalar> best_weights;
+  std::optional<Calibration> calibration = {};  ///< of the weights of the model
 };
 
 class Trainer {
@@ -71,6 +72,7 @@ class Trainer {
   bool keeps_best() const { return context_.saving != nullptr && context_.saving->best.has_value(); }
   void finish_run();
   void choose_weights();
+  void calibrate();
   bool has_other_weights() const;
   void pause_if_due();
   bool saves_last() const;
@@ -81,6 +83,7 @@ class Trainer {
   BestWeights best_weights_;
   bool paused_ = false;
   std::optional<BestResult> best_;  // once the weights of the model are chosen
+  std::optional<Calibration> calibration_;
 };
 
 }  // namespace lockstep

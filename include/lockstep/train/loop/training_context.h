@@ -38,7 +38,8 @@ struct TrainingSettings {
   /// Steps, from the first on, over whose batches the running moments are recomputed before each evaluation;
   /// 0 leaves them as they are.
   Index calibration_steps = 0;
-  Index pause_after = 0;  ///< the run pauses after the first evaluation at or after this step; 0: never
+  bool calibrates = false;  ///< a temperature is fitted on the validation set, with the weights that are kept
+  Index pause_after = 0;    ///< the run pauses after the first evaluation at or after this step; 0: never
   OnNan on_nan = OnNan::kStop;
   Index skip_limit = 0;  ///< steps in all that may be left out
   CommOptions ranks = {};

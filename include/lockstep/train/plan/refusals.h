@@ -35,6 +35,8 @@ struct Combination {
   bool threshold_from_nowhere = false;    ///< eval.threshold by a measure, and there is no validation set
   bool threshold_of_others = false;       ///< eval.threshold, and the model does not say one yes or no
   bool threshold_of_scores = false;       ///< eval.threshold, and the loss gives no probabilities
+  bool calibrates_on_nothing = false;     ///< train.calibrate, and there is no validation set
+  bool calibrates_values = false;         ///< train.calibrate with a loss that gives no probabilities
   bool audits = false;                    ///< data.audit
   bool drops_tail = false;                ///< train.tail drop
   bool streamed = false;                  ///< training samples are read as they are needed

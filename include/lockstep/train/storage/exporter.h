@@ -21,6 +21,7 @@ struct ModelToExport {
   const Normaliser& normaliser;  ///< applied to records before the model
   OutputForm form;               ///< form of its outputs
   std::span<const LabelScale> label_scales = {};  ///< one for each target; empty: none
+  Scalar temperature = 1;                         ///< what the outputs are divided by
 };
 
 struct ExporterEntry {

@@ -25,6 +25,8 @@ using ModelFacts = std::map<std::string, std::string>;
 /// The probability from which on the model says yes, and the measure that it was chosen by.
 inline constexpr const char* kThresholdFact = "threshold";
 inline constexpr const char* kThresholdMeasureFact = "threshold_measure";
+/// The number that the outputs of a calibrated model are divided by.
+inline constexpr const char* kTemperatureFact = "temperature";
 
 /// The content of a model file: all tensors, in order of the arena, as F32, and the shape of one sample of
 /// the model's input, so that the model can be built again without its data. The same weights and facts give
@@ -70,6 +72,8 @@ class ModelFile {
   Shape input() const;
   /// A text that the file has under this name; nothing if it has none.
   std::optional<std::string> fact(const std::string& name) const;
+  /// The temperature of a calibrated model. Errors: DataError if it is no number above 0.
+  std::optional<Scalar> temperature() const;
   /// The reasons why the file cannot fill the layout, one line for each missing, surplus and misshapen
   /// tensor.
   std::vector<std::string> differences(const Layout& layout) const;

@@ -1,4 +1,6 @@
 // The file of a run as it is: its names and shapes are those of torch.nn.Sequential.
+#include <fmt/format.h>
+
 #include "lockstep/train/storage/exporter.h"
 #include "lockstep/train/storage/model_file.h"
 
@@ -8,8 +10,10 @@ ExporterEntry safetensors_exporter() {
   return {.name = "safetensors",
           .help = "one tensor for each of torch.nn.Sequential's, for load_state_dict and train.init",
           .write = [](const ModelToExport& exported, OutputFile& file) {
+            ModelFacts facts;
+            if (exported.temperature != 1) facts[kTemperatureFact] = fmt::format("{}", exported.temperature);
             const ModelBytes bytes(*exported.store.layout, {.weights = exported.store.values, .state = {}},
-                                   exported.model.input());
+                                   exported.model.input(), facts);
             for (const std::string_view part : bytes.parts()) file.write(part);
           }};
 }

@@ -62,6 +62,12 @@ std::string add_layers(OnnxGraph& graph, const Model& model, const std::string& 
   return outputs.back();
 }
 
+// The outputs of a calibrated model are divided by its temperature.
+std::string divide(OnnxGraph& graph, const ModelToExport& exported, const std::string& outputs) {
+  if (exported.temperature == 1) return outputs;
+  return graph.add("Div", {outputs, graph.add_number(exported.temperature)});
+}
+
 // Adds the labels whose targets the outputs are: y = output * range + shift, and of logarithms sign(y) (e^|y|
 // - 1). `a` is y where that is the logarithm of a label, else 0.
 void add_undone_scales(OnnxGraph& graph, const ModelToExport& exported, const Shape& shape) {
@@ -109,7 +115,8 @@ void add_graph(OnnxGraph& graph, const ModelToExport& exported) {
   const std::string output = add_layers(graph, model, input);
   graph.begin_layer(kOutputs);
   const Shape shape{{model.output().size()}};
-  graph.add_output(kOutputs, shape, "Identity", to_rows(graph, output, model.output()));
+  graph.add_output(kOutputs, shape, "Identity",
+                   divide(graph, exported, to_rows(graph, output, model.output())));
   add_predictions(graph, exported, shape);
 }
 
