@@ -111,7 +111,7 @@ void Trainer::finish_run() {
   }
   if (stops()) return;
   choose_weights();
-  if (context_.calibrates) calibrate();
+  if (context_.settings.calibrates) calibrate();
   if (context_.test != nullptr && !stops()) evaluate(context_.test);
 }
 

@@ -147,12 +147,6 @@ std::string read_header(ByteStream& file, const std::filesystem::path& path, Ind
   return header;
 }
 
-// The text of that name; "" if there is none.
-std::string text_at(const Json& metadata, const char* name) {
-  const auto found = metadata.find(name);
-  return found != metadata.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 bool all_variances(std::span<const Scalar> values) {
   return std::ranges::all_of(values, [](Scalar value) { return value >= 0 && std::isfinite(value); });
 }
