@@ -18,8 +18,8 @@ namespace lockstep {
 /// A named field of the records of an array.
 struct ArrayField {
   std::string name;
-  std::string type;          ///< in the words of the format
-  std::vector<Index> shape;  ///< of its numbers; empty for one
+  std::string type;          ///< its type in the words of the format
+  std::vector<Index> shape;  ///< shape of its numbers; empty for one number
   DensePiece piece;          ///< without an element if it holds no numbers
 };
 

@@ -12,7 +12,7 @@ namespace lockstep {
 namespace {
 
 constexpr Index kMaxRecordBytes = Index{1} << 31;
-constexpr int kMaxDepth = 16;  // of fields in fields
+constexpr int kMaxDepth = 16;  // levels of fields in fields
 
 class FieldParser {
  public:

@@ -11,9 +11,9 @@ namespace lockstep {
 /// texts from the same one.
 struct AlonePrediction {
   Index tried = 0;
-  Index right = 0;       ///< of classes
-  Index most_often = 0;  ///< that the most frequent class is right for
-  double explained = 0;  ///< of numbers: the share of their variance
+  Index right = 0;       ///< records whose class it predicts
+  Index most_often = 0;  ///< records of the class that is the most frequent
+  double explained = 0;  ///< share of the variance of numbers
 };
 /// Nothing if the sample is too small to tell. `classes`: the label is one of few values.
 std::optional<AlonePrediction> predict_alone(const RecordSketch& sketch,

@@ -25,7 +25,7 @@ constexpr double kChance = 2;
 
 struct Distance {
   double distance = 0;
-  double where = 0;  // of numbers
+  double where = 0;  // the number below which the shares differ most
   double chance = 1;
 };
 
@@ -242,7 +242,7 @@ class Comparison {
   const RecordSketch& sketch_;
   const OtherSet& other_;
   const TableOptions& options_;
-  std::vector<Index> positions_;  // of the columns in the other set; -1: not there
+  std::vector<Index> positions_;  // positions of the columns in the other set; -1: not there
   std::vector<Finding> findings_;
 };
 

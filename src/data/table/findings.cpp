@@ -99,7 +99,7 @@ class FindingList {
   }
 
   void look_at_balance(std::size_t i) {
-    constexpr double kRare = 0.1;  // of the share that each class would have
+    constexpr double kRare = 0.1;  // part of the share that each class would have
     if (!holds_classes(column(i), summary(i))) return;
     const std::vector<ValueCounts::Entry> classes = values_of(summary(i));
     const Index all = summary(i).texts + summary(i).numbers.count;

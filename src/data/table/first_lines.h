@@ -38,7 +38,7 @@ class FirstLines {
   /// Lines at the start that have fewer fields than nearly all lines behind them: a title, notes.
   struct Title {
     Index lines = 0;           ///< 0: the first line looks like the table
-    Index fields = 0;          ///< of the table
+    Index fields = 0;          ///< number of fields of the table
     std::string example = {};  ///< the first of the lines
   };
   Title title() const;
@@ -51,7 +51,7 @@ class FirstLines {
   std::string path_;
   const TableOptions& options_;
   std::string text_;
-  std::vector<std::string_view> lines_;  // of the text, without line ends
+  std::vector<std::string_view> lines_;  // lines of the text, without line ends
 };
 
 }  // namespace lockstep

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMaxDifferent = 1'000'000;
 constexpr std::size_t kMaxSampled = 50'000;
 constexpr std::size_t kMinSampled = 1'000;
-constexpr std::size_t kMaxValues = 2'000'000;  // of all columns in the sample
+constexpr std::size_t kMaxValues = 2'000'000;  // values of all columns in the sample
 constexpr double kMaxWhole = 0x1p53;
 
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t with) {

@@ -88,7 +88,7 @@ class RecordSketch {
   std::size_t max_sampled_;
   std::uint64_t bound_ = ~std::uint64_t{0};
   std::vector<Sampled> sample_;
-  std::vector<SketchValue> values_;  // of the record at hand
+  std::vector<SketchValue> values_;  // values of the record at hand
   std::vector<Wholes> wholes_;
 };
 

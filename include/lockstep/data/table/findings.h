@@ -17,8 +17,8 @@ namespace lockstep {
 
 /// Another data set than the training data.
 struct OtherSet {
-  std::string name;                ///< for messages
-  std::vector<std::string> paths;  ///< of its files
+  std::string name;                ///< its name in messages
+  std::vector<std::string> paths;  ///< paths of its files
 };
 
 /// Errors: DataError if a file cannot be read.

@@ -15,8 +15,8 @@ struct Finding {
   std::string kind;     ///< "leak", "duplicates", "overlap", "drift", "unseen", "imbalance", "identifier",
                         ///< "rounding" or "nearly constant"
   std::string column;   ///< "": it is about whole records
-  Index count = 0;      ///< of the records it is about, in all records or in the sample that was looked at
-  std::string text;     ///< with counts and an example
+  Index count = 0;      ///< number of records it is about, of all or of the sample that was looked at
+  std::string text;     ///< the fact, with counts and an example
   std::string setting;  ///< a line of a config that helps, with its section where that is not [data]; or ""
 };
 

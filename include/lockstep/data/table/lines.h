@@ -40,9 +40,9 @@ struct LinePart {
     kClosed,  ///< a quote closes it
     kNever,   ///< it turns out to be never closed: the part begins outside of quotes
   };
-  bool opens = false;  ///< from outside of quotes: a field is open at the end
+  bool opens = false;  ///< a field is open at the end, if none was at the beginning
   Closing closing = Closing::kNone;
-  bool reopens = false;  ///< with kClosed: a field is open at the end
+  bool reopens = false;  ///< another field is open at the end, with kClosed
 };
 /// `lines`: whole lines, but that the last one may end with the text.
 LinePart look_at_lines(std::string_view lines, const LineRules& rules);
