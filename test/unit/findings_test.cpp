@@ -144,6 +144,26 @@ TEST_F(Findings, AreLinesForPeopleAndFieldsForPrograms) {
   EXPECT_EQ(finding.at("setting"), "ignore = [\"x\"]");
 }
 
+TEST_F(Findings, AreNoLongerThanPeopleRead) {
+  constexpr int kColumns = 70;
+  const std::string path = directory_ / "t.csv";
+  std::ofstream file(path, std::ios::binary);
+  file << std::string(1000, 'n');
+  for (int column = 1; column < kColumns; ++column) file << ",x" << column;
+  file << ",y\n";
+  for (int i = 0; i < 300; ++i) {
+    for (int column = 0; column < kColumns; ++column) file << (i == 5 ? 1 : 0) << ",";
+    file << 0.5 + i << "\n";
+  }
+  file.close();
+  const TableInspection inspection = inspect();
+  ASSERT_EQ(inspection.findings.size(), 70U) << "each column is nearly constant";
+  EXPECT_EQ(inspection.findings[0].setting, "") << "a name that is too long to be read";
+  const std::string text = to_text(inspection);
+  expect_parts(text, {"column 'x49': it is '0'", "20 more of this kind; --json lists all"});
+  EXPECT_EQ(text.find("column 'x50': it is"), std::string::npos);
+}
+
 // A title above the table, which a config then leaves out.
 TEST_F(Findings, LinesAboveTheTableAreFound) {
   const std::string path = directory_ / "t.csv";

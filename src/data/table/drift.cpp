@@ -121,10 +121,6 @@ class Comparison {
     return look_at_columns(table, columns, true, options_.missing_values, alone());
   }
 
-  std::string ignore(std::size_t i) const {
-    return fmt::format("ignore = [{}]", toml_text(inspection_.columns[i].name));
-  }
-
   // Numbers beyond the range of the training data, or texts that it does not have.
   void look_at_values(std::size_t i, const ColumnSummary& theirs, const RecordSketch& sketch) {
     const TableColumn& column = inspection_.columns[i];
@@ -204,7 +200,7 @@ class Comparison {
          .text = fmt::format("it is distributed otherwise in {} than in the training data: {} "
                              "(of 1 at most, in {} records)",
                              other_.name, what, with_commas(static_cast<Index>(theirs.sampled()))),
-         .setting = ignore(i)});
+         .setting = ignore_line(column.name)});
   }
 
   void look_at_records(const RecordSketch& theirs) {

@@ -77,7 +77,6 @@ class FindingList {
  private:
   const TableColumn& column(std::size_t i) const { return inspection_.columns[i]; }
   const ColumnSummary& summary(std::size_t i) const { return inspection_.scan.columns[i]; }
-  std::string ignore(std::size_t i) const { return fmt::format("ignore = [{}]", toml_text(column(i).name)); }
 
   // Numbers as they are read become single precision without being scaled before.
   void look_at_rounding(std::size_t i) {
@@ -131,7 +130,7 @@ class FindingList {
                              in_quotes(values.front().text), with_commas(values.front().count),
                              with_commas(records), percent(values.front().count, records),
                              in_quotes(values[1].text)),
-         .setting = ignore(i)});
+         .setting = ignore_line(column(i).name)});
   }
 
   void look_at_identity(std::size_t i) {
@@ -146,7 +145,7 @@ class FindingList {
              fmt::format("its {} values, such as {:.17g}, are whole numbers and all different (does it name "
                          "the record, so that nothing can be learnt from it?)",
                          with_commas(different), sketch_.example(i)),
-         .setting = ignore(i)});
+         .setting = ignore_line(column(i).name)});
   }
 
   // The text of a value in the sketch.
@@ -182,7 +181,7 @@ class FindingList {
              "predict?)",
              in_quotes(column(label).name), how, text_of(i, sketch_.value(0, i)),
              text_of(label, sketch_.value(0, label))),
-         .setting = ignore(i)});
+         .setting = ignore_line(column(i).name)});
   }
 
   void look_at_duplicates() {

@@ -78,11 +78,17 @@ std::vector<std::string> suspicious(const TableInspection& inspection) {
     const TableColumn& column = inspection.columns[i];
     if (!remark.empty()) lines.push_back(fmt::format("column {}: {}", in_quotes(column.name), remark));
   }
-  for (const Finding& finding : inspection.findings) {
+  constexpr std::size_t kMaxFindings = 50;
+  const auto shown = std::span(inspection.findings).first(std::min(kMaxFindings, inspection.findings.size()));
+  for (const Finding& finding : shown) {
     const std::string about =
         finding.column.empty() ? "" : fmt::format("column {}: ", in_quotes(finding.column));
     const std::string add = finding.setting.empty() ? "" : fmt::format("; add {}", finding.setting);
     lines.push_back(about + finding.text + add);
+  }
+  if (inspection.findings.size() > shown.size()) {
+    lines.push_back(
+        fmt::format("{} more of this kind; --json lists all", inspection.findings.size() - shown.size()));
   }
   const Scan& scan = inspection.scan;
   if (scan.bad > 0) {

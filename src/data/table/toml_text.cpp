@@ -21,4 +21,9 @@ std::string toml_text(const std::string& text) {
   return out;
 }
 
+std::string ignore_line(const std::string& column) {
+  constexpr std::size_t kMaxName = 100;
+  return column.size() > kMaxName ? "" : fmt::format("ignore = [{}]", toml_text(column));
+}
+
 }  // namespace lockstep
