@@ -5,10 +5,12 @@
 #include <algorithm>
 
 #include "catalogs.h"
+#include "held_fold.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/data/class_counts.h"
+#include "lockstep/data/folds/held_part.h"
 #include "lockstep/data/memory.h"
 #include "lockstep/data/validation_split.h"
 #include "lockstep/distributed/strategies/strategy.h"
@@ -58,6 +60,9 @@ void refuse_combinations(const Config& config) {
           .two_averages = config.train.ema > 0 && !config.train.swa_from.empty(),
           .batch_follows_replicas = config.train.per_replica_batch > 0 && config.train.replicas == 0,
           .two_validation_sets = !config.data.validation.empty() && config.data.validation_share > 0,
+          .labels_beside_held_part =
+              parse_held_part(config.data.validation) &&
+              (!config.data.validation_labels.empty() || !config.data.validation_weights.empty()),
           .follows_nothing = follows_evaluations(config.schedule) && !has_validation(config),
           .fold_and_validation_set = config.folds.fold > 0 && config.data.has_validation(),
           .threshold_from_nowhere = !threshold.measure.empty() && !has_validation(config),
@@ -89,27 +94,14 @@ LoadedConfig load_checked_config(const CommandLine& line, const ConfigText& text
 
 namespace {
 
-void hold_back_validation(Experiment& experiment) {
+// `fold`: the one of experiment.folds that is held back; 0: a share of the records. `note`: see split_fold().
+void hold_back_validation(Experiment& experiment, Index fold, const std::string& note) {
   const DataOptions& options = experiment.config.data;
-  const Index fold = experiment.config.folds.fold;
   ValidationSplit parts =
-      fold > 0 ? split_fold(std::move(experiment.train), experiment.folds, fold)
+      fold > 0 ? split_fold(std::move(experiment.train), experiment.folds, fold, note)
                : split_validation(std::move(experiment.train), options.validation_share, experiment.seed());
   experiment.train = std::move(parts.train);
   experiment.validation = std::move(parts.validation);
-}
-
-// A column that says which fold a record is in says nothing about the record, unless the config takes it for
-// a feature.
-DataOptions without_fold_column(const DataOptions& data, const FoldOptions& folds) {
-  DataOptions opened = data;
-  if (folds.fold == 0 || (folds.by != "group" && folds.by != "column")) return opened;
-  TableOptions& table = opened.table;
-  for (const auto* used : {&table.numeric, &table.categorical, &table.ignore}) {
-    if (std::ranges::count(*used, folds.column) > 0) return opened;
-  }
-  table.ignore.push_back(folds.column);
-  return opened;
 }
 
 // *Collective.* Opens `wanted`, and what it takes to know them.
@@ -117,24 +109,34 @@ void open_data(Experiment& experiment, const std::set<Split>& wanted, const std:
                PeerGroup& peers) {
   DataOptions& options = experiment.config.data;
   const FormatEntry* format = nullptr;
-  peers.agree([&] { format = &choose_format(options); });
+  peers.agree([&] {
+    format = &choose_format(options);
+    refuse_file_of_that_name(options);
+  });
   options.format = format->name;  // a resume may not have the files of today
-  const FoldOptions& folds = experiment.config.folds;
-  const DataOptions opened = without_fold_column(options, folds);
-  if (folds.fold > 0 && wanted.contains(Split::kTrain)) {
+  const HeldFold held = held_fold(experiment.config);
+  const DataOptions opened = data_of_files(options, held);
+  std::string note;
+  if (held.fold > 0 && wanted.contains(Split::kTrain)) {
     const auto whole = format->open({opened, Split::kTrain, experiment.seed(), peers, schema});
-    experiment.folds = assign_folds(folds, options, experiment.seed(), *whole, peers);
+    if (held.part) {
+      HeldAssignment assigned = assign_held_part(*held.part, opened, experiment.seed(), *whole, peers);
+      experiment.folds = std::move(assigned.folds);
+      note = std::move(assigned.note);
+    } else {
+      experiment.folds = assign_folds(experiment.config.folds, options, experiment.seed(), *whole, peers);
+    }
   }
   const auto open = [&](Split split, const std::string& known) -> std::unique_ptr<RecordSource> {
     if (!wanted.contains(split)) return nullptr;
-    return format->open({opened, split, experiment.seed(), peers, known, experiment.folds, folds.fold});
+    return format->open({opened, split, experiment.seed(), peers, known, experiment.folds, held.fold});
   };
   experiment.train = open(Split::kTrain, schema);
   const std::string learnt = experiment.train ? experiment.train->schema() : schema;
   experiment.validation = open(Split::kValidation, learnt);
   experiment.test = open(Split::kTest, learnt);
-  if (experiment.train && (options.validation_share > 0 || folds.fold > 0)) {
-    peers.agree([&] { hold_back_validation(experiment); });
+  if (experiment.train && (options.validation_share > 0 || held.fold > 0)) {
+    peers.agree([&] { hold_back_validation(experiment, held.fold, note); });
   }
 }
 
@@ -189,9 +191,9 @@ Experiment make_evaluation(const LoadedConfig& loaded, const std::set<Split>& sp
   Experiment experiment;
   experiment.config = loaded.config;
   std::set<Split> wanted = splits;
-  // The validation share comes out of the training data.
+  // A part that is held back comes out of the training data.
   if (splits.contains(Split::kValidation) &&
-      (loaded.config.data.validation_share > 0 || loaded.config.folds.fold > 0)) {
+      (loaded.config.data.validation_share > 0 || held_fold(loaded.config).fold > 0)) {
     wanted.insert(Split::kTrain);
   }
   if (loaded.config.eval.class_weights && is_balanced(loaded.config.train.class_weights)) {

@@ -10,6 +10,7 @@
 #include "data_notes.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"
+#include "lockstep/data/folds/held_part.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
 
 namespace lockstep {
@@ -22,6 +23,12 @@ bool alike(const Config& before, const Config& now) {
     return entry.weights_per_replica || is_asynchronous(config.distribute) ? entry.name : "";
   };
   return kind(before) == kind(now);
+}
+
+// Whether a part of the training samples was or is held back for validation: what the model learns from
+// changes with it, as with data.validation_share.
+bool holds_back_part(const Config& before, const Config& now) {
+  return parse_held_part(before.data.validation) || parse_held_part(now.data.validation);
 }
 
 }  // namespace
@@ -42,7 +49,8 @@ void refuse_changes(const Config& config, const RecordSource& train, const Resum
   };
   for (std::size_t i = 0; i < new_options.size(); ++i) {
     const std::string& key = new_options[i].key;
-    const OnResume rule = new_options[i].on_resume;
+    const bool divides = key == "data.validation" && holds_back_part(before, now);
+    const OnResume rule = divides ? OnResume::kMustStay : new_options[i].on_resume;
     const bool may =
         rule == OnResume::kMayChange || is_allowed(key) || (rule == OnResume::kIfAlike && alike(before, now));
     if (may || new_options[i].text() == old_options[i].text()) continue;

@@ -137,11 +137,19 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
       .counterpart("data.label")
       .synonyms("y_train train_targets");
   declare_weight_file(list, "data.train_weights", data.train_weights);
-  list.option("data.validation", data.validation, "File of the samples evaluated during training")
+  list.option("data.validation", data.validation,
+              "File of the samples evaluated during training; or a share of the training samples that is "
+              "held back "
+              "for it: stratified(0.1), as many of each class, time(COLUMN, 0.1), the last ones, or "
+              "group(COLUMN, 0.1), all or none with one value of a column")
       .if_not_given("no validation")
+      .example("group(customer, 0.1)")
       .on_resume(OnResume::kMayChange)
       .counterpart("data.synthetic_validation_rows")
-      .synonyms("val val_data valid valid_data valid_sets validation_data val_path dev");
+      .synonyms("val val_data valid valid_data valid_sets validation_data val_path dev")
+      .synonyms("stratify stratified_split group_split time_split group_shuffle_split",
+                "Lockstep has data.validation = \"stratified(0.1)\", \"group(COLUMN, 0.1)\" or "
+                "\"time(COLUMN, 0.1)\"");
   list.option("data.validation_labels", data.validation_labels, "File of their labels")
       .if_not_given("none")
       .on_resume(OnResume::kMayChange)
@@ -152,8 +160,10 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
           "Share of the training samples that are held back for validation, chosen by a hash of their number",
           from_to_below(0, 1))
       .synonyms("validation_split val_split val_size validation_fraction valid_fraction");
-  list.option("data.test", data.test,
-              "File of the samples evaluated at the end; without a validation set also during training")
+  list.option(
+          "data.test", data.test,
+          "File of the samples evaluated at the end; without a validation set also during training. No part "
+          "of the training samples is taken for it")
       .if_not_given("no test")
       .on_resume(OnResume::kMayChange)
       .counterpart("data.synthetic_test_rows")

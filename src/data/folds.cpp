@@ -11,22 +11,18 @@
 #include "lockstep/data/folds/folds.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <numeric>
+#include <utility>
 
-#include "lockstep/base/catalog.h"
+#include "fold_values.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
-#include "lockstep/data/table/message.h"
-#include "lockstep/data/table/number.h"
-#include "lockstep/data/table/table_text.h"
 
 namespace lockstep {
 namespace {
@@ -44,38 +40,6 @@ Folds by_record(Index rows, Index folds, std::uint64_t seed) {
   for (Index id = 0; id < rows; ++id)
     fold_of.push_back(static_cast<std::int16_t>(order(id) * folds / rows + 1));
   return fold_of;
-}
-
-// *Collective.* The first target of each record: every rank reads a run of chunks.
-std::vector<Scalar> read_targets(const RecordSource& whole, PeerGroup& peers) {
-  const DatasetInfo& info = whole.info();
-  std::vector<Scalar> mine;
-  peers.agree([&] {
-    if (info.target_columns != 1) {
-      throw ConfigError(
-          fmt::format("data.fold_by = \"class\" needs one label, found {}", info.target_columns));
-    }
-    const std::unique_ptr<ChunkReader> reader = whole.reader({});
-    std::vector<std::byte> packed;
-    const auto bytes = static_cast<std::size_t>(info.record_bytes);
-    const Range share = split_evenly(std::ssize(whole.chunks()), peers.size(), peers.rank());
-    for (Index i = share.begin; i < share.end; ++i) {
-      const Index records = at(whole.chunks(), i).records.size();
-      packed.resize(static_cast<std::size_t>(records) * bytes);
-      reader->read(i, packed);
-      const std::byte* label =
-          packed.data() + bytes - static_cast<std::size_t>(info.label_columns()) * sizeof(Scalar);
-      for (Index record = 0; record < records; ++record, label += bytes) {
-        std::memcpy(&mine.emplace_back(), label, sizeof(Scalar));
-      }
-    }
-  });
-  std::vector<Scalar> all;
-  for (const Bytes& message : peers.all_gather(std::as_bytes(std::span(mine)))) {
-    MessageReader reader(message);
-    while (!reader.done()) all.push_back(reader.take<Scalar>());
-  }
-  return all;
 }
 
 Folds by_class(const std::vector<Scalar>& targets, Index folds, std::uint64_t seed) {
@@ -98,77 +62,6 @@ Folds by_class(const std::vector<Scalar>& targets, Index folds, std::uint64_t se
     for (const Index id : ids) at(fold_of, id) = static_cast<std::int16_t>(next++ % folds + 1);
   }
   return fold_of;
-}
-
-// *Collective.* The text of a column in each record of the table.
-std::vector<std::string> read_column(const FoldOptions& options, const DataOptions& data,
-                                     const RecordSource& whole, PeerGroup& peers) {
-  peers.agree([&] {
-    if (data.format == "csv") return;
-    throw ConfigError(
-        fmt::format("data.fold_column reads a column of a table (csv), and the data have the format "
-                    "'{}': data.fold_by = \"record\" or \"class\" divide them",
-                    data.format));
-  });
-  const TableText table = open_table_text(whole.files(), data.table, peers);
-  MessageWriter mine;
-  peers.agree([&] {
-    const auto name = std::ranges::find(table.names, options.column);
-    if (name == table.names.end()) {
-      throw ConfigError(fmt::format("data.fold_column: there is no column {} in '{}'{}",
-                                    in_quotes(options.column), whole.info().name,
-                                    suggestion(options.column, table.names)));
-    }
-    std::vector<RowColumn> columns(table.names.size());
-    at(columns, name - table.names.begin()) = {.reading = Reading::kText};
-    const std::vector<std::string> no_missing;
-    TableReader reader(table, columns, 1, no_missing);
-    const Range share = at(share_text_chunks(table.text, peers.size()), peers.rank());
-    for (Index i = share.begin; i < share.end; ++i) {
-      reader.for_each_record(
-          at(table.text.chunks, i), [&](std::span<const Cell> cells) { mine.put_text(cells[0].text); },
-          [&](const std::string&) { mine.put_text(""); });  // it is among those that were left out
-    }
-  });
-  std::vector<std::string> all;
-  const std::span<const Index> skipped = whole.skipped();
-  auto next = skipped.begin();
-  Index position = 0;
-  for (const Bytes& message : peers.all_gather(mine.bytes())) {
-    for (MessageReader reader(message); !reader.done(); ++position) {
-      std::string text = reader.take_text();
-      if (next != skipped.end() && *next == position) {
-        ++next;
-      } else {
-        all.push_back(std::move(text));
-      }
-    }
-  }
-  return all;
-}
-
-// In the order of numbers if all are numbers, else of texts, in which dates such as 2024-01-31 are in order.
-class ValueOrder {
- public:
-  explicit ValueOrder(const std::vector<std::string>& values) {
-    numeric_ =
-        std::ranges::all_of(values, [](const std::string& text) { return parse_number(text).has_value(); });
-  }
-  bool operator()(const std::string& a, const std::string& b) const {
-    return numeric_ ? *parse_number(a) < *parse_number(b) : a < b;
-  }
-
- private:
-  bool numeric_ = false;
-};
-
-void refuse_empty(const std::vector<std::string>& values, const FoldOptions& options) {
-  const auto empty = std::ranges::find(values, std::string());
-  if (empty == values.end()) return;
-  throw ConfigError(
-      fmt::format("data.fold_column: column {} is empty in record {} (counted from 0), expected a value "
-                  "in each",
-                  in_quotes(options.column), with_commas(empty - values.begin())));
 }
 
 Folds by_group(const std::vector<std::string>& values, const FoldOptions& options, std::uint64_t seed) {
@@ -203,8 +96,7 @@ Folds by_group(const std::vector<std::string>& values, const FoldOptions& option
   return fold_of;
 }
 
-Folds by_time(const std::vector<std::string>& values, const FoldOptions& options) {
-  const ValueOrder order(values);
+Folds by_time(const std::vector<std::string>& values, const ValueOrder& order, const FoldOptions& options) {
   std::vector<Index> ids(values.size());
   std::iota(ids.begin(), ids.end(), 0);
   std::ranges::stable_sort(ids, [&](Index a, Index b) { return order(at(values, a), at(values, b)); });
@@ -232,8 +124,8 @@ Folds by_time(const std::vector<std::string>& values, const FoldOptions& options
   return fold_of;
 }
 
-Folds by_column(const std::vector<std::string>& values, const FoldOptions& options) {
-  std::map<std::string, std::int16_t, ValueOrder> folds{ValueOrder(values)};
+Folds by_column(const std::vector<std::string>& values, const ValueOrder& order, const FoldOptions& options) {
+  std::map<std::string, std::int16_t, ValueOrder> folds{order};
   for (const std::string& value : values) folds.emplace(value, std::int16_t{0});
   if (std::ssize(folds) != options.folds) {
     throw ConfigError(
@@ -273,21 +165,18 @@ std::shared_ptr<const FoldAssignment> assign_folds(const FoldOptions& options, c
                                   options.folds, whole.info().name, rows));
   });
   const bool of_class = options.by == "class";
-  std::vector<std::string> values;
-  if (options.reads_column()) values = read_column(options, data, whole, peers);
-  const std::vector<Scalar> targets = of_class ? read_targets(whole, peers) : std::vector<Scalar>();
+  const FoldColumn column{.name = options.column, .setting = "data.fold_column"};
+  FoldValues values;
+  if (options.reads_column()) values = read_column(column, data, whole, peers);
+  std::vector<Scalar> targets;
+  if (of_class) targets = read_targets(whole, "data.fold_by = \"class\"", peers);
   peers.agree([&] {
-    if (options.reads_column()) {
-      if (std::ssize(values) != rows) {
-        throw DataError(fmt::format("'{}' changed while it was read", whole.info().name));
-      }
-      refuse_empty(values, options);
-    }
     assignment->forward = options.by == "time";
+    const auto order = [&] { return ValueOrder(values, column); };
     assignment->fold_of = of_class                 ? by_class(targets, options.folds, seed)
-                          : options.by == "group"  ? by_group(values, options, seed)
-                          : options.by == "time"   ? by_time(values, options)
-                          : options.by == "column" ? by_column(values, options)
+                          : options.by == "group"  ? by_group(values.texts, options, seed)
+                          : options.by == "time"   ? by_time(values.texts, order(), options)
+                          : options.by == "column" ? by_column(values.texts, order(), options)
                                                    : by_record(rows, options.folds, seed);
   });
   return assignment;

@@ -17,6 +17,7 @@ namespace {
 struct Choice {
   HoldOut held;
   bool validation = false;
+  std::string note = {};
 
   bool takes(Index id) const { return validation ? held.holds(id) : held.leaves(id); }
 };
@@ -62,9 +63,10 @@ class PartSource final : public RecordSource {
   const DatasetInfo& info() const override { return info_; }
   std::span<const Chunk> chunks() const override { return chunks_; }
   std::string schema() const override { return whole_->schema(); }
-  // Told once, by the part to train on.
+  // Told once, by the part to train on; the other one says how it was chosen.
   std::vector<std::string> notes() const override {
-    return choice_.validation ? std::vector<std::string>{} : whole_->notes();
+    if (!choice_.validation) return whole_->notes();
+    return choice_.note.empty() ? std::vector<std::string>{} : std::vector{choice_.note};
   }
   std::vector<std::string> doubts() const override {
     return choice_.validation ? std::vector<std::string>{} : whole_->doubts();
@@ -105,10 +107,12 @@ class PartSource final : public RecordSource {
 
 namespace {
 
-ValidationSplit split(std::unique_ptr<RecordSource> whole, const HoldOut& held, const std::string& setting) {
+ValidationSplit split(std::unique_ptr<RecordSource> whole, const HoldOut& held, const std::string& setting,
+                      const std::string& note = "") {
   const std::shared_ptr<const RecordSource> shared = std::move(whole);
-  ValidationSplit parts{std::make_unique<PartSource>(shared, Choice{.held = held, .validation = false}),
-                        std::make_unique<PartSource>(shared, Choice{.held = held, .validation = true})};
+  ValidationSplit parts{
+      std::make_unique<PartSource>(shared, Choice{.held = held, .validation = false}),
+      std::make_unique<PartSource>(shared, Choice{.held = held, .validation = true, .note = note})};
   if (parts.train->info().rows > 0 && parts.validation->info().rows > 0) return parts;
   throw ConfigError(fmt::format(
       "{} leaves {} of the {} records of '{}' to train on and {} for validation: expected some of each",
@@ -124,9 +128,9 @@ ValidationSplit split_validation(std::unique_ptr<RecordSource> whole, double sha
 }
 
 ValidationSplit split_fold(std::unique_ptr<RecordSource> whole, std::shared_ptr<const FoldAssignment> folds,
-                           Index fold) {
+                           Index fold, const std::string& note) {
   return split(std::move(whole), {.folds = std::move(folds), .fold = fold},
-               fmt::format("data.fold = {}", fold));
+               note.empty() ? fmt::format("data.fold = {}", fold) : "data.validation", note);
 }
 
 }  // namespace lockstep

@@ -12,6 +12,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/config/option.h"
 #include "lockstep/data/augmenter.h"
+#include "lockstep/data/folds/held_part.h"
 #include "lockstep/data/format.h"
 #include "lockstep/data/table/schema.h"
 #include "lockstep/distributed/tensor_multipliers.h"
@@ -134,6 +135,7 @@ std::map<std::string, std::function<void(const std::string&)>> parsers() {
           {"data.encoding", any},
           {"data.mean", any},
           {"data.std", any},
+          {"data.validation", [](const std::string& text) { EXPECT_TRUE(parse_held_part(text)); }},
           {"data.augment",
            [](const std::string& text) {
              make_augmenter(text, {{32, 32, 3}}, 1);

@@ -118,6 +118,8 @@ std::map<std::string, std::function<void(Combination&)>> single_rows() {
        [](Combination& c) { c.batch_follows_replicas = true; }},
       {"train.ema with train.swa_from", [](Combination& c) { c.two_averages = true; }},
       {"data.validation with data.validation_share", [](Combination& c) { c.two_validation_sets = true; }},
+      {"data.validation_labels or data.validation_weights with a part of the training samples",
+       [](Combination& c) { c.labels_beside_held_part = true; }},
       {"train.schedule plateau without a validation set", [](Combination& c) { c.follows_nothing = true; }},
       {"train.class_weights with a loss on numbers", [](Combination& c) { c.weighs_numbers = true; }},
       {"train.class_weights with several targets of yes or no",

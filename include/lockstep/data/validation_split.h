@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "lockstep/data/folds/folds.h"
 #include "lockstep/data/record_source.h"
@@ -19,8 +20,9 @@ struct ValidationSplit {
 ValidationSplit split_validation(std::unique_ptr<RecordSource> whole, double share, std::uint64_t seed);
 
 /// The records of `fold` for validation, and those that it leaves to train on. Requires packed records.
+/// `note`: for the user, on how they were chosen, by data.validation; "": by data.fold.
 /// Errors: ConfigError if one of the two would be empty.
 ValidationSplit split_fold(std::unique_ptr<RecordSource> whole, std::shared_ptr<const FoldAssignment> folds,
-                           Index fold);
+                           Index fold, const std::string& note = "");
 
 }  // namespace lockstep

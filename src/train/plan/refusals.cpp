@@ -132,6 +132,10 @@ std::span<const Refusal> refusals() {
       Refusal{"data.validation with data.validation_share",
               "there is one validation set: name its file, or hold back a share of the training samples",
               [](const Combination& c) { return c.two_validation_sets; }},
+      Refusal{"data.validation_labels or data.validation_weights with a part of the training samples",
+              "its labels and weights are those of the training samples: remove them, or name a file in "
+              "data.validation",
+              [](const Combination& c) { return c.labels_beside_held_part; }},
       Refusal{"train.schedule plateau without a validation set",
               "the learning rate falls when the validation set gets no better: add validation_share = 0.1 to "
               "[data], or name a file in data.validation",

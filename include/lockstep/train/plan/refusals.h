@@ -28,6 +28,7 @@ struct Combination {
   bool skips_bad_steps = false;           ///< train.on_nan skip
   bool batch_follows_replicas = false;    ///< train.per_replica_batch without train.replicas
   bool two_validation_sets = false;       ///< data.validation with data.validation_share
+  bool labels_beside_held_part = false;   ///< files of labels or weights for a part of the training samples
   bool follows_nothing = false;           ///< train.schedule plateau, and there is no validation set
   bool weighs_numbers = false;            ///< train.class_weights with a loss on numbers
   bool weighs_several = false;            ///< train.class_weights with several targets of yes or no

@@ -1,0 +1,50 @@
+// The values of records by which they are divided: their class, or the text of a column of their table.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lockstep/data/options.h"
+#include "lockstep/data/peer_group.h"
+#include "lockstep/data/record_source.h"
+#include "lockstep/data/table/date.h"
+
+namespace lockstep {
+
+/// *Collective.* The one target of each record. `setting`: who asks, for messages. Errors: ConfigError.
+std::vector<Scalar> read_targets(const RecordSource& whole, const std::string& setting, PeerGroup& peers);
+
+struct FoldColumn {
+  std::string name;
+  std::string setting;  ///< who names it, for messages: "data.fold_column"
+};
+
+struct FoldValues {
+  std::vector<std::string> texts;         ///< of each record
+  std::optional<DateForm> declared = {};  ///< the form of its dates, if data.columns says it
+};
+
+/// *Collective.* The text of a column in each record of the table, none of which is empty. Errors, the same
+/// on all ranks: ConfigError if there is no such column, or it has no value in some record; DataError.
+FoldValues read_column(const FoldColumn& column, const DataOptions& data, const RecordSource& whole,
+                       PeerGroup& peers);
+
+/// The order of numbers if all are numbers, that of dates if all are dates of one form, else that of texts.
+class ValueOrder {
+ public:
+  /// Errors: ConfigError if the values are dates whose day and month cannot be told apart.
+  ValueOrder(const FoldValues& values, const FoldColumn& column);
+
+  bool operator()(const std::string& a, const std::string& b) const;
+
+ private:
+  enum class Kind { kNumber, kDate, kText };
+
+  double number_of(const std::string& text) const;
+
+  Kind kind_ = Kind::kText;
+  DateForm form_ = DateForm::kYmd;
+};
+
+}  // namespace lockstep
