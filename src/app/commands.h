@@ -14,6 +14,8 @@ int sweep_command(Communicator& comm, const CommandLine& line);
 int cv_command(Communicator& comm, const CommandLine& line);
 /// *Collective.* Evaluates the model of a finished run.
 int eval_command(Communicator& comm, const CommandLine& line);
+/// *Collective.* Shows which columns the model of a finished run needs, or how its predictions follow one.
+int importance_command(Communicator& comm, const CommandLine& line);
 /// *Collective.* Writes the predictions of the model of a finished run for each record of a file.
 int predict_command(Communicator& comm, const CommandLine& line);
 /// Writes the model of a finished run for other programs. Needs no launcher.

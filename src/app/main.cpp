@@ -66,6 +66,7 @@ std::optional<int> run_alone(const CommandLine& line) {
     case Command::kCrossValidate:
     case Command::kEval:
     case Command::kPredict:
+    case Command::kImportance:
     case Command::kBench:
       return std::nullopt;
   }
@@ -106,9 +107,10 @@ int run_with_ranks(Communicator& comm, const ParsedLine& parsed) {
   if (parsed.line.command == Command::kTrain) return train_command(comm, parsed.line);
   if (parsed.line.command == Command::kSweep) return sweep_command(comm, parsed.line);
   if (parsed.line.command == Command::kCrossValidate) return cv_command(comm, parsed.line);
-  const auto command = parsed.line.command == Command::kEval      ? eval_command
-                       : parsed.line.command == Command::kPredict ? predict_command
-                                                                  : bench_command;
+  const auto command = parsed.line.command == Command::kEval         ? eval_command
+                       : parsed.line.command == Command::kPredict    ? predict_command
+                       : parsed.line.command == Command::kImportance ? importance_command
+                                                                     : bench_command;
   const int exit_code = command(comm, parsed.line);
   agree(comm, finish_printing);
   return exit_code;

@@ -124,6 +124,21 @@ std::string nearest_config_file(const std::filesystem::path& file) {
   return nearest.empty() ? "" : (file.parent_path() / nearest).string();
 }
 
+// The flags that one question about columns has, and the other has not.
+void parse_importance(const FrontEnd& front, CommandLine& line) {
+  line.metric = front.value("metric").value_or("");
+  line.partial = front.value("partial").value_or("");
+  line.repeats = parse_count(front, "repeats", {1, 1001}, line.repeats);
+  line.points = parse_count(front, "points", {2, 10'001}, line.points);
+  const bool partial = front.value("partial").has_value();
+  for (const char* flag : {"metric", "repeats", "points"}) {
+    const bool of_partial = std::string_view(flag) == "points";
+    if (!front.value(flag) || of_partial == partial) continue;
+    throw ConfigError(of_partial ? "--points belongs to --partial COLUMN: name the column, or leave it out"
+                                 : fmt::format("--{} has no effect with --partial: leave out one", flag));
+  }
+}
+
 }  // namespace
 
 CommandLine parse_command_line(const std::vector<std::string>& arguments, const KnownNames& names) {
@@ -164,6 +179,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
   line.planned = parse_planned_nodes(front, line.config_file);
   line.sweep = parse_sweep(front, line.command);
   line.predict = parse_predict(front);
+  if (line.command == Command::kImportance) parse_importance(front, line);
   return line;
 }
 

@@ -85,6 +85,14 @@ std::span<const CommandEntry> command_catalog() {
        "predicting-and-exporting",
        Operand::kNone,
        [](const KnownNames&) { return prediction_formats(); }},
+      {Command::kImportance,
+       "importance",
+       {{"trainer importance --model RUN", "which columns a model needs, by mpirun on many ranks"},
+        {"trainer importance --model RUN --partial COLUMN", "how its predictions follow a column"}},
+       {"model"},
+       {"config", "metric", "repeats", "partial", "points", "csv", "json", "overwrite"},
+       "trainer importance --model runs/earnings --metric accuracy --repeats 10",
+       "predicting-and-exporting"},
       {Command::kExport,
        "export",
        {{"trainer export --model RUN --format npz --output FILE", "write the model for other programs"}},
@@ -189,7 +197,8 @@ std::span<const OwnFlag> own_flags() {
       OwnFlag{"np", FlagValue::kText, "LIST", "numbers of ranks for plan (default 1)",
               "mpirun -np sets the number of ranks of a run", true},
       OwnFlag{"model", FlagValue::kDirectory, "RUN",
-              "directory of the run for eval, predict and export, or RUN@best, RUN@last, RUN@step-500",
+              "directory of the run for eval, predict, importance and export, or RUN@best, RUN@last, "
+              "RUN@step-500",
               "layers are set with --model.layers", true},
       OwnFlag{"input", FlagValue::kFile, "DATA",
               "predict: the data file whose records are predicted; - for standard input",
@@ -217,6 +226,17 @@ std::span<const OwnFlag> own_flags() {
               "a run is never overwritten: name another directory with --run.dir"},
       OwnFlag{"allow-nan", FlagValue::kNone, "", "predict: no error where predictions are not finite numbers",
               "what a run does about bad numbers is set with --train.on_nan"},
+      OwnFlag{"metric", FlagValue::kText, "NAME",
+              "importance: loss, accuracy or a metric that is to get worse (default "
+              "train.early_stopping_metric)",
+              "the metrics of an evaluation are set with --eval.metrics"},
+      OwnFlag{"repeats", FlagValue::kText, "N", "importance: permutations of each column (default 5)",
+              "the length of a run is set with --train.epochs"},
+      OwnFlag{"partial", FlagValue::kText, "COLUMN",
+              "importance: mean prediction for values of this column instead (partial dependence)",
+              "columns of a table are declared with --data.columns"},
+      OwnFlag{"points", FlagValue::kText, "N", "importance: values of --partial (default 20)",
+              "the length of a run is set with --train.epochs"},
       OwnFlag{"grid", FlagValue::kText, "KEY=VALUES",
               "sweep: values of a key, between commas or |; several --grid make the product",
               "one value is set with --KEY VALUE"},
@@ -267,12 +287,11 @@ std::span<const OwnFlag> own_flags() {
       OwnFlag{"sort", FlagValue::kText, "KEY",
               "compare: a key such as train.lr or a measure such as accuracy",
               "runs are sorted by 'trainer compare'"},
-      OwnFlag{"csv", FlagValue::kFile, "FILE", "compare: the same as CSV; - for standard output",
+      OwnFlag{"csv", FlagValue::kFile, "FILE", "compare, importance: the same as CSV; - for standard output",
               "the data of a run is set with --data.train"},
       OwnFlag{"json", FlagValue::kFile, "FILE",
-              "of plan --nodes, bench, eval, inspect, compare and --version: the same for programs; - for "
-              "standard "
-              "output",
+              "of plan --nodes, bench, eval, inspect, compare, importance and --version: the same for "
+              "programs; - for standard output",
               "a run writes summary.json and metrics.jsonl into --run.dir"},
   };
   return kFlags;

@@ -9,9 +9,8 @@
 #include "lockstep/config/trials.h"
 
 namespace lockstep {
-namespace {
 
-Index parse_number(const FrontEnd& front, std::string_view flag, Range allowed, Index otherwise) {
+Index parse_count(const FrontEnd& front, std::string_view flag, Range allowed, Index otherwise) {
   const std::optional<std::string> text = front.value(flag);
   if (!text) return otherwise;
   const Index number = ValueType<Index>::parse(*text).value_or(allowed.begin - 1);
@@ -19,6 +18,8 @@ Index parse_number(const FrontEnd& front, std::string_view flag, Range allowed, 
   throw ConfigError(fmt::format("--{}: expected a whole number from {} to {}, found {}", flag, allowed.begin,
                                 allowed.end - 1, in_quotes(*text)));
 }
+
+namespace {
 
 // "2/8": the second of eight parts.
 void parse_part(const FrontEnd& front, SweepRequest& request) {
@@ -50,8 +51,8 @@ void parse_trials(const FrontEnd& front, SweepRequest& request) {
   if (request.randoms.empty() && front.value("trials")) {
     throw ConfigError("--trials is the number of draws of --random; the trials of a --grid are its product");
   }
-  request.draws = parse_number(front, "trials", {1, kMaxTrials + 1}, 0);
-  request.halving = parse_number(front, "halving", {2, 101}, 0);
+  request.draws = parse_count(front, "trials", {1, kMaxTrials + 1}, 0);
+  request.halving = parse_count(front, "halving", {2, 101}, 0);
   parse_part(front, request);
   if (request.halving > 0 && request.parts > 1) {
     throw ConfigError(
@@ -62,7 +63,7 @@ void parse_trials(const FrontEnd& front, SweepRequest& request) {
 // At most one flag says how records become folds.
 void parse_folds(const FrontEnd& front, SweepRequest& request) {
   if (!front.value("folds")) throw ConfigError("--folds is missing: say how many, such as --folds 5");
-  request.folds.folds = parse_number(front, "folds", {2, kMaxFolds + 1}, 0);
+  request.folds.folds = parse_count(front, "folds", {2, kMaxFolds + 1}, 0);
   request.refit = front.value("refit").has_value();
   std::string found;
   for (const auto& [flag, by] : {std::pair{"stratified", "class"}, std::pair{"group", "group"},
@@ -83,7 +84,7 @@ SweepRequest parse_sweep(const FrontEnd& front, CommandLine::Command command) {
   const bool sweeps = command == CommandLine::Command::kSweep;
   if (!sweeps && command != CommandLine::Command::kCrossValidate) return request;
   constexpr Index kMaxRanks = Index{1} << 20;
-  request.ranks_per_trial = parse_number(front, "ranks-per-trial", {1, kMaxRanks + 1}, 1);
+  request.ranks_per_trial = parse_count(front, "ranks-per-trial", {1, kMaxRanks + 1}, 1);
   if (sweeps) {
     parse_trials(front, request);
   } else {

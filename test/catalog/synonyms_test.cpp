@@ -53,19 +53,20 @@ class Synonyms : public testing::Test {
   std::vector<Names> lists() const {
     Names layers = catalog_names(layer_catalog());
     for (const CompositeEntry& entry : composite_catalog()) layers.push_back(entry.name);
-    std::vector<Names> all{layers,
-                           catalog_names(loss_catalog()),
-                           catalog_names(optimizer_catalog()),
-                           catalog_names(decay_catalog()),
-                           catalog_names(format_catalog()),
-                           catalog_names(exporter_catalog()),
-                           catalog_names(strategy_catalog()),
-                           catalog_names(algorithm_catalog()),
-                           catalog_names(codec_catalog()),
-                           catalog_names(preset_catalog()),
-                           catalog_names(metric_catalog()),
-                           {"plan", "bench", "eval", "predict", "export", "inspect", "init", "compare",
-                            "report", "export-metrics", "status", "watch", "sweep", "cv", "reference"}};
+    std::vector<Names> all{
+        layers,
+        catalog_names(loss_catalog()),
+        catalog_names(optimizer_catalog()),
+        catalog_names(decay_catalog()),
+        catalog_names(format_catalog()),
+        catalog_names(exporter_catalog()),
+        catalog_names(strategy_catalog()),
+        catalog_names(algorithm_catalog()),
+        catalog_names(codec_catalog()),
+        catalog_names(preset_catalog()),
+        catalog_names(metric_catalog()),
+        {"plan", "bench", "eval", "predict", "importance", "export", "inspect", "init", "compare", "report",
+         "export-metrics", "status", "watch", "sweep", "cv", "reference"}};
     Names sections;
     for (const Option& option : options_) {
       if (!option.choices.empty()) all.push_back(option.choices);

@@ -80,8 +80,20 @@ TEST(CommandLine, KnowsItsCommands) {
       parse({"predict", "--overwrite", "--model", "a", "--input", "b", "--output", "-", "--allow-nan"});
   EXPECT_TRUE(again.overwrite && again.allow_nan);
   EXPECT_EQ(again.model + again.input + again.output, "ab-");
+  const CommandLine importance = parse({"importance", "--model", "a", "--repeats", "3", "--metric", "auc"});
+  EXPECT_EQ(importance.command, Command::kImportance);
+  EXPECT_EQ(importance.metric, "auc");
+  EXPECT_EQ(importance.repeats, 3);
+  EXPECT_EQ(parse({"importance", "--model", "a", "--partial", "age"}).points, 20);
+  EXPECT_EQ(error_of({"importance", "--model", "a", "--repeats", "0"}),
+            "--repeats: expected a whole number from 1 to 1000, found '0'");
+  EXPECT_EQ(error_of({"importance", "--model", "a", "--points", "9"}),
+            "--points belongs to --partial COLUMN: name the column, or leave it out");
+  EXPECT_EQ(error_of({"importance", "--model", "a", "--partial", "age", "--metric", "auc"}),
+            "--metric has no effect with --partial: leave out one");
   EXPECT_EQ(error_of({"--config", "a", "--overwrite"}),
-            "--overwrite belongs to 'trainer plan', 'trainer bench', 'trainer predict', 'trainer export', "
+            "--overwrite belongs to 'trainer plan', 'trainer bench', 'trainer predict', 'trainer "
+            "importance', 'trainer export', "
             "'trainer inspect', 'trainer init', 'trainer compare', 'trainer report', 'trainer "
             "export-metrics'; a run is never overwritten: name another "
             "directory with --run.dir");
@@ -123,8 +135,8 @@ TEST(CommandLine, HelpWinsOverEveryMistakeButAMissingValue) {
 }
 
 const std::string kKnown =
-    "sweep, cv, plan, bench, eval, predict, export, inspect, init, compare, report, export-metrics, status, "
-    "reference, help";
+    "sweep, cv, plan, bench, eval, predict, importance, export, inspect, init, compare, report, "
+    "export-metrics, status, reference, help";
 
 TEST(CommandLine, NamesTheNearestOptionOrCommand) {
   EXPECT_EQ(error_of({"--train.lrr", "1"}), "--train.lrr: unknown option; did you mean '--train.lr'?");
@@ -211,7 +223,8 @@ TEST(CommandLine, SaysWhatACommandNeeds) {
   EXPECT_EQ(error_of({"--config", "a", "--np", "2"}),
             "--np belongs to 'trainer plan'; mpirun -np sets the number of ranks of a run");
   EXPECT_EQ(error_of({"--config", "a", "--model", "mlp"}),
-            "--model belongs to 'trainer eval', 'trainer predict', 'trainer export'; layers are set with "
+            "--model belongs to 'trainer eval', 'trainer predict', 'trainer importance', 'trainer export'; "
+            "layers are set with "
             "--model.layers");
   EXPECT_EQ(error_of({"eval", "--model", "a", "--input", "b"}),
             "--input belongs to 'trainer predict'; the data of a run is set with --data.train, "

@@ -75,10 +75,8 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
   std::atomic<bool> any_missing = false;
   TargetRule rule = target_rule(context.loss, context.model.output().size());
   rule.any_missing = &any_missing;
-  records_ = load_records(
-      source, rule,
-      needed_by_owner([this](Index id) { return part_of(blocks_, context_.comm.size(), id / rows_); }, count),
-      peers);
+  records_ =
+      load_records(source, rule, needed_by_owner([this](Index id) { return owner(id); }, count), peers);
   weighing_.masks = rule.may_miss && info_.target_columns > 1 && any_rank(peers, any_missing);
   peers.agree([&] {
     weights_.emplace(context.model);
@@ -158,6 +156,7 @@ void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block, c
   Matrix labels(lane.labels.data(), rows, info_.label_columns());
   records_->gather(lane.ids, x, labels);
   const SampleWeights weights = take_labels(lane, labels);
+  if (change_) change_(lane.ids, x);
   context_.normaliser.apply(x);
   const ConstMatrix right(lane.labels.data(), rows, info_.target_columns);
   const ConstMatrix outputs = divide_outputs(

@@ -138,6 +138,7 @@ void Prediction::predict_block(Lane& lane, const ModelValues& values, Range rows
   Matrix x(lane.features.data(), rows.size(), context_.model.input().size());
   Matrix labels(lane.labels.data(), rows.size(), label_columns_);
   records_->gather(ids, x, labels);
+  if (change_) change_(ids, x);
   context_.normaliser.apply(x);
   const ConstMatrix outputs = divide_outputs(
       lane.workspace.forward({.values = values, .x = ConstMatrix(x.data(), x.rows(), x.cols()), .batch = {}}),

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "lockstep/base/thread_team.h"
@@ -18,6 +19,7 @@
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/workspace.h"
 #include "lockstep/train/evaluation/calibration.h"
+#include "lockstep/train/evaluation/feature_change.h"
 #include "lockstep/train/evaluation/metric_set.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/options.h"
@@ -56,6 +58,11 @@ class Evaluation {
   std::optional<Calibration> calibrate(const ModelValues& values, const std::function<bool()>& interrupted);
   /// From now on the outputs of the model are divided by it.
   void set_temperature(Scalar temperature) { temperature_ = temperature; }
+  /// *Local.* From now on the model sees the records so changed.
+  void change_features(FeatureChange change) { change_ = std::move(change); }
+  /// The records that this rank evaluates, and the rank that evaluates a record.
+  const Records& records() const { return *records_; }
+  Index owner(Index id) const { return part_of(blocks_, context_.comm.size(), id / rows_); }
 
  private:
   // The buffers of one thread.
@@ -96,6 +103,7 @@ class Evaluation {
   Index blocks_;
   Range local_blocks_;
   std::unique_ptr<Records> records_;
+  FeatureChange change_;
   std::optional<KernelWeights> weights_;
   Scalar temperature_ = 1;
   std::vector<Lane> lanes_;

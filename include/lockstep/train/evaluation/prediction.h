@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "lockstep/base/aligned_buffer.h"
@@ -19,6 +20,7 @@
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/workspace.h"
+#include "lockstep/train/evaluation/feature_change.h"
 
 namespace lockstep {
 
@@ -64,6 +66,9 @@ class Prediction {
   /// *Collective.* All rows, in the order of the set.
   void run(const ModelValues& values, const Sink& sink);
 
+  /// *Local.* From now on the model sees the records so changed.
+  void change_features(FeatureChange change) { change_ = std::move(change); }
+
  private:
   struct Lane {  // one thread's
     Lane(const PredictionContext& context, Index label_columns);
@@ -85,6 +90,7 @@ class Prediction {
   Index label_columns_;
   Index share_rows_;  // most rows of a rank in a round
   std::unique_ptr<Records> records_;
+  FeatureChange change_;
   std::vector<Lane> lanes_;
   std::vector<AlignedBuffer<Scalar>> results_;  // rows of a round: on rank 0 each rank's, else its own
 };

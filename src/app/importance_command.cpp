@@ -1,0 +1,242 @@
+// trainer importance: which columns a trained model needs, and how its predictions follow one of them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "commands.h"
+#include "data_notes.h"
+#include "experiment.h"
+#include "guards.h"
+#include "importance_table.h"
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/output_file.h"
+#include "lockstep/base/quoted.h"
+#include "lockstep/base/thread_team.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/train/rank_peer_group.h"
+#include "lockstep/train/storage/model_file.h"
+#include "outputs.h"
+#include "precision.h"
+#include "startup.h"
+#include "trained_model.h"
+
+namespace lockstep {
+namespace {
+
+// The set that a flag names; else that of validation where the run has one.
+Split choose_split(const LoadedConfig& loaded) {
+  const auto names = [&](Split split) {
+    const std::string key = "data." + to_string(split);
+    return std::ranges::any_of(loaded.flagged,
+                               [&](const std::string& flag) { return flag.starts_with(key); });
+  };
+  const bool validation = names(Split::kValidation);
+  const bool test = names(Split::kTest);
+  if (validation && test) {
+    throw ConfigError(
+        "--data.validation and --data.test are both given: the columns of one set are permuted");
+  }
+  if (test || validation) return test ? Split::kTest : Split::kValidation;
+  return has_validation(loaded.config) ? Split::kValidation : Split::kTest;
+}
+
+// The measure that is asked for, which the evaluation then computes.
+std::string choose_measure(const CommandLine& line, Config& config) {
+  const std::string name = line.metric.empty() ? config.train.early_stopping_metric : line.metric;
+  if (name == "loss" || name == "accuracy") return name;
+  config.eval.metrics = {name};
+  return name;
+}
+
+void check_measure(const std::string& name, const Loss& loss) {
+  if (name != "accuracy" || loss.targets() != TargetKind::kValue) return;
+  throw ConfigError(
+      "--metric accuracy is not defined for predictions of numbers: choose loss, mae, r2 or another metric");
+}
+
+// The columns of a set, whose records must be rows of features.
+std::vector<FeatureColumn> columns_of(const Experiment& experiment, const RecordSource& source,
+                                      const std::string& schema) {
+  const Shape& features = source.info().features;
+  if (features.dims.size() > 1) {
+    throw ConfigError(fmt::format(
+        "records of '{}' have the shape {}: importance permutes columns, and one pixel of an image "
+        "says nothing by itself",
+        source.info().name, to_string(features)));
+  }
+  return feature_columns(schema, experiment.model->input().size());
+}
+
+const FeatureColumn& find_column(const std::vector<FeatureColumn>& columns, const std::string& name) {
+  const auto found = std::ranges::find(columns, name, &FeatureColumn::name);
+  if (found != columns.end()) return *found;
+  std::vector<std::string> names;
+  for (const FeatureColumn& column : columns) names.push_back(column.name);
+  throw ConfigError(fmt::format("--partial: the model has no column {}{} (columns: {})", in_quotes(name),
+                                suggestion(name, names), listed(names)));
+}
+
+// "probability of yes": what the values of a prediction are.
+std::vector<std::string> output_names(const Experiment& experiment, const DatasetInfo& info) {
+  const OutputForm form = experiment.loss->form();
+  const PredictionColumns columns = prediction_columns(form, experiment.model->output().size());
+  const std::vector<std::string>& classes = info.class_names;
+  const bool is_probability = form.link == Link::kSoftmax || form.link == Link::kLogit;
+  const char* noun = is_probability                       ? "probability"
+                     : form.targets == TargetKind::kValue ? "prediction"
+                                                          : "output";
+  std::vector<std::string> names;
+  for (Index i = 0; i < columns.values; ++i) {
+    const Index number = form.targets == TargetKind::kBinary && columns.values == 1 ? 1 : i;
+    const auto levels = std::ssize(columns.quantiles);
+    if (levels > 0) {
+      names.push_back(fmt::format("{}{:g} quantile",
+                                  columns.values > levels ? fmt::format("{}, ", i / levels) : "",
+                                  at(columns.quantiles, i % levels)));
+    } else if (form.targets == TargetKind::kValue && columns.values == 1) {
+      names.emplace_back(noun);
+    } else {
+      names.push_back(fmt::format(
+          "{} of {}", noun, number < std::ssize(classes) ? at(classes, number) : fmt::format("{}", number)));
+    }
+  }
+  return names;
+}
+
+template <class Result>
+void report(const CommandLine& line, const Result& result) {
+  print_report(line, to_text(result));
+  if (!line.csv.empty()) write_output(line.csv, to_csv(result));
+  if (!line.json.empty()) write_output(line.json, to_json(result));
+}
+
+// All that both questions need.
+struct Question {
+  Communicator& comm;
+  const CommandLine& line;
+  const Experiment& experiment;
+  Split split;
+  const RecordSource& source;
+  ModelValues values;
+  std::vector<FeatureColumn> columns;
+  std::string schema;
+  std::string measure;
+  ThreadTeam& team;
+};
+
+void show_importance(const Question& question) {
+  const Experiment& experiment = question.experiment;
+  RankPeerGroup peers(question.comm);
+  std::vector<Scalar> class_weights;
+  if (experiment.weighs_classes(question.split)) class_weights = experiment.class_weights(peers);
+  const EvaluationContext context{.comm = question.comm,
+                                  .model = *experiment.model,
+                                  .loss = *experiment.loss,
+                                  .normaliser = *experiment.normaliser,
+                                  .team = question.team,
+                                  .options = experiment.config.eval,
+                                  .metrics = *experiment.metrics,
+                                  .class_weights = class_weights};
+  const Measure measure(question.measure, {question.measure}, true);
+  const Importance importance =
+      permutation_importance(context, question.source, question.split, question.values,
+                             {.columns = question.columns,
+                              .measure = measure,
+                              .repeats = question.line.repeats,
+                              .seed = experiment.seed()});
+  if (question.comm.rank() > 0) return;
+  report(question.line, ImportanceResult{.model = question.line.model,
+                                         .set = to_string(question.split),
+                                         .measure = question.measure,
+                                         .importance = importance});
+}
+
+void show_dependence(const Question& question) {
+  const Experiment& experiment = question.experiment;
+  const FeatureColumn* column = nullptr;
+  std::vector<LabelScale> scales;
+  agree(question.comm, [&] {
+    column = &find_column(question.columns, question.line.partial);
+    scales = read_label_scales(question.schema);
+  });
+  const std::vector<Scalar> found = read_feature(question.source, column->features.begin, question.comm);
+  std::vector<ColumnValue> grid;
+  agree(question.comm, [&] { grid = column_values(*column, found, question.line.points); });
+  const PredictionContext context{.comm = question.comm,
+                                  .model = *experiment.model,
+                                  .form = experiment.loss->form(),
+                                  .normaliser = *experiment.normaliser,
+                                  .team = question.team,
+                                  .batch = experiment.config.eval.batch,
+                                  .label_scales = scales};
+  std::vector<std::vector<double>> means =
+      partial_dependence(context, question.source, question.values, column->features, grid);
+  if (question.comm.rank() > 0) return;
+  const DatasetInfo& info = question.source.info();
+  report(question.line, DependenceResult{.model = question.line.model,
+                                         .set = to_string(question.split),
+                                         .samples = info.rows,
+                                         .column = column->name,
+                                         .outputs = output_names(experiment, info),
+                                         .grid = std::move(grid),
+                                         .means = std::move(means)});
+}
+
+}  // namespace
+
+int importance_command(Communicator& comm, const CommandLine& line) {
+  RunDirectory directory;
+  agree(comm, [&] { directory = open_run_directory(line.model); });
+  LoadedConfig loaded =
+      load_config_together(comm, with_config_of_run(line, directory), {.ranks = comm.size()});
+  Split split = Split::kValidation;
+  std::string measure;
+  Shape input;
+  agree(comm, [&] {
+    if (comm.rank() == 0) check_outputs(line, files_read(line));
+    refuse_missing_precision(loaded.config);
+    split = choose_split(loaded);
+    measure = choose_measure(line, loaded.config);
+    input = ModelFile(directory.model()).input();
+  });
+  refuse_differences(comm, loaded.config);
+  RankPeerGroup peers(comm);
+  const std::string schema = load_schema_together(comm, directory);
+  const Experiment experiment = make_evaluation(loaded, {split}, input, schema, peers);
+  const RecordSource* source = split == Split::kTest ? experiment.test.get() : experiment.validation.get();
+  AlignedBuffer<Scalar> stored;
+  std::vector<FeatureColumn> columns;
+  agree(comm, [&] {
+    if (source == nullptr) {
+      throw ConfigError(
+          "the run has no validation and no test set: give --data.test FILE (and "
+          "--data.test_labels)");
+    }
+    check_measure(measure, *experiment.loss);
+    columns = columns_of(experiment, *source, schema);
+    stored = load_stored(directory, *experiment.model);
+  });
+  refuse_different_data(comm, experiment.sources());
+  log_notes(experiment.sources());
+  ThreadTeam team(static_cast<int>(experiment.config.train.threads));
+  const Question question{.comm = comm,
+                          .line = line,
+                          .experiment = experiment,
+                          .split = split,
+                          .source = *source,
+                          .values = stored_values(*experiment.model, stored.span()),
+                          .columns = std::move(columns),
+                          .schema = schema,
+                          .measure = measure,
+                          .team = team};
+  if (line.partial.empty()) {
+    show_importance(question);
+  } else {
+    show_dependence(question);
+  }
+  return 0;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,148 @@
+// Importance and partial dependence, and parts of the training samples that are held back, through the real
+// executable.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
+#include "support/error_text.h"
+#include "support/temporary_directory.h"
+#include "support/trainer_process.h"
+
+namespace lockstep::test {
+namespace {
+
+// A table whose label follows from `colour` and `size`, not from `noise`; groups and days beside them.
+class ImportanceRuns : public testing::Test {
+ protected:
+  ImportanceRuns() {
+    std::string text = "colour,size,noise,shop,day,y\n";
+    for (Index i = 0; i < 300; ++i) {
+      const bool red = i * 7 % 3 == 0;
+      const Index size = i * 37 % 101;
+      text += fmt::format("{},{},{},s{},2024-{:02}-{:02},{}\n", red ? "red" : "blue", size, i * 53 % 89,
+                          i % 20, i % 12 + 1, i % 28 + 1, (size > 50) != red ? "yes" : "no");
+    }
+    write_file_atomically(directory_ / "table.csv", text);
+  }
+  ProcessResult train(const std::string& run, const std::string& flags, int ranks = 1) const {
+    write_file_atomically(directory_ / "empty.toml", "");
+    return run_trainer(
+        ranks,
+        fmt::format("--config {} --data.train {} --data.label y --model.layers 'dense(16) relu dense(2)' "
+                    "--train.optimizer adam --train.lr 0.02 --train.epochs 30 --train.global_batch 16 "
+                    "--train.replicas 4 --distribute.reduction ordered --run.dir {} {}",
+                    directory_ / "empty.toml", directory_ / "table.csv", directory_ / run, flags));
+  }
+  ProcessResult ask(const std::string& flags, int ranks = 1) const {
+    return run_trainer(ranks, fmt::format("importance --model {} {}", directory_ / "run", flags));
+  }
+
+  TemporaryDirectory directory_;
+};
+
+TEST_F(ImportanceRuns, ShowsTheColumnsThatTheModelNeeds) {
+  ASSERT_EQ(train("run", "--data.validation 'stratified(0.3)' --data.ignore shop,day").exit_code, 0);
+  const std::string json = directory_ / "i.json";
+  const ProcessResult found =
+      ask(fmt::format("--metric accuracy --json {} --csv {}", json, directory_ / "i.csv"));
+  ASSERT_EQ(found.exit_code, 0) << found.errors;
+  expect_parts(found.output, {"validation: 90 samples, accuracy", "falls when its values are shuffled"});
+  const auto parsed = nlohmann::json::parse(read_file(json));
+  ASSERT_EQ(parsed["columns"].size(), 3U);
+  EXPECT_EQ(parsed["columns"][2]["column"], "noise") << "the least important";
+  EXPECT_GT(parsed["columns"][1]["importance"].get<double>(), 0.2)
+      << "all features of a column move together";
+  EXPECT_EQ(parsed["columns"][0]["repeats"].size(), 5U);
+  EXPECT_TRUE(read_file(directory_ / "i.csv").starts_with("column,importance,deviation,repeat_1,"));
+  const ProcessResult three = ask("--metric accuracy --csv -", 3);
+  EXPECT_EQ(three.output, read_file(directory_ / "i.csv")) << "the same bits on any number of ranks";
+  EXPECT_NE(ask("--metric accuracy --csv - --run.seed 2").output, three.output);
+
+  const ProcessResult size = ask("--partial size --points 3 --csv -", 2);
+  ASSERT_EQ(size.exit_code, 0) << size.errors;
+  EXPECT_TRUE(size.output.starts_with("size,probability of no,probability of yes\n0,")) << size.output;
+  EXPECT_EQ(ask("--partial size --points 3 --csv -").output, size.output);
+  const ProcessResult colour = ask("--partial colour");
+  expect_parts(colour.output, {"colour  probability of no  probability of yes", "red", "blue"});
+}
+
+TEST_F(ImportanceRuns, WhatCannotBeAskedIsRefused) {
+  ASSERT_EQ(train("run", "--data.ignore shop,day --train.epochs 1").exit_code, 0);
+  const auto refused = [&](const std::string& flags, int exit_code, const std::vector<std::string>& parts) {
+    const ProcessResult result = ask(flags, 2);
+    EXPECT_EQ(result.exit_code, exit_code) << flags;
+    expect_parts(result.errors, parts);
+  };
+  refused("", kExitConfig, {"no validation and no test set", "--data.test FILE"});
+  const std::string test = "--data.test " + (directory_ / "table.csv");
+  refused(test + " --partial sise", kExitConfig, {"no column 'sise'", "did you mean 'size'"});
+  refused(test + " --metric aucc", kExitConfig, {"'aucc'"});
+  refused(test + " --metric r2", kExitConfig, {"'r2' is not defined"});
+  refused(test + " --data.validation " + (directory_ / "table.csv"), kExitConfig, {"both given"});
+  refused(test + " --csv " + (directory_ / "run/config.toml"), kExitConfig, {"--csv"});
+}
+
+TEST_F(ImportanceRuns, ImagesHaveNoColumns) {
+  write_file_atomically(directory_ / "empty.toml", "");
+  std::string records;
+  for (int i = 0; i < 20; ++i)
+    records += std::string(1, static_cast<char>(i % 2)) + std::string(4, static_cast<char>(i));
+  write_file_atomically(directory_ / "images.bin", records);
+  const ProcessResult trained = run_trainer(fmt::format(
+      "--config {} --data.format raw --data.raw_layout 'label:u8 features:u8[2,2]' --data.train {} "
+      "--model.layers 'flatten dense(2)' --train.lr 0.1 --train.epochs 1 --train.global_batch 4 --run.dir {}",
+      directory_ / "empty.toml", directory_ / "images.bin", directory_ / "run"));
+  ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+  const ProcessResult asked = ask("--data.test " + (directory_ / "images.bin"));
+  EXPECT_EQ(asked.exit_code, kExitConfig);
+  expect_parts(asked.errors, {"importance permutes columns", "pixel"});
+}
+
+TEST_F(ImportanceRuns, AHeldPartIsTheSameOnAnyNumberOfRanksAndLeavesItsGroupsOut) {
+  for (const char* part : {"stratified(0.2)", "time(day, 0.2)", "group(shop, 0.2)"}) {
+    const std::string flags = fmt::format("--data.validation '{}' --data.audit true --train.epochs 2", part);
+    std::filesystem::remove_all(directory_ / "one");
+    std::filesystem::remove_all(directory_ / "three");
+    const ProcessResult one = train("one", flags);
+    ASSERT_EQ(one.exit_code, 0) << one.errors;
+    expect_parts(one.output, {fmt::format("validation set, {}: ", part)});
+    ASSERT_EQ(train("three", flags + " --data.memory stream", 3).exit_code, 0);
+    ASSERT_EQ(train("three", flags + " --run.resume restart", 3).exit_code, 0);
+    EXPECT_TRUE(read_file(directory_ / "one/model.safetensors") ==
+                read_file(directory_ / "three/model.safetensors"))
+        << part;
+    const bool uses_shop = one.output.find("shop: ") != std::string::npos;
+    EXPECT_EQ(uses_shop, part != std::string("group(shop, 0.2)"))
+        << "who the customer is says nothing of a new one";
+    const ProcessResult evaluated = run_trainer(fmt::format("eval --model {}", directory_ / "one"));
+    expect_parts(evaluated.output, {"validation: "});
+  }
+  const ProcessResult planned =
+      run_trainer(fmt::format("plan --config {} --data.validation 'group(shop, 0.2)' --data.train {}",
+                              directory_ / "one/config.toml", directory_ / "table.csv"));
+  expect_parts(planned.output, {"all of 4 of the 20 groups of column 'shop'"});
+}
+
+TEST_F(ImportanceRuns, APartIsNoFileAndStaysOnResume) {
+  const auto refused = [&](const std::string& flags, const std::vector<std::string>& parts) {
+    const ProcessResult result = train("refused", flags, 2);
+    EXPECT_EQ(result.exit_code, kExitConfig) << flags;
+    expect_parts(result.errors, parts);
+  };
+  refused("--data.validation 'stratified(2)'", {"stratified(2)", "above 0 and below 1"});
+  refused("--data.validation 'group(shops, 0.2)'", {"no column 'shops'", "did you mean 'shop'"});
+  refused("--data.validation 'stratified(0.2)' --data.validation_share 0.2", {"there is one validation set"});
+  refused("--data.validation 'stratified(0.001)'", {"data.validation leaves 300 of the 300 records"});
+  ASSERT_EQ(train("run", "--data.validation 'stratified(0.2)' --train.epochs 1").exit_code, 0);
+  const ProcessResult resumed = train("run", "--data.validation 'time(day, 0.2)' --train.epochs 2");
+  EXPECT_EQ(resumed.exit_code, kExitConfig) << resumed.output;
+  expect_parts(resumed.errors,
+               {"another experiment", "data.validation was stratified(0.2), is time(day, 0.2)"});
+}
+
+}  // namespace
+}  // namespace lockstep::test
