@@ -120,6 +120,7 @@ struct Question {
   Split split;
   const RecordSource& source;
   ModelValues values;
+  Scalar temperature;
   std::vector<FeatureColumn> columns;
   std::string schema;
   std::string measure;
@@ -145,7 +146,8 @@ void show_importance(const Question& question) {
                              {.columns = question.columns,
                               .measure = measure,
                               .repeats = question.line.repeats,
-                              .seed = experiment.seed()});
+                              .seed = experiment.seed(),
+                              .temperature = question.temperature});
   if (question.comm.rank() > 0) return;
   report(question.line, ImportanceResult{.model = question.line.model,
                                          .set = to_string(question.split),
@@ -170,7 +172,8 @@ void show_dependence(const Question& question) {
                                   .normaliser = *experiment.normaliser,
                                   .team = question.team,
                                   .batch = experiment.config.eval.batch,
-                                  .label_scales = scales};
+                                  .label_scales = scales,
+                                  .temperature = question.temperature};
   std::vector<std::vector<double>> means =
       partial_dependence(context, question.source, question.values, column->features, grid);
   if (question.comm.rank() > 0) return;
@@ -207,6 +210,7 @@ int importance_command(Communicator& comm, const CommandLine& line) {
   const Experiment experiment = make_evaluation(loaded, {split}, input, schema, peers);
   const RecordSource* source = split == Split::kTest ? experiment.test.get() : experiment.validation.get();
   AlignedBuffer<Scalar> stored;
+  Scalar temperature = 1;
   std::vector<FeatureColumn> columns;
   agree(comm, [&] {
     if (source == nullptr) {
@@ -217,6 +221,7 @@ int importance_command(Communicator& comm, const CommandLine& line) {
     check_measure(measure, *experiment.loss);
     columns = columns_of(experiment, *source, schema);
     stored = load_stored(directory, *experiment.model);
+    temperature = load_temperature(directory, loaded.config);
   });
   refuse_different_data(comm, experiment.sources());
   log_notes(experiment.sources());
@@ -227,6 +232,7 @@ int importance_command(Communicator& comm, const CommandLine& line) {
                           .split = split,
                           .source = *source,
                           .values = stored_values(*experiment.model, stored.span()),
+                          .temperature = temperature,
                           .columns = std::move(columns),
                           .schema = schema,
                           .measure = measure,

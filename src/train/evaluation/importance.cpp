@@ -88,6 +88,7 @@ double ColumnImportance::deviation() const {
 Importance permutation_importance(const EvaluationContext& context, const RecordSource& source, Split split,
                                   const ModelValues& values, const ImportanceRequest& request) {
   Evaluation evaluation(context, source, split);
+  evaluation.set_temperature(request.temperature);
   const DatasetInfo& info = source.info();
   const std::string set = fmt::format("{} ({} set)", in_quotes(info.name), to_string(split));
   const double sign = smaller_is_better(request.measure.name()) ? 1 : -1;

@@ -21,6 +21,7 @@ struct ImportanceRequest {
   const Measure& measure;
   Index repeats = 5;
   std::uint64_t seed = 1;
+  Scalar temperature = 1;  ///< that of a calibrated model
 };
 
 struct ColumnImportance {
