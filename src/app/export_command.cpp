@@ -1,12 +1,15 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
 
 #include "commands.h"
 #include "experiment.h"
 #include "lockstep/base/build_info.h"
 #include "lockstep/base/catalog.h"
+#include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
@@ -17,6 +20,33 @@
 namespace lockstep {
 
 namespace {
+
+// The texts and the numbers of a part of the summary of a run, without its lists.
+nlohmann::ordered_json plain_part(const nlohmann::ordered_json& summary, const char* name) {
+  nlohmann::ordered_json plain = nlohmann::ordered_json::object();
+  const auto found = summary.find(name);
+  if (found == summary.end() || !found->is_object()) return plain;
+  for (const auto& [key, value] : found->items()) {
+    if (value.is_primitive()) plain[key] = value;
+  }
+  return plain;
+}
+
+// How good the model is, by the summary of its run: a checkpoint has none, and one that is cut off says
+// nothing.
+std::vector<std::pair<std::string, std::string>> facts_of(const RunDirectory& directory) {
+  nlohmann::ordered_json summary;
+  try {
+    if (!std::filesystem::exists(directory.summary())) return {};
+    summary = parse_json<nlohmann::ordered_json>(read_file(directory.summary()));
+  } catch (const DataError&) {
+    return {};
+  }
+  if (!summary.is_object()) return {};
+  const nlohmann::ordered_json metric{{"kept", plain_part(summary, "kept")},
+                                      {"evaluation", plain_part(summary, "evaluation")}};
+  return {{"metric", metric.dump()}};
+}
 
 void export_schema(const RunDirectory& directory, const std::string& output) {
   std::string schema = directory.schema().string();
@@ -40,8 +70,9 @@ int export_command(const CommandLine& line) {
   TrainedModel trained = load_trained_model(directory, config);
   const Normaliser normaliser(config.data.mean, config.data.std, trained.model->input().size());
   const bool of_table = std::filesystem::exists(directory.schema());
-  const std::vector<LabelScale> scales =
-      read_label_scales(of_table ? read_file(directory.schema().string()) : "");
+  const std::string json = of_table ? read_file(directory.schema().string()) : "";
+  const std::optional<TableSchema> schema = read_table_schema(json);
+  const std::vector<LabelScale> scales = schema ? label_scales(*schema) : std::vector<LabelScale>();
   const auto loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
   OutputFile file(line.output);
   exporter.write({.model = *trained.model,
@@ -49,7 +80,10 @@ int export_command(const CommandLine& line) {
                   .normaliser = normaliser,
                   .form = loss->form(),
                   .label_scales = scales,
-                  .temperature = trained.temperature},
+                  .temperature = trained.temperature,
+                  .threshold = threshold_of(directory, config, 0),
+                  .schema = schema ? &*schema : nullptr,
+                  .facts = facts_of(directory)},
                  file);
   file.commit();
   log_info("exported {} numbers in {} tensors to {} ({}, {})",
@@ -58,11 +92,12 @@ int export_command(const CommandLine& line) {
   if (trained.temperature != 1) {
     log_info(
         "calibrated with temperature {:.6g}: the ONNX graph divides the outputs by it; whoever computes "
-        "outputs "
-        "from the weights of another format has to do so",
+        "outputs from the weights of another format has to do so",
         trained.temperature);
   }
-  if (of_table) export_schema(directory, line.output);
+  const bool complete = exporter.encodes && schema;
+  if (complete) log_info("its inputs are the columns of the table");
+  if (of_table && !complete) export_schema(directory, line.output);
   return 0;
 }
 

@@ -28,6 +28,16 @@ class Attributes {
     const onnx::AttributeProto* found = take(name, onnx::AttributeProto::INTS);
     return found == nullptr ? missing : List(found->ints().begin(), found->ints().end());
   }
+  std::vector<float> floats(const std::string& name) {
+    const onnx::AttributeProto* found = take(name, onnx::AttributeProto::FLOATS);
+    return found == nullptr ? std::vector<float>()
+                            : std::vector<float>(found->floats().begin(), found->floats().end());
+  }
+  std::vector<std::string> texts(const std::string& name) {
+    const onnx::AttributeProto* found = take(name, onnx::AttributeProto::STRINGS);
+    return found == nullptr ? std::vector<std::string>()
+                            : std::vector<std::string>(found->strings().begin(), found->strings().end());
+  }
   void expect_no_more() const {
     if (!left_.empty()) throw std::invalid_argument("an unknown attribute: " + left_.begin()->first);
   }
@@ -63,7 +73,6 @@ Windows windows_of(const List& kernel, Attributes& attributes, bool dilated) {
 const std::map<std::string, std::function<double(double)>>& functions() {
   static const std::map<std::string, std::function<double(double)>> kFunctions{
       {"Identity", [](double x) { return x; }},
-      {"Cast", [](double x) { return std::trunc(x); }},
       {"Relu", [](double x) { return std::max(x, 0.0); }},
       {"Sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
       {"Tanh", [](double x) { return std::tanh(x); }},
@@ -72,18 +81,42 @@ const std::map<std::string, std::function<double(double)>>& functions() {
       {"Sqrt", [](double x) { return std::sqrt(x); }},
       {"Exp", [](double x) { return std::exp(x); }},
       {"Abs", [](double x) { return std::abs(x); }},
+      {"Log", [](double x) { return std::log(x); }},
+      {"Sin", [](double x) { return std::sin(x); }},
+      {"Cos", [](double x) { return std::cos(x); }},
+      {"Floor", [](double x) { return std::floor(x); }},
+      {"IsNaN", [](double x) { return std::isnan(x) ? 1.0 : 0.0; }},
       {"Sign", [](double x) { return x > 0 ? 1.0 : (x < 0 ? -1.0 : 0.0); }}};
   return kFunctions;
 }
 
 const std::map<std::string, std::function<double(double, double)>>& pair_functions() {
   static const std::map<std::string, std::function<double(double, double)>> kFunctions{
-      {"Add", std::plus<>()},
-      {"Sum", std::plus<>()},
-      {"Sub", std::minus<>()},
-      {"Mul", std::multiplies<>()},
-      {"Div", std::divides<>()}};
+      {"Add", std::plus<>()},        {"Sum", std::plus<>()},
+      {"Sub", std::minus<>()},       {"Mul", std::multiplies<>()},
+      {"Div", std::divides<>()},     {"Equal", std::equal_to<>()},
+      {"Greater", std::greater<>()}, {"GreaterOrEqual", std::greater_equal<>()}};
   return kFunctions;
+}
+
+OnnxTensor cast(const OnnxTensor& x, Index to) {
+  if (to == onnx::TensorProto::INT64) return each(x, [](double value) { return std::trunc(value); });
+  if (to != onnx::TensorProto::FLOAT) return x;
+  return each(x, [](double value) { return static_cast<double>(static_cast<float>(value)); });
+}
+
+// The numbers of texts.
+OnnxTensor encoded(const OnnxTensor& x, Attributes& attributes) {
+  const std::vector<std::string> keys = attributes.texts("keys_strings");
+  const std::vector<float> values = attributes.floats("values_floats");
+  const double missing = attributes.number("default_float", -0.0);
+  OnnxTensor result{.dims = x.dims, .values = {}};
+  for (const std::string& text : x.texts) {
+    const auto key = std::ranges::find(keys, text);
+    result.values.push_back(
+        key == keys.end() ? missing : double{values.at(static_cast<std::size_t>(key - keys.begin()))});
+  }
+  return result;
 }
 
 // ---- the table
@@ -102,6 +135,17 @@ const std::map<std::string, Operation>& operations() {
        [](const Tensors& in, Attributes& attributes) {
          const double alpha = attributes.number("alpha", 1);
          return each(in[0], [&](double x) { return x < 0 ? alpha * std::expm1(x) : x; });
+       }},
+      {"Cast",
+       [](const Tensors& in, Attributes& attributes) { return cast(in[0], attributes.whole("to", 0)); }},
+      {"LabelEncoder", [](const Tensors& in, Attributes& attributes) { return encoded(in[0], attributes); }},
+      {"Where", [](const Tensors& in, Attributes&) { return chosen(in[0], in.at(1), in.at(2)); }},
+      {"ArgMax",
+       [](const Tensors& in, Attributes& attributes) {
+         if (attributes.whole("keepdims", 1) != 0 ||
+             axis_of(in[0], attributes.whole("axis", 0)) != in[0].dims.size() - 1)
+           throw std::invalid_argument("an axis that is not known here");
+         return largest(in[0]);
        }},
       {"Reshape", [](const Tensors& in, Attributes&) { return reshaped(in[0], whole_numbers(in.at(1))); }},
       {"Flatten", [](const Tensors& in,
@@ -157,11 +201,35 @@ const std::map<std::string, Operation>& operations() {
   return kOperations;
 }
 
+// Operations whose inputs, but for a condition, have one type, which is that of the result.
+bool keeps_type(const std::string& operation) {
+  return operation == "Where" || operation == "Concat" || operation == "Gemm" ||
+         pair_functions().contains(operation);
+}
+
+int type_of(const onnx::NodeProto& node, const Tensors& in) {
+  const std::string& operation = node.op_type();
+  const std::size_t first = operation == "Where" ? 1 : 0;
+  if (keeps_type(operation)) {
+    for (std::size_t i = first; i < in.size(); ++i) {
+      if (in[i].type != in[first].type) throw std::invalid_argument("numbers of two types: " + node.name());
+    }
+  }
+  if (operation == "Equal" || operation == "Greater" || operation == "GreaterOrEqual" || operation == "IsNaN")
+    return onnx::TensorProto::BOOL;
+  if (operation == "ArgMax") return onnx::TensorProto::INT64;
+  if (operation == "LabelEncoder") return onnx::TensorProto::FLOAT;
+  if (operation == "Cast") return static_cast<int>(node.attribute(0).i());
+  return in.at(first).type;
+}
+
 OnnxTensor result_of(const onnx::NodeProto& node, const Tensors& in) {
+  if ((node.op_type() == "LabelEncoder") != (node.domain() == "ai.onnx.ml")) {
+    throw std::invalid_argument("an operation of another domain: " + node.op_type());
+  }
   Attributes attributes(node);
   OnnxTensor result;
   if (const auto function = functions().find(node.op_type()); function != functions().end()) {
-    if (node.op_type() == "Cast") attributes.whole("to", 0);
     result = each(in.at(0), function->second);
   } else if (const auto pair = pair_functions().find(node.op_type()); pair != pair_functions().end()) {
     result = in.at(0);
@@ -172,6 +240,7 @@ OnnxTensor result_of(const onnx::NodeProto& node, const Tensors& in) {
     throw std::invalid_argument("an operation that is not known here: " + node.op_type());
   }
   attributes.expect_no_more();
+  result.type = type_of(node, in);
   return result;
 }
 
@@ -179,25 +248,47 @@ template <class Number>
 OnnxTensor read(const onnx::TensorProto& tensor) {
   std::vector<Number> numbers(tensor.raw_data().size() / sizeof(Number));
   if (!numbers.empty()) std::memcpy(numbers.data(), tensor.raw_data().data(), tensor.raw_data().size());
-  OnnxTensor result{.dims = List(tensor.dims().begin(), tensor.dims().end()), .values = {}};
+  OnnxTensor result;
   for (const Number number : numbers) result.values.push_back(static_cast<double>(number));
+  return result;
+}
+
+OnnxTensor constant(const onnx::TensorProto& tensor) {
+  OnnxTensor result;
+  switch (tensor.data_type()) {
+    case onnx::TensorProto::INT64:
+      result = read<Index>(tensor);
+      break;
+    case onnx::TensorProto::DOUBLE:
+      result = read<double>(tensor);
+      break;
+    case onnx::TensorProto::STRING:
+      result.texts.assign(tensor.string_data().begin(), tensor.string_data().end());
+      break;
+    default:
+      result = read<float>(tensor);
+      break;
+  }
+  result.dims.assign(tensor.dims().begin(), tensor.dims().end());
+  result.type = tensor.data_type();
   return result;
 }
 
 }  // namespace
 
-std::map<std::string, OnnxTensor> evaluate(const onnx::GraphProto& graph, const OnnxTensor& input) {
-  std::map<std::string, OnnxTensor> values{{graph.input(0).name(), input}};
-  for (const onnx::TensorProto& tensor : graph.initializer()) {
-    values[tensor.name()] =
-        tensor.data_type() == onnx::TensorProto::INT64 ? read<Index>(tensor) : read<float>(tensor);
-  }
+OnnxValues evaluate(const onnx::GraphProto& graph, const OnnxValues& inputs) {
+  OnnxValues values = inputs;
+  for (const onnx::TensorProto& tensor : graph.initializer()) values[tensor.name()] = constant(tensor);
   for (const onnx::NodeProto& node : graph.node()) {
     Tensors in;
     for (const std::string& name : node.input()) in.push_back(values.at(name));
     values[node.output(0)] = result_of(node, in);
   }
   return values;
+}
+
+OnnxValues evaluate(const onnx::GraphProto& graph, const OnnxTensor& input) {
+  return evaluate(graph, OnnxValues{{graph.input(0).name(), input}});
 }
 
 }  // namespace lockstep::test

@@ -1,6 +1,6 @@
 // Computes an ONNX graph in double precision, operation by operation as the standard defines them (opset 13,
 // https://onnx.ai/onnx/operators), without a runtime. An attribute that an operation does not know is an
-// error, as it is for a runtime.
+// error, as it is for a runtime, and so are numbers of two types in one operation.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -12,8 +12,11 @@
 
 namespace lockstep::test {
 
-/// All values of the graph by name, for its one input. Errors: std::invalid_argument for an operation or an
-/// attribute that is not known here.
-std::map<std::string, OnnxTensor> evaluate(const onnx::GraphProto& graph, const OnnxTensor& input);
+using OnnxValues = std::map<std::string, OnnxTensor>;
+
+/// All values of the graph by name, for its inputs, or for its one input. Errors: std::invalid_argument for
+/// an operation, an attribute or types that are not known here.
+OnnxValues evaluate(const onnx::GraphProto& graph, const OnnxValues& inputs);
+OnnxValues evaluate(const onnx::GraphProto& graph, const OnnxTensor& input);
 
 }  // namespace lockstep::test

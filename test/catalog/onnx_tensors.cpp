@@ -66,6 +66,13 @@ OnnxTensor pairwise(const OnnxTensor& a, const OnnxTensor& b,
   return made(dims, [&](const List& place) { return function(at(a, place), at(b, place)); });
 }
 
+OnnxTensor chosen(const OnnxTensor& condition, const OnnxTensor& a, const OnnxTensor& b) {
+  const auto first = [](double x, double) { return x; };
+  const List dims = pairwise(pairwise(condition, a, first), b, first).dims;
+  return made(dims,
+              [&](const List& place) { return at(condition, place) != 0 ? at(a, place) : at(b, place); });
+}
+
 // ---- shapes
 // ------------------------------------------------------------------------------------------------
 
@@ -115,6 +122,12 @@ OnnxTensor sliced(const OnnxTensor& x, Index first, Index end, std::size_t axis)
 }
 
 OnnxTensor gathered(const OnnxTensor& table, const OnnxTensor& rows) {
+  if (!table.texts.empty()) {
+    OnnxTensor result{.dims = rows.dims, .values = {}};
+    for (const double row : rows.values)
+      result.texts.push_back(table.texts.at(static_cast<std::size_t>(row)));
+    return result;
+  }
   List dims = rows.dims;
   dims.push_back(table.dims.at(1));
   return made(dims, [&](const List& place) {
@@ -125,6 +138,16 @@ OnnxTensor gathered(const OnnxTensor& table, const OnnxTensor& rows) {
 
 // ---- sums
 // --------------------------------------------------------------------------------------------------
+
+OnnxTensor largest(const OnnxTensor& x) {
+  const List dims(x.dims.begin(), x.dims.end() - 1);
+  const Index last = x.dims.back();
+  OnnxTensor result{.dims = dims, .values = {}};
+  for (auto row = x.values.begin(); row != x.values.end(); row += last) {
+    result.values.push_back(static_cast<double>(std::max_element(row, row + last) - row));
+  }
+  return result;
+}
 
 OnnxTensor gemm(const Tensors& in, bool transpose_b) {
   const Index inner = in[0].dims.at(1);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "lockstep/base/types.h"
@@ -10,7 +11,9 @@ namespace lockstep::test {
 
 struct OnnxTensor {
   std::vector<Index> dims;
-  std::vector<double> values;  ///< row by row
+  std::vector<double> values;           ///< row by row
+  std::vector<std::string> texts = {};  ///< instead of values
+  int type = 1;                         ///< onnx::TensorProto_DataType; 1: FLOAT
 };
 
 using Tensors = std::vector<OnnxTensor>;
@@ -26,6 +29,9 @@ OnnxTensor each(const OnnxTensor& x, const std::function<double(double)>& functi
 OnnxTensor pairwise(const OnnxTensor& a, const OnnxTensor& b,
                     const std::function<double(double, double)>& function);
 
+/// `a` where `condition` is not 0, else `b`.
+OnnxTensor chosen(const OnnxTensor& condition, const OnnxTensor& a, const OnnxTensor& b);
+
 /// A dimension of -1 is what is left.
 OnnxTensor reshaped(const OnnxTensor& x, List dims);
 OnnxTensor flattened(const OnnxTensor& x, Index axis);
@@ -33,8 +39,11 @@ OnnxTensor unsqueezed(const OnnxTensor& x, const List& axes);
 OnnxTensor transposed(const OnnxTensor& x, const List& perm);
 OnnxTensor concatenated(const Tensors& parts, std::size_t axis);
 OnnxTensor sliced(const OnnxTensor& x, Index first, Index end, std::size_t axis);
-/// Rows of a table.
+/// Rows of a table, or texts of a list.
 OnnxTensor gathered(const OnnxTensor& table, const OnnxTensor& rows);
+
+/// The position of the first of the largest numbers along the last axis, which goes.
+OnnxTensor largest(const OnnxTensor& x);
 
 /// Inputs: a, b and maybe what is added.
 OnnxTensor gemm(const Tensors& in, bool transpose_b);

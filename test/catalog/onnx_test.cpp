@@ -9,16 +9,14 @@
 #include <cstring>
 #include <set>
 
+#include "catalog/exported_onnx.h"
 #include "catalog/onnx_evaluator.h"
-#include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
-#include "lockstep/base/file.h"
 #include "lockstep/base/random.h"
 #include "lockstep/nn/composite.h"
 #include "lockstep/nn/workspace.h"
 #include "support/error_text.h"
 #include "support/exportable_model.h"
-#include "support/temporary_directory.h"
 
 namespace lockstep {
 namespace {
@@ -27,14 +25,9 @@ using namespace test;
 using Words = std::vector<std::string>;
 
 onnx::GraphProto exported_graph(const ModelToExport& exported) {
-  const TemporaryDirectory directory;
-  const std::string path = directory / "model.onnx";
-  OutputFile output(path);
-  find_entry(exporter_catalog(), "export format", "onnx").write(exported, output);
-  output.commit();
-  onnx::ModelProto file;
-  EXPECT_TRUE(file.ParseFromString(read_file(path)));
+  const onnx::ModelProto file = export_onnx(exported);
   EXPECT_EQ(file.ir_version(), 8);
+  EXPECT_EQ(file.opset_import_size(), 1);
   EXPECT_EQ(file.opset_import(0).version(), 13);
   return file.graph();
 }

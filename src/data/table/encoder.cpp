@@ -15,14 +15,6 @@
 #include "lockstep/data/table/label_scale.h"
 
 namespace lockstep {
-namespace {
-
-// 1 / range; 0 for a column that never changes, which becomes 0.
-double inverse(double range) {
-  return range > 0 ? 1 / range : 0;
-}
-
-}  // namespace
 
 std::size_t Encoder::Hash::operator()(std::string_view text) const {
   return hash_text(text);
@@ -64,13 +56,11 @@ void Encoder::add(const TableColumn& column, std::size_t cell, bool one_label) {
                 .logarithm = scale.logarithm,
                 .required = column.label && one_label,
                 .shift = scale.shift,
-                .factor = inverse(scale.range)};
+                .factor = scale.factor()};
   if (column.label) {
     added.missing = std::numeric_limits<Scalar>::quiet_NaN();  // a record may lack some of several labels
-  } else if (column.fill) {
-    added.missing = number_of(added, {.is_number = true, .number = *column.fill});
   } else {
-    added.missing = static_cast<Scalar>((column.numbers.mean - added.shift) * added.factor);
+    added.missing = static_cast<Scalar>(missing_feature(column));
   }
   if (column.date) {
     add_date(column, added);

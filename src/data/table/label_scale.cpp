@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "lockstep/base/json.h"
-#include "lockstep/base/text.h"
+#include "lockstep/base/quoted.h"
 
 namespace lockstep {
 namespace {
@@ -35,6 +34,16 @@ LabelScale scale_of(const TableColumn& column) {
   return {};
 }
 
+double LabelScale::apply(double number) const {
+  return ((logarithm ? signed_log(number) : number) - shift) * factor();
+}
+
+double missing_feature(const TableColumn& column) {
+  const LabelScale scale = scale_of(column);
+  // The mean of numbers with a logarithm is that of their logarithms.
+  return column.fill ? scale.apply(*column.fill) : (column.numbers.mean - scale.shift) * scale.factor();
+}
+
 Scalar LabelScale::undo(Scalar target) const {
   const double x = static_cast<double>(target) * range + shift;
   return static_cast<Scalar>(logarithm ? std::copysign(std::expm1(std::abs(x)), x) : x);
@@ -52,8 +61,8 @@ std::vector<LabelScale> label_scales(const TableSchema& schema) {
 }
 
 std::vector<LabelScale> read_label_scales(const std::string& json) {
-  if (json.empty() || parse_json<nlohmann::ordered_json>(json).contains("format")) return {};
-  return label_scales(parse_schema(json, "the schema of the model"));
+  const std::optional<TableSchema> schema = read_table_schema(json);
+  return schema ? label_scales(*schema) : std::vector<LabelScale>();
 }
 
 std::string describe_scaled_label(const TableSchema& schema) {

@@ -176,4 +176,9 @@ TableSchema parse_schema(const std::string& text, const std::string& name) {
   }
 }
 
+std::optional<TableSchema> read_table_schema(const std::string& json) {
+  if (json.empty() || parse_json<Json>(json).contains("format")) return std::nullopt;
+  return parse_schema(json, "the schema of the model");
+}
+
 }  // namespace lockstep

@@ -8,9 +8,11 @@ namespace lockstep {
 ExporterEntry safetensors_exporter();
 ExporterEntry npz_exporter();
 ExporterEntry onnx_exporter();
+ExporterEntry onnx_features_exporter();
 
 std::span<const ExporterEntry> exporter_catalog() {
-  static const std::array kEntries{safetensors_exporter(), npz_exporter(), onnx_exporter()};
+  static const std::array kEntries{safetensors_exporter(), npz_exporter(), onnx_exporter(),
+                                   onnx_features_exporter()};
   return kEntries;
 }
 

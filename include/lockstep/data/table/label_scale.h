@@ -16,12 +16,19 @@ struct LabelScale {
   double range = 1;
   bool logarithm = false;
 
+  /// 1 / range; 0 for a column that never changes, whose numbers all become 0.
+  double factor() const { return range > 0 ? 1 / range : 0; }
+  /// The target, or the feature, that a number becomes.
+  double apply(double number) const;
   /// The label of which this is the target.
   Scalar undo(Scalar target) const;
 };
 
 /// The scale of a numeric column, label or feature.
 LabelScale scale_of(const TableColumn& column);
+
+/// The feature of a missing number: that of column.fill or, without it, of the mean.
+double missing_feature(const TableColumn& column);
 
 /// One for each target, in their order; empty if no label is scaled.
 std::vector<LabelScale> label_scales(const TableSchema& schema);

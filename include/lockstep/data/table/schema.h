@@ -92,5 +92,7 @@ std::vector<TableColumn> declare_columns(const TableOptions& options, const std:
 std::string to_json(const TableSchema& schema);
 /// Errors: DataError saying that `name` is no schema, and why.
 TableSchema parse_schema(const std::string& json, const std::string& name);
+/// The schema that a run keeps: nothing from "" and from that of another format. Errors: DataError.
+std::optional<TableSchema> read_table_schema(const std::string& json);
 
 }  // namespace lockstep

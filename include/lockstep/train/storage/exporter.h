@@ -2,12 +2,16 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "lockstep/base/output_file.h"
 #include "lockstep/data/normaliser.h"
 #include "lockstep/data/table/label_scale.h"
+#include "lockstep/data/table/schema.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/params.h"
@@ -22,12 +26,16 @@ struct ModelToExport {
   OutputForm form;               ///< form of its outputs
   std::span<const LabelScale> label_scales = {};  ///< one for each target; empty: none
   Scalar temperature = 1;                         ///< what the outputs are divided by
+  std::optional<double> threshold = {};  ///< probability from which on one yes or no is yes; none: one half
+  const TableSchema* schema = nullptr;   ///< schema of the table whose columns are records; null: none
+  std::vector<std::pair<std::string, std::string>> facts = {};  ///< facts of the run, by name, as JSON
 };
 
 struct ExporterEntry {
   std::string name;          ///< "npz"
   std::string help;          ///< one sentence: what the file holds, and who reads it
   std::string feature = {};  ///< the feature of the build that it needs, see build_info(); "" for none
+  bool encodes = false;  ///< its file makes features of the columns of a table, so that none else needs to
   /// Writes to a file that the caller commits; the same weights give the same bytes.
   /// Errors: DataError; ConfigError naming the layer if the format has no words for it.
   std::function<void(const ModelToExport&, OutputFile&)> write;

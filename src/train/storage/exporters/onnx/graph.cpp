@@ -11,12 +11,13 @@ static_assert(std::endian::native == std::endian::little, "ONNX's raw data is li
 
 constexpr const char* kBatch = "N";
 
-void describe(onnx::ValueInfoProto& value, const std::string& name, const Shape& sample) {
-  value.set_name(name);
-  onnx::TypeProto_Tensor& type = *value.mutable_type()->mutable_tensor_type();
-  type.set_elem_type(onnx::TensorProto::FLOAT);
+void describe(onnx::ValueInfoProto& described, const std::string& name, const OnnxValue& value) {
+  described.set_name(name);
+  if (!value.help.empty()) described.set_doc_string(value.help);
+  onnx::TypeProto_Tensor& type = *described.mutable_type()->mutable_tensor_type();
+  type.set_elem_type(value.type);
   type.mutable_shape()->add_dim()->set_dim_param(kBatch);
-  for (const Index dim : sample.dims) type.mutable_shape()->add_dim()->set_dim_value(dim);
+  for (const Index dim : value.sample.dims) type.mutable_shape()->add_dim()->set_dim_value(dim);
 }
 
 struct AttributeWriter {
@@ -34,6 +35,14 @@ struct AttributeWriter {
     attribute.set_type(onnx::AttributeProto::INTS);
     for (const Index value : values) attribute.add_ints(value);
   }
+  void operator()(const std::vector<double>& values) const {
+    attribute.set_type(onnx::AttributeProto::FLOATS);
+    for (const double value : values) attribute.add_floats(static_cast<float>(value));
+  }
+  void operator()(const std::vector<std::string>& values) const {
+    attribute.set_type(onnx::AttributeProto::STRINGS);
+    for (const std::string& value : values) attribute.add_strings(value);
+  }
 };
 
 void set_bytes(onnx::TensorProto& tensor, std::span<const std::byte> bytes) {
@@ -42,8 +51,14 @@ void set_bytes(onnx::TensorProto& tensor, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-void OnnxGraph::add_input(const std::string& name, const Shape& sample) {
-  describe(*proto_.add_input(), name, sample);
+void OnnxGraph::add_input(const OnnxValue& value) {
+  inputs_.insert(value.name);
+  describe(*proto_.add_input(), value.name, value);
+}
+
+std::string OnnxGraph::free_name(std::string name) const {
+  while (inputs_.contains(name)) name += '_';
+  return name;
 }
 
 std::string OnnxGraph::add(const std::string& op_type, const std::vector<std::string>& inputs,
@@ -53,40 +68,82 @@ std::string OnnxGraph::add(const std::string& op_type, const std::vector<std::st
   return node.name();
 }
 
-void OnnxGraph::add_output(const std::string& name, const Shape& sample, const std::string& op_type,
-                           const std::string& input, const std::vector<OnnxAttribute>& attributes) {
-  add_node(op_type, {input}, attributes).add_output(name);
-  describe(*proto_.add_output(), name, sample);
+std::string OnnxGraph::add_ml(const std::string& op_type, const std::vector<std::string>& inputs,
+                              const std::vector<OnnxAttribute>& attributes) {
+  onnx::NodeProto& node = add_node(op_type, inputs, attributes);
+  node.set_domain(kOnnxMlDomain);
+  node.add_output(node.name());
+  return node.name();
 }
 
-std::string OnnxGraph::add_number(double value) {
-  const std::string name = unused_name("constant");
-  const auto scalar = static_cast<Scalar>(value);
-  add_tensor(name, {}, {&scalar, 1});
+std::string OnnxGraph::add_output(const OnnxValue& value, const std::string& op_type,
+                                  const std::vector<std::string>& inputs,
+                                  const std::vector<OnnxAttribute>& attributes) {
+  const std::string name = free_name(value.name);
+  add_node(op_type, inputs, attributes).add_output(name);
+  describe(*proto_.add_output(), name, value);
   return name;
 }
 
+std::string OnnxGraph::add_number(double value) {
+  const auto scalar = static_cast<Scalar>(value);
+  onnx::TensorProto& tensor = add_constant(onnx::TensorProto::FLOAT);
+  set_bytes(tensor, std::as_bytes(std::span(&scalar, 1)));
+  return tensor.name();
+}
+
+std::string OnnxGraph::add_double(double value) {
+  onnx::TensorProto& tensor = add_constant(onnx::TensorProto::DOUBLE);
+  set_bytes(tensor, std::as_bytes(std::span(&value, 1)));
+  return tensor.name();
+}
+
 std::string OnnxGraph::add_list(const std::vector<Index>& values) {
-  onnx::TensorProto& tensor = *proto_.add_initializer();
-  tensor.set_name(unused_name("constant"));
-  tensor.set_data_type(onnx::TensorProto::INT64);
+  onnx::TensorProto& tensor = add_constant(onnx::TensorProto::INT64);
   tensor.add_dims(std::ssize(values));
   set_bytes(tensor, std::as_bytes(std::span(values)));
   return tensor.name();
 }
 
-void OnnxGraph::add_tensor(const std::string& name, const Shape& shape, std::span<const Scalar> values) {
+std::string OnnxGraph::add_doubles(const std::vector<double>& values) {
+  onnx::TensorProto& tensor = add_constant(onnx::TensorProto::DOUBLE);
+  tensor.add_dims(std::ssize(values));
+  set_bytes(tensor, std::as_bytes(std::span(values)));
+  return tensor.name();
+}
+
+std::string OnnxGraph::add_texts(const std::vector<std::string>& values) {
+  onnx::TensorProto& tensor = add_constant(onnx::TensorProto::STRING);
+  tensor.add_dims(std::ssize(values));
+  for (const std::string& value : values) tensor.add_string_data(value);
+  return tensor.name();
+}
+
+std::string OnnxGraph::add_tensor(const std::string& name, const Shape& shape,
+                                  std::span<const Scalar> values) {
   onnx::TensorProto& tensor = *proto_.add_initializer();
-  tensor.set_name(name);
+  tensor.set_name(free_name(name));
   tensor.set_data_type(onnx::TensorProto::FLOAT);
   for (const Index dim : shape.dims) tensor.add_dims(dim);
   set_bytes(tensor, std::as_bytes(values));
+  return tensor.name();
+}
+
+std::string OnnxGraph::cast(const std::string& value, onnx::TensorProto_DataType type) {
+  return add("Cast", {value}, {{"to", Index{type}}});
 }
 
 std::string OnnxGraph::unused_name(const std::string& word) {
   const std::string name = fmt::format("{}/{}", path_, word);
   const int uses = ++used_[name];
-  return uses == 1 ? name : fmt::format("{}.{}", name, uses);
+  return free_name(uses == 1 ? name : fmt::format("{}.{}", name, uses));
+}
+
+onnx::TensorProto& OnnxGraph::add_constant(onnx::TensorProto_DataType type) {
+  onnx::TensorProto& tensor = *proto_.add_initializer();
+  tensor.set_name(unused_name("constant"));
+  tensor.set_data_type(type);
+  return tensor;
 }
 
 onnx::NodeProto& OnnxGraph::add_node(const std::string& op_type, const std::vector<std::string>& inputs,

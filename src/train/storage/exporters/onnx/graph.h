@@ -4,6 +4,7 @@
 #include <onnx/onnx_pb.h>
 
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -15,8 +16,21 @@
 
 namespace lockstep {
 
+/// Name of the operations for machine learning, in nodes and in the list of what a file uses.
+inline constexpr const char* kOnnxMlDomain = "ai.onnx.ml";
+
 /// "axis" and what it is.
-using OnnxAttribute = std::pair<std::string, std::variant<Index, double, std::vector<Index>>>;
+using OnnxAttribute =
+    std::pair<std::string,
+              std::variant<Index, double, std::vector<Index>, std::vector<double>, std::vector<std::string>>>;
+
+/// An input or an output of the graph, [N, dims].
+struct OnnxValue {
+  std::string name;
+  Shape sample;
+  onnx::TensorProto_DataType type = onnx::TensorProto::FLOAT;
+  std::string help = {};  ///< for people
+};
 
 class OnnxGraph {
  public:
@@ -25,27 +39,40 @@ class OnnxGraph {
 
   /// The names that follow start with "PATH/".
   void begin_layer(const std::string& path) { path_ = path; }
-  /// A float input [N, dims].
-  void add_input(const std::string& name, const Shape& sample);
+  /// Inputs come before all else: they keep their names, whatever these are.
+  void add_input(const OnnxValue& value);
+  /// `name`, unless an input has it: then with underscores behind.
+  std::string free_name(std::string name) const;
   /// A node; gives the name of its output.
   std::string add(const std::string& op_type, const std::vector<std::string>& inputs,
                   const std::vector<OnnxAttribute>& attributes = {});
-  /// A node whose output, float [N, dims], is one of the graph, called `name`.
-  void add_output(const std::string& name, const Shape& sample, const std::string& op_type,
-                  const std::string& input, const std::vector<OnnxAttribute>& attributes = {});
-  /// One number (float), or a list of whole numbers (int64).
+  /// A node of the operations for machine learning, ai.onnx.ml.
+  std::string add_ml(const std::string& op_type, const std::vector<std::string>& inputs,
+                     const std::vector<OnnxAttribute>& attributes);
+  /// A node whose output is one of the graph, under its free_name(), which is given.
+  std::string add_output(const OnnxValue& value, const std::string& op_type,
+                         const std::vector<std::string>& inputs,
+                         const std::vector<OnnxAttribute>& attributes = {});
+  /// One number (float or double), or a list of numbers (int64, double) or of texts.
   std::string add_number(double value);
+  std::string add_double(double value);
   std::string add_list(const std::vector<Index>& values);
-  /// Numbers under a name of their own.
-  void add_tensor(const std::string& name, const Shape& shape, std::span<const Scalar> values);
+  std::string add_doubles(const std::vector<double>& values);
+  std::string add_texts(const std::vector<std::string>& values);
+  /// Numbers under the free_name() of `name`, which is given.
+  std::string add_tensor(const std::string& name, const Shape& shape, std::span<const Scalar> values);
+  /// The value as another type.
+  std::string cast(const std::string& value, onnx::TensorProto_DataType type);
 
  private:
   std::string unused_name(const std::string& word);
+  onnx::TensorProto& add_constant(onnx::TensorProto_DataType type);
   onnx::NodeProto& add_node(const std::string& op_type, const std::vector<std::string>& inputs,
                             const std::vector<OnnxAttribute>& attributes);
 
   onnx::GraphProto& proto_;
   std::string path_;
+  std::set<std::string> inputs_;
   std::map<std::string, int> used_;
 };
 

@@ -1,0 +1,219 @@
+// Numbers are taken as doubles until they are features, as Encoder takes them: so what a large mean leaves of
+// their digits is not lost. Neighbouring columns of numbers become features together. A missing number is NaN
+// and a missing text any that stands for one; a text that is in no list is the category of unseen values.
+#include "table_inputs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "calendar.h"
+#include "lockstep/data/table/label_scale.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Index kEachRecord = 1;  // axis of the features
+
+bool is_plain_number(const TableColumn& column) {
+  return column.kind == ColumnKind::kNumeric && !column.date;
+}
+
+bool is_hashed(const TableColumn& column) {
+  return column.kind == ColumnKind::kCategorical && column.encoding == Encoding::kHash;
+}
+
+onnx::TensorProto_DataType type_of(const TableColumn& column) {
+  if (column.date) return onnx::TensorProto::DOUBLE;
+  if (column.kind == ColumnKind::kNumeric) return onnx::TensorProto::FLOAT;
+  return is_hashed(column) ? onnx::TensorProto::INT64 : onnx::TensorProto::STRING;
+}
+
+std::string help_of(const TableColumn& column) {
+  if (column.date) {
+    return column.date->form == DateForm::kTime
+               ? "the time of day as a fraction of a day; NaN if it is missing"
+               : "days since 1970-01-01 UTC, the time of day as a fraction; NaN if it is missing";
+  }
+  if (column.notation) {
+    return fmt::format("the number that is written with {}; NaN if it is missing",
+                       column.notation->describe());
+  }
+  if (column.kind == ColumnKind::kNumeric) return "a number; NaN if it is missing";
+  if (is_hashed(column)) {
+    return fmt::format("the 64 bits of XXH3 of the text in UTF-8, modulo {}; of no text if it is missing",
+                       column.buckets);
+  }
+  return fmt::format("a text, as it stands in the table; {} are known, and one category is for others",
+                     column.values.size());
+}
+
+// A float has 24 bits, of which few are left where numbers lie close together and far from 0.
+std::string doubt_of(const TableColumn& column) {
+  if (!is_plain_number(column) || column.scale == Scale::kLog) return "";
+  constexpr double kRounding = std::numeric_limits<float>::epsilon() / 2;
+  constexpr double kShare = 1e-3;
+  const double error = kRounding * std::max(std::abs(column.numbers.min), std::abs(column.numbers.max));
+  if (error <= kShare * column.numbers.deviation()) return "";
+  return fmt::format(
+      "its numbers, {:.12g} to {:.12g}, lose what tells them apart where they become float32: subtract "
+      "{:.12g} "
+      "in the table before training",
+      column.numbers.min, column.numbers.max, std::round(column.numbers.mean));
+}
+
+std::vector<const TableColumn*> feature_columns(const TableSchema& schema) {
+  std::vector<const TableColumn*> columns;
+  for (const FeatureRange& range : schema.layout()) columns.push_back(&schema.columns[range.column]);
+  return columns;
+}
+
+std::string joined(OnnxGraph& graph, const std::vector<std::string>& parts) {
+  return parts.size() == 1 ? parts.front() : graph.add("Concat", parts, {{"axis", kEachRecord}});
+}
+
+// Features of numbers, double [N, columns], of which all have a logarithm or none has.
+std::string add_scaled(OnnxGraph& graph, const std::string& numbers,
+                       const std::vector<const TableColumn*>& columns) {
+  std::vector<double> shifts;
+  std::vector<double> factors;
+  std::vector<double> missing;
+  bool logarithm = false;
+  for (const TableColumn* column : columns) {
+    const LabelScale scale = scale_of(*column);
+    shifts.push_back(scale.shift);
+    factors.push_back(scale.factor());
+    missing.push_back(missing_feature(*column));
+    logarithm = scale.logarithm;
+  }
+  std::string x = numbers;
+  if (logarithm) {
+    const std::string size = graph.add("Add", {graph.add("Abs", {numbers}), graph.add_double(1)});
+    x = graph.add("Mul", {graph.add("Sign", {numbers}), graph.add("Log", {size})});
+  }
+  x = graph.add("Mul", {graph.add("Sub", {x, graph.add_doubles(shifts)}), graph.add_doubles(factors)});
+  const std::string is_missing = graph.add("IsNaN", {numbers});
+  return graph.cast(graph.add("Where", {is_missing, graph.add_doubles(missing), x}),
+                    onnx::TensorProto::FLOAT);
+}
+
+std::string add_numbers(OnnxGraph& graph, const std::vector<const TableColumn*>& columns) {
+  std::vector<std::string> names;
+  for (const TableColumn* column : columns) names.push_back(column->name);
+  return add_scaled(graph, graph.cast(joined(graph, names), onnx::TensorProto::DOUBLE), columns);
+}
+
+// A missing date is in the middle of all cycles.
+std::string add_date(OnnxGraph& graph, const TableColumn& column) {
+  const std::string is_missing = graph.add("IsNaN", {column.name});
+  std::vector<std::string> features;
+  for (const DatePart part : column.date->parts) {
+    if (part == DatePart::kDay) {
+      features.push_back(add_scaled(graph, column.name, {&column}));
+      continue;
+    }
+    const auto [sine, cosine] = add_cycle(graph, column.name, part);
+    for (const std::string& feature : {sine, cosine}) {
+      features.push_back(graph.add("Where", {is_missing, graph.add_number(0), feature}));
+    }
+  }
+  return joined(graph, features);
+}
+
+// The position of a text: 0 if training has not seen it, else that in the list of values, from 1 on. Texts
+// for a missing value have the position of none, "".
+std::string add_position(OnnxGraph& graph, const TableColumn& column,
+                         const std::vector<std::string>& missing_texts) {
+  const auto none = std::ranges::find(column.values, "");
+  const double position_of_none =
+      none == column.values.end() ? 0 : static_cast<double>(none - column.values.begin() + 1);
+  std::vector<std::string> texts;
+  std::vector<double> positions;
+  std::set<std::string> known;
+  const auto put = [&](const std::string& text, double position) {
+    if (!known.insert(text).second) return;
+    texts.push_back(text);
+    positions.push_back(position);
+  };
+  put("", position_of_none);
+  for (const auto* list : {&missing_texts, &column.missing_values}) {
+    for (const std::string& text : *list) put(text, position_of_none);
+  }
+  double position = 0;
+  for (const std::string& value : column.values) put(value, ++position);
+  return graph.add_ml("LabelEncoder", {column.name},
+                      {{"keys_strings", texts}, {"values_floats", positions}, {"default_float", 0.0}});
+}
+
+std::string add_category(OnnxGraph& graph, const TableColumn& column,
+                         const std::vector<std::string>& missing_texts) {
+  const bool hashed = is_hashed(column);
+  const std::string position = hashed ? column.name : add_position(graph, column, missing_texts);
+  if (column.encoding == Encoding::kIndex) return position;
+  std::vector<Index> features(static_cast<std::size_t>(column.width()));
+  std::iota(features.begin(), features.end(), Index{0});
+  std::string numbers = graph.add_list(features);
+  if (!hashed) numbers = graph.cast(numbers, onnx::TensorProto::FLOAT);
+  return graph.cast(graph.add("Equal", {position, numbers}), onnx::TensorProto::FLOAT);
+}
+
+}  // namespace
+
+const char* to_string(onnx::TensorProto_DataType type) {
+  switch (type) {
+    case onnx::TensorProto::FLOAT:
+      return "float";
+    case onnx::TensorProto::DOUBLE:
+      return "double";
+    case onnx::TensorProto::INT64:
+      return "int64";
+    default:
+      return "string";
+  }
+}
+
+std::vector<ColumnInput> column_inputs(const TableSchema& schema) {
+  std::vector<ColumnInput> inputs;
+  for (const TableColumn& column : schema.columns) {
+    if (!column.is_feature()) continue;
+    inputs.push_back({.name = column.name,
+                      .type = type_of(column),
+                      .help = help_of(column),
+                      .as_is = !column.date && !column.notation && !is_hashed(column),
+                      .doubt = doubt_of(column)});
+  }
+  return inputs;
+}
+
+std::string add_table_inputs(OnnxGraph& graph, const TableSchema& schema) {
+  graph.begin_layer("columns");
+  for (const ColumnInput& input : column_inputs(schema)) {
+    graph.add_input({.name = input.name, .sample = {{1}}, .type = input.type, .help = input.help});
+  }
+  std::vector<std::string> features;
+  std::vector<const TableColumn*> numbers;  // columns that are to become features together
+  const auto add_together = [&] {
+    if (!numbers.empty()) features.push_back(add_numbers(graph, numbers));
+    numbers.clear();
+  };
+  for (const TableColumn* column : feature_columns(schema)) {
+    const bool plain = is_plain_number(*column);
+    const bool alike =
+        numbers.empty() || (numbers.back()->scale == Scale::kLog) == (column->scale == Scale::kLog);
+    if (!plain || !alike) add_together();
+    if (plain) {
+      numbers.push_back(column);
+    } else {
+      features.push_back(column->date ? add_date(graph, *column)
+                                      : add_category(graph, *column, schema.missing_values));
+    }
+  }
+  add_together();
+  return joined(graph, features);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,30 @@
+// The columns of a table as the inputs of a graph, and what makes features of them, as Encoder does.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph.h"
+#include "lockstep/data/table/schema.h"
+
+namespace lockstep {
+
+/// The input of a column, for whoever calls the graph.
+struct ColumnInput {
+  std::string name;
+  onnx::TensorProto_DataType type = onnx::TensorProto::FLOAT;
+  std::string help;        ///< one sentence
+  bool as_is = true;       ///< it is what stands in the table, but for what no number shows: a sign, a unit
+  std::string doubt = {};  ///< a reason why the graph computes less exactly than a prediction
+};
+
+/// "float", "double", "int64" or "string".
+const char* to_string(onnx::TensorProto_DataType type);
+
+/// One for each column that is a feature, in the order of the file.
+std::vector<ColumnInput> column_inputs(const TableSchema& schema);
+
+/// Adds an input [N, 1] for each of these, and gives the features, float [N, schema.features()].
+std::string add_table_inputs(OnnxGraph& graph, const TableSchema& schema);
+
+}  // namespace lockstep
