@@ -223,7 +223,7 @@ TEST_F(TableTest, ATitleAboveTheTableIsNamedUntilItIsSkipped) {
   EXPECT_EQ(schema.columns[0].numbers.count, 4);
   // What a model reads may have fewer lines above it.
   const std::string paths[] = {path_};
-  for (const std::string& above : {"", "\n", "note\n", "note, and more\n\n"}) {
+  for (const std::string_view above : {"", "\n", "note\n", "note, and more\n\n"}) {
     std::ofstream(path_, std::ios::binary) << above << table;
     const TableText found = open_table_text(paths, options_, alone(), &schema);
     EXPECT_EQ(found.names, (std::vector<std::string>{"n", "c", "y"})) << above;
