@@ -64,6 +64,7 @@ void with_evaluation(Communicator& comm, int threads, bool weighted,
   ThreadTeam team(threads);
   const EvalOptions options{.batch = 2, .top_k = 2, .metrics = {"recall"}};
   const MetricSet metrics(options.metrics, TargetKind::kClass, 3);
+  const GivenSamples samples(weighted);
   Evaluation evaluation({.comm = comm,
                          .model = model,
                          .loss = *loss,
@@ -71,7 +72,7 @@ void with_evaluation(Communicator& comm, int threads, bool weighted,
                          .team = team,
                          .options = options,
                          .metrics = metrics},
-                        GivenSamples(weighted), Split::kTest);
+                        samples, Split::kTest);
   work(evaluation, {.weights = weights.span(), .state = {}});
 }
 
@@ -122,28 +123,32 @@ TEST(Evaluation, DividesTheOutputsByTheTemperature) {
 }
 
 TEST(Evaluation, CalibratesAsWithTheTemperatureThatItFinds) {
-  for (const bool weighted : {false, true}) {
-    for (const int ranks : {1, 3}) {
-      run_thread_ranks(ranks, [&](Communicator& comm) {
-        with_evaluation(comm, 2, weighted, [&](Evaluation& evaluation, const ModelValues& values) {
-          const Calibration found = evaluation.calibrate(values, {}).value();
-          EXPECT_TRUE(found.found);
-          EXPECT_GT(found.temperature, 1) << "the model is too sure";
-          EXPECT_NEAR(found.loss_before, evaluation.run(values).loss, 1e-6);
-          for (const Scalar other : {0.99F, 1.0F, 1.01F}) {
-            evaluation.set_temperature(found.temperature * other);
-            const double loss = evaluation.run(values).loss;
-            EXPECT_GE(loss, found.loss_after - 1e-6);
-            if (other == 1) EXPECT_NEAR(loss, found.loss_after, 1e-6);
-          }
-          EXPECT_FALSE(evaluation.calibrate(values, [] { return true; })) << "interrupted";
-        });
+  for (const int ranks : {1, 3}) {
+    run_thread_ranks(ranks, [&](Communicator& comm) {
+      with_evaluation(comm, 2, false, [&](Evaluation& evaluation, const ModelValues& values) {
+        const Calibration found = evaluation.calibrate(values, {}).value();
+        EXPECT_TRUE(found.found);
+        EXPECT_GT(found.temperature, 1) << "the model is too sure";
+        EXPECT_NEAR(found.loss_before, evaluation.run(values).loss, 1e-6);
+        for (const Scalar other : {0.9F, 1.1F}) {
+          evaluation.set_temperature(found.temperature * other);
+          EXPECT_GT(evaluation.run(values).loss, found.loss_after);
+        }
+        evaluation.set_temperature(found.temperature);
+        EXPECT_NEAR(evaluation.run(values).loss, found.loss_after, 1e-6);
+        EXPECT_FALSE(evaluation.calibrate(values, [] { return true; })) << "interrupted";
       });
-    }
+      // By weight the model is worse than chance.
+      with_evaluation(comm, 2, true, [&](Evaluation& evaluation, const ModelValues& values) {
+        const Calibration none = evaluation.calibrate(values, {}).value();
+        EXPECT_FALSE(none.found);
+        EXPECT_NEAR(none.loss_before, mean(true, cross_entropy), 1e-6);
+      });
+    });
   }
 }
 
-// The bin of each sample's probability of the class that is predicted: 0.665, 0.986 and 1.0 of 15 bins.
+// The class that is predicted has a probability of 0.665 in three samples, and of more than 14/15 in four.
 TEST(Evaluation, CountsPredictionsByTheirProbability) {
   run_thread_ranks(2, [&](Communicator& comm) {
     const EvalMetrics metrics = evaluate(comm, 1, true);
