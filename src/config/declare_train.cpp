@@ -378,7 +378,7 @@ void declare_eval(OptionList& list, EvalOptions& eval, const KnownNames& names) 
               between(1, kMaxWidth));
   list.choices("eval.metrics", eval.metrics, "Measured beside loss and accuracy, such as \"auc\"",
                names.metrics)
-      .if_not_given("all that suit the targets; none with more than two classes")
+      .if_not_given("the usual ones for the targets; none with more than two classes")
       .example("auc,log_loss")
       .synonyms("metric scoring eval_metric");
   list.option("eval.threshold", eval.threshold,
