@@ -14,8 +14,8 @@ namespace {
 
 constexpr auto kNameSynonyms = std::to_array<Synonym>({
     // losses, and metrics of the same words
-    {"mse mse_loss l2 l2_loss squared_error regression rmse reg:squarederror", "mean_squared_error"},
     {"rmse neg_root_mean_squared_error", "root_mean_squared_error"},
+    {"mse mse_loss l2 l2_loss squared_error regression reg:squarederror", "mean_squared_error"},
     {"mape", "mean_absolute_percentage_error"},
     {"mae l1 l1_loss absolute_error regression_l1 reg:absoluteerror", "mean_absolute_error"},
     {"smooth_l1 smooth_l1_loss huber_loss reg:pseudohubererror", "huber"},
