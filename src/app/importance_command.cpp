@@ -53,7 +53,7 @@ std::string choose_measure(const CommandLine& line, Config& config) {
 void check_measure(const std::string& name, const Loss& loss) {
   if (name != "accuracy" || loss.targets() != TargetKind::kValue) return;
   throw ConfigError(
-      "--metric accuracy is not defined for predictions of numbers: choose loss, mae, r2 or another metric");
+      "--metric accuracy is not defined for predictions of numbers: choose loss, r2 or another metric");
 }
 
 // The columns of a set, whose records must be rows of features.

@@ -99,8 +99,8 @@ FoldValues read_column(const FoldColumn& column, const DataOptions& data, const 
                                     suggestion(column.name, table.names)));
     }
     const Index position = name - table.names.begin();
-    const std::optional<DateReading>& date = at(declare_columns(data.table, table.names), position).date;
-    if (date) values.declared = date->form;
+    const std::vector<TableColumn> declared = declare_columns(data.table, table.names);
+    if (at(declared, position).date) values.declared = at(declared, position).date->form;
     std::vector<RowColumn> columns(table.names.size());
     at(columns, position) = {.reading = Reading::kText};
     const std::vector<std::string> no_missing;

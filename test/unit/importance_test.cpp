@@ -86,7 +86,7 @@ Importance importance(Communicator& comm, const std::string& measure, Index repe
   Linear linear;
   EvalOptions options;
   options.batch = 8;
-  const std::vector<std::string> names{"r2", "mae"};
+  const std::vector<std::string> names{"r2", "mean_absolute_error"};
   const MetricSet metrics(names, linear.loss->form(), 1);
   ThreadTeam team(threads);
   const Measure compared(measure, names, false);
@@ -121,7 +121,7 @@ const ColumnImportance& of(const Importance& importance, const std::string& name
 // So says scikit-learn's permutation_importance, too.
 TEST(Importance, OfALinearModelIsTheVarianceThatAColumnExplains) {
   run_thread_ranks(1, [](Communicator& comm) {
-    const Importance found = importance(comm, "loss", 400);
+    const Importance found = importance(comm, "loss", 400, 0, 1);
     EXPECT_EQ(found.samples, kRows);
     EXPECT_NEAR(found.baseline, 0, 1e-10);
     for (Index column = 0; column < 4; ++column) {
@@ -160,13 +160,13 @@ TEST(Importance, HasTheSpreadOfItsRepeats) {
 TEST(Importance, HasTheSameBitsOnAnyNumberOfRanksAndThreads) {
   std::vector<std::vector<double>> expected;
   run_thread_ranks(1, [&](Communicator& comm) {
-    for (const ColumnImportance& column : importance(comm, "mae", 2, 0.5, 1).columns)
+    for (const ColumnImportance& column : importance(comm, "mean_absolute_error", 2, 0.5, 1).columns)
       expected.push_back(column.losses);
   });
   EXPECT_NE(expected[0][0], expected[0][1]) << "each repeat has another permutation";
   for (const int ranks : {2, 3, 11}) {
     run_thread_ranks(ranks, [&](Communicator& comm) {
-      const Importance found = importance(comm, "mae", 2, 0.5);
+      const Importance found = importance(comm, "mean_absolute_error", 2, 0.5);
       for (std::size_t i = 0; i < expected.size(); ++i)
         EXPECT_EQ(found.columns[i].losses, expected[i]) << ranks;
     });
