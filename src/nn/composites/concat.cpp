@@ -6,12 +6,13 @@
 #include "expect_chains.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/composite.h"
+#include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {
 namespace {
 
 // Joins the last dimension: features of vectors, channels of images.
-class Concat final : public Layer {
+class Concat final : public Layer, public OnnxWords {
  public:
   Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     Shape out = inputs.front();
@@ -59,6 +60,9 @@ class Concat final : public Layer {
 
   bool reads_input() const override { return false; }
   Operation operation() const override { return {.name = "concat", .attributes = {}}; }
+  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    return graph.add("Concat", layer.inputs, {{"axis", onnx_last_axis(layer.in.front())}});
+  }
 
  private:
   std::vector<Index> widths_;

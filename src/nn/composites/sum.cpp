@@ -5,11 +5,12 @@
 #include <algorithm>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {
 namespace {
 
-class Sum final : public Layer {
+class Sum final : public Layer, public OnnxWords {
  public:
   Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     for (const Shape& other : inputs) {
@@ -35,6 +36,9 @@ class Sum final : public Layer {
 
   bool reads_input() const override { return false; }
   Operation operation() const override { return {.name = "sum", .attributes = {}}; }
+  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    return graph.add("Sum", layer.inputs);
+  }
   Index flops() const override { return flops_; }
 
  private:

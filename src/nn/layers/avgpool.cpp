@@ -1,11 +1,12 @@
 // The mean of each window, channel by channel.
 #include "image_window.h"
 #include "lockstep/nn/layer.h"
+#include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {
 namespace {
 
-class AvgPool final : public Layer {
+class AvgPool final : public Layer, public OnnxWords {
  public:
   explicit AvgPool(TermArguments& arguments) : window_(take_pooling(arguments)) {}
 
@@ -22,6 +23,11 @@ class AvgPool final : public Layer {
   bool reads_input() const override { return false; }
   Operation operation() const override {
     return {.name = "avgpool", .attributes = pooling_attributes(shape_)};
+  }
+  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    std::vector<OnnxAttribute> attributes = onnx_pooling(layer);
+    attributes.emplace_back("count_include_pad", Index{0});
+    return graph.add("AveragePool", layer.inputs, attributes);
   }
   Index flops() const override { return shape_.out_size() * shape_.vertical.size * shape_.horizontal.size; }
 

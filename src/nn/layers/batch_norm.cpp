@@ -11,11 +11,12 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/math/moments.h"
 #include "lockstep/nn/layer.h"
+#include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {
 namespace {
 
-class BatchNorm final : public Layer, public BatchStatistics {
+class BatchNorm final : public Layer, public OnnxWords, public BatchStatistics {
  public:
   explicit BatchNorm(TermArguments& arguments)
       : mode_text_(arguments.take_word("mode", "")),
@@ -105,6 +106,19 @@ class BatchNorm final : public Layer, public BatchStatistics {
             .attributes = {{"eps", eps_}, {"momentum", momentum_}},
             .tensors = {gamma_, beta_},
             .state = {mean_, variance_}};
+  }
+  // ONNX normalises along axis 1: there the channels of an image stand, and the features of a vector.
+  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    const Shape& sample = layer.in.front();
+    const bool image = as_image(sample).has_value();
+    const std::string x = image ? layer.inputs.front() : onnx_flat(graph, layer.inputs.front(), sample);
+    const std::string y =
+        graph.add("BatchNormalization", joined_names(joined_names({x}, layer.tensors), layer.state),
+                  {{"epsilon", eps_}});
+    if (image || sample.dims.size() == 1) return y;
+    std::vector<Index> dims{-1};
+    dims.insert(dims.end(), sample.dims.begin(), sample.dims.end());
+    return graph.add("Reshape", {y, graph.add_list(dims)});
   }
 
   BatchNormMode mode() const override {

@@ -9,11 +9,12 @@
 #include "lockstep/math/bf16_kernels.h"
 #include "lockstep/math/convolution.h"
 #include "lockstep/nn/layer.h"
+#include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {
 namespace {
 
-class Conv2d final : public Layer {
+class Conv2d final : public Layer, public OnnxWords {
  public:
   explicit Conv2d(TermArguments& arguments)
       : channels_(arguments.take_index("channels", 1)),
@@ -71,6 +72,13 @@ class Conv2d final : public Layer {
     return {.name = "conv2d",
             .attributes = attributes,
             .tensors = has_bias_ ? std::vector{weight_, bias_} : std::vector{weight_}};
+  }
+  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    return graph.add("Conv", joined_names(layer.inputs, layer.tensors),
+                     {{"strides", both_axes(layer, "stride")},
+                      {"dilations", both_axes(layer, "dilation")},
+                      {"group", layer.whole("groups")},
+                      {"pads", onnx_padding(layer)}});
   }
   Index flops() const override { return shape_.flops(); }
   WeightUse weight_use() const override {

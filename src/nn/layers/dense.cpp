@@ -8,6 +8,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/math/bf16_kernels.h"
 #include "lockstep/nn/layer.h"
+#include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 constexpr Index kWeightsPieceFlops = Index{1} << 31;
 constexpr Index kDataPieceFlops = 2 * kWeightsPieceFlops;
 
-class Dense final : public Layer {
+class Dense final : public Layer, public OnnxWords {
  public:
   explicit Dense(TermArguments& arguments)
       : units_(arguments.take_index("units", 1)),
@@ -77,6 +78,10 @@ class Dense final : public Layer {
 
   Operation operation() const override {
     return {.name = "dense", .attributes = {{"bias", has_bias_ ? 1 : 0}}, .tensors = tensors()};
+  }
+  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    const std::string x = onnx_flat(graph, layer.inputs.front(), layer.in.front());
+    return graph.add("Gemm", joined_names({x}, layer.tensors), {{"transB", Index{1}}});
   }
   Index flops() const override { return 2 * units_ * inputs_; }
   WeightUse weight_use() const override {

@@ -6,11 +6,12 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/random.h"
 #include "lockstep/nn/layer.h"
+#include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {
 namespace {
 
-class Dropout final : public Layer {
+class Dropout final : public Layer, public OnnxWords {
  public:
   explicit Dropout(TermArguments& arguments) : rate_(arguments.take_number("rate", 0.5)) {
     if (!(rate_ >= 0 && rate_ < 1)) {
@@ -43,6 +44,8 @@ class Dropout final : public Layer {
 
   bool in_place() const override { return true; }
   Operation operation() const override { return {.name = "dropout", .attributes = {{"rate", rate_}}}; }
+  // Only training drops.
+  std::string add_to(OnnxNodes&, const OnnxLayer& layer) const override { return layer.inputs.front(); }
   Index cache_size() const override { return size_; }
   Index flops() const override { return size_; }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lockstep/nn/layer.h"
+#include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {
 
@@ -16,10 +17,10 @@ concept KnowsSlopeFromValue = requires(const Function& function) {
 };
 
 template <class Function>
-class Elementwise final : public Layer {
+class Elementwise final : public Layer, public OnnxWords {
  public:
-  Elementwise(Function function, Operation operation)
-      : function_(std::move(function)), operation_(std::move(operation)) {}
+  Elementwise(Function function, Operation operation, OnnxFunction onnx)
+      : function_(std::move(function)), operation_(std::move(operation)), onnx_(std::move(onnx)) {}
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     size_ = inputs.front().size();
@@ -58,6 +59,9 @@ class Elementwise final : public Layer {
   Operation operation() const override {
     return operation_;
   }
+  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    return onnx_(graph, layer);
+  }
   Index flops() const override {
     return size_;
   }
@@ -65,13 +69,14 @@ class Elementwise final : public Layer {
  private:
   Function function_;
   Operation operation_;
+  OnnxFunction onnx_;
   Index size_ = 0;
 };
 
-/// `operation` is how exporters know it: its name and what it was made with.
+/// `operation` is how exporters know it: its name and what it was made with; `onnx` is what ONNX calls it.
 template <class Function>
-std::unique_ptr<Layer> make_elementwise(Function function, Operation operation) {
-  return std::make_unique<Elementwise<Function>>(std::move(function), std::move(operation));
+std::unique_ptr<Layer> make_elementwise(Function function, Operation operation, OnnxFunction onnx) {
+  return std::make_unique<Elementwise<Function>>(std::move(function), std::move(operation), std::move(onnx));
 }
 
 }  // namespace lockstep

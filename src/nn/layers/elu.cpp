@@ -22,10 +22,15 @@ struct Elu {
   }
 };
 
+std::string onnx_elu(OnnxNodes& graph, const OnnxLayer& layer) {
+  return graph.add("Elu", layer.inputs, {{"alpha", layer.operation.attribute("alpha")}});
+}
+
 std::unique_ptr<Layer> make(TermArguments& arguments) {
   const double alpha = arguments.take_number("alpha", 1);
   if (!(alpha > 0)) throw ConfigError(fmt::format("alpha must be above 0, found {}", alpha));
-  return make_elementwise(Elu{static_cast<Scalar>(alpha)}, {.name = "elu", .attributes = {{"alpha", alpha}}});
+  return make_elementwise(Elu{static_cast<Scalar>(alpha)}, {.name = "elu", .attributes = {{"alpha", alpha}}},
+                          onnx_elu);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/layer.h"
+#include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 // Up to here single precision holds every whole number.
 constexpr Index kMaxRows = Index{1} << 24;
 
-class Embedding final : public Layer {
+class Embedding final : public Layer, public OnnxWords {
  public:
   explicit Embedding(TermArguments& arguments)
       : rows_(arguments.take_index("rows", 1)),
@@ -62,6 +63,12 @@ class Embedding final : public Layer {
   }
 
   Operation operation() const override { return {.name = "embedding", .tensors = {weight_}}; }
+  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    const std::string rows = onnx_rows(graph, layer.inputs.front(), layer.in.front());
+    const std::string numbers = graph.add("Cast", {rows}, {{"to", kOnnxInt64}});
+    const std::string vectors = graph.add("Gather", {layer.tensors.front(), numbers}, {{"axis", Index{0}}});
+    return graph.add("Flatten", {vectors}, {{"axis", Index{1}}});
+  }
 
  private:
   // False for what is not a number.

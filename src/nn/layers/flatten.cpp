@@ -1,11 +1,12 @@
 // A sample of any shape becomes one vector. An image becomes its channels one after the other, as in
 // PyTorch, so that the weights of a dense layer behind it mean the same there.
 #include "lockstep/nn/layer.h"
+#include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {
 namespace {
 
-class Flatten final : public Layer {
+class Flatten final : public Layer, public OnnxWords {
  public:
   Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     const std::optional<ImageShape> image = as_image(inputs.front());
@@ -35,6 +36,9 @@ class Flatten final : public Layer {
 
   bool reads_input() const override { return false; }
   Operation operation() const override { return {.name = "flatten"}; }
+  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    return onnx_flat(graph, layer.inputs.front(), layer.in.front());
+  }
   bool only_reshapes() const override { return pixels_ == 1 || channels_ == 1; }
 
  private:

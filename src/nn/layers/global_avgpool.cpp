@@ -2,11 +2,12 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/math/pooling.h"
 #include "lockstep/nn/layer.h"
+#include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {
 namespace {
 
-class GlobalAvgPool final : public Layer {
+class GlobalAvgPool final : public Layer, public OnnxWords {
  public:
   Shape declare(std::span<const Shape> inputs, ParamDeclarer&) override {
     const std::optional<ImageShape> image = as_image(inputs.front());
@@ -26,6 +27,9 @@ class GlobalAvgPool final : public Layer {
 
   bool reads_input() const override { return false; }
   Operation operation() const override { return {.name = "global_avgpool"}; }
+  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    return graph.add("Flatten", {graph.add("GlobalAveragePool", layer.inputs)}, {{"axis", Index{1}}});
+  }
   Index flops() const override { return shape_.in_size(); }
 
  private:

@@ -106,6 +106,21 @@ Attributes pooling_attributes(const PoolingShape& pooling) {
   return attributes;
 }
 
+std::vector<Index> both_axes(const OnnxLayer& layer, const std::string& key) {
+  return {layer.whole(key + "_y"), layer.whole(key + "_x")};
+}
+
+std::vector<Index> onnx_padding(const OnnxLayer& layer) {
+  return {layer.whole("pad_top"), layer.whole("pad_left"), layer.whole("pad_bottom"),
+          layer.whole("pad_right")};
+}
+
+std::vector<OnnxAttribute> onnx_pooling(const OnnxLayer& layer) {
+  return {{"kernel_shape", both_axes(layer, "size")},
+          {"strides", both_axes(layer, "stride")},
+          {"pads", onnx_padding(layer)}};
+}
+
 Index whole_number(std::string_view key, std::string_view text, Index least, std::string_view words) {
   Index value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

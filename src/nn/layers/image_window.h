@@ -10,6 +10,7 @@
 #include "lockstep/math/pooling.h"
 #include "lockstep/math/shape.h"
 #include "lockstep/math/window.h"
+#include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {
 
@@ -42,6 +43,11 @@ using Attributes = std::vector<std::pair<std::string, double>>;
 void append_axes(Attributes& attributes, const std::string& name, Index vertical, Index horizontal);
 void append_padding(Attributes& attributes, const Window& vertical, const Window& horizontal);
 Attributes pooling_attributes(const PoolingShape& pooling);
+
+/// For ONNX, from the attributes of an Operation: "stride" gives {stride_y, stride_x}.
+std::vector<Index> both_axes(const OnnxLayer& layer, const std::string& key);
+std::vector<Index> onnx_padding(const OnnxLayer& layer);
+std::vector<OnnxAttribute> onnx_pooling(const OnnxLayer& layer);
 
 /// The number of an argument that may also be a word. Errors: ConfigError if it is below `least` or none;
 /// `words` are what else it may be.

@@ -9,6 +9,7 @@
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/layer.h"
+#include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {
 namespace {
@@ -33,7 +34,7 @@ struct SampleMoments {
   Scalar factor;  // 1 / sqrt(variance + eps)
 };
 
-class LayerNorm final : public Layer {
+class LayerNorm final : public Layer, public OnnxWords {
  public:
   explicit LayerNorm(TermArguments& arguments) : eps_(arguments.take_number("eps", 1e-5)) {
     if (!(eps_ > 0)) throw ConfigError(fmt::format("eps must be above 0, found {}", eps_));
@@ -95,6 +96,19 @@ class LayerNorm final : public Layer {
 
   Operation operation() const override {
     return {.name = "layer_norm", .attributes = {{"eps", eps_}}, .tensors = {weight_, bias_}};
+  }
+  // In the operations of opset 13, which has no LayerNormalization.
+  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    std::vector<Index> axes;
+    for (Index axis = 1; axis < onnx_rank(layer.in.front()); ++axis) axes.push_back(axis);
+    const std::string mean = graph.add("ReduceMean", layer.inputs, {{"axes", axes}});
+    const std::string centred = graph.add("Sub", {layer.inputs.front(), mean});
+    const std::string squares = graph.add("Mul", {centred, centred});
+    const std::string variance = graph.add("ReduceMean", {squares}, {{"axes", axes}});
+    const std::string eps = graph.add_number(eps_);
+    const std::string deviation = graph.add("Sqrt", {graph.add("Add", {variance, eps})});
+    const std::string normal = graph.add("Div", {centred, deviation});
+    return graph.add("Add", {graph.add("Mul", {normal, layer.tensors[0]}), layer.tensors[1]});
   }
   Index cache_size() const override { return 2; }
   Index flops() const override { return 8 * size_; }

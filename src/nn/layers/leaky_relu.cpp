@@ -11,6 +11,10 @@ struct LeakyRelu {
   Scalar derivative(Scalar x, Scalar) const { return x > 0 ? Scalar{1} : slope; }
 };
 
+std::string onnx_leaky_relu(OnnxNodes& graph, const OnnxLayer& layer) {
+  return graph.add("LeakyRelu", layer.inputs, {{"alpha", layer.operation.attribute("slope")}});
+}
+
 }  // namespace
 
 LayerEntry leaky_relu_entry() {
@@ -22,7 +26,8 @@ LayerEntry leaky_relu_entry() {
           .make = [](TermArguments& arguments) {
             const double slope = arguments.take_number("slope", 0.01);
             return make_elementwise(LeakyRelu{static_cast<Scalar>(slope)},
-                                    {.name = "leaky_relu", .attributes = {{"slope", slope}}});
+                                    {.name = "leaky_relu", .attributes = {{"slope", slope}}},
+                                    onnx_leaky_relu);
           }};
 }
 

@@ -6,6 +6,7 @@
 #include "image_window.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/layer.h"
+#include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 // Winners are kept in the memory of the cache, one at the position of each scalar.
 static_assert(sizeof(std::int32_t) == sizeof(Scalar) && alignof(std::int32_t) == alignof(Scalar));
 
-class MaxPool final : public Layer {
+class MaxPool final : public Layer, public OnnxWords {
  public:
   explicit MaxPool(TermArguments& arguments) : window_(take_pooling(arguments)) {}
 
@@ -41,6 +42,9 @@ class MaxPool final : public Layer {
   bool reads_input() const override { return false; }
   Operation operation() const override {
     return {.name = "maxpool", .attributes = pooling_attributes(shape_)};
+  }
+  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    return graph.add("MaxPool", layer.inputs, onnx_pooling(layer));
   }
   Index cache_size() const override { return shape_.out_size(); }
   Index flops() const override { return shape_.out_size() * shape_.vertical.size * shape_.horizontal.size; }

@@ -22,7 +22,9 @@ LayerEntry relu_entry() {
           .example = "relu",
           .example_input = {{6}},
           .lets_first = "maxpool",
-          .make = [](TermArguments&) { return make_elementwise(Relu{}, {.name = "relu"}); }};
+          .make = [](TermArguments&) {
+            return make_elementwise(Relu{}, {.name = "relu"}, onnx_operation("Relu"));
+          }};
 }
 
 }  // namespace lockstep

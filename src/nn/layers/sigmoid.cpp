@@ -19,7 +19,9 @@ LayerEntry sigmoid_entry() {
           .help = "1 / (1 + exp(-x))",
           .example = "sigmoid",
           .example_input = {{6}},
-          .make = [](TermArguments&) { return make_elementwise(Sigmoid{}, {.name = "sigmoid"}); }};
+          .make = [](TermArguments&) {
+            return make_elementwise(Sigmoid{}, {.name = "sigmoid"}, onnx_operation("Sigmoid"));
+          }};
 }
 
 }  // namespace lockstep

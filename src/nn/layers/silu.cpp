@@ -14,6 +14,10 @@ struct Silu {
   }
 };
 
+std::string onnx_silu(OnnxNodes& graph, const OnnxLayer& layer) {
+  return graph.add("Mul", {layer.inputs.front(), graph.add("Sigmoid", layer.inputs)});
+}
+
 }  // namespace
 
 LayerEntry silu_entry() {
@@ -22,7 +26,7 @@ LayerEntry silu_entry() {
           .help = "x / (1 + e^-x) (Elfwing et al. 2017; swish)",
           .example = "silu",
           .example_input = {{6}},
-          .make = [](TermArguments&) { return make_elementwise(Silu{}, {.name = "silu"}); }};
+          .make = [](TermArguments&) { return make_elementwise(Silu{}, {.name = "silu"}, onnx_silu); }};
 }
 
 }  // namespace lockstep

@@ -3,11 +3,12 @@
 
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/layer.h"
+#include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {
 namespace {
 
-class Slice final : public Layer {
+class Slice final : public Layer, public OnnxWords {
  public:
   explicit Slice(TermArguments& arguments)
       : first_(arguments.take_index("first", 0)), count_(arguments.take_index("count", 1)) {}
@@ -35,6 +36,10 @@ class Slice final : public Layer {
   Operation operation() const override {
     return {.name = "slice",
             .attributes = {{"first", static_cast<double>(first_)}, {"count", static_cast<double>(count_)}}};
+  }
+  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    return graph.add("Slice", {layer.inputs.front(), graph.add_list({first_}),
+                               graph.add_list({first_ + count_}), graph.add_list({1})});
   }
 
  private:

@@ -19,7 +19,9 @@ LayerEntry softplus_entry() {
           .help = "log(1 + e^x) (Dugas et al. 2001)",
           .example = "softplus",
           .example_input = {{6}},
-          .make = [](TermArguments&) { return make_elementwise(Softplus{}, {.name = "softplus"}); }};
+          .make = [](TermArguments&) {
+            return make_elementwise(Softplus{}, {.name = "softplus"}, onnx_operation("Softplus"));
+          }};
 }
 
 }  // namespace lockstep

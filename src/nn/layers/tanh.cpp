@@ -19,7 +19,9 @@ LayerEntry tanh_entry() {
           .help = "hyperbolic tangent",
           .example = "tanh",
           .example_input = {{6}},
-          .make = [](TermArguments&) { return make_elementwise(Tanh{}, {.name = "tanh"}); }};
+          .make = [](TermArguments&) {
+            return make_elementwise(Tanh{}, {.name = "tanh"}, onnx_operation("Tanh"));
+          }};
 }
 
 }  // namespace lockstep

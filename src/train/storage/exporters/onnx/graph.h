@@ -7,22 +7,16 @@
 #include <set>
 #include <span>
 #include <string>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include "lockstep/base/types.h"
 #include "lockstep/math/shape.h"
+#include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {
 
 /// Name of the operations for machine learning, in nodes and in the list of what a file uses.
 inline constexpr const char* kOnnxMlDomain = "ai.onnx.ml";
-
-/// "axis" and what it is.
-using OnnxAttribute =
-    std::pair<std::string,
-              std::variant<Index, double, std::vector<Index>, std::vector<double>, std::vector<std::string>>>;
 
 /// An input or an output of the graph, [N, dims].
 struct OnnxValue {
@@ -32,7 +26,7 @@ struct OnnxValue {
   std::string help = {};  ///< for people
 };
 
-class OnnxGraph {
+class OnnxGraph final : public OnnxNodes {
  public:
   /// Borrows.
   explicit OnnxGraph(onnx::GraphProto& proto) : proto_(proto) {}
@@ -43,9 +37,8 @@ class OnnxGraph {
   void add_input(const OnnxValue& value);
   /// `name`, unless an input has it: then with underscores behind.
   std::string free_name(std::string name) const;
-  /// A node; gives the name of its output.
   std::string add(const std::string& op_type, const std::vector<std::string>& inputs,
-                  const std::vector<OnnxAttribute>& attributes = {});
+                  const std::vector<OnnxAttribute>& attributes = {}) override;
   /// A node of the operations for machine learning, ai.onnx.ml.
   std::string add_ml(const std::string& op_type, const std::vector<std::string>& inputs,
                      const std::vector<OnnxAttribute>& attributes);
@@ -53,10 +46,10 @@ class OnnxGraph {
   std::string add_output(const OnnxValue& value, const std::string& op_type,
                          const std::vector<std::string>& inputs,
                          const std::vector<OnnxAttribute>& attributes = {});
-  /// One number (float or double), or a list of numbers (int64, double) or of texts.
-  std::string add_number(double value);
+  std::string add_number(double value) override;
+  std::string add_list(const std::vector<Index>& values) override;
+  /// A constant of one number (double), or of a list of numbers (double) or of texts.
   std::string add_double(double value);
-  std::string add_list(const std::vector<Index>& values);
   std::string add_doubles(const std::vector<double>& values);
   std::string add_texts(const std::vector<std::string>& values);
   /// Numbers under the free_name() of `name`, which is given.

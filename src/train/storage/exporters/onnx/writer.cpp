@@ -12,9 +12,8 @@
 #include "lockstep/base/log.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
+#include "lockstep/nn/onnx_words.h"
 #include "metadata.h"
-#include "operations.h"
-#include "sample_order.h"
 #include "table_inputs.h"
 #include "writer.h"
 
@@ -41,7 +40,9 @@ std::string add_records(OnnxGraph& graph, const ModelToExport& exported) {
   const Shape features{{exported.schema->features()}};
   if (features != input) {
     throw DataError(
-        fmt::format("the schema of the table has features of the shape {}, but the model takes {}",
+        fmt::format("the schema of the table has features of the shape {}, but the model takes {}: is "
+                    "schema.json that of "
+                    "this run? --format onnx_features does without it",
                     to_string(features), to_string(input)));
   }
   return add_table_inputs(graph, *exported.schema);
@@ -65,12 +66,19 @@ std::vector<std::string> names_of(const OnnxGraph& graph, const std::vector<Rang
   return names;
 }
 
+// Errors: ConfigError naming the layer if there are no words for it.
+const OnnxWords& words_of(const ModelOp& op) {
+  if (const auto* words = dynamic_cast<const OnnxWords*>(op.layer.get())) return *words;
+  throw ConfigError(fmt::format("{}: the export to ONNX has no words for '{}'; export as safetensors or npz",
+                                op.title, op.layer->operation().name));
+}
+
 // Gives the model's output.
 std::string add_layers(OnnxGraph& graph, const Model& model, const std::string& input) {
   std::vector<std::string> outputs;
   for (const ModelOp& op : model.ops()) {
     const Operation operation = op.layer->operation();
-    OnnxLayer layer{.op = op,
+    OnnxLayer layer{.in = op.in,
                     .operation = operation,
                     .inputs = {},
                     .tensors = names_of(graph, operation.tensors, model.layout()),
@@ -79,7 +87,7 @@ std::string add_layers(OnnxGraph& graph, const Model& model, const std::string& 
       layer.inputs.push_back(from == kModelInput ? input : at(outputs, from));
     }
     graph.begin_layer(op.path);
-    outputs.push_back(add_layer(graph, layer));
+    outputs.push_back(words_of(op).add_to(graph, layer));
   }
   return outputs.back();
 }
@@ -94,10 +102,10 @@ void add_graph(OnnxGraph& graph, const ModelToExport& exported) {
   const Model& model = exported.model;
   const std::string records = add_records(graph, exported);
   graph.begin_layer(kInput);
-  const std::string input = to_graph_order(graph, add_normalisation(graph, exported, records), model.input());
+  const std::string input = onnx_ordered(graph, add_normalisation(graph, exported, records), model.input());
   const std::string output = add_layers(graph, model, input);
   graph.begin_layer(kOutputs);
-  const std::string rows = divide(graph, exported, to_rows(graph, output, model.output()));
+  const std::string rows = divide(graph, exported, onnx_rows(graph, output, model.output()));
   const OnnxValue outputs{.name = kOutputs, .sample = {{model.output().size()}}};
   if (exported.schema != nullptr) {
     add_answer(graph, exported, rows);

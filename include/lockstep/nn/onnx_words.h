@@ -1,0 +1,80 @@
+// The words of ONNX for layers: each says in its own file which nodes of a graph compute what it does in
+// evaluation. Nothing here needs a library of ONNX, so that a build without one has the same layers.
+//
+// In Lockstep an image has its channels last, in ONNX first: inside the graph an image is [N, channels,
+// height, width], and any other sample [N, dims] as it is.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "lockstep/base/types.h"
+#include "lockstep/math/shape.h"
+#include "lockstep/nn/layer.h"
+
+namespace lockstep {
+
+/// "axis" and what it is.
+using OnnxAttribute =
+    std::pair<std::string,
+              std::variant<Index, double, std::vector<Index>, std::vector<double>, std::vector<std::string>>>;
+
+/// 64-bit whole numbers, as the attribute "to" of Cast has them.
+inline constexpr Index kOnnxInt64 = 7;
+
+/// A graph in the making, as far as a layer adds to it.
+class OnnxNodes {
+ public:
+  virtual ~OnnxNodes() = default;
+  /// A node of an operation of opset 13; gives the name of its output.
+  virtual std::string add(const std::string& op_type, const std::vector<std::string>& inputs,
+                          const std::vector<OnnxAttribute>& attributes = {}) = 0;
+  /// A constant: one number (float), or a list of whole numbers (int64).
+  virtual std::string add_number(double value) = 0;
+  virtual std::string add_list(const std::vector<Index>& values) = 0;
+};
+
+/// A layer on its way into a graph, with the names that things have there.
+struct OnnxLayer {
+  std::vector<Shape> in;  ///< shapes of the inputs, as the layer takes them
+  Operation operation;
+  std::vector<std::string> inputs;   ///< in the order inside the graph
+  std::vector<std::string> tensors;  ///< of operation.tensors
+  std::vector<std::string> state;    ///< of operation.state
+
+  Index whole(std::string_view attribute) const { return static_cast<Index>(operation.attribute(attribute)); }
+};
+
+/// A layer that ONNX has words for.
+class OnnxWords {
+ public:
+  virtual ~OnnxWords() = default;
+  /// Adds what the layer computes in evaluation; gives its output, in the order inside the graph.
+  virtual std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const = 0;
+};
+
+/// The words of a layer that is one operation without attributes, of all its inputs.
+using OnnxFunction = std::function<std::string(OnnxNodes&, const OnnxLayer&)>;
+OnnxFunction onnx_operation(const char* op_type);
+
+std::vector<std::string> joined_names(std::vector<std::string> names, const std::vector<std::string>& more);
+
+/// From [N, dims], in the order of data files, to the order inside the graph.
+std::string onnx_ordered(OnnxNodes& graph, const std::string& value, const Shape& sample);
+
+/// From the order inside the graph to [N, size], in the order of data files.
+std::string onnx_rows(OnnxNodes& graph, const std::string& value, const Shape& sample);
+
+/// From the order inside the graph to [N, size], in that order.
+std::string onnx_flat(OnnxNodes& graph, const std::string& value, const Shape& sample);
+
+/// Axes inside the graph, that of the batch included.
+Index onnx_rank(const Shape& sample);
+
+/// The axis that the last dimension of a sample has inside the graph.
+Index onnx_last_axis(const Shape& sample);
+
+}  // namespace lockstep

@@ -1,0 +1,51 @@
+#include "lockstep/nn/onnx_words.h"
+
+namespace lockstep {
+namespace {
+
+// An image without a number of channels has one, so that its order is the same either way.
+bool has_channels(const Shape& sample) {
+  return sample.dims.size() == 3;
+}
+
+bool is_bare_image(const Shape& sample) {
+  return as_image(sample) && !has_channels(sample);
+}
+
+}  // namespace
+
+OnnxFunction onnx_operation(const char* op_type) {
+  return [op_type](OnnxNodes& graph, const OnnxLayer& layer) { return graph.add(op_type, layer.inputs); };
+}
+
+std::vector<std::string> joined_names(std::vector<std::string> names, const std::vector<std::string>& more) {
+  names.insert(names.end(), more.begin(), more.end());
+  return names;
+}
+
+std::string onnx_ordered(OnnxNodes& graph, const std::string& value, const Shape& sample) {
+  if (has_channels(sample))
+    return graph.add("Transpose", {value}, {{"perm", std::vector<Index>{0, 3, 1, 2}}});
+  if (is_bare_image(sample)) return graph.add("Unsqueeze", {value, graph.add_list({1})});
+  return value;
+}
+
+std::string onnx_rows(OnnxNodes& graph, const std::string& value, const Shape& sample) {
+  if (!has_channels(sample)) return onnx_flat(graph, value, sample);
+  return onnx_flat(graph, graph.add("Transpose", {value}, {{"perm", std::vector<Index>{0, 2, 3, 1}}}),
+                   sample);
+}
+
+std::string onnx_flat(OnnxNodes& graph, const std::string& value, const Shape& sample) {
+  return sample.dims.size() == 1 ? value : graph.add("Flatten", {value}, {{"axis", Index{1}}});
+}
+
+Index onnx_rank(const Shape& sample) {
+  return as_image(sample) ? 4 : 1 + std::ssize(sample.dims);
+}
+
+Index onnx_last_axis(const Shape& sample) {
+  return has_channels(sample) ? 1 : onnx_rank(sample) - 1;
+}
+
+}  // namespace lockstep
