@@ -47,7 +47,7 @@ std::vector<YesSample> gather_yes(Communicator& comm, Evaluation& evaluation, co
 struct ChosenThreshold {
   double threshold = 0;
   std::string measure = {};  ///< "": it was not chosen
-  double value = 0;  ///< of the measure, at the threshold
+  double value = 0;          ///< of the measure, at the threshold
 };
 
 /// The threshold with the largest value of a measure over samples that are sorted:
