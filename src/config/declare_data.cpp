@@ -147,7 +147,7 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
       .on_resume(OnResume::kMayChange)
       .counterpart("data.synthetic_validation_rows")
       .synonyms("val val_data valid valid_data valid_sets validation_data val_path dev")
-      .synonyms("stratify stratified_split group_split time_split group_shuffle_split",
+      .synonyms("stratified_split group_split time_split group_shuffle_split",
                 "Lockstep has data.validation = \"stratified(0.1)\", \"group(COLUMN, 0.1)\" or "
                 "\"time(COLUMN, 0.1)\"");
   list.option("data.validation_labels", data.validation_labels, "File of their labels")

@@ -73,6 +73,11 @@ TEST(ColumnValues, OfNumbersAreQuantilesInTheirUnits) {
   std::vector<Scalar> lopsided(100, 0);
   for (const int i : {1, 2, 3}) lopsided.push_back(static_cast<Scalar>(i) / 2);
   EXPECT_EQ(texts(column_values(age, lopsided, 3)), (std::vector<std::string>{"10", "40"})) << "each once";
+  FeatureColumn centred = age;
+  centred.table->scale = Scale::kStandard;
+  centred.table->numbers = {.count = 3, .mean = 1e3 / 3, .squares = 3e5, .min = 0, .max = 1e3};
+  const auto zero = static_cast<Scalar>(-1e3 / 3 / centred.table->numbers.deviation());
+  EXPECT_EQ(texts(column_values(centred, {zero}, 5)), std::vector<std::string>{"0"}) << "not 1e-06";
   EXPECT_EQ(texts(column_values({.name = "0", .features = {0, 1}}, {0.5F, -2}, 5)),
             (std::vector<std::string>{"-2", "0.5"}));
 }

@@ -58,6 +58,15 @@ std::string write_date(double days) {
                      minutes == 0 ? "" : fmt::format(" {:02}:{:02}", minutes / 60, minutes % 60));
 }
 
+// The number that became the feature. What is left of a 0 after it was scaled and back is 0 again.
+double number_of(const FeatureColumn& column, Scalar feature) {
+  if (!column.table) return feature;
+  const LabelScale scale = scale_of(*column.table);
+  constexpr double kRounding = 1e-6;
+  const double number = scale.undo(feature);
+  return std::abs(number) < kRounding * scale.range ? 0 : number;
+}
+
 bool has_part(const DateReading& date, DatePart part) {
   return std::ranges::count(date.parts, part) > 0;
 }
@@ -135,8 +144,7 @@ std::vector<ColumnValue> column_values(const FeatureColumn& column, std::vector<
     if (column.table && column.table->date) {
       values.push_back(value_of_date(*column.table, feature));
     } else {
-      const Scalar number = column.table ? scale_of(*column.table).undo(feature) : feature;
-      values.push_back({.text = fmt::format("{:.6g}", number), .features = {feature}});
+      values.push_back({.text = fmt::format("{:.6g}", number_of(column, feature)), .features = {feature}});
     }
   }
   return values;
