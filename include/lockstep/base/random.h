@@ -27,6 +27,7 @@ enum class Purpose : std::uint32_t {
   kSplit = 10,
   kTrial = 31,
   kFold = 32,
+  kImportance = 33,
 };
 
 /// Names one stream of random numbers.

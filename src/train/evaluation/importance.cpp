@@ -28,9 +28,8 @@ namespace lockstep {
 namespace {
 
 KeyedPermutation permutation_of(Index rows, std::uint64_t seed, Index repeat) {
-  return {
-      rows,
-      {.seed = seed, .purpose = static_cast<Purpose>(33), .a = static_cast<std::uint64_t>(repeat), .b = 0}};
+  return {rows,
+          {.seed = seed, .purpose = Purpose::kImportance, .a = static_cast<std::uint64_t>(repeat), .b = 0}};
 }
 
 // *Collective.* The donors of the records that this rank evaluates.
