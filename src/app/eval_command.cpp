@@ -108,7 +108,7 @@ int eval_command(Communicator& comm, const CommandLine& line) {
   const LoadedConfig loaded =
       load_config_together(comm, with_config_of_run(line, directory), {.ranks = comm.size()});
   agree(comm, [&] {
-    if (comm.rank() == 0) check_outputs(line, files_read(line, loaded.config));
+    if (comm.rank() == 0) check_outputs(line, files_read(line));
     refuse_missing_precision(loaded.config);
   });
   refuse_differences(comm, loaded.config);
