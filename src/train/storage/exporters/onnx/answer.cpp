@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
+
+#include "lockstep/data/table/target_labels.h"
+#include "lockstep/train/evaluation/prediction_table.h"
 
 namespace lockstep {
 namespace {
@@ -46,24 +48,6 @@ OnnxValue outputs_called(const ModelToExport& exported, const char* name) {
 }
 
 // ---- names of classes ------------------------------------------------------------------------------------
-
-// The labels in the order of targets: numbers, then categories, as Encoder has them.
-std::vector<const TableColumn*> labels_of(const TableSchema& schema) {
-  std::vector<const TableColumn*> labels;
-  for (const ColumnKind kind : {ColumnKind::kNumeric, ColumnKind::kCategorical}) {
-    for (const TableColumn& column : schema.columns) {
-      if (column.label && column.kind == kind) labels.push_back(&column);
-    }
-  }
-  return labels;
-}
-
-// Classes by number; a label of numbers, and an output for which there is no class, have the number as name.
-std::vector<std::string> numbered_classes(const TableColumn& label, std::size_t count) {
-  std::vector<std::string> names = label.values;
-  while (names.size() < count) names.push_back(fmt::format("{}", names.size()));
-  return names;
-}
 
 // The number of the class, [N]: the most probable one.
 std::string add_class(OnnxGraph& graph, const std::string& outputs) {
@@ -119,22 +103,21 @@ void add_label(OnnxGraph& graph, const ModelToExport& exported, const std::strin
 }  // namespace
 
 AnswerNames answer_names(const ModelToExport& exported) {
-  const auto count = static_cast<std::size_t>(exported.model.output().size());
+  const Index count = exported.model.output().size();
   const OutputForm& form = exported.form;
-  const std::vector<const TableColumn*> labels = labels_of(*exported.schema);
+  const std::vector<TargetLabel> labels = target_labels(*exported.schema);
   AnswerNames names;
-  for (const TableColumn* label : labels) names.targets.push_back(label->name);
+  for (const TargetLabel& label : labels) names.targets.push_back(label.name);
   if (form.targets == TargetKind::kClass) {
-    // Labels with the probability of each class are named by the classes.
-    names.outputs = labels.size() == 1 ? numbered_classes(*labels.front(), count) : names.targets;
+    names.outputs = class_names(form, count, labels);
     names.classes = {names.outputs};
     return names;
   }
-  for (const TableColumn* label : labels) {
-    if (form.targets == TargetKind::kBinary) names.classes.push_back(numbered_classes(*label, 2));
-    if (form.quantiles.empty()) names.outputs.push_back(label->name);
+  for (const TargetLabel& label : labels) {
+    if (form.targets == TargetKind::kBinary) names.classes.push_back(class_names(form, count, {&label, 1}));
+    if (form.quantiles.empty()) names.outputs.push_back(label.name);
     for (const double level : form.quantiles) {
-      names.outputs.push_back(fmt::format("{}_q{}", label->name, level));
+      names.outputs.push_back(fmt::format("{}_q{}", label.name, level));
     }
   }
   return names;
