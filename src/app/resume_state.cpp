@@ -211,6 +211,17 @@ void log_resume(const Config& config, const ResumeState& resume, Index ranks, co
       "interrupted");
 }
 
+void remove_partial_files(const RunDirectory& run) {
+  std::error_code ignored;
+  for (std::filesystem::directory_iterator entry(run.root, ignored), end; !ignored && entry != end;
+       entry.increment(ignored)) {
+    std::error_code unimportant;
+    if (entry->path().filename().string().find(".partial-") != std::string::npos) {
+      std::filesystem::remove(entry->path(), unimportant);
+    }
+  }
+}
+
 void prepare(ResumeState& resume, const Config& config) {
   if (resume.restarts) {
     resume.moved_to = move_away(resume.directory);
@@ -230,14 +241,7 @@ void prepare(ResumeState& resume, const Config& config) {
   if (!resume.lock.held()) resume.lock = RunLock(resume.directory);
   std::error_code ignored;
   std::filesystem::remove(resume.directory.stop(), ignored);  // an earlier wish may have left it
-  for (std::filesystem::directory_iterator entry(resume.directory.root, ignored), end;
-       !ignored && entry != end; entry.increment(ignored)) {
-    // Left behind by a process that was ended while it wrote.
-    std::error_code unimportant;
-    if (entry->path().filename().string().find(".partial-") != std::string::npos) {
-      std::filesystem::remove(entry->path(), unimportant);
-    }
-  }
+  remove_partial_files(resume.directory);
   resume.checkpoints_lock =
       claim_checkpoints(checkpoint_directory(config, resume.directory), resume.directory);
 }

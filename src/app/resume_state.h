@@ -53,6 +53,10 @@ void adopt_choices(LoadedConfig& loaded, const ResumeState& resume);
 /// Logs the step from which the run resumes. `algorithm`: the exchange algorithm of this run.
 void log_resume(const Config& config, const ResumeState& resume, Index ranks, const std::string& algorithm);
 
+/// Rank 0: removes files that a process which was ended left behind half written. Requires that no other
+/// process works in the directory.
+void remove_partial_files(const RunDirectory& run);
+
 /// Rank 0: makes the directory, and that of the checkpoints, ready to be written to, and moves away what a
 /// restart finds there. Where it fails, undo_preparation() takes back what it did.
 void prepare(ResumeState& resume, const Config& config);

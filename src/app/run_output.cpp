@@ -10,9 +10,12 @@
 namespace lockstep {
 namespace {
 
-std::vector<HyperParameter> hyperparameters(Config config, const std::set<std::string>& given) {
+std::vector<HyperParameter> hyperparameters(const Config& config, const std::set<std::string>& given) {
   std::vector<HyperParameter> parameters;
-  for (const Option& option : declare_options(config, known_names())) {
+  Config shown;
+  const std::vector<Option> options = declare_options(shown, known_names());  // of the defaults
+  shown = config;
+  for (const Option& option : options) {
     if (given.contains(option.key) && !names_no_result(option.key) && option.has_value())
       parameters.push_back({option.key, option.text()});
   }

@@ -138,6 +138,7 @@ class TrainCommand {
 
   void open();
   bool make_plan();
+  void tidy_up();
   void begin();
   void announce_run();
   void load();
@@ -199,8 +200,17 @@ bool TrainCommand::make_plan() {
         "the run in '{}' is complete: nothing to do; to train anew, name another run.dir, or give "
         "run.resume = \"restart\"",
         resume_.directory.root.string());
+    if (first() && !resume_.directory.is_held()) tidy_up();
   }
   return !complete;
+}
+
+// A run that was killed between its summary and its page.
+void TrainCommand::tidy_up() {
+  remove_partial_files(resume_.directory);
+  std::error_code ignored;
+  const bool has_page = std::filesystem::exists(resume_.directory.report(), ignored);
+  if (config().report.html && !has_page) write_run_page(resume_.directory);
 }
 
 // From here on the directory is written to; a start that fails leaves it as it was.

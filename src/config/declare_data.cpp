@@ -102,7 +102,7 @@ void declare_table(OptionList& list, TableOptions& table) {
               "Lines above the table (its header, if it has one) that are left out of each file, such as a "
               "title; a file that a model reads may come without them",
               between(0, 100'000))
-      .synonyms("skiprows skip_rows skip_first_lines header_lines");
+      .synonyms("skiprows skip_first_lines header_lines");
   list.option(
       "data.quotes", table.quotes,
       "Fields may be in quotes, with line ends in them (RFC 4180); a quote elsewhere is a character, as all "

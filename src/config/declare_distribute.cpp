@@ -38,9 +38,10 @@ void declare_distribute(OptionList& list, DistOptions& distribute, const KnownNa
       .on_resume(OnResume::kIfAlike)
       .synonyms("distribution_strategy zero_optimization zero_stage tree_learner ddp_backend backend",
                 "ranks talk by MPI; distribute.strategy says how gradients become weights on all of them");
-  list.option("distribute.reduction", distribute.reduction,
-              "native: gradients are added in whatever order is fast; ordered: along one fixed tree, so that "
-              "any rank count gives the same bits")
+  list.option(
+          "distribute.reduction", distribute.reduction,
+          "native: gradients are added in whatever order is fast; ordered: along one fixed tree, which gives "
+          "the same bits on any ranks")
       .most_used();
   list.choice("distribute.algorithm", distribute.algorithm,
               "How the sum of the gradients gets to all ranks, where all get the whole sum; auto: what is "

@@ -11,7 +11,7 @@ void declare_report(OptionList& list, ReportOptions& report) {
   list.option("report.tensorboard", report.tensorboard,
               "Write event files for TensorBoard into run.dir/tensorboard as the run goes on: losses, "
               "metrics, rate, throughput, shares of the time, staleness, and the config as hyperparameters")
-      .synonyms("tensorboard use_tensorboard tensorboard_dir tensorboard_log logger.tensorboard");
+      .synonyms("use_tensorboard tensorboard_dir tensorboard_log logger.tensorboard");
 }
 
 }  // namespace lockstep

@@ -389,7 +389,7 @@ void declare_eval(OptionList& list, EvalOptions& eval, const KnownNames& names) 
       .takes_numbers()
       .expected("\"f1\", \"balanced_accuracy\", \"youden\" or a number from 0 to 1")
       .example("f1")
-      .synonyms("decision_threshold classification_threshold probability_threshold cutoff cut_off");
+      .synonyms("decision_threshold classification_threshold probability_threshold cutoff");
 }
 
 }  // namespace lockstep

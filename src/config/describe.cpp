@@ -24,13 +24,14 @@ std::vector<std::string> completions(const Option& option) {
 }
 
 std::string_view section_title(std::string_view section) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kTitles{{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kTitles{{
       {"run", "The run and its output"},
       {"data", "Samples"},
       {"model", "The model"},
       {"train", "Loss, optimizer, learning rate, length and batch"},
       {"eval", "Evaluation"},
       {"checkpoint", "Saving the run while it goes on"},
+      {"report", "What shows the run: a page, files for TensorBoard"},
       {"distribute", "How the work is shared"},
       {"comm", "Ranks that do not come, or do not agree"},
       {"debug", "Faults on purpose, for tests"},

@@ -56,11 +56,12 @@ std::string option_paragraphs(std::span<const Option> options) {
   return paragraphs;
 }
 
-std::string usage_paragraphs() {
+std::string usage_paragraphs(bool all) {
   constexpr std::size_t kUsageWidth = 42;
   std::string paragraphs;
   for (const CommandEntry& command : command_catalog()) {
-    for (const Usage& usage : command.usages) {
+    const std::size_t shown = all ? command.usages.size() : 1;
+    for (const Usage& usage : std::span(command.usages).first(shown)) {
       const std::string head = fmt::format("  {:<{}}  ", usage.words, kUsageWidth);
       const bool fits = head.size() <= kUsageWidth + 4 || head.size() + usage.help.size() <= kColumns;
       if (!fits) paragraphs += "  " + usage.words + "\n";
@@ -80,8 +81,9 @@ std::string flag_paragraphs(bool common) {
   return paragraphs;
 }
 
-std::string first_page() {
-  return fmt::format("{}\n\nUsage\n{}\nFlags\n{}{}", kPurpose, usage_paragraphs(), flag_paragraphs(true),
+// `all`: the ways to use each command, else the first of them.
+std::string first_page(bool all) {
+  return fmt::format("{}\n\nUsage\n{}\nFlags\n{}{}", kPurpose, usage_paragraphs(all), flag_paragraphs(true),
                      kLastFlags);
 }
 
@@ -96,7 +98,7 @@ std::string exit_code_line() {
 std::string short_help(std::span<const Option> options) {
   std::vector<Option> frequent;
   std::ranges::copy_if(options, std::back_inserter(frequent), &Option::most_used);
-  return fmt::format("{}\nThe most used options; --help-all shows all {}\n{}\n{}", first_page(),
+  return fmt::format("{}\nThe most used options; --help-all shows all {}\n{}\n{}", first_page(false),
                      options.size(), option_paragraphs(frequent), exit_code_line());
 }
 
@@ -151,8 +153,8 @@ std::string section_help(std::span<const Option> options, std::string_view secti
 }
 
 std::string full_help(std::span<const Option> options) {
-  std::string help = fmt::format("{}\nFlags of single commands\n{}\n{}", first_page(), flag_paragraphs(false),
-                                 exit_code_line());
+  std::string help = fmt::format("{}\nFlags of single commands\n{}\n{}", first_page(true),
+                                 flag_paragraphs(false), exit_code_line());
   for_each_section(options, [&help](std::string_view section, std::span<const Option> members) {
     help += fmt::format("\n[{}] {}\n{}", section, section_title(section), option_paragraphs(members));
   });

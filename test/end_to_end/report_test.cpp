@@ -84,7 +84,8 @@ TEST_F(ReportCommand, IsNotWrittenWhereTheConfigSaysSoOrCannotBe) {
   ASSERT_EQ(train("longer", "--train.epochs 2 --checkpoint.every '1 epoch'").exit_code, 0);
   std::filesystem::remove(directory_ / "longer/report.html");
   std::filesystem::create_directories(directory_ / "longer/report.html/of somebody");
-  const ProcessResult blocked = train("longer", "--train.epochs 3 --checkpoint.every '1 epoch'");
+  const ProcessResult blocked =
+      train("longer", "--train.epochs 3 --checkpoint.every '1 epoch' --run.resume_allow train.epochs");
   EXPECT_EQ(blocked.exit_code, 0) << "the run is complete without it: " << blocked.errors;
   expect_parts(blocked.errors, {"report.html is not written"});
 }

@@ -115,6 +115,7 @@ Config large_enough(const std::string& strategy, Reduction reduction) {
   config.train.steps = kSteps;
   config.train.epochs = 0;
   config.run.log_every = 1000;
+  config.eval.batch = 1000;  // one block: sums of evaluations are kept by block
   config.distribute.strategy = strategy;
   config.distribute.reduction = reduction;
   return config;

@@ -91,12 +91,13 @@ TEST(CommandLine, KnowsItsCommands) {
             "--points belongs to --partial COLUMN: name the column, or leave it out");
   EXPECT_EQ(error_of({"importance", "--model", "a", "--partial", "age", "--metric", "auc"}),
             "--metric has no effect with --partial: leave out one");
-  EXPECT_EQ(error_of({"--config", "a", "--overwrite"}),
-            "--overwrite belongs to 'trainer plan', 'trainer bench', 'trainer predict', 'trainer "
-            "importance', 'trainer export', "
-            "'trainer inspect', 'trainer init', 'trainer compare', 'trainer report', 'trainer "
-            "export-metrics'; a run is never overwritten: name another "
-            "directory with --run.dir");
+  EXPECT_EQ(
+      error_of({"--config", "a", "--overwrite"}),
+      "--overwrite belongs to 'trainer plan', 'trainer bench', 'trainer eval', 'trainer predict', 'trainer "
+      "importance', 'trainer export', "
+      "'trainer inspect', 'trainer init', 'trainer compare', 'trainer report', 'trainer "
+      "export-metrics'; a run is never overwritten: name another "
+      "directory with --run.dir");
   EXPECT_EQ(error_of({"--overwrit"}), "--overwrit: unknown option; did you mean '--overwrite'?");
   const CommandLine inspect = parse({"inspect", "a.csv", "--label", "income", "--json", "b.json"});
   EXPECT_EQ(inspect.command, Command::kInspect);
@@ -136,7 +137,7 @@ TEST(CommandLine, HelpWinsOverEveryMistakeButAMissingValue) {
 
 const std::string kKnown =
     "sweep, cv, plan, bench, eval, predict, importance, export, inspect, init, compare, report, "
-    "export-metrics, status, reference, help";
+    "export-metrics, status, watch, reference, help";
 
 TEST(CommandLine, NamesTheNearestOptionOrCommand) {
   EXPECT_EQ(error_of({"--train.lrr", "1"}), "--train.lrr: unknown option; did you mean '--train.lr'?");

@@ -51,8 +51,8 @@ TEST_F(Options, SectionsStayTogether) {
   for (const Option& each : options) {
     if (sections.empty() || sections.back() != each.section()) sections.emplace_back(each.section());
   }
-  const std::vector<std::string> expected{"run",        "data",       "model", "train", "eval",
-                                          "checkpoint", "distribute", "comm",  "debug"};
+  const std::vector<std::string> expected{"run",        "data",   "model",      "train", "eval",
+                                          "checkpoint", "report", "distribute", "comm",  "debug"};
   EXPECT_EQ(sections, expected);
 }
 

@@ -30,7 +30,7 @@ TEST(ConfigFromElsewhere, KnowsKeysOfOtherPrograms) {
             "run.toml:2: unknown key 'train.device'; Lockstep trains on CPUs only: leave it out");
   EXPECT_EQ(error_of("[optimizer]\nlr = 1"),
             "run.toml:1: unknown section [optimizer]; losses, optimizers and schedules are keys of [train] "
-            "(known: run, data, model, train, eval, checkpoint, distribute, comm, debug)");
+            "(known: run, data, model, train, eval, checkpoint, report, distribute, comm, debug)");
   EXPECT_EQ(error_of("[model]\nlayers = [256, 10]"),
             "run.toml:2: model.layers: expected one text such as \"dense(256) relu dense(10)\", found a list "
             "of 2");

@@ -82,7 +82,7 @@ TEST(TomlReader, NamesTheNearestSection) {
   EXPECT_EQ(
       error_of("\n[trian]\nlr = 1"),
       "run.toml:2: unknown section [trian]; did you mean 'train'? (known: run, data, model, train, eval, "
-      "checkpoint, distribute, comm, debug)");
+      "checkpoint, report, distribute, comm, debug)");
   EXPECT_EQ(error_of("[[train]]\nlr = 1"), "run.toml:1: expected a section, [train], found a list of 1");
   EXPECT_EQ(error_of("train = 3"), "run.toml:1: expected a section, [train], found 3");
   EXPECT_EQ(error_of("[train.lr]\nx = 1"),

@@ -25,7 +25,7 @@ FormatEntry numpy_format() {
       "numpy",
       "arrays of numpy, one with features (bytes are scaled to 0..1), one with labels: .npy files, or "
       "arrays of an .npz archive, named as in \"data.npz:x_train\"; of records with named fields, those that "
-      "\"data.npy:age+hours\" names, or all but the labels",
+      "\"people.npy:age+hours\" names, or all but the labels",
       {".npy", ".npz", ".npy.gz"}, "array", open_array);
 }
 

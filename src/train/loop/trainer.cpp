@@ -169,6 +169,8 @@ void Trainer::begin() {
     agree(context_.comm, [&] { context_.checkpoint->fill(saved_state()); });
     context_.states.resume();
     if (context_.average != nullptr) context_.average->resume();
+    // A run that was killed may not have come to that.
+    if (keeps_best() && context_.saving->best->step() == steps) context_.saving->writer.mark_best(steps);
   }
   loop_->begin();
 }

@@ -61,7 +61,7 @@ class CheckpointWriter {
   /// The directory of the checkpoint of this step, once it is finished.
   std::filesystem::path finished(Index step) const { return directory_.finished(step); }
   /// The checkpoint of this step is there already.
-  void found(Index step) { newest_ = step; }
+  void found(Index step) { newest_ = committed_ = step; }
 
   /// How the last attempt ended, as far as it is known: "" well, else why not; the same on all ranks.
   const std::string& last_failure() const { return last_failure_; }
