@@ -12,6 +12,7 @@
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/train/storage/checkpoint/directory.h"
 #include "lockstep/train/storage/checkpoint/owner.h"
 #include "restart.h"
 #include "run_files.h"
@@ -242,8 +243,9 @@ void prepare(ResumeState& resume, const Config& config) {
   std::error_code ignored;
   std::filesystem::remove(resume.directory.stop(), ignored);  // an earlier wish may have left it
   remove_partial_files(resume.directory);
-  resume.checkpoints_lock =
-      claim_checkpoints(checkpoint_directory(config, resume.directory), resume.directory);
+  const CheckpointDirectory checkpoints = checkpoint_directory(config, resume.directory);
+  resume.checkpoints_lock = claim_checkpoints(checkpoints, resume.directory);
+  checkpoints.remove_partial();
 }
 
 }  // namespace lockstep
