@@ -35,7 +35,7 @@ std::vector<FeatureColumn> columns_of_table(const TableSchema& schema) {
 std::vector<Scalar> quantiles(std::vector<Scalar> found, Index points) {
   std::ranges::sort(found);
   std::vector<Scalar> distinct;
-  std::ranges::unique_copy(found, std::back_inserter(distinct));
+  std::unique_copy(found.begin(), found.end(), std::back_inserter(distinct));
   if (std::ssize(distinct) <= points) return distinct;
   std::vector<Scalar> values;
   for (Index i = 0; i < points; ++i) {
@@ -43,8 +43,7 @@ std::vector<Scalar> quantiles(std::vector<Scalar> found, Index points) {
     const auto last = static_cast<double>(found.size() - 1);
     values.push_back(at(found, static_cast<Index>(std::floor(place * last + 0.5))));
   }
-  const auto repeated = std::ranges::unique(values);
-  values.erase(repeated.begin(), repeated.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
   return values;
 }
 
