@@ -59,9 +59,8 @@ void refuse_singletons(const Communicator& comm) {
     throw ConfigError(fmt::format(
         "the launcher started {} tasks ({}={}), but MPI ({}) sees a world of one: each task would train "
         "alone. Start with the mpirun of that MPI (mpirun -np {} trainer ...), or give srun the right "
-        "plug-in "
-        "(srun --mpi=pmix or --mpi=pmi2; `srun --mpi=list` shows which exist). If the variable is left over "
-        "from another start: unset {}",
+        "plug-in (srun --mpi=pmix or --mpi=pmi2; `srun --mpi=list` shows which exist). If the variable is "
+        "left over from another start: unset {}",
         tasks, variable, tasks, mpi_library(), tasks, variable));
   }
 }

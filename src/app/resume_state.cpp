@@ -208,8 +208,7 @@ void log_resume(const Config& config, const ResumeState& resume, Index ranks, co
   log_info(
       "the sums of gradients are made in another order now (ranks, strategy or exchange algorithm are "
       "others, and distribute.reduction is native): the last bits will differ from those of a run that was "
-      "not "
-      "interrupted");
+      "not interrupted");
 }
 
 void remove_partial_files(const RunDirectory& run) {

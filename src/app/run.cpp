@@ -173,8 +173,7 @@ std::optional<ChosenThreshold> Run::choose_threshold(std::span<const Scalar> sto
   if (!chosen) {
     log_warning(
         "eval.threshold = \"{}\" finds no threshold: the validation set has records of one class only, so "
-        "the "
-        "model says yes where that is more probable than no",
+        "the model says yes where that is more probable than no",
         rule.measure);
   }
   return chosen;

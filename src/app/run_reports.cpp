@@ -104,14 +104,12 @@ void report_calibration(const TrainingResult& result) {
   if (!calibration.found) {
     log_warning(
         "not calibrated: no temperature between 0.01 and 100 has the least log loss on the validation set "
-        "(it is "
-        "too small, of one class, or all right or all by chance); the outputs stay as they are");
+        "(it is too small, of one class, or all right or all by chance); the outputs stay as they are");
     return;
   }
   log_info(
       "calibrated: temperature {:.6g}, fitted to the validation set, whose log loss was {:.6f} and is "
-      "{:.6f}, and "
-      "whose expected calibration error was {:.6f} and is {:.6f}",
+      "{:.6f}, and whose expected calibration error was {:.6f} and is {:.6f}",
       calibration.temperature, calibration.loss_before, calibration.loss_after, calibration.ece_before,
       calibration.ece_after);
 }

@@ -44,8 +44,7 @@ std::optional<double> threshold_of(const RunDirectory& directory, const Config& 
     if (rank == 0) {
       log_warning(
           "'{}' has no threshold: the end of a run chooses it. The model says yes where that is more "
-          "probable "
-          "than no; --eval.threshold 0.3 sets another one",
+          "probable than no; --eval.threshold 0.3 sets another one",
           directory.root.string());
     }
     return std::nullopt;

@@ -139,9 +139,8 @@ void declare_data(OptionList& list, DataOptions& data, const KnownNames& names) 
   declare_weight_file(list, "data.train_weights", data.train_weights);
   list.option("data.validation", data.validation,
               "File of the samples evaluated during training; or a share of the training samples that is "
-              "held back "
-              "for it: stratified(0.1), as many of each class, time(COLUMN, 0.1), the last ones, or "
-              "group(COLUMN, 0.1), all or none with one value of a column")
+              "held back for it: stratified(0.1), as many of each class, time(COLUMN, 0.1), the last ones, "
+              "or group(COLUMN, 0.1), all or none with one value of a column")
       .if_not_given("no validation")
       .example("group(customer, 0.1)")
       .on_resume(OnResume::kMayChange)

@@ -55,8 +55,7 @@ std::string confusion_table(const RunDescription& run, const EvaluationHistory& 
   std::string html = fmt::format(
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Confusion matrix\">\n"
       "<table class=\"confusion\">\n<caption>Samples of the {} set after step {}: rows are true classes, "
-      "columns "
-      "predicted ones</caption>\n<thead><tr><th scope=\"col\">true</th>",
+      "columns predicted ones</caption>\n<thead><tr><th scope=\"col\">true</th>",
       html_text(shown.split), count_text(shown.confusion_step));
   for (std::size_t i = 0; i < shown.confusion.size(); ++i) {
     html += fmt::format("<th scope=\"col\">{}</th>", html_text(class_name(run, i), 60));

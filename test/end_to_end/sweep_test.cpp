@@ -196,9 +196,9 @@ class CrossValidation : public testing::Test {
   }
   std::string arguments(const std::string& train, const std::string& run, const std::string& flags) const {
     return fmt::format(
-        "--data.train {} --data.label y --model.layers 'dense(8) relu dense(2)' --train.epochs 3 --train.lr "
-        "0.1 "
-        "--train.global_batch 16 --train.replicas 4 --distribute.reduction ordered --run.dir {} {}",
+        "--data.train {} --data.label y --model.layers 'dense(8) relu dense(2)' --train.epochs 3 "
+        "--train.lr 0.1 --train.global_batch 16 --train.replicas 4 --distribute.reduction ordered "
+        "--run.dir {} {}",
         directory_ / train, directory_ / run, flags);
   }
   std::string config() const {

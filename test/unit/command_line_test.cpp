@@ -225,8 +225,7 @@ TEST(CommandLine, SaysWhatACommandNeeds) {
             "--np belongs to 'trainer plan'; mpirun -np sets the number of ranks of a run");
   EXPECT_EQ(error_of({"--config", "a", "--model", "mlp"}),
             "--model belongs to 'trainer eval', 'trainer predict', 'trainer importance', 'trainer export'; "
-            "layers are set with "
-            "--model.layers");
+            "layers are set with --model.layers");
   EXPECT_EQ(error_of({"eval", "--model", "a", "--input", "b"}),
             "--input belongs to 'trainer predict'; the data of a run is set with --data.train, "
             "--data.validation and --data.test");

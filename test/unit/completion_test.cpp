@@ -124,8 +124,7 @@ TEST_F(Bash, CompletesEveryKeyAndChoice) {
     }
     script += fmt::format(
         "COMP_WORDS=(trainer --{0}); COMP_CWORD=1; _trainer; printf '%s\\n' \"${{COMPREPLY[@]}}\" | grep -x "
-        "-- "
-        "'--{0}'\n",
+        "-- '--{0}'\n",
         option.key);
     expected += "--" + option.key + "\n";
   }

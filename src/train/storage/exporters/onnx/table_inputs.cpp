@@ -61,8 +61,7 @@ std::string doubt_of(const TableColumn& column) {
   if (error <= kShare * column.numbers.deviation()) return "";
   return fmt::format(
       "its numbers, {:.12g} to {:.12g}, lose what tells them apart where they become float32: subtract "
-      "{:.12g} "
-      "in the table before training",
+      "{:.12g} in the table before training",
       column.numbers.min, column.numbers.max, std::round(column.numbers.mean));
 }
 

@@ -41,8 +41,7 @@ std::string add_records(OnnxGraph& graph, const ModelToExport& exported) {
   if (features != input) {
     throw DataError(
         fmt::format("the schema of the table has features of the shape {}, but the model takes {}: is "
-                    "schema.json that of "
-                    "this run? --format onnx_features does without it",
+                    "schema.json that of this run? --format onnx_features does without it",
                     to_string(features), to_string(input)));
   }
   return add_table_inputs(graph, *exported.schema);
