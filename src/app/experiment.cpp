@@ -22,6 +22,10 @@
 #include "lockstep/train/storage/checkpoint/interval.h"
 
 namespace lockstep {
+bool gives_probabilities(const LossOptions& loss) {
+  return has_probabilities(find_entry(loss_catalog(), "loss", loss.loss).make(loss)->form());
+}
+
 namespace {
 
 void check_features(const Experiment& experiment, const RecordSource& source) {
@@ -45,10 +49,6 @@ std::string choose_strategy(const LoadedConfig& loaded, const Placement& placeme
     return option.about_exchange && loaded.given.contains(option.key);
   });
   return one_node && !wants_exchange ? "central_storage" : "allreduce";
-}
-
-bool gives_probabilities(const LossOptions& loss) {
-  return has_probabilities(find_entry(loss_catalog(), "loss", loss.loss).make(loss)->form());
 }
 
 // Combinations that the config alone shows: every command refuses them, before data are opened.

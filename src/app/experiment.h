@@ -68,6 +68,9 @@ Experiment make_experiment(const LoadedConfig& loaded, PeerGroup& peers, const s
 Experiment make_evaluation(const LoadedConfig& loaded, const std::set<Split>& splits, const Shape& input,
                            const std::string& schema, PeerGroup& peers);
 
+/// Whether the outputs under this loss become probabilities.
+bool gives_probabilities(const LossOptions& loss);
+
 /// Refuses eval.threshold for outputs that are not the probability of one yes. Errors: ConfigError.
 void refuse_threshold(const Config& config, const OutputForm& form, Index outputs);
 

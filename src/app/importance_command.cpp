@@ -105,13 +105,6 @@ std::vector<std::string> output_names(const Experiment& experiment, const Datase
   return names;
 }
 
-template <class Result>
-void report(const CommandLine& line, const Result& result) {
-  print_report(line, to_text(result));
-  if (!line.csv.empty()) write_output(line.csv, to_csv(result));
-  if (!line.json.empty()) write_output(line.json, to_json(result));
-}
-
 // All that both questions need.
 struct Question {
   Communicator& comm;
@@ -126,6 +119,17 @@ struct Question {
   std::string measure;
   ThreadTeam& team;
 };
+
+// *Collective.* Rank 0 prints the answer, and writes it where that is asked for.
+template <class Result>
+void report(const Question& question, const Result& result) {
+  agree(question.comm, [&] {
+    if (question.comm.rank() > 0) return;
+    print_report(question.line, to_text(result));
+    if (!question.line.csv.empty()) write_output(question.line.csv, to_csv(result));
+    if (!question.line.json.empty()) write_output(question.line.json, to_json(result));
+  });
+}
 
 void show_importance(const Question& question) {
   const Experiment& experiment = question.experiment;
@@ -148,11 +152,10 @@ void show_importance(const Question& question) {
                               .repeats = question.line.repeats,
                               .seed = experiment.seed(),
                               .temperature = question.temperature});
-  if (question.comm.rank() > 0) return;
-  report(question.line, ImportanceResult{.model = question.line.model,
-                                         .set = to_string(question.split),
-                                         .measure = question.measure,
-                                         .importance = importance});
+  report(question, ImportanceResult{.model = question.line.model,
+                                    .set = to_string(question.split),
+                                    .measure = question.measure,
+                                    .importance = importance});
 }
 
 void show_dependence(const Question& question) {
@@ -176,15 +179,14 @@ void show_dependence(const Question& question) {
                                   .temperature = question.temperature};
   std::vector<std::vector<double>> means =
       partial_dependence(context, question.source, question.values, column->features, grid);
-  if (question.comm.rank() > 0) return;
   const DatasetInfo& info = question.source.info();
-  report(question.line, DependenceResult{.model = question.line.model,
-                                         .set = to_string(question.split),
-                                         .samples = info.rows,
-                                         .column = column->name,
-                                         .outputs = output_names(experiment, info),
-                                         .grid = std::move(grid),
-                                         .means = std::move(means)});
+  report(question, DependenceResult{.model = question.line.model,
+                                    .set = to_string(question.split),
+                                    .samples = info.rows,
+                                    .column = column->name,
+                                    .outputs = output_names(experiment, info),
+                                    .grid = std::move(grid),
+                                    .means = std::move(means)});
 }
 
 }  // namespace

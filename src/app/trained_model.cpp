@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "experiment.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/data/table/number.h"
@@ -17,6 +18,7 @@ AlignedBuffer<Scalar> load_stored(const RunDirectory& directory, const Model& mo
 }
 
 Scalar load_temperature(const RunDirectory& directory, const Config& config) {
+  if (!gives_probabilities(config.loss)) return 1;
   const std::optional<Scalar> temperature = ModelFile(directory.model()).temperature();
   if (!temperature && config.train.calibrate != kNoCalibration) {
     log_info(

@@ -70,7 +70,6 @@ class PredictionTable {
 
   void add(PredictionColumn column, Source source);
   void add_classes(std::span<const TargetLabel> labels);
-  void add_top(const std::vector<std::string>& names);
   void add_answers(std::span<const TargetLabel> labels);
   void add_values(std::span<const TargetLabel> labels);
   void rank_values(const Scalar* values);

@@ -36,9 +36,12 @@ class JsonPredictions final : public PredictionFile {
       const std::size_t first = begin(text);
       for (Index i = 0; i < rows.cols(); ++i) {
         const Scalar value = rows(row, i);
-        const std::string number = std::isfinite(value) ? fmt::format("{}", value) : "null";
-        add(text, first + static_cast<std::size_t>(i),
-            at(columns_, i).classes ? at(at(classes_, i), static_cast<Index>(value)) : number);
+        const std::size_t key = first + static_cast<std::size_t>(i);
+        if (at(columns_, i).classes) {
+          add(text, key, at(at(classes_, i), static_cast<Index>(value)));
+        } else {
+          add(text, key, std::isfinite(value) ? fmt::format("{}", value) : "null");
+        }
       }
       text += "}\n";
     }
