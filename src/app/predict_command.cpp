@@ -83,6 +83,7 @@ struct Inference {
   PredictionView view;
   std::vector<LabelScale> label_scales = {};
   std::vector<TargetLabel> labels = {};
+  std::optional<TableSchema> table = {};  ///< schema of the table that the model was trained on
 };
 
 // The view that the flags name. Errors: ConfigError.
@@ -123,7 +124,8 @@ class PredictionOutput {
       : table_(inference.loss->form(), inference.trained.model->output().size(), inference.labels,
                inference.view) {
     if (line.predict.keep) {
-      kept_.emplace(source.files(), config.data.table, parse_column_names("--keep", *line.predict.keep));
+      kept_.emplace(source.files(), config.data.table, parse_column_names("--keep", *line.predict.keep),
+                    inference.table ? &*inference.table : nullptr);
     }
     file_ = choose_prediction_file(line.output, line.format)
                 .make({.path = line.output,
@@ -199,6 +201,7 @@ int predict_command(Communicator& comm, const CommandLine& line) {
   agree(comm, [&] {
     inference.label_scales = read_label_scales(schema);
     inference.labels = read_target_labels(schema);
+    inference.table = read_table_schema(schema);
   });
   if (is_standard_input(line.input)) spool_standard_input(comm);
   const std::unique_ptr<RecordSource> source = open_input(line, config.data, schema, peers);

@@ -103,10 +103,6 @@ class PartSource final : public RecordSource {
   std::vector<Index> positions_;  // index of each chunk among those of the whole
 };
 
-}  // namespace
-
-namespace {
-
 ValidationSplit split(std::unique_ptr<RecordSource> whole, const HoldOut& held, const std::string& setting,
                       const std::string& note = "") {
   const std::shared_ptr<const RecordSource> shared = std::move(whole);

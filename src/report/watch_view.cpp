@@ -81,7 +81,8 @@ Lines labelled_curve(const std::string& name, const std::vector<double>& values,
   const int width = size.columns - kLabel - 2;
   const int height = size.rows - 1;
   if (width < 10 || height < 1 || values.empty()) return {};
-  const Span span = span_of(values);
+  const Span span = span_of(stretches(values, width));
+  if (span.least > span.most) return {};
   Lines lines{cut(name, size.columns)};
   const Lines curve = block_curve(values, width, height);
   for (int row = 0; row < height; ++row) {

@@ -46,6 +46,16 @@ TEST_F(Kept, CellsComeRecordByRecordAsTheyStandInAllFiles) {
   expect_parts(error_text<DataError>([&] { columns.next(); }), {"b.csv", "changed"});
 }
 
+TEST_F(Kept, LinesAboveTheTableAreThoseThatTheRecordsAreReadWith) {
+  const Texts paths{write("a.csv", "id,name\n1,x\n2,y\n3,z\n")};
+  TableOptions options;
+  options.skip_lines = 2;  // of the data that the model was trained on
+  TableSchema known;
+  known.columns = {{.name = "id", .kind = ColumnKind::kNumeric}, {.name = "name"}};
+  KeptColumns columns(paths, options, {"name"}, &known);
+  EXPECT_EQ(next(columns), Texts{"x"});
+}
+
 TEST_F(Kept, AColumnThatIsNotThereIsRefused) {
   const Texts paths{write("a.csv", "id,name\n1,2\n")};
   expect_parts(error_text<ConfigError>([&] { KeptColumns(paths, {}, {"nam"}); }),

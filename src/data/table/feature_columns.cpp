@@ -47,11 +47,13 @@ std::vector<Scalar> quantiles(std::vector<Scalar> found, Index points) {
   return values;
 }
 
-// "2024-12-31", with the time of day behind it where it has one.
-std::string write_date(double days) {
+// "2024-12-31", with the time of day behind it where it has one, to the minute: single precision has no more.
+std::string write_date(double feature) {
+  constexpr double kMinutes = 24 * 60;
+  const double days = std::round(feature * kMinutes) / kMinutes;
   const double whole = std::floor(days);
   const std::chrono::year_month_day date{std::chrono::sys_days{std::chrono::days{static_cast<int>(whole)}}};
-  const auto minutes = static_cast<int>(std::floor((days - whole) * 24 * 60));
+  const auto minutes = static_cast<int>(std::lround((days - whole) * kMinutes));
   return fmt::format("{:04}-{:02}-{:02}{}", static_cast<int>(date.year()),
                      static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
                      minutes == 0 ? "" : fmt::format(" {:02}:{:02}", minutes / 60, minutes % 60));

@@ -177,6 +177,7 @@ std::optional<Index> FirstLines::lines_above(const TableSchema& schema, Index mo
 
 std::vector<Index> FirstLines::count_fields(char separator) const {
   std::vector<Index> counts;
+  if (lines_.empty()) return counts;
   const Dialect dialect{.separator = separator, .quotes = options_.quotes};
   // The last one may be cut off.
   const std::size_t looked = std::min(lines_.size() - (text_.ends_with('\n') ? 0 : 1), kMaxLooked);

@@ -32,9 +32,9 @@ std::vector<std::string> parse_column_names(std::string_view flag, const std::st
 }
 
 KeptColumns::KeptColumns(std::span<const std::string> paths, const TableOptions& options,
-                         std::vector<std::string> names)
+                         std::vector<std::string> names, const TableSchema* known)
     : names_(std::move(names)),
-      table_(open_table_text(paths, options, alone())),
+      table_(open_table_text(paths, options, alone(), known)),
       columns_(table_.names.size()) {
   for (std::size_t i = 0; i < names_.size(); ++i) {
     const auto found = std::ranges::find(table_.names, names_[i]);

@@ -18,10 +18,10 @@ std::vector<std::string> parse_column_names(std::string_view flag, const std::st
 
 class KeptColumns {
  public:
-  /// `paths`: the files of the table. Errors: ConfigError naming --keep for a column that it does not have;
-  /// DataError.
-  KeptColumns(std::span<const std::string> paths, const TableOptions& options,
-              std::vector<std::string> names);
+  /// `paths`: the files of the table. `known`: the schema that their records are read by, or null. Errors:
+  /// ConfigError naming --keep for a column that it does not have; DataError.
+  KeptColumns(std::span<const std::string> paths, const TableOptions& options, std::vector<std::string> names,
+              const TableSchema* known = nullptr);
   KeptColumns(const KeptColumns&) = delete;
   KeptColumns& operator=(const KeptColumns&) = delete;
 
