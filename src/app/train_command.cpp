@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "announcement.h"
 #include "build_facts.h"
 #include "catalogs.h"
 #include "commands.h"
@@ -20,9 +21,12 @@
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/report/model_table.h"
 #include "lockstep/report/plan_table.h"
+#include "lockstep/report/run_output.h"
+#include "lockstep/report/run_reports.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
 #include "lost_files.h"
+#include "output_settings.h"
 #include "precision.h"
 #include "rank_placement.h"
 #include "restart.h"
@@ -31,9 +35,7 @@
 #include "run.h"
 #include "run_files.h"
 #include "run_length.h"
-#include "run_output.h"
 #include "run_page.h"
-#include "run_reports.h"
 #include "run_watch.h"
 #include "startup.h"
 #include "train_run.h"
@@ -229,7 +231,7 @@ void TrainCommand::begin() {
     agree(comm_, [&] {
       if (!first()) return;
       fill_directory(resume_.directory, experiment_, plan_, watch_->saving.texts);
-      observer_ = std::make_unique<RunOutput>(experiment_, plan_, loaded_.given,
+      observer_ = std::make_unique<RunOutput>(output_settings(experiment_, plan_, loaded_.given),
                                               OutputStart{.step = saved_steps(),
                                                           .metrics_bytes = resume_.metrics_bytes(),
                                                           .incomplete = incomplete_before(resume_)});

@@ -1,28 +1,15 @@
-// The reports of a training run: at its start, at its end, and in summary.json.
+// The end of a training run: its lines in the log, and summary.json.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "experiment.h"
-#include "lockstep/comm/communicator.h"
-#include "lockstep/data/records.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/loop/trainer.h"
 #include "lockstep/train/storage/run_directory.h"
-#include "rank_placement.h"
 
 namespace lockstep {
-
-/// Logs the ranks, their placement and the plan.
-void announce(Communicator& comm, const Config& config, const RunPlan& plan, const RankPlacement& placement);
-
-/// *Collective.* One line for each rank: what it holds.
-void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train);
-
-/// How gradients are exchanged, where that was chosen.
-void report_algorithm(const std::string& algorithm, const DistOptions& distribute);
 
 /// The end of a run, for its summary.
 struct RunEnd {

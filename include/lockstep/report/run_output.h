@@ -2,19 +2,24 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "experiment.h"
 #include "lockstep/report/metrics_file.h"
 #include "lockstep/report/progress_line.h"
 #include "lockstep/report/tensorboard.h"
-#include "lockstep/train/plan/run_plan.h"
-#include "lockstep/train/storage/checkpoint/interval.h"
 #include "lockstep/train/storage/run_directory.h"
 
 namespace lockstep {
+
+struct RunOutputSettings {
+  RunDirectory directory;
+  ProgressStyle progress = {};
+  Progress whole;  ///< progress at the end of the run
+  EvaluationSchedule evaluations;
+  Measure measure;  ///< the number of evaluations that the live line shows
+  std::optional<std::vector<HyperParameter>> hyperparameters;  ///< for TensorBoard; nothing: no files for it
+};
 
 /// The point at which a start of a run goes on.
 struct OutputStart {
@@ -25,10 +30,8 @@ struct OutputStart {
 
 class RunOutput final : public Observer {
  public:
-  /// `given`: the keys that the user has set, which TensorBoard shows. Errors: DataError if a file cannot be
-  /// created.
-  RunOutput(const Experiment& experiment, const RunPlan& plan, const std::set<std::string>& given,
-            OutputStart start);
+  /// Errors: DataError if a file cannot be created.
+  RunOutput(RunOutputSettings settings, OutputStart start);
 
   void on_step(const Progress& progress, double loss) override { line_.on_step(progress, loss); }
   void on_train_metrics(const TrainMetrics& metrics) override {

@@ -1,4 +1,4 @@
-#include "importance_table.h"
+#include "lockstep/report/importance_table.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,49 @@
+#include "announcement.h"
+
+#include <fmt/format.h>
+
+#include "lockstep/base/log.h"
+#include "lockstep/base/text.h"
+#include "lockstep/comm/agree.h"
+#include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/report/plan_table.h"
+#include "precision.h"
+
+namespace lockstep {
+
+void announce(Communicator& comm, const Config& config, const RunPlan& plan, const RankPlacement& placement) {
+  log_info("{} rank{} on {} host{}, {} replica{}, {} thread{}, precision {}; {}", comm.size(),
+           comm.size() == 1 ? "" : "s", placement.hosts, placement.hosts == 1 ? "" : "s",
+           plan.sampling.replicas, plan.sampling.replicas == 1 ? "" : "s", plan.dist.threads,
+           plan.dist.threads == 1 ? "" : "s", describe_precision(config), placement.summary);
+  std::string table = plan_table(std::span(&plan, 1));
+  table.pop_back();  // the log ends the line itself
+  log_info("plan:\n{}", table);
+}
+
+void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train) {
+  constexpr std::size_t kMaxLines = 64;
+  const Range replicas = plan.dist.hosted_by(comm.rank());
+  const std::string holds =
+      replicas.empty() ? "serves"
+      : plan.sampling.stream
+          ? fmt::format("streams {} rows (replicas {} to {})",
+                        with_commas(make_sampler(plan.sampling)->needed(replicas)), replicas.begin,
+                        replicas.end - 1)
+          : fmt::format("loaded {} rows, {} (replicas {} to {})", with_commas(train.rows()),
+                        human_bytes(static_cast<double>(train.bytes())), replicas.begin, replicas.end - 1);
+  const std::vector<std::string> lines = gather_texts(comm, fmt::format("rank {} {}", comm.rank(), holds));
+  for (std::size_t rank = 0; rank < std::min(lines.size(), kMaxLines); ++rank) log_info("{}", lines[rank]);
+  if (lines.size() > kMaxLines) log_info("... and so on for {} more ranks", lines.size() - kMaxLines);
+}
+
+void report_algorithm(const std::string& algorithm, const DistOptions& distribute) {
+  if (algorithm.empty()) return;
+  std::string why;
+  if (distribute.algorithm == kAutoAlgorithm) {
+    why = distribute.calibrate ? ", the fastest here by calibration" : ", by rule";
+  }
+  log_info("exchange algorithm: {}{}", algorithm, why);
+}
+
+}  // namespace lockstep
