@@ -9,6 +9,7 @@
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"
+#include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
 #include "lockstep/data/table/message.h"
 #include "lockstep/data/table/number.h"
@@ -45,6 +46,23 @@ std::vector<std::string> without_skipped(const std::vector<Bytes>& messages, std
 }
 
 }  // namespace
+
+RecordsByClass records_by_class(const std::vector<Scalar>& targets, std::uint64_t seed,
+                                const std::string& setting, const std::string& instead) {
+  RecordsByClass classes;
+  const KeyedPermutation order(std::ssize(targets), {.seed = seed, .purpose = Purpose::kFold});
+  for (Index position = 0; position < std::ssize(targets); ++position) {
+    const Index id = order.inverse(position);
+    classes[at(targets, id)].push_back(id);
+  }
+  constexpr std::size_t kMaxClasses = 1000;
+  if (classes.size() > kMaxClasses) {
+    throw ConfigError(fmt::format(
+        "{}: the label has {} different values, expected classes, {} at most; {} records of any kind",
+        setting, with_commas(std::ssize(classes)), with_commas(kMaxClasses), instead));
+  }
+  return classes;
+}
 
 // Every rank reads a run of chunks.
 std::vector<Scalar> read_targets(const RecordSource& whole, const std::string& setting, PeerGroup& peers) {

@@ -1,6 +1,8 @@
 // The values of records by which they are divided: their class, or the text of a column of their table.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +16,13 @@ namespace lockstep {
 
 /// *Collective.* The one target of each record. `setting`: who asks, for messages. Errors: ConfigError.
 std::vector<Scalar> read_targets(const RecordSource& whole, const std::string& setting, PeerGroup& peers);
+
+/// The records of each class, in the order of a keyed permutation of all of them.
+using RecordsByClass = std::map<Scalar, std::vector<Index>>;
+/// `setting`: who asks; `instead`: what takes records of any kind ("data.fold_by = ... divides"); both for
+/// the message. Errors: ConfigError if there are too many values for classes.
+RecordsByClass records_by_class(const std::vector<Scalar>& targets, std::uint64_t seed,
+                                const std::string& setting, const std::string& instead);
 
 struct FoldColumn {
   std::string name;

@@ -43,19 +43,8 @@ Folds by_record(Index rows, Index folds, std::uint64_t seed) {
 }
 
 Folds by_class(const std::vector<Scalar>& targets, Index folds, std::uint64_t seed) {
-  std::map<Scalar, std::vector<Index>> classes;
-  const KeyedPermutation order = order_of(std::ssize(targets), seed);
-  for (Index position = 0; position < std::ssize(targets); ++position) {
-    const Index id = order.inverse(position);
-    classes[at(targets, id)].push_back(id);
-  }
-  constexpr std::size_t kMaxClasses = 1000;
-  if (classes.size() > kMaxClasses) {
-    throw ConfigError(
-        fmt::format("data.fold_by = \"class\": the label has {} different values, expected classes, "
-                    "{} at most; data.fold_by = \"record\" divides records of any kind",
-                    with_commas(std::ssize(classes)), with_commas(kMaxClasses)));
-  }
+  const RecordsByClass classes =
+      records_by_class(targets, seed, "data.fold_by = \"class\"", "data.fold_by = \"record\" divides");
   Folds fold_of(targets.size());
   Index next = 0;
   for (const auto& [label, ids] : classes) {

@@ -1,16 +1,15 @@
 // How the validation part is chosen. Its size is the share of the records, rounded.
 //
 // stratified: each class gives its share, rounded down; the classes whose share was cut the most give one
-// record
-//   more until the size is reached (the method of largest remainders). So a class has at most one record too
-//   many or too few. Which of its records they are, a keyed permutation says. No class is held back as a
-//   whole.
+// record more until the size is reached (the method of largest remainders). So a class has at most one record
+// too many or too few. Which of its records they are, a keyed permutation says. No class is held back as a
+// whole.
+//
 // time: the last records. Records of one time stay together: of the two ends of the time at the border, the
-// one
-//   that is nearer to the size is taken.
+// one that is nearer to the size is taken.
+//
 // group: groups in the order of a keyed hash of their value are taken as long as that brings the size nearer.
-// So
-//   a group keeps its place when records or other groups are added.
+// So a group keeps its place when records or other groups are added.
 #include "lockstep/data/folds/held_part.h"
 
 #include <fmt/format.h>
@@ -29,7 +28,6 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/quoted.h"
-#include "lockstep/base/random.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/trim.h"
 #include "lockstep/data/table/number.h"
@@ -108,19 +106,8 @@ std::string list_classes(const std::vector<Scalar>& labels, const std::vector<In
 
 Choice choose_by_class(const HeldPart& part, const std::vector<Scalar>& targets, std::uint64_t seed,
                        const DatasetInfo& info) {
-  std::map<Scalar, std::vector<Index>> classes;
-  const KeyedPermutation order(std::ssize(targets), {.seed = seed, .purpose = Purpose::kFold});
-  for (Index position = 0; position < std::ssize(targets); ++position) {
-    const Index id = order.inverse(position);
-    classes[at(targets, id)].push_back(id);
-  }
-  constexpr std::size_t kMaxClasses = 1000;
-  if (classes.size() > kMaxClasses) {
-    throw ConfigError(fmt::format(
-        "{}: the label has {} different values, expected classes, {} at most; "
-        "data.validation_share = {} holds back records of any kind",
-        setting_of(part), with_commas(std::ssize(classes)), with_commas(kMaxClasses), part.share));
-  }
+  const std::string instead = fmt::format("data.validation_share = {} holds back", part.share);
+  const RecordsByClass classes = records_by_class(targets, seed, setting_of(part), instead);
   std::vector<Scalar> labels;
   std::vector<Index> sizes;
   for (const auto& [label, ids] : classes) {

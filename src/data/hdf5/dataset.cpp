@@ -329,10 +329,11 @@ struct Hdf5Dataset::Library {
   hid_t memory = H5I_INVALID_HID;
 };
 
-Hdf5Dataset::Hdf5Dataset(const ArrayPath& path) : library_(std::make_unique<Library>()) {
+Hdf5Dataset::Hdf5Dataset(const ArrayPath& path) {
   const LibraryLock lock;
+  auto library = std::make_unique<Library>();  // closed under the lock if the constructor fails
   const std::string name = path.file + ":" + path.array;
-  Library& here = *library_;
+  Library& here = *library;
   here.file = open_file(path.file);
   here.dataset = open_dataset(here.file.id(), path, name);
   refuse_external_storage(name, here.dataset.id());
@@ -359,6 +360,7 @@ Hdf5Dataset::Hdf5Dataset(const ArrayPath& path) : library_(std::make_unique<Libr
   }
   row_bytes_ = element_->bytes;
   for (std::size_t i = 1; i < sizes_.size(); ++i) row_bytes_ *= sizes_[i];
+  library_ = std::move(library);
 }
 
 Hdf5Dataset::~Hdf5Dataset() {
