@@ -55,8 +55,11 @@ void declare_table(OptionList& list, TableOptions& table) {
   list.option(
           "data.scale", table.scale,
           "What is done to numbers x: standard ((x - mean) / deviation), minmax (to 0..1), log (standard, "
-          "of sign(x) log(1 + abs(x))), none; labels stay as they are unless data.columns says log")
-      .synonyms("scaler standardize feature_scaling");
+          "of sign(x) log(1 + abs(x))), robust (by median and quartiles, clipped smoothly), none; bins(N), "
+          "alone or beside one of these: N features of a piecewise linear encoding between quantiles. Labels "
+          "stay as they are unless data.columns says standard, minmax or log")
+      .example("robust bins(32)")
+      .synonyms("scaler standardize feature_scaling robust_scaler quantile_transformer n_bins");
   list.option("data.missing", table.missing,
               "What stands for a missing number: mean, or a number as in constant(0); a missing category is "
               "one of its own")

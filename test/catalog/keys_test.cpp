@@ -129,6 +129,7 @@ std::map<std::string, std::function<void(const std::string&)>> parsers() {
           {"run.time_limit", [](const std::string& text) { parse_time_limit("key", text); }},
           {"data.train", any},
           {"data.columns", [=](const std::string& text) { columns({.columns = texts(text)}); }},
+          {"data.scale", [=](const std::string& text) { columns({.scale = text}); }},
           {"data.missing", [=](const std::string& text) { columns({.missing = text}); }},
           {"data.encode", [=](const std::string& text) { columns({.encode = text}); }},
           {"data.missing_values", any},

@@ -170,6 +170,23 @@ const std::map<std::string, Operation>& operations() {
        }},
       {"Gemm", [](const Tensors& in,
                   Attributes& attributes) { return gemm(in, attributes.whole("transB", 0) != 0); }},
+      {"MatMul", [](const Tensors& in, Attributes&) { return multiplied(in[0], in.at(1)); }},
+      {"Clip",
+       [](const Tensors& in, Attributes&) {
+         const double least = in.at(1).values.at(0);
+         const double most = in.at(2).values.at(0);
+         return each(in[0], [&](double x) { return std::clamp(x, least, most); });
+       }},
+      {"ReduceLogSumExp",
+       [](const Tensors& in, Attributes& attributes) {
+         const OnnxTensor powers = each(in[0], [](double x) { return std::exp(x); });
+         return each(sum(powers, attributes.list("axes", {})), [](double x) { return std::log(x); });
+       }},
+      {"LogSoftmax",
+       [](const Tensors& in, Attributes& attributes) {
+         return each(softmax(in[0], axis_of(in[0], attributes.whole("axis", -1))),
+                     [](double x) { return std::log(x); });
+       }},
       {"ReduceMean",
        [](const Tensors& in, Attributes& attributes) { return mean(in[0], attributes.list("axes", {})); }},
       {"GlobalAveragePool",

@@ -144,6 +144,20 @@ TEST_F(OnnxTable, NumbersBecomeFeaturesByTheirScale) {
                   "a,b,c,d,e\n4,1,-1000,0,\n-2.5,,2,,1\n,9,,5,-1\n");
 }
 
+TEST_F(OnnxTable, NumbersBecomeBinsAndAreClippedSmoothly) {
+  options_.columns = {"a: bins(2)",     "b: robust bins(8)",      "c: robust",
+                      "d: log bins(2)", "e: bins(4) constant(2)", "f: bins(4)"};
+  options_.numeric = {"f"};
+  learn("a,b,c,d,e,f,y\n1,2,-30,4,5,3,0\n3,-6,700,8,2,3,1\n-5,,,2,,3,1\n9,1,1,9,4,3,0\n2,7,7,7,7,3,1\n");
+  expect_features({{"a", floats({4, -100, kMissing})},
+                   {"b", floats({1, kMissing, 9})},
+                   {"c", floats({-1e6, 2, kMissing})},
+                   {"d", floats({0, kMissing, 5})},
+                   {"e", floats({kMissing, 3, -1})},
+                   {"f", floats({3, 4, kMissing})}},
+                  "a,b,c,d,e,f\n4,1,-1e6,0,,3\n-100,,2,,3,4\n,9,,5,-1,\n");
+}
+
 TEST_F(OnnxTable, NumbersWithAUnitAreGivenWithoutIt) {
   options_.columns = {"share: number(suffix=\"%\")"};
   learn("share,y\n12 %,0\n30 %,1\n7.5 %,0\n");

@@ -160,13 +160,30 @@ OnnxTensor gemm(const Tensors& in, bool transpose_b) {
   });
 }
 
-OnnxTensor mean(const OnnxTensor& x, const List& axes) {
+OnnxTensor multiplied(const OnnxTensor& a, const OnnxTensor& b) {
+  List dims = a.dims;
+  dims.back() = b.dims.back();
+  const std::size_t row = dims.size() - 2;
+  return made(dims, [&](const List& place) {
+    double total = 0;
+    for (Index i = 0; i < a.dims.back(); ++i)
+      total += at(a, with(place, row + 1, i)) * at(b, with(place, row, i));
+    return total;
+  });
+}
+
+OnnxTensor sum(const OnnxTensor& x, const List& axes) {
   List dims = x.dims;
   for (const Index axis : axes) dims.at(static_cast<std::size_t>(axis)) = 1;
   OnnxTensor result{.dims = dims, .values = std::vector<double>(static_cast<std::size_t>(product(dims)))};
   made(x.dims, [&](const List& place) { return result.values[offset(dims, place)] += at(x, place); });
-  const double count = static_cast<double>(product(x.dims) / product(dims));
-  return each(result, [&](double sum) { return sum / count; });
+  return result;
+}
+
+OnnxTensor mean(const OnnxTensor& x, const List& axes) {
+  const OnnxTensor sums = sum(x, axes);
+  const double count = static_cast<double>(product(x.dims) / product(sums.dims));
+  return each(sums, [&](double value) { return value / count; });
 }
 
 OnnxTensor softmax(const OnnxTensor& x, std::size_t axis) {

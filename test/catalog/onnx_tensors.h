@@ -47,7 +47,10 @@ OnnxTensor largest(const OnnxTensor& x);
 
 /// Inputs: a, b and maybe what is added.
 OnnxTensor gemm(const Tensors& in, bool transpose_b);
+/// Products of the matrices in the last two dimensions; those before are repeated as in at().
+OnnxTensor multiplied(const OnnxTensor& a, const OnnxTensor& b);
 /// Over these axes, which stay with a length of 1.
+OnnxTensor sum(const OnnxTensor& x, const List& axes);
 OnnxTensor mean(const OnnxTensor& x, const List& axes);
 OnnxTensor softmax(const OnnxTensor& x, std::size_t axis);
 /// Inputs: x, scale, bias, mean, variance; channels are axis 1.

@@ -23,14 +23,22 @@ struct Word {
   std::function<void(TermArguments&, TableColumn&)> apply;
 };
 
+constexpr const char* kBins = "bins";
+
+void take_bins(TermArguments& arguments, TableColumn& column) {
+  column.bins = arguments.take_index("count", 2);
+  if (column.bins > kMaxBins) {
+    throw ConfigError(fmt::format("expected at most {} bins, found {}", kMaxBins, column.bins));
+  }
+}
+
 const std::vector<Word>& scale_words() {
   const auto scale = [](Scale value) {
     return [value](TermArguments&, TableColumn& column) { column.scale = value; };
   };
-  static const std::vector<Word> kWords{{"standard", scale(Scale::kStandard)},
-                                        {"minmax", scale(Scale::kMinMax)},
-                                        {"log", scale(Scale::kLog)},
-                                        {"none", scale(Scale::kNone)}};
+  static const std::vector<Word> kWords{
+      {"standard", scale(Scale::kStandard)}, {"minmax", scale(Scale::kMinMax)}, {"log", scale(Scale::kLog)},
+      {"robust", scale(Scale::kRobust)},     {"none", scale(Scale::kNone)},     {kBins, take_bins}};
   return kWords;
 }
 
@@ -140,9 +148,29 @@ std::vector<Word> all_words() {
   return all;
 }
 
+// Words on numbers replace all of an earlier text: bins(8) alone are bins without the number.
+void forget_scale(const std::vector<Term>& terms, TableColumn& column) {
+  Index scales = 0;
+  Index bins = 0;
+  for (const Term& term : terms) {
+    const bool is_bins = term.name == kBins;
+    bins += is_bins ? 1 : 0;
+    scales += !is_bins && std::ranges::count(scale_words(), term.name, &Word::name) > 0 ? 1 : 0;
+  }
+  if (scales + bins == 0) return;
+  if (bins > 0 && std::ranges::count(terms, "date", &Term::name) > 0) {
+    throw ConfigError("bins are of numbers, and a date has parts: leave out bins or date");
+  }
+  column.scale = Scale::kStandard;
+  column.bins = 0;
+  column.keeps_number = scales > 0;
+}
+
 void apply(std::string_view key, std::string_view text, const std::vector<Word>& words, TableColumn& column) {
   const TermsOption option{.key = key, .name = "a word", .example = words.front().name, .composites = {}};
-  for (const Term& term : parse_terms(text, option)) {
+  const std::vector<Term> terms = parse_terms(text, option);
+  forget_scale(terms, column);
+  for (const Term& term : terms) {
     try {
       TermArguments arguments(term);
       find_entry<Word>(words, "word", term.name).apply(arguments, column);
@@ -200,11 +228,17 @@ class Declaration {
         fmt::format("{}: there is no column {}{} (columns: {})", key, in_quotes(name), hint, listed(names_)));
   }
 
+  static void keep_as_it_is(TableColumn& column) {
+    column.scale = Scale::kNone;
+    column.bins = 0;
+    column.keeps_number = true;
+  }
+
   void declare_label(const std::string& name) {
     TableColumn& column = find("data.label", name);
     if (column.label) throw ConfigError(fmt::format("data.label names {} twice", in_quotes(name)));
     column.label = true;
-    column.scale = Scale::kNone;
+    keep_as_it_is(column);
   }
 
   void declare_weight(const std::string& name) {
@@ -212,7 +246,7 @@ class Declaration {
     if (column.label) throw ConfigError(fmt::format("data.weight: column {} is the label", in_quotes(name)));
     column.weight = true;
     column.kind = ColumnKind::kNumeric;
-    column.scale = Scale::kNone;
+    keep_as_it_is(column);
     column.fill.reset();
   }
 
@@ -256,6 +290,12 @@ class Declaration {
       throw ConfigError(
           fmt::format("data.columns: {} gives column {} another kind than the list that names it",
                       in_quotes(text), in_quotes(column.name)));
+    }
+    if (column.label && (column.bins > 0 || column.scale == Scale::kRobust)) {
+      throw ConfigError(fmt::format(
+          "data.columns: column {} is the label, of which there are no bins and no robust scale, as "
+          "predictions are to be in its own units: say standard, minmax or log",
+          in_quotes(column.name)));
     }
     if (column.label && (column.kind == ColumnKind::kIgnored || column.date)) {
       throw ConfigError(fmt::format("data.columns: column {} is the label, which cannot be {}",

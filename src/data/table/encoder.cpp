@@ -26,6 +26,7 @@ Encoder::Encoder(const TableSchema& schema, bool labels) : features_(schema.feat
     const bool wanted = labels || !(column.label || column.weight);
     if (column.kind != ColumnKind::kIgnored && wanted) add(column, i, schema.labels() == 1);
   }
+  for (const Numeric& number : numbers_) number_features_ += std::max<Index>(number.bins, 1);
   targets_ = static_cast<Index>(number_labels_.size() + category_labels_.size());
   record_bytes_ = static_cast<Index>(numbers_.size() + categories_.size()) * 4 + label_columns() * 4;
 }
@@ -56,17 +57,30 @@ void Encoder::add(const TableColumn& column, std::size_t cell, bool one_label) {
                 .logarithm = scale.logarithm,
                 .required = column.label && one_label,
                 .shift = scale.shift,
-                .factor = scale.factor()};
+                .factor = scale.factor(),
+                .clips = scale.clips};
   if (column.label) {
     added.missing = std::numeric_limits<Scalar>::quiet_NaN();  // a record may lack some of several labels
   } else {
     added.missing = static_cast<Scalar>(missing_feature(column));
   }
-  if (column.date) {
+  if (column.label) {
+    number_labels_.push_back(added);
+  } else if (column.date) {
     add_date(column, added);
   } else {
-    (column.label ? number_labels_ : numbers_).push_back(added);
+    add_feature(column, added);
   }
+}
+
+void Encoder::add_feature(const TableColumn& column, const Numeric& number) {
+  if (column.bins == 0 || column.keeps_number) numbers_.push_back(number);
+  if (column.bins == 0) return;
+  numbers_.push_back({.cell = number.cell,
+                      .logarithm = number.logarithm,
+                      .missing = static_cast<Scalar>(missing_position(column)),
+                      .bins = column.bin_features(),
+                      .edges = &column.edges});
 }
 
 // A missing date is in the middle of all cycles.
@@ -91,7 +105,9 @@ Scalar Encoder::number_of(const Numeric& column, const Cell& cell) const {
     return static_cast<Scalar>(cycle_of(cell.number, column.part)[column.cosine ? 1 : 0]);
   }
   const double x = column.logarithm ? signed_log(cell.number) : cell.number;
-  const auto scaled = static_cast<Scalar>((x - column.shift) * column.factor);
+  if (column.edges != nullptr) return static_cast<Scalar>(bin_position(*column.edges, x));
+  const double straight = (x - column.shift) * column.factor;
+  const auto scaled = static_cast<Scalar>(column.clips ? smooth_clip(straight) : straight);
   if (!std::isfinite(scaled)) {
     throw BadRecord{static_cast<Index>(column.cell), fmt::format("{}", cell.number),
                     "a number that single precision can hold"};
@@ -137,11 +153,29 @@ void Encoder::pack(std::span<const Cell> cells, std::byte* packed, std::span<Ind
   if (weight_) put(number_of(*weight_, cells[weight_->cell]));
 }
 
+void Encoder::unpack_numbers(const std::byte* packed, Scalar* features) const {
+  const std::size_t bytes = numbers_.size() * sizeof(Scalar);
+  if (number_features_ == std::ssize(numbers_)) {
+    if (bytes > 0) std::memcpy(features, packed, bytes);
+    return;
+  }
+  for (const Numeric& column : numbers_) {
+    Scalar value = 0;
+    std::memcpy(&value, packed, sizeof value);
+    packed += sizeof value;
+    if (column.bins == 0) {
+      *features++ = value;
+    } else {
+      put_bins(value, column.bins, features);
+      features += column.bins;
+    }
+  }
+}
+
 void Encoder::unpack(const std::byte* packed, Scalar* features, Scalar* labels) const {
-  const std::size_t number_bytes = numbers_.size() * sizeof(Scalar);
-  if (number_bytes > 0) std::memcpy(features, packed, number_bytes);
-  features += numbers_.size();
-  packed += number_bytes;
+  unpack_numbers(packed, features);
+  features += number_features_;
+  packed += numbers_.size() * sizeof(Scalar);
   for (const Categorical& column : categories_) {
     std::uint32_t position = 0;
     std::memcpy(&position, packed, sizeof position);

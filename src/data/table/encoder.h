@@ -1,5 +1,6 @@
-// Records of a table as numbers, by a schema. A packed record holds a float for each numeric feature column,
-// a 32-bit number for each categorical one, then a float for each label, then one for the weight.
+// Records of a table as numbers, by a schema. A packed record holds a float for each numeric feature column
+// (for one with bins its position among their edges), a 32-bit number for each categorical one, then a float
+// for each label, then one for the weight.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "lockstep/data/table/bins.h"
 #include "lockstep/data/table/row.h"
 #include "lockstep/data/table/schema.h"
 
@@ -44,6 +46,9 @@ class Encoder {
     Scalar missing = 0;
     DatePart part = DatePart::kDay;  // part of a date; kDay: the number as it is
     bool cosine = false;             // the cosine of that part; else the sine
+    bool clips = false;              // the scaled number is clipped smoothly
+    Index bins = 0;                  // features of the position among `edges`; 0: one feature, the number
+    const std::vector<double>* edges = nullptr;  // of l(x)
   };
   struct Hash {
     using is_transparent = void;
@@ -61,11 +66,14 @@ class Encoder {
 
   void add(const TableColumn& column, std::size_t cell, bool one_label);
   void add_date(const TableColumn& column, const Numeric& days);
+  void add_feature(const TableColumn& column, const Numeric& number);
+  void unpack_numbers(const std::byte* packed, Scalar* features) const;
   Scalar number_of(const Numeric& column, const Cell& cell) const;
   Scalar class_of(const Categorical& column, const Cell& cell, std::span<Index> unseen) const;
   std::uint32_t position_of(const Categorical& column, const Cell& cell, std::span<Index> unseen) const;
 
   std::vector<Numeric> numbers_;
+  Index number_features_ = 0;  // as many as numbers, and more with bins
   std::vector<Categorical> categories_;
   std::vector<Numeric> number_labels_;
   std::vector<Categorical> category_labels_;

@@ -9,6 +9,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/quoted.h"
+#include "lockstep/data/table/bins.h"
 #include "lockstep/data/table/label_scale.h"
 #include "sparse_source.h"
 
@@ -59,6 +60,13 @@ std::string write_date(double feature) {
                      minutes == 0 ? "" : fmt::format(" {:02}:{:02}", minutes / 60, minutes % 60));
 }
 
+void append_bins(const TableColumn& column, double number, std::vector<Scalar>& features) {
+  const std::size_t before = features.size();
+  features.resize(before + static_cast<std::size_t>(column.bin_features()));
+  put_bins(static_cast<Scalar>(bin_position_of(column, number)), column.bin_features(),
+           features.data() + before);
+}
+
 // The number that became the feature. What is left of a 0 after it was scaled and back is 0 again.
 double number_of(const FeatureColumn& column, Scalar feature) {
   if (!column.table) return feature;
@@ -66,6 +74,28 @@ double number_of(const FeatureColumn& column, Scalar feature) {
   constexpr double kRounding = 1e-6;
   const double number = scale.undo(feature);
   return std::abs(number) < kRounding * scale.range ? 0 : number;
+}
+
+// The features of a number whose first one is known.
+ColumnValue value_of_number(const FeatureColumn& column, Scalar feature) {
+  const double number = number_of(column, feature);
+  ColumnValue value{.text = fmt::format("{:.6g}", number), .features = {feature}};
+  if (column.table && column.table->bins > 0) append_bins(*column.table, number, value.features);
+  return value;
+}
+
+// Numbers of which there are only bins are known by their edges.
+std::vector<ColumnValue> values_at_edges(const TableColumn& column, Index points) {
+  std::vector<Scalar> edges;
+  for (const double edge : column.edges) edges.push_back(static_cast<Scalar>(edge));
+  std::vector<ColumnValue> values;
+  for (const Scalar edge : quantiles(std::move(edges), points)) {
+    const double number = column.scale == Scale::kLog ? LabelScale{.logarithm = true}.undo(edge) : edge;
+    ColumnValue value{.text = fmt::format("{:.6g}", number), .features = {}};
+    append_bins(column, number, value.features);
+    values.push_back(std::move(value));
+  }
+  return values;
 }
 
 bool has_part(const DateReading& date, DatePart part) {
@@ -140,12 +170,14 @@ std::vector<ColumnValue> column_values(const FeatureColumn& column, std::vector<
   refuse_unordered(column);
   if (column.table && column.table->kind == ColumnKind::kCategorical)
     return categories_of(*column.table, column.features.size(), points);
+  if (column.table && column.table->bins > 0 && !column.table->keeps_number)
+    return values_at_edges(*column.table, points);
   std::vector<ColumnValue> values;
   for (const Scalar feature : quantiles(std::move(found), points)) {
     if (column.table && column.table->date) {
       values.push_back(value_of_date(*column.table, feature));
     } else {
-      values.push_back({.text = fmt::format("{:.6g}", number_of(column, feature)), .features = {feature}});
+      values.push_back(value_of_number(column, feature));
     }
   }
   return values;

@@ -18,6 +18,25 @@ bool is_scaled_label(const TableColumn& column) {
   return is_number_label(column) && column.scale != Scale::kNone;
 }
 
+constexpr double kClip = 3;
+
+// The last number before the limit is the largest that a feature can be undone to.
+double undo_clip(Scalar clipped) {
+  constexpr double kLast = kClip * (1 - 1e-6);
+  const double y = std::clamp(static_cast<double>(clipped), -kLast, kLast);
+  return y / std::sqrt(1 - (y / kClip) * (y / kClip));
+}
+
+// Where the middle half of the numbers is one number, half of their range stands for the distance of
+// quartiles.
+LabelScale robust_scale(const TableColumn& column) {
+  const Quartiles quartiles = column.quartiles.value_or(Quartiles{});
+  const double between = quartiles.upper - quartiles.lower;
+  return {.shift = quartiles.median,
+          .range = between > 0 ? between : (column.numbers.max - column.numbers.min) / 2,
+          .clips = true};
+}
+
 }  // namespace
 
 LabelScale scale_of(const TableColumn& column) {
@@ -30,22 +49,31 @@ LabelScale scale_of(const TableColumn& column) {
     case Scale::kStandard:
     case Scale::kLog:
       return {.shift = stats.mean, .range = stats.deviation(), .logarithm = column.scale == Scale::kLog};
+    case Scale::kRobust:
+      return robust_scale(column);
   }
   return {};
 }
 
+double smooth_clip(double x) {
+  return x / std::sqrt(1 + (x / kClip) * (x / kClip));
+}
+
 double LabelScale::apply(double number) const {
-  return ((logarithm ? signed_log(number) : number) - shift) * factor();
+  const double straight = ((logarithm ? signed_log(number) : number) - shift) * factor();
+  return clips ? smooth_clip(straight) : straight;
 }
 
 double missing_feature(const TableColumn& column) {
   const LabelScale scale = scale_of(column);
   // The mean of numbers with a logarithm is that of their logarithms.
-  return column.fill ? scale.apply(*column.fill) : (column.numbers.mean - scale.shift) * scale.factor();
+  if (column.fill) return scale.apply(*column.fill);
+  const double straight = (column.numbers.mean - scale.shift) * scale.factor();
+  return scale.clips ? smooth_clip(straight) : straight;
 }
 
 Scalar LabelScale::undo(Scalar target) const {
-  const double x = static_cast<double>(target) * range + shift;
+  const double x = (clips ? undo_clip(target) : static_cast<double>(target)) * range + shift;
   return static_cast<Scalar>(logarithm ? std::copysign(std::expm1(std::abs(x)), x) : x);
 }
 

@@ -33,8 +33,16 @@ namespace {
 // More categories are counted nowhere: they are for hashing.
 constexpr Index kMaxCategories = 1'000'000;
 
-ColumnWants wants_of(const TableColumn& column) {
-  if (column.kind != ColumnKind::kCategorical) return {.logarithm = column.scale == Scale::kLog};
+bool needs_quantiles(const TableColumn& column) {
+  return column.is_feature() && column.kind == ColumnKind::kNumeric &&
+         (column.bins > 0 || column.scale == Scale::kRobust);
+}
+
+// `quantiles`: numbers that a column keeps for them, if it needs any.
+ColumnWants wants_of(const TableColumn& column, Index quantiles) {
+  if (column.kind != ColumnKind::kCategorical) {
+    return {.logarithm = column.scale == Scale::kLog, .quantiles = needs_quantiles(column) ? quantiles : 0};
+  }
   // A hashed column needs no counts: it only has to be text.
   const bool counts = column.label || column.encoding != Encoding::kHash;
   // A class is one wherever it occurs.
@@ -81,6 +89,18 @@ void learn_categories(TableColumn& column, const ColumnSummary& summary, Index v
       with_commas(all)));
 }
 
+// The least and the greatest number are known, also where quantiles are those of a sample. A column without
+// any number is encoded as if all were its mean, 0.
+void learn_quantiles(TableColumn& column, std::vector<double> sorted) {
+  if (sorted.empty()) sorted.push_back(column.numbers.mean);
+  if (column.numbers.count > 0) {
+    sorted.front() = column.numbers.min;
+    sorted.back() = column.numbers.max;
+  }
+  if (column.scale == Scale::kRobust) column.quartiles = quartiles_of(sorted);
+  if (column.bins > 0) column.edges = edges_of(sorted, column.bins);
+}
+
 void check_learnt(const TableText& table, const TableSchema& schema, const Scan& scan) {
   if (scan.good == 0) {
     throw DataError(fmt::format("'{}' holds no records{}", table.text.files.front().path,
@@ -114,6 +134,11 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
   Remarks inferred = infer_kinds(table, schema.columns, schema.missing_values, peers);
   std::ranges::move(inferred.notes, std::back_inserter(learnt.remarks));
   learnt.doubts = std::move(inferred.doubts);
+  for (TableColumn& column : schema.columns) {
+    if (!column.date) continue;
+    column.bins = 0;  // those that data.scale says of all columns: a date has parts
+    column.keeps_number = true;
+  }
   if (options.strict && !learnt.doubts.empty()) {
     peers.agree([&] {
       throw DataError(fmt::format("{} (data.strict = true): {}; say what it is in [data]",
@@ -122,7 +147,8 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
   }
 
   std::vector<ColumnWants> wants;
-  for (const TableColumn& column : schema.columns) wants.push_back(wants_of(column));
+  const Index kept = kept_for_quantiles(std::ranges::count_if(schema.columns, needs_quantiles));
+  for (const TableColumn& column : schema.columns) wants.push_back(wants_of(column, kept));
   const std::vector<RowColumn> columns = match_columns(table, schema, true);
   ScanRequest request{.table = table,
                       .columns = columns,
@@ -143,6 +169,7 @@ LearntSchema learn_schema(const TableText& table, const TableOptions& options, c
       const ColumnSummary& summary = learnt.scan.columns[i];
       column.missing = summary.missing;
       column.numbers = summary.numbers;
+      if (needs_quantiles(column)) learn_quantiles(column, summary.quantiles.sorted());
       if (column.kind == ColumnKind::kCategorical) {
         learn_categories(column, summary, options.vocabulary, learnt.remarks);
       }

@@ -22,12 +22,16 @@ class Share {
  public:
   explicit Share(const ScanRequest& request) : request_(request) {
     for (const ColumnWants& wants : request.wants) {
-      counts_.push_back({ValueCounts(wants.max_texts), ValueCounts(wants.max_numbers), {}});
+      counts_.push_back({ValueCounts(wants.max_texts),
+                         ValueCounts(wants.max_numbers),
+                         {},
+                         QuantileSketch(wants.quantiles)});
     }
   }
 
   void read(std::size_t number, TableReader& reader) {
     const TextChunk& chunk = request_.table.text.chunks[number];
+    chunk_ = number;
     sums_.assign(request_.wants.size(), {});
     Index good = 0;
     std::vector<Index> bad_positions;  // numbers of the bad records in the chunk
@@ -35,7 +39,7 @@ class Share {
         chunk,
         [&](std::span<const Cell> cells) {
           check(cells);
-          add(cells, !request_.counts || request_.counts(number, good));
+          add(cells, !request_.counts || request_.counts(number, good), good);
           ++good;
         },
         [&](const std::string& description) {
@@ -64,6 +68,7 @@ class Share {
       counts.texts.write(message);
       counts.numbers.write(message);
       counts.notations.write(message);
+      counts.quantiles.write(message);
     }
     for (const std::string& reject : rejects_) message.put_text(reject);
     return message.bytes();
@@ -79,6 +84,7 @@ class Share {
     ValueCounts texts;
     ValueCounts numbers;
     NotationCounts notations;
+    QuantileSketch quantiles;
   };
 
   // Before anything is counted, so that a bad record leaves no trace.
@@ -91,7 +97,7 @@ class Share {
     if (request_.check) request_.check(cells);
   }
 
-  void add(std::span<const Cell> cells, bool counts) {
+  void add(std::span<const Cell> cells, bool counts, Index position) {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       const Cell& cell = cells[i];
       const ColumnWants& wants = request_.wants[i];
@@ -100,7 +106,9 @@ class Share {
       if (cell.missing) {
         ++sums.missing;
       } else if (cell.is_number) {
-        sums.numbers.add(wants.logarithm ? signed_log(cell.number) : cell.number);
+        const double number = wants.logarithm ? signed_log(cell.number) : cell.number;
+        sums.numbers.add(number);
+        if (wants.quantiles > 0) counts_[i].quantiles.add(record_key(chunk_, position), number);
         if (wants.max_numbers > 0) counts_[i].numbers.add(cell.text);
         if (wants.notations) counts_[i].notations.add_number(cell.text, cell.number);
       } else if (wants.max_texts > 0) {
@@ -112,6 +120,7 @@ class Share {
   }
 
   const ScanRequest& request_;
+  std::size_t chunk_ = 0;
   std::vector<Sums> sums_;
   std::vector<Counts> counts_;
   std::vector<std::string> rejects_;
@@ -140,6 +149,7 @@ void merge_rest(Scan& scan, std::span<const std::byte> message) {
     column.text_counts.merge(ValueCounts::read(reader));
     column.number_counts.merge(ValueCounts::read(reader));
     column.notations.merge(NotationCounts::read(reader));
+    column.quantiles.merge(QuantileSketch::read(reader));
   }
   while (!reader.done()) {
     std::string reject = reader.take_text();
@@ -178,8 +188,9 @@ Scan scan_table(const ScanRequest& request, PeerGroup& peers) {
   });
   Scan scan;
   for (const ColumnWants& wants : request.wants) {
-    scan.columns.push_back(
-        {.text_counts = ValueCounts(wants.max_texts), .number_counts = ValueCounts(wants.max_numbers)});
+    scan.columns.push_back({.text_counts = ValueCounts(wants.max_texts),
+                            .number_counts = ValueCounts(wants.max_numbers),
+                            .quantiles = QuantileSketch(wants.quantiles)});
   }
   for (const Bytes& message : peers.all_gather(share.chunks())) merge_chunks(scan, message);
   for (const Bytes& message : peers.all_gather(share.rest())) merge_rest(scan, message);

@@ -7,6 +7,7 @@
 
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/table/bins.h"
 
 namespace lockstep {
 namespace {
@@ -16,6 +17,18 @@ std::string describe_missing(const TableColumn& column) {
   if (column.label) return fmt::format(", {} missing do not count", with_commas(column.missing));
   return fmt::format(", {} missing become {}", with_commas(column.missing),
                      column.fill ? fmt::format("{:.4g}", *column.fill) : std::string("the mean"));
+}
+
+std::string describe_quartiles(const Quartiles& quartiles) {
+  return fmt::format("median {:.4g}, quartiles {:.4g} and {:.4g}", quartiles.median, quartiles.lower,
+                     quartiles.upper);
+}
+
+std::string describe_bins(const TableColumn& column) {
+  const Index bins = column.bin_features();
+  return fmt::format("{} bin{}{} from {:.4g} to {:.4g}", bins, bins == 1 ? "" : "s",
+                     column.scale == Scale::kLog ? " of its logarithm" : "", column.numbers.min,
+                     column.numbers.max);
 }
 
 std::string describe_numbers(const TableColumn& column) {
@@ -35,6 +48,13 @@ std::string describe_numbers(const TableColumn& column) {
       scaled = fmt::format("logarithm, mean {:.4g}, deviation {:.4g}", column.numbers.mean,
                            column.numbers.deviation());
       break;
+    case Scale::kRobust:
+      scaled = describe_quartiles(column.quartiles.value_or(Quartiles{}));
+      break;
+  }
+  if (column.bins > 0) {
+    const std::string bins = describe_bins(column);
+    scaled = column.keeps_number ? fmt::format("{}; {}", scaled, bins) : bins;
   }
   return fmt::format("number, {}{}", scaled, describe_missing(column));
 }
@@ -52,6 +72,16 @@ std::string describe_categories(const TableColumn& column) {
 
 }  // namespace
 
+double bin_position_of(const TableColumn& column, double number) {
+  return bin_position(column.edges, column.scale == Scale::kLog ? signed_log(number) : number);
+}
+
+double missing_position(const TableColumn& column) {
+  // The mean of numbers with a logarithm is that of their logarithms.
+  return column.fill ? bin_position_of(column, *column.fill)
+                     : bin_position(column.edges, column.numbers.mean);
+}
+
 double signed_log(double x) {
   return std::copysign(std::log1p(std::abs(x)), x);
 }
@@ -59,8 +89,13 @@ double signed_log(double x) {
 Index TableColumn::width() const {
   if (!is_feature()) return 0;
   if (date) return date->width();
-  if (kind == ColumnKind::kNumeric || encoding == Encoding::kIndex) return 1;
+  if (kind == ColumnKind::kNumeric) return bins == 0 ? 1 : bin_features() + (keeps_number ? 1 : 0);
+  if (encoding == Encoding::kIndex) return 1;
   return encoding == Encoding::kHash ? buckets : std::ssize(values) + 1;
+}
+
+Index TableColumn::bin_features() const {
+  return edges.empty() ? bins : std::max<Index>(std::ssize(edges) - 1, 1);
 }
 
 std::vector<FeatureRange> TableSchema::layout() const {

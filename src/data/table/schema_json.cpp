@@ -1,14 +1,18 @@
-// A schema as JSON, "notation", "missing_values" and "date" of a column only where there are any:
+// A schema as JSON, "notation", "missing_values", "date", "quartiles" and "bins" of a column only where
+// there are any:
 //
 //   {"version": 1, "missing_values": [text, ...], "columns": [column, ...]}
 //   column: {"name", "use": "feature" | "label" | "weight" | "ignore", "kind": "numeric", "scale", "missing",
 //            "notation": {"decimal", "thousands", "prefix", "suffix"}, "missing_values": [text],
-//            "date": {"form", "parts"}, "count",
+//            "date": {"form", "parts"}, "quartiles": [lower, median, upper], "count",
+//            "bins": {"most", "number", "edges": [number]},
 //            "missing_count", "mean", "deviation", "min", "max"}
 //        or {..., "kind": "categorical", "encode": "onehot" | "index" | "hash", "buckets", "values": [text]}
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <functional>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
@@ -28,7 +32,8 @@ struct Named {
   const char* name;
 };
 constexpr std::array kScales{Named<Scale>{Scale::kNone, "none"}, Named<Scale>{Scale::kStandard, "standard"},
-                             Named<Scale>{Scale::kMinMax, "minmax"}, Named<Scale>{Scale::kLog, "log"}};
+                             Named<Scale>{Scale::kMinMax, "minmax"}, Named<Scale>{Scale::kLog, "log"},
+                             Named<Scale>{Scale::kRobust, "robust"}};
 constexpr std::array kEncodings{Named<Encoding>{Encoding::kOneHot, "onehot"},
                                 Named<Encoding>{Encoding::kIndex, "index"},
                                 Named<Encoding>{Encoding::kHash, "hash"}};
@@ -86,6 +91,30 @@ DateReading parse_date_reading(const Json& json) {
   return date;
 }
 
+Json bins_json(const TableColumn& column) {
+  return {{"most", column.bins}, {"number", column.keeps_number}, {"edges", column.edges}};
+}
+
+Quartiles parse_quartiles(const Json& json) {
+  const auto values = json.get<std::vector<double>>();
+  if (values.size() != 3 || !std::ranges::is_sorted(values)) {
+    throw DataError(fmt::format("{} are no quartiles", excerpt(json.dump())));
+  }
+  return {.lower = values[0], .median = values[1], .upper = values[2]};
+}
+
+void parse_bins(const Json& json, TableColumn& column) {
+  column.bins = whole_number(json.at("most"));
+  column.keeps_number = json.at("number").get<bool>();
+  column.edges = json.at("edges").get<std::vector<double>>();
+  const Index edges = std::ssize(column.edges);
+  const bool increase = std::ranges::is_sorted(column.edges, std::less_equal<>());
+  if (column.bins < 2 || column.bins > kMaxBins || edges < 1 || edges > column.bins + 1 || !increase) {
+    throw DataError(fmt::format("column {} has {} bins with {} edges, which do not fit or do not increase",
+                                in_quotes(column.name), column.bins, edges));
+  }
+}
+
 Json column_json(const TableColumn& column) {
   Json json{{"name", column.name}};
   if (column.kind == ColumnKind::kIgnored) {
@@ -100,6 +129,10 @@ Json column_json(const TableColumn& column) {
     if (column.date) json["date"] = date_json(*column.date);
     if (column.notation) json["notation"] = notation_json(*column.notation);
     if (!column.missing_values.empty()) json["missing_values"] = column.missing_values;
+    if (column.quartiles) {
+      json["quartiles"] = {column.quartiles->lower, column.quartiles->median, column.quartiles->upper};
+    }
+    if (column.bins > 0) json["bins"] = bins_json(column);
     json["count"] = column.numbers.count;
     json["mean"] = column.numbers.mean;
     json["deviation"] = column.numbers.deviation();
@@ -132,6 +165,9 @@ TableColumn parse_column(const Json& json) {
     if (json.contains("missing_values")) {
       column.missing_values = json.at("missing_values").get<std::vector<std::string>>();
     }
+    if (json.contains("quartiles")) column.quartiles = parse_quartiles(json.at("quartiles"));
+    if (column.scale == Scale::kRobust && !column.quartiles) throw DataError("robust numbers lack quartiles");
+    if (json.contains("bins")) parse_bins(json.at("bins"), column);
     column.numbers = {.count = whole_number(json.at("count")),
                       .mean = json.at("mean").get<double>(),
                       .squares = json.at("squares").get<double>(),

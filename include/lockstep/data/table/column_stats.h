@@ -25,6 +25,14 @@ struct NumberStats {
   double deviation() const;
 };
 
+struct Quartiles {
+  double lower = 0;
+  double median = 0;
+  double upper = 0;
+
+  bool operator==(const Quartiles&) const = default;
+};
+
 /// The numbers of one chunk.
 class NumberSums {
  public:

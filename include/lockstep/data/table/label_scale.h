@@ -15,6 +15,7 @@ struct LabelScale {
   double shift = 0;
   double range = 1;
   bool logarithm = false;
+  bool clips = false;  ///< what comes of that is clipped smoothly; for features only
 
   /// 1 / range; 0 for a column that never changes, whose numbers all become 0.
   double factor() const { return range > 0 ? 1 / range : 0; }
@@ -23,6 +24,9 @@ struct LabelScale {
   /// The label of which this is the target.
   Scalar undo(Scalar target) const;
 };
+
+/// x / sqrt(1 + (x / 3)^2), which stays between -3 and 3 (Holzmueller et al. 2024).
+double smooth_clip(double x);
 
 /// The scale of a numeric column, label or feature.
 LabelScale scale_of(const TableColumn& column);

@@ -11,6 +11,7 @@
 #include "lockstep/data/peer_group.h"
 #include "lockstep/data/table/column_stats.h"
 #include "lockstep/data/table/notation.h"
+#include "lockstep/data/table/quantile_sketch.h"
 #include "lockstep/data/table/table_text.h"
 
 namespace lockstep {
@@ -21,6 +22,7 @@ struct ColumnWants {
   Index max_texts = 0;     ///< different values counted that are no numbers (with Reading::kText: any)
   Index max_numbers = 0;   ///< different values counted that are
   bool of_all = false;     ///< also of records that do not count
+  Index quantiles = 0;     ///< numbers kept for quantiles: QuantileSketch
   bool notations = false;  ///< counts the forms of values that are no plain numbers; with Reading::kEither
 };
 
@@ -31,6 +33,7 @@ struct ColumnSummary {
   ValueCounts text_counts{};
   ValueCounts number_counts{};
   NotationCounts notations{};
+  QuantileSketch quantiles{};
 };
 
 /// The treatment of bad records.

@@ -23,7 +23,11 @@ enum class Scale {
   kStandard,  ///< (x - mean) / deviation
   kMinMax,    ///< (x - min) / (max - min)
   kLog,       ///< (l(x) - mean) / deviation, both of l(x)
+  kRobust,    ///< s / sqrt(1 + (s / 3)^2) with s = (x - median) / (upper - lower quartile)
 };
+
+/// Most bins of a column.
+inline constexpr Index kMaxBins = 256;
 
 /// Its name in the config: "minmax".
 const char* to_string(Scale scale);
@@ -49,6 +53,10 @@ struct TableColumn {
   std::vector<std::string> missing_values =
       {};  ///< texts that stand for a missing number in this column only
   NumberStats numbers = {};
+  std::optional<Quartiles> quartiles = {};  ///< with Scale::kRobust, once they are learnt
+  Index bins = 0;                           ///< at most so many features of a piecewise linear encoding
+  bool keeps_number = true;                 ///< with bins: the scaled number is a feature before them
+  std::vector<double> edges = {};           ///< of the bins, increasing, once they are learnt
 
   // Categorical.
   Encoding encoding = Encoding::kOneHot;
@@ -58,8 +66,10 @@ struct TableColumn {
   Index missing = 0;  ///< records of the training data without a value
 
   bool is_feature() const { return !label && !weight && kind != ColumnKind::kIgnored; }
-  /// Features that it becomes.
+  /// Features that it becomes; before bins are learnt, as if there were as many as were asked for.
   Index width() const;
+  /// Features of its bins: one less than edges; 1 for a column that never changes.
+  Index bin_features() const;
 };
 
 /// Which features a column becomes.

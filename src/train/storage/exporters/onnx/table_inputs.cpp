@@ -12,6 +12,7 @@
 #include <set>
 
 #include "calendar.h"
+#include "lockstep/data/table/bins.h"
 #include "lockstep/data/table/label_scale.h"
 
 namespace lockstep {
@@ -75,29 +76,71 @@ std::string joined(OnnxGraph& graph, const std::vector<std::string>& parts) {
   return parts.size() == 1 ? parts.front() : graph.add("Concat", parts, {{"axis", kEachRecord}});
 }
 
-// Features of numbers, double [N, columns], of which all have a logarithm or none has.
+std::string add_signed_log(OnnxGraph& graph, const std::string& x) {
+  const std::string size = graph.add("Add", {graph.add("Abs", {x}), graph.add_double(1)});
+  return graph.add("Mul", {graph.add("Sign", {x}), graph.add("Log", {size})});
+}
+
+std::string add_smooth_clip(OnnxGraph& graph, const std::string& x) {
+  constexpr double kClip = 3;
+  const std::string part = graph.add("Mul", {x, graph.add_double(1 / kClip)});
+  const std::string square = graph.add("Mul", {part, part});
+  const std::string root = graph.add("Sqrt", {graph.add("Add", {square, graph.add_double(1)})});
+  return graph.add("Div", {x, root});
+}
+
+// Features of numbers, double [N, columns], of which all are scaled in one way: with a logarithm, clipped, or
+// neither.
 std::string add_scaled(OnnxGraph& graph, const std::string& numbers,
                        const std::vector<const TableColumn*>& columns) {
   std::vector<double> shifts;
   std::vector<double> factors;
   std::vector<double> missing;
   bool logarithm = false;
+  bool clips = false;
   for (const TableColumn* column : columns) {
     const LabelScale scale = scale_of(*column);
     shifts.push_back(scale.shift);
     factors.push_back(scale.factor());
     missing.push_back(missing_feature(*column));
     logarithm = scale.logarithm;
+    clips = scale.clips;
   }
-  std::string x = numbers;
-  if (logarithm) {
-    const std::string size = graph.add("Add", {graph.add("Abs", {numbers}), graph.add_double(1)});
-    x = graph.add("Mul", {graph.add("Sign", {numbers}), graph.add("Log", {size})});
-  }
+  std::string x = logarithm ? add_signed_log(graph, numbers) : numbers;
   x = graph.add("Mul", {graph.add("Sub", {x, graph.add_doubles(shifts)}), graph.add_doubles(factors)});
+  if (clips) x = add_smooth_clip(graph, x);
   const std::string is_missing = graph.add("IsNaN", {numbers});
   return graph.cast(graph.add("Where", {is_missing, graph.add_doubles(missing), x}),
                     onnx::TensorProto::FLOAT);
+}
+
+// Features of the bins of a column: double [N, 1] to float [N, bins]. With a single edge all are 0.
+std::string add_bins(OnnxGraph& graph, const TableColumn& column) {
+  std::vector<double> lows;
+  std::vector<double> factors;
+  for (std::size_t i = 0; i + 1 < column.edges.size(); ++i) {
+    lows.push_back(column.edges[i]);
+    factors.push_back(1 / (column.edges[i + 1] - column.edges[i]));
+  }
+  if (lows.empty()) {
+    lows.push_back(column.edges.front());
+    factors.push_back(0);
+  }
+  const std::string number = graph.cast(column.name, onnx::TensorProto::DOUBLE);
+  const std::string x = column.scale == Scale::kLog ? add_signed_log(graph, number) : number;
+  const double fill = column.fill ? (column.scale == Scale::kLog ? signed_log(*column.fill) : *column.fill)
+                                  : column.numbers.mean;
+  const std::string present = graph.add("Where", {graph.add("IsNaN", {number}), graph.add_double(fill), x});
+  const std::string steps =
+      graph.add("Mul", {graph.add("Sub", {present, graph.add_doubles(lows)}), graph.add_doubles(factors)});
+  const std::string features = graph.cast(steps, onnx::TensorProto::FLOAT);
+  return graph.add("Clip", {features, graph.add_number(0), graph.add_number(1)});
+}
+
+bool alike_scales(const TableColumn& a, const TableColumn& b) {
+  const LabelScale first = scale_of(a);
+  const LabelScale second = scale_of(b);
+  return first.logarithm == second.logarithm && first.clips == second.clips;
 }
 
 std::string add_numbers(OnnxGraph& graph, const std::vector<const TableColumn*>& columns) {
@@ -201,11 +244,13 @@ std::string add_table_inputs(OnnxGraph& graph, const TableSchema& schema) {
   };
   for (const TableColumn* column : feature_columns(schema)) {
     const bool plain = is_plain_number(*column);
-    const bool alike =
-        numbers.empty() || (numbers.back()->scale == Scale::kLog) == (column->scale == Scale::kLog);
+    const bool alike = numbers.empty() || alike_scales(*numbers.back(), *column);
     if (!plain || !alike) add_together();
     if (plain) {
-      numbers.push_back(column);
+      if (column->bins == 0 || column->keeps_number) numbers.push_back(column);
+      if (column->bins == 0) continue;
+      add_together();
+      features.push_back(add_bins(graph, *column));
     } else {
       features.push_back(column->date ? add_date(graph, *column)
                                       : add_category(graph, *column, schema.missing_values));

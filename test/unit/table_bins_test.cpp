@@ -1,0 +1,201 @@
+// Numbers of a table as bins and by robust scaling: what is learnt of the training data, and the features.
+#include "lockstep/data/table/bins.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "data/table/encoder.h"
+#include "data/table/learn_schema.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/data/table/label_scale.h"
+#include "support/error_text.h"
+#include "support/temporary_directory.h"
+
+namespace lockstep {
+namespace {
+
+using namespace test;
+using Rows = std::vector<std::vector<Scalar>>;
+
+class TableBins : public testing::Test {
+ protected:
+  TableSchema learn(const std::string& text) {
+    write(text);
+    return learn_schema(open(), options_, {}, alone()).schema;
+  }
+  // The features of all records of the text, by this schema.
+  Rows encode(const TableSchema& schema, const std::string& text) {
+    write(text);
+    const TableText table = open();
+    const Encoder encoder(schema, false);
+    TableReader reader(table, match_columns(table, schema, false), std::ssize(schema.columns),
+                       schema.missing_values);
+    Rows rows;
+    std::vector<std::byte> packed(static_cast<std::size_t>(encoder.record_bytes()));
+    std::vector<Index> unseen(schema.columns.size());
+    for (const TextChunk& chunk : table.text.chunks) {
+      reader.for_each_record(
+          chunk,
+          [&](std::span<const Cell> cells) {
+            encoder.pack(cells, packed.data(), unseen);
+            rows.emplace_back(static_cast<std::size_t>(encoder.features()));
+            encoder.unpack(packed.data(), rows.back().data(), nullptr);
+          },
+          [](const std::string& bad) { ADD_FAILURE() << bad; });
+    }
+    return rows;
+  }
+  std::string refusal() {
+    return error_text<ConfigError>([&] { learn("a,y\n1,0\n2,1\n"); });
+  }
+
+  TableOptions options_{.label = {"y"}};
+
+ private:
+  void write(const std::string& text) { std::ofstream(path_, std::ios::binary) << text; }
+  TableText open() {
+    const std::string paths[] = {path_};
+    return open_table_text(paths, options_, alone());
+  }
+
+  TemporaryDirectory directory_;
+  std::string path_ = directory_ / "t.csv";
+};
+
+// The numbers 0, 10, ..., 100 in column a.
+std::string tens() {
+  std::string text = "a,y\n";
+  for (int i = 0; i <= 10; ++i) text += fmt::format("{},{}\n", 10 * i, i % 2);
+  return text;
+}
+
+TEST_F(TableBins, ANumberFillsTheBinsBelowIt) {
+  options_.scale = "bins(2)";
+  const TableSchema schema = learn(tens());
+  EXPECT_EQ(schema.columns[0].edges, (std::vector<double>{0, 50, 100}));
+  EXPECT_EQ(schema.features(), 2);
+  EXPECT_EQ(encode(schema, "a\n0\n25\n50\n75\n100\n"), (Rows{{0, 0}, {0.5F, 0}, {1, 0}, {1, 0.5F}, {1, 1}}));
+  EXPECT_EQ(encode(schema, "a\n-1e9\n1e9\n"), (Rows{{0, 0}, {1, 1}})) << "beyond what training has seen";
+}
+
+TEST_F(TableBins, AScaleBesideBinsKeepsTheNumber) {
+  options_.scale = "minmax bins(2)";
+  const TableSchema schema = learn(tens());
+  EXPECT_EQ(schema.features(), 3);
+  EXPECT_EQ(encode(schema, "a\n25\n"), (Rows{{0.25F, 0.5F, 0}}));
+  options_.columns = {"a: none"};
+  EXPECT_EQ(encode(learn(tens()), "a\n25\n"), (Rows{{25}})) << "a scale alone has no bins";
+  options_.columns = {"a: bins(4)"};
+  EXPECT_EQ(learn(tens()).features(), 4) << "bins alone have no number";
+}
+
+TEST_F(TableBins, AMissingNumberIsEncodedAsTheOneThatStandsForIt) {
+  for (const std::string scale : {"bins(2)", "robust", "log bins(2)"}) {
+    options_.scale = scale;
+    options_.missing = "constant(25)";
+    const Rows rows = encode(learn(tens()), "a\n\"\"\n25\n");
+    EXPECT_EQ(rows.at(0), rows.at(1)) << scale;
+    options_.missing = "mean";
+    const Rows means = encode(learn(tens()), "a\n\"\"\n50\n");
+    if (!scale.starts_with("log")) EXPECT_EQ(means.at(0), means.at(1)) << scale;
+  }
+}
+
+TEST_F(TableBins, FewNumbersHaveFewBins) {
+  options_.scale = "bins(8)";
+  options_.numeric = {"a", "b"};
+  const TableSchema schema = learn("a,b,y\n0,7,0\n1,7,1\n0,7,0\n1,7,1\n2,7,0\n");
+  EXPECT_EQ(schema.columns[0].edges, (std::vector<double>{0, 1, 2}));
+  EXPECT_EQ(schema.columns[1].edges, (std::vector<double>{7})) << "a column that never changes";
+  EXPECT_EQ(schema.features(), 3);
+  EXPECT_EQ(encode(schema, "a,b\n1,7\n2,8\n"), (Rows{{1, 0, 0}, {1, 1, 0}}));
+}
+
+TEST_F(TableBins, OfAColumnWithoutAnyNumberAreZero) {
+  options_.scale = "robust bins(8)";
+  options_.numeric = {"a"};
+  EXPECT_EQ(encode(learn("a,b,y\n,1,0\n,2,1\n"), "a,b\n,1\n"),
+            encode(learn("a,b,y\n,1,0\n,2,1\n"), "a,b\n5,1\n"));
+}
+
+TEST_F(TableBins, RobustScalingIsThatOfTheQuartilesClippedSmoothly) {
+  options_.scale = "robust";
+  const TableSchema schema = learn(tens());
+  EXPECT_EQ(schema.columns[0].quartiles, (Quartiles{.lower = 25, .median = 50, .upper = 75}));
+  const Rows rows = encode(schema, "a\n50\n100\n1e12\n-1e12\n");
+  EXPECT_EQ(rows.at(0).at(0), 0);
+  EXPECT_NEAR(rows.at(1).at(0), 1 / std::sqrt(1 + 1.0 / 9), 1e-6);
+  EXPECT_NEAR(rows.at(2).at(0), 3, 1e-6);
+  EXPECT_NEAR(rows.at(3).at(0), -3, 1e-6);
+}
+
+// Holzmueller et al. 2024: half of the range stands for the distance of quartiles that are equal.
+TEST_F(TableBins, RobustScalingOfMostlyOneNumberIsThatOfItsRange) {
+  options_.scale = "robust";
+  options_.numeric = {"a", "b"};
+  std::string text = "a,b,y\n4,3,1\n";
+  for (int i = 0; i < 9; ++i) text += "0,3,0\n";
+  const Rows rows = encode(learn(text), "a,b\n2,3\n0,9\n");
+  EXPECT_NEAR(rows.at(0).at(0), 1 / std::sqrt(1 + 1.0 / 9), 1e-6);
+  EXPECT_EQ(rows.at(1), (std::vector<Scalar>{0, 0})) << "a column that never changes is 0";
+}
+
+TEST_F(TableBins, AreKeptInTheSchema) {
+  options_.scale = "robust bins(4)";
+  const TableSchema schema = learn(tens());
+  const std::string json = to_json(schema);
+  const TableSchema again = parse_schema(json, "s.json");
+  EXPECT_EQ(to_json(again), json);
+  EXPECT_EQ(encode(again, tens()), encode(schema, tens()));
+  const auto refused = [&](const std::string& part, const std::string& replacement) {
+    std::string bad = json;
+    const std::size_t place = bad.find(part);
+    ASSERT_NE(place, std::string::npos) << part;
+    bad.replace(place, part.size(), replacement);
+    expect_parts(error_text<DataError>([&] { parse_schema(bad, "s.json"); }), {"'s.json' is no schema"});
+  };
+  refused("\"most\": 4", "\"most\": 1");
+  refused("\"most\": 4", "\"most\": 3");
+  refused("\"edges\": [", "\"edges\": [1e300, ");
+  refused("\"quartiles\"", "\"quarters\"");
+}
+
+TEST_F(TableBins, QuantilesAreThoseOfTheTrainingRecordsOnly) {
+  options_.scale = "bins(2)";
+  const TableSchema schema = learn("a,y\n0,0\n1,1\n2,0\n");
+  EXPECT_EQ(encode(schema, tens()).at(5), (std::vector<Scalar>{1, 1}));
+}
+
+TEST_F(TableBins, WrongArgumentsAreRefused) {
+  for (const std::string scale : {"bins(0)", "bins(1)"}) {
+    options_.scale = scale;
+    expect_parts(refusal(), {"data.scale", scale, "2"});
+  }
+  options_.scale = "bins(257)";
+  expect_parts(refusal(), {"data.scale", "at most 256 bins, found 257"});
+  options_.scale = "standard";
+  for (const std::string words : {"robust", "bins(8)"}) {
+    options_.columns = {"y: " + words};
+    expect_parts(refusal(), {"data.columns", "'y' is the label", "standard, minmax or log"});
+  }
+  options_.columns = {"a: date(ymd) bins(8)"};
+  expect_parts(refusal(), {"data.columns", "leave out bins or date"});
+}
+
+TEST_F(TableBins, OfAllNumbersLeaveLabelsWeightsAndDatesAlone) {
+  options_.scale = "robust bins(4)";
+  options_.weight = "w";
+  const TableSchema schema =
+      learn("a,d,w,y\n1,2024-01-05,1,5\n2,2024-01-06,2,6\n3,2024-02-07,1,7\n4,2024-03-08,1,9\n");
+  EXPECT_EQ(schema.columns[1].bins, 0);
+  EXPECT_EQ(schema.columns[2].scale, Scale::kNone);
+  EXPECT_EQ(schema.columns[3].scale, Scale::kNone);
+  EXPECT_EQ(schema.features(), 1 + 3 + schema.columns[1].width());
+  EXPECT_TRUE(label_scales(schema).empty());
+}
+
+}  // namespace
+}  // namespace lockstep
