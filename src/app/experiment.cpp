@@ -26,6 +26,11 @@ bool gives_probabilities(const LossOptions& loss) {
   return has_probabilities(find_entry(loss_catalog(), "loss", loss.loss).make(loss)->form());
 }
 
+std::unique_ptr<Model> make_model(const Config& config, const Shape& input) {
+  const auto loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
+  return std::make_unique<Model>(config.model, input, loss->form().link);
+}
+
 namespace {
 
 void check_features(const Experiment& experiment, const RecordSource& source) {
@@ -157,7 +162,7 @@ void state_class_weights(Experiment& experiment) {
 // `input`: the shape of a record.
 void build_model(Experiment& experiment, const Shape& input) {
   const Config& config = experiment.config;
-  experiment.model = std::make_unique<Model>(config.model, input);
+  experiment.model = make_model(config, input);
   experiment.loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
   experiment.metrics = std::make_unique<MetricSet>(config.eval.metrics, experiment.loss->form(),
                                                    experiment.model->output().size());

@@ -70,6 +70,8 @@ Experiment make_evaluation(const LoadedConfig& loaded, const std::set<Split>& sp
 
 /// Whether the outputs under this loss become probabilities.
 bool gives_probabilities(const LossOptions& loss);
+/// The model for records of this shape; an ensemble joins its members as the loss wants it.
+std::unique_ptr<Model> make_model(const Config& config, const Shape& input);
 
 /// Refuses eval.threshold for outputs that are not the probability of one yes. Errors: ConfigError.
 void refuse_threshold(const Config& config, const OutputForm& form, Index outputs);

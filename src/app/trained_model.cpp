@@ -30,7 +30,7 @@ Scalar load_temperature(const RunDirectory& directory, const Config& config) {
 
 TrainedModel load_trained_model(const RunDirectory& directory, const Config& config) {
   TrainedModel trained;
-  trained.model = std::make_unique<Model>(config.model, ModelFile(directory.model()).input());
+  trained.model = make_model(config, ModelFile(directory.model()).input());
   trained.stored = load_stored(directory, *trained.model);
   trained.temperature = load_temperature(directory, config);
   return trained;

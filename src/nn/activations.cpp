@@ -1,7 +1,7 @@
 // The memory for activations is planned from the runs of row_blocks.h, without a batch. An output has an
 // owner: the op whose buffer stores it, also for ops that reshape or work in place. The users of an owner's
 // memory are the ops that write or read it, from the first to the last; the output of the model has one more,
-// the caller, behind the last op.
+// the caller, behind the last op, and so have those of an ensemble's members before it.
 //
 // If all users are in one run, the buffer is reused for each block of samples, so it holds one block. If they
 // are in several runs, or if an op reads the output again in the backward pass, it holds the whole batch.
@@ -41,6 +41,8 @@ std::vector<Users> users_of(const Model& model) {
     note(i, i, op.layer->reads_output());
   }
   note(std::ssize(ops) - 1, std::ssize(ops), false);
+  // The loss is taken of what the members of an ensemble put out.
+  if (model.members() > 1) note(std::ssize(ops) - 2, std::ssize(ops), false);
   return users;
 }
 

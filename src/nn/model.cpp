@@ -4,10 +4,12 @@
 
 #include <algorithm>
 
+#include "joined_members.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/composite.h"
+#include "lockstep/nn/ensemble.h"
 #include "lockstep/nn/preset.h"
 #include "model_builder.h"
 
@@ -45,12 +47,35 @@ std::vector<Index> owners_of(const std::vector<ModelOp>& ops) {
   return owners;
 }
 
+// Members whose outputs stand side by side in that of the op; 0 unless it ends an ensemble.
+Index members_in(const ModelOp& op) {
+  const auto* const end = dynamic_cast<const EnsembleEnd*>(op.layer.get());
+  return end == nullptr ? 0 : end->members();
+}
+
+// Ends an ensemble with the op that joins its members; gives how many there are, 1 without one.
+Index join_ensemble(ModelBuilder& builder, Link link) {
+  const std::vector<ModelOp>& ops = builder.nodes();
+  for (std::size_t i = 0; i + 1 < ops.size(); ++i) {
+    if (members_in(ops[i]) == 0) continue;
+    throw builder.error(ops[i].path, ops[i].text, "it ends an ensemble, so it has to be the last layer");
+  }
+  const Index members = members_in(ops.back());
+  if (members == 0) return 1;
+  builder.add_layer(join_members(link), {std::ssize(ops) - 1}, "members", "mean of members");
+  return members;
+}
+
 }  // namespace
 
-Model::Model(const ModelOptions& options, const Shape& input) : input_(input), precision_(options.precision) {
+Model::Model(const ModelOptions& options, const Shape& input) : Model(options, input, Link::kIdentity) {}
+
+Model::Model(const ModelOptions& options, const Shape& input, Link link)
+    : input_(input), precision_(options.precision) {
   ModelBuilder builder(options, input);
   builder.add_chain(parse_terms(model_text(options), {.composites = catalog_names(composite_catalog())}),
                     kModelInput, "");
+  members_ = join_ensemble(builder, link);
   ops_ = builder.take_nodes();
   owners_ = owners_of(ops_);
   layout_ = builder.weights();

@@ -22,6 +22,7 @@ class ModelBuilder final : public GraphBuilder {
   ConfigError error(const std::string& path, const std::string& text,
                     const std::string& problem) const override;
 
+  const std::vector<ModelOp>& nodes() const { return ops_; }
   std::vector<ModelOp> take_nodes() { return std::move(ops_); }
   const Layout& weights() const { return weights_; }
   const Layout& state() const { return state_; }

@@ -1,6 +1,7 @@
 #include <optional>
+#include <vector>
 
-#include "lockstep/nn/loss.h"
+#include "lockstep/nn/ensemble.h"
 
 namespace lockstep {
 
@@ -19,6 +20,35 @@ double evaluate_weighted(const Loss& loss, const ConstMatrix& outputs, const Con
     if (slopes) *slopes *= static_cast<Scalar>(weights[row]);
   }
   return total;
+}
+
+// The outputs of a sample's members are rows of their own, each with the targets and the weight of the
+// sample.
+double evaluate_members(const Loss& loss, Index members, const ConstMatrix& outputs,
+                        const ConstMatrix& targets, const SampleWeights& weights, Matrix& gradient) {
+  if (members == 1) return evaluate_weighted(loss, outputs, targets, weights, &gradient);
+  const Index rows = outputs.rows() * members;
+  const Index columns = outputs.cols() / members;
+  thread_local std::vector<Scalar> repeated;
+  repeated.resize(static_cast<std::size_t>(rows * targets.cols()));
+  Matrix targets_of_rows(repeated.data(), rows, targets.cols());
+  for (Index row = 0; row < rows; ++row) targets_of_rows.row(row) = targets.row(row / members);
+  const ConstMatrix all(outputs.data(), rows, columns);
+  const ConstMatrix wanted(repeated.data(), rows, targets.cols());
+  Matrix slopes(gradient.data(), rows, columns);
+  double total = 0;
+  if (!weights.given()) {
+    total = loss.evaluate(all, wanted, &slopes);
+  } else {
+    for (Index row = 0; row < outputs.rows(); ++row) {
+      const Range here{row * members, (row + 1) * members};
+      Matrix own(slopes.data() + here.begin * columns, members, columns);
+      total += weights[row] * loss.evaluate(rows_of(all, here), rows_of(wanted, here), &own);
+      own *= static_cast<Scalar>(weights[row]);
+    }
+  }
+  slopes /= static_cast<Scalar>(members);
+  return total / static_cast<double>(members);
 }
 
 }  // namespace lockstep

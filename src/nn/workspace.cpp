@@ -118,10 +118,22 @@ Scalar* Workspace::gradient_of(Index op, Range rows) {
   return rows_in(own.gradient, own.kept.gradient, rows, model_.op(owner).out.size());
 }
 
-ConstMatrix Workspace::outputs() const {
-  const Index owner = model_.output_owners().back();
+ConstMatrix Workspace::output_of_op(Index op) const {
+  const Index owner = owner_of(op);
   const Scalar* y = owner == kModelInput ? x_ : at(buffers_, owner).output.data();
-  return {y, rows_, model_.output().size()};
+  return {y, rows_, model_.op(op).out.size()};
+}
+
+Index Workspace::trained_op() const {
+  return std::ssize(buffers_) - (model_.members() > 1 ? 2 : 1);
+}
+
+ConstMatrix Workspace::outputs() const {
+  return output_of_op(std::ssize(buffers_) - 1);
+}
+
+ConstMatrix Workspace::trained_outputs() const {
+  return output_of_op(trained_op());
 }
 
 // At least once, so that an op hears of a batch without samples.
@@ -193,7 +205,7 @@ void Workspace::run_forward(Index number, Range rows) {
 }
 
 Matrix Workspace::output_gradient() {
-  return {gradient_of(std::ssize(buffers_) - 1, {0, rows_}), rows_, model_.output().size()};
+  return {gradient_of(trained_op(), {0, rows_}), rows_, model_.op(trained_op()).out.size()};
 }
 
 void Workspace::backward(std::span<Scalar> gradient, Write write, const GradientReadyCallback& on_ready) {
@@ -205,6 +217,7 @@ void Workspace::backward(Range ops, std::span<Scalar> gradient, Write write,
   if (ops.end == std::ssize(buffers_)) {
     if (write == Write::kReplace) zero_shared(gradient);
     ready_from_ = std::ssize(gradient);
+    ops.end = trained_op() + 1;
     measure_backward(ops.end - 1, {0, rows_});
   }
   // Gradients of a tied tensor are ready only when its owner's are: announcements outside own_ are ignored.

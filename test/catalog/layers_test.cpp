@@ -78,7 +78,7 @@ struct Fixture {
       : model({.layers = example.text, .init = "xavier"}, example.input),
         workspace(model, kRows, ActivationRetention::kForTraining),
         x_values(random_values(kRows * model.input().size(), 1)),
-        factors(random_values(kRows * model.output().size(), 2)),
+        factors(random_values(kRows * model.members() * model.output().size(), 2)),
         weights(model.layout().size),
         state(model.state_layout().size),
         gradient(model.layout().size) {
@@ -108,7 +108,8 @@ struct Fixture {
   }
 
   double value() {
-    const ConstMatrix outputs = forward({0, kRows});
+    forward({0, kRows});
+    const ConstMatrix outputs = workspace.trained_outputs();
     double sum = 0;
     for (Index i = 0; i < outputs.size(); ++i) {
       sum += static_cast<double>(outputs.data()[i]) * static_cast<double>(factors.data()[i]);
@@ -187,7 +188,8 @@ TEST(Layers, ABatchIsTheSumOfItsParts) {
 TEST(Layers, NothingThatIsNotANumberIsHidden) {
   for (const Example& example : catalog_examples()) {
     SCOPED_TRACE(example.text);
-    Fixture fixture({example.text + " flatten dense(2)", example.input});
+    const bool is_last = example.text.starts_with("tabm_heads");
+    Fixture fixture({example.text + (is_last ? "" : " flatten dense(2)"), example.input});
     // In the middle, where slices and windows look.
     fixture.x_values.data()[example.input.size() / 2] = std::nanf("");
     for (const bool training : {true, false}) {

@@ -87,6 +87,10 @@ const std::vector<Trained> kAll{
          "concat(dense(5) tanh | dense(4) softplus batch_norm | layer_norm | dense(3) sigmoid) dense(6) "
          "leaky_relu(0.2) dense(4)",
      .flags = "--data.mean 0.1,0.2,0.3,0.4,0.5 --data.std 0.5,1,2,1,0.5"},
+    {.name = "ensemble",
+     .input = {{6}},
+     .layers =
+         "concat(slice(0, 4) periodic(3) | slice(4, 2)) scale tabm(5) tabm_dense(8) relu tabm_heads(4)"},
     {.name = "many_dimensions",
      .input = {{2, 3, 2, 2}},
      .layers = "concat(batch_norm | layer_norm) tanh dense(4)"},

@@ -104,6 +104,31 @@ TEST_F(Table, WhatInspectWritesTrainsWithTheSameBitsOnAnyNumberOfRanks) {
   EXPECT_GT(summary["evaluation"]["accuracy"].get<double>(), 0.75);
 }
 
+// Quantiles of a sample (of many chunks), an ensemble, sines of its own, and a rate for the first layer.
+TEST_F(Table, BinsAndAnEnsembleHaveTheSameBitsOnAnyNumberOfRanks) {
+  config(
+      fmt::format("[data]\ntrain = \"{}\"\nlabel = \"income\"\nscale = \"robust bins(6)\"\nchunk_kib = 8\n"
+                  "validation_share = 0.1\n",
+                  train_));
+  for (const int ranks : {1, 3}) {
+    const std::string run = fmt::format("run{}", ranks);
+    const ProcessResult trained = train(
+        ranks, run,
+        "--model.layers 'concat(slice(0, 7) periodic(2) | slice(7, 11)) scale tabm(3) tabm_dense(8) relu "
+        "dropout(0.1) tabm_heads(1)' --train.lr_multiplier '1.*: 6'");
+    ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+    expect_parts(trained.output, {"age: number, median ", "; 6 bins from 17 to 86"});
+    for (const char* file : {"/model.safetensors", "/schema.json"}) {
+      EXPECT_EQ(read_file(directory_ / (run + file)), read_file(directory_ / (std::string("run1") + file)))
+          << ranks << file;
+    }
+  }
+  const std::string predictions = directory_ / "p.csv";
+  const ProcessResult predicted = run_trainer(
+      2, fmt::format("predict --model {} --input {} --output {}", directory_ / "run1", test_, predictions));
+  EXPECT_EQ(predicted.exit_code, 0) << predicted.errors;
+}
+
 TEST_F(Table, TheSchemaOfTheRunIsAppliedUnchanged) {
   config(fmt::format("[data]\ntrain = \"{}\"\ntest = \"{}\"\nlabel = \"income\"\n", train_, test_));
   ASSERT_EQ(train(1, "run").exit_code, 0);

@@ -37,6 +37,55 @@ class Residual(nn.Module):
         return self.shortcut(x) + self.body(x)
 
 
+class FeatureScale(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(features))
+
+    def forward(self, x):
+        return x * self.weight
+
+
+class Periodic(nn.Module):
+    """PLR of Gorishniy, Rubachev & Babenko 2022, with a linear layer for each feature."""
+
+    def __init__(self, features, width, frequencies):
+        super().__init__()
+        self.frequencies = nn.Parameter(torch.ones(features, frequencies))
+        self.weight = nn.Parameter(torch.ones(features, 2 * frequencies, width))
+        self.bias = nn.Parameter(torch.ones(features, width))
+
+    def forward(self, x):
+        angles = 2 * math.pi * self.frequencies * x[..., None]
+        waves = torch.cat([torch.cos(angles), torch.sin(angles)], -1)
+        return torch.relu((waves[..., None, :] @ self.weight)[..., 0, :] + self.bias).flatten(1)
+
+
+class Members(nn.Module):
+    """The first scales of TabM (Gorishniy et al. 2025)."""
+
+    def __init__(self, members, features):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(members, features))
+
+    def forward(self, x):
+        return x[:, None] * self.scale
+
+
+class MembersDense(nn.Module):
+    """BatchEnsemble of Wen et al. 2020, as TabM has it."""
+
+    def __init__(self, members, features, units):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(units, features))
+        self.in_scale = nn.Parameter(torch.ones(members, features))
+        self.out_scale = nn.Parameter(torch.ones(members, units))
+        self.bias = nn.Parameter(torch.ones(members, units))
+
+    def forward(self, x):
+        return ((x * self.in_scale) @ self.weight.T) * self.out_scale + self.bias
+
+
 def conv(channels, size, inputs=PICTURE[2], **options):
     return nn.Conv2d(inputs, channels, size, **options)
 
@@ -72,6 +121,10 @@ CASES = [
     behind_layer_norm("softplus", VECTOR, nn.Softplus()),
     behind_layer_norm("sigmoid", VECTOR, nn.Sigmoid()),
     behind_layer_norm("tanh", VECTOR, nn.Tanh()),
+    behind_layer_norm("scale", VECTOR, FeatureScale(7)),
+    behind_layer_norm("periodic(3, frequencies=2)", VECTOR, Periodic(7, 3, 2)),
+    behind_layer_norm("tabm(2) tabm_dense(3) tanh tabm_dense(4)", VECTOR, Members(2, 7), MembersDense(2, 7, 3), nn.Tanh(),
+                      MembersDense(2, 3, 4)),
     # The sums of a gradient behind batch norm are zero: in front of it stand layers that do not only sum.
     ("dense(4) batch_norm tanh", VECTOR, nn.Sequential(nn.Linear(7, 4), nn.BatchNorm1d(4), nn.Tanh())),
     ("conv2d(3, 2) batch_norm(momentum=0.3, eps=0.01) silu", PICTURE,

@@ -39,6 +39,25 @@ TEST(Elementary, ExponentialMinus1IsExactTo3UnitsAlsoNearZero) {
   EXPECT_TRUE(std::isnan(exp_minus_1_nonpositive(std::numeric_limits<Scalar>::quiet_NaN())));
 }
 
+TEST(Elementary, SineAndCosineOfTurnsAreExactTo2UnitsOf1) {
+  constexpr double kTwoPi = 6.283185307179586476925;
+  for (Scalar turns = -40; turns < 40; turns += 0.000317F) {
+    const SineCosine found = sine_cosine_of_turns(turns);
+    const double angle = kTwoPi * static_cast<double>(turns);
+    ASSERT_NEAR(found.sine, std::sin(angle), 2 * kUnit) << turns;
+    ASSERT_NEAR(found.cosine, std::cos(angle), 2 * kUnit) << turns;
+  }
+  for (const Scalar whole : {-3.0F, 0.0F, 1.0F, 65536.0F}) {
+    EXPECT_EQ(sine_cosine_of_turns(whole).sine, 0);
+    EXPECT_EQ(sine_cosine_of_turns(whole).cosine, 1);
+    EXPECT_EQ(sine_cosine_of_turns(whole + 0.25F).sine, 1);
+    EXPECT_EQ(sine_cosine_of_turns(whole + 0.5F).cosine, -1);
+    EXPECT_EQ(sine_cosine_of_turns(whole + 0.75F).sine, -1);
+  }
+  EXPECT_TRUE(std::isnan(sine_cosine_of_turns(std::numeric_limits<Scalar>::quiet_NaN()).sine));
+  EXPECT_TRUE(std::isnan(sine_cosine_of_turns(std::numeric_limits<Scalar>::infinity()).cosine));
+}
+
 TEST(Elementary, LogarithmIsExactTo3UnitsAlsoNearZero) {
   for (Scalar x = 1; x > 1e-30F; x *= 0.999F) {
     const double exact = std::log1p(static_cast<double>(x));

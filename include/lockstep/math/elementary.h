@@ -1,5 +1,5 @@
-// Exponential and logarithm in plain arithmetic: a loop over them is vectorised, and a value has the same
-// bits wherever it stands in the loop, on any alignment and with any C library. NaN stays NaN.
+// Exponential, logarithm, sine and the like in plain arithmetic: a loop over them is vectorised, and a value
+// has the same bits wherever it stands in the loop, on any alignment and with any C library. NaN stays NaN.
 #pragma once
 
 #include <bit>
@@ -107,6 +107,35 @@ inline Scalar hyperbolic_tangent(Scalar x) {
   p = p * square - Scalar{3.33332819422e-1F};
   const Scalar near = x + x * square * p;
   return magnitude < Scalar{0.625F} ? near : (x < 0 ? -far : far);
+}
+
+/// Sine and cosine of an angle.
+struct SineCosine {
+  Scalar sine;
+  Scalar cosine;
+};
+
+/// For an angle in turns, of which one is 2 pi; to 2e-7 for |turns| < 2^20, as what is left of whole quarters
+/// of a turn is exact. Polynomials: Cephes sinf and cosf (Moshier).
+inline SineCosine sine_cosine_of_turns(Scalar turns) {
+  // Adding 1.5 * 2^23 leaves the nearest whole number in the low bits of the sum.
+  constexpr Scalar kRounder = 12582912;
+  const Scalar rounded = 4 * turns + kRounder;
+  const std::uint32_t quarter = std::bit_cast<std::uint32_t>(rounded) & 3U;
+  const Scalar x = (4 * turns - (rounded - kRounder)) * Scalar{1.57079632679489662F};
+  const Scalar square = x * x;
+  Scalar s = -1.9515295891e-4F;
+  s = s * square + Scalar{8.3321608736e-3F};
+  s = s * square - Scalar{1.6666654611e-1F};
+  s = x + x * square * s;
+  Scalar c = 2.443315711809948e-5F;
+  c = c * square - Scalar{1.388731625493765e-3F};
+  c = c * square + Scalar{4.166664568298827e-2F};
+  c = 1 - square / 2 + square * square * c;
+  const Scalar sine = (quarter & 1U) != 0 ? c : s;
+  const Scalar cosine = (quarter & 1U) != 0 ? s : c;
+  return {.sine = (quarter & 2U) != 0 ? -sine : sine,
+          .cosine = quarter == 1 || quarter == 2 ? -cosine : cosine};
 }
 
 /// Density of the standard normal distribution.

@@ -14,6 +14,8 @@
 
 namespace lockstep {
 
+enum class Link;
+
 /// Stands for the model's input where an op's number is expected.
 inline constexpr Index kModelInput = -1;
 
@@ -34,6 +36,8 @@ class Model {
  public:
   /// Errors: ConfigError naming the layer (and shapes) if the text is wrong or a layer does not fit.
   Model(const ModelOptions& options, const Shape& input);
+  /// `link`: how outputs become predictions, of which an ensemble gives the mean; without it the identity.
+  Model(const ModelOptions& options, const Shape& input, Link link);
 
   /// Each after all ops that it takes from; the last one gives the output.
   const std::vector<ModelOp>& ops() const { return ops_; }
@@ -45,6 +49,9 @@ class Model {
   /// Both in one, weights first: what a model file holds.
   const Layout& stored_layout() const { return stored_layout_; }
   Precision precision() const { return precision_; }
+  /// Members of an ensemble: 1 if it is none. The last op of an ensemble joins their outputs; it has no
+  /// weights, and no backward pass, since the loss is taken of each member before it.
+  Index members() const { return members_; }
   const Shape& input() const { return input_; }
   const Shape& output() const { return ops_.back().out; }
 
@@ -64,6 +71,7 @@ class Model {
  private:
   Shape input_;
   Precision precision_;
+  Index members_ = 1;
   std::vector<ModelOp> ops_;
   std::vector<Index> owners_;
   Layout layout_;

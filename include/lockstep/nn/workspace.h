@@ -48,7 +48,10 @@ class Workspace {
   /// does the first op of all after begin().
   void forward(Range ops);
   ConstMatrix outputs() const;
-  /// After forward: the gradient of the loss by the outputs, to be filled before backward.
+  /// The outputs that training takes the loss of: those of an ensemble's members side by side, n x (members *
+  /// outputs), else outputs().
+  ConstMatrix trained_outputs() const;
+  /// After forward: the gradient of the loss by the trained outputs, to be filled before backward.
   Matrix output_gradient();
   /// These ops, last first, and likewise; the gradient by the weights is summed over the samples into the
   /// arena `gradient`. `on_ready` (may be empty) is called after each op that has weights, and now and then
@@ -78,6 +81,9 @@ class Workspace {
 
   void plan_gradients(Index max_rows);
   Index owner_of(Index op) const;
+  ConstMatrix output_of_op(Index op) const;
+  // The op whose output training takes the loss of.
+  Index trained_op() const;
   // The output of an op and its gradient, for a block of samples. The model's input is no op's output and has
   // no gradient: null.
   Scalar* output_of(Index op, Range rows);

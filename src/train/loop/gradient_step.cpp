@@ -18,6 +18,7 @@
 #include <algorithm>
 
 #include "lockstep/base/timer.h"
+#include "lockstep/nn/ensemble.h"
 
 namespace lockstep {
 
@@ -176,7 +177,8 @@ void GradientStep::evaluate_loss(Workspace& workspace, const Replica& replica) {
   Matrix gradient = workspace.output_gradient();
   const SampleWeights weights = replica.batch->weights_of(replica.rows);
   LossSums tally{.weight = weights.sum(replica.rows.size())};
-  tally.loss = evaluate_weighted(context_.loss, outputs, targets, weights, &gradient);
+  tally.loss = evaluate_members(context_.loss, context_.model.members(), workspace.trained_outputs(), targets,
+                                weights, gradient);
   if (replica.number == context_.bad_replica && context_.bad_steps.contains(step_)) {
     tally.loss = std::numeric_limits<double>::quiet_NaN();
   }

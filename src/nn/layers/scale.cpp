@@ -1,0 +1,74 @@
+// y = weight * x by feature: a first layer that learns how much each feature counts, with a rate of its own.
+#include <algorithm>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/nn/layer.h"
+#include "lockstep/nn/onnx_words.h"
+
+namespace lockstep {
+namespace {
+
+class FeatureScale final : public Layer, public OnnxWords {
+ public:
+  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
+    const Shape& in = inputs.front();
+    size_ = in.size();
+    weight_ = params.declare(
+        {.name = "weight", .shape = {{size_}}, .decays = false, .initialiser = Initialiser::kOne});
+    return in;
+  }
+
+  void forward(const ForwardArgs& args) const override {
+    const Scalar* weight = part(args.weights, weight_).data();
+    for (Index row = 0; row < args.y.rows(); ++row) {
+      const Scalar* x = args.x().data() + row * size_;
+      Scalar* y = args.y.data() + row * size_;
+      for (Index i = 0; i < size_; ++i) y[i] = x[i] * weight[i];
+    }
+  }
+
+  void backward(const BackwardArgs& args) const override {
+    const Scalar* weight = part(args.weights, weight_).data();
+    const std::span<Scalar> gradient = part(args.gradient, weight_);
+    if (args.write == Write::kReplace) std::ranges::fill(gradient, Scalar{0});
+    for (Index row = 0; row < args.dy.rows(); ++row) {
+      const Scalar* x = args.x().data() + row * size_;
+      const Scalar* dy = args.dy.data() + row * size_;
+      for (Index i = 0; i < size_; ++i) gradient.data()[i] += dy[i] * x[i];
+      if (args.dx() == nullptr) continue;
+      Scalar* dx = args.dx()->data() + row * size_;
+      for (Index i = 0; i < size_; ++i) dx[i] = dy[i] * weight[i];
+    }
+  }
+
+  Operation operation() const override { return {.name = "scale", .tensors = {weight_}}; }
+  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
+    const Shape& in = layer.in.front();
+    if (in.dims.size() == 1) return graph.add("Mul", {layer.inputs.front(), layer.tensors.front()});
+    std::vector<Index> shape{1};
+    shape.insert(shape.end(), in.dims.begin(), in.dims.end());
+    const std::string weight = graph.add("Reshape", {layer.tensors.front(), graph.add_list(shape)});
+    return graph.add("Mul", {layer.inputs.front(), onnx_ordered(graph, weight, in)});
+  }
+  Index flops() const override { return size_; }
+
+ private:
+  Index size_ = 0;
+  Range weight_;
+};
+
+}  // namespace
+
+LayerEntry scale_entry() {
+  return {
+      .name = "scale",
+      .signature = "scale",
+      .help =
+          "y = weight * x by feature, from 1 on: as the first layer it learns how much each feature counts "
+          "(Holzmueller et al. 2024), at a rate of its own by train.lr_multiplier",
+      .example = "scale",
+      .example_input = {{6}},
+      .make = [](TermArguments&) { return std::make_unique<FeatureScale>(); }};
+}
+
+}  // namespace lockstep
