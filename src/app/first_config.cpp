@@ -27,8 +27,14 @@ struct Sizes {
   Index patience = 1;
 };
 
-Sizes choose_sizes(const FirstData& data, const Task& task) {
+// Presets for which init has settings of their own.
+bool is_tabular(std::string_view preset) {
+  return preset == "tabular" || preset == "tabular_large";
+}
+
+Sizes choose_sizes(const FirstData& data, const Task& task, std::string_view preset) {
   constexpr Index kSteps = 5000;
+  constexpr Index kStepsOfLarge = 10'000;
   constexpr Index kStepsOfImages = 4000;
   constexpr Index kMinEpochs = 5;
   constexpr Index kMaxEpochs = 100;
@@ -42,7 +48,7 @@ Sizes choose_sizes(const FirstData& data, const Task& task) {
   while (sizes.replicas > sizes.batch || (sizes.replicas > 1 && sizes.replicas * 4 > rows))
     sizes.replicas /= 2;
   const Index steps_of_epoch = (rows + sizes.batch - 1) / sizes.batch;
-  const Index steps = task.images ? kStepsOfImages : kSteps;
+  const Index steps = task.images ? kStepsOfImages : preset == "tabular_large" ? kStepsOfLarge : kSteps;
   sizes.epochs = std::clamp((steps + steps_of_epoch - 1) / steps_of_epoch, kMinEpochs, kMaxEpochs);
   sizes.patience = std::max(kMinEpochs, (sizes.epochs + 2) / 3);
   return sizes;
@@ -93,8 +99,8 @@ bool reaches(const NumberStats& numbers, double deviations) {
 
 class Chooser {
  public:
-  Chooser(const FirstData& data, const Task& task)
-      : data_(data), task_(task), sizes_(choose_sizes(data, task)) {}
+  Chooser(const FirstData& data, const Task& task, std::string_view preset)
+      : data_(data), task_(task), preset_(preset), sizes_(choose_sizes(data, task, preset)) {}
 
   std::vector<CommentedSetting> choose(const std::string& name) {
     add("run.dir", toml_string("runs/" + name), "what the run writes; a run is never overwritten");
@@ -126,6 +132,8 @@ class Chooser {
       column.kind = task_.named ? ColumnKind::kCategorical : ColumnKind::kNumeric;
       if (task_.kind == TaskKind::kNumbers && column.scale == Scale::kNone) {
         column.scale = scale_of(table.scan.columns[i].numbers);
+        // The metrics of numbers are of their own units, which a logarithm would not learn.
+        if (is_tabular(preset_) && column.scale == Scale::kLog) column.scale = Scale::kStandard;
         if (column.scale == Scale::kLog)
           unit = "label: learned as its logarithm, in deviations; predictions are in its own units";
         if (column.scale == Scale::kStandard)
@@ -134,6 +142,9 @@ class Chooser {
     }
     for (const DataSetting& setting : data_settings(table))
       add("data." + setting.name, setting.value, comment_of(setting.name, unit));
+    if (is_tabular(preset_))
+      add("data.scale", preset_ == "tabular" ? "\"robust bins(16)\"" : "\"robust bins(48)\"",
+          "each number, clipped smoothly, and a piecewise linear encoding between its quantiles");
   }
 
   std::string comment_of(const std::string& name, const std::string& unit) const {
@@ -217,21 +228,33 @@ class Chooser {
                              : task_.kind == TaskKind::kBinary
                                  ? "its output becomes the probability of class 1"
                                  : "the last layer puts out the number";
-    add("model.layers", toml_string(layers), last);
+    if (preset_.empty()) {
+      add("model.layers", toml_string(layers), last);
+      return;
+    }
+    add("model.preset", toml_string(std::string(preset_)));
+    add("model.outputs", fmt::format("{}", task_.outputs),
+        task_.kind == TaskKind::kClasses ? "one for each class" : "");
   }
 
   void add_training() {
+    const bool outliers = !is_tabular(preset_) && has_outliers();
     const char* loss = task_.kind == TaskKind::kClasses  ? "\"softmax_cross_entropy\""
                        : task_.kind == TaskKind::kBinary ? "\"binary_cross_entropy\""
-                       : has_outliers()                  ? "\"huber\""
+                       : outliers                        ? "\"huber\""
                                                          : "\"mean_squared_error\"";
     add("train.loss", loss,
-        has_outliers() ? "some values are far from the others, and their squared errors would rule" : "");
-    if (is_unbalanced())
+        outliers ? "some values are far from the others, and their squared errors would rule" : "");
+    if (!is_tabular(preset_) && is_unbalanced())
       add("train.class_weights", "\"balanced\"",
           fmt::format("{} of {} records are of the rarest class: each class counts alike in the loss",
                       with_commas(data_.label.values.back().count), with_commas(data_.records)));
-    if (task_.images) {
+    if (is_tabular(preset_)) {
+      add("train.optimizer", "\"adamw\"");
+      add("train.lr", "0.002", "the first to try others of: three times more, three times less");
+      add("train.weight_decay", "0.0003");
+      add("train.lr_multiplier", R"(["0.*: 6"])", "the first layer learns how much each feature counts");
+    } else if (task_.images) {
       add("train.optimizer", "\"sgd\"");
       add("train.momentum", "0.9");
       add("train.weight_decay", "0.0005");
@@ -293,6 +316,7 @@ class Chooser {
 
   const FirstData& data_;
   const Task& task_;
+  std::string_view preset_;  // model.preset as given to init, or ""
   Sizes sizes_;
   std::vector<CommentedSetting> settings_;
 };
@@ -323,8 +347,8 @@ std::string doubt_scale(const FirstData& data, const Task& task) {
 }
 
 std::vector<CommentedSetting> choose_settings(const FirstData& data, const Task& task,
-                                              const std::string& name) {
-  return Chooser(data, task).choose(name);
+                                              const std::string& name, std::string_view preset) {
+  return Chooser(data, task, preset).choose(name);
 }
 
 std::vector<CommentedSetting> with_flags(std::vector<CommentedSetting> settings,

@@ -4,6 +4,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "first_data.h"
@@ -38,9 +39,10 @@ struct CommentedSetting {
 /// A sentence about labels that cannot be scaled where they are and are learned slowly, or "".
 std::string doubt_scale(const FirstData& data, const Task& task);
 
-/// `name`: of the run, for run.dir.
+/// `name`: of the run, for run.dir. `preset`: model.preset as given, or ""; "tabular" and "tabular_large"
+/// have settings of data and training that suit them.
 std::vector<CommentedSetting> choose_settings(const FirstData& data, const Task& task,
-                                              const std::string& name);
+                                              const std::string& name, std::string_view preset = {});
 
 /// The settings with those that flags give, in place of the ones of the same meaning.
 std::vector<CommentedSetting> with_flags(std::vector<CommentedSetting> settings,

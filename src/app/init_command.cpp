@@ -113,7 +113,8 @@ int init_command(const CommandLine& line) {
   const std::vector<Option> options = declare_options(flags, known_names());
   flags = given.config;
   const std::vector<CommentedSetting> settings =
-      with_flags(choose_settings(data, task, name_of(named.output == "-" ? line.data : named.output)),
+      with_flags(choose_settings(data, task, name_of(named.output == "-" ? line.data : named.output),
+                                 given.config.model.preset),
                  options, given.flagged);
   const std::string file = is_stream(named.output) ? "FILE" : named.output;
   const std::string body = to_toml(settings, options, {});

@@ -17,6 +17,7 @@ void declare_model(OptionList& list, ModelOptions& model, const KnownNames& name
       .expected("one text such as \"dense(256) relu dense(10)\"");
   list.choice("model.preset", model.preset, "A well-known model instead of layers of one's own",
               names.presets)
+      .alias("preset")
       .if_not_given("layers")
       .synonyms("arch architecture model_name model_type backbone");
   list.option("model.outputs", model.outputs, "Outputs of the preset: classes, or numbers to predict",

@@ -216,6 +216,31 @@ TEST_F(FirstConfig, AnImageGetsConvolutionsUntilItIsSmall) {
   EXPECT_FALSE(choose_task(data, "").images) << "channels come last";
 }
 
+TEST_F(FirstConfig, APresetForTablesBringsItsOwnDataAndTraining) {
+  FirstData data{.records = 20'000, .features = {{10}}};
+  data.label.numbers = {.count = 20'000, .mean = 1e5, .squares = 2e18, .min = 0, .max = 1e8};
+  data.table.emplace();
+  data.table->columns = {{.name = "y", .kind = ColumnKind::kNumeric, .label = true, .scale = Scale::kNone}};
+  data.table->guesses.resize(1);
+  data.table->scan.columns.resize(1);
+  data.table->scan.columns[0].numbers = data.label.numbers;
+  data.options.table.label = {"y"};
+  const Task task = choose_task(data, "");
+  ASSERT_EQ(task.kind, TaskKind::kNumbers);
+  const auto settings = choose_settings(data, task, "t", "tabular");
+  EXPECT_EQ(value(settings, "data.scale"), quoted("robust bins(16)"));
+  EXPECT_EQ(value(settings, "model.preset"), quoted("tabular"));
+  EXPECT_EQ(value(settings, "model.outputs"), "1");
+  EXPECT_EQ(value(settings, "model.layers"), "");
+  EXPECT_EQ(value(settings, "train.optimizer"), quoted("adamw"));
+  EXPECT_EQ(value(settings, "train.lr_multiplier"), R"(["0.*: 6"])");
+  EXPECT_EQ(value(settings, "train.loss"), quoted("mean_squared_error"))
+      << "also with labels far from the others";
+  EXPECT_EQ(value(settings, "data.columns"), R"(["y: standard"])");
+  EXPECT_EQ(value(choose_settings(data, task, "t"), "data.scale"), "") << "without a preset";
+  EXPECT_EQ(value(choose_settings(data, task, "t", "wide_deep"), "data.scale"), "");
+}
+
 TEST_F(FirstConfig, FlagsStandForWhatTheyReplace) {
   const std::vector<std::string> arguments{"init",           "t.csv", "--train.steps", "7",
                                            "--model.preset", "mlp",   "--train.lr=0.5"};
