@@ -59,6 +59,11 @@ bool takes_whole_numbers(const Example& example) {
   return example.text.starts_with("embedding");
 }
 
+// The layer with others behind it, but for the one that has to be the last.
+std::string before_others(const std::string& text) {
+  return text.starts_with("tabm_heads") ? text : text + " flatten dense(2)";
+}
+
 // Behind a layer that has a weight for each scalar of the input: its gradients are those of the input.
 Example behind_weights(const Example& example) {
   return takes_whole_numbers(example) ? example : Example{"layer_norm " + example.text, example.input};
@@ -188,8 +193,7 @@ TEST(Layers, ABatchIsTheSumOfItsParts) {
 TEST(Layers, NothingThatIsNotANumberIsHidden) {
   for (const Example& example : catalog_examples()) {
     SCOPED_TRACE(example.text);
-    const bool is_last = example.text.starts_with("tabm_heads");
-    Fixture fixture({example.text + (is_last ? "" : " flatten dense(2)"), example.input});
+    Fixture fixture({before_others(example.text), example.input});
     // In the middle, where slices and windows look.
     fixture.x_values.data()[example.input.size() / 2] = std::nanf("");
     for (const bool training : {true, false}) {
@@ -222,7 +226,7 @@ TEST(Layers, EntriesDescribeThemselves) {
 // as 1.
 TEST(Layers, OnlyWeightsDecay) {
   for (const Example& example : catalog_examples()) {
-    const Model model({.layers = example.text + " flatten dense(2)"}, example.input);
+    const Model model({.layers = before_others(example.text)}, example.input);
     for (const ParamInfo& param : model.layout().params) {
       const bool weighs = param.name.ends_with("weight") && param.initialiser != Initialiser::kOne;
       EXPECT_EQ(param.decays, weighs) << example.text << ": " << param.name;
@@ -241,12 +245,12 @@ std::vector<Range> ranges_of(const Layout& layout, Index op) {
 TEST(Layers, OperationsAreNamedAndHaveAllTensors) {
   for (const LayerEntry& entry : layer_catalog()) {
     SCOPED_TRACE(entry.name);
-    const Model model({.layers = entry.example + " flatten dense(2)"}, entry.example_input);
+    const Model model({.layers = before_others(entry.example)}, entry.example_input);
     EXPECT_EQ(model.op(0).layer->operation().name, entry.name);
   }
   for (const Example& example : catalog_examples()) {
     SCOPED_TRACE(example.text);
-    const Model model({.layers = example.text + " flatten dense(2)"}, example.input);
+    const Model model({.layers = before_others(example.text)}, example.input);
     for (Index i = 0; i < std::ssize(model.ops()); ++i) {
       const Operation operation = model.op(i).layer->operation();
       EXPECT_FALSE(operation.name.empty());

@@ -122,7 +122,8 @@ CASES = [
     behind_layer_norm("sigmoid", VECTOR, nn.Sigmoid()),
     behind_layer_norm("tanh", VECTOR, nn.Tanh()),
     behind_layer_norm("scale", VECTOR, FeatureScale(7)),
-    behind_layer_norm("periodic(3, frequencies=2)", VECTOR, Periodic(7, 3, 2)),
+    # Behind layer norm the rounding of its numbers, times 2 pi, would be seen.
+    ("scale periodic(3, frequencies=2)", VECTOR, nn.Sequential(FeatureScale(7), Periodic(7, 3, 2))),
     behind_layer_norm("tabm(2) tabm_dense(3) tanh tabm_dense(4)", VECTOR, Members(2, 7), MembersDense(2, 7, 3), nn.Tanh(),
                       MembersDense(2, 3, 4)),
     # The sums of a gradient behind batch norm are zero: in front of it stand layers that do not only sum.

@@ -128,7 +128,9 @@ TEST(Ensemble, WhatMembersPutOutIsKeptForTheWholeBatch) {
     const ConstMatrix outputs = workspace.trained_outputs();
     return std::vector<Scalar>(outputs.data(), outputs.data() + 6);
   };
-  EXPECT_EQ(outputs_of_rows(kMany), outputs_of_rows(1));
+  const std::vector<Scalar> first = outputs_of_rows(1);
+  const std::vector<Scalar> first_of_many = outputs_of_rows(kMany);
+  for (std::size_t i = 0; i < first.size(); ++i) EXPECT_NEAR(first_of_many[i], first[i], 1e-3) << i;
 }
 
 TEST(Ensemble, MembersStartApart) {

@@ -82,6 +82,19 @@ TEST(ColumnValues, OfNumbersAreQuantilesInTheirUnits) {
             (std::vector<std::string>{"-2", "0.5"}));
 }
 
+TEST(ColumnValues, OfNumbersInBinsMoveAllTheirFeatures) {
+  FeatureColumn age = feature_columns(to_json(schema()), 14).front();
+  age.table->bins = 2;
+  age.table->edges = {10, 20, 30};
+  const std::vector<ColumnValue> values = column_values(age, {0.25F, 1}, 5);
+  EXPECT_EQ(texts(values), (std::vector<std::string>{"15", "30"}));
+  EXPECT_EQ(values[0].features, (std::vector<Scalar>{0.25F, 0.5F, 0})) << "the number, then its bins";
+  age.table->keeps_number = false;
+  const std::vector<ColumnValue> edges = column_values(age, {0.5F}, 2);
+  EXPECT_EQ(texts(edges), (std::vector<std::string>{"10", "30"})) << "of bins alone the edges are known";
+  EXPECT_EQ(edges[1].features, (std::vector<Scalar>{1, 1}));
+}
+
 TEST(ColumnValues, OfCategoriesAreTheMostFrequent) {
   const std::vector<FeatureColumn> columns = feature_columns(to_json(schema()), 14);
   const std::vector<ColumnValue> colours = column_values(columns[1], {}, 2);

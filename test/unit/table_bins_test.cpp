@@ -100,7 +100,8 @@ TEST_F(TableBins, AMissingNumberIsEncodedAsTheOneThatStandsForIt) {
     EXPECT_EQ(rows.at(0), rows.at(1)) << scale;
     options_.missing = "mean";
     const Rows means = encode(learn(tens()), "a\n\"\"\n50\n");
-    if (!scale.starts_with("log")) EXPECT_EQ(means.at(0), means.at(1)) << scale;
+    if (scale.starts_with("log")) continue;  // the mean of logarithms is another number
+    EXPECT_EQ(means.at(0), means.at(1)) << scale;
   }
 }
 

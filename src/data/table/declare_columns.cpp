@@ -149,7 +149,7 @@ std::vector<Word> all_words() {
 }
 
 // Words on numbers replace all of an earlier text: bins(8) alone are bins without the number.
-void forget_scale(const std::vector<Term>& terms, TableColumn& column) {
+void forget_scale(std::string_view key, const std::vector<Term>& terms, TableColumn& column) {
   Index scales = 0;
   Index bins = 0;
   for (const Term& term : terms) {
@@ -159,7 +159,8 @@ void forget_scale(const std::vector<Term>& terms, TableColumn& column) {
   }
   if (scales + bins == 0) return;
   if (bins > 0 && std::ranges::count(terms, "date", &Term::name) > 0) {
-    throw ConfigError("bins are of numbers, and a date has parts: leave out bins or date");
+    throw ConfigError(
+        fmt::format("{}: bins are of numbers, and a date has parts: leave out bins or date", key));
   }
   column.scale = Scale::kStandard;
   column.bins = 0;
@@ -169,7 +170,7 @@ void forget_scale(const std::vector<Term>& terms, TableColumn& column) {
 void apply(std::string_view key, std::string_view text, const std::vector<Word>& words, TableColumn& column) {
   const TermsOption option{.key = key, .name = "a word", .example = words.front().name, .composites = {}};
   const std::vector<Term> terms = parse_terms(text, option);
-  forget_scale(terms, column);
+  forget_scale(key, terms, column);
   for (const Term& term : terms) {
     try {
       TermArguments arguments(term);
