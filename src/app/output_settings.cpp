@@ -19,6 +19,12 @@ std::vector<HyperParameter> hyperparameters(const Config& config, const std::set
   return parameters;
 }
 
+std::vector<std::string> tensor_names(const Model& model) {
+  std::vector<std::string> names;
+  for (const ParamInfo& param : model.layout().params) names.push_back(param.name);
+  return names;
+}
+
 // The measure that the user has chosen, else the one that most look at.
 Measure shown_measure(const Experiment& experiment, const std::set<std::string>& given) {
   const char* const key = "train.early_stopping_metric";
@@ -42,7 +48,8 @@ RunOutputSettings output_settings(const Experiment& experiment, const RunPlan& p
                       .validation = experiment.validation != nullptr,
                       .test = experiment.test != nullptr},
       .measure = shown_measure(experiment, given),
-      .hyperparameters = std::nullopt};
+      .hyperparameters = std::nullopt,
+      .tensors = tensor_names(*experiment.model)};
   if (config.report.tensorboard) settings.hyperparameters = hyperparameters(config, given);
   return settings;
 }

@@ -12,6 +12,11 @@ void declare_report(OptionList& list, ReportOptions& report) {
               "Write event files for TensorBoard into run.dir/tensorboard as the run goes on: losses, "
               "metrics, rate, throughput, shares of the time, staleness, and the config as hyperparameters")
       .synonyms("use_tensorboard tensorboard_dir tensorboard_log logger.tensorboard");
+  list.option("report.histograms", report.histograms,
+              "Put histograms of the weights and of the gradients of each tensor into the event files, "
+              "wherever a line of metrics has norms")
+      .synonyms("histogram_freq log_histograms watch_gradients")
+      .read_if("report.tensorboard", [](const Config& c) { return c.report.tensorboard; });
 }
 
 }  // namespace lockstep

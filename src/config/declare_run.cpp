@@ -35,6 +35,10 @@ void declare_run(OptionList& list, RunOptions& run) {
   list.option("run.progress", run.progress,
               "How training is shown: a live line, plain lines, nothing, or what suits the terminal")
       .synonyms("verbose verbosity progress_bar enable_progress_bar quiet silent");
+  list.option("run.plan", run.plan,
+              "How much of the plan is printed at the start of a run: the model and what a step and an epoch "
+              "are, or every row of it; plan.txt in run.dir has all of it in any case")
+      .alias("plan");
   list.option("run.log_every", run.log_every, "Steps between two lines of metrics", at_least(1))
       .synonyms("log_interval logging_steps log_freq print_freq log_every_n_steps steps_per_print");
 }

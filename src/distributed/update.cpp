@@ -179,13 +179,16 @@ void ParameterUpdate::step(std::span<Scalar> weights, std::span<Scalar> gradient
   const bool clips_values = rules_.clip_value > 0;
   Pass pass{weights, gradient_sum, source, clips_values ? mean : 0};
   // The norm of all, or a whole tensor, comes first.
-  if ((source != nullptr || clips_values) && (rules_.clip_norm > 0 || whole_)) {
+  const bool takes_all_first = rules_.clip_norm > 0 || whole_ || request.statistics != nullptr;
+  if ((source != nullptr || clips_values) && takes_all_first) {
     for_each_trained([&](int thread, const Piece& piece) {
       for_each_part(piece.range, source, [&](Range range) { take_sum(thread, range, pass, Keep::kYes); });
     });
     pass.source = nullptr;
     pass.mean = 0;
   }
+  if (request.statistics != nullptr)
+    measure(weights, gradient_sum, clips_values ? 1 : mean, *request.statistics);
   const auto scale = static_cast<Scalar>(factor(gradient_sum, clips_values ? 1 : mean));
   const double product = optimizer_.momentum_product(request.step);
   const auto info = [&](std::size_t param) {
@@ -270,6 +273,46 @@ double ParameterUpdate::factor(std::span<const Scalar> gradient, double mean) {
   add_squares(gradient, squares_);
   share_(squares_);
   return mean * std::min(1.0, rules_.clip_norm / (mean * std::sqrt(sum_of(squares_)) + 1e-6));
+}
+
+// Sums of squares of the blocks, and counts, of this owner go to all in one message.
+void ParameterUpdate::measure(std::span<const Scalar> weights, std::span<const Scalar> gradient, double mean,
+                              UpdateStatistics& statistics) {
+  const Index blocks = grid_.count();
+  const Index counts = statistics.with_histograms ? std::ssize(layout_.params) * kHistogramBins : 0;
+  std::vector<double> numbers(static_cast<std::size_t>(2 * (blocks + counts)));
+  const std::span<double> all(numbers);
+  const Range of_gradient{0, blocks};
+  const Range of_weights{blocks, 2 * blocks};
+  const Range gradients{2 * blocks, 2 * blocks + counts};
+  const Range of_counts{gradients.end, gradients.end + counts};
+  add_squares(gradient, part(all, of_gradient));
+  add_squares(weights, part(all, of_weights));
+  if (statistics.with_histograms) {
+    count_values(gradient, mean, part(all, gradients));
+    count_values(weights, 1, part(all, of_counts));
+  }
+  share_(all);
+  statistics.gradient_norm = mean * std::sqrt(sum_of(part(all, of_gradient)));
+  statistics.weight_norm = std::sqrt(sum_of(part(all, of_weights)));
+  const std::span<const double> gradient_counts = part(all, gradients);
+  const std::span<const double> weight_counts = part(all, of_counts);
+  statistics.gradients.assign(gradient_counts.begin(), gradient_counts.end());
+  statistics.weights.assign(weight_counts.begin(), weight_counts.end());
+}
+
+// Threads may hold pieces of one tensor, so one thread counts.
+void ParameterUpdate::count_values(std::span<const Scalar> arena, double factor,
+                                   std::span<double> counts) const {
+  const auto scale = static_cast<Scalar>(factor);
+  for (const std::vector<Piece>& pieces : pieces_) {
+    for (const Piece& piece : pieces) {
+      const Index first = static_cast<Index>(piece.param) * kHistogramBins;
+      if (rules_.of(layout_, piece.param).lr <= 0) continue;
+      for (const Scalar value : part(arena, piece.range))
+        at(counts, first + histogram_bin(scale * value)) += 1;
+    }
+  }
 }
 
 void ParameterUpdate::add_squares(std::span<const Scalar> arena, std::span<double> blocks) const {

@@ -160,6 +160,10 @@ void MetricsFile::on_train_metrics(const TrainMetrics& metrics) {
   if (metrics.accuracy) json["accuracy"] = *metrics.accuracy;
   json["lr"] = metrics.lr;
   json["samples_per_second"] = metrics.samples_per_second;
+  if (metrics.update) {
+    json["gradient_norm"] = metrics.update->gradient_norm;
+    json["weight_norm"] = metrics.update->weight_norm;
+  }
   json["time"] = shares_json(metrics.time);
   write(json.dump());
 }

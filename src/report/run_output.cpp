@@ -11,7 +11,8 @@ RunOutput::RunOutput(RunOutputSettings settings, OutputStart start)
       line_(settings.progress, settings.whole, settings.evaluations, std::move(settings.measure)),
       incomplete_(std::move(start.incomplete)) {
   if (settings.hyperparameters) {
-    events_.emplace(settings.directory.tensorboard(), start.step, *settings.hyperparameters);
+    events_.emplace(settings.directory.tensorboard(), start.step, *settings.hyperparameters,
+                    settings.tensors);
   }
 }
 

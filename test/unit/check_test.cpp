@@ -136,6 +136,7 @@ TEST(CheckConfig, NamesTheEntryThatReadsTheKeyAndWhatStandsForItHere) {
 TEST(CheckConfig, AcceptsEveryKeyWithWhatItIsReadWith) {
   const std::map<std::string, std::function<void(Config&)>> readers{
       {"model.init_std", [](Config& config) { config.model.init = "normal"; }},
+      {"report.histograms", [](Config& config) { config.report.tensorboard = true; }},
       {"model.outputs", [](Config& config) { config.model.preset = "mlp"; }},
       {"train.lr_reference_batch", [](Config& config) { config.schedule.lr_scaling = "sqrt"; }},
       {"train.weight_decay_multiplier", [](Config& config) { config.optimizer.weight_decay = 0.1; }},

@@ -139,6 +139,9 @@ inline constexpr auto kEnumNames<ProgressStyle> =
                                             {ProgressStyle::kLive, "live"},
                                             {ProgressStyle::kPlain, "plain"},
                                             {ProgressStyle::kNone, "none"}});
+template <>
+inline constexpr auto kEnumNames<PlanStyle> =
+    std::to_array<EnumName<PlanStyle>>({{PlanStyle::kShort, "short"}, {PlanStyle::kFull, "full"}});
 
 template <class E>
 requires std::is_enum_v<E>

@@ -13,6 +13,7 @@
 #include "lockstep/base/thread_team.h"
 #include "lockstep/distributed/blocks.h"
 #include "lockstep/distributed/saved_state.h"
+#include "lockstep/distributed/update_statistics.h"
 #include "lockstep/distributed/whole_tensors.h"
 #include "lockstep/nn/params.h"
 #include "lockstep/optim/optimizer.h"
@@ -48,6 +49,8 @@ struct UpdateRequest {
   double lr = 0;
   /// Weights of each replica hosted here, for replicas that update asynchronously or locally.
   std::span<const double> replica_weights = {};
+  /// If given, it is filled. *Collective* over the owners then.
+  UpdateStatistics* statistics = nullptr;
 };
 
 /// Factors on the rates of one tensor. With an `lr` of 0 it is frozen: it keeps its bits and its optimizer
@@ -101,8 +104,8 @@ class ParameterUpdate {
   /// *Local.* Whether the means of the sums in the owned ranges are all good numbers.
   bool good(std::span<const Scalar> gradient_sum, double weight) const;
   /// After good() for every owner: one step on the owned weights with the clipped means of the sums, which
-  /// may be used up. *Collective* over the owners if clipping or the optimizer asks for norms. `source`
-  /// (null: the sum is there) gives each part of the owned ranges once.
+  /// may be used up. *Collective* over the owners if clipping, the optimizer or the request asks for norms.
+  /// `source` (null: the sum is there) gives each part of the owned ranges once.
   void step(std::span<Scalar> weights, std::span<Scalar> gradient_sum, const UpdateRequest& request,
             SumSource* source = nullptr);
   /// The first half of step(), for callers that leave the rest to other ranks: the sums become their clipped
@@ -145,6 +148,9 @@ class ParameterUpdate {
   void clip_values(std::span<Scalar> sum, double mean) const;
   void step_part(const Piece& piece, Range range, std::span<Scalar> sum, std::span<Scalar> weights,
                  const StepInfo& info);
+  void measure(std::span<const Scalar> weights, std::span<const Scalar> gradient, double mean,
+               UpdateStatistics& statistics);
+  void count_values(std::span<const Scalar> arena, double factor, std::span<double> counts) const;
   void add_squares(std::span<const Scalar> arena, std::span<double> blocks) const;
   void make_slots();
   void move_by_trust_ratio(std::span<Scalar> weights, std::span<const Scalar> direction, double lr);

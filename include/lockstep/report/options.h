@@ -5,6 +5,7 @@ namespace lockstep {
 struct ReportOptions {
   bool html = true;
   bool tensorboard = false;
+  bool histograms = false;
 };
 
 }  // namespace lockstep

@@ -19,6 +19,7 @@ struct RunOutputSettings {
   EvaluationSchedule evaluations;
   Measure measure;  ///< the number of evaluations that the live line shows
   std::optional<std::vector<HyperParameter>> hyperparameters;  ///< for TensorBoard; nothing: no files for it
+  std::vector<std::string> tensors = {};                       ///< names of the weights, in order
 };
 
 /// The point at which a start of a run goes on.

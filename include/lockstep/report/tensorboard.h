@@ -1,5 +1,5 @@
-// Event files, which TensorBoard shows: the numbers of metrics.jsonl as scalars, and the config as
-// hyperparameters.
+// Event files, which TensorBoard shows: the numbers of metrics.jsonl as scalars, histograms, and the
+// config as hyperparameters.
 #pragma once
 
 #include <filesystem>
@@ -20,9 +20,10 @@ struct HyperParameter {
 class TensorBoardEvents final : public Observer {
  public:
   /// Writes a new file into `directory`, which is made if it is not there. What other files there have of
-  /// steps after `first_step` is shown no more. Errors: DataError if the file cannot be created.
+  /// steps after `first_step` is shown no more. `tensors`: names of the tensors, for histograms. Errors:
+  /// DataError if the file cannot be created.
   TensorBoardEvents(const std::filesystem::path& directory, Index first_step,
-                    const std::vector<HyperParameter>& parameters);
+                    const std::vector<HyperParameter>& parameters, std::vector<std::string> tensors = {});
   ~TensorBoardEvents() override;
   TensorBoardEvents(const TensorBoardEvents&) = delete;
   TensorBoardEvents& operator=(const TensorBoardEvents&) = delete;
@@ -37,9 +38,11 @@ class TensorBoardEvents final : public Observer {
  private:
   using Scalars = std::vector<std::pair<std::string, double>>;
   void write_scalars(Index step, const Scalars& scalars);
+  void write_histograms(Index step, const UpdateStatistics& update);
   void write(const std::string& event);
 
   std::filesystem::path path_;
+  std::vector<std::string> tensors_;
   std::int64_t bytes_ = 0;
   int descriptor_ = -1;
   bool failed_ = false;

@@ -12,6 +12,9 @@ namespace lockstep {
 /// How rank 0 shows that training goes on.
 enum class ProgressStyle { kAuto, kLive, kPlain, kNone };
 
+/// How much of the plan a run prints; plan.txt has all of it.
+enum class PlanStyle { kShort, kFull };
+
 /// The treatment of a step whose loss or gradient is not finite: the run ends, or the step is left out.
 enum class OnNan { kStop, kSkip };
 
@@ -25,6 +28,7 @@ struct RunOptions {
   std::string time_limit;
   Index seed = 1;
   ProgressStyle progress = ProgressStyle::kAuto;
+  PlanStyle plan = PlanStyle::kShort;
   Index log_every = 100;
 };
 

@@ -170,6 +170,7 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
       LocalReplica& replica = hosted_replica(partial_->subtrees[i].begin);
       UpdateRequest own = request;
       own.weight = at(request.replica_weights, replica.number - hosted_.begin);
+      if (replica.number > 0) own.statistics = nullptr;  // those of the first replica stand for all
       loss += static_cast<double>(at(partial_->sums[i], plan_.loss_offset));
       weight += own.weight;
       if (!replica.stopped()) replica.step(partial_->sums[i], own);

@@ -32,6 +32,11 @@ class ProtobufMessage {
     bytes_ += value;
     return *this;
   }
+  /// An element of a packed field, whose elements are the bytes() of a message of their own.
+  ProtobufMessage& packed_real(double value) {
+    little_endian(std::bit_cast<std::uint64_t>(value), 8);
+    return *this;
+  }
   ProtobufMessage& message(int field, const ProtobufMessage& value) { return text(field, value.bytes_); }
 
   const std::string& bytes() const { return bytes_; }

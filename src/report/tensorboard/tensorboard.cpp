@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "histogram.h"
 #include "lockstep/base/atomic_file.h"
 #include "lockstep/base/environment.h"
 #include "lockstep/base/errors.h"
@@ -67,8 +68,9 @@ std::filesystem::path file_in(const std::filesystem::path& directory) {
 }  // namespace
 
 TensorBoardEvents::TensorBoardEvents(const std::filesystem::path& directory, Index first_step,
-                                     const std::vector<HyperParameter>& parameters)
-    : path_(file_in(directory)) {
+                                     const std::vector<HyperParameter>& parameters,
+                                     std::vector<std::string> tensors)
+    : path_(file_in(directory)), tensors_(std::move(tensors)) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -106,6 +108,20 @@ void TensorBoardEvents::write_scalars(Index step, const Scalars& scalars) {
   write(make_event(step).message(5, summary).bytes());
 }
 
+void TensorBoardEvents::write_histograms(Index step, const UpdateStatistics& update) {
+  ProtobufMessage summary;
+  const auto add = [&](const std::string& tag, std::span<const double> counts) {
+    summary.message(1, ProtobufMessage().text(1, tag).message(5, histogram_message(counts)));
+  };
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const Index first = static_cast<Index>(i) * kHistogramBins;
+    const Range bins{first, first + kHistogramBins};
+    add("gradients/" + tensors_[i], part(std::span(update.gradients), bins));
+    add("weights/" + tensors_[i], part(std::span(update.weights), bins));
+  }
+  write(make_event(step).message(5, summary).bytes());
+}
+
 void TensorBoardEvents::on_train_metrics(const TrainMetrics& metrics) {
   Scalars scalars{{"loss/train", metrics.loss},
                   {"progress/epoch", metrics.progress.epochs},
@@ -116,7 +132,13 @@ void TensorBoardEvents::on_train_metrics(const TrainMetrics& metrics) {
                   {"time/communication", metrics.time.communication},
                   {"time/waiting", metrics.time.waiting}};
   if (metrics.accuracy) scalars.emplace_back("accuracy/train", *metrics.accuracy);
+  if (metrics.update) {
+    scalars.emplace_back("norm/gradient", metrics.update->gradient_norm);
+    scalars.emplace_back("norm/weights", metrics.update->weight_norm);
+  }
   write_scalars(metrics.progress.steps, scalars);
+  if (metrics.update && metrics.update->with_histograms)
+    write_histograms(metrics.progress.steps, *metrics.update);
 }
 
 void TensorBoardEvents::on_evaluation(const EvalMetrics& metrics) {

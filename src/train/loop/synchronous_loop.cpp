@@ -77,6 +77,7 @@ class SynchronousLoop final : public UpdateLoop {
   Measured measured(Index step) const;
   double weigh(const StepBatch& batch, Index step);
   void run_step(Index step);
+  void prepare_statistics(Index steps_done);
   void accept(const StepOutcome& outcome, Index step);
   void average_weights();
   void flip_bit_if_due(Index step);
@@ -101,6 +102,7 @@ class SynchronousLoop final : public UpdateLoop {
   std::vector<double> replica_weights_;  // see UpdateRequest
   std::vector<LossSums> tallies_;        // sums of each local replica since the last log line
   EpochAudit audit_;
+  std::optional<UpdateStatistics> statistics_;  // of the last step, if it was measured
   double train_seconds_ = 0;
   double logged_seconds_ = 0;
   double logged_samples_ = 0;
@@ -165,10 +167,12 @@ void SynchronousLoop::run_step(Index step) {
   timer.enter(Phase::kExchange);
   strategy_.finish_exchange();
   timer.enter(Phase::kOptimizer);
+  prepare_statistics(step + 1);
   const StepOutcome outcome = strategy_.update({.step = step + 1 - skipped_,
                                                 .weight = weight,
                                                 .lr = context_.lr(step),
-                                                .replica_weights = replica_weights_});
+                                                .replica_weights = replica_weights_,
+                                                .statistics = statistics_ ? &*statistics_ : nullptr});
   timer.enter(Phase::kExchange);
   if (outcome.applied) {
     accept(outcome, step);
@@ -181,6 +185,16 @@ void SynchronousLoop::run_step(Index step) {
   flip_bit_if_due(step);
   audit_.add(batch, step);
   add_time(timer, outcome);
+}
+
+// The steps that are measured come right before lines of metrics, and at least so many apart that the passes
+// over the arenas take less than a hundredth of the time. They depend on nothing but the config.
+void SynchronousLoop::prepare_statistics(Index steps_done) {
+  constexpr Index kLeastApart = 10;
+  const Index every = round_up(kLeastApart, context_.settings.log_every);
+  statistics_.reset();
+  if (steps_done % every != 0 && steps_done != context_.plan.steps) return;
+  statistics_.emplace().with_histograms = context_.settings.histograms;
 }
 
 // Records a step that was taken: running moments, sums for the log, the observer's progress.
@@ -260,6 +274,7 @@ void SynchronousLoop::log_metrics(Index steps_done) {
   metrics.samples_per_second = (static_cast<double>(metrics.progress.samples) - logged_samples_) /
                                std::max(train_seconds_ - logged_seconds_, 1e-9);
   metrics.time = log_clock_.take_shares(context_.comm);
+  if (statistics_ && !std::isnan(statistics_->gradient_norm)) metrics.update = statistics_;
   logged_samples_ = static_cast<double>(metrics.progress.samples);
   logged_seconds_ = train_seconds_;
   if (context_.comm.rank() == 0) context_.observer.on_train_metrics(metrics);

@@ -76,6 +76,7 @@ TrainingResult Trainer::run() {
   return {.progress = progress,
           .seconds = loop_->seconds(),
           .samples_per_second = static_cast<double>(progress.samples) / loop_->seconds(),
+          .lr = progress.steps > 0 ? context_.lr(progress.steps - 1) : 0,
           .time = loop_->take_shares(),
           .last_evaluation = last_evaluation_,
           .workers = loop_->workers(),

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lockstep/data/dataset.h"
+#include "lockstep/distributed/update_statistics.h"
 #include "lockstep/math/matrix.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/optim/schedule.h"
@@ -67,6 +68,7 @@ struct TrainMetrics {
   double lr = 0;
   double samples_per_second = 0;
   TimeShares time;
+  std::optional<UpdateStatistics> update = {};  ///< of the last step, where it was measured
 };
 
 /// One pass over the validation or test set. Where samples have weights, all but the counts of samples are

@@ -23,6 +23,7 @@ struct TrainingResult {
   Progress progress;
   double seconds = 0;  ///< time of the steps, evaluation not counted
   double samples_per_second = 0;
+  double lr = 0;  ///< learning rate of the last step
   TimeShares time;
   /// Evaluation of the test set if there is one, else of the validation set; calibrated, if the model is.
   std::optional<EvalMetrics> last_evaluation;

@@ -33,6 +33,7 @@ struct TrainingSettings {
   Index target_columns = 1;
   bool weighted = false;  ///< samples have weights, or some of their targets are missing
   Index log_every = 100;
+  bool histograms = false;       ///< of weights and gradients, beside their norms
   Interval evaluate_every = {};  ///< the validation set, or the test set if there is none; not by the clock
   bool evaluates_at_start = false;
   /// Steps, from the first on, over whose batches the running moments are recomputed before each evaluation;
