@@ -82,10 +82,10 @@ class Trainer:
     def call(self, command):
         return subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False)
 
-    def train(self, workers, flags):
-        """One run on `workers` ranks, and as many more as it has servers."""
+    def train(self, workers, flags, name="run"):
+        """One run on `workers` ranks, and as many more as it has servers, in the place of the last one of this name."""
         servers = servers_in(flags)
-        run = self.directory / "run"
+        run = self.directory / name
         shutil.rmtree(run, ignore_errors=True)
         command = [*self.launch, str(workers + servers), str(TRAINER), "--config", str(CONFIG), *as_arguments(flags)]
         self.say(f"np {workers + servers}: {' '.join(as_arguments(flags))}")

@@ -16,13 +16,15 @@ void announce(Communicator& comm, const Config& config, const RunPlan& plan, con
            comm.size() == 1 ? "" : "s", placement.hosts, placement.hosts == 1 ? "" : "s",
            plan.sampling.replicas, plan.sampling.replicas == 1 ? "" : "s", plan.dist.threads,
            plan.dist.threads == 1 ? "" : "s", describe_precision(config), placement.summary);
-  std::string table = plan_table(std::span(&plan, 1));
-  table.pop_back();  // the log ends the line itself
-  log_info("plan:\n{}", table);
+  std::string text =
+      config.run.plan == PlanStyle::kFull ? "\n" + plan_table(std::span(&plan, 1)) : " " + plan_summary(plan);
+  text.pop_back();  // the log ends the line itself
+  log_info("plan:{}", text);
 }
 
-void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train) {
+void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train, PlanStyle style) {
   constexpr std::size_t kMaxLines = 64;
+  const std::size_t shown = style == PlanStyle::kFull ? kMaxLines : 4;
   const Range replicas = plan.dist.hosted_by(comm.rank());
   const std::string holds =
       replicas.empty() ? "serves"
@@ -33,8 +35,9 @@ void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train
           : fmt::format("loaded {} rows, {} (replicas {} to {})", with_commas(train.rows()),
                         human_bytes(static_cast<double>(train.bytes())), replicas.begin, replicas.end - 1);
   const std::vector<std::string> lines = gather_texts(comm, fmt::format("rank {} {}", comm.rank(), holds));
-  for (std::size_t rank = 0; rank < std::min(lines.size(), kMaxLines); ++rank) log_info("{}", lines[rank]);
-  if (lines.size() > kMaxLines) log_info("... and so on for {} more ranks", lines.size() - kMaxLines);
+  for (std::size_t rank = 0; rank < std::min(lines.size(), kMaxLines); ++rank)
+    write_log(rank < shown ? LogLevel::kInfo : LogLevel::kDebug, lines[rank]);
+  if (lines.size() > shown) log_info("... and so on for {} more ranks", lines.size() - shown);
 }
 
 void report_algorithm(const std::string& algorithm, const DistOptions& distribute) {

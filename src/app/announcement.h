@@ -13,8 +13,9 @@ namespace lockstep {
 /// Logs the ranks, their placement and the plan.
 void announce(Communicator& comm, const Config& config, const RunPlan& plan, const RankPlacement& placement);
 
-/// *Collective.* One line for each rank: what it holds.
-void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train);
+/// *Collective.* One line for each rank: what it holds. Only a few of them are on the console, unless the
+/// full plan is.
+void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train, PlanStyle style);
 
 /// How gradients are exchanged, where that was chosen.
 void report_algorithm(const std::string& algorithm, const DistOptions& distribute);

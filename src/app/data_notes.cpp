@@ -15,12 +15,13 @@ std::string describe_size(const RecordSource& source) {
   return fmt::format("{} rows in {} bytes", source.info().rows, source.info().source_bytes);
 }
 
-void log_notes(std::span<const RecordSource* const> sources) {
-  constexpr std::size_t kMaxNotes = 100;  // wide tables have thousands of columns, each perhaps with a note
+void log_notes(std::span<const RecordSource* const> sources, std::size_t shown) {
   for (const RecordSource* source : sources) {
     const std::vector<std::string> notes = source->notes();
-    for (const std::string& note : std::span(notes).first(std::min(kMaxNotes, notes.size())))
-      log_info("{}", note);
+    const std::size_t logged = std::min(kMaxNotes, notes.size());
+    for (std::size_t i = 0; i < logged; ++i)
+      write_log(i < shown ? LogLevel::kInfo : LogLevel::kDebug, notes[i]);
+    if (shown < logged) log_info("... and {} lines more in log.txt, or with --plan full", logged - shown);
     if (notes.size() > kMaxNotes) {
       log_info("{}: {} more notes like these", source->info().name, notes.size() - kMaxNotes);
     }

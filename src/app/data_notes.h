@@ -14,8 +14,12 @@ namespace lockstep {
 /// "60000 rows in 47040016 bytes": equal for equal data, wherever they are.
 std::string describe_size(const RecordSource& source);
 
-/// Logs the notes of all sources.
-void log_notes(std::span<const RecordSource* const> sources);
+/// Notes of a source that are shown, at most: wide tables have thousands of columns, each perhaps with a
+/// note.
+inline constexpr std::size_t kMaxNotes = 100;
+
+/// Logs the notes of all sources. Of each, `shown` are on the console; the log file has up to kMaxNotes.
+void log_notes(std::span<const RecordSource* const> sources, std::size_t shown = kMaxNotes);
 
 /// Warns of what hardly can be meant of model, loss, data and batch together.
 void log_doubts(const Communicator& comm, const Experiment& experiment, const RunPlan& plan);

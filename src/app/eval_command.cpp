@@ -36,11 +36,10 @@ void print_confusion(const EvalMetrics& metrics) {
 }
 
 void print_metrics(const EvalMetrics& metrics) {
-  print_out("{}: {} samples, loss {:.6f}", to_string(metrics.split), with_commas(metrics.samples),
+  print_out("{}: {} samples, loss {:.5g}", to_string(metrics.split), with_commas(metrics.samples),
             metrics.loss);
-  if (metrics.accuracy) print_out(", accuracy {:.2f} %", 100 * *metrics.accuracy);
-  if (metrics.top_k_accuracy)
-    print_out(", top-{} accuracy {:.2f} %", metrics.top_k, 100 * *metrics.top_k_accuracy);
+  if (metrics.accuracy) print_out(", accuracy {:.5g}", *metrics.accuracy);
+  if (metrics.top_k_accuracy) print_out(", top-{} accuracy {:.5g}", metrics.top_k, *metrics.top_k_accuracy);
   for (const MetricValue& other : metrics.others) print_out(", {}", to_string(other));
   print_out("\n");
   if (!metrics.confusion.empty() && metrics.classes <= kMaxClassesShown) print_confusion(metrics);
@@ -52,8 +51,8 @@ void print_accuracy_at(double threshold, const EvaluationContext& context, Evalu
                        const ModelValues& values, Split split) {
   const std::vector<YesSample> samples = gather_yes(context.comm, evaluation, values, context.loss.form());
   if (context.comm.rank() > 0) return;
-  print_out("{}: with yes from a probability of {:.6g} on, accuracy {:.2f} %\n", to_string(split), threshold,
-            100 * accuracy_at(threshold, samples));
+  print_out("{}: with yes from a probability of {:.5g} on, accuracy {:.5g}\n", to_string(split), threshold,
+            accuracy_at(threshold, samples));
 }
 
 // The sets that flags name; where none does, those of the run.

@@ -10,6 +10,8 @@
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "lockstep/base/log.h"
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/thread_team.h"
@@ -105,9 +107,15 @@ std::vector<std::string> output_names(const Experiment& experiment, const Datase
   return names;
 }
 
+bool names_data(const std::set<std::string>& flagged) {
+  return std::ranges::any_of(flagged, [](const std::string& key) { return key.starts_with("data."); });
+}
+
 // All that both questions need.
 struct Question {
   Communicator& comm;
+  RunDirectory directory;
+  bool own_data = false;  ///< the set is that of the run
   const CommandLine& line;
   const Experiment& experiment;
   Split split;
@@ -131,6 +139,17 @@ void report(const Question& question, const Result& result) {
   });
 }
 
+// A directory that cannot be written to is no fault of the question; a checkpoint gets nothing.
+void keep_for_page(const RunDirectory& directory, const std::string& json) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(directory.summary(), ignored)) return;
+  try {
+    write_file_atomically(directory.importance(), json);
+  } catch (const Error& error) {
+    log_warning("importance.json is not written, so trainer report does not show this: {}", error.what());
+  }
+}
+
 void show_importance(const Question& question) {
   const Experiment& experiment = question.experiment;
   RankPeerGroup peers(question.comm);
@@ -152,10 +171,12 @@ void show_importance(const Question& question) {
                               .repeats = question.line.repeats,
                               .seed = experiment.seed(),
                               .temperature = question.temperature});
-  report(question, ImportanceResult{.model = question.line.model,
-                                    .set = to_string(question.split),
-                                    .measure = question.measure,
-                                    .importance = importance});
+  const ImportanceResult result{.model = question.line.model,
+                                .set = to_string(question.split),
+                                .measure = question.measure,
+                                .importance = importance};
+  report(question, result);
+  if (question.comm.rank() == 0 && question.own_data) keep_for_page(question.directory, to_json(result));
 }
 
 void show_dependence(const Question& question) {
@@ -229,6 +250,8 @@ int importance_command(Communicator& comm, const CommandLine& line) {
   log_notes(experiment.sources());
   ThreadTeam team(static_cast<int>(experiment.config.train.threads));
   const Question question{.comm = comm,
+                          .directory = directory,
+                          .own_data = !names_data(loaded.flagged),
                           .line = line,
                           .experiment = experiment,
                           .split = split,

@@ -66,7 +66,9 @@ RankPlacement find_placement(Communicator& comm) {
   const std::vector<std::string> hosts = gather_texts(comm, host_name());
   const std::vector<std::string> lists = gather_texts(comm, known ? list_cores(mask) : "unknown");
   const std::string job = describe_job();
-  RankPlacement placement{.hosts = std::ssize(std::set<std::string>(hosts.begin(), hosts.end())),
+  const std::set<std::string> distinct(hosts.begin(), hosts.end());
+  RankPlacement placement{.hosts = std::ssize(distinct),
+                          .host_names = {distinct.begin(), distinct.end()},
                           .summary = describe_binding(cores, bound == 0) + (job.empty() ? "" : "; " + job),
                           .table = job.empty() ? "" : job + "\n"};
   for (std::size_t rank = 0; rank < hosts.size(); ++rank) {

@@ -2,15 +2,17 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "lockstep/comm/communicator.h"
 
 namespace lockstep {
 
 struct RankPlacement {
-  Index hosts = 0;      ///< distinct ones
-  std::string summary;  ///< job and binding, for a line of the log
-  std::string table;    ///< job, then a line for each rank: host and cores
+  Index hosts = 0;                           ///< distinct ones
+  std::vector<std::string> host_names = {};  ///< each once, sorted
+  std::string summary;                       ///< job and binding, for a line of the log
+  std::string table;                         ///< job, then a line for each rank: host and cores
 };
 
 /// *Collective.*

@@ -137,19 +137,30 @@ void Run::warn_of_spare_outputs(Index classes) {
   if (comm_.rank() == 0 && !doubt.empty()) log_warning("{}", doubt);
 }
 
-std::unique_ptr<Evaluation> Run::load_evaluation(const RecordSource* source, Split split) {
-  if (source == nullptr) return nullptr;
+EvaluationContext Run::evaluation_context(Split split) {
   std::span<const Scalar> weights;
   if (experiment_.weighs_classes(split)) weights = class_weights_;
-  return std::make_unique<Evaluation>(EvaluationContext{.comm = comm_,
-                                                        .model = *experiment_.model,
-                                                        .loss = *experiment_.loss,
-                                                        .normaliser = *experiment_.normaliser,
-                                                        .team = team_,
-                                                        .options = experiment_.config.eval,
-                                                        .metrics = *experiment_.metrics,
-                                                        .class_weights = weights},
-                                      *source, split);
+  return {.comm = comm_,
+          .model = *experiment_.model,
+          .loss = *experiment_.loss,
+          .normaliser = *experiment_.normaliser,
+          .team = team_,
+          .options = experiment_.config.eval,
+          .metrics = *experiment_.metrics,
+          .class_weights = weights};
+}
+
+std::unique_ptr<Evaluation> Run::load_evaluation(const RecordSource* source, Split split) {
+  if (source == nullptr) return nullptr;
+  return std::make_unique<Evaluation>(evaluation_context(split), *source, split);
+}
+
+std::optional<EvaluationDetails> Run::describe_evaluation(std::span<const Scalar> stored) {
+  if (!test_ && !validation_) return std::nullopt;
+  const Split split = test_ ? Split::kTest : Split::kValidation;
+  return lockstep::describe_evaluation(evaluation_context(split), test_ ? *test_ : *validation_,
+                                       test_ ? *experiment_.test : *experiment_.validation,
+                                       stored_values(*experiment_.model, stored));
 }
 
 AlignedBuffer<Scalar> Run::stored() {
@@ -214,6 +225,7 @@ TrainingResult Run::train(const TrainingHandles& handles) {
                                 .target_columns = experiment_.train->info().target_columns,
                                 .weighted = weighs_samples(),
                                 .log_every = config.run.log_every,
+                                .histograms = config.report.tensorboard && config.report.histograms,
                                 .evaluate_every = parse_training_interval("eval.every", config.eval.every),
                                 .evaluates_at_start = config.eval.at_start,
                                 .calibration_steps = config.eval.precise_bn,

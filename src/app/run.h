@@ -14,6 +14,7 @@
 #include "lockstep/distributed/replica_states.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/train/evaluation/evaluation.h"
+#include "lockstep/train/evaluation/evaluation_details.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/loop/trainer.h"
 #include "lockstep/train/loop/weight_average.h"
@@ -57,6 +58,10 @@ class Run {
   /// nothing if it names none, or if the validation set shows none. On rank 0 with the value of its measure.
   std::optional<ChosenThreshold> choose_threshold(std::span<const Scalar> stored);
 
+  /// *Collective.* After train(). Single predictions of the test set, else of the validation set, by the
+  /// model with these values; nothing without such a set.
+  std::optional<EvaluationDetails> describe_evaluation(std::span<const Scalar> stored);
+
   /// *Collective.* The model as it is now, as a model file holds it: weights, or their average, and running
   /// moments.
   AlignedBuffer<Scalar> stored();
@@ -66,6 +71,7 @@ class Run {
   void warn_of_spare_outputs(Index classes);
   void load_training_records(PeerGroup& peers, Index step);
   bool weighs_samples() const;
+  EvaluationContext evaluation_context(Split split);
   std::unique_ptr<Evaluation> load_evaluation(const RecordSource* source, Split split);
   std::unique_ptr<Loader> make_loader(Range steps);
   Range replicas() const { return plan_.dist.hosted_by(comm_.rank()); }

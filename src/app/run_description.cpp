@@ -69,6 +69,41 @@ void add_summary(RunDescription& run, const RunDirectory& directory) {
   }
 }
 
+// The reliability of the last evaluation.
+void add_reliability(RunDescription& run, const RunDirectory& directory) {
+  const std::string text = text_of(directory.summary());
+  if (text.empty()) return;
+  const auto json = parse_json<Json>(text);
+  const Json evaluation = json.is_object() ? json.value("evaluation", Json()) : Json();
+  const Json bins = evaluation.is_object() ? evaluation.value("reliability", Json()) : Json();
+  run.reliability_split = text_at(evaluation, "split");
+  for (const Json& bin : bins) {
+    run.reliability.push_back({.predicted = number_at(bin, "predicted"),
+                               .observed = number_at(bin, "observed"),
+                               .count = number_at(bin, "samples")});
+  }
+}
+
+void add_predictions(RunDescription& run, const RunDirectory& directory) {
+  const std::string text = text_of(directory.evaluation());
+  if (!text.empty()) run.predictions = read_shown_predictions(text);
+}
+
+void add_importance(RunDescription& run, const RunDirectory& directory) {
+  const std::string text = text_of(directory.importance());
+  if (text.empty()) return;
+  const auto json = parse_json<Json>(text);
+  run.importance = {.measure = text_at(json, "measure"),
+                    .set = text_at(json, "set"),
+                    .baseline = number_at(json, "baseline")};
+  const Json columns = json.is_object() ? json.value("columns", Json()) : Json();
+  for (const Json& column : columns) {
+    run.importance.columns.push_back({.name = text_at(column, "column"),
+                                      .mean = number_at(column, "importance"),
+                                      .deviation = number_at(column, "deviation")});
+  }
+}
+
 // A run without a summary, as far as its metrics tell.
 void complete_from_metrics(RunDescription& run) {
   if (run.steps > 0) return;
@@ -178,6 +213,9 @@ RunDescription describe_run(const std::filesystem::path& path) {
   add(directory.plan(), add_plan);
   add(directory.summary(), add_summary);
   add(directory.metrics(), add_metrics);
+  add(directory.summary(), add_reliability);
+  add(directory.evaluation(), add_predictions);
+  add(directory.importance(), add_importance);
   add(directory.schema(), add_schema);
   add(directory.ranks(), add_ranks);
   add(directory.log(), add_log);

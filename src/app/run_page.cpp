@@ -8,6 +8,14 @@
 
 namespace lockstep {
 
+void write_evaluation_file(const RunDirectory& run, const EvaluationDetails& details) {
+  try {
+    write_file_atomically(run.evaluation(), to_json(details));
+  } catch (const std::exception& error) {
+    log_warning("evaluation.json is not written: {}", error.what());
+  }
+}
+
 void write_run_page(const RunDirectory& run) {
   constexpr Index kMaxMetricsBytes = Index{16} << 20;  // read in a third of a second
   if (!has_feature("CHARTJS")) return;

@@ -9,6 +9,7 @@
 #include "build_facts.h"
 #include "catalogs.h"
 #include "commands.h"
+#include "config_digest.h"
 #include "content_check.h"
 #include "data_notes.h"
 #include "guards.h"
@@ -245,7 +246,8 @@ void TrainCommand::begin() {
 
 void TrainCommand::announce_run() {
   const DistOptions& distribute = loaded_.config.distribute;
-  log_notes(experiment_.sources());
+  constexpr std::size_t kFewNotes = 8;
+  log_notes(experiment_.sources(), config().run.plan == PlanStyle::kFull ? kMaxNotes : kFewNotes);
   log_doubts(comm_, experiment_, plan_);
   announce(comm_, config(), plan_, placement_);
   if (first()) report_time_left(watch_->left);
@@ -268,13 +270,15 @@ void TrainCommand::load() {
 }
 
 void TrainCommand::report_start() {
-  report_loaded(comm_, plan_, run_->records());
+  report_loaded(comm_, plan_, run_->records(), config().run.plan);
   report_algorithm(run_->algorithm(), loaded_.config.distribute);
   log_resume(config(), resume_, comm_.size(), run_->algorithm());
   if (first()) {
     log_rest(experiment_, plan_, resume_);
     std::error_code ignored;
     std::filesystem::remove(resume_.directory.report(), ignored);
+    std::filesystem::remove(resume_.directory.evaluation(), ignored);
+    std::filesystem::remove(resume_.directory.importance(), ignored);
     std::filesystem::remove(resume_.directory.summary(), ignored);  // written again at the end
   }
   if (!resume_.checkpoint || resume_.is_new) return;
@@ -334,6 +338,8 @@ int TrainCommand::finish(TrainingResult& result) {
   AlignedBuffer<Scalar> last = run_->stored();
   AlignedBuffer<Scalar>& stored = result.best_weights.size() > 0 ? result.best_weights : last;
   const std::optional<ChosenThreshold> threshold = run_->choose_threshold(stored.span());
+  std::optional<EvaluationDetails> details;
+  if (config().report.html) details = run_->describe_evaluation(stored.span());
   ModelFacts facts = facts_of(threshold);
   if (result.calibration) facts[kTemperatureFact] = fmt::format("{}", result.calibration->temperature);
   agree(comm_, [&] {
@@ -341,15 +347,19 @@ int TrainCommand::finish(TrainingResult& result) {
     const bool saved = lost.attempt("model.safetensors", [&] { save_model_of(stored, facts); });
     sync_metrics(results_);
     const bool summed = lost.attempt("summary.json", [&] {
-      write_summary(
-          results_,
-          {.result = result, .algorithm = run_->algorithm(), .threshold = threshold, .lost = lost.names()});
+      write_summary(results_, {.result = result,
+                               .algorithm = run_->algorithm(),
+                               .config = config_digest(config()),
+                               .hosts = placement_.host_names,
+                               .threshold = threshold,
+                               .lost = lost.names()});
     });
     report_result(result);
     report_kept(result);
     report_calibration(result);
     report_threshold(threshold);
     if (saved && summed) refuse_lost_files(resume_, results_);
+    if (summed && details) write_evaluation_file(results_, *details);
     if (summed && config().report.html) write_run_page(results_);
     report_written(results_);
     if (!lost.empty()) throw DataError("training is complete, but this was lost: " + lost.describe());

@@ -23,13 +23,32 @@
 namespace lockstep {
 namespace {
 
+// Select Graphic Rendition, of ECMA-48: bold; bold and red; all as before.
+constexpr std::string_view kBold = "\033[1m";
+constexpr std::string_view kBoldRed = "\033[1;31m";
+constexpr std::string_view kPlain = "\033[0m";
+
+// A line that begins with a word and a colon, such as "done: ..." and "plan: ...".
+std::string with_bold_head(const std::string& text) {
+  const std::size_t colon = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz");
+  if (colon == std::string::npos || colon == 0 || text[colon] != ':') return text;
+  return fmt::format("{}{}{}{}", kBold, text.substr(0, colon + 1), kPlain, text.substr(colon + 1));
+}
+
+// The pattern of lines with a level: "warning: ...", "rank 3: error: ...".
+std::string with_bold_level(std::string pattern) {
+  const std::size_t level = pattern.find("%l:");
+  return pattern.replace(level, 3, fmt::format("{}%l:{}", kBoldRed, kPlain));
+}
+
 // Standard output for the story (unless it is wanted for a result), standard error for warnings and errors:
 // one line never appears on both. On a terminal lines are broken at spaces, before the terminal breaks them
-// anywhere.
+// anywhere, and the words that lines begin with are coloured.
 class SplitSink final : public spdlog::sinks::sink {
  public:
   explicit SplitSink(LogTarget target)
       : wraps_output_(target == LogTarget::kStandardOutput && output_is_live()) {
+    colours_output_ = target == LogTarget::kStandardOutput ? output_has_colours() : errors_have_colours();
     if (target == LogTarget::kStandardError) {
       output_ = std::make_unique<spdlog::sinks::stderr_sink_mt>();
     } else {
@@ -39,16 +58,15 @@ class SplitSink final : public spdlog::sinks::sink {
   void log(const spdlog::details::log_msg& message) override {
     const bool is_error = message.level >= spdlog::level::warn;
     spdlog::sinks::sink& chosen = is_error ? static_cast<spdlog::sinks::sink&>(error_) : *output_;
-    if (!(is_error ? wraps_errors_ : wraps_output_)) {
-      print_above_live_row([&] { chosen.log(message); });
-      return;
+    std::string text(message.payload.data(), message.payload.size());
+    if (is_error ? wraps_errors_ : wraps_output_) {
+      const auto level = is_error ? spdlog::level::to_string_view(message.level).size() + 2 : 0;
+      text = wrap_lines(text, terminal_columns(), static_cast<int>(level));
     }
-    const auto level = is_error ? spdlog::level::to_string_view(message.level).size() + 2 : 0;
-    const std::string wrapped = wrap_lines({message.payload.data(), message.payload.size()},
-                                           terminal_columns(), static_cast<int>(level));
-    spdlog::details::log_msg broken = message;
-    broken.payload = wrapped;
-    print_above_live_row([&] { chosen.log(broken); });
+    if (!is_error && colours_output_) text = with_bold_head(text);
+    spdlog::details::log_msg shown = message;
+    shown.payload = text;
+    print_above_live_row([&] { chosen.log(shown); });
   }
   void flush() override {
     output_->flush();
@@ -56,7 +74,7 @@ class SplitSink final : public spdlog::sinks::sink {
   }
   void set_pattern(const std::string& pattern) override {
     output_->set_pattern("%v");
-    error_.set_pattern(pattern);
+    error_.set_pattern(errors_have_colours() ? with_bold_level(pattern) : pattern);
   }
   void set_formatter(std::unique_ptr<spdlog::formatter> formatter) override {
     error_.set_formatter(std::move(formatter));
@@ -65,6 +83,7 @@ class SplitSink final : public spdlog::sinks::sink {
  private:
   std::unique_ptr<spdlog::sinks::sink> output_;
   bool wraps_output_;
+  bool colours_output_ = false;
   const bool wraps_errors_ = output_is_live() && ::isatty(STDERR_FILENO) != 0;
   spdlog::sinks::stderr_sink_mt error_;
 };

@@ -93,6 +93,25 @@ bool rows_can_be_redrawn() {
   return !terminal.empty() && terminal != "dumb";
 }
 
+namespace {
+
+bool has_colours(bool is_terminal) {
+  if (!environment_text("NO_COLOR").value_or("").empty()) return false;
+  const std::string forced = environment_text("CLICOLOR_FORCE").value_or("");
+  if (!forced.empty() && forced != "0") return true;
+  return is_terminal && rows_can_be_redrawn() && environment_text("CLICOLOR").value_or("") != "0";
+}
+
+}  // namespace
+
+bool output_has_colours() {
+  return has_colours(output_is_live());
+}
+
+bool errors_have_colours() {
+  return has_colours(::isatty(STDERR_FILENO) != 0);
+}
+
 int terminal_columns() {
   int columns = columns_of(STDOUT_FILENO);
   if (columns == 0) columns = columns_of_parent();

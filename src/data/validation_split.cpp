@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -75,6 +76,16 @@ class PartSource final : public RecordSource {
     return choice_.validation ? std::vector<std::string>{} : whole_->rejects();
   }
   std::vector<std::string> files() const override { return whole_->files(); }
+  Index position(Index id) const override {
+    const auto holds = [&](const Chunk& chunk) { return chunk.records.contains(id); };
+    const auto chunk = std::ranges::find_if(chunks_, holds);
+    const Index first = at(positions_, chunk - chunks_.begin());
+    Index position = at(whole_->chunks(), first).records.begin;
+    for (Index left = id - chunk->records.begin; left > 0 || !choice_.takes(position); ++position) {
+      if (choice_.takes(position)) --left;
+    }
+    return whole_->position(position);
+  }
   std::unique_ptr<ChunkReader> reader(const TargetRule& rule) const override {
     return std::make_unique<PartReader>(*whole_, positions_, choice_, rule);
   }

@@ -23,7 +23,7 @@ std::string bytes(Index count) {
 }
 
 std::string number(double value) {
-  return fmt::format("{:.6g}", value);
+  return fmt::format("{:.5g}", value);
 }
 
 std::string per_replica(const RunPlan& plan) {
@@ -204,6 +204,14 @@ std::string plan_table(std::span<const RunPlan> plans) {
   if (std::ranges::all_of(plans, same)) return text + sentence(plans.front()) + '\n';
   for (const RunPlan& plan : plans) text += fmt::format("np {}: {}\n", plan.dist.world, sentence(plan));
   return text;
+}
+
+std::string plan_summary(const RunPlan& plan) {
+  return fmt::format(
+      "{} steps of {} samples, {} epochs; {} parameters; {} of memory per rank; {} sent per step and "
+      "rank\n{}\n",
+      with_commas(plan.steps), with_commas(plan.sampling.global_batch), number(plan.epochs),
+      with_commas(plan.parameters), bytes(plan.memory.total()), bytes(plan.sent_bytes), sentence(plan));
 }
 
 }  // namespace lockstep

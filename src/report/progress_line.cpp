@@ -56,7 +56,7 @@ void ProgressLine::on_step(const Progress& progress, double loss) {
 
 void ProgressLine::redraw(const Progress& progress) {
   std::string numbers =
-      fmt::format(" epoch {:.2f}/{:.2f}  loss {:.4f}", progress.epochs, whole_.epochs, smooth_loss_);
+      fmt::format(" epoch {:.2f}/{:.2f}  loss {:.5g}", progress.epochs, whole_.epochs, smooth_loss_);
   if (const std::optional<double> rate = estimate_.rate()) {
     numbers += fmt::format("  {} samples/s{}", with_commas(static_cast<Index>(*rate)), time_left());
   }
@@ -73,7 +73,7 @@ void ProgressLine::redraw(const Progress& progress) {
 std::string ProgressLine::evaluation() const {
   if (!latest_) return "";
   const std::string name = to_string(split_) + " " + best_.measure().name();
-  return fmt::format("  {} {:.4f} (best {:.4f})", name, *latest_, best_.value());
+  return fmt::format("  {} {:.5g} (best {:.5g})", name, *latest_, best_.value());
 }
 
 std::string ProgressLine::time_left() const {
@@ -83,7 +83,7 @@ std::string ProgressLine::time_left() const {
 
 void ProgressLine::print_step(const Progress& progress) {
   since_line_.lap();
-  log_info("step {}/{}  epoch {:.2f}  loss {:.4f}{}", with_commas(progress.steps), with_commas(whole_.steps),
+  log_info("step {}/{}  epoch {:.2f}  loss {:.5g}{}", with_commas(progress.steps), with_commas(whole_.steps),
            progress.epochs, smooth_loss_, time_left());
 }
 
@@ -93,11 +93,11 @@ void ProgressLine::on_train_metrics(const TrainMetrics& metrics) {
   const double pause = std::clamp(since_start_.seconds() / 10, kMinLineSeconds, kMaxLineSeconds);
   if (!last && since_line_.seconds() < pause) return;
   since_line_.lap();
-  const std::string accuracy = metrics.accuracy ? fmt::format("  accuracy {:.4f}", *metrics.accuracy) : "";
+  const std::string accuracy = metrics.accuracy ? fmt::format("  accuracy {:.5g}", *metrics.accuracy) : "";
   // The log file has these lines in any case.
   write_log(
       plain_ ? LogLevel::kInfo : LogLevel::kDebug,
-      fmt::format("step {}/{}  epoch {:.2f}  loss {:.4f}{}  lr {:.4g}  {} samples/s{}",
+      fmt::format("step {}/{}  epoch {:.2f}  loss {:.5g}{}  lr {:.5g}  {} samples/s{}",
                   with_commas(metrics.progress.steps), with_commas(whole_.steps), metrics.progress.epochs,
                   metrics.loss, accuracy, metrics.lr,
                   with_commas(static_cast<Index>(metrics.samples_per_second)), last ? "" : time_left()));
@@ -109,12 +109,12 @@ void ProgressLine::on_evaluation(const EvalMetrics& metrics) {
     best_.improves(metrics);
     latest_ = best_.measure().of(metrics);
   }
-  const std::string accuracy = metrics.accuracy ? fmt::format("  accuracy {:.4f}", *metrics.accuracy) : "";
+  const std::string accuracy = metrics.accuracy ? fmt::format("  accuracy {:.5g}", *metrics.accuracy) : "";
   const std::string top_k =
-      metrics.top_k_accuracy ? fmt::format("  top-{} {:.4f}", metrics.top_k, *metrics.top_k_accuracy) : "";
+      metrics.top_k_accuracy ? fmt::format("  top-{} {:.5g}", metrics.top_k, *metrics.top_k_accuracy) : "";
   std::string others;
   for (const MetricValue& other : metrics.others) others += "  " + to_string(other);
-  log_info("epoch {:.2f}  {} loss {:.4f}{}{}{}  ({} samples, {})", metrics.progress.epochs,
+  log_info("epoch {:.2f}  {} loss {:.5g}{}{}{}  ({} samples, {})", metrics.progress.epochs,
            to_string(metrics.split), metrics.loss, accuracy, top_k, others, with_commas(metrics.samples),
            human_seconds(metrics.seconds));
 }

@@ -10,9 +10,11 @@
 #include <cmath>
 #include <map>
 
+#include "chart_json.h"
 #include "html.h"
 #include "kept_points.h"
 #include "lockstep/base/text.h"
+#include "report_predictions.h"
 
 namespace lockstep {
 namespace {
@@ -28,16 +30,6 @@ struct Series {
 // Numbers of metrics.jsonl that are no curves.
 bool is_curve(const std::string& name) {
   return is_measure(name) && !name.starts_with("time.");
-}
-
-std::string json_numbers(const std::vector<double>& values, const std::vector<std::size_t>& points,
-                         int digits) {
-  std::string text = "[";
-  for (const std::size_t point : points) {
-    if (text.size() > 1) text += ',';
-    text += std::isfinite(values[point]) ? fmt::format("{:.{}g}", values[point], digits) : "null";
-  }
-  return text + ']';
 }
 
 std::string series_json(const Series& series, std::size_t max_points) {
@@ -124,7 +116,8 @@ std::string describe_ends(const std::string& title, const std::vector<Series>& a
 ChartPart curve_chart(const std::vector<RunDescription>& runs, const std::string& measure,
                       const ChartLimits& limits) {
   const std::vector<Series> all = series_of(runs, measure);
-  const bool speed = measure == "lr" || measure == "samples_per_second";
+  const bool speed = measure == "lr" || measure == "samples_per_second" || measure == "gradient_norm" ||
+                     measure == "weight_norm";
   const std::string title = title_of(measure);
   std::vector<std::string> json;
   for (const Series& series : all) json.push_back(series_json(series, limits.points));
@@ -152,51 +145,14 @@ std::vector<std::string> measures_of(const std::vector<RunDescription>& runs) {
   return names;
 }
 
-// Bars that are stacked: one for each name, of one piece for each series.
-struct Bars {
-  std::string section = {};
-  std::string title = {};
-  std::string of_names = {};
-  std::vector<std::string> names = {};
-  std::vector<std::string> series = {};
-  std::vector<std::vector<double>> values = {};  // [series][name]
-  bool percent = false;
-};
-
-std::string show_value(double value, bool percent) {
-  return percent ? fmt::format("{:.1f} %", value) : count_text(value);
-}
-
-ChartPart bar_chart(const Bars& bars) {
-  HtmlTable table{.caption = bars.title, .head = {bars.of_names}};
-  table.head.insert(table.head.end(), bars.series.begin(), bars.series.end());
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < bars.names.size(); ++i) {
-    names.push_back(json_text(bars.names[i]));
-    table.rows.push_back({bars.names[i]});
-    for (const auto& values : bars.values) table.rows.back().push_back(show_value(values[i], bars.percent));
-  }
-  std::vector<std::string> series;
-  for (std::size_t i = 0; i < bars.series.size(); ++i) {
-    series.push_back(fmt::format(R"({{"label":{},"y":[{:.6g}]}})", json_text(bars.series[i]),
-                                 fmt::join(bars.values[i], ",")));
-  }
-  return {
-      .section = bars.section,
-      .title = bars.title,
-      .summary = bars.title + ", as stacked bars; the table below has the numbers.",
-      .json = fmt::format(R"({{"kind":"bars","title":{},"percent":{},"names":[{}],"series":[{}]}})",
-                          json_text(bars.title), bars.percent, fmt::join(names, ","), fmt::join(series, ",")),
-      .table = to_html(table)};
-}
-
 void add_time(const std::vector<RunDescription>& runs, std::vector<ChartPart>& parts) {
   Bars bars{.section = "time",
             .title = "Where the time of the steps went, averaged over the ranks",
             .of_names = "run",
             .series = {"compute", "communication", "waiting for other ranks", "data"},
             .values = std::vector<std::vector<double>>(4),
-            .percent = true};
+            .percent = true,
+            .across = true};
   for (const RunDescription& run : runs) {
     if (!run.time) continue;
     bars.names.push_back(run.short_name());
@@ -242,6 +198,8 @@ std::string title_of(const std::string& measure) {
       {"accuracy", "Accuracy"},
       {"lr", "Learning rate"},
       {"samples_per_second", "Throughput, in samples per second"},
+      {"gradient_norm", "Norm of the gradient"},
+      {"weight_norm", "Norm of the weights"},
       {"auc", "AUC"},
       {"log_loss", "Log loss"},
       {"precision", "Precision"},
@@ -267,6 +225,8 @@ std::vector<ChartPart> make_charts(const std::vector<RunDescription>& runs, cons
   std::vector<ChartPart> parts;
   for (const std::string& measure : measures_of(runs)) parts.push_back(curve_chart(runs, measure, limits));
   add_time(runs, parts);
+  add_prediction_charts(runs, limits, parts);
+  add_importance_charts(runs, parts);
   for (const RunDescription& run : runs) {
     add_staleness(run,
                   runs.size() == 1 ? "Gradients by staleness"

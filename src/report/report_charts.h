@@ -15,7 +15,7 @@ struct ChartLimits {
 };
 
 struct ChartPart {
-  std::string section;  ///< section of the page: "curves", "speed", "time" or "workers"
+  std::string section;  ///< section of the page: "curves", "speed", "time", ..., as report_page.cpp has them
   std::string title;
   std::string summary;  ///< one sentence for those who do not see it
   std::string json;     ///< an object for the script

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
+#include <string_view>
 
 #include "html.h"
 #include "lockstep/base/text.h"
@@ -35,6 +37,42 @@ class Rows {
   std::vector<Row> rows_;
 };
 
+double mean_staleness(const RunDescription& run) {
+  double gradients = 0;
+  double sum = 0;
+  for (const WorkerHistory& worker : run.metrics.workers) {
+    for (std::size_t staleness = 0; staleness < worker.staleness.size(); ++staleness) {
+      const auto count = static_cast<double>(worker.staleness[staleness]);
+      gradients += count;
+      sum += count * static_cast<double>(staleness);
+    }
+  }
+  return gradients > 0 ? sum / gradients : 0;
+}
+
+// The sentences of plan.txt that begin with `words`: what a step or an epoch is.
+std::string sentences_of(const RunDescription& run, std::string_view words) {
+  std::istringstream lines(run.plan);
+  std::string text;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(words)) text += (text.empty() ? "" : " ") + line;
+  }
+  return text;
+}
+
+// What the runs mean by a step and an epoch, where they do not mean the same.
+std::string meanings_table(const std::vector<RunDescription>& runs) {
+  HtmlTable table{
+      .caption = "What a step and an epoch are", .head = {"run", "step", "epoch"}, .numbers = false};
+  std::set<Row> different;
+  for (const RunDescription& run : runs) {
+    const Row meaning{sentences_of(run, "Each "), sentences_of(run, "An epoch ")};
+    different.insert(meaning);
+    table.rows.push_back({run.short_name(), meaning.front(), meaning.back()});
+  }
+  return different.size() > 1 ? to_html(table) : "";
+}
+
 void add_measures(const RunDescription& run, std::size_t index, Rows& rows) {
   rows.set("state", index, run.state);
   for (const EvaluationHistory& each : run.metrics.evaluations) {
@@ -48,6 +86,11 @@ void add_measures(const RunDescription& run, std::size_t index, Rows& rows) {
   if (loss != nullptr) rows.set("train: Loss", index, short_number(loss->values.back()));
   rows.set("steps", index, count_text(run.steps));
   rows.set("samples", index, count_text(run.samples));
+  const std::string batch = run.planned_value("global batch");
+  if (!batch.empty()) rows.set("global batch", index, batch);
+  const std::string seen = run.planned_value("each example seen");
+  if (!seen.empty()) rows.set("each example seen (planned)", index, seen);
+  if (!run.metrics.workers.empty()) rows.set("mean staleness", index, short_number(mean_staleness(run)));
   if (run.kept) rows.set("kept step", index, count_text(run.kept->step));
   if (run.seconds <= 0) return;
   rows.set("time of training", index, human_seconds(run.seconds));
@@ -81,7 +124,8 @@ std::string comparison_section(const std::vector<RunDescription>& runs) {
   Row head{""};
   for (const RunDescription& run : runs) head.push_back(run.short_name());
   const std::string html =
-      to_html({.caption = "The last numbers of each run", .head = head, .rows = measures.all()});
+      to_html({.caption = "The last numbers of each run", .head = head, .rows = measures.all()}) +
+      meanings_table(runs);
   if (keys.all().empty()) return html + "<p>All keys have the same values.</p>\n";
   return html + to_html({.caption = "Keys that differ", .head = head, .rows = keys.all(), .numbers = false});
 }

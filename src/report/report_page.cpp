@@ -46,10 +46,13 @@ std::string body_of(const std::vector<RunDescription>& runs, const std::vector<C
   std::string html = section("summary", runs.size() == 1 ? "Summary" : "The runs", summary_section(runs));
   if (runs.size() > 1) html += section("side-by-side", "Side by side", comparison_section(runs));
   html += section("curves", "Learning curves", figures("curves"));
-  html += section("speed", "Learning rate and speed", figures("speed"));
+  html += section("speed", "Learning rate, speed and norms", figures("speed"));
   html += section("time", "Where the time went", figures("time"));
   html += section("workers", "Asynchronous workers", figures("workers") + workers_section(runs));
   html += section("classes", "Classes", classes_section(runs));
+  html += section("predictions", "Predictions", figures("predictions"));
+  html += section("worst", "Records that are predicted worst", worst_section(runs));
+  html += section("importance", "Importance of the columns", figures("importance"));
   html += section("columns", "Columns of the data", columns_section(runs));
   html += section("plan", "The plan and what happened", plan_section(runs));
   html += section("config", "Config", config_section(runs));
@@ -122,7 +125,7 @@ std::string RunDescription::short_name() const {
 
 bool names_no_result(std::string_view key) {
   return key == "run.dir" || key == "checkpoint.dir" || key == "run.resume" || key == "run.progress" ||
-         key.starts_with("report.");
+         key == "run.plan" || key.starts_with("report.");
 }
 
 std::string report_page(const std::vector<RunDescription>& runs) {

@@ -10,6 +10,7 @@
 #include "html.h"
 #include "lockstep/base/text.h"
 #include "report_charts.h"
+#include "report_predictions.h"
 #include "run_story.h"
 
 namespace lockstep {
@@ -187,6 +188,10 @@ std::string workers_section(const std::vector<RunDescription>& runs) {
 
 std::string classes_section(const std::vector<RunDescription>& runs) {
   return for_each_run(runs, classes_of);
+}
+
+std::string worst_section(const std::vector<RunDescription>& runs) {
+  return for_each_run(runs, worst_records_of);
 }
 
 std::string columns_section(const std::vector<RunDescription>& runs) {

@@ -14,6 +14,8 @@ std::string comparison_section(const std::vector<RunDescription>& runs);
 std::string workers_section(const std::vector<RunDescription>& runs);
 /// Confusion matrix, and precision and recall of each class.
 std::string classes_section(const std::vector<RunDescription>& runs);
+/// The records with the largest losses.
+std::string worst_section(const std::vector<RunDescription>& runs);
 std::string columns_section(const std::vector<RunDescription>& runs);
 std::string plan_section(const std::vector<RunDescription>& runs);
 std::string config_section(const std::vector<RunDescription>& runs);

@@ -65,8 +65,8 @@ void report_calibration(const TrainingResult& result) {
     return;
   }
   log_info(
-      "calibrated: temperature {:.6g}, fitted to the validation set, whose log loss was {:.6f} and is "
-      "{:.6f}, and whose expected calibration error was {:.6f} and is {:.6f}",
+      "calibrated: temperature {:.5g}, fitted to the validation set, whose log loss was {:.5g} and is "
+      "{:.5g}, and whose expected calibration error was {:.5g} and is {:.5g}",
       calibration.temperature, calibration.loss_before, calibration.loss_after, calibration.ece_before,
       calibration.ece_after);
 }
@@ -78,7 +78,7 @@ void report_kept(const TrainingResult& result) {
   const std::string weights = result.average.empty() ? "weights" : "weights' " + result.average;
   if (result.best) {
     const bool is_last = result.best->progress.steps == result.progress.steps;
-    log_info("kept: the {} of step {} (epoch {:.2f}), with the best {} of the validation set, {:.6g}{}",
+    log_info("kept: the {} of step {} (epoch {:.2f}), with the best {} of the validation set, {:.5g}{}",
              weights, with_commas(result.best->progress.steps), result.best->progress.epochs,
              result.best->measure, result.best->value, is_last ? "; they are the last ones" : "");
   } else if (!result.average.empty()) {
@@ -97,7 +97,7 @@ void report_threshold(const std::optional<ChosenThreshold>& threshold) {
                                ? ""
                                : fmt::format(", where the {} of the validation set is largest, {:.5g}",
                                              threshold->measure, threshold->value);
-  log_info("threshold: the model says yes from a probability of {:.6g} on{}", threshold->threshold, best);
+  log_info("threshold: the model says yes from a probability of {:.5g} on{}", threshold->threshold, best);
 }
 
 void write_summary(const RunDirectory& directory, const RunEnd& end) {
@@ -107,6 +107,9 @@ void write_summary(const RunDirectory& directory, const RunEnd& end) {
                               {"epochs", result.progress.epochs},
                               {"seconds", result.seconds},
                               {"samples_per_second", result.samples_per_second},
+                              {"lr", result.lr},
+                              {"config", end.config},
+                              {"hosts", end.hosts},
                               {"time", nlohmann::ordered_json::parse(to_json(result.time))}};
   if (!end.algorithm.empty()) json["algorithm"] = end.algorithm;
   if (!result.early.empty()) json["early_stopping"] = result.early;
@@ -127,13 +130,10 @@ void report_result(const TrainingResult& result) {
   std::string quality;
   if (result.last_evaluation) {
     const EvalMetrics& last = *result.last_evaluation;
-    quality = fmt::format("{} loss {:.4f}", to_string(last.split), last.loss);
-    if (last.accuracy) quality += fmt::format(", accuracy {:.2f} %", 100 * *last.accuracy);
+    quality = fmt::format("{} loss {:.5g}", to_string(last.split), last.loss);
+    if (last.accuracy) quality += fmt::format(", accuracy {:.5g}", *last.accuracy);
     for (const MetricValue& other : last.others) quality += ", " + to_string(other);
     quality += "; ";
-    std::string tables = evaluation_tables(last);
-    if (!tables.empty()) tables.pop_back();  // the log ends the line itself
-    if (!tables.empty()) log_info("{} set, by class and by probability:\n{}", to_string(last.split), tables);
   }
   const TimeShares& time = result.time;
   const std::string hidden = time.hidden ? fmt::format(" (hidden: {:.0f} % of it)", 100 * *time.hidden) : "";
@@ -153,8 +153,8 @@ void report_written(const RunDirectory& directory) {
   std::error_code ignored;
   for (const std::filesystem::path& file :
        {directory.config(), directory.plan(), directory.ranks(), directory.log(), directory.metrics(),
-        directory.summary(), directory.report(), directory.tensorboard(), directory.model(),
-        directory.schema(), directory.rejects(), directory.checkpoints()}) {
+        directory.summary(), directory.evaluation(), directory.report(), directory.tensorboard(),
+        directory.model(), directory.schema(), directory.rejects(), directory.checkpoints()}) {
     if (std::filesystem::exists(file, ignored)) written.push_back(file.filename().string());
   }
   log_info("written: {} with {}", directory.root.string(), fmt::join(written, ", "));

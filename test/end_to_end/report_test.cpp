@@ -2,12 +2,15 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <vector>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
 #include "support/trainer_process.h"
@@ -76,6 +79,44 @@ TEST_F(ReportCommand, ShowsADoneRunTheSameEachTime) {
   const ProcessResult status = run_trainer(fmt::format("status {}", directory_ / "a"));
   EXPECT_EQ(status.exit_code, 0) << status.errors;
   expect_parts(status.output, {"done", "18/18 (100 %)", "validation accuracy"});
+}
+
+// The lines of metrics.jsonl without what depends on the clock.
+std::vector<std::array<double, 4>> norms_of(const std::string& file) {
+  std::vector<std::array<double, 4>> norms;
+  std::istringstream lines(read_file(file));
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line);
+    if (!json.contains("gradient_norm")) continue;
+    norms.push_back({json["step"], json["loss"], json["gradient_norm"], json["weight_norm"]});
+  }
+  return norms;
+}
+
+TEST_F(ReportCommand, HasTheSamePredictionsAndNormsOnAnyNumberOfRanks) {
+  const std::string flags =
+      "--distribute.reduction ordered --distribute.strategy zero1 --train.replicas 4 --eval.batch 3 ";
+  ASSERT_EQ(train("two", flags).exit_code, 0);
+  const ProcessResult one = run_trainer(
+      1, fmt::format("--config {} --run.dir {} {}", directory_ / "run.toml", directory_ / "one", flags));
+  ASSERT_EQ(one.exit_code, 0) << one.errors;
+  const std::string predictions = read_file(directory_ / "two/evaluation.json");
+  EXPECT_EQ(read_file(directory_ / "one/evaluation.json"), predictions);
+  const auto json = nlohmann::json::parse(predictions);
+  EXPECT_EQ(json["worst"].size(), json["samples"]) << "fewer than 20 records are all shown";
+  EXPECT_EQ(json["columns"], nlohmann::json({"<i>x</i>"}));
+  for (std::size_t i = 1; i < json["worst"].size(); ++i)
+    EXPECT_GE(json["worst"][i - 1]["loss"], json["worst"][i]["loss"]);
+  const auto& curve = json["curves"][0];
+  EXPECT_EQ(curve["class"], "1 (no&)");
+  EXPECT_EQ(curve["recall"].back(), 1);
+  EXPECT_EQ(curve["false_positive_rate"].back(), 1);
+
+  const auto norms = norms_of(directory_ / "two/metrics.jsonl");
+  EXPECT_EQ(norms_of(directory_ / "one/metrics.jsonl"), norms);
+  ASSERT_EQ(norms.size(), 2) << "steps 10 and 18";
+  EXPECT_GT(norms[0][2], 0);
+  EXPECT_GT(norms[0][3], 0);
 }
 
 TEST_F(ReportCommand, IsNotWrittenWhereTheConfigSaysSoOrCannotBe) {

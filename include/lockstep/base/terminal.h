@@ -1,6 +1,6 @@
 // Standard output where it is a terminal: how wide it is, and its last row, which may be drawn again and
-// again while the log goes on above it. Nothing here sends escape codes: rows are overwritten with spaces, so
-// that what follows NO_COLOR (no-color.org) is followed too.
+// again while the log goes on above it. Rows are overwritten with spaces, without escape codes. Colours
+// are for terminals that show them, and for nobody who has asked for none.
 #pragma once
 
 #include <functional>
@@ -18,6 +18,12 @@ void stop_live_output();
 
 /// Whether a terminal can go back to the beginning of a row: not where TERM is "dumb", empty or not set.
 bool rows_can_be_redrawn();
+
+/// Whether what is written to standard output, or to standard error, may be coloured: on a terminal, unless
+/// TERM is "dumb", empty or not set, NO_COLOR is set (no-color.org) or CLICOLOR is 0. Without NO_COLOR,
+/// CLICOLOR_FORCE colours files, too (bixense.com/clicolors).
+bool output_has_colours();
+bool errors_have_colours();
 
 /// Columns of the terminal that somebody looks at; 80 if it does not report them.
 int terminal_columns();

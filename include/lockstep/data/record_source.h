@@ -59,6 +59,11 @@ class RecordSource {
   /// Positions of all records that were left out: their numbers, as if they had been counted with the others
   /// from 0 on; ascending.
   virtual std::span<const Index> skipped() const { return {}; }
+  /// The number of a record in the files, from 0 on, those that were left out counted with the others.
+  virtual Index position(Index id) const {
+    for (const Index left_out : skipped()) id += left_out <= id ? 1 : 0;
+    return id;
+  }
   /// Paths of the files on disk, each once, in order; empty for data that are computed.
   virtual std::vector<std::string> files() const { return {}; }
 

@@ -12,4 +12,7 @@ namespace lockstep {
 /// most often get wrong.
 std::string plan_table(std::span<const RunPlan> plans);
 
+/// The plan in a few lines: how long the run is, how large the model, and those plain sentences.
+std::string plan_summary(const RunPlan& plan);
+
 }  // namespace lockstep

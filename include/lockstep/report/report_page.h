@@ -9,6 +9,7 @@
 
 #include "lockstep/base/types.h"
 #include "lockstep/report/metrics_history.h"
+#include "lockstep/report/shown_predictions.h"
 
 namespace lockstep {
 
@@ -37,6 +38,27 @@ struct TimeOfRun {
   double waiting = 0;
 };
 
+/// How predictions of about one probability came true; see ReliabilityBin.
+struct ReliabilityPoint {
+  double predicted = 0;
+  double observed = 0;
+  double count = 0;
+};
+
+/// What permuting a column does to a measure, from importance.json.
+struct ImportanceOfColumn {
+  std::string name = {};
+  double mean = 0;
+  double deviation = 0;
+};
+
+struct ImportanceOfRun {
+  std::string measure = {};  ///< "": it was not computed
+  std::string set = {};
+  double baseline = 0;
+  std::vector<ImportanceOfColumn> columns = {};  ///< the most important first
+};
+
 /// A run in the words and numbers that its directory has; what is missing there is empty.
 struct RunDescription {
   std::string name = {};
@@ -50,6 +72,10 @@ struct RunDescription {
   double seconds = 0;  ///< training time
   std::optional<KeptWeights> kept = {};
   std::optional<TimeOfRun> time = {};
+  ShownPredictions predictions = {};
+  std::string reliability_split = {};  ///< set whose reliability is shown
+  std::vector<ReliabilityPoint> reliability = {};
+  ImportanceOfRun importance = {};
   std::string algorithm = {};
   std::string plan = {};                                          ///< text of plan.txt
   std::vector<std::pair<std::string, std::string>> planned = {};  ///< its rows: "steps", "846"

@@ -15,6 +15,8 @@ namespace lockstep {
 struct RunEnd {
   const TrainingResult& result;
   std::string algorithm;
+  std::string config;              ///< see config_digest()
+  std::vector<std::string> hosts;  ///< names of the hosts of the ranks
   std::optional<ChosenThreshold> threshold;
   std::vector<std::string> lost;  ///< names of what could not be written
 };

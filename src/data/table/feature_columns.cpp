@@ -183,4 +183,22 @@ std::vector<ColumnValue> column_values(const FeatureColumn& column, std::vector<
   return values;
 }
 
+std::string value_text(const FeatureColumn& column, std::span<const Scalar> features) {
+  if (!column.table || column.table->kind == ColumnKind::kNumeric) {
+    const bool is_date = column.table && column.table->date;
+    if (!is_date) return fmt::format("{:.5g}", number_of(column, features.front()));
+    if (column.table->date->parts.front() != DatePart::kDay) return "";
+    return value_of_date(*column.table, features.front()).text;
+  }
+  const TableColumn& table = *column.table;
+  if (table.encoding == Encoding::kHash) return "";
+  // 0 stands for a value that training has not seen.
+  const Index number = table.encoding == Encoding::kIndex
+                           ? static_cast<Index>(features.front())
+                           : std::ranges::max_element(features) - features.begin();
+  if (number < 1 || number > std::ssize(table.values)) return "(unknown)";
+  const std::string& text = at(table.values, number - 1);
+  return text.empty() ? "(missing)" : text;
+}
+
 }  // namespace lockstep

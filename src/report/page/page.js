@@ -6,7 +6,7 @@
   const axis = document.getElementById("axis");
   const titles = {step: "step", samples: "samples", seconds: "time of training"};
   const dashes = {train: [], validation: [7, 4], test: [2, 3]};
-  const keys = {validation: "dash", test: "dot"};
+  const keys = {validation: "dash", test: "dot", guide: "dash"};
   let printed = false;
   let charts = [];
 
@@ -98,8 +98,39 @@
     };
   };
 
+  // Points, or lines through them, over numbers that are no steps.
+  const point_options = (spec) => {
+    const bounds = spec.unit ? {min: 0, max: 1} : {};
+    const show = (value) => String(+value.toPrecision(4));
+    return {
+      type: "scatter",
+      data: {datasets: spec.series.map((each, i) => ({
+        label: each.label,
+        data: each.x.map((x, point) => ({x, y: each.y[point] === null ? NaN : each.y[point]})),
+        borderColor: each.style === "guide" ? paint("--soft") : series_color(i),
+        backgroundColor: each.style === "guide" ? paint("--soft")
+          : each.style === "points" ? `${series_color(i)}80` : series_color(i),
+        borderDash: each.style === "guide" ? [5, 4] : [],
+        borderWidth: each.style === "guide" ? 1 : each.style === "points" ? 0 : 1.75,
+        showLine: each.style !== "points",
+        pointRadius: each.style === "points" ? 2 : each.style === "both" ? 3 : 0,
+        pointHitRadius: each.style === "guide" ? 0 : 4,
+      }))},
+      options: {
+        interaction: {mode: "nearest", intersect: false},
+        scales: {
+          x: scale({type: "linear", name: spec.x_name, ...bounds, ticks: {callback: show}}),
+          y: scale({type: "linear", name: spec.y_name, ...bounds, ticks: {callback: show}}),
+        },
+        plugins: {tooltip: {callbacks: {
+          label: (item) => `${item.dataset.label}: ${number(item.parsed.x)}, ${number(item.parsed.y)}`,
+        }}},
+      },
+    };
+  };
+
   const bar_options = (spec) => {
-    const across = spec.percent;  // few bars with long names lie on their side
+    const across = spec.across;
     const names = spec.names.map((name) => name.length > 24 ? `${name.slice(0, 23)}…` : name);
     const values = scale({stacked: true, max: spec.percent ? 100 : undefined,
       ticks: {callback: (value) => spec.percent ? `${value} %` : number(value)}});
@@ -124,7 +155,7 @@
     box.replaceChildren(...chart.data.datasets.map((dataset, i) => {
       const button = document.createElement("button");
       const key = document.createElement("span");
-      key.className = `key ${keys[spec.series[i].split] || ""}`;
+      key.className = `key ${keys[spec.series[i].split || spec.series[i].style] || ""}`;
       key.style.borderTopColor = dataset.backgroundColor;
       button.type = "button";
       button.append(key, dataset.label);
@@ -145,8 +176,8 @@
     charts = canvases.map((canvas, index) => {
       const spec = data.charts[Number(canvas.dataset.chart)];
       spec.log = spec.title === "Loss";
-      if (spec.percent) canvas.parentElement.style.height = `${7 + 2.6 * spec.names.length}rem`;
-      const made = spec.kind === "bars" ? bar_options(spec) : curve_options(spec);
+      if (spec.across) canvas.parentElement.style.height = `${6 + (spec.names.length > 6 ? 1.5 : 2.6) * spec.names.length}rem`;
+      const made = {bars: bar_options, points: point_options, curve: curve_options}[spec.kind](spec);
       Object.assign(made.options, {animation: false, responsive: true, maintainAspectRatio: false});
       made.options.plugins.legend = {display: false};
       const chart = new Chart(canvas, made);

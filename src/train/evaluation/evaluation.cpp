@@ -134,7 +134,7 @@ bool Evaluation::visit_blocks(const ModelValues& values, const std::function<boo
 
 void Evaluation::visit(const ModelValues& values, const Visit& visit) {
   visit_blocks(values, {}, [&](Lane& lane, const MetricRows& rows, Index) {
-    visit(static_cast<int>(&lane - lanes_.data()), rows);
+    visit(static_cast<int>(&lane - lanes_.data()), rows, lane.ids);
   });
 }
 

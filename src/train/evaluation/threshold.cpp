@@ -112,8 +112,9 @@ bool has_one_yes(const OutputForm& form, Index outputs) {
 std::vector<YesSample> gather_yes(Communicator& comm, Evaluation& evaluation, const ModelValues& values,
                                   const OutputForm& form) {
   std::vector<std::vector<YesSample>> of_threads(static_cast<std::size_t>(evaluation.threads()));
-  evaluation.visit(values,
-                   [&](int thread, const MetricRows& rows) { append(at(of_threads, thread), rows, form); });
+  evaluation.visit(values, [&](int thread, const MetricRows& rows, std::span<const Index>) {
+    append(at(of_threads, thread), rows, form);
+  });
   std::vector<YesSample> samples;
   for (const std::vector<YesSample>& some : of_threads)
     samples.insert(samples.end(), some.begin(), some.end());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,5 +34,9 @@ struct ColumnValue {
 /// ones, all of them. Categories: the most frequent of the training data. Errors: ConfigError for hashed
 /// categories and dates without their day, which have no such order.
 std::vector<ColumnValue> column_values(const FeatureColumn& column, std::vector<Scalar> found, Index points);
+
+/// The value of a column, as people write it, that became these features: "Bachelors", "39", "2024-12-31"; ""
+/// for what cannot be told from them, as a hashed category.
+std::string value_text(const FeatureColumn& column, std::span<const Scalar> features);
 
 }  // namespace lockstep

@@ -48,8 +48,8 @@ class Evaluation {
   /// *Collective.* Nothing if `interrupted` returns true, which is asked again and again, and is collective.
   std::optional<EvalMetrics> run(const ModelValues& values, const std::function<bool()>& interrupted);
 
-  /// Gets a block of rows; several threads call it at once, each with its number.
-  using Visit = std::function<void(int thread, const MetricRows& rows)>;
+  /// Gets a block of rows with the ids of its records; several threads call it at once, each with its number.
+  using Visit = std::function<void(int thread, const MetricRows& rows, std::span<const Index> ids)>;
   /// *Local.* Runs the model over this rank's part of the set.
   void visit(const ModelValues& values, const Visit& visit);
   int threads() const { return context_.team.size(); }
@@ -62,6 +62,8 @@ class Evaluation {
   void change_features(FeatureChange change) { change_ = std::move(change); }
   /// The records that this rank evaluates, and the rank that evaluates a record.
   const Records& records() const { return *records_; }
+  const DatasetInfo& info() const { return info_; }
+  Split split() const { return split_; }
   Index owner(Index id) const { return part_of(blocks_, context_.comm.size(), id / rows_); }
 
  private:

@@ -23,6 +23,9 @@ struct RunDirectory {
   std::filesystem::path log() const { return root / "log.txt"; }
   std::filesystem::path metrics() const { return root / "metrics.jsonl"; }
   std::filesystem::path summary() const { return root / "summary.json"; }
+  /// The single predictions that report.html shows.
+  std::filesystem::path evaluation() const { return root / "evaluation.json"; }
+  std::filesystem::path importance() const { return root / "importance.json"; }
   std::filesystem::path schema() const { return root / "schema.json"; }
   std::filesystem::path rejects() const { return root / "rejects.txt"; }
   std::filesystem::path report() const { return root / "report.html"; }

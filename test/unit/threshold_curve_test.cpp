@@ -1,0 +1,78 @@
+#include "lockstep/train/evaluation/threshold_curve.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+
+#include "support/ranks.h"
+
+namespace lockstep {
+namespace {
+
+// Logits of six samples and whether they are yes: one pair of three times three is in the wrong order.
+constexpr std::array<Scalar, 6> kLogits{3, 1, -0.5F, 0.5F, -1, -20};
+constexpr std::array<Scalar, 6> kTargets{1, 1, 1, 0, 0, 0};
+
+void add(ThresholdCounts& counts, Range range) {
+  const ConstMatrix outputs(kLogits.data() + range.begin, range.size(), 1);
+  const ConstMatrix targets(kTargets.data() + range.begin, range.size(), 1);
+  counts.add({.outputs = outputs, .targets = targets});
+}
+
+TEST(ThresholdCurve, CountsWhatIsTakenForYesAtEveryThreshold) {
+  test::on_ranks({1}, [](Communicator& comm) {
+    ThresholdCounts counts(TargetKind::kBinary, 1);
+    add(counts, {0, 6});
+    const std::vector<ThresholdCurve> curves = counts.curves(comm);
+    ASSERT_EQ(curves.size(), 1);
+    EXPECT_EQ(curves[0].positives, 3);
+    EXPECT_EQ(curves[0].negatives, 3);
+    EXPECT_DOUBLE_EQ(curves[0].area(), 8.0 / 9);
+    ASSERT_EQ(curves[0].points.size(), 6);
+    EXPECT_EQ(curves[0].points[2].true_positives, 2);
+    EXPECT_EQ(curves[0].points[2].false_positives, 1);
+    EXPECT_NEAR(curves[0].points[0].threshold, 1 / (1 + std::exp(-3)), 1e-3);
+  });
+}
+
+TEST(ThresholdCurve, IsTheSameHoweverSamplesAreSpread) {
+  test::on_ranks({2}, [](Communicator& comm) {
+    ThresholdCounts counts(TargetKind::kBinary, 1);
+    ThresholdCounts other(TargetKind::kBinary, 1);
+    add(counts, comm.rank() == 0 ? Range{0, 1} : Range{4, 6});
+    add(other, comm.rank() == 0 ? Range{1, 4} : Range{6, 6});
+    counts.add(other);
+    const std::vector<ThresholdCurve> curves = counts.curves(comm);
+    EXPECT_DOUBLE_EQ(curves[0].area(), 8.0 / 9);
+    EXPECT_EQ(curves[0].points.size(), 6);
+  });
+}
+
+TEST(ThresholdCurve, ComparesAClassWithAllOthersTogether) {
+  test::on_ranks({1}, [](Communicator& comm) {
+    // The softmax of these is 0.5, 0.25, 0.25.
+    const std::array<Scalar, 3> logits{std::log(2.0F), 0, 0};
+    const std::array<Scalar, 1> target{0};
+    const ConstMatrix outputs(logits.data(), 1, 3);
+    const ConstMatrix targets(target.data(), 1, 1);
+    ThresholdCounts counts(TargetKind::kClass, 3);
+    counts.add({.outputs = outputs, .targets = targets});
+    const std::vector<ThresholdCurve> curves = counts.curves(comm);
+    ASSERT_EQ(curves.size(), 3);
+    EXPECT_NEAR(curves[0].points[0].threshold, 0.5, 1e-3);
+    EXPECT_NEAR(curves[2].points[0].threshold, 0.25, 1e-3);
+    EXPECT_TRUE(std::isnan(curves[0].area())) << "there are no negatives";
+  });
+}
+
+TEST(ThresholdCurve, IsMissingForNumbersAndForManyClasses) {
+  test::on_ranks({1}, [](Communicator& comm) {
+    EXPECT_TRUE(ThresholdCounts(TargetKind::kValue, 1).curves(comm).empty());
+    EXPECT_TRUE(ThresholdCounts(TargetKind::kClass, kMaxCurves + 1).curves(comm).empty());
+    EXPECT_EQ(ThresholdCounts(TargetKind::kClass, 2).curves(comm).size(), 1);
+  });
+}
+
+}  // namespace
+}  // namespace lockstep
