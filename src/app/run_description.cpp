@@ -161,7 +161,12 @@ void add_schema(RunDescription& run, const RunDirectory& directory) {
   }
 }
 
-// "DATE TIME LEVEL TEXT": its first line is about the launch.
+bool is_launch(std::string_view line) {
+  return line.starts_with(" info ") && line.find(" rank") < line.find(" on ") &&
+         line.find(" on ") < line.find(" host") && line.find(" replica") != std::string_view::npos;
+}
+
+// "DATE TIME LEVEL TEXT": "2 ranks on 1 host, ..." is about the launch, perhaps behind notes on the data.
 void add_log(RunDescription& run, const RunDirectory& directory) {
   constexpr std::size_t kTime = 23;
   constexpr std::size_t kMaxWarnings = 10;
@@ -169,7 +174,7 @@ void add_log(RunDescription& run, const RunDirectory& directory) {
   std::size_t more = 0;
   for (std::string line; std::getline(lines, line);) {
     const std::string_view level = std::string_view(line).substr(std::min(kTime, line.size()));
-    if (run.launch.empty() && level.starts_with(" info ")) run.launch = level.substr(6);
+    if (run.launch.empty() && is_launch(level)) run.launch = level.substr(6);
     for (const std::string_view word : {" warning ", " warn "}) {
       if (!level.starts_with(word)) continue;
       const std::string text(level.substr(word.size()));

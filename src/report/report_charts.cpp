@@ -23,9 +23,27 @@ struct Series {
   std::string label;
   std::size_t run = 0;
   std::string split;
-  const MetricsTable* table = nullptr;
-  const std::vector<double>* values = nullptr;
+  MetricsTable table;  // without columns
+  std::vector<double> values;
 };
+
+// Norms are measured now and then: lines without them are no gaps.
+bool is_measured_rarely(const std::string& name) {
+  return name == "gradient_norm" || name == "weight_norm";
+}
+
+Series make_series(const std::string& label, std::size_t run, const std::string& split,
+                   const MetricsTable& table, const MetricsTable::Column& column) {
+  Series series{.label = label, .run = run, .split = split, .table = {}, .values = {}};
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    if (is_measured_rarely(column.name) && std::isnan(column.values[row])) continue;
+    series.table.steps.push_back(table.steps[row]);
+    series.table.samples.push_back(table.samples[row]);
+    series.table.seconds.push_back(table.seconds[row]);
+    series.values.push_back(column.values[row]);
+  }
+  return series;
+}
 
 // Numbers of metrics.jsonl that are no curves.
 bool is_curve(const std::string& name) {
@@ -34,13 +52,13 @@ bool is_curve(const std::string& name) {
 
 std::string series_json(const Series& series, std::size_t max_points) {
   constexpr int kCountDigits = 15;
-  const std::vector<std::size_t> points = kept_points(*series.values, max_points);
-  const MetricsTable& table = *series.table;
+  const std::vector<std::size_t> points = kept_points(series.values, max_points);
+  const MetricsTable& table = series.table;
   return fmt::format(R"({{"label":{},"run":{},"split":{},"step":{},"samples":{},"seconds":{},"y":{}}})",
                      json_text(series.label), series.run, json_text(series.split),
                      json_numbers(table.steps, points, kCountDigits),
                      json_numbers(table.samples, points, kCountDigits),
-                     json_numbers(table.seconds, points, 5), json_numbers(*series.values, points, 6));
+                     json_numbers(table.seconds, points, 5), json_numbers(series.values, points, 6));
 }
 
 std::vector<Series> series_of(const std::vector<RunDescription>& runs, const std::string& measure) {
@@ -50,7 +68,8 @@ std::vector<Series> series_of(const std::vector<RunDescription>& runs, const std
     const auto add = [&](const std::string& split, const MetricsTable& table) {
       const MetricsTable::Column* column = table.find(measure);
       if (column == nullptr) return;
-      all.push_back({prefix + split, run, split, &table, &column->values});
+      all.push_back(make_series(prefix + split, run, split, table, *column));
+      if (all.back().values.empty()) all.pop_back();
     };
     add("train", runs[run].metrics.train);
     for (const EvaluationHistory& each : runs[run].metrics.evaluations) add(each.split, each.table);
@@ -63,13 +82,13 @@ std::string curve_table(const std::string& title, const std::vector<Series>& all
   std::size_t shown = 0;
   std::size_t longest = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const std::vector<std::size_t> points = kept_points(*all[i].values, max_rows);
-    longest = std::max(longest, all[i].values->size());
+    const std::vector<std::size_t> points = kept_points(all[i].values, max_rows);
+    longest = std::max(longest, all[i].values.size());
     shown = std::max(shown, points.size());
     for (const std::size_t point : points) {
-      std::vector<std::string>& row = rows[all[i].table->steps[point]];
+      std::vector<std::string>& row = rows[all[i].table.steps[point]];
       row.resize(all.size());
-      row[i] = short_number((*all[i].values)[point]);
+      row[i] = short_number(all[i].values[point]);
     }
   }
   HtmlTable table{.caption = shown == longest
@@ -106,8 +125,8 @@ std::string describe_ends(const std::string& title, const std::vector<Series>& a
   std::size_t told = 0;
   for (const Series& series : all) {
     if (told++ == 6) return text + " and so on.";
-    text += fmt::format(" {} from {} to {};", series.label, short_number(series.values->front()),
-                        short_number(series.values->back()));
+    text += fmt::format(" {} from {} to {};", series.label, short_number(series.values.front()),
+                        short_number(series.values.back()));
   }
   text.back() = '.';
   return text;
@@ -116,8 +135,7 @@ std::string describe_ends(const std::string& title, const std::vector<Series>& a
 ChartPart curve_chart(const std::vector<RunDescription>& runs, const std::string& measure,
                       const ChartLimits& limits) {
   const std::vector<Series> all = series_of(runs, measure);
-  const bool speed = measure == "lr" || measure == "samples_per_second" || measure == "gradient_norm" ||
-                     measure == "weight_norm";
+  const bool speed = measure == "lr" || measure == "samples_per_second" || is_measured_rarely(measure);
   const std::string title = title_of(measure);
   std::vector<std::string> json;
   for (const Series& series : all) json.push_back(series_json(series, limits.points));

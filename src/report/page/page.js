@@ -24,12 +24,19 @@
   const number = (value) => Math.abs(value) >= 1e4 && Math.abs(value) < 1e15
     ? Math.round(value).toLocaleString("en-US") : String(+value.toPrecision(5));
   const show_x = (value) => chosen() === "seconds" ? duration(value) : number(value);
-  const compact = (value) => {
-    if (chosen() === "seconds") return duration(value);
+  const short_number = (value) => {
     for (const [unit, size] of [["G", 1e9], ["M", 1e6], ["k", 1e3]]) {
-      if (value >= 10 * size) return `${+(value / size).toPrecision(4)}${unit}`;
+      if (Math.abs(value) >= 10 * size) return `${+(value / size).toPrecision(4)}${unit}`;
     }
-    return number(value);
+    return String(+value.toPrecision(4));
+  };
+  const compact = (value) => chosen() === "seconds" ? duration(value) : short_number(value);
+
+  // A curve that never changes lies in the middle, above zero, and not on an axis of its noise.
+  const around = (series) => {
+    const values = series.flatMap((each) => each.y).filter((y) => y !== null);
+    const [first] = values;
+    return first !== 0 && values.every((y) => y === first) ? {min: Math.min(0, 2 * first), max: Math.max(0, 2 * first)} : {};
   };
 
   // A line where the kept weights are from.
@@ -87,7 +94,7 @@
         scales: {
           x: scale({type: "linear", name: titles[x], bounds: "data", min: 0, ticks: {callback: compact}}),
           y: scale({type: spec.log && document.getElementById("log").checked ? "logarithmic" : "linear",
-            ticks: {callback: (value) => String(+value.toPrecision(4)), maxTicksLimit: 8}}),
+            ...around(spec.series), ticks: {callback: short_number, maxTicksLimit: 8}}),
         },
         plugins: {tooltip: {callbacks: {
           title: (items) => items.length ? `${titles[x]} ${show_x(items[0].parsed.x)}` : "",
@@ -101,7 +108,6 @@
   // Points, or lines through them, over numbers that are no steps.
   const point_options = (spec) => {
     const bounds = spec.unit ? {min: 0, max: 1} : {};
-    const show = (value) => String(+value.toPrecision(4));
     return {
       type: "scatter",
       data: {datasets: spec.series.map((each, i) => ({
@@ -112,6 +118,7 @@
           : each.style === "points" ? `${series_color(i)}80` : series_color(i),
         borderDash: each.style === "guide" ? [5, 4] : [],
         borderWidth: each.style === "guide" ? 1 : each.style === "points" ? 0 : 1.75,
+        clip: 6,
         showLine: each.style !== "points",
         pointRadius: each.style === "points" ? 2 : each.style === "both" ? 3 : 0,
         pointHitRadius: each.style === "guide" ? 0 : 4,
@@ -119,8 +126,8 @@
       options: {
         interaction: {mode: "nearest", intersect: false},
         scales: {
-          x: scale({type: "linear", name: spec.x_name, ...bounds, ticks: {callback: show}}),
-          y: scale({type: "linear", name: spec.y_name, ...bounds, ticks: {callback: show}}),
+          x: scale({type: "linear", name: spec.x_name, ...bounds, ticks: {callback: short_number}}),
+          y: scale({type: "linear", name: spec.y_name, ...bounds, ticks: {callback: short_number}}),
         },
         plugins: {tooltip: {callbacks: {
           label: (item) => `${item.dataset.label}: ${number(item.parsed.x)}, ${number(item.parsed.y)}`,
@@ -133,7 +140,7 @@
     const across = spec.across;
     const names = spec.names.map((name) => name.length > 24 ? `${name.slice(0, 23)}…` : name);
     const values = scale({stacked: true, max: spec.percent ? 100 : undefined,
-      ticks: {callback: (value) => spec.percent ? `${value} %` : number(value)}});
+      ticks: {callback: (value) => spec.percent ? `${value} %` : short_number(value)}});
     const groups = scale({stacked: true, grid: {display: false}});
     return {
       type: "bar",
@@ -156,7 +163,7 @@
       const button = document.createElement("button");
       const key = document.createElement("span");
       key.className = `key ${keys[spec.series[i].split || spec.series[i].style] || ""}`;
-      key.style.borderTopColor = dataset.backgroundColor;
+      key.style.borderTopColor = spec.kind === "bars" ? dataset.backgroundColor : dataset.borderColor;
       button.type = "button";
       button.append(key, dataset.label);
       button.setAttribute("aria-pressed", String(!hidden.has(i)));

@@ -61,7 +61,7 @@ double ThresholdCurve::area() const {
 
 ThresholdCounts::ThresholdCounts(const OutputForm& form, Index outputs)
     : form_(form),
-      first_class_(form.targets == TargetKind::kClass && outputs == 2 ? 1 : 0),
+      first_class_(outputs == (form.targets == TargetKind::kClass ? 2 : 1) ? 1 : 0),
       curves_(curves_of(form, outputs)),
       counts_(static_cast<std::size_t>(2 * curves_ * kBins)) {}
 

@@ -35,7 +35,7 @@ struct ThresholdCurve {
 /// The counts of one thread.
 class ThresholdCounts {
  public:
-  /// Two classes have one curve, of class 1; values have none.
+  /// Two classes, and a single output of yes or no, have one curve, of class 1; values have none.
   ThresholdCounts(const OutputForm& form, Index outputs);
 
   void add(const MetricRows& rows);
