@@ -4,12 +4,23 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 
 #include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/comm/agree.h"
 
 namespace lockstep {
+namespace {
+
+constexpr std::size_t kMaxNotes = 100;  // wide tables have thousands of columns, each perhaps with a note
+
+void add_lines(const std::string& text, std::vector<std::string>& lines) {
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+}
+
+}  // namespace
 
 std::string describe_size(const RecordSource& source) {
   return fmt::format("{} rows in {} bytes", source.info().rows, source.info().source_bytes);
@@ -18,10 +29,13 @@ std::string describe_size(const RecordSource& source) {
 void log_notes(std::span<const RecordSource* const> sources, std::size_t shown) {
   for (const RecordSource* source : sources) {
     const std::vector<std::string> notes = source->notes();
-    const std::size_t logged = std::min(kMaxNotes, notes.size());
-    for (std::size_t i = 0; i < logged; ++i)
-      write_log(i < shown ? LogLevel::kInfo : LogLevel::kDebug, notes[i]);
-    if (shown < logged) log_info("... and {} lines more in log.txt, or with --plan full", logged - shown);
+    std::vector<std::string> lines;
+    for (const std::string& note : std::span(notes).first(std::min(kMaxNotes, notes.size())))
+      add_lines(note, lines);
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      write_log(i < shown ? LogLevel::kInfo : LogLevel::kDebug, lines[i]);
+    if (shown < lines.size())
+      log_info("... and {} lines more in log.txt, or with --plan full", lines.size() - shown);
     if (notes.size() > kMaxNotes) {
       log_info("{}: {} more notes like these", source->info().name, notes.size() - kMaxNotes);
     }

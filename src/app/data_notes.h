@@ -1,6 +1,7 @@
 // Reports on data sets beside their records: the schema that a run keeps, and what was left out.
 #pragma once
 
+#include <limits>
 #include <span>
 #include <string>
 
@@ -14,12 +15,10 @@ namespace lockstep {
 /// "60000 rows in 47040016 bytes": equal for equal data, wherever they are.
 std::string describe_size(const RecordSource& source);
 
-/// Notes of a source that are shown, at most: wide tables have thousands of columns, each perhaps with a
-/// note.
-inline constexpr std::size_t kMaxNotes = 100;
+inline constexpr std::size_t kAllLines = std::numeric_limits<std::size_t>::max();
 
-/// Logs the notes of all sources. Of each, `shown` are on the console; the log file has up to kMaxNotes.
-void log_notes(std::span<const RecordSource* const> sources, std::size_t shown = kMaxNotes);
+/// Logs the notes of all sources. Of each, `shown` lines are on the console; the log file has them all.
+void log_notes(std::span<const RecordSource* const> sources, std::size_t shown = kAllLines);
 
 /// Warns of what hardly can be meant of model, loss, data and batch together.
 void log_doubts(const Communicator& comm, const Experiment& experiment, const RunPlan& plan);

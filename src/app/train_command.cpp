@@ -246,8 +246,8 @@ void TrainCommand::begin() {
 
 void TrainCommand::announce_run() {
   const DistOptions& distribute = loaded_.config.distribute;
-  constexpr std::size_t kFewNotes = 8;
-  log_notes(experiment_.sources(), config().run.plan == PlanStyle::kFull ? kMaxNotes : kFewNotes);
+  constexpr std::size_t kFewLines = 12;  // with the plan they leave a line of 24 for the first number
+  log_notes(experiment_.sources(), config().run.plan == PlanStyle::kFull ? kAllLines : kFewLines);
   log_doubts(comm_, experiment_, plan_);
   announce(comm_, config(), plan_, placement_);
   if (first()) report_time_left(watch_->left);

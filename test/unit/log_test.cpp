@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "lockstep/base/file.h"
 #include "support/file_size_limit.h"
 #include "support/temporary_directory.h"
@@ -25,6 +27,29 @@ TEST(Log, RankZeroTellsTheStoryAndTheOthersOnlyWarn) {
     const std::string who = rank == 0 ? "" : "rank " + std::to_string(rank) + ": ";
     EXPECT_EQ(testing::internal::GetCapturedStderr(), who + "warning: warning\n" + who + "error: failure\n");
   }
+}
+
+TEST(Log, ColoursTheWordsThatLinesBeginWithWhereThatIsWantedAndNeverInTheFile) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "log.txt";
+  for (const bool refused : {false, true}) {
+    ::setenv("CLICOLOR_FORCE", "1", 1);
+    ::setenv("NO_COLOR", refused ? "1" : "", 1);
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    start_log(0);
+    add_log_file(path);
+    log_info("done: all");
+    log_info("no head");
+    log_warning("something");
+    EXPECT_EQ(testing::internal::GetCapturedStdout(),
+              refused ? "done: all\nno head\n" : "\033[1mdone:\033[0m all\nno head\n");
+    EXPECT_EQ(testing::internal::GetCapturedStderr(),
+              refused ? "warning: something\n" : "\033[1;31mwarning:\033[0m something\n");
+  }
+  ::unsetenv("CLICOLOR_FORCE");
+  ::unsetenv("NO_COLOR");
+  EXPECT_EQ(read_file(path).find('\033'), std::string::npos);
 }
 
 TEST(Log, LinesThatCannotBeWrittenAreOneWarningAndTheFileHasWholeLines) {
