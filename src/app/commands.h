@@ -34,6 +34,8 @@ int export_metrics_command(const CommandLine& line);
 int status_command(const CommandLine& line);
 /// Draws runs as they go on, until the user leaves. Needs no launcher.
 int watch_command(const CommandLine& line);
+/// Summarises the timeline of a run, or writes it for a viewer. Needs no launcher.
+int trace_command(const CommandLine& line);
 /// Prints the plans for several numbers of ranks. Needs no launcher.
 int plan_command(const CommandLine& line);
 /// Prints what a step takes on the nodes of plan --nodes. Needs no launcher.

@@ -61,6 +61,8 @@ std::optional<int> run_alone(const CommandLine& line) {
       return status_command(line);
     case Command::kWatch:
       return watch_command(line);
+    case Command::kTrace:
+      return trace_command(line);
     case Command::kTrain:
     case Command::kSweep:
     case Command::kCrossValidate:

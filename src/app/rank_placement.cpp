@@ -69,6 +69,7 @@ RankPlacement find_placement(Communicator& comm) {
   const std::set<std::string> distinct(hosts.begin(), hosts.end());
   RankPlacement placement{.hosts = std::ssize(distinct),
                           .host_names = {distinct.begin(), distinct.end()},
+                          .host_of = hosts,
                           .summary = describe_binding(cores, bound == 0) + (job.empty() ? "" : "; " + job),
                           .table = job.empty() ? "" : job + "\n"};
   for (std::size_t rank = 0; rank < hosts.size(); ++rank) {

@@ -11,6 +11,7 @@ namespace lockstep {
 struct RankPlacement {
   Index hosts = 0;                           ///< distinct ones
   std::vector<std::string> host_names = {};  ///< each once, sorted
+  std::vector<std::string> host_of = {};     ///< by rank
   std::string summary;                       ///< job and binding, for a line of the log
   std::string table;                         ///< job, then a line for each rank: host and cores
 };

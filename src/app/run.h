@@ -28,8 +28,10 @@ struct TrainingHandles {
   Saving* saving = nullptr;
   EarlyStopping* early_stopping = nullptr;
   Plateau* plateau = nullptr;
+  StepTracer* tracer = nullptr;
   const CheckpointReader* checkpoint = nullptr;
-  Index pause_after = 0;  ///< see TrainingSettings
+  Index pause_after = 0;                ///< see TrainingSettings
+  std::vector<std::string> hosts = {};  ///< the host of each rank
 };
 
 class Run {

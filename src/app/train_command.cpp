@@ -37,6 +37,7 @@
 #include "run_files.h"
 #include "run_length.h"
 #include "run_page.h"
+#include "run_trace.h"
 #include "run_watch.h"
 #include "startup.h"
 #include "train_run.h"
@@ -163,6 +164,7 @@ class TrainCommand {
   RunPlan plan_;
   std::unique_ptr<RunWatch> watch_;
   std::unique_ptr<Run> run_;
+  std::unique_ptr<StepTracer> tracer_;  // null without report.trace
   std::unique_ptr<Observer> observer_ = std::make_unique<SilentObserver>();
   RunDirectory results_;  // rank 0: where the results are written, run.dir unless that was moved
 };
@@ -195,6 +197,7 @@ bool TrainCommand::make_plan() {
     refuse_changes(config(), *experiment_.train, resume_);
     complete = is_over(config(), plan_, resume_);
     if (!complete) refuse_length(config(), plan_, resume_);
+    parse_trace("report.trace", config().report.trace);
     watch_ = std::make_unique<RunWatch>(comm_, experiment_, resume_, request_);
   });
   refuse_different_data(comm_, experiment_.sources());
@@ -295,15 +298,21 @@ TrainingResult TrainCommand::train() {
                            .fingerprint = run_->fingerprint(),
                            .versions = versions()};
   results_ = resume_.directory;
+  tracer_ = start_trace(comm_, experiment_, plan_, saved_steps());
   const double pause_after = std::ceil(request_.pause_share * static_cast<double>(plan_.steps));
   try {
-    return run_->train({.observer = *observer_,
-                        .control = watch_->control,
-                        .saving = &watch_->saving,
-                        .early_stopping = watch_->early_stopping ? &*watch_->early_stopping : nullptr,
-                        .plateau = watch_->plateau ? &*watch_->plateau : nullptr,
-                        .checkpoint = resume_.checkpoint.get(),
-                        .pause_after = request_.pause_share < 1 ? static_cast<Index>(pause_after) : 0});
+    TrainingResult result =
+        run_->train({.observer = *observer_,
+                     .control = watch_->control,
+                     .saving = &watch_->saving,
+                     .early_stopping = watch_->early_stopping ? &*watch_->early_stopping : nullptr,
+                     .plateau = watch_->plateau ? &*watch_->plateau : nullptr,
+                     .tracer = tracer_.get(),
+                     .checkpoint = resume_.checkpoint.get(),
+                     .pause_after = request_.pause_share < 1 ? static_cast<Index>(pause_after) : 0,
+                     .hosts = placement_.host_of});
+    finish_trace(comm_, std::move(tracer_), resume_.directory);
+    return result;
   } catch (const AgreedError&) {
     save_last_good_weights();
     throw;

@@ -160,6 +160,14 @@ std::span<const CommandEntry> command_catalog() {
        "trainer watch runs/earnings",
        "output",
        Operand::kRuns},
+      {Command::kTrace,
+       "trace",
+       {{"trainer trace RUN", "summarise a timeline; --output FILE: for ui.perfetto.dev"}},
+       {},
+       {"output", "overwrite"},
+       "trainer trace runs/earnings",
+       "output",
+       Operand::kRuns},
       {Command::kReference,
        "reference",
        {{"trainer reference", "every option; --format man, bash, zsh: page, completions"}},
@@ -202,7 +210,8 @@ std::span<const OwnFlag> own_flags() {
               "predict: the data file whose records are predicted; - for standard input",
               "the data of a run is set with --data.train, --data.validation and --data.test"},
       OwnFlag{"output", FlagValue::kFile, "FILE",
-              "of predict, export, init, report and export-metrics; - for standard output (predictions are "
+              "of predict, export, init, report, export-metrics and trace; - for standard output "
+              "(predictions are "
               "CSV then, or what --format says)",
               "the directory of a run is set with --run.dir"},
       OwnFlag{"format", FlagValue::kFormat, "NAME",

@@ -17,6 +17,12 @@ void declare_report(OptionList& list, ReportOptions& report) {
               "wherever a line of metrics has norms")
       .synonyms("histogram_freq log_histograms watch_gradients")
       .read_if("report.tensorboard", [](const Config& c) { return c.report.tensorboard; });
+  list.option("report.trace", report.trace,
+              "Record these steps of all ranks and threads as a timeline, trace.json.gz in run.dir, for "
+              "ui.perfetto.dev or chrome://tracing: the first and the last of the run, and the slowest")
+      .if_not_given("no timeline")
+      .example("first 20, last 20, slowest 20 steps")
+      .synonyms("profile profiler use_profiler profile_steps timeline torch_profiler");
 }
 
 }  // namespace lockstep

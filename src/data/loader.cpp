@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "lockstep/base/named_thread.h"
+#include "lockstep/base/trace.h"
 
 namespace lockstep {
 
@@ -73,6 +74,7 @@ const StepBatch& Loader::next() {
 // The thread: at most `prefetch` steps ahead of those taken, so the step that is being read stays whole.
 void Loader::fill_ahead() {
   const NamedThread name("loader");
+  name_trace_thread("loader");
   for (Index step = options_.steps.begin; step < options_.steps.end; ++step) {
     {
       std::unique_lock lock(mutex_);
@@ -126,6 +128,7 @@ void Loader::fill_together(StepBatch& batch) {
 }
 
 void Loader::fill(StepBatch& batch, Index i) {
+  const TraceSpan span(TraceKind::kPrepare, options_.replicas.begin + i);
   const Index replica = options_.replicas.begin + i;
   ReplicaBatch& samples = at(batch.replicas, i);
   std::vector<Index>& ids = at(ids_, i);

@@ -17,6 +17,8 @@
 #include <cassert>
 #include <functional>
 
+#include "lockstep/base/trace.h"
+
 namespace lockstep {
 namespace {
 
@@ -184,6 +186,7 @@ void Workspace::forward(Range ops) {
 }
 
 void Workspace::run_forward(Index number, Range rows) {
+  const TraceSpan span(TraceKind::kForward, number);
   const ModelOp& op = model_.op(number);
   OpBuffers& own = at(buffers_, number);
   gather_inputs(op, rows, true);
@@ -265,6 +268,7 @@ void Workspace::measure_backward(Index number, Range rows) {
 
 void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradient, Write write,
                              const GradientReadyCallback& on_ready) {
+  const TraceSpan span(TraceKind::kBackward, number);
   const ModelOp& op = model_.op(number);
   OpBuffers& own = at(buffers_, number);
   gather_inputs(op, rows, op.layer->reads_input());

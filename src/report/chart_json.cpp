@@ -16,8 +16,9 @@ std::string short_or_count(double value) {
   return value == std::floor(value) ? count_text(value) : short_number(value);
 }
 
-std::string show_value(double value, bool percent) {
-  return percent ? fmt::format("{:.1f} %", value) : short_or_count(value);
+std::string show_value(double value, const Bars& bars) {
+  if (bars.seconds) return fmt::format("{:.5g} s", value);
+  return bars.percent ? fmt::format("{:.1f} %", value) : short_or_count(value);
 }
 
 std::string point_json(const PointSeries& series, std::size_t max_points) {
@@ -65,7 +66,7 @@ ChartPart bar_chart(const Bars& bars) {
   for (std::size_t i = 0; i < bars.names.size(); ++i) {
     names.push_back(json_text(bars.names[i]));
     table.rows.push_back({bars.names[i]});
-    for (const auto& values : bars.values) table.rows.back().push_back(show_value(values[i], bars.percent));
+    for (const auto& values : bars.values) table.rows.back().push_back(show_value(values[i], bars));
   }
   std::vector<std::string> series;
   for (std::size_t i = 0; i < bars.series.size(); ++i) {

@@ -41,6 +41,7 @@ struct Bars {
   std::vector<std::string> series = {};
   std::vector<std::vector<double>> values = {};  ///< [series][name]
   bool percent = false;
+  bool seconds = false;
   bool across = false;       ///< bars lie on their side, for few bars with long names
   std::string summary = {};  ///< "": what kind of chart it is
 };

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 
 #include "lockstep/base/atomic_file.h"
@@ -13,6 +14,7 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 
 namespace lockstep {
@@ -51,6 +53,35 @@ Json workers_json(const WorkersReport& report) {
   return {{"mean_staleness", report.mean_staleness()},
           {"staleness_95", report.staleness_percentile(0.95)},
           {"workers", workers}};
+}
+
+// A list of each number, with one entry for each rank: short, and easy to turn into columns.
+Json ranks_json(const RankTimes& times) {
+  Json json{{"seconds", times.seconds}, {"windows", times.windows}};
+  const auto add = [&](const char* name, const auto& of_rank) {
+    Json all = Json::array();
+    for (const RankTime& time : times.ranks) all.push_back(of_rank(time));
+    json[name] = all;
+  };
+  const auto rounded = [](double value) { return std::round(1e6 * value) / 1e6; };
+  add("host", [](const RankTime& time) { return excerpt(time.host); });
+  add("data", [&](const RankTime& time) { return rounded(time.data); });
+  add("compute", [&](const RankTime& time) { return rounded(time.compute); });
+  add("exchange", [&](const RankTime& time) { return rounded(time.exchange); });
+  add("waiting", [&](const RankTime& time) { return rounded(time.waiting); });
+  add("delay", [&](const RankTime& time) { return rounded(time.delay); });
+  add("to_best", [&](const RankTime& time) { return rounded(time.to_best); });
+  add("to_own", [&](const RankTime& time) { return rounded(time.to_own); });
+  add("slow_windows", [](const RankTime& time) { return time.slow_windows; });
+  add("slow", [](const RankTime& time) { return to_string(time.slowness); });
+  json["hosts"] = Json::array();
+  for (const HostTime& host : times.hosts) {
+    json["hosts"].push_back({{"host", excerpt(host.host)},
+                             {"ranks", host.ranks},
+                             {"delay", rounded(host.delay)},
+                             {"cost", rounded(times.cost(host.delay))}});
+  }
+  return json;
 }
 
 Json confusion_json(const EvalMetrics& metrics) {
@@ -177,6 +208,17 @@ void MetricsFile::on_workers(const WorkersReport& report, const Progress& progre
   add_progress(json, progress);
   json.update(workers_json(report));
   write(json.dump());
+}
+
+void MetricsFile::on_ranks(const RankTimes& times, const Progress& progress) {
+  Json json{{"kind", "ranks"}};
+  add_progress(json, progress);
+  json.update(ranks_json(times));
+  write(json.dump());
+}
+
+std::string to_json(const RankTimes& times) {
+  return ranks_json(times).dump();
 }
 
 std::string to_json(const WorkersReport& report) {

@@ -65,6 +65,35 @@ std::vector<WorkerHistory> workers_of(const Json& json) {
   return workers;
 }
 
+// Lists with a number for each rank; a list that is missing or too short leaves zeros.
+std::vector<RankHistory> ranks_of(const Json& json) {
+  constexpr std::size_t kMaxRanks = 100'000;
+  const auto list = [&](const char* name) { return json.value(name, Json::array()); };
+  std::vector<RankHistory> ranks(std::min(list("compute").size(), kMaxRanks));
+  const auto numbers = [&](const char* name, double RankHistory::*member) {
+    const Json all = list(name);
+    for (std::size_t rank = 0; rank < std::min(ranks.size(), all.size()); ++rank) {
+      if (all[rank].is_number()) ranks[rank].*member = all[rank].get<double>();
+    }
+  };
+  const auto texts = [&](const char* name, std::string RankHistory::*member) {
+    const Json all = list(name);
+    for (std::size_t rank = 0; rank < std::min(ranks.size(), all.size()); ++rank) {
+      if (all[rank].is_string()) ranks[rank].*member = all[rank].get<std::string>();
+    }
+  };
+  texts("host", &RankHistory::host);
+  texts("slow", &RankHistory::slow);
+  numbers("data", &RankHistory::data);
+  numbers("compute", &RankHistory::compute);
+  numbers("exchange", &RankHistory::exchange);
+  numbers("waiting", &RankHistory::waiting);
+  numbers("delay", &RankHistory::delay);
+  numbers("to_best", &RankHistory::to_best);
+  numbers("to_own", &RankHistory::to_own);
+  return ranks;
+}
+
 void add_value(MetricsLine& line, const std::string& name, const Json& value) {
   if (line.values.size() == kMaxColumns) return;
   if (value.is_number()) line.values.emplace_back(name, value.get<double>());
@@ -79,6 +108,7 @@ MetricsLine line_of(const Json& json) {
   line.step = number_of(json, "step");
   line.epoch = number_of(json, "epoch");
   line.samples = number_of(json, "samples_seen");
+  if (line.kind == "ranks") line.ranks = ranks_of(json);
   for (const auto& [name, value] : json.items()) {
     if (name == "step" || name == "epoch" || name == "samples_seen") continue;
     if (name == "confusion" && value.is_array()) line.confusion = matrix_of(value);
@@ -164,6 +194,7 @@ namespace {
 void add_line(MetricsHistory& history, const MetricsLine& line, double kept_step) {
   if (line.kind == "train") history.train.add(line);
   if (line.kind == "workers") history.workers = line.workers;
+  if (line.kind == "ranks") history.ranks = line.ranks;
   if (line.kind != "evaluation") return;
   auto found = std::ranges::find(history.evaluations, line.split, &EvaluationHistory::split);
   if (found == history.evaluations.end()) {

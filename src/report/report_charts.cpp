@@ -13,6 +13,7 @@
 #include "chart_json.h"
 #include "html.h"
 #include "kept_points.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "report_predictions.h"
 
@@ -181,6 +182,36 @@ void add_time(const std::vector<RunDescription>& runs, std::vector<ChartPart>& p
   if (!bars.names.empty()) parts.push_back(bar_chart(bars));
 }
 
+// Seconds of each rank; of many, those that wait least, as the others wait for them.
+void add_ranks(const RunDescription& run, const std::string& title, std::vector<ChartPart>& parts) {
+  constexpr std::size_t kMaxBars = 64;
+  const std::vector<RankHistory>& ranks = run.metrics.ranks;
+  if (ranks.size() < 2) return;
+  std::vector<std::size_t> shown;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) shown.push_back(rank);
+  if (shown.size() > kMaxBars) {
+    std::ranges::stable_sort(shown, {}, [&](std::size_t rank) { return ranks[rank].waiting; });
+    shown.resize(kMaxBars);
+    std::ranges::sort(shown);
+  }
+  Bars bars{.section = "time",
+            .title = shown.size() == ranks.size()
+                         ? title
+                         : fmt::format("{}: the {} of {} ranks that waited least", title, shown.size(),
+                                       with_commas(std::ssize(ranks))),
+            .of_names = "rank",
+            .series = {"compute", "exchange", "waiting for other ranks", "data"},
+            .values = std::vector<std::vector<double>>(4),
+            .seconds = true};
+  for (const std::size_t rank : shown) {
+    const RankHistory& time = ranks[rank];
+    bars.names.push_back(fmt::format("{} ({})", rank, excerpt(time.host, 40)));
+    const std::vector<double> values{time.compute, time.exchange, time.waiting, time.data};
+    for (std::size_t i = 0; i < values.size(); ++i) bars.values[i].push_back(values[i]);
+  }
+  parts.push_back(bar_chart(bars));
+}
+
 // How often each staleness was seen: all above the last bar are in it.
 void add_staleness(const RunDescription& run, const std::string& title, std::vector<ChartPart>& parts) {
   constexpr std::size_t kMaxBars = 33;
@@ -245,6 +276,10 @@ std::vector<ChartPart> make_charts(const std::vector<RunDescription>& runs, cons
   add_time(runs, parts);
   add_prediction_charts(runs, limits, parts);
   add_importance_charts(runs, parts);
+  for (const RunDescription& run : runs) {
+    const char* const title = "Where the time of each rank went, in seconds";
+    add_ranks(run, runs.size() == 1 ? title : fmt::format("{}: {}", title, run.short_name()), parts);
+  }
   for (const RunDescription& run : runs) {
     add_staleness(run,
                   runs.size() == 1 ? "Gradients by staleness"

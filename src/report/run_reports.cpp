@@ -111,6 +111,7 @@ void write_summary(const RunDirectory& directory, const RunEnd& end) {
                               {"config", end.config},
                               {"hosts", end.hosts},
                               {"time", nlohmann::ordered_json::parse(to_json(result.time))}};
+  if (result.ranks.ranks.size() > 1) json["ranks"] = nlohmann::ordered_json::parse(to_json(result.ranks));
   if (!end.algorithm.empty()) json["algorithm"] = end.algorithm;
   if (!result.early.empty()) json["early_stopping"] = result.early;
   json["kept"] = describe_kept(result);
@@ -144,6 +145,7 @@ void report_result(const TrainingResult& result) {
       with_commas(result.progress.samples), human_seconds(result.seconds),
       with_commas(static_cast<Index>(result.samples_per_second)), 100 * time.data, 100 * time.compute,
       100 * time.communication, hidden, 100 * time.waiting);
+  for (const std::string& line : describe_slow_ranks(result.ranks)) log_info("{}", line);
   if (!result.workers) return;
   for (const std::string& line : worker_lines(*result.workers, result.progress.samples)) log_info("{}", line);
 }
@@ -154,7 +156,8 @@ void report_written(const RunDirectory& directory) {
   for (const std::filesystem::path& file :
        {directory.config(), directory.plan(), directory.ranks(), directory.log(), directory.metrics(),
         directory.summary(), directory.evaluation(), directory.report(), directory.tensorboard(),
-        directory.model(), directory.schema(), directory.rejects(), directory.checkpoints()}) {
+        directory.trace(), directory.model(), directory.schema(), directory.rejects(),
+        directory.checkpoints()}) {
     if (std::filesystem::exists(file, ignored)) written.push_back(file.filename().string());
   }
   log_info("written: {} with {}", directory.root.string(), fmt::join(written, ", "));

@@ -122,6 +122,25 @@ void look_at_time(const RunDescription& run, std::vector<std::string>& things) {
       "was spent in waiting for samples: data.prefetch and train.threads share that work out.");
 }
 
+void look_at_ranks(const RunDescription& run, std::vector<std::string>& things) {
+  constexpr double kWorthTelling = 0.03;
+  constexpr std::size_t kMaxTold = 4;
+  double seconds = 0;
+  std::size_t told = 0;
+  for (const RankHistory& rank : run.metrics.ranks) {
+    seconds = std::max(seconds, rank.data + rank.compute + rank.exchange + rank.waiting);
+  }
+  for (std::size_t i = 0; i < run.metrics.ranks.size(); ++i) {
+    const RankHistory& rank = run.metrics.ranks[i];
+    if (rank.slow.empty() || rank.delay < kWorthTelling * seconds || told == kMaxTold) continue;
+    ++told;
+    things.push_back(fmt::format(
+        "Rank {} on host {} is slow ({}): its data and compute take {:.2f} times those of the fastest rank "
+        "and {:.2f} times its own best, and waiting for it costs {:.1f} % of the time of all ranks.",
+        i, rank.host, rank.slow, rank.to_best, rank.to_own, 100 * rank.delay / seconds));
+  }
+}
+
 void look_at_classes(const RunDescription& run, std::vector<std::string>& things) {
   const EvaluationHistory* shown = shown_confusion(run);
   if (shown == nullptr) return;
@@ -172,6 +191,7 @@ std::vector<std::string> things_to_look_at(const RunDescription& run) {
   look_at_numbers(run, things);
   look_at_kept(run, things);
   look_at_time(run, things);
+  look_at_ranks(run, things);
   look_at_classes(run, things);
   for (const std::string& warning : run.warnings) things.push_back(fmt::format("The log warns: {}", warning));
   return things;

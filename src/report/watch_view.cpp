@@ -125,6 +125,32 @@ Lines time_bars(const RunDescription& run, int columns) {
   return lines;
 }
 
+// Bars of the ranks that wait least, for which the others wait: of their time, the share of data and compute.
+Lines rank_bars(const RunDescription& run, ViewSize size) {
+  const std::vector<RankHistory>& ranks = run.metrics.ranks;
+  constexpr std::size_t kMaxRanks = 8;
+  constexpr int kTaken = 48;
+  const int width = std::min(size.columns - kTaken, 40);
+  if (ranks.size() < 2 || width < 4) return {};
+  std::vector<std::size_t> shown;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) shown.push_back(rank);
+  std::ranges::stable_sort(shown, {}, [&](std::size_t rank) { return ranks[rank].waiting; });
+  shown.resize(std::min({shown.size(), kMaxRanks, size_of(size.rows / 4)}));
+  std::ranges::sort(shown);
+  Lines lines;
+  for (const std::size_t rank : shown) {
+    const RankHistory& time = ranks[rank];
+    const double total = time.data + time.compute + time.exchange + time.waiting;
+    if (!(total > 0)) continue;
+    const double own = (time.data + time.compute) / total;
+    const double waiting = time.waiting / total;
+    lines.push_back(fmt::format("rank {:>5} {} compute {:5.1f} %, waiting {:5.1f} %{}", rank,
+                                blocks(own, width), 100 * own, 100 * waiting,
+                                time.slow.empty() ? "" : ", slow"));
+  }
+  return lines;
+}
+
 std::string head_of(const RunDescription& run) {
   std::string text = fmt::format("{}  {}  step {}", excerpt(run.name, 60), run.state, progress_of(run));
   if (run.seconds > 0) {
@@ -146,7 +172,9 @@ Lines one_run(const RunDescription& run, ViewSize size) {
   Lines lines{cut(head_of(run), size.columns), progress_bar(run, size.columns),
               cut(measure_of(run), size.columns)};
   if (!run.reason.empty()) lines.push_back(cut(run.state + ": " + excerpt(run.reason, 300), size.columns));
-  const Lines bars = time_bars(run, size.columns);
+  Lines bars = time_bars(run, size.columns);
+  const Lines ranks = rank_bars(run, size);
+  bars.insert(bars.end(), ranks.begin(), ranks.end());
   Lines warnings;
   constexpr std::size_t kWarnings = 3;
   for (std::size_t i = run.warnings.size() - std::min(kWarnings, run.warnings.size());

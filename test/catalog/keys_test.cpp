@@ -25,6 +25,7 @@
 #include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/loop/time_limit.h"
+#include "lockstep/train/loop/trace_request.h"
 #include "lockstep/train/storage/checkpoint/interval.h"
 #include "support/known_names.h"
 
@@ -162,6 +163,7 @@ std::map<std::string, std::function<void(const std::string&)>> parsers() {
           {"train.early_stopping", [](const std::string& text) { Patience("key", text); }},
           {"train.early_stopping_metric", metrics},
           {"eval.metrics", metrics},
+          {"report.trace", [](const std::string& text) { parse_trace("key", text); }},
           {"eval.threshold", [](const std::string& text) { parse_threshold("key", text); }}};
 }
 

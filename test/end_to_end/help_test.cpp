@@ -46,7 +46,7 @@ TEST(Help, TellsOfAKeyWhatItMeansAndWhereItIsUsed) {
 TEST(Help, HasAPageForEachCommand) {
   for (const std::string command :
        {"plan", "bench", "eval", "predict", "importance", "export", "inspect", "init", "compare", "report",
-        "export-metrics", "status", "watch", "sweep", "cv", "reference", "help"}) {
+        "export-metrics", "status", "watch", "trace", "sweep", "cv", "reference", "help"}) {
     const ProcessResult page = run_trainer(command + " --help");
     EXPECT_EQ(page.exit_code, 0) << page.errors;
     EXPECT_EQ(page.output, command == "help" ? page.output : help(command).output);

@@ -62,7 +62,7 @@ class SumOnly final : public SynchronousStrategy {
   void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {
     reducer_->bucket_ready(bucket, partial);
   }
-  void progress() override { reducer_->progress(); }
+  std::size_t progress() override { return reducer_->progress(); }
   void finish_exchange() override { sum_ = reducer_->finish(); }
   StepOutcome update(const UpdateRequest&) override { return {}; }
   std::span<const Scalar> sum() const { return sum_; }

@@ -96,7 +96,7 @@ TEST(CommandLine, KnowsItsCommands) {
       "--overwrite belongs to 'trainer plan', 'trainer bench', 'trainer eval', 'trainer predict', 'trainer "
       "importance', 'trainer export', "
       "'trainer inspect', 'trainer init', 'trainer compare', 'trainer report', 'trainer "
-      "export-metrics'; a run is never overwritten: name another "
+      "export-metrics', 'trainer trace'; a run is never overwritten: name another "
       "directory with --run.dir");
   EXPECT_EQ(error_of({"--overwrit"}), "--overwrit: unknown option; did you mean '--overwrite'?");
   const CommandLine inspect = parse({"inspect", "a.csv", "--label", "income", "--json", "b.json"});
@@ -117,6 +117,7 @@ TEST(CommandLine, KnowsItsCommands) {
   EXPECT_EQ(report.output, "b.html");
   EXPECT_EQ(error_of({"status"}), "the directory of a run is missing; usage: trainer status RUN ...");
   EXPECT_TRUE(parse({"watch", "runs/a", "--once"}).once);
+  EXPECT_EQ(parse({"trace", "runs/a", "--output", "a.json.gz"}).output, "a.json.gz");
   EXPECT_EQ(error_of({"report", "a"}), "--output is missing; usage: trainer report RUN ... --output FILE");
   const CommandLine exported = parse({"export", "--model=a", "--format=npz", "--output=b"});
   EXPECT_EQ(exported.command, Command::kExport);
@@ -137,7 +138,7 @@ TEST(CommandLine, HelpWinsOverEveryMistakeButAMissingValue) {
 
 const std::string kKnown =
     "sweep, cv, plan, bench, eval, predict, importance, export, inspect, init, compare, report, "
-    "export-metrics, status, watch, reference, help";
+    "export-metrics, status, watch, trace, reference, help";
 
 TEST(CommandLine, NamesTheNearestOptionOrCommand) {
   EXPECT_EQ(error_of({"--train.lrr", "1"}), "--train.lrr: unknown option; did you mean '--train.lr'?");

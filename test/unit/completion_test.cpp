@@ -136,9 +136,9 @@ TEST_F(Bash, CompletesEveryKeyAndChoice) {
 
 TEST_F(Bash, CompletesCommandsFlagsAndParts) {
   EXPECT_EQ(offers({"pl"}), Words{"plan"});
-  EXPECT_EQ(offers({""}),
-            (Words{"sweep", "cv", "plan", "bench", "eval", "predict", "importance", "export", "inspect",
-                   "init", "compare", "report", "export-metrics", "status", "watch", "reference", "help"}));
+  EXPECT_EQ(offers({""}), (Words{"sweep", "cv", "plan", "bench", "eval", "predict", "importance", "export",
+                                 "inspect", "init", "compare", "report", "export-metrics", "status", "watch",
+                                 "trace", "reference", "help"}));
   EXPECT_EQ(offers({"--train.lr", "0.1", "ev"}), Words{"eval"});
   EXPECT_EQ(offers({"--train.lr", "=", "0.1", "ev"}), Words{"eval"});
   EXPECT_EQ(offers({"plan", "--la"}), (Words{"--label", "--latency"}));

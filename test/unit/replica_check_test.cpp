@@ -110,7 +110,7 @@ class WeightsOnly final : public SynchronousStrategy {
   void start() override {}
   void begin_step(std::span<const Index>, double) override {}
   void bucket_ready(const Bucket&, const PartialGrads&) override {}
-  void progress() override {}
+  std::size_t progress() override { return 0; }
   void finish_exchange() override {}
   StepOutcome update(const UpdateRequest&) override { return {}; }
 

@@ -60,6 +60,7 @@ struct CommandLine {
     kExportMetrics,
     kStatus,
     kWatch,
+    kTrace,
     kReference,
     kTopic,
     kHelp,
@@ -77,16 +78,16 @@ struct CommandLine {
   std::string input;   ///< --input: a data file, or - for standard input; never empty for predict
   std::string output;  ///< --output: see OutputFile; never empty for predict and export
   std::string data;    ///< the file after inspect and init; never empty there
-  std::vector<std::string>
-      runs;  ///< the directories after compare, report, export-metrics, status and watch; never empty there
-  std::string task;     ///< --task of init; may be empty
-  std::string sort;     ///< --sort of compare; may be empty
-  std::string csv;      ///< --csv of compare and importance: see OutputFile; may be empty
-  std::string metric;   ///< --metric of importance; empty: that of the run
-  Index repeats = 5;    ///< --repeats of importance
-  std::string partial;  ///< --partial of importance: a column; empty: all are permuted
-  Index points = 20;    ///< --points of importance
-  std::string topic;    ///< the word after help, or the command of --help; may be empty
+  std::vector<std::string> runs;  ///< the directories after compare, report, export-metrics, status, watch
+                                  ///< and trace; never empty there
+  std::string task;               ///< --task of init; may be empty
+  std::string sort;               ///< --sort of compare; may be empty
+  std::string csv;                ///< --csv of compare and importance: see OutputFile; may be empty
+  std::string metric;             ///< --metric of importance; empty: that of the run
+  Index repeats = 5;              ///< --repeats of importance
+  std::string partial;            ///< --partial of importance: a column; empty: all are permuted
+  Index points = 20;              ///< --points of importance
+  std::string topic;              ///< the word after help, or the command of --help; may be empty
   /// --json of bench, plan, eval, inspect, compare, importance and --version: see OutputFile; may be empty
   std::string json;
   bool once = false;       ///< --once: watch prints its view and ends

@@ -23,6 +23,7 @@ class MetricsFile final : public Observer {
   void on_train_metrics(const TrainMetrics& metrics) override;
   void on_evaluation(const EvalMetrics& metrics) override;
   void on_workers(const WorkersReport& report, const Progress& progress) override;
+  void on_ranks(const RankTimes& times, const Progress& progress) override;
   Index written_bytes() const override { return bytes_; }
   /// Whether a line was lost, as on a full disk: that is a warning, and training goes on.
   bool failed() const { return failed_; }
@@ -40,6 +41,8 @@ class MetricsFile final : public Observer {
 std::string to_json(const EvalMetrics& metrics);
 /// The fate of each worker's gradients as a JSON object.
 std::string to_json(const WorkersReport& report);
+/// The time of each rank as a JSON object.
+std::string to_json(const RankTimes& times);
 /// The shares as a JSON object.
 std::string to_json(const TimeShares& shares);
 

@@ -24,13 +24,26 @@ struct WorkerHistory {
   std::vector<Index> staleness = {};  ///< [s]: gradients of staleness s
 };
 
+/// The time of a rank, in seconds; see the guide on output.
+struct RankHistory {
+  std::string host = {};
+  std::string slow = {};  ///< "chronic", "transient", or ""
+  double data = 0;
+  double compute = 0;
+  double exchange = 0;
+  double waiting = 0;
+  double delay = 0;
+  double to_best = 1;
+  double to_own = 1;
+};
+
 /// Whether a number of an evaluation measures the model, not the evaluation.
 inline bool is_measure(std::string_view name) {
   return name != "samples" && name != "top_k" && name != "seconds";
 }
 
 struct MetricsLine {
-  std::string kind = {};   ///< "train", "evaluation" or "workers"
+  std::string kind = {};   ///< "train", "evaluation", "workers" or "ranks"
   std::string split = {};  ///< split of an evaluation: "validation" or "test"
   double step = 0;
   double epoch = 0;
@@ -39,6 +52,7 @@ struct MetricsLine {
   std::vector<std::pair<std::string, double>> values = {};
   ConfusionMatrix confusion = {};
   std::vector<WorkerHistory> workers = {};
+  std::vector<RankHistory> ranks = {};
 };
 
 /// Calls `on_line` for each whole line in order. Returns what is wrong with the file, one text for each of
@@ -74,6 +88,7 @@ struct MetricsHistory {
   MetricsTable train = {};
   std::vector<EvaluationHistory> evaluations = {};  ///< one for each split
   std::vector<WorkerHistory> workers = {};          ///< workers in the last line about them
+  std::vector<RankHistory> ranks = {};              ///< ranks in the last line about them
   std::vector<std::string> faults = {};             ///< see read_metrics_lines
 
   double last_step() const;

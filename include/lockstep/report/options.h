@@ -1,11 +1,14 @@
 #pragma once
 
+#include <string>
+
 namespace lockstep {
 
 struct ReportOptions {
   bool html = true;
   bool tensorboard = false;
   bool histograms = false;
+  std::string trace = {};  ///< see parse_trace(); "": none
 };
 
 }  // namespace lockstep

@@ -49,6 +49,9 @@ class RunOutput final : public Observer {
     metrics_.on_workers(report, progress);
     if (events_) events_->on_workers(report, progress);
   }
+  void on_ranks(const RankTimes& times, const Progress& progress) override {
+    metrics_.on_ranks(times, progress);
+  }
   void on_audit(Index epoch, Index samples, Index times) override;
   Index written_bytes() const override { return metrics_.written_bytes(); }
   std::vector<std::string> incomplete_files() const override;

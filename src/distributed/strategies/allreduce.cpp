@@ -36,7 +36,7 @@ class Allreduce final : public SynchronousStrategy {
   void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {
     reducer_->bucket_ready(bucket, partial);
   }
-  void progress() override { reducer_->progress(); }
+  std::size_t progress() override { return reducer_->progress(); }
   void finish_exchange() override { gradient_ = reducer_->finish(); }
 
   StepOutcome update(const UpdateRequest& request) override {

@@ -61,7 +61,7 @@ class AsynchronousServers final : public AsynchronousStrategy {
 
   // A gradient leaves when all of it is there.
   void bucket_ready(const Bucket&, const PartialGrads& partial) override { partial_ = &partial; }
-  void progress() override {}
+  std::size_t progress() override { return 0; }
 
   void serve(Index until, const ServeHooks& hooks) override {
     try {

@@ -126,7 +126,7 @@ class CentralStorage final : public SynchronousStrategy, private FactoredGradien
   }
 
   void bucket_ready(const Bucket&, const PartialGrads& partial) override { partial_ = &partial; }
-  void progress() override {}
+  std::size_t progress() override { return 0; }
   bool overlaps() const override { return false; }
 
   void finish_exchange() override {

@@ -101,9 +101,7 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
     partial_ = &partial;
     if (!takes_local_step_) reducer_->bucket_ready(bucket, partial);
   }
-  void progress() override {
-    if (!takes_local_step_) reducer_->progress();
-  }
+  std::size_t progress() override { return takes_local_step_ ? 0 : reducer_->progress(); }
   LocalSteps* local_steps() override { return this; }
   bool local() const override { return steps_done_ >= plan_.local_from; }
   bool overlaps() const override { return !local(); }

@@ -42,7 +42,7 @@ class ShardedUpdate final : public SynchronousStrategy {
   void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {
     reducer_->bucket_ready(bucket, partial);
   }
-  void progress() override { reducer_->progress(); }
+  std::size_t progress() override { return reducer_->progress(); }
   void finish_exchange() override { gradient_ = reducer_->finish(); }
 
   // Optimizer state is with the owners only.

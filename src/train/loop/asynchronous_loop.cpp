@@ -13,6 +13,7 @@
 #include "lockstep/base/timer.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/train/loop/update_loop.h"
+#include "rank_ledger.h"
 #include "step_clock.h"
 #include "step_timer.h"
 
@@ -36,6 +37,7 @@ class AsynchronousLoop final : public UpdateLoop {
         self_(context.comm.split(context.comm.rank(), 0)),
         plan_(plan_of_one_rank(context.plan.dist, context.comm.rank())),
         gradients_(gradient_context(context, {.comm = *self_, .plan = plan_})),
+        ledger_(context.comm, context.settings.hosts, working_ranks(context.plan.dist)),
         batches_taken_(static_cast<std::size_t>(plan_.hosted.front().size())) {}
 
   void resume_after(Index steps) override { logged_.steps = steps; }
@@ -48,6 +50,7 @@ class AsynchronousLoop final : public UpdateLoop {
   Index single_value_steps() const override { return single_value_steps_; }
   double seconds() const override { return seconds_; }
   TimeShares take_shares() override { return run_clock_.take_shares(context_.comm); }
+  const RankTimes& rank_times() const override { return ledger_.times(); }
 
  private:
   // A loss or gradient of a worker that is not finite.
@@ -61,6 +64,7 @@ class AsynchronousLoop final : public UpdateLoop {
   int first_server() const { return static_cast<int>(context_.plan.dist.workers()); }
   void work();
   bool take_step(const Assignment& assignment, double asking);
+  void trace(double seconds);
   void count_single_values();
   const StepBatch& next_batch();
   void log(const Assignment& assignment);
@@ -73,6 +77,7 @@ class AsynchronousLoop final : public UpdateLoop {
   Plan plan_;                           // the plan of self_
   GradientStep gradients_;
   std::unique_ptr<Loader> loader_;
+  RankLedger ledger_;
   StepClock log_clock_;
   StepClock run_clock_;
   Index own_steps_ = 0;
@@ -151,6 +156,7 @@ void AsynchronousLoop::work() {
 // False if the gradient is not finite.
 bool AsynchronousLoop::take_step(const Assignment& assignment, double asking) {
   context_.comm.note_step(assignment.step, {});
+  if (context_.tracer != nullptr) context_.tracer->begin_step(own_steps_);
   StepTimer timer(context_.comm, Phase::kData);
   const StepBatch& batch = next_batch();
   timer.enter(Phase::kCompute);
@@ -181,10 +187,22 @@ bool AsynchronousLoop::take_step(const Assignment& assignment, double asking) {
       .exchange = {.exchange = asking + timer.seconds(Phase::kExchange), .waiting = assignment.waited}};
   log_clock_.add(time);
   run_clock_.add(time);
+  log_clock_.add_waiting(assignment.waited);
+  run_clock_.add_waiting(assignment.waited);
+  ledger_.add(time, {});
+  trace(timer.total());
   if (good && context_.comm.rank() == 0) {
     context_.observer.on_step(context_.plan.before(assignment.step + 1), loss);
   }
   return good;
+}
+
+// Each worker keeps the slowest of its own steps.
+void AsynchronousLoop::trace(double seconds) {
+  constexpr Index kUndecided = 64;
+  if (context_.tracer == nullptr) return;
+  context_.tracer->end_step(seconds);
+  if (context_.tracer->undecided() == kUndecided) context_.tracer->choose();
 }
 
 // A short last batch of an epoch may leave nothing for this worker.
@@ -224,6 +242,12 @@ void AsynchronousLoop::log_metrics(const Totals& totals, double seconds) {
 }
 
 void AsynchronousLoop::finish_round() {
+  ledger_.settle_asynchronous();
+  if (context_.tracer != nullptr) {
+    context_.tracer->pause();
+    context_.tracer->note_clock(ledger_.clock());
+    context_.tracer->choose();
+  }
   Index earliest = failure_ ? failure_->step : std::numeric_limits<Index>::max();
   const std::vector<Index> failures = gather_numbers(context_.comm, earliest);
   const auto first = std::ranges::min_element(failures);
@@ -243,6 +267,7 @@ void AsynchronousLoop::finish_round() {
     log_metrics(report_->totals, seconds_);
   }
   context_.observer.on_workers(*report_, progress());
+  context_.observer.on_ranks(ledger_.times(), progress());
 }
 
 // *Collective.*

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lockstep/base/timer.h"
+#include "lockstep/base/trace.h"
 
 namespace lockstep {
 
@@ -14,13 +15,17 @@ BucketSender::BucketSender(Communicator& comm, const Plan& plan, Strategy& strat
       gradients_(gradients),
       team_(team),
       progress_thread_(progress),
-      ready_from_(static_cast<std::size_t>(plan.threads)) {}
+      ready_from_(static_cast<std::size_t>(plan.threads)),
+      bucket_left_(plan.buckets.size()) {}
 
 void BucketSender::begin_step(Measured measured) {
   sent_ = 0;
   measured_ = comm_.size() > 1 ? measured : Measured::kNothing;
   if (measured_ == Measured::kExchangeOnly && plan_.buckets.size() == 1) measured_ = Measured::kNothing;
   time_ = {};
+  arrivals_.clear();
+  arrived_ = false;
+  complete_ = 0;
   time_.exchange_only = measured_ == Measured::kExchangeOnly;
   early_ = !time_.exchange_only && !nothing_to_hide();
   for (std::atomic<Index>& offset : ready_from_) offset = plan_.gradient_size;
@@ -37,19 +42,26 @@ void BucketSender::ready_from(Index thread, Index offset, Index first) {
 }
 
 void BucketSender::wait_for_all() {
-  if (measured_ == Measured::kNothing) return;
   const Stopwatch wait;
   comm_.barrier();
   const double seconds = wait.seconds();
-  time_.waiting = time_.waiting.value_or(0) + seconds;
+  time_.waiting += seconds;
   time_.exchange += seconds;
 }
 
+// All that this rank has to do before the last bucket is done.
+void BucketSender::arrive() {
+  if (!arrived_) arrivals_.push_back({trace_clock(), 0});
+  arrived_ = true;
+}
+
 void BucketSender::sync(const std::function<void()>& together) {
-  wait_for_all();
-  const Stopwatch watch;
+  const TraceSpan span(TraceKind::kSync, std::ssize(arrivals_));
+  Arrival arrival{trace_clock(), 0};
   together();
-  time_.exchange += watch.seconds();
+  arrival.left = trace_clock();
+  time_.exchange += 1e-9 * static_cast<double>(arrival.left - arrival.arrived);
+  arrivals_.push_back(arrival);
 }
 
 // Thread 0 alone starts messages. Buckets leave in the order of the plan, each once every thread has it.
@@ -65,24 +77,41 @@ void BucketSender::send_ready(Index first) {
 
 void BucketSender::end_step() {
   if (progress_thread_ != nullptr) progress_thread_->pause();
+  if (!early_) arrive();
   if (time_.exchange_only) wait_for_all();
   send_from(0, &team_);
+}
+
+void BucketSender::note_end() {
+  note_complete(sent_);
+  const std::int64_t now = trace_clock();
+  arrivals_.back().left = now;
+  trace_event(TraceKind::kExchange, arrivals_.back().arrived, now, std::ssize(arrivals_) - 1);
+}
+
+void BucketSender::note_complete(std::size_t buckets) {
+  if (!trace_records() || comm_.size() == 1) return;
+  const std::int64_t now = trace_clock();
+  for (; complete_ < std::min(buckets, sent_); ++complete_) {
+    trace_event(TraceKind::kBucket, bucket_left_[complete_], now, static_cast<Index>(complete_));
+  }
 }
 
 // `team`: at rest, or null.
 void BucketSender::send_from(Index complete, ThreadTeam* team) {
   const std::vector<Bucket>& buckets = plan_.buckets;
   while (sent_ < buckets.size() && complete <= buckets[sent_].range.begin) {
-    if (sent_ + 1 == buckets.size() && !time_.exchange_only) wait_for_all();
+    if (sent_ + 1 == buckets.size()) arrive();
     comm_.note_phase(Phase::kCompute, static_cast<Index>(sent_));
     const Bucket& bucket = buckets[sent_++];
     const PartialGrads& partial = gradients_.combine(bucket.range, team);
+    if (trace_records()) bucket_left_[sent_ - 1] = trace_clock();
     const Stopwatch sending;
     strategy_.bucket_ready(bucket, partial);
     time_.exchange += sending.seconds();
   }
   const Stopwatch progressing;
-  strategy_.progress();
+  note_complete(strategy_.progress());
   time_.exchange += progressing.seconds();
 }
 

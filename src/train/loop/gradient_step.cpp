@@ -18,6 +18,7 @@
 #include <algorithm>
 
 #include "lockstep/base/timer.h"
+#include "lockstep/base/trace.h"
 #include "lockstep/nn/ensemble.h"
 
 namespace lockstep {
@@ -135,6 +136,7 @@ Workspace& GradientStep::workspace_of(Index thread, const Replica& replica) {
 // Prepares the samples of a replica with the first of its parts.
 void GradientStep::prepare(Index thread, const Replica& replica) {
   if (replica.rows.begin > 0 || replica.batch->prepare == nullptr) return;
+  const TraceSpan span(TraceKind::kPrepare, replica.number);
   if (thread != 0) return replica.batch->prepare();
   const Stopwatch watch;
   context_.comm.note_phase(Phase::kData);
@@ -170,6 +172,7 @@ void GradientStep::find_factor_buffers(Replica& replica) const {
 }
 
 void GradientStep::evaluate_loss(Workspace& workspace, const Replica& replica) {
+  const TraceSpan span(TraceKind::kLoss, replica.number);
   const Index columns = context_.target_columns;
   const ConstMatrix targets(replica.batch->targets.data() + replica.rows.begin * columns, replica.rows.size(),
                             columns);

@@ -6,14 +6,12 @@
 namespace lockstep {
 namespace {
 
-constexpr Index kWaitingEvery = 16;
 constexpr Index kExchangeOnlyEvery = 64;
 constexpr Index kFirstExchangeOnly = 24;  // not the first steps, which are slow
 
 }  // namespace
 
 Measured StepClock::measured(Index step) {
-  if (step % kWaitingEvery == 0) return Measured::kWaiting;
   return step % kExchangeOnlyEvery == kFirstExchangeOnly ? Measured::kExchangeOnly : Measured::kNothing;
 }
 
@@ -24,21 +22,17 @@ void StepClock::add(const StepTime& step) {
   total_ += step.total;
   exchange_ += step.exchange.exchange;
   if (step.exchange.exchange_only) {
-    exchange_only_ += step.exchange.exchange - step.exchange.waiting.value_or(0);
+    exchange_only_ += step.exchange.exchange - step.exchange.waiting;
     ++exchange_only_steps_;
     return;
   }
   overlapped_ += step.exchange.exchange;
   ++overlapped_steps_;
-  if (step.exchange.waiting) {
-    measured_exchange_ += step.exchange.exchange;
-    measured_waiting_ += *step.exchange.waiting;
-  }
 }
 
 TimeShares StepClock::take_shares(Communicator& comm) {
-  const double waits = measured_exchange_ > 0 ? measured_waiting_ / measured_exchange_ : 0;
-  const double waiting = exchange_ * waits;
+  const double waiting = std::min(waiting_, exchange_);
+  const double waits = exchange_ > 0 ? waiting / exchange_ : 0;
   const double overlapped =
       overlapped_steps_ > 0 ? overlapped_ * (1 - waits) / static_cast<double>(overlapped_steps_) : 0;
   const double exchange_only =

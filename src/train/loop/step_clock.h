@@ -18,12 +18,13 @@ struct StepTime {
 
 class StepClock {
  public:
-  /// Measurements of a step: now and then the wait for the slowest rank, and more rarely, since it takes
-  /// longer, the exchange without backward.
+  /// Measurements of a step: now and then, since it takes longer, the exchange without backward.
   static Measured measured(Index step);
 
   /// One step.
   void add(const StepTime& step);
+  /// Seconds of the exchange of steps so far that were spent waiting for other ranks.
+  void add_waiting(double seconds) { waiting_ += seconds; }
   /// *Collective.* Shares over all ranks since the last call (or the start).
   TimeShares take_shares(Communicator& comm);
 
@@ -33,8 +34,7 @@ class StepClock {
   double optimizer_ = 0;
   double total_ = 0;
   double exchange_ = 0;
-  double measured_exchange_ = 0;
-  double measured_waiting_ = 0;
+  double waiting_ = 0;
   double exchange_only_ = 0;  // exchange time in steps where nothing hides it
   Index exchange_only_steps_ = 0;
   double overlapped_ = 0;  // exchange time in all other steps

@@ -14,6 +14,7 @@
 #include "lockstep/math/fixed_tree.h"
 #include "lockstep/train/loop/gradient_step.h"
 #include "lockstep/train/loop/update_loop.h"
+#include "rank_ledger.h"
 #include "replica_check.h"
 #include "step_clock.h"
 #include "step_timer.h"
@@ -35,7 +36,8 @@ class SynchronousLoop final : public UpdateLoop {
         weights_(context.settings.weighted ? static_cast<std::size_t>(context.plan.sampling.replicas) : 0),
         replica_weights_(gradients_.tallies().size()),
         tallies_(gradients_.tallies().size()),
-        audit_(context) {}
+        audit_(context),
+        ledger_(context.comm, context.settings.hosts, working_ranks(context.plan.dist)) {}
 
   void resume_after(Index steps) override { steps_done_ = steps; }
   SavedState saved_state() override;
@@ -47,13 +49,16 @@ class SynchronousLoop final : public UpdateLoop {
   void advance(Index until) override {
     while (steps_done_ < until) {
       run_step(steps_done_++);
-      const bool last = steps_done_ == context_.plan.steps;
-      if (last || steps_done_ % context_.settings.log_every == 0) log_metrics(steps_done_);
+      const bool logs = steps_done_ == context_.plan.steps || steps_done_ % context_.settings.log_every == 0;
+      if (logs || ledger_.is_due()) settle();
+      if (logs) log_metrics(steps_done_);
       const std::optional<std::uint64_t> checksum = check_.checksum(steps_done_);
       const bool leaves = context_.control.look(checksum);
       if (checksum && !context_.control.checksums_agree()) check_.report(steps_done_);
       if (leaves) break;
     }
+    settle();
+    if (context_.tracer != nullptr) context_.tracer->pause();
     stop_on_late_bad_number();
   }
 
@@ -70,6 +75,7 @@ class SynchronousLoop final : public UpdateLoop {
   Index repairs() const override { return check_.repairs(); }
   double seconds() const override { return train_seconds_; }
   TimeShares take_shares() override { return run_clock_.take_shares(context_.comm); }
+  const RankTimes& rank_times() const override { return ledger_.times(); }
 
  private:
   Index first_hosted() const { return context_.plan.dist.hosted_by(context_.comm.rank()).begin; }
@@ -81,7 +87,8 @@ class SynchronousLoop final : public UpdateLoop {
   void accept(const StepOutcome& outcome, Index step);
   void average_weights();
   void flip_bit_if_due(Index step);
-  void add_time(const StepTimer& timer, const StepOutcome& outcome);
+  void add_time(const StepTimer& timer, const StepOutcome& outcome, bool exchanged);
+  void settle();
   void note_single_values(Index step);
   void leave_out(const StepBatch& batch, Index step, double loss);
   void log_metrics(Index steps_done);
@@ -103,6 +110,8 @@ class SynchronousLoop final : public UpdateLoop {
   std::vector<LossSums> tallies_;        // sums of each local replica since the last log line
   EpochAudit audit_;
   std::optional<UpdateStatistics> statistics_;  // of the last step, if it was measured
+  RankLedger ledger_;
+  Index ranks_logged_ = 0;  // step of the last report on the ranks
   double train_seconds_ = 0;
   double logged_seconds_ = 0;
   double logged_samples_ = 0;
@@ -135,8 +144,7 @@ SavedState SynchronousLoop::saved_state() {
 // An unoverlapped exchange is timed only for strategies that overlap it.
 Measured SynchronousLoop::measured(Index step) const {
   const Measured due = StepClock::measured(step);
-  const bool tells = due == Measured::kExchangeOnly ? strategy_.overlaps() : gradients_exchanged();
-  return tells ? due : Measured::kNothing;
+  return strategy_.overlaps() ? due : Measured::kNothing;
 }
 
 // As UpdateRequest::weight. *Collective* if samples have weights and gradients are exchanged: no rank knows
@@ -155,6 +163,7 @@ double SynchronousLoop::weigh(const StepBatch& batch, Index step) {
 
 void SynchronousLoop::run_step(Index step) {
   context_.comm.note_step(step, {context_.plan.before(step).samples, context_.plan.before(step + 1).samples});
+  if (context_.tracer != nullptr) context_.tracer->begin_step(step);
   StepTimer timer(context_.comm, Phase::kData);
   const StepBatch& batch = loader_->next();
   timer.enter(Phase::kCompute);
@@ -163,9 +172,11 @@ void SynchronousLoop::run_step(Index step) {
   const double weight = weigh(batch, step);
   strategy_.begin_step(batch.rows, weight);
   timer.enter(Phase::kCompute);
+  const bool exchanged = gradients_exchanged();
   gradients_.run(batch, measured(step));  // forward and backward; buckets leave meanwhile
   timer.enter(Phase::kExchange);
   strategy_.finish_exchange();
+  gradients_.end_exchange();
   timer.enter(Phase::kOptimizer);
   prepare_statistics(step + 1);
   const StepOutcome outcome = strategy_.update({.step = step + 1 - skipped_,
@@ -184,7 +195,7 @@ void SynchronousLoop::run_step(Index step) {
   timer.enter(Phase::kCompute);
   flip_bit_if_due(step);
   audit_.add(batch, step);
-  add_time(timer, outcome);
+  add_time(timer, outcome, exchanged);
 }
 
 // The steps that are measured come right before lines of metrics, and at least so many apart that the passes
@@ -221,7 +232,7 @@ void SynchronousLoop::flip_bit_if_due(Index step) {
   flip_bit(context_.settings.debug, context_.comm, at(strategy_.weights(first_hosted()), offset));
 }
 
-void SynchronousLoop::add_time(const StepTimer& timer, const StepOutcome& outcome) {
+void SynchronousLoop::add_time(const StepTimer& timer, const StepOutcome& outcome, bool exchanged) {
   ExchangeTime exchange = gradients_.exchange_time();
   exchange.exchange += timer.seconds(Phase::kExchange) + outcome.exchange_seconds;
   const double optimizer =
@@ -234,6 +245,18 @@ void SynchronousLoop::add_time(const StepTimer& timer, const StepOutcome& outcom
   train_seconds_ += time.total;
   log_clock_.add(time);
   run_clock_.add(time);
+  ledger_.add(time, exchanged ? gradients_.arrivals() : std::span<const Arrival>());
+  if (context_.tracer != nullptr) context_.tracer->end_step(time.total);
+}
+
+// *Collective.* The ranks compare when they came to the exchange.
+void SynchronousLoop::settle() {
+  const double waited = ledger_.settle();
+  log_clock_.add_waiting(waited);
+  run_clock_.add_waiting(waited);
+  if (context_.tracer == nullptr) return;
+  context_.tracer->note_clock(ledger_.clock());
+  context_.tracer->choose(ledger_.step_seconds());
 }
 
 void SynchronousLoop::note_single_values(Index step) {
@@ -277,7 +300,11 @@ void SynchronousLoop::log_metrics(Index steps_done) {
   if (statistics_ && !std::isnan(statistics_->gradient_norm)) metrics.update = statistics_;
   logged_samples_ = static_cast<double>(metrics.progress.samples);
   logged_seconds_ = train_seconds_;
-  if (context_.comm.rank() == 0) context_.observer.on_train_metrics(metrics);
+  if (context_.comm.rank() != 0) return;
+  context_.observer.on_train_metrics(metrics);
+  if (!ranks_due(ranks_logged_, steps_done, context_.plan.steps) || context_.comm.size() == 1) return;
+  ranks_logged_ = steps_done;
+  context_.observer.on_ranks(ledger_.times(), metrics.progress);
 }
 
 void SynchronousLoop::stop_on_late_bad_number() {

@@ -20,6 +20,23 @@ namespace {
 // 2018, section 3.1).
 constexpr Index kAverageBatches = 100;
 
+// Puts what the ranks do between two steps on the timeline, if there is one.
+class OutsideSpan {
+ public:
+  OutsideSpan(StepTracer* tracer, TraceKind kind)
+      : tracer_(tracer), kind_(kind), begin_(tracer != nullptr ? trace_clock() : 0) {}
+  ~OutsideSpan() {
+    if (tracer_ != nullptr) tracer_->add(kind_, begin_, trace_clock());
+  }
+  OutsideSpan(const OutsideSpan&) = delete;
+  OutsideSpan& operator=(const OutsideSpan&) = delete;
+
+ private:
+  StepTracer* tracer_;
+  TraceKind kind_;
+  std::int64_t begin_;
+};
+
 std::unique_ptr<UpdateLoop> make_update_loop(const TrainingContext& context) {
   if (AsynchronousStrategy* const asynchronous = context.strategy.asynchronous()) {
     return make_asynchronous_loop(context, *asynchronous);
@@ -78,6 +95,7 @@ TrainingResult Trainer::run() {
           .samples_per_second = static_cast<double>(progress.samples) / loop_->seconds(),
           .lr = progress.steps > 0 ? context_.lr(progress.steps - 1) : 0,
           .time = loop_->take_shares(),
+          .ranks = loop_->rank_times(),
           .last_evaluation = last_evaluation_,
           .workers = loop_->workers(),
           .skipped_steps = loop_->skipped_steps(),
@@ -228,6 +246,7 @@ void Trainer::save(IfBusy rule) {
   if (context_.saving == nullptr) return;
   context_.comm.note_phase(Phase::kCheckpoint);
   Saving& saving = *context_.saving;
+  const OutsideSpan span(context_.tracer, TraceKind::kCheckpoint);
   const Index step = loop_->progress().steps;
   // Before the first step there is nothing to lose, but for the best weights.
   const bool nothing_done = step == 0 && rule == IfBusy::kLeaveOut;
@@ -253,6 +272,7 @@ void Trainer::save(IfBusy rule) {
 // because no later checkpoint can stand for it.
 void Trainer::evaluate(Evaluation* evaluation) {
   context_.comm.note_phase(Phase::kEvaluation);
+  const OutsideSpan span(context_.tracer, TraceKind::kEvaluation);
   const auto interrupted = [this] { return context_.control.look() && stops(); };
   const bool with_best = has_other_weights();
   const ModelValues values = with_best ? best_weights_.values() : gather_model();

@@ -109,8 +109,9 @@ class Strategy {
 
   /// The local sums of a bucket are final; buckets come in the plan's order.
   virtual void bucket_ready(const Bucket& bucket, const PartialGrads& partial) = 0;
-  /// *Local.* Called between layers: lets the exchange make progress.
-  virtual void progress() = 0;
+  /// *Local.* Called between layers: lets the exchange make progress. How many buckets of the step are known
+  /// to be complete, from the first on.
+  virtual std::size_t progress() = 0;
   /// *Local.* Whether buckets are exchanged while backward goes on.
   virtual bool overlaps() const { return true; }
 

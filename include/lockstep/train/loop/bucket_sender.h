@@ -4,7 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <optional>
+#include <span>
 #include <vector>
 
 #include "lockstep/base/thread_team.h"
@@ -15,17 +15,22 @@
 
 namespace lockstep {
 
-/// Measurements in a step beside the time of the exchange: the wait for the slowest rank, by a barrier before
-/// the last bucket leaves and before each sync point; or, too, the exchange without overlap, as nothing
-/// leaves before all ranks are through with backward.
-enum class Measured { kNothing, kWaiting, kExchangeOnly };
+/// Measurements in a step beside the time of the exchange: the exchange without overlap, as nothing leaves
+/// before all ranks are through with backward.
+enum class Measured { kNothing, kExchangeOnly };
 
-/// Seconds of one step inside the exchange, and of them the wait for the slowest rank where that was
-/// measured.
+/// Seconds of one step inside the exchange, and of them the wait for other ranks where that is known at once.
 struct ExchangeTime {
   double exchange = 0;
-  std::optional<double> waiting;
+  double waiting = 0;
   bool exchange_only = false;  ///< nothing else went on beside it
+};
+
+/// A place in a step where no rank goes on before all have come: when this rank came, and when it went on, in
+/// nanoseconds of its steady clock.
+struct Arrival {
+  std::int64_t arrived = 0;
+  std::int64_t left = 0;
 };
 
 class BucketSender {
@@ -40,19 +45,25 @@ class BucketSender {
   /// offset `first` wait: all ranks are to send them after something else that they do together.
   void ready_from(Index thread, Index offset, Index first = 0);
   /// Main thread, all threads at rest: does something that all ranks do together in the middle of a step, and
-  /// counts its time as exchange, and the time until all have arrived as waiting where that is measured.
+  /// counts its time as exchange.
   void sync(const std::function<void()>& together);
   /// Main thread, all threads at rest: sends what is complete from the offset `first` on.
   void send_ready(Index first);
   /// *Collective*, main thread, all threads at rest: sends what has not left, as backward is over.
   void end_step();
+  /// Main thread: the exchange of the step is complete.
+  void note_end();
 
   const ExchangeTime& time() const { return time_; }
+  /// The places of the step where ranks wait for each other: each sync(), and the last bucket.
+  std::span<const Arrival> arrivals() const { return arrivals_; }
 
  private:
   void wait_for_all();
   bool nothing_to_hide() const;
   void send_from(Index complete, ThreadTeam* team);
+  void arrive();
+  void note_complete(std::size_t buckets);
 
   Communicator& comm_;
   const Plan& plan_;
@@ -65,6 +76,10 @@ class BucketSender {
   bool early_ = true;  // buckets leave during backward
   Measured measured_ = Measured::kNothing;
   ExchangeTime time_;
+  std::vector<Arrival> arrivals_;
+  bool arrived_ = false;                   // where the last bucket leaves
+  std::size_t complete_ = 0;               // buckets that are known to be complete
+  std::vector<std::int64_t> bucket_left_;  // when each bucket left
 };
 
 }  // namespace lockstep

@@ -68,6 +68,10 @@ class GradientStep {
   /// Replicas whose batch norm had a single value in the last step.
   const SingleValues& single_values() const { return single_values_; }
   const ExchangeTime& exchange_time() const { return sender_.time(); }
+  /// The places of the last step where ranks waited for each other; see end_exchange().
+  std::span<const Arrival> arrivals() const { return sender_.arrivals(); }
+  /// *Local.* The exchange of the last step is complete.
+  void end_exchange() { sender_.note_end(); }
   /// Seconds that the main thread's replicas took in the last step to prepare their samples, and for forward
   /// without sync points.
   double data_seconds() const { return data_seconds_; }

@@ -3,6 +3,7 @@
 
 #include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/train/evaluation/metrics.h"
+#include "lockstep/train/loop/rank_times.h"
 
 namespace lockstep {
 
@@ -16,6 +17,8 @@ class Observer {
   virtual void on_evaluation(const EvalMetrics& metrics) = 0;
   /// Before each evaluation and at the end, with asynchronous workers: since the run began.
   virtual void on_workers(const WorkersReport& report, const Progress& progress) = 0;
+  /// Now and then and at the end, with several ranks: where the time of each went since the run was started.
+  virtual void on_ranks(const RankTimes& /*times*/, const Progress& /*progress*/) {}
   /// With data.audit, after each epoch (from 1) that was proved to use each sample `times` times.
   virtual void on_audit(Index, Index /*samples*/, Index /*times*/) {}
   /// How long what was written so far is, in bytes.

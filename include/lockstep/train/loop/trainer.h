@@ -25,6 +25,7 @@ struct TrainingResult {
   double samples_per_second = 0;
   double lr = 0;  ///< learning rate of the last step
   TimeShares time;
+  RankTimes ranks = {};
   /// Evaluation of the test set if there is one, else of the validation set; calibrated, if the model is.
   std::optional<EvalMetrics> last_evaluation;
   std::optional<WorkersReport> workers;  ///< report on asynchronous workers

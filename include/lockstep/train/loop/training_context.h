@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/communicator.h"
@@ -19,6 +21,7 @@
 #include "lockstep/train/loop/observer.h"
 #include "lockstep/train/loop/run_control.h"
 #include "lockstep/train/loop/saving.h"
+#include "lockstep/train/loop/step_tracer.h"
 #include "lockstep/train/loop/weight_average.h"
 #include "lockstep/train/plan/run_plan.h"
 
@@ -42,7 +45,8 @@ struct TrainingSettings {
   bool calibrates = false;  ///< a temperature is fitted on the validation set, with the weights that are kept
   Index pause_after = 0;    ///< the run pauses after the first evaluation at or after this step; 0: never
   OnNan on_nan = OnNan::kStop;
-  Index skip_limit = 0;  ///< steps in all that may be left out
+  Index skip_limit = 0;                 ///< steps in all that may be left out
+  std::vector<std::string> hosts = {};  ///< the host of each rank; empty: all are on one
   CommOptions ranks = {};
   DebugOptions debug = {};
 };
@@ -67,6 +71,7 @@ struct TrainingContext {
   /// Makes a loader of these steps.
   std::function<std::unique_ptr<Loader>(Range steps)> loader = {};
   WeightAverage* average = nullptr;              ///< null: the weights are the model
+  StepTracer* tracer = nullptr;                  ///< null: no timeline is recorded
   Saving* saving = nullptr;                      ///< null: nothing is saved
   EarlyStopping* early_stopping = nullptr;       ///< null: all steps are made
   Plateau* plateau = nullptr;                    ///< null: the schedule alone decides the learning rate

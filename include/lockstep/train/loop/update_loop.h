@@ -8,6 +8,7 @@
 #include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/loop/gradient_step.h"
+#include "lockstep/train/loop/rank_times.h"
 #include "lockstep/train/loop/training_context.h"
 
 namespace lockstep {
@@ -46,6 +47,8 @@ class UpdateLoop {
   virtual double seconds() const = 0;
   /// *Collective.* Shares of the time so far, over all ranks.
   virtual TimeShares take_shares() = 0;
+  /// The time of each rank since the run was started.
+  virtual const RankTimes& rank_times() const = 0;
 };
 
 std::unique_ptr<UpdateLoop> make_synchronous_loop(const TrainingContext& context,

@@ -30,6 +30,9 @@ struct RunDirectory {
   std::filesystem::path rejects() const { return root / "rejects.txt"; }
   std::filesystem::path report() const { return root / "report.html"; }
   std::filesystem::path tensorboard() const { return root / "tensorboard"; }
+  /// Timelines, a file of each rank, and all of them merged.
+  std::filesystem::path traces() const { return root / "trace"; }
+  std::filesystem::path trace() const { return root / "trace.json.gz"; }
   std::filesystem::path model() const { return root / "model.safetensors"; }
   std::filesystem::path checkpoints() const { return root / "checkpoints"; }
   std::filesystem::path stop() const { return root / "stop"; }

@@ -1,0 +1,84 @@
+// The timeline of a run, read from the files that its ranks have written (train/loop/step_tracer.h).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lockstep/base/trace.h"
+
+namespace lockstep {
+
+inline constexpr std::size_t kMaxTraceBytes = 20'000'000;
+
+/// The steps of a rank, in order. Times are nanoseconds on rank 0's clock.
+struct TracedStep {
+  Index step = 0;
+  double seconds = 0;    ///< of the slowest rank
+  std::string why = {};  ///< "first", "last" or "slowest"
+  std::vector<ThreadEvent> events = {};
+};
+
+struct RankTrace {
+  int rank = 0;
+  std::string host = {};
+  std::vector<std::string> threads = {};  ///< names
+  std::vector<TracedStep> steps = {};
+  std::vector<TraceEvent> between = {};  ///< evaluations and checkpoints
+  std::int64_t clock_error = 0;          ///< by so much its times are wrong at most
+};
+
+struct RunTrace {
+  std::vector<RankTrace> ranks = {};  ///< in order; those whose file is missing are not there
+  Index ranks_of_run = 0;
+  std::vector<std::string> ops = {};     ///< names of the operations
+  std::vector<std::string> faults = {};  ///< what is missing or damaged
+
+  std::int64_t clock_error() const;
+};
+
+/// The file of a rank.
+std::filesystem::path trace_file(const std::filesystem::path& directory, int rank);
+
+/// All whole lines of all files, without those steps that slower ones have replaced. Errors: DataError if
+/// there is no file with a head.
+RunTrace read_trace(const std::filesystem::path& directory);
+
+/// A piece of work of one thread. Spans of a thread nest: two of them are apart, or one holds the other.
+struct TraceSpanOf {
+  int thread = 0;
+  TraceKind kind = TraceKind::kStep;
+  Index detail = -1;
+  int waits_for = -1;  ///< not -1: it waits for this rank, inside an exchange
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t own = 0;  ///< nanoseconds in no span inside it
+};
+
+/// The spans of one step of one rank, ordered by thread and begin; buckets, which lie beside them, apart.
+struct StepSpans {
+  std::vector<TraceSpanOf> spans = {};
+  std::vector<TraceEvent> buckets = {};
+};
+
+/// `position`: among the steps of that rank.
+StepSpans spans_of(const RunTrace& trace, std::size_t rank, std::size_t position);
+
+/// A trace in the JSON form of Chrome and Perfetto, compressed.
+struct TraceFile {
+  std::string bytes = {};
+  std::size_t left_out = 0;  ///< steps, the last ones, for which there was no room
+};
+
+/// At most kMaxTraceBytes; the same bytes for the same trace.
+TraceFile trace_json_gz(const RunTrace& trace);
+/// A warning about the steps that it lacks.
+std::string describe_left_out(const TraceFile& file);
+/// "2 ranks, 60 steps, 12,345 events; clocks of the ranks agree within 0.4 us".
+std::string describe_trace(const RunTrace& trace);
+/// Top layers, how much of the exchange is hidden, and what threads waited for: lines of text.
+std::string summarise_trace(const RunTrace& trace);
+
+}  // namespace lockstep

@@ -1,0 +1,118 @@
+// Ranks that arrive at times that the test sets.
+#include "train/loop/rank_ledger.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "support/thread_ranks.h"
+
+namespace lockstep {
+namespace {
+constexpr std::int64_t kMillisecond = 1'000'000;
+
+// How long the ranks compute in a step, in milliseconds; then all exchange for 2 ms.
+using ComputeTime = std::function<std::int64_t(int rank, Index step)>;
+
+// The ledger of rank 0 after some windows of 10 steps; `waited`: the sum of what settle() has said there.
+RankTimes ledger_of(int ranks, const std::vector<std::string>& hosts, Index windows,
+                    const ComputeTime& compute, double* waited = nullptr) {
+  RankTimes times;
+  run_thread_ranks(ranks, [&](Communicator& comm) {
+    RankLedger ledger(comm, hosts, std::vector<bool>(static_cast<std::size_t>(ranks), true));
+    double sum = 0;
+    std::int64_t now = 0;
+    for (Index step = 0; step < 10 * windows; ++step) {
+      std::int64_t last = 0;
+      for (int rank = 0; rank < ranks; ++rank) last = std::max(last, compute(rank, step));
+      const std::int64_t own = compute(comm.rank(), step) * kMillisecond;
+      const std::int64_t end = last * kMillisecond + 2 * kMillisecond;
+      const Arrival arrival{now + own, now + end};
+      ledger.add({.data = 1e-9 * static_cast<double>(own) / 4,
+                  .total = 1e-9 * static_cast<double>(end),
+                  .exchange = {.exchange = 1e-9 * static_cast<double>(end - own)}},
+                 std::span(&arrival, 1));
+      now += end;
+      if (step % 10 == 9) sum += ledger.settle();
+    }
+    if (comm.rank() != 0) return;
+    times = ledger.times();
+    if (waited != nullptr) *waited = sum;
+  });
+  return times;
+}
+
+TEST(RankLedger, KeepsWaitingApartFromTheExchange) {
+  double waited = 0;
+  const RankTimes times = ledger_of(
+      3, {"n1", "n1", "n1"}, 4, [](int rank, Index) { return rank == 1 ? 13 : 8; }, &waited);
+  EXPECT_NEAR(waited, 40 * 0.005, 1e-9);
+  EXPECT_NEAR(times.ranks[0].waiting, 40 * 0.005, 1e-9);
+  EXPECT_NEAR(times.ranks[1].waiting, 0, 1e-9);
+  EXPECT_NEAR(times.ranks[2].waiting, 40 * 0.005, 1e-9);
+  for (const RankTime& rank : times.ranks) {
+    EXPECT_NEAR(rank.exchange, 40 * 0.002, 1e-9);
+    EXPECT_NEAR(rank.total(), 40 * 0.015, 1e-9) << "the ledger adds up to the time of the steps";
+    EXPECT_NEAR(rank.data, rank.own() / 4, 1e-9);
+  }
+}
+
+TEST(RankLedger, ChargesTheRankThatComesLast) {
+  const RankTimes times =
+      ledger_of(3, {"n1", "n1", "n1"}, 4, [](int rank, Index) { return rank == 1 ? 13 : 8; });
+  EXPECT_NEAR(times.ranks[1].delay, 40 * 0.005, 1e-9);
+  EXPECT_EQ(times.ranks[0].delay, 0);
+  EXPECT_EQ(times.ranks[1].slowness, Slowness::kChronic);
+  EXPECT_EQ(times.ranks[0].slowness, Slowness::kNone);
+  EXPECT_NEAR(times.ranks[1].to_best, 13.0 / 8, 1e-6);
+  EXPECT_NEAR(times.cost(times.ranks[1].delay), 5.0 / 15, 1e-6);
+  const std::vector<std::string> lines = describe_slow_ranks(times);
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_EQ(
+      lines[0],
+      "slow: rank 1 (host n1), chronic: slower than others in 4 of 4 windows; its data and compute take "
+      "1.62 times those of the fastest rank and 1.00 times its own best; waiting for it costs 33.3 % of "
+      "the time");
+}
+
+TEST(RankLedger, TellsASlowWindowFromASlowRank) {
+  const RankTimes times =
+      ledger_of(2, {}, 5, [](int rank, Index step) { return rank == 1 && step >= 40 ? 12 : 6; });
+  EXPECT_EQ(times.ranks[1].slowness, Slowness::kTransient);
+  EXPECT_EQ(times.ranks[1].slow_windows, 1);
+  EXPECT_NEAR(times.ranks[1].to_own, 7.2 / 6, 1e-6);
+}
+
+// The two ranks of host b are slow together: neither is alone in delaying the others, their host is.
+TEST(RankLedger, ChargesTheHostOfRanksThatAreSlowTogether) {
+  const RankTimes times =
+      ledger_of(4, {"a", "a", "b", "b"}, 2, [](int rank, Index) { return rank < 2 ? 8 : 18; });
+  ASSERT_EQ(times.hosts.size(), 2U);
+  EXPECT_NEAR(times.hosts[1].delay, 20 * 0.010, 1e-9);
+  EXPECT_EQ(times.hosts[0].delay, 0);
+  EXPECT_EQ(times.ranks[3].delay, 0);
+  const std::vector<std::string> lines = describe_slow_ranks(times);
+  EXPECT_EQ(lines.back(), "slow: host b costs 50.0 % of the node-hours: all wait for its 2 ranks");
+}
+
+TEST(RankLedger, NobodyIsSlowWhereAllAreEqual) {
+  const RankTimes times = ledger_of(2, {"a", "b"}, 3, [](int, Index) { return 8; });
+  EXPECT_TRUE(describe_slow_ranks(times).empty());
+  EXPECT_NEAR(times.ranks[0].waiting, 0, 1e-9);
+}
+
+// A rank without replicas is early everywhere; nobody is measured by it.
+TEST(RankLedger, MeasuresNobodyByARankThatHostsNothing) {
+  RankTimes times;
+  run_thread_ranks(2, [&](Communicator& comm) {
+    RankLedger ledger(comm, {}, {true, false});
+    ledger.add({.total = comm.rank() == 0 ? 0.010 : 0.001}, {});
+    ledger.settle();
+    if (comm.rank() == 0) times = ledger.times();
+  });
+  EXPECT_EQ(times.ranks[0].slowness, Slowness::kNone);
+  EXPECT_EQ(times.ranks[0].to_best, 1);
+}
+
+}  // namespace
+}  // namespace lockstep

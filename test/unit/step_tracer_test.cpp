@@ -1,0 +1,177 @@
+// Which steps a timeline keeps, and what is read back from the files of its ranks.
+#include "lockstep/train/loop/step_tracer.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "lockstep/report/trace.h"
+#include "support/temporary_directory.h"
+
+namespace lockstep {
+namespace {
+
+using Steps = std::vector<Index>;
+
+class Timeline : public testing::Test {
+ protected:
+  TraceHead head(int rank, const std::string& request) const {
+    return {.rank = rank,
+            .ranks = 1,
+            .host = "n1",
+            .ops = {"layer 0 'dense(2)'", "layer 1 'relu'"},
+            .steps = {0, 20},
+            .request = parse_trace("key", request)};
+  }
+  // A step with a layer and an exchange in it.
+  static void record(StepTracer& tracer, Index step, double seconds) {
+    tracer.begin_step(step);
+    { const TraceSpan span(TraceKind::kForward, 1); }
+    const std::int64_t now = trace_clock();
+    trace_event(TraceKind::kExchange, now, trace_clock(), 0);
+    tracer.end_step(seconds);
+  }
+  RunTrace read() const { return read_trace(directory_.path()); }
+  std::filesystem::path file(int rank) const { return trace_file(directory_.path(), rank); }
+  static Steps steps_of(const RunTrace& trace) {
+    Steps steps;
+    for (const TracedStep& step : trace.ranks.front().steps) steps.push_back(step.step);
+    return steps;
+  }
+
+  test::TemporaryDirectory directory_;
+};
+
+TEST_F(Timeline, KeepsTheFirstTheLastAndTheSlowestSteps) {
+  StepTracer tracer(file(0), head(0, "first 2, last 1, slowest 2 steps"));
+  for (Index step = 0; step < 20; ++step) {
+    const bool slow = step == 5 || step == 7 || step == 13;
+    record(tracer, step, step < 2 ? 9 : slow ? 1 + 0.1 * static_cast<double>(step) : 0.5);
+    if (step % 4 == 3) tracer.choose();
+  }
+  const RunTrace trace = read();
+  EXPECT_EQ(steps_of(trace), (Steps{0, 1, 7, 13, 19}));
+  EXPECT_EQ(trace.ranks.front().steps.front().events.size(), 3U) << "layer, exchange and the step itself";
+  EXPECT_EQ(trace.ranks.front().threads.front(), "main");
+  EXPECT_TRUE(trace.faults.empty());
+}
+
+TEST_F(Timeline, GoesByTheTimesThatTheRanksHaveAgreed) {
+  StepTracer tracer(file(0), head(0, "slowest 1 steps"));
+  for (Index step = 0; step < 4; ++step) record(tracer, step, step == 2 ? 5 : 1);
+  const std::vector<double> agreed{1, 6, 5, 1};
+  tracer.choose(agreed);
+  EXPECT_EQ(steps_of(read()), Steps{1});
+}
+
+TEST_F(Timeline, RecordsNothingWhereNothingIsWanted) {
+  StepTracer tracer(file(0), head(0, "first 1 steps"));
+  record(tracer, 0, 1);
+  tracer.begin_step(1);
+  EXPECT_FALSE(trace_records());
+  tracer.end_step(1);
+  tracer.choose();
+  tracer.pause();
+  EXPECT_FALSE(trace_records());
+  EXPECT_EQ(steps_of(read()), Steps{0});
+}
+
+TEST_F(Timeline, LosesOnlyTheLineThatAKillHasCutOff) {
+  {
+    StepTracer tracer(file(0), head(0, "first 2 steps"));
+    record(tracer, 0, 1);
+    tracer.choose();
+  }
+  std::ofstream(file(0), std::ios::app) << R"({"step":1,"seconds":0.5,"why":"fir)";
+  const RunTrace trace = read();
+  EXPECT_EQ(steps_of(trace), Steps{0});
+  ASSERT_EQ(trace.faults.size(), 1U);
+  EXPECT_NE(trace.faults[0].find("it is cut off"), std::string::npos) << trace.faults[0];
+}
+
+TEST_F(Timeline, LeavesOutLinesThatAreNone) {
+  StepTracer tracer(file(0), head(0, "first 2 steps"));
+  record(tracer, 0, 1);
+  tracer.choose();
+  for (const char* line :
+       {"[]", "{", R"({"step":1,"seconds":1,"why":"last","events":[[0,99,0,0,0]]})",
+        R"({"step":1,"seconds":1,"why":"last","events":[[-1,1,0,0,0]]})", R"({"clock":[1]})",
+        R"({"step":"1","seconds":1,"why":"last","events":[]})", R"({"threads":[7]})"}) {
+    std::ofstream(file(0), std::ios::app) << line << "\n";
+  }
+  const RunTrace trace = read();
+  EXPECT_EQ(steps_of(trace), Steps{0});
+  EXPECT_EQ(trace.faults.size(), 6U);
+}
+
+// Rank 1's clock is 1,000,000 ns behind, and drifts by 100 ns more until its second measurement.
+TEST_F(Timeline, IsOnOneClock) {
+  std::ofstream(file(0))
+      << R"({"rank":0,"ranks":2,"host":"a","start":5000000,"steps":[0,9],"request":[1,0,0],"ops":[]})"
+      << "\n"
+      << R"({"step":0,"seconds":1,"why":"first","events":[[0,8,1000,9000,0],[0,0,0,20000,0]]})"
+      << "\n";
+  std::ofstream(file(1))
+      << R"({"rank":1,"ranks":2,"host":"b","start":4000000,"steps":[0,9],"request":[1,0,0],"ops":[]})"
+      << "\n"
+      << R"({"clock":[0,1000000,40]})"
+      << "\n"
+      << R"({"clock":[10000,1000100,30]})"
+      << "\n"
+      << R"({"step":0,"seconds":1,"why":"first","events":[[0,8,5000,5000,0],[0,0,0,20000,0]]})"
+      << "\n";
+  const RunTrace trace = read();
+  EXPECT_EQ(trace.ranks.at(1).steps.at(0).events.at(0).event.begin, 5005050);
+  EXPECT_EQ(trace.clock_error(), 40);
+  // Rank 0 came to the exchange at 5,001,000 and waited for rank 1, which came at 5,005,050.
+  const StepSpans spans = spans_of(trace, 0, 0);
+  ASSERT_EQ(spans.spans.size(), 3U);
+  EXPECT_EQ(spans.spans[2].waits_for, 1);
+  EXPECT_EQ(spans.spans[2].begin, 5001000);
+  EXPECT_EQ(spans.spans[2].end, 5005050);
+  EXPECT_EQ(spans.spans[1].own, 9000 - 4050);
+  EXPECT_EQ(spans_of(trace, 1, 0).spans.size(), 2U) << "the last rank waits for nobody";
+}
+
+TEST_F(Timeline, CutsSpansThatOverlapSoThatTheyNest) {
+  std::ofstream(file(0))
+      << R"({"rank":0,"ranks":1,"host":"a","start":0,"steps":[0,9],"request":[1,0,0],"ops":[]})"
+      << "\n"
+      << R"({"step":0,"seconds":1,"why":"first","events":[[0,0,100,100,0],[0,5,110,40,0],[0,8,140,30,0]]})"
+      << "\n";
+  const StepSpans step = spans_of(read(), 0, 0);
+  ASSERT_EQ(step.spans.size(), 4U);
+  EXPECT_EQ(step.spans[1].end, 150);
+  EXPECT_EQ(step.spans[2].begin, 140);
+  EXPECT_EQ(step.spans[2].end, 150);
+  EXPECT_EQ(step.spans[3].begin, 150);
+  EXPECT_EQ(step.spans[3].end, 170);
+  std::int64_t own = 0;
+  for (const TraceSpanOf& span : step.spans) own += span.own;
+  EXPECT_EQ(own, 100) << "what spans have for themselves adds up to the step";
+}
+
+TEST(TraceRings, HaveTheEventsOfAllThreadsAndCountWhatIsLost) {
+  set_trace_records(true);
+  std::vector<ThreadEvent> events;
+  drain_trace(events);
+  events.clear();
+  const Index lost = lost_trace_events();
+  std::thread other([] {
+    name_trace_thread("other");
+    for (int i = 0; i < 20'000; ++i) trace_event(TraceKind::kLoss, i, i + 1, i);
+  });
+  other.join();
+  trace_event(TraceKind::kData, 1, 2);
+  set_trace_records(false);
+  trace_event(TraceKind::kData, 3, 4);
+  drain_trace(events);
+  EXPECT_EQ(std::ssize(events) + lost_trace_events() - lost, 20'001);
+  EXPECT_GT(lost_trace_events(), lost);
+  EXPECT_EQ(trace_threads().back(), "other");
+}
+
+}  // namespace
+}  // namespace lockstep
