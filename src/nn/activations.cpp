@@ -31,18 +31,20 @@ std::vector<Users> users_of(const Model& model) {
     const Index owner = op == kModelInput ? kModelInput : at(model.output_owners(), op);
     if (owner == kModelInput) return;
     Users& all = at(users, owner);
-    all.ops = {all.ops.empty() ? user : all.ops.begin, user + 1};
+    all.ops = {all.ops.empty() ? user : all.ops.begin, std::max(all.ops.end, user + 1)};
     all.reads_back |= reads_back;
   };
   for (Index i = 0; i < std::ssize(ops); ++i) {
     const ModelOp& op = model.op(i);
     if (op.layer->only_reshapes()) continue;
+    if (op.received) note(i, kModelInput, false);  // the caller fills it before the first run
     for (const Index input : op.inputs) note(input, i, op.layer->reads_input());
     note(i, i, op.layer->reads_output());
   }
   note(std::ssize(ops) - 1, std::ssize(ops), false);
   // The loss is taken of what the members of an ensemble put out.
   if (model.members() > 1) note(std::ssize(ops) - 2, std::ssize(ops), false);
+  for (const Index number : model.sent()) note(number, std::ssize(ops), false);
   return users;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "joined_members.h"
 #include "lockstep/base/aligned_buffer.h"
@@ -11,10 +12,22 @@
 #include "lockstep/nn/composite.h"
 #include "lockstep/nn/ensemble.h"
 #include "lockstep/nn/preset.h"
+#include "lockstep/nn/stages.h"
 #include "model_builder.h"
 
 namespace lockstep {
 namespace {
+
+constexpr Index kAllOps = std::numeric_limits<Index>::max();
+
+// The place of a tensor of an earlier stage.
+class ReceivedTensor final : public Layer {
+ public:
+  Shape declare(std::span<const Shape>, ParamDeclarer&) override { return {}; }
+  void forward(const ForwardArgs&) const override {}
+  void backward(const BackwardArgs&) const override {}
+  Operation operation() const override { return {.name = "received"}; }
+};
 
 // Whether somebody needs the output of `number` as it is, once the only op that takes it has run.
 bool is_needed(const std::vector<ModelOp>& ops, const std::vector<Index>& takers, Index number) {
@@ -27,8 +40,10 @@ bool is_needed(const std::vector<ModelOp>& ops, const std::vector<Index>& takers
   return true;
 }
 
-std::vector<Index> owners_of(const std::vector<ModelOp>& ops) {
+// `sent`: ops whose outputs a later stage takes.
+std::vector<Index> owners_of(const std::vector<ModelOp>& ops, std::span<const Index> sent) {
   std::vector<Index> takers(ops.size(), 0);
+  for (const Index number : sent) ++at(takers, number);
   for (const ModelOp& op : ops) {
     for (const Index input : op.inputs) {
       if (input != kModelInput) ++at(takers, input);
@@ -36,7 +51,7 @@ std::vector<Index> owners_of(const std::vector<ModelOp>& ops) {
   }
   std::vector<Index> owners;
   for (const ModelOp& op : ops) {
-    const Index below = op.inputs.front();
+    const Index below = op.received ? kModelInput : op.inputs.front();
     const bool shares = op.layer->only_reshapes() || (op.layer->in_place() && !is_needed(ops, takers, below));
     if (!shares) {
       owners.push_back(std::ssize(owners));
@@ -66,23 +81,85 @@ Index join_ensemble(ModelBuilder& builder, Link link) {
   return members;
 }
 
+struct BuiltOps {
+  std::vector<ModelOp> ops;
+  Index members = 1;
+};
+
+BuiltOps build(const ModelOptions& options, ModelBuilder& builder, Link link) {
+  builder.add_chain(parse_terms(model_text(options), {.composites = catalog_names(composite_catalog())}),
+                    kModelInput, "");
+  const Index members = join_ensemble(builder, link);
+  return {.ops = builder.take_nodes(), .members = members};
+}
+
+Layout both(const Layout& weights, const Layout& state) {
+  Layout all = weights;
+  for (const ParamInfo& param : state.params) append(all, param);
+  return all;
+}
+
 }  // namespace
 
 Model::Model(const ModelOptions& options, const Shape& input) : Model(options, input, Link::kIdentity) {}
 
 Model::Model(const ModelOptions& options, const Shape& input, Link link)
-    : input_(input), precision_(options.precision) {
-  ModelBuilder builder(options, input);
-  builder.add_chain(parse_terms(model_text(options), {.composites = catalog_names(composite_catalog())}),
-                    kModelInput, "");
-  members_ = join_ensemble(builder, link);
-  ops_ = builder.take_nodes();
-  owners_ = owners_of(ops_);
+    : input_(input), precision_(options.precision), link_(link) {
+  ModelBuilder builder(options, input, {0, kAllOps});
+  BuiltOps built = build(options, builder, link);
+  ops_ = std::move(built.ops);
+  members_ = built.members;
+  owners_ = owners_of(ops_, {});
   layout_ = builder.weights();
   state_layout_ = builder.state();
   if (layout_.params.empty()) throw ConfigError("model.layers has no weights to train; add a dense layer");
-  stored_layout_ = layout_;
-  for (const ParamInfo& param : state_layout_.params) append(stored_layout_, param);
+  stored_layout_ = both(layout_, state_layout_);
+  stage_ = {0, std::ssize(ops_)};
+}
+
+Model::Model(const ModelOptions& options, const Model& whole, Range stage)
+    : input_(whole.input_),
+      precision_(options.precision),
+      link_(whole.link_),
+      members_(stage.end == std::ssize(whole.ops_) ? whole.members_ : 1),
+      whole_(&whole),
+      stage_(stage) {
+  ModelBuilder builder(options, whole.input_, stage);
+  std::vector<ModelOp> all = build(options, builder, link_).ops;
+  for (const CrossingTensor& tensor : crossing_tensors(whole, stage.begin)) {
+    from_.push_back(tensor.owner);
+    ModelOp& op = ops_.emplace_back();
+    op.title = whole.op(tensor.last).title;
+    op.layer = std::make_unique<ReceivedTensor>();
+    op.out = whole.op(tensor.last).out;
+    op.received = true;
+  }
+  const Index shift = std::ssize(from_) - stage.begin;
+  // The op here for an op of the whole model.
+  const auto local = [&](Index number) {
+    if (number == kModelInput || number >= stage.begin)
+      return number == kModelInput ? number : number + shift;
+    const Index owner = at(whole.owners_, number);
+    return owner == kModelInput ? kModelInput : std::ranges::find(from_, owner) - from_.begin();
+  };
+  for (Index i = stage.begin; i < stage.end; ++i) {
+    ModelOp& op = ops_.emplace_back(std::move(at(all, i)));
+    std::ranges::transform(op.inputs, op.inputs.begin(), local);
+  }
+  for (const CrossingTensor& tensor : crossing_tensors(whole, stage.end)) sent_.push_back(local(tensor.last));
+  owners_ = owners_of(ops_, sent_);
+  layout_ = builder.weights();
+  state_layout_ = builder.state();
+  for (Layout* layout : {&layout_, &state_layout_}) {
+    for (ParamInfo& param : layout->params) param.layer += shift;
+  }
+  stored_layout_ = both(layout_, state_layout_);
+}
+
+Index Model::received_size() const {
+  Index size = 0;
+  for (Index i = 0; i < received().end; ++i) size += op(i).out.size();
+  return size;
 }
 
 std::vector<Index> Model::sync_points(Index replicas) const {

@@ -56,20 +56,22 @@ class ModelBuilder::Declarer final : public ParamDeclarer {
   Precision precision() const override { return builder_.precision_; }
   Index number() const override { return std::ssize(builder_.ops_); }
   Range declare(ParamSpec spec) override {
-    const Range range = add(builder_.weights_, std::move(spec));
-    builder_.weight_numbers_.emplace(builder_.weights_.params.back().name,
-                                     builder_.weights_.params.size() - 1);
+    Layout& layout = is_kept() ? builder_.weights_ : builder_.others_;
+    const Range range = add(layout, std::move(spec));
+    builder_.by_name_.emplace(layout.params.back().name, layout.params.back());
     return range;
   }
-  Range declare_state(ParamSpec spec) override { return add(builder_.state_, std::move(spec)); }
+  Range declare_state(ParamSpec spec) override {
+    return add(is_kept() ? builder_.state_ : builder_.others_, std::move(spec));
+  }
 
   Range tie(const std::string& layer, const Shape& shape) override {
-    const auto found = builder_.weight_numbers_.find(layer + ".weight");
-    if (found == builder_.weight_numbers_.end()) {
+    const auto found = builder_.by_name_.find(layer + ".weight");
+    if (found == builder_.by_name_.end()) {
       throw ConfigError(fmt::format(
           "cannot share the weight of layer {}: no earlier layer of that number has one", in_quotes(layer)));
     }
-    const ParamInfo& owner = builder_.weights_.params[found->second];
+    const ParamInfo& owner = found->second;
     if (owner.shape != shape) {
       throw ConfigError(fmt::format("cannot share the weight of layer {}: that is {}, this needs {}",
                                     in_quotes(layer), to_string(owner.shape), to_string(shape)));
@@ -83,6 +85,8 @@ class ModelBuilder::Declarer final : public ParamDeclarer {
   std::optional<Index> owner() const { return owner_; }
 
  private:
+  bool is_kept() const { return builder_.kept_.contains(number()); }
+
   Range add(Layout& layout, ParamSpec spec) const {
     return append(layout, {.name = fmt::format("{}.{}", path_, spec.name),
                            .shape = std::move(spec.shape),
@@ -102,11 +106,12 @@ class ModelBuilder::Declarer final : public ParamDeclarer {
   std::optional<Index> owner_;
 };
 
-ModelBuilder::ModelBuilder(const ModelOptions& options, const Shape& input)
+ModelBuilder::ModelBuilder(const ModelOptions& options, const Shape& input, Range kept)
     : option_(options.preset.empty() ? "model.layers" : fmt::format("model.preset '{}'", options.preset)),
       initialiser_(parse_initialiser(options.init)),
       precision_(options.precision),
-      input_(input) {
+      input_(input),
+      kept_(kept) {
   try {
     batch_norm_ = parse_batch_norm_mode(options.batch_norm);
   } catch (const ConfigError& error) {

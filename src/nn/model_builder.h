@@ -12,7 +12,8 @@ namespace lockstep {
 
 class ModelBuilder final : public GraphBuilder {
  public:
-  ModelBuilder(const ModelOptions& options, const Shape& input);
+  /// Tensors of ops outside `kept` get no memory in the layouts.
+  ModelBuilder(const ModelOptions& options, const Shape& input, Range kept);
 
   const Shape& shape(Index op) const override;
   Index add_chain(std::span<const Term> chain, Index input, const std::string& path) override;
@@ -38,9 +39,11 @@ class ModelBuilder final : public GraphBuilder {
   Precision precision_;
   Shape input_;
   std::vector<ModelOp> ops_;
+  Range kept_;
   Layout weights_;
-  std::unordered_map<std::string, std::size_t> weight_numbers_;  // positions in weights_, by name
   Layout state_;
+  Layout others_;                                       // tensors of ops outside kept_
+  std::unordered_map<std::string, ParamInfo> by_name_;  // weights that can be shared
 };
 
 }  // namespace lockstep

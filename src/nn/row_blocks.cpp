@@ -63,14 +63,37 @@ std::vector<OpRun> cut(const Model& model, Index block_bytes, RunPosition with_s
   return runs;
 }
 
+// A stage takes the blocks of the whole model, so that its sums over samples are the same. What it receives
+// passes in the blocks of the op before it: an op with statistics behind adds what it sees in these.
+std::vector<OpRun> cut_stage(const Model& model, Index block_bytes, RunPosition with_statistics) {
+  std::vector<OpRun> whole = cut(model.whole(), block_bytes, with_statistics);
+  if (!model.is_stage()) return whole;
+  std::vector<OpRun> runs;
+  const Index shift = model.received().end - model.stage().begin;
+  for (const OpRun& run : whole) {
+    if (run.ops.contains(model.stage().begin - 1))
+      runs.push_back({.ops = model.received(), .rows = run.rows});
+    const Range here = intersect(run.ops, model.stage());
+    if (!here.empty()) runs.push_back({.ops = {here.begin + shift, here.end + shift}, .rows = run.rows});
+  }
+  return runs;
+}
+
 }  // namespace
 
 std::vector<OpRun> forward_runs(const Model& model) {
-  return cut(model, kForwardBytes, RunPosition::kFirst);
+  return cut_stage(model, kForwardBytes, RunPosition::kFirst);
 }
 
 std::vector<OpRun> backward_runs(const Model& model) {
-  return cut(model, kBackwardBytes, RunPosition::kAlone);
+  return cut_stage(model, kBackwardBytes, RunPosition::kAlone);
+}
+
+Index backward_rows_behind(const Model& model) {
+  for (const OpRun& run : cut(model.whole(), kBackwardBytes, RunPosition::kAlone)) {
+    if (run.ops.contains(model.stage().end)) return run.rows;
+  }
+  return 0;
 }
 
 }  // namespace lockstep

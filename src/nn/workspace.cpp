@@ -40,6 +40,7 @@ Workspace::Workspace(const Model& model, Index max_rows, ActivationRetention kep
     : model_(model),
       forward_runs_(forward_runs(model)),
       backward_runs_(backward_runs(model)),
+      rows_behind_(backward_rows_behind(model)),
       buffers_(model.ops().size()),
       sums_(model.ops().size()) {
   const bool for_training = kept != ActivationRetention::kForEvaluation;
@@ -68,11 +69,12 @@ Workspace::Workspace(const Model& model, Index max_rows, ActivationRetention kep
 // which is added. An op that works in place is the only user of its input.
 void Workspace::plan_gradients(Index max_rows) {
   std::vector<bool> written(buffers_.size(), false);
+  for (const Index number : model_.sent()) at(written, owner_of(number)) = true;  // by the stage behind
   for (auto run = backward_runs_.rbegin(); run != backward_runs_.rend(); ++run) {
     const Index rows = run->rows_of(max_rows);
     for (Index i = run->ops.end - 1; i >= run->ops.begin; --i) {
       const ModelOp& op = model_.op(i);
-      if (op.layer->only_reshapes()) continue;
+      if (!op.works()) continue;
       std::vector<AlignedBuffer<Scalar>>& scratch = at(buffers_, i).scratch;
       scratch.resize(op.inputs.size());
       if (!model_.owns_output(i)) continue;
@@ -178,7 +180,7 @@ void Workspace::forward(Range ops) {
     if (!at(buffers_, here.begin).syncs) std::ranges::copy(sums.own_forward, sums.forward.begin());
     in_blocks(run.rows, [&](Range rows) {
       for (Index i = here.begin; i < here.end; ++i) {
-        if (!model_.op(i).layer->only_reshapes()) run_forward(i, rows);
+        if (model_.op(i).works()) run_forward(i, rows);
       }
       measure_forward(here.end, rows);
     });
@@ -221,7 +223,7 @@ void Workspace::backward(Range ops, std::span<Scalar> gradient, Write write,
     if (write == Write::kReplace) zero_shared(gradient);
     ready_from_ = std::ssize(gradient);
     ops.end = trained_op() + 1;
-    measure_backward(ops.end - 1, {0, rows_});
+    in_blocks(rows_behind_, [&](Range rows) { measure_backward(ops.end - 1, rows); });
   }
   // Gradients of a tied tensor are ready only when its owner's are: announcements outside own_ are ignored.
   const auto announce = [&](Index from) {
@@ -236,7 +238,7 @@ void Workspace::backward(Range ops, std::span<Scalar> gradient, Write write,
     if (!at(buffers_, here.begin).syncs) std::ranges::copy(sums.own_backward, sums.backward.begin());
     in_blocks(run->rows, [&](Range rows) {
       for (Index i = here.end - 1; i >= here.begin; --i) {
-        if (model_.op(i).layer->only_reshapes()) continue;
+        if (!model_.op(i).works()) continue;
         own_ = rows.end == rows_ ? model_.op(i).params : Range{};  // ready with the last block
         run_backward(i, rows, gradient, rows.begin == 0 ? write : Write::kAdd, on_ready_here);
         if (!own_.empty()) on_ready_here(own_.begin);

@@ -30,6 +30,11 @@ struct ModelOp {
   Range params;         ///< its own tensors in the arena of weights; may be empty
   Range state;          ///< its own tensors in the arena of state; may be empty
   bool shares = false;  ///< a tensor of it is also another op's: gradients of both are added
+  /// It stands for the output of an op of an earlier stage, which the caller puts into its buffer.
+  bool received = false;
+
+  /// Whether forward and backward do anything.
+  bool works() const { return !received && !layer->only_reshapes(); }
 };
 
 class Model {
@@ -38,6 +43,11 @@ class Model {
   Model(const ModelOptions& options, const Shape& input);
   /// `link`: how outputs become predictions, of which an ensemble gives the mean; without it the identity.
   Model(const ModelOptions& options, const Shape& input, Link link);
+  /// A stage of a model: its ops `stage` alone, with layouts of their own. Before them stands an op for each
+  /// tensor that comes from an earlier stage. Whatever is keyed by the number of an op (random numbers, the
+  /// names of tensors, blocks of samples) is as in `whole`, which is made of the same options and outlives
+  /// it. Requires that no tensor is shared with an op of another stage.
+  Model(const ModelOptions& options, const Model& whole, Range stage);
 
   /// Each after all ops that it takes from; the last one gives the output.
   const std::vector<ModelOp>& ops() const { return ops_; }
@@ -55,6 +65,31 @@ class Model {
   const Shape& input() const { return input_; }
   const Shape& output() const { return ops_.back().out; }
 
+  /// The model that this is a stage of; itself, if it is one.
+  const Model& whole() const { return whole_ == nullptr ? *this : *whole_; }
+  bool is_stage() const { return whole_ != nullptr; }
+  /// The ops of whole() that this stage runs.
+  Range stage() const { return stage_; }
+  /// The ops at the front that stand for tensors of earlier stages.
+  Range received() const { return {0, std::ssize(from_)}; }
+  /// Ops whose outputs later stages need, in the order in which these receive them.
+  std::span<const Index> sent() const { return sent_; }
+  /// The number in whole() of an op.
+  Index number_in_whole(Index op) const {
+    return op < std::ssize(from_) ? at(from_, op) : op - std::ssize(from_) + stage_.begin;
+  }
+  /// The ranges of its arenas in those of whole().
+  Range weights_in_whole() const {
+    const Index begin = first_op().params.begin;
+    return {begin, begin + layout_.size};
+  }
+  Range state_in_whole() const {
+    const Index begin = first_op().state.begin;
+    return {begin, begin + state_layout_.size};
+  }
+  /// Scalars of a sample that cross from the stage before.
+  Index received_size() const;
+
   /// output_owners()[i]: the op whose buffer stores the output of op i: i itself, an earlier op (reshape, in
   /// place), or kModelInput. Reshaping needs no memory of its own, nor does an op that can work in place
   /// where nobody else needs what it takes.
@@ -69,14 +104,21 @@ class Model {
   Index training_flops() const;
 
  private:
+  const ModelOp& first_op() const { return whole().op(stage_.begin); }
+
   Shape input_;
   Precision precision_;
+  Link link_;
   Index members_ = 1;
   std::vector<ModelOp> ops_;
   std::vector<Index> owners_;
   Layout layout_;
   Layout state_layout_;
   Layout stored_layout_;
+  const Model* whole_ = nullptr;  // null: this is no stage
+  Range stage_;
+  std::vector<Index> from_;  // of each received tensor, the op of the whole model
+  std::vector<Index> sent_;
 };
 
 /// The numbers of a model, borrowed: all that is needed to run it.

@@ -28,4 +28,8 @@ std::vector<OpRun> forward_runs(const Model& model);
 /// Gradients of a run are final with its last samples.
 std::vector<OpRun> backward_runs(const Model& model);
 
+/// For a stage that is not the last: the samples at a time with which the backward pass comes from the op
+/// behind it; 0: all at once.
+Index backward_rows_behind(const Model& model);
+
 }  // namespace lockstep

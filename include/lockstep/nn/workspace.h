@@ -51,6 +51,16 @@ class Workspace {
   /// The outputs that training takes the loss of: those of an ensemble's members side by side, n x (members *
   /// outputs), else outputs().
   ConstMatrix trained_outputs() const;
+  /// After begin(), for a stage: the memory of what it received from the stage before, to be filled before
+  /// forward, and the gradient of it, after backward.
+  Matrix received(Index op) { return {output_of(op, {0, rows_}), rows_, model_.op(op).out.size()}; }
+  Matrix received_gradient(Index op) {
+    return {gradient_of(op, {0, rows_}), rows_, model_.op(op).out.size()};
+  }
+  /// What it sends to the stage behind, after forward, and the gradient of it, to be filled before backward.
+  /// `op`: one of Model::sent().
+  Matrix sent(Index op) { return {output_of(op, {0, rows_}), rows_, model_.op(op).out.size()}; }
+  Matrix sent_gradient(Index op) { return {gradient_of(op, {0, rows_}), rows_, model_.op(op).out.size()}; }
   /// After forward: the gradient of the loss by the trained outputs, to be filled before backward.
   Matrix output_gradient();
   /// These ops, last first, and likewise; the gradient by the weights is summed over the samples into the
@@ -102,6 +112,7 @@ class Workspace {
   const Model& model_;
   const std::vector<OpRun> forward_runs_;
   const std::vector<OpRun> backward_runs_;
+  const Index rows_behind_;  // see backward_rows_behind()
   std::vector<OpBuffers> buffers_;
   std::vector<OpSums> sums_;
   std::vector<double> block_sums_;

@@ -1,0 +1,34 @@
+// The division of a model into stages: contiguous ranges of its ops, each for a rank of its own.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockstep/nn/model.h"
+
+namespace lockstep {
+
+/// A tensor that ops behind a cut need from before it.
+struct CrossingTensor {
+  Index owner = 0;  ///< the op whose buffer stores it in the whole model
+  Index last =
+      0;  ///< the last op before the cut that gives it: `owner`, or one that reshapes or works in place
+};
+
+/// The tensors that cross from the ops before `cut` to those from it on, in order of their owners. The input
+/// of the model is none: every stage may read it.
+std::vector<CrossingTensor> crossing_tensors(const Model& model, Index cut);
+
+/// Scalars of a sample in them.
+Index crossing_size(const Model& model, Index cut);
+
+/// As distribute.cut: the program chooses.
+inline constexpr const char* kAutoCut = "auto";
+
+/// The ops of each stage. `cut`: paths of the layers before which the model is cut, in any order, or
+/// kAutoCut: the largest stage, counted by operations and by what it receives and sends, becomes as small as
+/// it can be. Each stage has weights. Errors: ConfigError.
+std::vector<Range> divide_model(const Model& model, Index stages, std::span<const std::string> cut);
+
+}  // namespace lockstep

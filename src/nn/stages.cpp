@@ -1,0 +1,219 @@
+// The division of a model into stages. A *cut* is the number of the op that a stage begins with. A cut is
+// *allowed* if no op behind it shares a weight with one before it: both would have to add to one gradient.
+//
+// The automatic division makes the largest stage as small as it can be, by dynamic programming over the
+// allowed cuts: best[s][c] is the least maximum over s stages that cover the ops before c. The work of a
+// stage is its operations, forward and backward, and what crosses its two borders, each byte as so many
+// operations as a core does while the byte is copied to another rank. Of equal maxima the one with fewer
+// bytes is taken.
+#include "lockstep/nn/stages.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
+
+namespace lockstep {
+namespace {
+
+// Operations in the time of a byte: tens of GFLOP/s against some GB/s through memory that ranks share.
+constexpr double kFlopsPerByte = 8;
+
+// The op that owns a weight which this one shares; its own number, if it shares none of an earlier one.
+Index owner_of_weights(const Model& model, Index number) {
+  const ModelOp& op = model.op(number);
+  if (!op.shares) return number;
+  for (const Range used : op.layer->operation().tensors) {
+    const auto owned = [&](const ParamInfo& param) { return param.range == used; };
+    const auto param = std::ranges::find_if(model.layout().params, owned);
+    if (param != model.layout().params.end() && param->layer < number) return param->layer;
+  }
+  return number;
+}
+
+// By op, whether the model may be cut before it.
+std::vector<bool> allowed_cuts(const Model& model) {
+  std::vector<bool> allowed(model.ops().size() + 1, true);
+  for (Index i = 0; i < std::ssize(model.ops()); ++i) {
+    for (Index cut = owner_of_weights(model, i) + 1; cut <= i; ++cut) {
+      allowed[static_cast<std::size_t>(cut)] = false;
+    }
+  }
+  return allowed;
+}
+
+bool has_weights(const Model& model, Range ops) {
+  for (Index i = ops.begin; i < ops.end; ++i) {
+    if (!model.op(i).params.empty()) return true;
+  }
+  return false;
+}
+
+Index count_with_weights(const Model& model) {
+  return std::ranges::count_if(model.ops(), [](const ModelOp& op) { return !op.params.empty(); });
+}
+
+// The work of a division so far: that of its largest stage, and the bytes over all its cuts.
+struct Work {
+  double largest = std::numeric_limits<double>::infinity();
+  double bytes = 0;
+  auto operator<=>(const Work&) const = default;
+};
+
+class Division {
+ public:
+  explicit Division(const Model& model) : model_(model), allowed_(allowed_cuts(model)) {
+    flops_.push_back(0);
+    for (Index i = 0; i < ops(); ++i) {
+      flops_.push_back(flops_.back() + 3 * static_cast<double>(model.op(i).layer->flops()));
+      weights_.push_back(weights_.back() + (model.op(i).params.empty() ? 0 : 1));
+      bytes_.push_back(i == 0 ? 0 : static_cast<double>(crossing_size(model, i) * Index{sizeof(Scalar)}));
+    }
+    bytes_.push_back(0);
+  }
+
+  // Empty if there is none.
+  std::vector<Range> into(Index stages) const {
+    const auto size = static_cast<std::size_t>(ops()) + 1;
+    std::vector<std::vector<Work>> best(static_cast<std::size_t>(stages) + 1, std::vector<Work>(size));
+    std::vector<std::vector<Index>> from(best.size(), std::vector<Index>(size, -1));
+    best[0][0] = {0, 0};
+    for (std::size_t stage = 1; stage < best.size(); ++stage) {
+      for (Index end = 1; end <= ops(); ++end) {
+        if (!allowed_[static_cast<std::size_t>(end)]) continue;
+        for (Index begin = 0; begin < end; ++begin) {
+          const Work& before = at(best[stage - 1], begin);
+          if (before.largest == Work{}.largest || at(weights_, end) == at(weights_, begin)) continue;
+          const Work work{std::max(before.largest, work_of({begin, end})), before.bytes + at(bytes_, end)};
+          if (work < at(best[stage], end)) {
+            at(best[stage], end) = work;
+            at(from[stage], end) = begin;
+          }
+        }
+      }
+    }
+    return trace(from);
+  }
+
+ private:
+  Index ops() const { return std::ssize(model_.ops()); }
+  // What crosses is sent forward, and its gradient back.
+  double work_of(Range stage) const {
+    return at(flops_, stage.end) - at(flops_, stage.begin) +
+           2 * kFlopsPerByte * (at(bytes_, stage.begin) + at(bytes_, stage.end));
+  }
+  std::vector<Range> trace(const std::vector<std::vector<Index>>& from) const {
+    std::vector<Range> stages;
+    Index end = ops();
+    for (std::size_t stage = from.size() - 1; stage > 0; --stage) {
+      const Index begin = at(from[stage], end);
+      if (begin < 0) return {};
+      stages.insert(stages.begin(), {begin, end});
+      end = begin;
+    }
+    return stages;
+  }
+
+  const Model& model_;
+  std::vector<bool> allowed_;
+  std::vector<double> flops_;         // of the ops before each
+  std::vector<Index> weights_ = {0};  // ops with weights before each
+  std::vector<double> bytes_;         // that cross before each
+};
+
+// The first op of the layer with this path, or of what it is composed of.
+Index find_layer(const Model& model, const std::string& path) {
+  const auto is_in = [&](const ModelOp& op) { return op.path == path || op.path.starts_with(path + "."); };
+  const auto found = std::ranges::find_if(model.ops(), is_in);
+  if (found != model.ops().end()) return found - model.ops().begin();
+  throw ConfigError(fmt::format(
+      "distribute.cut names {}, which is no layer of the model: expected the number of a layer, from "
+      "0, or its path, such as {}",
+      in_quotes(path), in_quotes(model.ops().back().path)));
+}
+
+void check_cut(const Model& model, Index stages, const std::vector<Index>& borders,
+               std::span<const std::string> cut) {
+  if (std::ssize(cut) != stages - 1) {
+    throw ConfigError(
+        fmt::format("distribute.cut has {} layers and makes {} stages, but distribute.stages is "
+                    "{}: give one layer less than stages, or \"auto\"",
+                    cut.size(), cut.size() + 1, stages));
+  }
+  const std::vector<bool> allowed = allowed_cuts(model);
+  for (std::size_t i = 0; i + 1 < borders.size(); ++i) {
+    const Range stage{borders[i], borders[i + 1]};
+    if (!has_weights(model, stage)) {
+      throw ConfigError(
+          fmt::format("distribute.cut = [{}] leaves stage {} without a layer that has weights: move "
+                      "a cut, or set it to \"auto\"",
+                      fmt::join(cut, ", "), i));
+    }
+    if (allowed[static_cast<std::size_t>(stage.end)]) continue;
+    throw ConfigError(fmt::format(
+        "distribute.cut: {} is behind a cut and shares a weight with a layer before it: both would "
+        "add to one gradient on two ranks; cut elsewhere",
+        model.op(stage.end).title));
+  }
+}
+
+}  // namespace
+
+std::vector<CrossingTensor> crossing_tensors(const Model& model, Index cut) {
+  std::vector<CrossingTensor> tensors;
+  for (Index i = cut; i < std::ssize(model.ops()); ++i) {
+    for (const Index input : model.op(i).inputs) {
+      if (input == kModelInput || input >= cut) continue;
+      const Index owner = at(model.output_owners(), input);
+      if (owner == kModelInput) continue;
+      const auto known = std::ranges::find(tensors, owner, &CrossingTensor::owner);
+      if (known == tensors.end()) {
+        tensors.push_back({.owner = owner, .last = input});
+      } else {
+        known->last = std::max(known->last, input);
+      }
+    }
+  }
+  std::ranges::sort(tensors, {}, &CrossingTensor::owner);
+  return tensors;
+}
+
+Index crossing_size(const Model& model, Index cut) {
+  Index size = 0;
+  for (const CrossingTensor& tensor : crossing_tensors(model, cut)) size += model.op(tensor.last).out.size();
+  return size;
+}
+
+std::vector<Range> divide_model(const Model& model, Index stages, std::span<const std::string> cut) {
+  const Index most = count_with_weights(model);
+  if (stages > most) {
+    throw ConfigError(
+        fmt::format("distribute.stages is {}, but the model has {} layer{} with weights: a stage needs one "
+                    "at least; lower "
+                    "distribute.stages",
+                    stages, most, most == 1 ? "" : "s"));
+  }
+  if (cut.size() == 1 && cut.front() == kAutoCut) {
+    std::vector<Range> division = Division(model).into(stages);
+    if (!division.empty()) return division;
+    throw ConfigError(
+        fmt::format("the model cannot be divided into {} stages: layers that share a weight must be in one "
+                    "stage; lower distribute.stages",
+                    stages));
+  }
+  std::vector<Index> borders{0};
+  for (const std::string& path : cut) borders.push_back(find_layer(model, path));
+  borders.push_back(std::ssize(model.ops()));
+  std::ranges::sort(borders);
+  check_cut(model, stages, borders, cut);
+  std::vector<Range> division;
+  for (std::size_t i = 0; i + 1 < borders.size(); ++i) division.push_back({borders[i], borders[i + 1]});
+  return division;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,213 @@
+// A model in stages gives what it gives as a whole, bit for bit, wherever it is cut.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/base/random.h"
+#include "lockstep/nn/stages.h"
+#include "lockstep/nn/workspace.h"
+#include "support/error_text.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Index kSamples = 5;
+constexpr const char* kImages =
+    "conv2d(6, 3, padding=same) batch_norm relu maxpool(2) residual(conv2d(6, 3, padding=same) relu "
+    "conv2d(6, 3, padding=same)) dropout(0.3) concat(conv2d(2, 1) | conv2d(3, 3, padding=same) relu) flatten "
+    "dense(7) tanh dense(4)";
+
+// A model, or a stage of it, with memory of its own.
+struct Part {
+  explicit Part(std::unique_ptr<Model> made)
+      : model(std::move(made)),
+        workspace(*model, kSamples, ActivationRetention::kForTraining),
+        weights(model->layout().size),
+        state(model->state_layout().size),
+        gradient(model->layout().size) {
+    initialise({&model->layout(), weights.span()}, 3, 1.0);
+    initialise({&model->state_layout(), state.span()}, 3, 1.0);
+    std::ranges::fill(gradient.span(), Scalar{-1});  // to be overwritten
+  }
+
+  void begin(const AlignedBuffer<Scalar>& x, const Shape& input) {
+    workspace.begin({.values = {.weights = weights.span(), .state = state.span()},
+                     .x = ConstMatrix(x.data(), kSamples, input.size()),
+                     .batch = {.training = true, .seed = 7, .step = 3, .replica = 2}});
+  }
+  Range ops() const { return {0, std::ssize(model->ops())}; }
+
+  std::unique_ptr<Model> model;
+  Workspace workspace;
+  AlignedBuffer<Scalar> weights;
+  AlignedBuffer<Scalar> state;
+  AlignedBuffer<Scalar> gradient;
+};
+
+class Stages {
+ public:
+  Stages(const ModelOptions& options, const Model& whole, const std::vector<Range>& division) {
+    for (const Range ops : division) {
+      parts_.push_back(std::make_unique<Part>(std::make_unique<Model>(options, whole, ops)));
+    }
+  }
+
+  void forward(const AlignedBuffer<Scalar>& x, const Shape& input) {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      Part& part = *parts_[i];
+      part.begin(x, input);
+      for (Index op = 0; op < part.model->received().end; ++op) {
+        part.workspace.received(op) = parts_[i - 1]->workspace.sent(at(parts_[i - 1]->model->sent(), op));
+      }
+      part.workspace.forward(part.ops());
+    }
+  }
+  void backward() {
+    for (std::size_t i = parts_.size(); i-- > 0;) {
+      Part& part = *parts_[i];
+      for (Index j = 0; j < std::ssize(part.model->sent()); ++j) {
+        part.workspace.sent_gradient(at(part.model->sent(), j)) =
+            parts_[i + 1]->workspace.received_gradient(j);
+      }
+      part.workspace.backward(part.gradient.span(), Write::kReplace, {});
+    }
+  }
+  const std::vector<std::unique_ptr<Part>>& parts() const { return parts_; }
+
+ private:
+  std::vector<std::unique_ptr<Part>> parts_;
+};
+
+AlignedBuffer<Scalar> random_input(Index size) {
+  AlignedBuffer<Scalar> x(size);
+  RandomStream random({.seed = 5});
+  for (Scalar& value : x.span()) value = static_cast<Scalar>(random.normal());
+  return x;
+}
+
+void set_output_gradient(Part& last) {
+  Matrix dy = last.workspace.output_gradient();
+  for (Index i = 0; i < dy.size(); ++i) dy.data()[i] = static_cast<Scalar>(i % 5) - Scalar{1.75F};
+}
+
+void expect_equal_bits(std::span<const Scalar> found, std::span<const Scalar> expected) {
+  EXPECT_TRUE(std::ranges::equal(found, expected));
+}
+
+void expect_bits_of_whole(const std::string& layers, const Shape& input, const std::vector<Range>& division) {
+  SCOPED_TRACE(fmt::format("{}, cut before op {}", layers, division[1].begin));
+  const ModelOptions options{.layers = layers, .init = "he"};
+  Part whole(std::make_unique<Model>(options, input));
+  const AlignedBuffer<Scalar> x = random_input(kSamples * input.size());
+  whole.begin(x, input);
+  whole.workspace.forward(whole.ops());
+  Stages stages(options, *whole.model, division);
+  stages.forward(x, input);
+  Part& last = *stages.parts().back();
+  const ConstMatrix expected = whole.workspace.outputs();
+  const ConstMatrix found = last.workspace.outputs();
+  EXPECT_TRUE(found == expected);
+  set_output_gradient(whole);
+  set_output_gradient(last);
+  whole.workspace.backward(whole.gradient.span(), Write::kReplace, {});
+  stages.backward();
+  for (const auto& part : stages.parts()) {
+    const Range own = part->model->weights_in_whole();
+    for (const ParamInfo& param : part->model->layout().params) {
+      const Range in_whole{param.range.begin + own.begin, param.range.end + own.begin};
+      const auto named = std::ranges::find(whole.model->layout().params, param.name, &ParamInfo::name);
+      ASSERT_EQ(named->range, in_whole) << param.name;
+      expect_equal_bits(lockstep::part(std::span<const Scalar>(part->weights.span()), param.range),
+                        lockstep::part(std::span<const Scalar>(whole.weights.span()), in_whole));
+      EXPECT_TRUE(
+          std::ranges::equal(lockstep::part(std::span<const Scalar>(part->gradient.span()), param.range),
+                             lockstep::part(std::span<const Scalar>(whole.gradient.span()), in_whole)))
+          << param.name;
+    }
+  }
+}
+
+// Cuts through blocks, before and behind layers with statistics, and between a layer and one that works in
+// place.
+TEST(ModelStages, HaveTheBitsOfTheWholeWhereverItIsCut) {
+  const Shape image{{12, 12, 2}};
+  const Model whole({.layers = kImages, .init = "he"}, image);
+  const Index ops = std::ssize(whole.ops());
+  for (Index cut = 1; cut < ops; ++cut) expect_bits_of_whole(kImages, image, {{0, cut}, {cut, ops}});
+  expect_bits_of_whole(kImages, image, {{0, 5}, {5, 8}, {8, 10}, {10, ops}});
+}
+
+// Samples so large that a pass takes them a few at a time: blocks are those of the whole.
+TEST(ModelStages, TakeSamplesInTheBlocksOfTheWhole) {
+  const std::string layers =
+      "conv2d(8, 3, padding=same) relu batch_norm relu conv2d(4, 3) relu flatten dense(3)";
+  const Shape image{{96, 96}};
+  const Model whole({.layers = layers, .init = "he"}, image);
+  const Index ops = std::ssize(whole.ops());
+  for (Index cut = 1; cut < ops; ++cut) expect_bits_of_whole(layers, image, {{0, cut}, {cut, ops}});
+}
+
+TEST(ModelStages, KeepTheGlobalNumbersOfTheirOps) {
+  const ModelOptions options{.layers = kImages, .init = "he"};
+  const Model whole(options, Shape{{12, 12, 2}});
+  const Model stage(options, whole, {6, 11});
+  ASSERT_GT(stage.received().end, 1) << "the input of the residual block crosses, too";
+  for (Index op = stage.received().end; op < std::ssize(stage.ops()); ++op) {
+    EXPECT_EQ(stage.op(op).title, whole.op(stage.number_in_whole(op)).title);
+  }
+  for (const ParamInfo& param : stage.layout().params) {
+    EXPECT_TRUE(param.name.starts_with(stage.op(param.layer).path)) << param.name;
+  }
+}
+
+std::vector<Range> divide(const std::string& layers, Index stages, const std::vector<std::string>& cut) {
+  return divide_model(Model({.layers = layers, .init = "he"}, Shape{{10}}), stages, cut);
+}
+
+TEST(ModelStages, AreCutBeforeNamedLayers) {
+  const std::string layers = "dense(8) relu residual(dense(8) tanh dense(8)) dense(3)";
+  EXPECT_EQ(divide(layers, 2, {"2.body.2"}), (std::vector<Range>{{0, 4}, {4, 7}})) << "dense, in the block";
+  EXPECT_EQ(divide(layers, 3, {"3", "2"}).front(), (Range{0, 2}));
+  EXPECT_NE(test::error_text<ConfigError>([&] { divide(layers, 2, {"9"}); }).find("'9', which is no layer"),
+            std::string::npos);
+  EXPECT_NE(test::error_text<ConfigError>([&] { divide(layers, 3, {"2"}); }).find("makes 2 stages"),
+            std::string::npos);
+  EXPECT_NE(test::error_text<ConfigError>([&] {
+              divide(layers, 3, {"1", "2"});
+            }).find("without a layer that has"),
+            std::string::npos);
+}
+
+TEST(ModelStages, AreAboutEvenAndSendLittle) {
+  EXPECT_EQ(divide("dense(100) relu dense(100) relu dense(100) relu dense(100) relu dense(2)", 2, {kAutoCut}),
+            (std::vector<Range>{{0, 4}, {4, 9}}));
+  // Behind the narrow layer is as good a balance as before it, for a tenth of the bytes.
+  const std::vector<Range> narrow =
+      divide("dense(64) relu dense(6) relu dense(64) relu dense(6)", 2, {kAutoCut});
+  EXPECT_TRUE(narrow[1].begin == 3 || narrow[1].begin == 4) << narrow[1].begin;
+}
+
+TEST(ModelStages, NeedALayerWithWeightsEach) {
+  EXPECT_NE(test::error_text<ConfigError>([] {
+              divide("dense(8) relu dense(3)", 3, {kAutoCut});
+            }).find("the model has 2 layers with weights"),
+            std::string::npos);
+}
+
+TEST(ModelStages, KeepLayersTogetherThatShareAWeight) {
+  const std::string tied = "dense(10) relu dense(10, tie=0)";
+  EXPECT_NE(test::error_text<ConfigError>([&] { divide(tied, 2, {kAutoCut}); }).find("cannot be divided"),
+            std::string::npos);
+  EXPECT_NE(test::error_text<ConfigError>([&] { divide(tied, 2, {"2"}); }).find("shares a weight"),
+            std::string::npos);
+  EXPECT_EQ(divide(tied + " dense(4)", 2, {kAutoCut}).back(), (Range{3, 4}));
+}
+
+}  // namespace
+}  // namespace lockstep
