@@ -25,7 +25,7 @@ void announce(Communicator& comm, const Config& config, const RunPlan& plan, con
 void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train, PlanStyle style) {
   constexpr std::size_t kMaxLines = 64;
   const std::size_t shown = style == PlanStyle::kFull ? kMaxLines : 4;
-  const Range replicas = plan.dist.hosted_by(comm.rank());
+  const Range replicas = plan.dist.hosted_by(comm.rank() / std::max<Index>(1, std::ssize(plan.stages)));
   const std::string holds =
       replicas.empty() ? "serves"
       : plan.sampling.stream

@@ -134,6 +134,7 @@ int bench_command(Communicator& comm, const CommandLine& line) {
   const LoadedConfig loaded = load_config_together(comm, line, {.ranks = comm.size(), .hosts = hosts});
   agree(comm, [&] {
     refuse_missing_precision(loaded.config);
+    refuse_stages(loaded.config, "trainer bench measures");
     if (comm.rank() == 0) check_outputs(line, files_read(line, loaded.config));
   });
   refuse_differences(comm, loaded.config);

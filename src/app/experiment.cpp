@@ -15,6 +15,7 @@
 #include "lockstep/data/validation_split.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/distributed/tensor_multipliers.h"
+#include "lockstep/nn/stages.h"
 #include "lockstep/train/class_weights.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/evaluation/threshold.h"
@@ -159,10 +160,20 @@ void state_class_weights(Experiment& experiment) {
       parse_class_weights(option), experiment.sources().front()->info(), experiment.classes());
 }
 
+// An evaluation and predictions take the model as a whole.
+void divide(Experiment& experiment) {
+  const DistOptions& distribute = experiment.config.distribute;
+  if (distribute.stages == 1) return;
+  for (const Range ops : divide_model(*experiment.model, distribute.stages, distribute.cut)) {
+    experiment.stages.push_back(std::make_unique<Model>(experiment.config.model, *experiment.model, ops));
+  }
+}
+
 // `input`: the shape of a record.
 void build_model(Experiment& experiment, const Shape& input) {
   const Config& config = experiment.config;
   experiment.model = make_model(config, input);
+  if (experiment.train) divide(experiment);
   experiment.loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
   experiment.metrics = std::make_unique<MetricSet>(config.eval.metrics, experiment.loss->form(),
                                                    experiment.model->output().size());
@@ -209,6 +220,14 @@ Experiment make_evaluation(const LoadedConfig& loaded, const std::set<Split>& sp
   if (!splits.contains(Split::kValidation)) experiment.validation.reset();
   peers.agree([&] { build_model(experiment, input); });
   return experiment;
+}
+
+void refuse_stages(const Config& config, const std::string& command) {
+  if (config.distribute.stages == 1) return;
+  throw ConfigError(
+      fmt::format("{} the model as a whole: give --distribute.stages 1; `trainer plan --np` says "
+                  "what the stages do and need",
+                  command));
 }
 
 void refuse_threshold(const Config& config, const OutputForm& form, Index outputs) {
@@ -263,8 +282,13 @@ std::vector<Scalar> Experiment::class_weights(PeerGroup& peers) const {
   return weights;
 }
 
-UpdateRules Experiment::update_rules() const {
-  return lockstep::update_rules(*model, config.optimizer);
+UpdateRules Experiment::update_rules(Index stage) const {
+  UpdateRules rules = lockstep::update_rules(*model, config.optimizer);
+  const std::vector<ParamInfo>& own = model_of(stage).layout().params;
+  const auto first = std::ranges::find(model->layout().params, own.front().name, &ParamInfo::name);
+  const auto begin = rules.multipliers.begin() + (first - model->layout().params.begin());
+  rules.multipliers = {begin, begin + std::ssize(own)};
+  return rules;
 }
 
 RunPlan Experiment::plan(const Config& other, Index world, const std::vector<Index>& node_sizes) const {
@@ -273,6 +297,9 @@ RunPlan Experiment::plan(const Config& other, Index world, const std::vector<Ind
     const std::span<const Chunk> chunks = train->chunks();
     streamed = std::make_shared<const std::vector<Chunk>>(chunks.begin(), chunks.end());
   }
+  std::vector<OptimizerMemory> stage_optimizers;
+  for (const std::unique_ptr<Model>& stage : stages)
+    stage_optimizers.emplace_back(*optimizer, stage->layout());
   Index evaluation_rows = 0;
   for (const RecordSource* source : {validation.get(), test.get()}) {
     if (source != nullptr) evaluation_rows += source->info().rows;
@@ -282,6 +309,7 @@ RunPlan Experiment::plan(const Config& other, Index world, const std::vector<Ind
                         .distribute = other.distribute,
                         .schedule = other.schedule,
                         .model = *model,
+                        .stages = stages,
                         .seed = static_cast<std::uint64_t>(other.run.seed),
                         .rows = train->info().rows,
                         .record_bytes = train->info().record_bytes,
@@ -289,6 +317,7 @@ RunPlan Experiment::plan(const Config& other, Index world, const std::vector<Ind
                         .target_columns = train->info().target_columns,
                         .weighted = train->info().weighted || weighs_classes(Split::kTrain),
                         .optimizer = {*optimizer, model->layout()},
+                        .stage_optimizers = stage_optimizers,
                         .evaluation_rows = evaluation_rows,
                         .evaluation_batch = other.eval.batch,
                         .evaluation_rankings = metrics->needs().rankings,

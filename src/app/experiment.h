@@ -26,6 +26,7 @@ struct Experiment {
   std::unique_ptr<RecordSource> validation;  ///< may be null
   std::unique_ptr<RecordSource> test;        ///< may be null
   std::unique_ptr<Model> model;
+  std::vector<std::unique_ptr<Model>> stages;  ///< that the model is divided into; empty: it is not
   std::unique_ptr<Loss> loss;
   std::unique_ptr<MetricSet> metrics;
   std::unique_ptr<Optimizer> optimizer;
@@ -44,7 +45,10 @@ struct Experiment {
   /// The plan of another config for the same data and model.
   RunPlan plan(const Config& other, Index world, const std::vector<Index>& node_sizes) const;
   std::uint64_t seed() const { return static_cast<std::uint64_t>(config.run.seed); }
-  UpdateRules update_rules() const;
+  /// The model of a rank that runs this stage: all of it, where it is not divided.
+  const Model& model_of(Index stage) const { return stages.empty() ? *model : *at(stages, stage); }
+  /// For the tensors of this stage.
+  UpdateRules update_rules(Index stage = 0) const;
   TargetRule target_rule() const;
   /// Classes that train.class_weights is about.
   Index classes() const;
@@ -72,6 +76,10 @@ Experiment make_evaluation(const LoadedConfig& loaded, const std::set<Split>& sp
 bool gives_probabilities(const LossOptions& loss);
 /// The model for records of this shape; an ensemble joins its members as the loss wants it.
 std::unique_ptr<Model> make_model(const Config& config, const Shape& input);
+
+/// Refuses distribute.stages for a command that takes the model as a whole: "trainer bench measures". Errors:
+/// ConfigError.
+void refuse_stages(const Config& config, const std::string& command);
 
 /// Refuses eval.threshold for outputs that are not the probability of one yes. Errors: ConfigError.
 void refuse_threshold(const Config& config, const OutputForm& form, Index outputs);

@@ -108,7 +108,7 @@ void refuse_too_large(const Model& model) {
 }
 
 void refuse_too_large(const RunPlan& plan, const Communicator& comm) {
-  const bool server = comm.rank() >= plan.dist.workers();
+  const bool server = plan.dist.servers > 0 && comm.rank() >= plan.dist.workers();
   const MemoryPlan& memory = server ? plan.server_memory : plan.memory;
   const MemoryLimit limit = memory_limit();
   const Index least = memory.weights + memory.optimizer + memory.gradients;

@@ -24,8 +24,8 @@ std::string warn_of_memory(const std::vector<RunPlan>& plans) {
   const auto too_large = [&](const RunPlan& plan) { return plan.memory.total() > limit.bytes; };
   const auto found = std::ranges::find_if(plans, too_large);
   if (found == plans.end()) return "";
-  return fmt::format("WARNING: with np {} a rank may need {}, but here it can have {} ({})\n",
-                     found->dist.world, human_bytes(static_cast<double>(found->memory.total())),
+  return fmt::format("WARNING: with np {} a rank may need {}, but here it can have {} ({})\n", found->ranks(),
+                     human_bytes(static_cast<double>(found->memory.total())),
                      human_bytes(static_cast<double>(limit.bytes)), limit.reason);
 }
 

@@ -19,9 +19,10 @@
 namespace lockstep {
 namespace {
 
-void start_from_file(const TrainOptions& options, const ParamStore& store) {
+// `whole`: the layout of the model, of which `store` may be a stage.
+void start_from_file(const TrainOptions& options, const Layout& whole, const ParamStore& store) {
   const ModelFile file(options.init);
-  const std::vector<std::string> differences = file.differences(*store.layout);
+  const std::vector<std::string> differences = file.differences(whole);
   if (!differences.empty() && !options.init_partial) {
     throw DataError(fmt::format(
         "train.init '{}' does not fit model.layers:\n  {}\nChange the model, or take what fits with "
@@ -29,7 +30,7 @@ void start_from_file(const TrainOptions& options, const ParamStore& store) {
         options.init, first_lines(differences)));
   }
   const Index loaded = file.fill(store);
-  if (loaded == 0) {
+  if (loaded == 0 && store.layout->params.size() == whole.params.size()) {
     throw DataError(fmt::format("train.init '{}' has no tensor that fits model.layers:\n  {}", options.init,
                                 first_lines(differences)));
   }
@@ -43,59 +44,71 @@ Run::Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan)
     : comm_(comm),
       experiment_(experiment),
       plan_(plan),
+      pipeline_(plan.stages.empty() ? nullptr : std::make_unique<Pipeline>(comm, std::ssize(plan.stages))),
+      model_(experiment.model_of(stage())),
       schedule_(experiment.config.schedule, plan.whole_run(), plan.step_batch),
       sampler_(make_sampler(plan.sampling)),
       team_(static_cast<int>(plan.dist.threads)),
-      strategy_(strategy_entry(experiment.config.distribute.strategy)
-                    .make({.comm = comm,
-                           .options = experiment.config.distribute,
-                           .plan = plan.dist,
-                           .layout = experiment.model->layout(),
-                           .optimizer = *experiment.optimizer,
-                           .rules = experiment.update_rules(),
-                           .team = team_,
-                           .gradient_arenas =
-                               arenas_needed(plan.dist, comm.rank(), local_sums(experiment.config.distribute),
-                                             experiment.model->runs_in_lockstep(plan.dist.replicas)),
-                           .ranks_per_node = experiment.config.debug.ranks_per_node,
-                           .server_mbit = experiment.config.debug.server_mbit,
-                           .record_to = experiment.config.distribute.record
-                                            ? std::filesystem::path(experiment.config.run.dir)
-                                            : std::filesystem::path()})),
-      states_(comm, plan.dist, *experiment.model),
+      strategy_(strategy_entry(experiment.config.distribute.strategy).make(strategy_context())),
+      states_(workers(), plan.dist, model_),
       progress_(make_progress_thread(comm, experiment.config.distribute)) {
-  if (plan.averages()) average_.emplace(comm, *experiment.model, team_, plan.ema);
+  if (plan.averages()) average_.emplace(workers(), model_, team_, plan.ema);
+}
+
+// Requires the members before strategy_.
+StrategyContext Run::strategy_context() {
+  const Config& config = experiment_.config;
+  StrategyContext context{
+      .comm = workers(),
+      .options = config.distribute,
+      .plan = plan_.dist,
+      .layout = model_.layout(),
+      .optimizer = *experiment_.optimizer,
+      .rules = experiment_.update_rules(stage()),
+      .team = team_,
+      .gradient_arenas = arenas_needed(plan_.dist, workers().rank(), local_sums(config.distribute),
+                                       model_.runs_in_lockstep(plan_.dist.replicas)),
+      .ranks_per_node = config.debug.ranks_per_node,
+      .server_mbit = config.debug.server_mbit,
+      .record_to =
+          config.distribute.record ? std::filesystem::path(config.run.dir) : std::filesystem::path()};
+  context.rules.pipeline = pipeline_.get();
+  return context;
 }
 
 void Run::initialise_weights(const CheckpointReader* checkpoint) {
   const Config& config = experiment_.config;
-  const Model& model = *experiment_.model;
-  AlignedBuffer<Scalar> start(model.stored_layout().size);
-  const ParamStore store{.layout = &model.stored_layout(), .values = start.span()};
+  AlignedBuffer<Scalar> start(model_.stored_layout().size);
+  const ParamStore store{.layout = &model_.stored_layout(), .values = start.span()};
   initialise(store, experiment_.seed(), config.model.init_std);
+  const bool first = workers().rank() == 0;
   agree(comm_, [&] {
-    if (comm_.rank() != 0) return;
+    if (!first) return;
     if (checkpoint != nullptr) {
-      load_training_values(*checkpoint, model, start.span(), average_ ? &*average_ : nullptr);
+      load_training_values(*checkpoint, model_, start.span(), average_ ? &*average_ : nullptr);
     } else if (!config.train.init.empty()) {
-      start_from_file(config.train, store);
+      start_from_file(config.train, experiment_.model->stored_layout(), store);
     }
   });
   // The other ranks, and other replicas, get rank 0's when training starts.
-  const ModelValues values = stored_values(model, start.span());
-  if (comm_.rank() == 0) std::ranges::copy(values.weights, strategy_->weights(0).begin());
+  const ModelValues values = stored_values(model_, start.span());
+  if (first) std::ranges::copy(values.weights, strategy_->weights(0).begin());
   if (replicas().contains(0)) std::ranges::copy(values.state, states_.of(0).begin());
 }
 
 void Run::load(Index step) {
   RankPeerGroup peers(comm_);
-  load_training_records(peers, step);
+  RankPeerGroup loading(workers());
+  std::optional<Index> classes;
+  // Each stage loads for itself: all ranks end together if one of them cannot.
+  agree(comm_, [&] { classes = load_training_records(loading, step); });
+  if (classes && experiment_.train->info().target_classes == 0) warn_of_spare_outputs(*classes);
   if (experiment_.weighs_classes(Split::kTrain)) class_weights_ = experiment_.class_weights(peers);
   validation_ = load_evaluation(experiment_.validation.get(), Split::kValidation);
   test_ = load_evaluation(experiment_.test.get(), Split::kTest);
 }
 
-void Run::load_training_records(PeerGroup& peers, Index step) {
+std::optional<Index> Run::load_training_records(PeerGroup& peers, Index step) {
   const RecordSource& train = *experiment_.train;
   if (plan_.sampling.stream && train.info().record_bytes > 0) {
     fingerprint_ = sample_files(train, peers);
@@ -108,21 +121,21 @@ void Run::load_training_records(PeerGroup& peers, Index step) {
     });
     // Nobody has seen all records.
     masks_ = experiment_.target_rule().may_miss && train.info().target_columns > 1;
-    return;
+    return std::nullopt;
   }
   std::atomic<Index> largest_class = -1;
   std::atomic<bool> any_missing = false;
   TargetRule rule = experiment_.target_rule();
   rule.largest_class = &largest_class;
   rule.any_missing = &any_missing;
-  records_ = load_records(train, rule, records_for(*sampler_, plan_.dist.hosted, comm_.rank()), peers,
+  records_ = load_records(train, rule, records_for(*sampler_, plan_.dist.hosted, peers.rank()), peers,
                           &fingerprint_);
   masks_ = rule.may_miss && train.info().target_columns > 1 && any_rank(peers, any_missing);
   if (masks_ && comm_.rank() == 0) {
     log_info("'{}': some of the {} targets of a record are missing; a step divides by those that are there",
              train.info().name, train.info().target_columns);
   }
-  if (train.info().target_classes == 0) warn_of_spare_outputs(largest_class + 1);
+  return largest_class + 1;
 }
 
 // Whether the weight of a step is another than the number of its samples.
@@ -141,13 +154,14 @@ EvaluationContext Run::evaluation_context(Split split) {
   std::span<const Scalar> weights;
   if (experiment_.weighs_classes(split)) weights = class_weights_;
   return {.comm = comm_,
-          .model = *experiment_.model,
+          .model = model_,
           .loss = *experiment_.loss,
           .normaliser = *experiment_.normaliser,
           .team = team_,
           .options = experiment_.config.eval,
           .metrics = *experiment_.metrics,
-          .class_weights = weights};
+          .class_weights = weights,
+          .pipeline = pipeline_.get()};
 }
 
 std::unique_ptr<Evaluation> Run::load_evaluation(const RecordSource* source, Split split) {
@@ -160,11 +174,11 @@ std::optional<EvaluationDetails> Run::describe_evaluation(std::span<const Scalar
   const Split split = test_ ? Split::kTest : Split::kValidation;
   return lockstep::describe_evaluation(evaluation_context(split), test_ ? *test_ : *validation_,
                                        test_ ? *experiment_.test : *experiment_.validation,
-                                       stored_values(*experiment_.model, stored));
+                                       stored_values(model_, stored));
 }
 
 AlignedBuffer<Scalar> Run::stored() {
-  AlignedBuffer<Scalar> stored(experiment_.model->stored_layout().size);
+  AlignedBuffer<Scalar> stored(model_.stored_layout().size);
   const ModelValues values = average_ && average_->has_begun()
                                  ? average_->gather_model()
                                  : ModelValues{strategy_->gather_model(), states_.gather()};
@@ -173,12 +187,17 @@ AlignedBuffer<Scalar> Run::stored() {
   return stored;
 }
 
+AlignedBuffer<Scalar> Run::gather_whole(AlignedBuffer<Scalar> stored) {
+  if (pipeline_ == nullptr) return stored;
+  return gather_stages(*pipeline_, model_, stored_values(model_, stored.span()));
+}
+
 std::optional<ChosenThreshold> Run::choose_threshold(std::span<const Scalar> stored) {
   const ThresholdRule rule = parse_threshold("eval.threshold", experiment_.config.eval.threshold);
   if (rule.number) return ChosenThreshold{.threshold = *rule.number};
   if (rule.measure.empty() || !validation_) return std::nullopt;
   const std::vector<YesSample> samples =
-      gather_yes(comm_, *validation_, stored_values(*experiment_.model, stored), experiment_.loss->form());
+      gather_yes(comm_, *validation_, stored_values(model_, stored), experiment_.loss->form());
   if (comm_.rank() != 0) return std::nullopt;
   const std::optional<ChosenThreshold> chosen = lockstep::choose_threshold(rule.measure, samples);
   if (!chosen) {
@@ -206,7 +225,7 @@ TrainingResult Run::train(const TrainingHandles& handles) {
   const Config& config = experiment_.config;
   Trainer trainer({.comm = comm_,
                    .plan = plan_,
-                   .model = *experiment_.model,
+                   .model = model_,
                    .loss = *experiment_.loss,
                    .schedule = schedule_,
                    .strategy = *strategy_,
@@ -222,6 +241,7 @@ TrainingResult Run::train(const TrainingHandles& handles) {
                                 .seed = experiment_.seed(),
                                 .audit = config.data.audit,
                                 .accumulate = config.train.accumulate,
+                                .schedule = config.distribute.schedule,
                                 .target_columns = experiment_.train->info().target_columns,
                                 .weighted = weighs_samples(),
                                 .log_every = config.run.log_every,
@@ -242,7 +262,8 @@ TrainingResult Run::train(const TrainingHandles& handles) {
                    .saving = handles.saving,
                    .early_stopping = handles.early_stopping,
                    .plateau = handles.plateau,
-                   .checkpoint = handles.checkpoint});
+                   .checkpoint = handles.checkpoint,
+                   .pipeline = pipeline_.get()});
   return trainer.run();
 }
 

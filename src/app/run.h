@@ -11,6 +11,7 @@
 #include "lockstep/comm/communicator.h"
 #include "lockstep/comm/progress_thread.h"
 #include "lockstep/data/fingerprint.h"
+#include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/replica_states.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/train/evaluation/evaluation.h"
@@ -65,22 +66,32 @@ class Run {
   std::optional<EvaluationDetails> describe_evaluation(std::span<const Scalar> stored);
 
   /// *Collective.* The model as it is now, as a model file holds it: weights, or their average, and running
-  /// moments.
+  /// moments. Where the model is divided, this rank's stage of it.
   AlignedBuffer<Scalar> stored();
+  /// *Collective.* All stages of these numbers, on rank 0; others may get nothing. Where the model is not
+  /// divided, they are returned as they are.
+  AlignedBuffer<Scalar> gather_whole(AlignedBuffer<Scalar> stored);
 
  private:
   // *Collective.* `classes`: those that this rank has found.
   void warn_of_spare_outputs(Index classes);
-  void load_training_records(PeerGroup& peers, Index step);
+  // *Collective over the peers.* Gives the classes that this rank has found; nothing if records are streamed.
+  std::optional<Index> load_training_records(PeerGroup& peers, Index step);
   bool weighs_samples() const;
   EvaluationContext evaluation_context(Split split);
   std::unique_ptr<Evaluation> load_evaluation(const RecordSource* source, Split split);
   std::unique_ptr<Loader> make_loader(Range steps);
-  Range replicas() const { return plan_.dist.hosted_by(comm_.rank()); }
+  // The ranks that have the same weights: all, where the model is not divided.
+  Communicator& workers() const { return pipeline_ == nullptr ? comm_ : pipeline_->workers(); }
+  Index stage() const { return pipeline_ == nullptr ? 0 : pipeline_->stage(); }
+  StrategyContext strategy_context();
+  Range replicas() const { return plan_.dist.hosted_by(workers().rank()); }
 
   Communicator& comm_;
   const Experiment& experiment_;
   const RunPlan& plan_;
+  std::unique_ptr<Pipeline> pipeline_;  // null: the model is not divided
+  const Model& model_;                  // this rank's stage, or all of it
   Schedule schedule_;
   std::unique_ptr<Sampler> sampler_;
   ThreadTeam team_;

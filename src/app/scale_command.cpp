@@ -132,6 +132,7 @@ int scale_command(const CommandLine& line) {
       load_checked_config(line, read_config_file(line.config_file),
                           {.ranks = planned.nodes * planned.ranks_per_node, .hosts = planned.nodes});
   check_outputs(line, files_read(line, loaded.config));
+  refuse_stages(loaded.config, "trainer plan --nodes predicts");
   const Experiment experiment = make_experiment(loaded, alone());
   const DistOptions& distribute = experiment.config.distribute;
   ScaleReport report{.cluster = {.nodes = planned.nodes,

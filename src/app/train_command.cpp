@@ -191,8 +191,9 @@ bool TrainCommand::make_plan() {
   const std::vector<Index> nodes = node_sizes(comm_, loaded_.config.debug.ranks_per_node);
   bool complete = false;
   agree(comm_, [&] {
-    refuse_too_large(*experiment_.model);
+    refuse_too_large(experiment_.model_of(comm_.rank() % config().distribute.stages));
     plan_ = experiment_.plan(comm_.size(), nodes);
+    plan_.enter_stage(comm_.rank() % config().distribute.stages);
     refuse_too_large(plan_, comm_);
     refuse_changes(config(), *experiment_.train, resume_);
     complete = is_over(config(), plan_, resume_);
@@ -256,6 +257,11 @@ void TrainCommand::announce_run() {
   if (first()) report_time_left(watch_->left);
   const bool helped = distribute.progress_thread && comm_.size() > 1;
   warn_of_few_cores(comm_, plan_.dist.threads + (helped ? 1 : 0));
+  if (first() && plan_.micro_batches == 1) {
+    log_warning(
+        "a group has one replica, so one stage computes while the others wait: raise train.replicas, or "
+        "train.accumulate, to several for each group");
+  }
   if (!first() || distribute.reduction != Reduction::kOrdered || loaded_.given.contains("train.replicas")) {
     return;
   }
@@ -327,7 +333,7 @@ void TrainCommand::save_model_of(AlignedBuffer<Scalar>& stored, const ModelFacts
 }
 
 void TrainCommand::save_last_good_weights() {
-  AlignedBuffer<Scalar> last_good = run_->stored();
+  AlignedBuffer<Scalar> last_good = run_->gather_whole(run_->stored());
   if (!first()) return;
   LostFiles lost(*observer_, watch_->writer, resume_command(config()));
   lost.attempt("model.safetensors", [&] { save_model_of(last_good, {}); });
@@ -345,10 +351,12 @@ int TrainCommand::stop(const TrainingResult& result) {
 int TrainCommand::finish(TrainingResult& result) {
   LostFiles lost(*observer_, watch_->writer, resume_command(config()));
   AlignedBuffer<Scalar> last = run_->stored();
-  AlignedBuffer<Scalar>& stored = result.best_weights.size() > 0 ? result.best_weights : last;
+  AlignedBuffer<Scalar> stored =
+      result.best_weights.size() > 0 ? std::move(result.best_weights) : std::move(last);
   const std::optional<ChosenThreshold> threshold = run_->choose_threshold(stored.span());
   std::optional<EvaluationDetails> details;
   if (config().report.html) details = run_->describe_evaluation(stored.span());
+  stored = run_->gather_whole(std::move(stored));
   ModelFacts facts = facts_of(threshold);
   if (result.calibration) facts[kTemperatureFact] = fmt::format("{}", result.calibration->temperature);
   agree(comm_, [&] {

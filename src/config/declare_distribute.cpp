@@ -27,6 +27,33 @@ void declare_local_steps(OptionList& list, DistOptions& distribute) {
                [](const Config& c) { return c.distribute.block_momentum > 0; });
 }
 
+// How the model is divided among the ranks of a group.
+void declare_stages(OptionList& list, DistOptions& distribute) {
+  const auto divided = [](const Config& c) { return c.distribute.stages > 1; };
+  list.option("distribute.stages", distribute.stages,
+              "Parts into which the layers of the model are divided, each on a rank of its own (model "
+              "parallel); the ranks are groups of so many neighbours, and each group takes its replicas one "
+              "after the other through its stages",
+              between(1, kMaxReplicas))
+      .on_resume(OnResume::kMayChange)
+      .synonyms(
+          "pipeline_parallel_size pipeline_model_parallel_size pipeline_parallel_degree pp pp_size "
+          "num_stages model_parallel_size");
+  list.option("distribute.cut", distribute.cut,
+              "Layers before which the model is cut into stages, such as 3 or 3.body.1; auto: where the "
+              "stages have about as much to compute and little to send")
+      .example("4,7.body.2")
+      .on_resume(OnResume::kMayChange)
+      .read_if("distribute.stages above 1", divided)
+      .synonyms("split_points split_spec partition_method");
+  list.option("distribute.schedule", distribute.schedule,
+              "1f1b: a stage takes a micro-batch back as soon as it can, so that at most as many are in "
+              "memory as there are stages; gpipe: all go forward before the first one goes back")
+      .on_resume(OnResume::kMayChange)
+      .read_if("distribute.stages above 1", divided)
+      .synonyms("pipeline_schedule pipeline_parallel_schedule");
+}
+
 }  // namespace
 
 void declare_distribute(OptionList& list, DistOptions& distribute, const KnownNames& names) {
@@ -121,6 +148,7 @@ void declare_distribute(OptionList& list, DistOptions& distribute, const KnownNa
               "Share of the numbers of a gradient that are sent with compression 'top_k'", above_up_to(0, 1))
       .about_exchange();
   declare_local_steps(list, distribute);
+  declare_stages(list, distribute);
 }
 
 }  // namespace lockstep

@@ -65,7 +65,8 @@ void ReplicaStates::add_saved(SavedState& state) {
                      .size = all.end,
                      .range = all,
                      .memory = as_buffer(of(replica)),
-                     .written = all});
+                     .written = all,
+                     .by_stage = true});
   }
 }
 

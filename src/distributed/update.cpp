@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "lockstep/base/prefetch.h"
+#include "lockstep/distributed/pipeline.h"
 #include "lockstep/math/kernels.h"
 #include "lockstep/math/sample_weights.h"
 
@@ -128,7 +129,8 @@ void ParameterUpdate::add_saved(SavedState& state, Range written, const std::str
                          .size = layout_.size,
                          .range = piece.range,
                          .memory = as_buffer(part(slots_[slot].span(), piece.slots)),
-                         .written = intersect(piece.range, written)});
+                         .written = intersect(piece.range, written),
+                         .by_stage = true});
       }
     }
   }
@@ -272,7 +274,15 @@ double ParameterUpdate::factor(std::span<const Scalar> gradient, double mean) {
   squares_.assign(static_cast<std::size_t>(grid_.count()), 0.0);
   add_squares(gradient, squares_);
   share_(squares_);
-  return mean * std::min(1.0, rules_.clip_norm / (mean * std::sqrt(sum_of(squares_)) + 1e-6));
+  return mean * std::min(1.0, rules_.clip_norm / (mean * std::sqrt(sum_over_stages(squares_)) + 1e-6));
+}
+
+double ParameterUpdate::sum_over_stages(std::span<const double> blocks) const {
+  return rules_.pipeline == nullptr ? sum_of(blocks) : rules_.pipeline->sum_in_order(blocks);
+}
+
+void ParameterUpdate::agree_over_stages(bool& good, double& loss) const {
+  if (rules_.pipeline != nullptr) rules_.pipeline->agree(good, loss);
 }
 
 // Sums of squares of the blocks, and counts, of this owner go to all in one message.

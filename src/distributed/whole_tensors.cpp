@@ -116,7 +116,8 @@ void WholeTensors::add_saved(SavedState& state, Range written, const std::string
                        .size = array_[slot],
                        .range = range,
                        .memory = as_buffer(part(slots[slot].span(), tensor.held[slot])),
-                       .written = written.contains(tensor.range.begin) ? range : Range{}});
+                       .written = written.contains(tensor.range.begin) ? range : Range{},
+                       .by_stage = true});
     }
   }
 }

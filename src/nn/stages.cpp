@@ -102,7 +102,7 @@ class Division {
 
  private:
   Index ops() const { return std::ssize(model_.ops()); }
-  // What crosses is sent forward, and its gradient back.
+  // A tensor that crosses is sent forward, and its gradient back.
   double work_of(Range stage) const {
     return at(flops_, stage.end) - at(flops_, stage.begin) +
            2 * kFlopsPerByte * (at(bytes_, stage.begin) + at(bytes_, stage.end));

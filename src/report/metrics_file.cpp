@@ -29,6 +29,7 @@ Json shares_json(const TimeShares& shares) {
             {"optimizer", shares.optimizer},
             {"communication", shares.communication},
             {"waiting", shares.waiting}};
+  if (shares.idle > 0) json["idle"] = shares.idle;
   if (shares.hidden) json["hidden"] = *shares.hidden;
   return json;
 }

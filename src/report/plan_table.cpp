@@ -6,16 +6,20 @@
 #include <functional>
 
 #include "lockstep/base/text.h"
+#include "lockstep/report/stage_table.h"
 
 namespace lockstep {
 namespace {
 
 using Cell = std::function<std::string(const RunPlan&)>;
 
+// Plans that a row is for: all, or those with servers or stages of the model.
+enum class Shown { kAlways, kServers, kStages };
+
 struct Row {
   std::string label;
   Cell cell;
-  bool servers_only = false;  // the row is for plans with servers
+  Shown shown = Shown::kAlways;
 };
 
 std::string bytes(Index count) {
@@ -45,8 +49,10 @@ std::string steps_per_epoch(const RunPlan& plan) {
 
 const std::vector<Row>& rows() {
   static const std::vector<Row> kRows{
-      {"ranks", [](const RunPlan& p) { return with_commas(p.dist.world); }},
-      {"  of them servers", [](const RunPlan& p) { return with_commas(p.dist.servers); }, true},
+      {"ranks", [](const RunPlan& p) { return with_commas(p.ranks()); }},
+      {"  stages of a group", [](const RunPlan& p) { return with_commas(std::ssize(p.stages)); },
+       Shown::kStages},
+      {"  of them servers", [](const RunPlan& p) { return with_commas(p.dist.servers); }, Shown::kServers},
       {"replicas", [](const RunPlan& p) { return with_commas(p.sampling.replicas); }},
       {"threads per rank", [](const RunPlan& p) { return with_commas(p.dist.threads); }},
       {"data mode", [](const RunPlan& p) { return p.sampling.mode == DataMode::kFull ? "full" : "shard"; }},
@@ -74,7 +80,8 @@ const std::vector<Row>& rows() {
       {"gradient", [](const RunPlan& p) { return bytes(p.gradient_bytes); }},
       {"sent per step and rank",
        [](const RunPlan& p) { return bytes(p.sent_bytes) + (p.average_every > 1 ? " on average" : ""); }},
-      {"sent per step and server", [](const RunPlan& p) { return bytes(p.server_sent_bytes); }, true},
+      {"sent per step and server", [](const RunPlan& p) { return bytes(p.server_sent_bytes); },
+       Shown::kServers},
       {"buckets", [](const RunPlan& p) { return with_commas(std::ssize(p.dist.buckets)); }},
       {"memory per rank", [](const RunPlan& p) { return bytes(p.memory.total()); }},
       {"  weights", [](const RunPlan& p) { return bytes(p.memory.weights); }},
@@ -84,8 +91,9 @@ const std::vector<Row>& rows() {
       {"  training data", [](const RunPlan& p) { return bytes(p.memory.data); }},
       {"  evaluation", [](const RunPlan& p) { return bytes(p.memory.evaluation); }},
       {"  copy for checkpoints", [](const RunPlan& p) { return bytes(p.memory.checkpoint); }},
-      {"memory per server", [](const RunPlan& p) { return bytes(p.server_memory.total()); }, true},
-      {"  optimizer state", [](const RunPlan& p) { return bytes(p.server_memory.optimizer); }, true},
+      {"memory per server", [](const RunPlan& p) { return bytes(p.server_memory.total()); }, Shown::kServers},
+      {"  optimizer state", [](const RunPlan& p) { return bytes(p.server_memory.optimizer); },
+       Shown::kServers},
       {"model file", [](const RunPlan& p) { return bytes(p.model_file_bytes); }},
       {"checkpoint", [](const RunPlan& p) { return bytes(p.checkpoint_bytes); }},
   };
@@ -192,8 +200,10 @@ std::string plan_table(std::span<const RunPlan> plans) {
     for (std::size_t i = 0; i < plans.size(); ++i) widths[i] = std::max(widths[i], row.cell(plans[i]).size());
   }
   const bool servers = std::ranges::any_of(plans, [](const RunPlan& plan) { return plan.dist.servers > 0; });
+  const bool stages = std::ranges::any_of(plans, [](const RunPlan& plan) { return !plan.stages.empty(); });
   for (const Row& row : rows()) {
-    if (row.servers_only && !servers) continue;
+    if (row.shown == Shown::kServers && !servers) continue;
+    if (row.shown == Shown::kStages && !stages) continue;
     text += fmt::format("{:<{}}", row.label, label_width);
     for (std::size_t i = 0; i < plans.size(); ++i)
       text += fmt::format("  {:>{}}", row.cell(plans[i]), widths[i]);
@@ -201,8 +211,16 @@ std::string plan_table(std::span<const RunPlan> plans) {
   }
   // If only the number of ranks differs, one sentence holds for all columns.
   const auto same = [&](const RunPlan& plan) { return sentence(plan) == sentence(plans.front()); };
-  if (std::ranges::all_of(plans, same)) return text + sentence(plans.front()) + '\n';
-  for (const RunPlan& plan : plans) text += fmt::format("np {}: {}\n", plan.dist.world, sentence(plan));
+  if (std::ranges::all_of(plans, same)) {
+    text += sentence(plans.front()) + '\n';
+  } else {
+    for (const RunPlan& plan : plans) text += fmt::format("np {}: {}\n", plan.ranks(), sentence(plan));
+  }
+  for (const RunPlan& plan : plans) {
+    if (plan.stages.empty()) continue;
+    text += plans.size() > 1 ? fmt::format("\nnp {}:\n", plan.ranks()) : "\n";
+    text += stage_table(plan);
+  }
   return text;
 }
 

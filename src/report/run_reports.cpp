@@ -138,13 +138,15 @@ void report_result(const TrainingResult& result) {
   }
   const TimeShares& time = result.time;
   const std::string hidden = time.hidden ? fmt::format(" (hidden: {:.0f} % of it)", 100 * *time.hidden) : "";
+  const std::string idle =
+      time.idle > 0 ? fmt::format(", idle for other stages {:.1f} %", 100 * time.idle) : "";
   log_info(
       "done: {}{} steps{}, {} samples in {} ({} samples/s); time: data {:.1f} %, compute {:.1f} %, "
-      "communication {:.1f} %{}, waiting {:.1f} %",
+      "communication {:.1f} %{}, waiting {:.1f} %{}",
       quality, with_commas(result.progress.steps), describe_mishaps(result),
       with_commas(result.progress.samples), human_seconds(result.seconds),
       with_commas(static_cast<Index>(result.samples_per_second)), 100 * time.data, 100 * time.compute,
-      100 * time.communication, hidden, 100 * time.waiting);
+      100 * time.communication, hidden, 100 * time.waiting, idle);
   for (const std::string& line : describe_slow_ranks(result.ranks)) log_info("{}", line);
   if (!result.workers) return;
   for (const std::string& line : worker_lines(*result.workers, result.progress.samples)) log_info("{}", line);

@@ -19,6 +19,7 @@
 #include "lockstep/nn/batch_norm_mode.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
+#include "lockstep/nn/stages.h"
 #include "lockstep/optim/schedule.h"
 #include "lockstep/train/class_weights.h"
 #include "lockstep/train/evaluation/early_stopping.h"
@@ -157,6 +158,13 @@ std::map<std::string, std::function<void(const std::string&)>> parsers() {
           {"train.lr_multiplier", lr_multiplier},
           {"train.weight_decay_multiplier", weight_decay_multiplier},
           {"distribute.local_after", duration},
+          {"distribute.cut",
+           [](const std::string& text) {
+             const std::string dense = "dense(2) dense(2) dense(2) dense(2) dense(2) ";
+             divide_model(
+                 Model({.layers = dense + "dense(2) dense(2) residual(dense(2) dense(2) dense(2)) "}, {{2}}),
+                 3, texts(text));
+           }},
           {"checkpoint.every", [](const std::string& text) { parse_interval("key", text); }},
           {"train.swa_from", duration},
           {"eval.every", [](const std::string& text) { parse_training_interval("key", text); }},

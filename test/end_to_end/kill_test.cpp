@@ -67,6 +67,9 @@ INSTANTIATE_TEST_SUITE_P(Strategies, AKilledRank,
                                          std::pair{"synchronous_servers", "parameter_server"},
                                          std::pair{"asynchronous_servers",
                                                    "parameter_server --distribute.mode async"},
+                                         std::pair{"stages",
+                                                   "allreduce --distribute.stages 3 --model.layers "
+                                                   "'dense(16) relu dense(8) relu dense(4)'"},
                                          std::pair{"local_sgd", "local_sgd"}),
                          [](const auto& test) { return test.param.first; });
 

@@ -90,6 +90,12 @@ std::vector<Cell> grid() {
                         {"no error feedback", [](Config& c) { c.distribute.error_feedback = false; }},
                         {"skip bad steps", [](Config& c) { c.train.on_nan = OnNan::kSkip; }},
                         {"an average", [](Config& c) { c.train.ema = 0.9; }},
+                        {"2 stages", [](Config& c) { c.distribute.stages = 2; }},
+                        {"2 stages, 2 threads",
+                         [](Config& c) {
+                           c.distribute.stages = 2;
+                           c.train.threads = 2;
+                         }},
                         {"4 rows", [](Config& c) { c.data.synthetic.rows = 4; }}});
   std::vector<Cell> all;
   for (Cell cell : cells) {

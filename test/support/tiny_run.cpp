@@ -11,7 +11,9 @@
 #include "lockstep/data/format.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/data/normaliser.h"
+#include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/tensor_multipliers.h"
+#include "lockstep/nn/stages.h"
 #include "lockstep/train/class_weights.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
@@ -74,62 +76,79 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
       open_weighted(format.open({config.data, Split::kTrain, seed, alone()}), config, Split::kTrain);
   const auto test =
       open_weighted(format.open({config.data, Split::kTest, seed, alone()}), config, Split::kTest);
-  const Model model(config.model, train->info().features);
+  const Model whole(config.model, train->info().features);
+  std::vector<std::unique_ptr<Model>> stages;
+  if (config.distribute.stages > 1) {
+    for (const Range ops : divide_model(whole, config.distribute.stages, config.distribute.cut)) {
+      stages.push_back(std::make_unique<Model>(config.model, whole, ops));
+    }
+  }
   const auto loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
   std::vector<Scalar> class_weights;
   if (!config.train.class_weights.empty()) {
     class_weights = match_class_weights(parse_class_weights(config.train.class_weights), train->info(),
-                                        model.output().size());
+                                        whole.output().size());
   }
   const bool weighted = train->info().weighted || !class_weights.empty();
   const auto optimizer =
       find_entry(optimizer_catalog(), "optimizer", config.optimizer.optimizer).make(config.optimizer);
-  const RunPlan plan = make_run_plan({.train = config.train,
-                                      .data = config.data,
-                                      .distribute = config.distribute,
-                                      .schedule = config.schedule,
-                                      .model = model,
-                                      .seed = seed,
-                                      .rows = train->info().rows,
-                                      .target_columns = train->info().target_columns,
-                                      .weighted = weighted,
-                                      .optimizer = {*optimizer, model.layout()},
-                                      .world = comm.size()});
+  std::vector<OptimizerMemory> stage_optimizers;
+  for (const auto& stage : stages) stage_optimizers.emplace_back(*optimizer, stage->layout());
+  RunPlan plan = make_run_plan({.train = config.train,
+                                .data = config.data,
+                                .distribute = config.distribute,
+                                .schedule = config.schedule,
+                                .model = whole,
+                                .stages = stages,
+                                .seed = seed,
+                                .rows = train->info().rows,
+                                .target_columns = train->info().target_columns,
+                                .weighted = weighted,
+                                .optimizer = {*optimizer, whole.layout()},
+                                .stage_optimizers = stage_optimizers,
+                                .world = comm.size()});
+  std::optional<Pipeline> pipeline;
+  if (!stages.empty()) pipeline.emplace(comm, std::ssize(stages));
+  Communicator& workers = pipeline ? pipeline->workers() : comm;
+  const Model& model = pipeline ? *at(stages, pipeline->stage()) : whole;
+  plan.enter_stage(pipeline ? pipeline->stage() : 0);
   const Schedule schedule(config.schedule, plan.whole_run(), plan.step_batch);
   const auto sampler = make(plan.sampling);
-  const Range replicas = plan.dist.hosted_by(comm.rank());
-  RankPeerGroup peers(comm);
-  const auto records = load_records(*train, target_rule(*loss, model.output().size()),
-                                    records_for(*sampler, plan.dist.hosted, comm.rank()), peers);
+  const Range replicas = plan.dist.hosted_by(workers.rank());
+  RankPeerGroup peers(workers);
+  const auto records = load_records(*train, target_rule(*loss, whole.output().size()),
+                                    records_for(*sampler, plan.dist.hosted, workers.rank()), peers);
   const Normaliser normaliser(config.data.mean, config.data.std, model.input().size());
   ThreadTeam team(static_cast<int>(plan.dist.threads));
+  UpdateRules rules = update_rules(model, config.optimizer);
+  rules.pipeline = pipeline ? &*pipeline : nullptr;
   const auto strategy =
       strategy_entry(config.distribute.strategy)
-          .make({.comm = comm,
+          .make({.comm = workers,
                  .options = config.distribute,
                  .plan = plan.dist,
                  .layout = model.layout(),
                  .optimizer = *optimizer,
-                 .rules = update_rules(model, config.optimizer),
+                 .rules = rules,
                  .team = team,
-                 .gradient_arenas = arenas_needed(plan.dist, comm.rank(), local_sums(config.distribute),
+                 .gradient_arenas = arenas_needed(plan.dist, workers.rank(), local_sums(config.distribute),
                                                   !model.sync_points(plan.dist.replicas).empty()),
                  .ranks_per_node = config.debug.ranks_per_node,
                  .server_mbit = config.debug.server_mbit,
                  .record_to = config.distribute.record ? std::filesystem::path(config.run.dir)
                                                        : std::filesystem::path()});
-  if (comm.rank() == 0) initialise({&model.layout(), strategy->weights(0)}, seed, config.model.init_std);
-  ReplicaStates states(comm, plan.dist, model);
+  if (workers.rank() == 0) initialise({&model.layout(), strategy->weights(0)}, seed, config.model.init_std);
+  ReplicaStates states(workers, plan.dist, model);
   if (replicas.contains(0)) initialise({&model.state_layout(), states.of(0)}, seed, config.model.init_std);
   std::optional<WeightAverage> average;
-  if (plan.averages()) average.emplace(comm, model, team, plan.ema);
+  if (plan.averages()) average.emplace(workers, model, team, plan.ema);
   std::unique_ptr<CheckpointReader> checkpoint;
   if (config.run.resume != "auto") {
     checkpoint = std::make_unique<CheckpointReader>(config.run.resume);
     AlignedBuffer<Scalar> stored(model.stored_layout().size);
     load_training_values(*checkpoint, model, stored.span(), average ? &*average : nullptr);
     const ModelValues values = stored_values(model, stored.span());
-    if (comm.rank() == 0) std::ranges::copy(values.weights, strategy->weights(0).begin());
+    if (workers.rank() == 0) std::ranges::copy(values.weights, strategy->weights(0).begin());
     if (replicas.contains(0)) std::ranges::copy(values.state, states.of(0).begin());
   }
   const bool spare_core = team.size() == 1;  // so that both ways to prepare samples are tested
@@ -141,14 +160,15 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                                                   .team = &team,
                                                   .weighing = {.of_class = class_weights}});
   };
-  const MetricSet metrics(config.eval.metrics, loss->form(), model.output().size());
+  const MetricSet metrics(config.eval.metrics, loss->form(), whole.output().size());
   const EvaluationContext evaluation{.comm = comm,
                                      .model = model,
                                      .loss = *loss,
                                      .normaliser = normaliser,
                                      .team = team,
                                      .options = config.eval,
-                                     .metrics = metrics};
+                                     .metrics = metrics,
+                                     .pipeline = pipeline ? &*pipeline : nullptr};
   Evaluation on_test(evaluation, *test, Split::kTest);
   const auto validation = format.open({config.data, Split::kValidation, seed, alone()});
   std::optional<Evaluation> on_validation;
@@ -195,6 +215,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                                 .seed = seed,
                                 .audit = config.data.audit,
                                 .accumulate = config.train.accumulate,
+                                .schedule = config.distribute.schedule,
                                 .target_columns = train->info().target_columns,
                                 .weighted = weighted,
                                 .log_every = config.run.log_every,
@@ -211,9 +232,19 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                    .saving = config.checkpoint.dir.empty() ? nullptr : &saving,
                    .early_stopping = early_stopping ? &*early_stopping : nullptr,
                    .plateau = plateau ? &*plateau : nullptr,
-                   .checkpoint = checkpoint.get()});
+                   .checkpoint = checkpoint.get(),
+                   .pipeline = pipeline ? &*pipeline : nullptr});
   result.training = trainer.run();
   result.save_failure = writer.last_failure();
+  if (pipeline) {
+    const AlignedBuffer<Scalar> stored =
+        gather_stages(*pipeline, model, {.weights = strategy->gather_model(), .state = states.gather()});
+    if (stored.size() == 0) return result;
+    const ModelValues values = stored_values(whole, stored.span());
+    result.weights.assign(values.weights.begin(), values.weights.end());
+    result.state.assign(values.state.begin(), values.state.end());
+    return result;
+  }
   const std::span<const Scalar> weights = strategy->gather_model();
   result.weights.assign(weights.begin(), weights.end());
   if (average && average->has_begun()) {

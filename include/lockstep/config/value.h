@@ -122,6 +122,9 @@ template <>
 inline constexpr auto kEnumNames<Precision> =
     std::to_array<EnumName<Precision>>({{Precision::kFp32, "fp32"}, {Precision::kBf16, "bf16"}});
 template <>
+inline constexpr auto kEnumNames<PipelineSchedule> = std::to_array<EnumName<PipelineSchedule>>(
+    {{PipelineSchedule::kOneForwardOneBackward, "1f1b"}, {PipelineSchedule::kGpipe, "gpipe"}});
+template <>
 inline constexpr auto kEnumNames<ServerMode> = std::to_array<EnumName<ServerMode>>(
     {{ServerMode::kSync, "sync"}, {ServerMode::kBounded, "bounded"}, {ServerMode::kAsync, "async"}});
 template <>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "lockstep/base/types.h"
 
@@ -14,6 +15,11 @@ enum class Reduction { kNative, kOrdered };
 /// When a parameter server takes a step: with the gradients of all workers; with each gradient as it arrives,
 /// no worker too far ahead; or with each as it arrives.
 enum class ServerMode { kSync, kBounded, kAsync };
+
+/// The order in which a stage of the model takes its micro-batches: each backward pass as soon as the
+/// gradient of its outputs is there, so that few micro-batches are alive; or all forward passes before the
+/// first backward pass.
+enum class PipelineSchedule { kOneForwardOneBackward, kGpipe };
 
 struct DistOptions {
   std::string strategy = "auto";
@@ -39,6 +45,9 @@ struct DistOptions {
   double block_momentum = 0;
   double block_lr = 1;
   bool block_nesterov = false;
+  Index stages = 1;
+  std::vector<std::string> cut = {"auto"};
+  PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
 };
 
 }  // namespace lockstep

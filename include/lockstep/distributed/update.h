@@ -40,6 +40,8 @@ struct NamedSpan {
 /// The tensors of an arena.
 std::vector<NamedSpan> tensors_of(const Layout& layout, std::span<Scalar> weights);
 
+class Pipeline;
+
 /// The arguments of one update.
 struct UpdateRequest {
   Index step = 1;  ///< number of this update, from 1
@@ -66,6 +68,7 @@ struct UpdateRules {
   double clip_value = 0;  ///< before that, each number of the mean gradient is clipped to +- this; 0: never
   /// By tensor of the layout; empty: 1 for all, and no weight decay where ParamInfo says so.
   std::vector<TensorMultipliers> multipliers = {};
+  Pipeline* pipeline = nullptr;  ///< the layout is that of a stage of the model; null: of all of it
 
   TensorMultipliers of(const Layout& layout, std::size_t param) const {
     if (multipliers.empty()) return {.lr = 1, .weight_decay = layout.params[param].decays ? 1.0 : 0.0};
@@ -103,6 +106,8 @@ class ParameterUpdate {
 
   /// *Local.* Whether the means of the sums in the owned ranges are all good numbers.
   bool good(std::span<const Scalar> gradient_sum, double weight) const;
+  /// *Collective over the stages of the model*, where it is divided: see Pipeline::agree().
+  void agree_over_stages(bool& good, double& loss) const;
   /// After good() for every owner: one step on the owned weights with the clipped means of the sums, which
   /// may be used up. *Collective* over the owners if clipping, the optimizer or the request asks for norms.
   /// `source` (null: the sum is there) gives each part of the owned ranges once.
@@ -133,6 +138,7 @@ class ParameterUpdate {
   void for_each_piece(const std::function<void(int thread, const Piece&)>& work) const;
   void for_each_trained(const std::function<void(int thread, const Piece&)>& work) const;
   double factor(std::span<const Scalar> gradient, double mean);
+  double sum_over_stages(std::span<const double> blocks) const;
   // The arguments of a step that all its parts share.
   struct Pass {
     std::span<Scalar> weights;

@@ -157,9 +157,10 @@ class CentralStorage final : public SynchronousStrategy, private FactoredGradien
  private:
   // All ranks find the same in the node's memory.
   StepOutcome update_node(const UpdateRequest& request) {
-    const auto loss = static_cast<double>(gradients_.sum_at(plan_.loss_offset));
-    StepOutcome outcome{.applied = gradients_.all_good() && std::isfinite(loss),
-                        .mean_loss = mean_of(loss, request.weight)};
+    auto loss = static_cast<double>(gradients_.sum_at(plan_.loss_offset));
+    bool good = gradients_.all_good() && std::isfinite(loss);
+    update_.agree_over_stages(good, loss);
+    StepOutcome outcome{.applied = good, .mean_loss = mean_of(loss, request.weight)};
     if (!outcome.applied) return outcome;
     update_.step(weights_, gradient_, request, &sum_);
     outcome.product_seconds = factors_.seconds();
@@ -168,9 +169,10 @@ class CentralStorage final : public SynchronousStrategy, private FactoredGradien
   }
 
   StepOutcome update_between_nodes(const UpdateRequest& request) {
-    const bool good = slice().empty() || update_.good(gradient_, request.weight);
+    bool good = slice().empty() || update_.good(gradient_, request.weight);
     const bool tells_loss = gradients_.across().rank() == 0 && slice().contains(plan_.loss_offset);
-    const double loss = tells_loss ? static_cast<double>(at(gradient_, plan_.loss_offset)) : 0.0;
+    double loss = tells_loss ? static_cast<double>(at(gradient_, plan_.loss_offset)) : 0.0;
+    update_.agree_over_stages(good, loss);
     StepOutcome outcome = agree_finite(comm_, good, loss, request.weight);
     if (!outcome.applied) return outcome;
     update_.step(weights_, gradient_, request);

@@ -10,10 +10,12 @@ namespace lockstep {
 
 StepOutcome take_full_update(ParameterUpdate& update, std::span<Scalar> weights, std::span<Scalar> sum,
                              const UpdateRequest& request) {
-  const Scalar loss = sum[weights.size()];  // behind the gradients of the weights
-  StepOutcome outcome{.mean_loss = mean_of(static_cast<double>(loss), request.weight)};
+  const Scalar loss_sum = sum[weights.size()];  // behind the gradients of the weights
   const std::span<Scalar> gradient = sum.first(weights.size());
-  outcome.applied = all_finite(std::span(&loss, 1)) && update.good(gradient, request.weight);
+  bool good = all_finite(std::span(&loss_sum, 1)) && update.good(gradient, request.weight);
+  auto loss = static_cast<double>(loss_sum);
+  update.agree_over_stages(good, loss);
+  const StepOutcome outcome{.applied = good, .mean_loss = mean_of(loss, request.weight)};
   if (outcome.applied) update.step(weights, gradient, request);
   return outcome;
 }

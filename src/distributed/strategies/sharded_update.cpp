@@ -50,8 +50,9 @@ class ShardedUpdate final : public SynchronousStrategy {
 
   StepOutcome update(const UpdateRequest& request) override {
     const std::span<Scalar> gradient = part(gradient_, {0, weights_.size()});
-    const bool good = update_.good(gradient, request.weight);
-    const double loss = owns_loss_ ? static_cast<double>(at(gradient_, plan_.loss_offset)) : 0.0;
+    bool good = update_.good(gradient, request.weight);
+    double loss = owns_loss_ ? static_cast<double>(at(gradient_, plan_.loss_offset)) : 0.0;
+    update_.agree_over_stages(good, loss);
     StepOutcome outcome = agree_finite(comm_, good, loss, request.weight);
     if (!outcome.applied) return outcome;
     update_.step(weights_.span(), gradient, request);

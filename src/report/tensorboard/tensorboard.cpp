@@ -131,6 +131,7 @@ void TensorBoardEvents::on_train_metrics(const TrainMetrics& metrics) {
                   {"time/compute", metrics.time.compute},
                   {"time/communication", metrics.time.communication},
                   {"time/waiting", metrics.time.waiting}};
+  if (metrics.time.idle > 0) scalars.emplace_back("time/idle", metrics.time.idle);
   if (metrics.accuracy) scalars.emplace_back("accuracy/train", *metrics.accuracy);
   if (metrics.update) {
     scalars.emplace_back("norm/gradient", metrics.update->gradient_norm);

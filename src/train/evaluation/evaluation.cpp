@@ -56,8 +56,8 @@ Evaluation::Lane::Lane(const EvaluationContext& context, Index rows, const Datas
       labels(rows * info.label_columns()),
       weights(weighing.has_weights(info) ? rows : 0),
       present(weighing.masks ? rows : 0),
-      scaled(has_probabilities(context.loss.form()) ? rows * context.model.output().size() : 0),
-      counts(static_cast<std::size_t>(counted_cells(context.loss.targets(), context.model.output().size()))),
+      scaled(has_probabilities(context.loss.form()) ? rows * context.outputs() : 0),
+      counts(static_cast<std::size_t>(counted_cells(context.loss.targets(), context.outputs()))),
       scores(static_cast<std::size_t>(context.metrics.needs().rankings)),
       samples(static_cast<std::size_t>(context.metrics.needs().samples)) {}
 
@@ -68,15 +68,19 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
       weighing_{.of_class = context.class_weights},
       rows_(block_rows(context.options, info_.rows)),
       blocks_(divide_up(info_.rows, rows_)),
-      local_blocks_(split_evenly(blocks_, context.comm.size(), context.comm.rank())) {
+      local_blocks_(split_evenly(blocks_, context.workers().size(), context.workers().rank())),
+      measured_blocks_(context.measures() ? local_blocks_ : Range{local_blocks_.begin, local_blocks_.begin}) {
   const Range rows{local_blocks_.begin * rows_, local_blocks_.end * rows_};
   const Index count = intersect(rows, {0, info_.rows}).size();
-  RankPeerGroup peers(context.comm);
+  RankPeerGroup peers(context.workers());
   std::atomic<bool> any_missing = false;
-  TargetRule rule = target_rule(context.loss, context.model.output().size());
+  TargetRule rule = target_rule(context.loss, context.outputs());
   rule.any_missing = &any_missing;
-  records_ =
-      load_records(source, rule, needed_by_owner([this](Index id) { return owner(id); }, count), peers);
+  // Each stage loads for itself: all ranks end together if one of them cannot.
+  agree(context.comm, [&] {
+    records_ =
+        load_records(source, rule, needed_by_owner([this](Index id) { return owner(id); }, count), peers);
+  });
   weighing_.masks = rule.may_miss && info_.target_columns > 1 && any_rank(peers, any_missing);
   peers.agree([&] {
     weights_.emplace(context.model);
@@ -84,7 +88,7 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
       lanes_.emplace_back(context, rows_, info_, weighing_);
     }
   });
-  block_sums_.resize(static_cast<std::size_t>(local_blocks_.size() * columns()));
+  block_sums_.resize(static_cast<std::size_t>(measured_blocks_.size() * columns()));
 }
 
 Range Evaluation::reliability_columns() const {
@@ -117,7 +121,7 @@ bool Evaluation::visit_blocks(const ModelValues& values, const std::function<boo
                               const BlockWork& work) {
   const ModelValues operands = weights_->prepare(values, context_.team);
   // All ranks take the number of rounds of the first: rounds are collective.
-  const Index rank_blocks = split_evenly(blocks_, context_.comm.size(), 0).size();
+  const Index rank_blocks = split_evenly(blocks_, context_.workers().size(), 0).size();
   const Index thread_blocks = split_evenly(rank_blocks, context_.team.size(), 0).size();
   const Index round = interrupted ? kRoundBlocks : thread_blocks;
   for (Index begin = 0; begin < thread_blocks; begin += round) {
@@ -127,6 +131,9 @@ bool Evaluation::visit_blocks(const ModelValues& values, const std::function<boo
       Lane& lane = at(lanes_, thread);
       for (Index i = mine.begin; i < mine.end; ++i) run_block(lane, operands, local_blocks_.begin + i, work);
     });
+    for (Lane& lane : lanes_) {
+      if (lane.sending) std::exchange(lane.sending, nullptr)->wait();
+    }
     if (interrupted && interrupted()) return false;
   }
   return true;
@@ -147,6 +154,24 @@ SampleWeights Evaluation::take_labels(Lane& lane, Matrix& labels) const {
   return weights;
 }
 
+// A block through a stage that is not all of the model.
+void Evaluation::pass_stage(Lane& lane, const ModelValues& values, const ConstMatrix& x) {
+  using Direction = Pipeline::Direction;
+  if (lane.sending) std::exchange(lane.sending, nullptr)->wait();
+  const auto memory = [](Matrix tensor) {
+    return as_buffer(std::span(tensor.data(), static_cast<std::size_t>(tensor.size())));
+  };
+  lane.workspace.begin({.values = values, .x = x, .batch = {}});
+  std::vector<Buffer> received;
+  const Range ops = context_.model.received();
+  for (Index op = ops.begin; op < ops.end; ++op) received.push_back(memory(lane.workspace.received(op)));
+  if (!received.empty()) context_.pipeline->start_receive(Direction::kForward, received)->wait();
+  lane.workspace.forward({0, std::ssize(context_.model.ops())});
+  std::vector<ConstBuffer> sent;
+  for (const Index op : context_.model.sent()) sent.emplace_back(memory(lane.workspace.sent(op)));
+  if (!sent.empty()) lane.sending = context_.pipeline->start_send(Direction::kForward, sent);
+}
+
 void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block, const BlockWork& work) {
   const Index begin = block * rows_;
   const Index rows = std::min(rows_, info_.rows - begin);
@@ -159,8 +184,14 @@ void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block, c
   if (change_) change_(lane.ids, x);
   context_.normaliser.apply(x);
   const ConstMatrix right(lane.labels.data(), rows, info_.target_columns);
+  const ConstMatrix features(x.data(), x.rows(), x.cols());
+  if (context_.pipeline != nullptr) {
+    pass_stage(lane, values, features);
+    if (!context_.measures()) return;
+  }
   const ConstMatrix outputs = divide_outputs(
-      lane.workspace.forward({.values = values, .x = ConstMatrix(x.data(), x.rows(), x.cols()), .batch = {}}),
+      context_.pipeline != nullptr ? lane.workspace.outputs()
+                                   : lane.workspace.forward({.values = values, .x = features, .batch = {}}),
       temperature_, lane.scaled.span());
   work(lane, {.outputs = outputs, .targets = right, .weights = weights}, block);
 }
@@ -189,11 +220,12 @@ void Evaluation::measure_block(Lane& lane, const MetricRows& measured, Index blo
 
 std::optional<Calibration> Evaluation::calibrate(const ModelValues& values,
                                                  const std::function<bool()>& interrupted) {
-  const Range rows = intersect({local_blocks_.begin * rows_, local_blocks_.end * rows_}, {0, info_.rows});
+  const Range rows =
+      intersect({measured_blocks_.begin * rows_, measured_blocks_.end * rows_}, {0, info_.rows});
   CalibrationRows held;
   agree(context_.comm, [&] {
-    held = CalibrationRows({.local = local_blocks_, .all = blocks_, .rows = rows_}, rows.size(),
-                           {.outputs = context_.model.output().size(),
+    held = CalibrationRows({.local = measured_blocks_, .all = blocks_, .rows = rows_}, rows.size(),
+                           {.outputs = context_.outputs(),
                             .targets = info_.target_columns,
                             .weighted = weighing_.has_weights(info_)});
   });
@@ -206,7 +238,7 @@ std::optional<Calibration> Evaluation::calibrate(const ModelValues& values,
 
 EvalMetrics Evaluation::combine() {
   const std::vector<double> sums =
-      ordered_sums(context_.comm, block_sums_, local_blocks_, blocks_, columns());
+      ordered_sums(context_.comm, block_sums_, measured_blocks_, blocks_, columns());
   const TargetKind kind = context_.loss.targets();
   if (sums[kWeight] == 0) {
     throw AgreedError(
@@ -223,10 +255,10 @@ EvalMetrics Evaluation::combine() {
   if (kind != TargetKind::kValue) metrics.accuracy = sums[kCorrect] / sums[kWeight];
   metrics.others = combine_metrics(sums);
   if (kind == TargetKind::kClass) {
-    metrics.classes = context_.model.output().size();
+    metrics.classes = context_.outputs();
     metrics.top_k = context_.options.top_k;
     if (metrics.top_k < metrics.classes) metrics.top_k_accuracy = sums[kTopK] / sums[kWeight];
-  } else if (kind == TargetKind::kBinary && context_.model.output().size() == 1) {
+  } else if (kind == TargetKind::kBinary && context_.outputs() == 1) {
     metrics.classes = 2;
   }
   if (std::ssize(info_.class_names) == metrics.classes) metrics.names = info_.class_names;

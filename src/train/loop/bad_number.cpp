@@ -10,6 +10,16 @@
 
 namespace lockstep {
 
+Index GradientStep::whole_ops() const {
+  return std::ssize(context_.model.whole().ops());
+}
+
+// Tensors of the whole model from this one on.
+Index GradientStep::params_behind(const std::string& name) const {
+  const std::vector<ParamInfo>& params = context_.model.whole().layout().params;
+  return params.end() - std::ranges::find(params, name, &ParamInfo::name);
+}
+
 BadNumber GradientStep::find_bad_number(const StepBatch& batch) {
   begin(batch);
   prepare_weights();
@@ -34,9 +44,17 @@ BadNumber GradientStep::check_again(const Replica& in_step) {
     replica.target = {arena.span(), Write::kReplace};
     tallies_[local(replica)] = {};
     start_pass(workspace, replica, {});
+    receive_tensors(Pipeline::Direction::kForward, workspace);
     workspace.forward({0, ops_});
-    evaluate_loss(workspace, replica);
+    send_and_wait(Pipeline::Direction::kForward, workspace);
+    if (has_loss()) {
+      evaluate_loss(workspace, replica);
+    } else {
+      tallies_[local(replica)].weight = replica.batch->weights_of(replica.rows).sum(replica.rows.size());
+      receive_tensors(Pipeline::Direction::kBackward, workspace);
+    }
     workspace.backward(arena.span(), Write::kReplace, {});
+    send_and_wait(Pipeline::Direction::kBackward, workspace);
     for (const BadNumber& found : {check_values(workspace, replica), check_gradient(replica)}) {
       if (found.order < first.order) first = found;
     }
@@ -56,7 +74,7 @@ BadNumber GradientStep::check_together(const Replica& in_step) {
   start_pass(workspace, replica, {});
   workspace.forward({0, ops_});
   BadNumber found = check_values(workspace, replica);
-  if (found.order == ops_ && context_.accumulate > 1) {
+  if (found.order == whole_ops() && context_.accumulate > 1) {
     found.text = fmt::format(
         "replica {}: a value in an earlier part of its samples, or the loss, is not finite", replica.number);
   }
@@ -65,12 +83,13 @@ BadNumber GradientStep::check_together(const Replica& in_step) {
 
 BadNumber GradientStep::check_values(const Workspace& workspace, const Replica& replica) const {
   if (const std::optional<Index> op = workspace.first_bad_op()) {
-    return {*op, fmt::format("replica {}: {} gives a value that is not finite", replica.number,
-                             context_.model.op(*op).title)};
+    return {context_.model.number_in_whole(*op),
+            fmt::format("replica {}: {} gives a value that is not finite", replica.number,
+                        context_.model.op(*op).title)};
   }
   const std::array loss{static_cast<Scalar>(tallies_[local(replica)].loss)};
   if (all_finite(loss)) return {};
-  return {ops_, fmt::format("replica {}: the loss itself is not finite", replica.number)};
+  return {whole_ops(), fmt::format("replica {}: the loss itself is not finite", replica.number)};
 }
 
 // In the backward pass the last layer comes first.
@@ -79,7 +98,7 @@ BadNumber GradientStep::check_gradient(const Replica& replica) const {
   const std::vector<ParamInfo>& params = context_.model.layout().params;
   for (std::size_t i = params.size(); i-- > 0;) {
     if (all_within(part(std::span<const Scalar>(replica.target.arena), params[i].range), limit)) continue;
-    return {ops_ + 1 + static_cast<Index>(params.size() - i),
+    return {whole_ops() + 1 + params_behind(params[i].name),
             fmt::format("replica {}: the gradient of {} ({}) is not finite or beyond 1e18", replica.number,
                         params[i].name, context_.model.op(params[i].layer).title)};
   }

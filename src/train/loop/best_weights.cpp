@@ -17,7 +17,7 @@ void BestWeights::allocate() {
 }
 
 void BestWeights::keep(const ModelValues& values, Index step) {
-  if (comm_.rank() != 0) return;
+  if (workers_.rank() != 0) return;
   allocate();
   const auto end = std::ranges::copy(values.weights, stored_.data()).out;
   std::ranges::copy(values.state, end);
@@ -27,14 +27,15 @@ void BestWeights::keep(const ModelValues& values, Index step) {
 bool BestWeights::load(Index step, const std::filesystem::path& directory) {
   allocate();
   std::string problem;
-  if (comm_.rank() == 0 && step_ != step) {
+  if (workers_.rank() == 0 && step_ != step) {
     try {
-      load_model(directory / kCheckpointModel, {.layout = &model_.stored_layout(), .values = stored_.span()});
+      load_model(directory / kCheckpointModel, model_.whole().stored_layout(),
+                 {.layout = &model_.stored_layout(), .values = stored_.span()});
     } catch (const Error& error) {
       problem = error.what();
     }
   }
-  problem = broadcast_text(comm_, problem);
+  problem = text_of_first(comm_, problem.empty() ? 1 : 0, problem);
   if (!problem.empty()) {
     if (comm_.rank() == 0) {
       log_warning("the best weights, of step {}, are lost: {}; the model has the last weights",
@@ -42,7 +43,7 @@ bool BestWeights::load(Index step, const std::filesystem::path& directory) {
     }
     return false;
   }
-  comm_.broadcast(as_buffer(stored_.span()), 0);
+  workers_.broadcast(as_buffer(stored_.span()), 0);
   return true;
 }
 

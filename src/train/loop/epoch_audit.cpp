@@ -30,7 +30,7 @@ void EpochAudit::begin(Index steps_done) {
   if (steps_done % epoch_steps_ == 0) std::ranges::fill(ids_, IdSums{});
   first_epoch_ = epoch;
   if (!context_.settings.audit) return;
-  const std::vector<Index> known = gather_numbers(context_.comm, knows_epoch(steps_done) ? 1 : 0);
+  const std::vector<Index> known = gather_numbers(context_.workers(), knows_epoch(steps_done) ? 1 : 0);
   if (std::ranges::find(known, 0) == known.end()) return;
   first_epoch_ = epoch + 1;
   if (context_.comm.rank() != 0) return;
@@ -67,12 +67,12 @@ void EpochAudit::add(const StepBatch& batch, Index step) {
 void EpochAudit::compare(Index epoch) {
   const SamplingOptions& sampling = context_.plan.sampling;
   const Index times = sampling.mode == DataMode::kFull ? sampling.replicas : 1;
-  const Range mine = split_evenly(sampling.rows, context_.comm.size(), context_.comm.rank());
+  const Range mine = split_evenly(sampling.rows, context_.workers().size(), context_.workers().rank());
   IdSums expected = sums_of(mine, times);
   IdSums found;
   for (const IdSums& replica : ids_) found.add(replica);
-  context_.comm.all_reduce_sum(as_buffer(std::span(found.numbers)));
-  context_.comm.all_reduce_sum(as_buffer(std::span(expected.numbers)));
+  context_.workers().all_reduce_sum(as_buffer(std::span(found.numbers)));
+  context_.workers().all_reduce_sum(as_buffer(std::span(expected.numbers)));
   const std::string wrong = compare_sums(found, expected, epoch);
   if (!wrong.empty()) throw AgreedError(wrong, kExitTraining);
   context_.observer.on_audit(epoch, expected.count(), times);

@@ -22,7 +22,7 @@ class EpochAudit {
   void add(const StepBatch& batch, Index step);
 
  private:
-  Range hosted() const { return context_.plan.dist.hosted_by(context_.comm.rank()); }
+  Range hosted() const { return context_.plan.dist.hosted_by(context_.workers().rank()); }
   bool knows_epoch(Index steps_done) const;
   void compare(Index epoch);
 

@@ -31,7 +31,9 @@ inline GradientStepContext gradient_context(const TrainingContext& context, cons
           .target_columns = context.settings.target_columns,
           .progress = ranks.progress,
           .bad_replica = debug.nan_replica,
-          .bad_steps = {debug.nan_step, debug.nan_step + debug.nan_steps}};
+          .bad_steps = {debug.nan_step, debug.nan_step + debug.nan_steps},
+          .pipeline = context.pipeline,
+          .schedule = context.settings.schedule};
 }
 
 }  // namespace lockstep

@@ -28,7 +28,7 @@ GradientStep::GradientStep(const GradientStepContext& context)
       hosted_(context.plan.hosted_by(context.comm.rank())),
       ops_(std::ssize(context.model.ops())),
       sync_points_(context.model.sync_points(context.plan.replicas)),
-      single_values_(context.model, context.plan.replicas, context.accumulate),
+      single_values_(context.model.whole(), context.plan.replicas, context.accumulate),
       factored_(context.strategy.factored_gradients()),
       gradients_(context.sums, context.plan, context.comm.rank(), together(), factored_tensors(),
                  [this] { return context_.strategy.gradient_arena(context_.plan.gradient_size); }),
@@ -49,7 +49,12 @@ GradientStep::GradientStep(const GradientStepContext& context)
     backward_sums_.push_back(ScopeSums(context.comm, context.plan, {{statistics->backward_count(), scope}}));
   }
   const Index rows = divide_up(context.max_rows, context.accumulate);
-  const Index workspaces = together() ? hosted_.size() : std::min(context.plan.threads, hosted_.size());
+  Index workspaces = together() ? hosted_.size() : std::min(context.plan.threads, hosted_.size());
+  if (context.pipeline != nullptr) {
+    workspaces = micro_batches_alive(context.schedule, context.pipeline->stage(), context.pipeline->stages(),
+                                     hosted_.size() * context.accumulate);
+    sends_.resize(static_cast<std::size_t>(workspaces));
+  }
   for (Index i = 0; i < workspaces; ++i) {
     workspaces_.push_back(
         std::make_unique<Workspace>(context.model, rows, ActivationRetention::kForTraining, sync_points_));
@@ -64,6 +69,7 @@ void GradientStep::run(const StepBatch& batch, Measured measured) {
   std::ranges::fill(tallies_, LossSums{});
   data_seconds_ = 0;
   forward_seconds_ = 0;
+  idle_seconds_ = 0;
   begin(batch);
   prepare_weights();
   walk(true);
@@ -105,6 +111,7 @@ void GradientStep::prepare_weights() {
 }
 
 void GradientStep::walk(bool backward) {
+  if (context_.pipeline != nullptr) return walk_stage(backward);
   if (together()) {
     for (Index part = 0; part < context_.accumulate; ++part) run_together(part, backward);
     return;
@@ -193,7 +200,8 @@ void GradientStep::evaluate_loss(Workspace& workspace, const Replica& replica) {
 }
 
 void GradientStep::add_sums(Index replica, Index op, std::span<const double> sums) {
-  if (single_values_.are_followed(replica, op)) context_.states.add(replica, op, sums);
+  const Index number = context_.model.number_in_whole(op);
+  if (single_values_.are_followed(replica, number)) context_.states.add(replica, op, sums);
 }
 
 void GradientStep::add_own_sums(Workspace& workspace, Index replica) {

@@ -18,6 +18,7 @@ Measured StepClock::measured(Index step) {
 void StepClock::add(const StepTime& step) {
   data_ += step.data;
   forward_ += step.forward;
+  idle_ += step.idle;
   optimizer_ += step.optimizer;
   total_ += step.total;
   exchange_ += step.exchange.exchange;
@@ -43,6 +44,7 @@ TimeShares StepClock::take_shares(Communicator& comm) {
     kCompute,
     kExchange,
     kWaiting,
+    kIdle,
     kForward,
     kOptimizer,
     kOverlapped,
@@ -51,9 +53,10 @@ TimeShares StepClock::take_shares(Communicator& comm) {
   };
   std::array<double, kTotal + 1> sums{};
   sums[kData] = data_;
-  sums[kCompute] = total_ - data_ - exchange_;
+  sums[kCompute] = total_ - data_ - exchange_ - idle_;
   sums[kExchange] = exchange_ - waiting;
   sums[kWaiting] = waiting;
+  sums[kIdle] = idle_;
   sums[kForward] = forward_;
   sums[kOptimizer] = optimizer_;
   sums[kOverlapped] = overlapped;
@@ -72,6 +75,7 @@ TimeShares StepClock::take_shares(Communicator& comm) {
           .optimizer = sums[kOptimizer] / total,
           .communication = sums[kExchange] / total,
           .waiting = sums[kWaiting] / total,
+          .idle = sums[kIdle] / total,
           .hidden = hidden};
 }
 

@@ -11,6 +11,7 @@ namespace lockstep {
 struct StepTime {
   double data = 0;  ///< waiting for the loader, or preparing samples on the main thread
   double forward = 0;
+  double idle = 0;  ///< waiting for another stage of the model
   double optimizer = 0;
   double total = 0;  ///< time of the whole step
   ExchangeTime exchange;
@@ -31,6 +32,7 @@ class StepClock {
  private:
   double data_ = 0;
   double forward_ = 0;
+  double idle_ = 0;
   double optimizer_ = 0;
   double total_ = 0;
   double exchange_ = 0;

@@ -28,7 +28,7 @@ class SynchronousLoop final : public UpdateLoop {
       : context_(context),
         strategy_(strategy),
         local_steps_(strategy.local_steps()),
-        gradients_(gradient_context(context, {.comm = context.comm,
+        gradients_(gradient_context(context, {.comm = context.workers(),
                                               .plan = context.plan.dist,
                                               .sums = context.settings.sums,
                                               .progress = context.progress})),
@@ -78,7 +78,8 @@ class SynchronousLoop final : public UpdateLoop {
   const RankTimes& rank_times() const override { return ledger_.times(); }
 
  private:
-  Index first_hosted() const { return context_.plan.dist.hosted_by(context_.comm.rank()).begin; }
+  Range hosted() const { return context_.plan.dist.hosted_by(context_.workers().rank()); }
+  Index first_hosted() const { return hosted().begin; }
   bool gradients_exchanged() const { return local_steps_ == nullptr || !local_steps_->local(); }
   Measured measured(Index step) const;
   double weigh(const StepBatch& batch, Index step);
@@ -121,9 +122,8 @@ class SynchronousLoop final : public UpdateLoop {
 SavedState SynchronousLoop::saved_state() {
   static_assert(sizeof(LossSums) == LossSums::kColumns * sizeof(double));
   constexpr Index kColumns = LossSums::kColumns;
-  const int rank = context_.comm.rank();
-  const Range hosted = context_.plan.dist.hosted_by(rank);
-  const Range range{hosted.begin * kColumns, hosted.end * kColumns};
+  const int rank = context_.workers().rank();
+  const Range range{hosted().begin * kColumns, hosted().end * kColumns};
   double* const first = tallies_.empty() ? nullptr : &tallies_.front().weight;
   SavedState state;
   state.push_back({.array = "logged.tallies",
@@ -157,7 +157,7 @@ double SynchronousLoop::weigh(const StepBatch& batch, Index step) {
   if (!context_.settings.weighted) return static_cast<double>(context_.sampler.step_samples(step));
   if (!gradients_exchanged()) return tree_sum(replica_weights_);
   std::ranges::copy(replica_weights_, weights_.begin() + first_hosted());
-  context_.comm.start_all_gather(as_buffer(std::span(weights_)), context_.plan.dist.hosted)->wait();
+  context_.workers().start_all_gather(as_buffer(std::span(weights_)), context_.plan.dist.hosted)->wait();
   return tree_sum(weights_);
 }
 
@@ -222,7 +222,7 @@ void SynchronousLoop::accept(const StepOutcome& outcome, Index step) {
 void SynchronousLoop::average_weights() {
   WeightAverage* const average = context_.average;
   if (average == nullptr || average->is_uniform()) return;
-  const bool first = context_.comm.rank() == 0;
+  const bool first = context_.workers().rank() == 0;
   average->add(strategy_.weights(first_hosted()), first ? context_.states.of(0) : std::span<const Scalar>());
 }
 
@@ -239,6 +239,7 @@ void SynchronousLoop::add_time(const StepTimer& timer, const StepOutcome& outcom
       timer.seconds(Phase::kOptimizer) - outcome.exchange_seconds - outcome.product_seconds;
   const StepTime time{.data = timer.seconds(Phase::kData) + gradients_.data_seconds(),
                       .forward = gradients_.forward_seconds(),
+                      .idle = gradients_.idle_seconds(),
                       .optimizer = optimizer,
                       .total = timer.total(),
                       .exchange = exchange};
@@ -282,9 +283,9 @@ void SynchronousLoop::leave_out(const StepBatch& batch, Index step, double loss)
 void SynchronousLoop::log_metrics(Index steps_done) {
   std::vector<double> rows;
   for (const LossSums& tally : tallies_) rows.insert(rows.end(), {tally.weight, tally.loss, tally.correct});
-  const std::vector<double> sums =
-      ordered_sums(context_.comm, rows, context_.plan.dist.hosted_by(context_.comm.rank()),
-                   context_.plan.sampling.replicas, LossSums::kColumns);
+  std::vector<double> sums =
+      ordered_sums(context_.workers(), rows, hosted(), context_.plan.sampling.replicas, LossSums::kColumns);
+  if (context_.pipeline != nullptr) context_.pipeline->share_of_last(sums);
   std::ranges::fill(tallies_, LossSums{});
   if (sums[0] == 0) return;  // all steps since the last line were left out, or no sample weighs anything
 

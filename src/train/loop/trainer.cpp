@@ -54,7 +54,9 @@ std::unique_ptr<UpdateLoop> make_update_loop(const TrainingContext& context) {
 }  // namespace
 
 Trainer::Trainer(const TrainingContext& context)
-    : context_(context), loop_(make_update_loop(context)), best_weights_(context.comm, context.model) {}
+    : context_(context),
+      loop_(make_update_loop(context)),
+      best_weights_(context.comm, context.workers(), context.model) {}
 
 TrainingResult Trainer::run() {
   begin();
@@ -185,7 +187,9 @@ void Trainer::begin() {
     if (steps > context_.plan.steps) throw_beyond_the_end(steps, context_.plan.steps);
     context_.strategy.resume_after(steps);
     loop_->resume_after(steps);
-    agree(context_.comm, [&] { context_.checkpoint->fill(saved_state()); });
+    SavedState state = saved_state();
+    if (context_.pipeline != nullptr) place_by_stage(*context_.pipeline, state);
+    agree(context_.comm, [&] { context_.checkpoint->fill(state); });
     context_.states.resume();
     if (context_.average != nullptr) context_.average->resume();
     // A run that was killed may not have come to that.
@@ -201,7 +205,7 @@ SavedState Trainer::saved_state() {
   SavedState of_loop = loop_->saved_state();
   std::ranges::move(of_loop, std::back_inserter(state));
   const auto add = [&](const char* name, std::span<double> values) {
-    state.push_back(saved_by_first(context_.comm.rank(), name, values));
+    state.push_back(saved_by_first(context_.workers().rank(), name, values));
     state.back().optional = true;
   };
   if (context_.average != nullptr) context_.average->add_saved(state);
@@ -260,12 +264,20 @@ void Trainer::save(IfBusy rule) {
   header.incomplete_files = context_.observer.incomplete_files();
   SavedState state = saved_state();
   if (is_averaged()) context_.average->add_training_weights(state, context_.strategy.gather_model());
+  ModelValues values = gather_model();
+  AlignedBuffer<Scalar> whole;
+  if (context_.pipeline != nullptr) {
+    place_by_stage(*context_.pipeline, state);
+    whole = gather_stages(*context_.pipeline, context_.model, values);
+    if (whole.size() > 0) values = stored_values(context_.model.whole(), whole.span());
+  }
   saving.writer.start({.header = header,
                        .state = state,
-                       .stored = gather_model(),
-                       .layout = &context_.model.stored_layout(),
+                       .stored = values,
+                       .layout = &context_.model.whole().stored_layout(),
                        .input = context_.model.input(),
-                       .texts = saving.texts});
+                       .texts = saving.texts,
+                       .first_has_all = context_.pipeline != nullptr});
 }
 
 // The checkpoint of the best evaluation so far is kept, and made if its step has none: training waits for it,

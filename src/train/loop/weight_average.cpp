@@ -73,7 +73,8 @@ void WeightAverage::add_training_weights(SavedState& state, std::span<const Scal
                    .size = model_.layout().size,
                    .range = slice,
                    .memory = as_buffer(training_weights_.span()),
-                   .written = slice});
+                   .written = slice,
+                   .by_stage = true});
 }
 
 void WeightAverage::resume() {
@@ -87,13 +88,13 @@ void WeightAverage::load(const ModelValues& values) {
 
 void load_training_values(const CheckpointReader& checkpoint, const Model& model, std::span<Scalar> stored,
                           WeightAverage* average) {
-  load_model(checkpoint.directory() / kCheckpointModel, {.layout = &model.stored_layout(), .values = stored});
+  load_model(checkpoint.directory() / kCheckpointModel, model.whole().stored_layout(),
+             {.layout = &model.stored_layout(), .values = stored});
   if (average != nullptr) average->load(stored_values(model, stored));
-  const Range all{0, model.layout().size};
   checkpoint.fill({{.array = kTrainingWeights,
-                    .size = all.end,
-                    .range = all,
-                    .memory = as_buffer(part(stored, all)),
+                    .size = model.whole().layout().size,
+                    .range = model.weights_in_whole(),
+                    .memory = as_buffer(part(stored, {0, model.layout().size})),
                     .written = {},
                     .optional = true}});
 }

@@ -97,7 +97,8 @@ Index record_memory(const RunPlanRequest& request, const RunPlan& plan) {
 }
 
 // The first rank hosts at least as many replicas as any other.
-void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_weights, MemoryPlan& memory) {
+void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_weights, Index alive,
+                  MemoryPlan& memory) {
   const Index hosted = plan.dist.hosted.front().size();
   const Index batch = plan.dist.max_rows;
   const Index micro = divide_up(batch, request.train.accumulate);
@@ -106,15 +107,23 @@ void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_w
   const Index arenas = own_weights ? hosted : 1;
   memory.weights += request.model.state_layout().size * kScalarBytes * (hosted + 2);  // ReplicaStates
   memory.weights += rounded_bytes(request) * arenas + arranged_bytes(request.model) * plan.dist.threads;
-  memory.activations = (together ? hosted : plan.dist.threads) *
+  memory.activations = (alive > 0  ? alive
+                        : together ? hosted
+                                   : plan.dist.threads) *
                        activation_bytes(request.model, micro, ActivationRetention::kForTraining);
   const Index ahead = steps_ahead(request.data, true, plan.sampling.stream.has_value());  // an upper bound
   memory.data = record_memory(request, plan) + hosted * batch * sample_bytes * (ahead + 1);
 }
 
+// The first rank of all gathers the model from the stages and writes a copy of it.
+Index first_stage_copies(const Model& stage, Index file_bytes) {
+  if (stage.stage().begin > 0) return 0;
+  return file_bytes + stage.whole().stored_layout().size * kScalarBytes;
+}
+
 }  // namespace
 
-void plan_costs(const RunPlanRequest& request, RunPlan& plan) {
+void plan_costs(const RunPlanRequest& request, RunPlan& plan, Index alive) {
   const StrategyEntry& strategy = strategy_entry(request.distribute.strategy);
   const std::vector<RankCosts> ranks =
       strategy.costs({.options = request.distribute,
@@ -131,14 +140,14 @@ void plan_costs(const RunPlanRequest& request, RunPlan& plan) {
   plan.sent_bytes = std::llround(worker.sent);
   plan.server_sent_bytes = std::llround(server.sent);
   plan.memory = memory_of(request, plan, worker);
-  add_replicas(request, plan, strategy.weights_per_replica, plan.memory);
+  add_replicas(request, plan, strategy.weights_per_replica, alive, plan.memory);
   plan.memory.weights += average_bytes(request, plan);
   if (plan.dist.servers > 0) {
     plan.server_memory = memory_of(request, plan, server);
     plan.server_memory.weights += average_bytes(request, plan);
   }
 
-  plan.model_file_bytes = request.model.stored_layout().count() * kScalarBytes;
+  plan.model_file_bytes = request.model.whole().stored_layout().count() * kScalarBytes;
   const Index state_bytes = request.optimizer.saved_bytes(plan.parameters);
   const Index models = strategy.weights_per_replica ? plan.sampling.replicas : 1;
   plan.checkpoint_bytes = models * (plan.model_file_bytes + state_bytes);
@@ -149,8 +158,10 @@ void plan_costs(const RunPlanRequest& request, RunPlan& plan) {
   const Index state = (plan.checkpoint_bytes - plan.model_file_bytes) / owners;
   const Index model =
       std::min(plan.model_file_bytes, round_up(plan.model_file_bytes / plan.dist.world + 1, kCheckedBytes));
+  const Index model_bytes =
+      request.model.is_stage() ? first_stage_copies(request.model, plan.model_file_bytes) : model;
   const Index best = request.keeps_best ? plan.model_file_bytes : 0;  // rank 0 holds on to it
-  plan.memory.checkpoint = best + model + (plan.dist.servers > 0 ? 0 : state);
+  plan.memory.checkpoint = best + model_bytes + (plan.dist.servers > 0 ? 0 : state);
   if (plan.dist.servers > 0) plan.server_memory.checkpoint = model + state;
 }
 

@@ -188,6 +188,38 @@ std::span<const Refusal> refusals() {
               "every replica would read the whole data set: set data.memory = \"load\", or another "
               "data.shard_order",
               [](const Combination& c) { return c.streamed && c.shard_order == ShardOrder::kStrided; }},
+      Refusal{"distribute.stages with a number of ranks that it does not divide",
+              "each group of ranks holds the whole model, one stage on each: start a multiple of "
+              "distribute.stages ranks, or change distribute.stages",
+              [](const Combination& c) { return c.divided() && c.world % c.distribute.stages != 0; },
+              [](const Combination& c) {
+                return fmt::format("{} rank{} and {} stages", c.world, c.world == 1 ? "" : "s",
+                                   c.distribute.stages);
+              }},
+      Refusal{"distribute.stages with parameter servers",
+              "servers own the weights of whole models: set distribute.strategy = \"zero1\" or "
+              "\"allreduce\", or distribute.stages = 1",
+              [](const Combination& c) { return c.divided() && c.servers > 0; }},
+      Refusal{
+          "distribute.stages with local_sgd",
+          "a group takes its replicas one after the other through the same weights, and local_sgd gives each "
+          "replica its own: use allreduce, zero1 or central_storage, or set distribute.stages = 1",
+          [](const Combination& c) {
+            return c.divided() && local_sums(c.distribute) == LocalSums::kPerReplica;
+          }},
+      Refusal{
+          "distribute.stages with lossy compression",
+          "what messages lose is kept by rank and bucket of the whole model: set distribute.compression = "
+          "\"fp32\", or distribute.stages = 1",
+          [](const Combination& c) { return c.divided() && make_codec(c.distribute) != nullptr; }},
+      Refusal{"distribute.stages with several threads",
+              "a stage takes one micro-batch after the other: set train.threads = 1, and start more ranks",
+              [](const Combination& c) { return c.divided() && c.threads > 1; }},
+      Refusal{
+          "distribute.stages with batch norm sync or group",
+          "replicas would meet at each such layer, but they pass through the stages one after the other: set "
+          "model.batch_norm = \"local\" or \"averaged\", use layer_norm, or set distribute.stages = 1",
+          [](const Combination& c) { return c.divided() && c.normalises_over_replicas; }},
       Refusal{"batch norm in groups of more replicas than there are",
               "a group could never be full: lower the number in model.batch_norm = \"group(G)\", or raise "
               "train.replicas",

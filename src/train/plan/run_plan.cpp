@@ -11,11 +11,13 @@
 #include "lockstep/base/first_index.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
+#include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/single_values.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/train/plan/refusals.h"
 #include "plan_costs.h"
+#include "stage_plan.h"
 
 namespace lockstep {
 namespace {
@@ -157,6 +159,7 @@ Combination combine(const RunPlanRequest& request, const SamplingOptions& sampli
       .servers = servers,
       .replicas = sampling.replicas,
       .batch = sampling.global_batch,
+      .threads = request.train.threads,
       .replicas_without_rows = shards ? std::max<Index>(0, sampling.replicas - request.rows) : 0,
       .averages_each_step = request.train.ema > 0,
       .skips_bad_steps = request.train.on_nan == OnNan::kSkip,
@@ -196,6 +199,10 @@ bool RunPlan::averages_between(Index before, Index done) const {
   return last > before && last >= averaged_from;
 }
 
+double RunPlan::idle_share(Index with) const {
+  return lockstep::idle_share(std::ssize(stages), with);
+}
+
 std::string RunPlan::describe_average() const {
   return ema > 0
              ? fmt::format("exponential average (train.ema {})", ema)
@@ -211,14 +218,7 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   plan.sampling = sampling_of(request, replicas);
   refuse(combine(request, plan.sampling, servers));
   check_sampling(plan.sampling);
-  plan.dist = make_plan(request.distribute, request.model.layout(),
-                        {.world = request.world,
-                         .servers = servers,
-                         .replicas = replicas,
-                         .threads = train.threads,
-                         .max_rows = divide_up(train.global_batch_of(replicas), replicas),
-                         .factored = request.model.factored_tensors(),
-                         .grain = owner_grain(request.distribute, request.optimizer)});
+  plan.dist = plan_ranks(request, request.model, replicas);
   plan.epoch = plan_epoch(plan.sampling);
   plan.strategy = request.distribute.strategy;
   plan.weighted = request.weighted;
@@ -260,6 +260,7 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   plan.averaged_from = first_averaged_step(train, plan);
   plan.average_every = weights_per_replica(request) ? request.distribute.average_every : 0;
   plan_costs(request, plan);
+  if (!request.stages.empty()) plan_stages(request, plan);
   return plan;
 }
 

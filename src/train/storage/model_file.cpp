@@ -300,12 +300,16 @@ Index ModelFile::fill(const ParamStore& store) const {
 }
 
 void load_model(const std::filesystem::path& path, const ParamStore& store) {
+  load_model(path, *store.layout, store);
+}
+
+void load_model(const std::filesystem::path& path, const Layout& whole, const ParamStore& stage) {
   const ModelFile file(path);
-  const std::vector<std::string> lines = file.differences(*store.layout);
+  const std::vector<std::string> lines = file.differences(whole);
   if (!lines.empty()) {
     throw DataError(fmt::format("'{}' does not fit model.layers:\n  {}", path.string(), first_lines(lines)));
   }
-  file.fill(store);
+  file.fill(stage);
 }
 
 }  // namespace lockstep

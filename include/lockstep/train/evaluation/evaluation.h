@@ -1,6 +1,8 @@
 // Distributed evaluation: each sample exactly once whatever the number of ranks, and the same bits. The set
 // is cut into blocks of eval.batch rows; each rank takes a range of blocks, the sums of the blocks are added
-// along the fixed tree, and what is compared is whole numbers or has an order of its own.
+// along the fixed tree, and what is compared is whole numbers or has an order of its own. Where the model is
+// divided into stages, a group of ranks takes the blocks, one after the other, and its last stage measures
+// them.
 #pragma once
 
 #include <functional>
@@ -14,6 +16,7 @@
 #include "lockstep/data/loader.h"
 #include "lockstep/data/record_source.h"
 #include "lockstep/data/records.h"
+#include "lockstep/distributed/pipeline.h"
 #include "lockstep/nn/kernel_weights.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
@@ -36,6 +39,11 @@ struct EvaluationContext {
   const EvalOptions& options;
   const MetricSet& metrics;
   std::span<const Scalar> class_weights = {};  ///< weight of each class; empty: all count alike
+  Pipeline* pipeline = nullptr;                ///< `model` is a stage of the model; null: all of it
+
+  Communicator& workers() const { return pipeline == nullptr ? comm : pipeline->workers(); }
+  bool measures() const { return pipeline == nullptr || pipeline->is_last(); }
+  Index outputs() const { return model.whole().output().size(); }
 };
 
 class Evaluation {
@@ -64,13 +72,14 @@ class Evaluation {
   const Records& records() const { return *records_; }
   const DatasetInfo& info() const { return info_; }
   Split split() const { return split_; }
-  Index owner(Index id) const { return part_of(blocks_, context_.comm.size(), id / rows_); }
+  Index owner(Index id) const { return part_of(blocks_, context_.workers().size(), id / rows_); }
 
  private:
   // The buffers of one thread.
   struct Lane {
     Lane(const EvaluationContext& context, Index rows, const DatasetInfo& info, const Weighing& weighing);
     Workspace workspace;
+    std::unique_ptr<Request> sending;  // to the next stage
     AlignedBuffer<Scalar> features;
     AlignedBuffer<Scalar> labels;   // targets and weights
     AlignedBuffer<Scalar> weights;  // empty: none
@@ -89,6 +98,7 @@ class Evaluation {
   bool visit_blocks(const ModelValues& values, const std::function<bool()>& interrupted,
                     const BlockWork& work);
   SampleWeights take_labels(Lane& lane, Matrix& labels) const;
+  void pass_stage(Lane& lane, const ModelValues& values, const ConstMatrix& x);
   void run_block(Lane& lane, const ModelValues& values, Index block, const BlockWork& work);
   void measure_block(Lane& lane, const MetricRows& rows, Index block);
   EvalMetrics combine();
@@ -103,7 +113,8 @@ class Evaluation {
   Weighing weighing_;
   Index rows_;  // rows of a block, but for the last
   Index blocks_;
-  Range local_blocks_;
+  Range local_blocks_;     // that pass through this rank
+  Range measured_blocks_;  // the same, or none for a stage that is not the last
   std::unique_ptr<Records> records_;
   FeatureChange change_;
   std::optional<KernelWeights> weights_;

@@ -47,7 +47,8 @@ double share_of_class(const ConstMatrix& targets, Index row, Index of_class);
 /// The class with the highest output of one row (the first of equals).
 Index predicted_class(const ConstMatrix& outputs, Index row);
 
-/// Shares of a step's time, averaged over ranks; data, compute, communication and waiting are together 1.
+/// Shares of a step's time, averaged over ranks; data, compute, communication, waiting and idle are
+/// together 1.
 struct TimeShares {
   double data = 0;           ///< waiting for the loader, or preparing samples on the main thread
   double compute = 0;        ///< forward, optimizer, and all the rest: backward with the loss and local sums
@@ -55,6 +56,7 @@ struct TimeShares {
   double optimizer = 0;      ///< part of compute
   double communication = 0;  ///< exchange, once all ranks have arrived
   double waiting = 0;        ///< waiting for the slowest rank
+  double idle = 0;           ///< waiting for another stage of the model
   /// Not of the time, but of the exchange: 1 - its seconds in a step / its seconds in those steps in which
   /// nothing left before backward was over. Only where such steps were made.
   std::optional<double> hidden = {};

@@ -11,13 +11,15 @@ namespace lockstep {
 
 class BestWeights {
  public:
-  /// Both must outlive it.
-  BestWeights(Communicator& comm, const Model& model) : comm_(comm), model_(model) {}
+  /// All must outlive it. `workers`: the ranks that have the weights of `model`; all, where it is no stage.
+  BestWeights(Communicator& comm, Communicator& workers, const Model& model)
+      : comm_(comm), workers_(workers), model_(model) {}
 
-  /// Rank 0 holds on to a copy of the weights after `step`: a disk that is full must not lose them.
+  /// The first worker holds on to a copy of the weights after `step`: a disk that is full must not lose them.
   void keep(const ModelValues& values, Index step);
-  /// *Collective.* All ranks get the weights after `step`: those that rank 0 has kept, or, if that was before
-  /// the run was resumed, those of the checkpoint in `directory`. False, with a warning, if they are lost.
+  /// *Collective.* All ranks get the weights after `step`: those that the first worker has kept, or, if that
+  /// was before the run was resumed, those of the checkpoint in `directory`. False, with a warning, if they
+  /// are lost.
   bool load(Index step, const std::filesystem::path& directory);
 
   /// Weights and running moments. Requires load().
@@ -29,6 +31,7 @@ class BestWeights {
   void allocate();
 
   Communicator& comm_;
+  Communicator& workers_;
   const Model& model_;
   AlignedBuffer<Scalar> stored_;
   Index step_ = -1;  // step of the weights that are kept

@@ -4,6 +4,9 @@
 // If no layer adds statistics over replicas, a thread takes its replicas one after the other through the
 // whole model, with one workspace. Otherwise all replicas go from sync point to sync point together, each
 // with a workspace of its own, and between two such runs of ops the ranks add their statistics.
+//
+// A rank that runs a stage of the model takes its replicas, or the parts of them, as micro-batches through
+// that stage, in the order of the schedule, with a workspace for each one that is alive.
 #pragma once
 
 #include <functional>
@@ -17,6 +20,7 @@
 #include "lockstep/comm/communicator.h"
 #include "lockstep/data/loader.h"
 #include "lockstep/distributed/local_gradients.h"
+#include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/replica_states.h"
 #include "lockstep/distributed/single_values.h"
 #include "lockstep/distributed/strategies/strategy.h"
@@ -45,6 +49,8 @@ struct GradientStepContext {
   ProgressThread* progress = nullptr;  ///< runs while buckets are exchanged and backward goes on; may be null
   Index bad_replica = -1;              ///< replica whose loss is NaN on purpose in `bad_steps`
   Range bad_steps = {};
+  Pipeline* pipeline = nullptr;  ///< `model` is a stage of the model; null: it is all of it
+  PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
 };
 
 /// The first position in a step, forward and back, where a number is not finite.
@@ -76,6 +82,8 @@ class GradientStep {
   /// without sync points.
   double data_seconds() const { return data_seconds_; }
   double forward_seconds() const { return forward_seconds_; }
+  /// Seconds that the stage waited in the last step for what other stages send.
+  double idle_seconds() const { return idle_seconds_; }
 
   /// *Local.* Why the last run() gave no finite loss or gradient, as far as the replicas hosted here show.
   /// The weights must be those of that run. Takes memory for all activations of a replica. For replicas that
@@ -96,6 +104,7 @@ class GradientStep {
   using ReplicaWork = std::function<void(Index thread, Replica& replica, bool last)>;
 
   bool together() const { return !sync_points_.empty(); }
+  bool has_loss() const { return context_.pipeline == nullptr || context_.pipeline->is_last(); }
   std::span<const FactoredTensor> factored_tensors() const {
     return factored_ == nullptr ? std::span<const FactoredTensor>() : factored_->tensors();
   }
@@ -116,6 +125,25 @@ class GradientStep {
   void add_own_sums(Workspace& workspace, Index replica);
 
   void run_per_replica(Index thread, Replica& replica, bool last, bool backward);
+  // A micro-batch in the step under way, with the workspace that it passes through.
+  struct MicroBatch {
+    Replica& replica;
+    Range rows;
+    bool last = false;  // no further one follows
+    std::size_t workspace = 0;
+  };
+
+  void walk_stage(bool backward);
+  std::vector<MicroBatch> micro_batches();
+  void stage_forward(const MicroBatch& batch);
+  void stage_backward(const MicroBatch& batch);
+  void start_target(Replica& replica, bool first_part);
+  void receive_tensors(Pipeline::Direction direction, Workspace& workspace);
+  std::unique_ptr<Request> send_tensors(Pipeline::Direction direction, Workspace& workspace);
+  void wait_for_sends(std::size_t workspace);
+  void send_and_wait(Pipeline::Direction direction, Workspace& workspace);
+  bool reads_batch() const;
+
   void run_together(Index part, bool backward);
   void forward_pass(bool backward);
   void backward_pass(bool last_part);
@@ -130,6 +158,8 @@ class GradientStep {
   BadNumber check_together(const Replica& replica);
   BadNumber check_values(const Workspace& workspace, const Replica& replica) const;
   BadNumber check_gradient(const Replica& replica) const;
+  Index whole_ops() const;
+  Index params_behind(const std::string& name) const;
 
   GradientStepContext context_;
   Range hosted_;
@@ -142,12 +172,15 @@ class GradientStep {
   FactoredGradients* factored_;  // may be null
   LocalGradients gradients_;
   BucketSender sender_;
-  std::vector<std::unique_ptr<Workspace>> workspaces_;  // one for each thread, or local replica if they sync
-  std::vector<Replica> replicas_;                       // local ones
-  std::vector<KernelWeights> weights_;                  // one for each arena of weights among them
-  std::vector<LossSums> tallies_;                       // one for each local replica
+  // One for each thread, or local replica if they sync, or micro-batch of a stage that can be alive.
+  std::vector<std::unique_ptr<Workspace>> workspaces_;
+  std::vector<std::vector<std::unique_ptr<Request>>> sends_;  // messages of a stage from each workspace
+  std::vector<Replica> replicas_;                             // local ones
+  std::vector<KernelWeights> weights_;                        // one for each arena of weights among them
+  std::vector<LossSums> tallies_;                             // one for each local replica
   double data_seconds_ = 0;
   double forward_seconds_ = 0;
+  double idle_seconds_ = 0;
   std::vector<double> rows_;  // sums at a sync point, a row for each local replica
   Index step_ = 0;
 };

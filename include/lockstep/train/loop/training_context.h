@@ -11,6 +11,7 @@
 #include "lockstep/comm/options.h"
 #include "lockstep/comm/progress_thread.h"
 #include "lockstep/data/loader.h"
+#include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/replica_states.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/nn/loss.h"
@@ -33,6 +34,7 @@ struct TrainingSettings {
   std::uint64_t seed = 1;
   bool audit = false;  ///< the samples of each epoch are audited
   Index accumulate = 1;
+  PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
   Index target_columns = 1;
   bool weighted = false;  ///< samples have weights, or some of their targets are missing
   Index log_every = 100;
@@ -76,6 +78,10 @@ struct TrainingContext {
   EarlyStopping* early_stopping = nullptr;       ///< null: all steps are made
   Plateau* plateau = nullptr;                    ///< null: the schedule alone decides the learning rate
   const CheckpointReader* checkpoint = nullptr;  ///< null: from the first step
+  Pipeline* pipeline = nullptr;                  ///< `model` is a stage of the model; null: all of it
+
+  /// The ranks that exchange the gradients of `model`: plan.dist is theirs.
+  Communicator& workers() const { return pipeline == nullptr ? comm : pipeline->workers(); }
 
   /// The learning rate of a step (from 0), after all evaluations so far.
   double lr(Index step) const {

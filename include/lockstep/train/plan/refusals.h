@@ -18,6 +18,7 @@ struct Combination {
   Index servers = 0;  ///< ranks that are servers
   Index replicas = 1;
   Index batch = 1;                        ///< global
+  Index threads = 1;                      ///< of a rank
   Index replicas_without_rows = 0;        ///< replicas that have no record of the training set
   bool normalises_over_replicas = false;  ///< batch norm sync or group
   bool moments_of_all_replicas = false;   ///< batch norm averaged or sync
@@ -45,6 +46,7 @@ struct Combination {
   Reshuffle reshuffle = Reshuffle::kShard;
 
   Index workers() const { return world - servers; }
+  bool divided() const { return distribute.stages > 1; }
 };
 
 struct Refusal {

@@ -2,6 +2,7 @@
 // It is printed before each run and by `trainer plan`, and the run is held to it.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <span>
@@ -24,6 +25,7 @@ struct RunPlanRequest {
   const DistOptions& distribute;
   const ScheduleOptions& schedule;
   const Model& model;
+  std::span<const std::unique_ptr<Model>> stages = {};  ///< that the model is divided into; empty: it is not
   std::uint64_t seed = 1;
   Index rows = 0;          ///< rows of the training set
   Index record_bytes = 0;  ///< memory of one record
@@ -32,7 +34,8 @@ struct RunPlanRequest {
   Index target_columns = 1;
   bool weighted = false;  ///< records have weights
   OptimizerMemory optimizer = {};
-  Index evaluation_rows = 0;  ///< rows of the validation and the test set together
+  std::vector<OptimizerMemory> stage_optimizers = {};  ///< of each of the stages
+  Index evaluation_rows = 0;                           ///< rows of the validation and the test set together
   Index evaluation_batch = 1;
   Index evaluation_rankings = 0;  ///< rankings that the metrics need: each keeps a score of each row
   bool saves = false;             ///< makes checkpoints
@@ -56,8 +59,21 @@ struct MemoryPlan {
   }
 };
 
+/// The work of a rank that runs a stage of the model.
+struct StagePlan {
+  std::string layers;  ///< "0 to 3.body.1"
+  Plan dist;           ///< of the ranks that run this stage, one of each group
+  Index parameters = 0;
+  Index flops = 0;           ///< operations for one sample, forward and backward
+  Index received_bytes = 0;  ///< for one sample, from the stage before; as much goes back as gradients
+  Index alive = 0;           ///< micro-batches that are in memory at a time, at most
+  MemoryPlan memory;
+};
+
 struct RunPlan {
-  Plan dist;
+  Plan dist;                      ///< where the model is divided: of the ranks that run one of the stages
+  std::vector<StagePlan> stages;  ///< empty: the model is not divided
+  Index micro_batches = 0;        ///< that a group takes through its stages in a step, at most
   SamplingOptions sampling;
   EpochPlan epoch;
   std::string strategy;
@@ -98,6 +114,15 @@ struct RunPlan {
   MemoryPlan server_memory;
   Index model_file_bytes = 0;
   Index checkpoint_bytes = 0;  ///< weights and optimizer state
+
+  /// Ranks of the run.
+  Index ranks() const { return dist.world * std::max<Index>(1, std::ssize(stages)); }
+  /// Share of forward and backward in which a stage is idle with so many micro-batches. Requires stages.
+  double idle_share(Index with) const;
+  /// Sets `dist` for a rank that runs this stage; where the model is not divided, nothing changes.
+  void enter_stage(Index stage) {
+    if (!stages.empty()) dist = at(stages, stage).dist;
+  }
 
   /// Batches that a rank may go through, at most. A worker alone may take every step, and skips batches in
   /// which it has no samples.

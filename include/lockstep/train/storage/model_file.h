@@ -92,5 +92,8 @@ class ModelFile {
 /// Fills all tensors of the layout. Errors: DataError naming the file and what does not fit: every missing,
 /// surplus and misshapen tensor is listed, and nothing is changed.
 void load_model(const std::filesystem::path& path, const ParamStore& store);
+/// Fills a stage of a model alike: the file must fit the layout `whole`, and the tensors of `stage` are
+/// filled.
+void load_model(const std::filesystem::path& path, const Layout& whole, const ParamStore& stage);
 
 }  // namespace lockstep

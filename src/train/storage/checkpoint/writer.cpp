@@ -137,14 +137,18 @@ void CheckpointWriter::stage(const CheckpointContent& content) {
     std::memcpy(bytes_.data() + offset, from + (part->written.begin - part->range.begin) * element,
                 static_cast<std::size_t>(part->written.size() * element));
   }
-  stage_model(ModelBytes(*content.layout, content.stored, content.input));
+  stage_model(content);
   if (comm_.rank() == 0) texts_ = content.texts;
 }
 
 // Shares end where checksums do.
-void CheckpointWriter::stage_model(const ModelBytes& model) {
+void CheckpointWriter::stage_model(const CheckpointContent& content) {
+  model_ = {};
+  if (content.first_has_all && comm_.rank() != 0) return;
+  const ModelBytes model(*content.layout, content.stored, content.input);
   const Index blocks = divide_up(model.size(), kCheckedBytes);
-  const Range share = split_evenly(blocks, comm_.size(), comm_.rank());
+  const Range share =
+      content.first_has_all ? Range{0, blocks} : split_evenly(blocks, comm_.size(), comm_.rank());
   model_ = {share.begin * kCheckedBytes, std::min(share.end * kCheckedBytes, model.size())};
   if (share.empty()) model_ = {};
   if (model_bytes_.size() != model_.size()) model_bytes_ = AlignedBuffer<std::byte>(model_.size());

@@ -30,6 +30,7 @@ struct CheckpointContent {
   const Layout* layout = nullptr;                   ///< layout of `stored`, as a model file holds it
   Shape input = {};                                 ///< shape of the model's input
   const std::map<std::string, std::string>& texts;  ///< further files by name: config.toml
+  bool first_has_all = false;                       ///< rank 0 alone has `stored`, and writes all of it
 };
 
 /// Functions that rank 0 calls beside writing; each may be null.
@@ -75,7 +76,7 @@ class CheckpointWriter {
   State finish_write();
   void stage(const CheckpointContent& content);
   void write();
-  void stage_model(const ModelBytes& model);
+  void stage_model(const CheckpointContent& content);
   void write_parts(const std::filesystem::path& directory);
   void commit(const std::filesystem::path& directory);
   bool wait_for_parts(const std::filesystem::path& directory) const;

@@ -1,0 +1,87 @@
+// The ranks of a run whose model is divided into stages (model parallel). Neighbouring ranks are a *group*:
+// each runs one stage, and the replicas that the group hosts go through the stages one after the other. What
+// passes at a time, the samples of a replica or a part of them, is a *micro-batch*. The ranks of all groups
+// that run the same stage are *workers* of it: they exchange its gradients by the strategy, as all ranks do
+// where the model is not divided.
+//
+// With an ordered reduction the numbers do not depend on the division: each stage adds its own range of the
+// gradients along the fixed tree over the replicas, and what is summed over the weights of all stages is
+// added in the order of the stages.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "lockstep/base/aligned_buffer.h"
+#include "lockstep/comm/communicator.h"
+#include "lockstep/distributed/options.h"
+#include "lockstep/distributed/saved_state.h"
+#include "lockstep/nn/model.h"
+
+namespace lockstep {
+
+/// One pass of a micro-batch through a stage.
+struct StageTask {
+  Index micro_batch = 0;
+  bool forward = true;
+  bool operator==(const StageTask&) const = default;
+};
+
+/// The tasks of `stage` (of `stages`) in a step of so many micro-batches, in order (Narayanan et al. 2019,
+/// "PipeDream"; Huang et al. 2019, "GPipe"). Backward passes go in the order of the forward passes.
+std::vector<StageTask> stage_tasks(PipelineSchedule schedule, Index stage, Index stages, Index micro_batches);
+
+/// Micro-batches of a stage that are between their forward and their backward pass at a time, at most.
+Index micro_batches_alive(PipelineSchedule schedule, Index stage, Index stages, Index micro_batches);
+
+/// Share of the time that the stages of a group are idle, where all take equally long.
+double idle_share(Index stages, Index micro_batches);
+
+class Pipeline {
+ public:
+  /// *Collective, blocking.* Requires that `stages` divides the ranks. `world` must outlive it.
+  Pipeline(Communicator& world, Index stages);
+
+  Index stages() const { return group_->size(); }
+  Index stage() const { return group_->rank(); }
+  bool is_first() const { return stage() == 0; }
+  bool is_last() const { return stage() + 1 == stages(); }
+  /// The ranks of all groups that run this stage, in order of the groups.
+  Communicator& workers() { return *workers_; }
+  /// The ranks of this group, in order of the stages.
+  Communicator& group() { return *group_; }
+
+  /// The way of a message: activations to the next stage, or their gradients to the one before.
+  enum class Direction { kForward, kBackward };
+  /// Starts to send these tensors that way; they must stay as they are until the request is complete.
+  /// Requires a stage there.
+  std::unique_ptr<Request> start_send(Direction direction, std::span<const ConstBuffer> tensors);
+  /// Starts to receive what comes that way.
+  std::unique_ptr<Request> start_receive(Direction direction, std::span<const Buffer> tensors);
+
+  /// *Collective over the group.* All stages get the numbers of the last one.
+  void share_of_last(std::span<double> numbers);
+  /// *Collective over the group.* A step is good if it is for each stage; the loss is that of the last stage,
+  /// zero elsewhere before.
+  void agree(bool& good, double& loss);
+  /// *Collective over the group.* The sum over the numbers of all stages in their order, as one rank that had
+  /// them all would add them.
+  double sum_in_order(std::span<const double> numbers);
+
+ private:
+  std::unique_ptr<Communicator> workers_;
+  std::unique_ptr<Communicator> group_;
+};
+
+/// *Collective over the groups.* All numbers of the whole model, as its model file holds them, on the first
+/// of all ranks; nothing on others. `values`: those of the stage `model`.
+AlignedBuffer<Scalar> gather_stages(Pipeline& pipeline, const Model& model, const ModelValues& values);
+
+/// *Collective over the group.* From the parts of one stage to those of the whole model: arrays that are
+/// divided by stage follow one another in the order of the stages, and what all stages hold alike is saved by
+/// the last.
+void place_by_stage(Pipeline& pipeline, SavedState& state);
+
+}  // namespace lockstep

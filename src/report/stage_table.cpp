@@ -1,0 +1,60 @@
+#include "lockstep/report/stage_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lockstep/base/text.h"
+
+namespace lockstep {
+namespace {
+
+std::string bytes(Index count) {
+  return human_bytes(static_cast<double>(count));
+}
+
+std::string describe_idle(const RunPlan& plan) {
+  const Index stages = std::ssize(plan.stages);
+  const double share = plan.idle_share(plan.micro_batches);
+  std::string text = fmt::format(
+      "A group takes {} micro-batch{} through {} stages: each is idle for {:.0f} % of forward and "
+      "backward, by (S - 1) / (m + S - 1).",
+      plan.micro_batches, plan.micro_batches == 1 ? "" : "es", stages, 100 * share);
+  constexpr double kLittle = 0.1;
+  if (share <= kLittle) return text;
+  // 1 / (1 + 2 m / (S - 1)) is about the half.
+  const Index more = 2 * plan.micro_batches + stages - 1;
+  return text + fmt::format(" {} replicas for each group, or train.accumulate, would make it {:.0f} %.", more,
+                            100 * plan.idle_share(more));
+}
+
+std::string describe_balance(const RunPlan& plan) {
+  const auto [least, most] = std::ranges::minmax(plan.stages, {}, &StagePlan::flops);
+  const double mean = static_cast<double>(plan.flops) / static_cast<double>(plan.stages.size());
+  constexpr double kUneven = 1.25;
+  if (static_cast<double>(most.flops) <= kUneven * mean) return "";
+  return fmt::format(
+      "\nThe largest stage has {:.1f} times the operations of the average: the others wait for it; "
+      "divide its layers, or use fewer stages.",
+      static_cast<double>(most.flops) / mean);
+}
+
+}  // namespace
+
+std::string stage_table(const RunPlan& plan) {
+  if (plan.stages.empty()) return "";
+  constexpr const char* kLine = "{:<6} {:<{}}  {:>13}  {:>16}  {:>19}  {:>5}  {:>15}\n";
+  std::size_t width = 6;
+  for (const StagePlan& stage : plan.stages) width = std::max(width, stage.layers.size());
+  std::string text = fmt::format(fmt::runtime(kLine), "stage", "layers", width, "parameters",
+                                 "FLOPs per sample", "received per sample", "alive", "memory per rank");
+  for (std::size_t i = 0; i < plan.stages.size(); ++i) {
+    const StagePlan& stage = plan.stages[i];
+    text += fmt::format(fmt::runtime(kLine), i, stage.layers, width, with_commas(stage.parameters),
+                        with_commas(stage.flops), bytes(stage.received_bytes), stage.alive,
+                        bytes(stage.memory.total()));
+  }
+  return text + describe_idle(plan) + describe_balance(plan) + '\n';
+}
+
+}  // namespace lockstep

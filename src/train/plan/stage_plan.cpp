@@ -1,0 +1,80 @@
+#include "stage_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lockstep/distributed/pipeline.h"
+#include "lockstep/distributed/strategies/strategy.h"
+#include "plan_costs.h"
+
+namespace lockstep {
+namespace {
+
+// The request as if a stage were the whole model.
+RunPlanRequest request_of_stage(const RunPlanRequest& request, std::size_t stage) {
+  return {.train = request.train,
+          .data = request.data,
+          .distribute = request.distribute,
+          .schedule = request.schedule,
+          .model = *request.stages[stage],
+          .stages = request.stages,
+          .rows = request.rows,
+          .record_bytes = request.record_bytes,
+          .target_columns = request.target_columns,
+          .weighted = request.weighted,
+          .optimizer = request.stage_optimizers[stage],
+          .evaluation_rows = request.evaluation_rows,
+          .evaluation_batch = request.evaluation_batch,
+          .evaluation_rankings = request.evaluation_rankings,
+          .saves = request.saves,
+          .keeps_best = request.keeps_best,
+          .world = request.world / std::ssize(request.stages)};
+}
+
+}  // namespace
+
+Plan plan_ranks(const RunPlanRequest& request, const Model& model, Index replicas) {
+  const Index servers = count_servers(request.distribute);
+  const Index stages = std::max<Index>(1, std::ssize(request.stages));
+  return make_plan(request.distribute, model.layout(),
+                   {.world = request.world / stages,
+                    .servers = servers,
+                    .replicas = replicas,
+                    .threads = request.train.threads,
+                    .max_rows = divide_up(request.train.global_batch_of(replicas), replicas),
+                    .factored = stages > 1 ? std::vector<FactoredTensor>() : model.factored_tensors(),
+                    .grain = owner_grain(request.distribute, request.optimizer)});
+}
+
+void plan_stages(const RunPlanRequest& request, RunPlan& plan) {
+  plan.micro_batches = plan.dist.hosted.front().size() * request.train.accumulate;
+  plan.sent_bytes = 0;
+  MemoryPlan largest;
+  for (std::size_t i = 0; i < request.stages.size(); ++i) {
+    const Model& model = *request.stages[i];
+    RunPlan of_stage = plan;
+    of_stage.stages.clear();
+    of_stage.dist = plan_ranks(request, model, plan.sampling.replicas);
+    of_stage.parameters = model.layout().count();
+    const Index alive = micro_batches_alive(request.distribute.schedule, static_cast<Index>(i),
+                                            std::ssize(request.stages), plan.micro_batches);
+    plan_costs(request_of_stage(request, i), of_stage, alive);
+    plan.sent_bytes = std::max(plan.sent_bytes, of_stage.sent_bytes);
+    if (of_stage.memory.total() > largest.total()) largest = of_stage.memory;
+    const ModelOp& first = request.model.op(model.stage().begin);
+    const ModelOp& last = request.model.op(model.stage().end - 1);
+    plan.stages.push_back(
+        {.layers = first.path == last.path ? first.path : fmt::format("{} to {}", first.path, last.path),
+         .dist = of_stage.dist,
+         .parameters = of_stage.parameters,
+         .flops = model.training_flops(),
+         .received_bytes = model.received_size() * Index{sizeof(Scalar)},
+         .alive = alive,
+         .memory = of_stage.memory});
+  }
+  plan.memory = largest;
+  plan.enter_stage(0);
+}
+
+}  // namespace lockstep

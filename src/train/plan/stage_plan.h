@@ -1,0 +1,15 @@
+// The part of a run plan that is about the stages of the model.
+#pragma once
+
+#include "lockstep/train/plan/run_plan.h"
+
+namespace lockstep {
+
+/// The plan of the ranks that have `model`, all of the model or a stage of it. Errors: ConfigError.
+Plan plan_ranks(const RunPlanRequest& request, const Model& model, Index replicas);
+
+/// Adds the stages, and the memory of a rank of the largest one; the rest of `plan` is there, as if the model
+/// were not divided.
+void plan_stages(const RunPlanRequest& request, RunPlan& plan);
+
+}  // namespace lockstep

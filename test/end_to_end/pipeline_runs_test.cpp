@@ -1,0 +1,141 @@
+// Models that are divided among ranks, from the executable: the bytes of the model are those of one rank.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/base/file.h"
+#include "support/error_text.h"
+#include "support/saved_runs.h"
+#include "support/small_experiment.h"
+#include "support/trainer_process.h"
+
+namespace lockstep::test {
+namespace {
+
+class PipelineRuns : public testing::Test {
+ protected:
+  std::string arguments(const std::string& run, const std::string& flags) const {
+    return fmt::format("--config {} --run.dir {} --distribute.reduction ordered {}", experiment_.config(),
+                       run, flags);
+  }
+  std::string train(int ranks, const std::string& flags, int exit_code = 0) {
+    const std::string run = experiment_.fresh_run();
+    const ProcessResult result = run_trainer(ranks, arguments(run, flags));
+    EXPECT_EQ(result.exit_code, exit_code) << result.errors << result.output;
+    return run;
+  }
+  // The message of a run that is refused.
+  std::string refused(int ranks, const std::string& flags) {
+    const ProcessResult result = run_trainer(ranks, arguments(experiment_.fresh_run(), flags));
+    EXPECT_EQ(result.exit_code, kExitConfig) << result.output;
+    EXPECT_EQ(count_of(result.errors, "error"), 1) << result.errors;
+    return result.errors;
+  }
+
+  SmallExperiment experiment_;
+};
+
+struct Arrangement {
+  int ranks = 1;
+  std::string flags;
+};
+
+TEST_F(PipelineRuns, HaveTheBytesOfOneRankInAnyArrangement) {
+  const std::string residual =
+      "--model.layers 'conv2d(4, 3, padding=same) batch_norm relu residual(conv2d(4, 3, padding=same) relu "
+      "conv2d(4, 3, padding=same)) dropout(0.2) maxpool(2) flatten dense(8) relu dense(4)' ";
+  const std::vector<std::pair<std::string, std::vector<Arrangement>>> cases{
+      {"--train.momentum 0.9 --model.layers 'dense(16) relu dense(12) tanh dense(8) relu dense(4)' ",
+       {{2, "--distribute.stages 2"},
+        {4, "--distribute.stages 2 --distribute.schedule gpipe"},
+        {4, "--distribute.stages 4 --distribute.strategy zero1"},
+        {6, "--distribute.stages 3"}}},
+      {"--train.optimizer adam --train.clip_norm 0.5 --train.accumulate 2 " + residual,
+       {{2, "--distribute.stages 2 --distribute.cut 3.body.2"},
+        {4, "--distribute.stages 2 --distribute.strategy zero1"},
+        {6, "--distribute.stages 2 --distribute.schedule gpipe --distribute.strategy central_storage"}}}};
+  for (const auto& [flags, arrangements] : cases) {
+    const std::string alone = train(1, flags);
+    for (const Arrangement& arrangement : arrangements) {
+      SCOPED_TRACE(fmt::format("{} ranks, {}", arrangement.ranks, arrangement.flags));
+      const std::string run = train(arrangement.ranks, flags + arrangement.flags);
+      EXPECT_TRUE(model_of(run) == model_of(alone));
+      EXPECT_EQ(metrics_of(run), metrics_of(alone));
+    }
+  }
+}
+
+// Of two groups of two stages, then of one rank, then of three stages.
+TEST_F(PipelineRuns, GoOnInAnotherArrangement) {
+  const std::string flags =
+      "--train.optimizer adam --train.ema 0.9 --model.layers 'dense(16) relu dense(8) batch_norm relu "
+      "dense(4)' "
+      "--checkpoint.every '5 steps' --checkpoint.wait true ";
+  const std::string whole = train(1, flags);
+  const std::string run = experiment_.fresh_run();
+  const auto go_on = [&](int ranks, const std::string& more, int fails_at) {
+    const std::string fails =
+        fails_at > 0 ? fmt::format(" --debug.fail_rank {} --debug.fail_step {}", ranks - 1, fails_at) : "";
+    const ProcessResult result = run_trainer(ranks, arguments(run, flags + more + fails));
+    EXPECT_EQ(result.exit_code == 0, fails_at == 0) << result.errors << result.output;
+  };
+  go_on(4, "--distribute.stages 2", 7);
+  go_on(1, "", 12);
+  go_on(3, "--distribute.stages 3 --distribute.strategy zero1", 0);
+  EXPECT_TRUE(model_of(run) == model_of(whole));
+  EXPECT_EQ(metrics_of(run), metrics_of(whole));
+}
+
+TEST_F(PipelineRuns, KeepTheBestWeights) {
+  const std::string flags =
+      "--data.validation_share 0.2 --train.keep best --train.lr 0.4 --train.early_stopping '2 epochs' "
+      "--train.epochs 6 --train.calibrate temperature ";
+  const std::string alone = train(1, flags);
+  const std::string run = train(4, flags + "--distribute.stages 2");
+  EXPECT_TRUE(model_of(run) == model_of(alone));
+  EXPECT_EQ(metrics_of(run), metrics_of(alone));
+}
+
+// A bad number of a replica in the last stage, and one that the first stage makes.
+TEST_F(PipelineRuns, StopAtABadNumberOfAnyStage) {
+  for (const std::string bad : {"--debug.nan_replica 5 --debug.nan_step 3", "--train.lr 1e6"}) {
+    const ProcessResult alone = run_trainer(1, arguments(experiment_.fresh_run(), bad));
+    const ProcessResult staged =
+        run_trainer(4, arguments(experiment_.fresh_run(), bad + " --distribute.stages 2"));
+    EXPECT_EQ(alone.exit_code, kExitTraining);
+    EXPECT_EQ(staged.exit_code, kExitTraining) << staged.output;
+    const std::regex message("the loss is .*");
+    std::smatch expected;
+    std::smatch found;
+    ASSERT_TRUE(std::regex_search(alone.errors, expected, message)) << alone.errors;
+    ASSERT_TRUE(std::regex_search(staged.errors, found, message)) << staged.errors;
+    EXPECT_EQ(found.str(), expected.str());
+  }
+}
+
+TEST_F(PipelineRuns, SayWhatCannotBe) {
+  expect_parts(refused(3, "--distribute.stages 2"), {"3 ranks and 2 stages", "start a multiple of"});
+  expect_parts(refused(3, "--distribute.stages 3"), {"the model has 2 layers with weights"});
+  expect_parts(refused(2, "--distribute.stages 2 --distribute.cut 7"), {"'7', which is no layer"});
+  expect_parts(refused(2, "--distribute.stages 2 --train.threads 2"), {"with several threads"});
+  const ProcessResult one =
+      run_trainer(2, arguments(experiment_.fresh_run(), "--distribute.stages 2 --train.replicas 1"));
+  EXPECT_EQ(one.exit_code, 0) << one.errors;
+  expect_parts(one.output + one.errors, {"one stage computes while the others wait"});
+}
+
+TEST_F(PipelineRuns, ArePlanned) {
+  const ProcessResult plan =
+      run_trainer(fmt::format("plan --np 4 --config {} --distribute.stages 2", experiment_.config()));
+  EXPECT_EQ(plan.exit_code, 0) << plan.errors;
+  expect_parts(plan.output, {"stages of a group", "received per sample",
+                             "A group takes 4 micro-batches through 2 stages: each is idle for 20 %"});
+}
+
+}  // namespace
+}  // namespace lockstep::test

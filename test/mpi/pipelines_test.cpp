@@ -1,0 +1,121 @@
+// Whatever the arrangement of the ranks into groups and stages, the numbers are those of one rank.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "support/ranks.h"
+#include "support/temporary_directory.h"
+#include "support/thread_ranks.h"
+#include "support/tiny_run.h"
+
+namespace lockstep::test {
+namespace {
+
+constexpr const char* kResidual =
+    "dense(9) relu residual(dense(9) tanh dropout(0.2) dense(9)) batch_norm relu dense(7) tanh dense(3)";
+
+Config staged(Index stages) {
+  Config config = tiny_config();
+  config.distribute.stages = stages;
+  return config;
+}
+
+void expect_same_bits(const TinyResult& found, const TinyResult& expected, Communicator& comm) {
+  if (comm.rank() != 0) return;
+  EXPECT_TRUE(found.weights == expected.weights);
+  EXPECT_TRUE(found.state == expected.state);
+  EXPECT_TRUE(found.losses == expected.losses);
+  ASSERT_EQ(found.evaluations.size(), expected.evaluations.size());
+  for (std::size_t i = 0; i < found.evaluations.size(); ++i) {
+    EXPECT_EQ(found.evaluations[i].loss, expected.evaluations[i].loss);
+    EXPECT_EQ(found.evaluations[i].confusion, expected.evaluations[i].confusion);
+  }
+}
+
+// Each arrangement of the ranks into groups of several stages, by both schedules.
+void expect_bits_of_one_rank(const std::string& what, const std::function<void(Config&)>& change) {
+  SCOPED_TRACE(what);
+  Config alone = tiny_config();
+  change(alone);
+  const TinyResult expected = train_tiny_alone(alone);
+  on_ranks({2, 3, 4, 6}, [&](Communicator& comm) {
+    for (Index stages = 2; stages <= comm.size(); ++stages) {
+      if (comm.size() % stages != 0 || stages > 3) continue;
+      for (const PipelineSchedule schedule :
+           {PipelineSchedule::kOneForwardOneBackward, PipelineSchedule::kGpipe}) {
+        SCOPED_TRACE(fmt::format("{} stages on {} ranks", stages, comm.size()));
+        Config config = staged(stages);
+        change(config);
+        config.distribute.schedule = schedule;
+        expect_same_bits(train_tiny(comm, config), expected, comm);
+      }
+    }
+  });
+}
+
+TEST(Pipelines, HaveTheBitsOfOneRank) {
+  expect_bits_of_one_rank("momentum", [](Config&) {});
+  expect_bits_of_one_rank("adam, clipped, zero1", [](Config& c) {
+    c.optimizer.optimizer = "adam";
+    c.optimizer.clip_norm = 0.3;
+    c.distribute.strategy = "zero1";
+  });
+  expect_bits_of_one_rank("whole tensors", [](Config& c) {
+    c.optimizer.optimizer = "adafactor";
+    c.distribute.strategy = "zero1";
+  });
+  expect_bits_of_one_rank("central_storage", [](Config& c) { c.distribute.strategy = "central_storage"; });
+}
+
+TEST(Pipelines, PassThroughBlocksAndRandomLayers) {
+  for (const std::string mode : {"local", "averaged"}) {
+    expect_bits_of_one_rank("residual, " + mode, [&](Config& c) {
+      c.model.layers = kResidual;
+      c.model.batch_norm = mode;
+    });
+  }
+}
+
+TEST(Pipelines, TakePartsOfReplicasAsMicroBatches) {
+  expect_bits_of_one_rank("accumulate", [](Config& c) {
+    c.model.layers = kResidual;
+    c.train.accumulate = 2;
+    c.train.global_batch = 40;
+    c.train.ema = 0.9;
+  });
+}
+
+// Of the last batch of an epoch only some replicas have a sample.
+TEST(Pipelines, LeaveOutReplicasWithoutSamples) {
+  expect_bits_of_one_rank("uneven", [](Config& c) {
+    c.data.synthetic.rows = 43;
+    c.train.replicas = 7;
+  });
+}
+
+TEST(Pipelines, WeighSamples) {
+  expect_bits_of_one_rank("class weights", [](Config& c) {
+    c.train.class_weights = {"0: 1", "1: 5", "2: 0.5"};
+    c.eval.class_weights = true;
+  });
+}
+
+// Bad numbers of any stage are found on all ranks, and the step is left out.
+TEST(Pipelines, LeaveOutABadStepTogether) {
+  expect_bits_of_one_rank("a bad step", [](Config& c) {
+    c.train.on_nan = OnNan::kSkip;
+    c.train.skip_limit = 5;
+    c.debug.nan_replica = 5;
+    c.debug.nan_step = 3;
+    c.debug.nan_steps = 1;
+  });
+}
+
+}  // namespace
+}  // namespace lockstep::test

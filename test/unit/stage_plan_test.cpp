@@ -1,0 +1,90 @@
+// The plan of a model that is divided among ranks.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lockstep/base/errors.h"
+#include "lockstep/nn/stages.h"
+#include "lockstep/report/plan_table.h"
+#include "support/error_text.h"
+#include "support/planned_run.h"
+
+namespace lockstep {
+namespace {
+
+constexpr const char* kDeep = "dense(64) relu dense(64) relu dense(64) relu dense(64) relu dense(10)";
+
+RunPlan plan_of(Index stages, Index world,
+                PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward) {
+  test::Given setup = test::typical(kDeep);
+  setup.distribute.stages = stages;
+  setup.distribute.strategy = "allreduce";
+  setup.distribute.schedule = schedule;
+  std::vector<std::unique_ptr<Model>> models;
+  std::vector<OptimizerMemory> optimizers;
+  if (stages > 1) {
+    for (const Range ops : divide_model(setup.model, stages, setup.distribute.cut)) {
+      models.push_back(std::make_unique<Model>(ModelOptions{.layers = kDeep}, setup.model, ops));
+      optimizers.emplace_back(1);
+    }
+  }
+  return make_run_plan({.train = setup.train,
+                        .data = setup.data,
+                        .distribute = setup.distribute,
+                        .schedule = setup.schedule,
+                        .model = setup.model,
+                        .stages = models,
+                        .rows = setup.rows,
+                        .record_bytes = 104,
+                        .optimizer = 1,
+                        .stage_optimizers = optimizers,
+                        .saves = true,
+                        .world = world});
+}
+
+TEST(StagePlan, DividesRanksModelAndMemory) {
+  const RunPlan whole = plan_of(1, 2);
+  const RunPlan plan = plan_of(2, 4);
+  EXPECT_EQ(plan.ranks(), 4);
+  EXPECT_EQ(plan.dist.world, 2) << "two groups";
+  ASSERT_EQ(plan.stages.size(), 2U);
+  EXPECT_EQ(plan.stages[0].parameters + plan.stages[1].parameters, whole.parameters);
+  EXPECT_EQ(plan.stages[0].flops + plan.stages[1].flops, whole.flops);
+  EXPECT_EQ(plan.micro_batches, 32) << "64 replicas of two groups";
+  EXPECT_EQ(plan.stages[0].received_bytes, 0);
+  EXPECT_EQ(plan.stages[1].received_bytes, 64 * Index{sizeof(Scalar)});
+  for (const StagePlan& stage : plan.stages) {
+    EXPECT_LT(stage.memory.weights, whole.memory.weights);
+    EXPECT_LT(stage.memory.optimizer, whole.memory.optimizer);
+    EXPECT_LT(stage.memory.gradients, whole.memory.gradients);
+    EXPECT_EQ(stage.dist.hosted, plan.dist.hosted);
+  }
+  EXPECT_EQ(plan.steps, whole.steps);
+  EXPECT_EQ(plan.model_file_bytes, whole.model_file_bytes);
+}
+
+TEST(StagePlan, CountsTheMicroBatchesInMemory) {
+  const RunPlan soon = plan_of(2, 2);
+  EXPECT_EQ(soon.stages[0].alive, 2);
+  EXPECT_EQ(soon.stages[1].alive, 1);
+  const RunPlan late = plan_of(2, 2, PipelineSchedule::kGpipe);
+  EXPECT_EQ(late.stages[0].alive, 64);
+  EXPECT_EQ(late.stages[0].memory.activations, 32 * soon.stages[0].memory.activations);
+}
+
+TEST(StagePlan, IsPrintedWithTheIdleShare) {
+  test::expect_parts(plan_table(std::vector{plan_of(2, 4)}),
+                     {"stages of a group", "received per sample",
+                      "A group takes 32 micro-batches through 2 stages: each is idle for 3 %"});
+  EXPECT_EQ(plan_table(std::vector{plan_of(1, 4)}).find("stage"), std::string::npos);
+}
+
+TEST(StagePlan, NeedsAMultipleOfTheStages) {
+  test::expect_parts(test::error_text<ConfigError>([] { plan_of(2, 3); }),
+                     {"refused: distribute.stages with a number of ranks", "found 3 ranks and 2 stages"});
+}
+
+}  // namespace
+}  // namespace lockstep
