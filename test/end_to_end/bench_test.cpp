@@ -33,7 +33,7 @@ TEST(Bench, MeasuresMachineModelExchangeAndStep) {
         "training step", "waiting", "GB/s", "with ordered reduction not: ring, rabenseifner"}) {
     EXPECT_NE(result.output.find(word), std::string::npos) << word << " in:\n" << result.output;
   }
-  const auto json = nlohmann::json::parse(read_file(file));
+  const auto json = parse_json<nlohmann::json>(read_file(file));
   EXPECT_EQ(json["ranks"], 2);
   EXPECT_GT(json["machine"]["flops"], 1e9);
   EXPECT_GT(json["machine"]["memory_bandwidth"], 1e8);
@@ -90,7 +90,7 @@ TEST(Bench, PretendsNodesThroughout) {
       2, fmt::format("bench --config {} --json {} --distribute.reduction native --debug.ranks_per_node 1",
                      experiment.config(), file));
   ASSERT_EQ(result.exit_code, 0) << result.errors;
-  const auto json = nlohmann::json::parse(read_file(file));
+  const auto json = parse_json<nlohmann::json>(read_file(file));
   std::set<std::string> algorithms;
   for (const auto& rate : json["algorithms"]) algorithms.insert(rate["name"]);
   EXPECT_EQ(algorithms, (std::set<std::string>{"mpi", "ring", "rabenseifner"}));

@@ -78,7 +78,7 @@ TEST_F(FullDisk, ARunThatLostFilesIsNotCompleteForItsNextStart) {
       FileFaults({.in = checkpoint_of(run, 9), .effect = "ENOSPC", .calls = "write", .count = kForever}),
       run);
   EXPECT_EQ(lost.exit_code, kExitData) << lost.errors;
-  const auto summary = nlohmann::json::parse(read_file(run + "/summary.json"));
+  const auto summary = parse_json<nlohmann::json>(read_file(run + "/summary.json"));
   EXPECT_EQ(summary.at("lost"), nlohmann::json{"the last checkpoint"});
   const ProcessResult again = start(run);
   EXPECT_EQ(again.exit_code, 0) << again.errors;

@@ -51,7 +51,7 @@ TEST_F(ImportanceRuns, ShowsTheColumnsThatTheModelNeeds) {
       ask(fmt::format("--metric accuracy --json {} --csv {}", json, directory_ / "i.csv"));
   ASSERT_EQ(found.exit_code, 0) << found.errors;
   expect_parts(found.output, {"validation: 90 samples, accuracy", "falls when its values are shuffled"});
-  const auto parsed = nlohmann::json::parse(read_file(json));
+  const auto parsed = parse_json<nlohmann::json>(read_file(json));
   ASSERT_EQ(parsed["columns"].size(), 3U);
   EXPECT_EQ(parsed["columns"][2]["column"], "noise") << "the least important";
   EXPECT_GT(parsed["columns"][1]["importance"].get<double>(), 0.2)

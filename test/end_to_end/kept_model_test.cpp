@@ -41,7 +41,7 @@ reduction = "ordered"
   }
   std::string path(const std::string& name) const { return directory_ / name; }
   nlohmann::json summary(const std::string& run) const {
-    return nlohmann::json::parse(read_file(path(run) + "/summary.json"));
+    return parse_json<nlohmann::json>(read_file(path(run) + "/summary.json"));
   }
   std::string model(const std::string& run) const { return read_file(path(run) + "/model.safetensors"); }
 
@@ -179,13 +179,13 @@ TEST_F(KeptModel, IsCalibratedAlikeOnAnyRanksAndAfterAStop) {
     return done.output;
   };
   EXPECT_EQ(evaluate("whole").find("no temperature"), std::string::npos);
-  nlohmann::json again = nlohmann::json::parse(read_file(json));
+  nlohmann::json again = parse_json<nlohmann::json>(read_file(json));
   EXPECT_EQ(again["test"]["loss"], result["evaluation"]["loss"]);
   EXPECT_EQ(again["test"]["per_class"], result["evaluation"]["per_class"]);
   EXPECT_EQ(again["test"]["reliability"], result["evaluation"]["reliability"]);
   EXPECT_NEAR(again["validation"]["log_loss"].get<double>(), calibration["log_loss"].get<double>(), 1e-9);
   expect_parts(evaluate("whole@best"), {"has no temperature, so its probabilities are not calibrated"});
-  again = nlohmann::json::parse(read_file(json));
+  again = parse_json<nlohmann::json>(read_file(json));
   EXPECT_NEAR(again["validation"]["log_loss"].get<double>(), calibration["log_loss_before"].get<double>(),
               1e-9);
   const ProcessResult there = run_trainer(1, fmt::format("eval --model {} --json {}", path("whole"), json));

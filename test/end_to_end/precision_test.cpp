@@ -94,7 +94,7 @@ TEST_F(InBf16, ReplicasWithWeightsOfTheirOwnRoundTheirOwn) {
 }
 
 double reported_loss(const std::string& run) {
-  return nlohmann::json::parse(read_file(run + "/summary.json"))["evaluation"]["loss"].get<double>();
+  return parse_json<nlohmann::json>(read_file(run + "/summary.json"))["evaluation"]["loss"].get<double>();
 }
 
 // With weights rounded anew in each step; the last steps of a run with those of the first go elsewhere.

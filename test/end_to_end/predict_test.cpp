@@ -82,7 +82,7 @@ TEST_F(Predict, TheThresholdOfTheRunDecidesTheClassWithTheSameBytesOnAnyRanks) {
   }
   EXPECT_EQ(read_file(directory_ / "run1/model.safetensors"),
             read_file(directory_ / "run3/model.safetensors"));
-  const auto summary = nlohmann::json::parse(read_file(directory_ / "run1/summary.json"));
+  const auto summary = parse_json<nlohmann::json>(read_file(directory_ / "run1/summary.json"));
   const double threshold = summary["threshold"]["probability"].get<double>();
   EXPECT_EQ(summary["threshold"]["measure"], "f1");
   EXPECT_GT(threshold, 0.1);
@@ -128,7 +128,7 @@ TEST_F(Predict, WritesWhatIsAskedForAndRefusesWhatThereIsNot) {
     return lines_of(result.output);
   };
   EXPECT_EQ(output("--proba")[0], "row,\"p_\"\"no\"\"\",\"p_yes, please\"");
-  const auto first = nlohmann::json::parse(output("--format jsonl --keep id --threshold 0")[1]);
+  const auto first = parse_json<nlohmann::json>(output("--format jsonl --keep id --threshold 0")[1]);
   EXPECT_EQ(first["id"], "00001");
   EXPECT_EQ(first["prediction"], "yes, please");
   EXPECT_EQ(first.size(), 5U);

@@ -127,7 +127,7 @@ int Draw::check() {
     std::printf("ends with %d: %s\n", alone.exit_code, line.c_str());
     return alone.exit_code;
   }
-  const auto summary = nlohmann::json::parse(read_file(directory_ / "alone/summary.json"));
+  const auto summary = parse_json<nlohmann::json>(read_file(directory_ / "alone/summary.json"));
   const Index steps = summary.at("steps");
   for (Index ends = dice_.whole(1, 2); ends-- > 0;) end_early("resumed", steps);
   expect_same(run_whole("resumed", any_way()), alone);

@@ -47,7 +47,7 @@ reduction = "ordered"
     std::istringstream lines(read_file(path(run) + "/metrics.jsonl"));
     std::vector<double> found;
     for (std::string line; std::getline(lines, line);) {
-      const nlohmann::json json = nlohmann::json::parse(line);
+      const nlohmann::json json = parse_json<nlohmann::json>(line);
       if (json.contains("lr")) found.push_back(json["lr"]);
     }
     return found;
@@ -107,7 +107,7 @@ std::string tensor(const std::string& file, const std::string& name) {
   constexpr std::size_t kLength = 8;
   std::uint64_t header = 0;
   std::memcpy(&header, file.data(), kLength);
-  const auto offsets = nlohmann::json::parse(file.substr(kLength, header))[name]["data_offsets"];
+  const auto offsets = parse_json<nlohmann::json>(file.substr(kLength, header))[name]["data_offsets"];
   const std::size_t begin = offsets[0];
   const std::size_t end = offsets[1];
   return file.substr(kLength + header + begin, end - begin);

@@ -14,8 +14,8 @@ namespace {
 // A report like those of bench, of the model of the small experiment.
 nlohmann::json report() {
   const auto passes =
-      nlohmann::json::parse(R"([{"rows": 1, "seconds": 1e-5}, {"rows": 3, "seconds": 2e-5}])");
-  const auto exchanges = nlohmann::json::parse(R"([
+      parse_json<nlohmann::json>(R"([{"rows": 1, "seconds": 1e-5}, {"rows": 3, "seconds": 2e-5}])");
+  const auto exchanges = parse_json<nlohmann::json>(R"([
     {"bytes": 64, "seconds": 1e-6, "message_seconds": 1e-6, "shared_seconds": 5e-7},
     {"bytes": 16384, "seconds": 6e-6, "message_seconds": 4e-6, "shared_seconds": 1e-6}])");
   return {{"ranks", 2},
@@ -99,7 +99,7 @@ TEST_F(Scale, SaysTheSameToMachines) {
   const std::string file = experiment_.fresh_run() + ".json";
   const ProcessResult result = plan(write(report().dump()), fmt::format("{} --json {}", kCluster, file));
   ASSERT_EQ(result.exit_code, 0) << result.errors;
-  const auto json = nlohmann::json::parse(read_file(file));
+  const auto json = parse_json<nlohmann::json>(read_file(file));
   const auto& growth = json["weak"]["growth"];
   ASSERT_EQ(growth.size(), 7);
   EXPECT_EQ(growth.back()["nodes"], 64);
@@ -119,7 +119,7 @@ TEST_F(Scale, MoreBandwidthIsNotSlower) {
     const ProcessResult result =
         plan(bench, fmt::format("--nodes 8 --latency 2us --bandwidth {} --json -", bandwidth));
     ASSERT_EQ(result.exit_code, 0) << result.errors;
-    const double seconds = nlohmann::json::parse(result.output)["weak"]["growth"].back()["seconds"];
+    const double seconds = parse_json<nlohmann::json>(result.output)["weak"]["growth"].back()["seconds"];
     EXPECT_LT(seconds, before);
     before = seconds;
   }

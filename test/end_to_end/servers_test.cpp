@@ -36,7 +36,7 @@ TEST_F(Servers, AnAsynchronousRunAccountsForEveryGradient) {
   ASSERT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_NE(result.output.find("staleness: mean"), std::string::npos);
   EXPECT_NE(result.output.find("worker 1: "), std::string::npos);
-  const auto summary = nlohmann::json::parse(read_file(directory + "/summary.json"));
+  const auto summary = parse_json<nlohmann::json>(read_file(directory + "/summary.json"));
   EXPECT_EQ(summary["steps"], 36);  // two epochs of nine batches by two workers
   Index steps = 0;
   Index samples = 0;

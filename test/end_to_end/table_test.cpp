@@ -77,7 +77,7 @@ TEST_F(Table, WhatInspectWritesTrainsWithTheSameBitsOnAnyNumberOfRanks) {
   const ProcessResult inspected =
       run_trainer(fmt::format("inspect {} --label income --json {}", train_, directory_ / "i.json"));
   ASSERT_EQ(inspected.exit_code, 0) << inspected.errors;
-  const auto json = nlohmann::json::parse(read_file(directory_ / "i.json"));
+  const auto json = parse_json<nlohmann::json>(read_file(directory_ / "i.json"));
   EXPECT_EQ(run_trainer(fmt::format("inspect {} --label income --json -", train_)).output,
             read_file(directory_ / "i.json"));
   EXPECT_EQ(json["records"], 3000);
@@ -100,7 +100,7 @@ TEST_F(Table, WhatInspectWritesTrainsWithTheSameBitsOnAnyNumberOfRanks) {
     }
   }
   EXPECT_FALSE(std::filesystem::exists(directory_ / "run1/rejects.txt"));
-  const auto summary = nlohmann::json::parse(read_file(directory_ / "run1/summary.json"));
+  const auto summary = parse_json<nlohmann::json>(read_file(directory_ / "run1/summary.json"));
   EXPECT_GT(summary["evaluation"]["accuracy"].get<double>(), 0.75);
 }
 

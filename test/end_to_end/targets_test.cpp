@@ -85,7 +85,8 @@ class Targets : public testing::Test {
     return read_file(directory_ / (run + "/model.safetensors"));
   }
   nlohmann::json evaluation(const std::string& run) const {
-    auto evaluation = nlohmann::json::parse(read_file(directory_ / (run + "/summary.json")))["evaluation"];
+    auto evaluation =
+        parse_json<nlohmann::json>(read_file(directory_ / (run + "/summary.json")))["evaluation"];
     evaluation.erase("seconds");
     return evaluation;
   }

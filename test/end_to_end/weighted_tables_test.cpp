@@ -75,7 +75,8 @@ class WeightedTables : public testing::Test {
   }
 
   nlohmann::json evaluation(const std::string& run) const {
-    auto evaluation = nlohmann::json::parse(read_file(directory_ / (run + "/summary.json")))["evaluation"];
+    auto evaluation =
+        parse_json<nlohmann::json>(read_file(directory_ / (run + "/summary.json")))["evaluation"];
     evaluation.erase("seconds");
     return evaluation;
   }

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,13 +14,8 @@
 namespace lockstep::test {
 
 /// All cases of a section: "optimizers", "clipping", "schedules", "losses"; in torch_layers.json "layers".
-inline nlohmann::json torch_references(const std::string& section,
-                                       const std::string& name = "torch_references.json") {
-  std::ifstream file(LOCKSTEP_TEST_DATA "/regression/" + name);
-  const nlohmann::json cases = nlohmann::json::parse(file).at(section);
-  EXPECT_FALSE(cases.empty()) << section;
-  return cases;
-}
+nlohmann::json torch_references(const std::string& section,
+                                const std::string& name = "torch_references.json");
 
 /// Equal to 1e-5 of the expected value, or to `absolute` where that is nearly zero.
 inline void expect_close(std::span<const Scalar> actual, const std::vector<double>& expected,

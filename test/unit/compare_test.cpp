@@ -73,7 +73,7 @@ TEST_F(Compare, ShowsTheKeysThatDifferAndTheBestAndLastValues) {
   EXPECT_EQ(find_metric(runs[0].last.at("validation"), "accuracy"), 0.7);
   expect_parts(to_text(runs),
                {"train.lr", "best validation accuracy", "last accuracy", "0.9 ", "0.7 ", "done"});
-  const auto json = nlohmann::json::parse(to_json(runs));
+  const auto json = parse_json<nlohmann::json>(to_json(runs));
   EXPECT_EQ(json[1]["config"]["train.lr"], 0.2);
   EXPECT_EQ(json[1]["best"]["value"], 0.8);
   EXPECT_EQ(json[1]["last"]["validation"]["accuracy"], 0.8);

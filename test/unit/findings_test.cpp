@@ -137,7 +137,7 @@ TEST_F(Findings, AreLinesForPeopleAndFieldsForPrograms) {
   write("t.csv", 400, [](Index i) { return i == 17 ? "b" : "a"; });
   const TableInspection inspection = inspect();
   expect_parts(to_text(inspection), {"Suspicious", "column 'x': it is 'a' in 399", "; add ignore = [\"x\"]"});
-  const auto finding = nlohmann::json::parse(to_json(inspection)).at("findings").at(0);
+  const auto finding = parse_json<nlohmann::json>(to_json(inspection)).at("findings").at(0);
   EXPECT_EQ(finding.at("kind"), "nearly constant");
   EXPECT_EQ(finding.at("column"), "x");
   EXPECT_EQ(finding.at("count"), 399);

@@ -283,7 +283,7 @@ TEST_F(PredictionFiles, JsonLinesAreAnObjectForEachRow) {
   std::getline(lines, line);
   EXPECT_EQ(line, R"({"row":0,"prediction":"\"yes\"","p \"\n":0.25})");
   std::getline(lines, line);
-  const auto json = nlohmann::json::parse(line);
+  const auto json = parse_json<nlohmann::json>(line);
   EXPECT_EQ(json["prediction"], "no, never");
   EXPECT_EQ(json["p \"\n"].get<float>(), 1e-20F);
 }
