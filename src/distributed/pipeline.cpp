@@ -108,6 +108,19 @@ double Pipeline::sum_in_order(std::span<const double> numbers) {
   return sum;
 }
 
+std::vector<double> Pipeline::join(std::span<const double> numbers) {
+  std::vector<Range> parts;
+  Index end = 0;
+  for (const Index size : gather_numbers(*group_, std::ssize(numbers))) {
+    parts.push_back({end, end + size});
+    end += size;
+  }
+  std::vector<double> all(static_cast<std::size_t>(end));
+  std::ranges::copy(numbers, part(std::span(all), at(parts, stage())).begin());
+  group_->start_all_gather(as_buffer(std::span(all)), parts)->wait();
+  return all;
+}
+
 AlignedBuffer<Scalar> gather_stages(Pipeline& pipeline, const Model& model, const ModelValues& values) {
   const Index weights = model.whole().layout().size;
   const Range own[] = {model.weights_in_whole(),

@@ -281,6 +281,11 @@ double ParameterUpdate::sum_over_stages(std::span<const double> blocks) const {
   return rules_.pipeline == nullptr ? sum_of(blocks) : rules_.pipeline->sum_in_order(blocks);
 }
 
+std::vector<double> ParameterUpdate::join_stages(std::span<const double> numbers) const {
+  if (rules_.pipeline != nullptr) return rules_.pipeline->join(numbers);
+  return {numbers.begin(), numbers.end()};
+}
+
 void ParameterUpdate::agree_over_stages(bool& good, double& loss) const {
   if (rules_.pipeline != nullptr) rules_.pipeline->agree(good, loss);
 }
@@ -303,12 +308,10 @@ void ParameterUpdate::measure(std::span<const Scalar> weights, std::span<const S
     count_values(weights, 1, part(all, of_counts));
   }
   share_(all);
-  statistics.gradient_norm = mean * std::sqrt(sum_of(part(all, of_gradient)));
-  statistics.weight_norm = std::sqrt(sum_of(part(all, of_weights)));
-  const std::span<const double> gradient_counts = part(all, gradients);
-  const std::span<const double> weight_counts = part(all, of_counts);
-  statistics.gradients.assign(gradient_counts.begin(), gradient_counts.end());
-  statistics.weights.assign(weight_counts.begin(), weight_counts.end());
+  statistics.gradient_norm = mean * std::sqrt(sum_over_stages(part(all, of_gradient)));
+  statistics.weight_norm = std::sqrt(sum_over_stages(part(all, of_weights)));
+  statistics.gradients = join_stages(part(all, gradients));
+  statistics.weights = join_stages(part(all, of_counts));
 }
 
 // Threads may hold pieces of one tensor, so one thread counts.

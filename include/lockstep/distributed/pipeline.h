@@ -69,6 +69,8 @@ class Pipeline {
   /// *Collective over the group.* The sum over the numbers of all stages in their order, as one rank that had
   /// them all would add them.
   double sum_in_order(std::span<const double> numbers);
+  /// *Collective over the group.* The numbers of all stages, one after the other.
+  std::vector<double> join(std::span<const double> numbers);
 
  private:
   std::unique_ptr<Communicator> workers_;

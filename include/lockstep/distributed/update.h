@@ -139,6 +139,7 @@ class ParameterUpdate {
   void for_each_trained(const std::function<void(int thread, const Piece&)>& work) const;
   double factor(std::span<const Scalar> gradient, double mean);
   double sum_over_stages(std::span<const double> blocks) const;
+  std::vector<double> join_stages(std::span<const double> numbers) const;
   // The arguments of a step that all its parts share.
   struct Pass {
     std::span<Scalar> weights;
