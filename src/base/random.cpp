@@ -7,6 +7,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "random_key.h"
+
 namespace lockstep {
 namespace {
 
@@ -20,9 +22,13 @@ std::uint64_t mix(std::uint64_t x) {
 
 }  // namespace
 
-RandomStream::RandomStream(const StreamKey& key) {
+std::array<std::uint32_t, 2> key_of_stream(const StreamKey& key) {
   const std::uint64_t name = mix(mix(mix(key.seed) ^ static_cast<std::uint64_t>(key.purpose)) ^ key.a);
-  key_ = {static_cast<std::uint32_t>(name), static_cast<std::uint32_t>(name >> 32)};
+  return {static_cast<std::uint32_t>(name), static_cast<std::uint32_t>(name >> 32)};
+}
+
+RandomStream::RandomStream(const StreamKey& key) {
+  key_ = key_of_stream(key);
   counter_ = {0, 0, static_cast<std::uint32_t>(key.b), static_cast<std::uint32_t>(key.b >> 32)};
 }
 

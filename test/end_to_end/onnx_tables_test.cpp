@@ -312,7 +312,7 @@ TEST_P(OnnxTables, AnswerWhatPredictDoes) {
                            : answers.contains("predictions") ? "predictions"
                                                              : "outputs";
   auto found = answers[name]["values"].get<std::vector<float>>();
-  if (GetParam().name == "yes_or_no") found = every_second(found);
+  if (GetParam().name.ends_with("yes_or_no")) found = every_second(found);
   ASSERT_EQ(found.size(), predicted.size());
   // What is small among large numbers has their rounding.
   float scale = 1;

@@ -1,4 +1,5 @@
 #include "lockstep/base/random.h"
+#include "lockstep/base/random_bits.h"
 
 #include <Random123/philox.h>
 #include <gtest/gtest.h>
@@ -46,6 +47,17 @@ TEST(RandomStream, KeepsItsBitsForEver) {
   const StreamKey key{.seed = 1, .purpose = Purpose::kShuffle, .a = 7, .b = (std::uint64_t{5} << 32) | 9};
   EXPECT_EQ(first_bits(key, 8), (Words{0x13cbce46, 0xecd1498a, 0x93121921, 0xcb2c90b7, 0x6dc42cce, 0x02816b5d,
                                        0x0787f6cc, 0xfe80bb81}));
+}
+
+TEST(RandomStream, ManyBitsAtATimeAreThoseOneAfterTheOther) {
+  const StreamKey key{
+      .seed = test::seed(), .purpose = Purpose::kDropout, .a = 5, .b = std::uint64_t{7} << 33};
+  for (const std::size_t count :
+       {std::size_t{0}, std::size_t{1}, std::size_t{127}, std::size_t{129}, std::size_t{1000}}) {
+    Words words(count);
+    fill_bits(key, words);
+    EXPECT_EQ(words, first_bits(key, count)) << count;
+  }
 }
 
 TEST(RandomStream, EveryPartOfTheKeyNamesAnotherStream) {

@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
 
 #include "lockstep/base/errors.h"
-#include "lockstep/base/random.h"
+#include "lockstep/base/random_bits.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
 
@@ -53,12 +56,18 @@ class Dropout final : public Layer, public OnnxWords {
   // Each sample of each replica's step has a stream of its own, wherever and in whatever parts it is
   // computed.
   void draw_mask(const BatchContext& batch, Index row, std::span<Scalar> mask) const {
-    RandomStream random({.seed = batch.seed,
-                         .purpose = Purpose::kDropout,
-                         .a = static_cast<std::uint64_t>(batch.step << 16 | number_),
-                         .b = static_cast<std::uint64_t>(batch.replica << 32 | (batch.first_row + row))});
+    thread_local std::vector<std::uint32_t> bits;
+    bits.resize(mask.size());
+    fill_bits({.seed = batch.seed,
+               .purpose = Purpose::kDropout,
+               .a = static_cast<std::uint64_t>(batch.step << 16 | number_),
+               .b = static_cast<std::uint64_t>(batch.replica << 32 | (batch.first_row + row))},
+              bits);
     const auto kept = static_cast<Scalar>(1 / (1 - rate_));
-    for (Scalar& value : mask) value = static_cast<double>(random.uniform()) < rate_ ? 0 : kept;
+    // 24 bits are a number in [0, 1), of which those below the rate are dropped.
+    const auto dropped = static_cast<std::uint32_t>(std::ceil(rate_ * 0x1p24));
+    for (std::size_t i = 0; i < mask.size(); ++i)
+      mask[i] = kept * static_cast<Scalar>((bits[i] >> 8) >= dropped);
   }
 
   double rate_;

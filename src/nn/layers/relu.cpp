@@ -6,8 +6,8 @@ namespace lockstep {
 namespace {
 
 struct Relu {
-  Scalar value(Scalar x) const { return x < 0 ? 0 : x; }  // NaN stays NaN
-  Scalar slope(Scalar y) const { return y > 0 ? Scalar{1} : Scalar{0}; }
+  Scalar value(Scalar x) const { return x < 0 ? 0 : x; }               // NaN stays NaN
+  Scalar slope(Scalar y) const { return static_cast<Scalar>(y > 0); }  // a choice would not be vectorised
 };
 
 }  // namespace
