@@ -51,7 +51,11 @@ void fill_bits(const StreamKey& key, std::span<std::uint32_t> bits) {
     }
     encrypt(words, name);
     const std::size_t count = std::min(bits.size() - begin, kLanes * kWords);
-    for (std::size_t i = 0; i < count; ++i) bits[begin + i] = words[i % kWords][i / kWords];
+    std::array<std::uint32_t, kLanes * kWords> in_order{};
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      for (std::size_t j = 0; j < kWords; ++j) in_order[kWords * i + j] = words[j][i];
+    }
+    std::copy_n(in_order.begin(), count, bits.begin() + static_cast<std::ptrdiff_t>(begin));
   }
 }
 

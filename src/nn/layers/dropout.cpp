@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -66,8 +67,11 @@ class Dropout final : public Layer, public OnnxWords {
     const auto kept = static_cast<Scalar>(1 / (1 - rate_));
     // 24 bits are a number in [0, 1), of which those below the rate are dropped.
     const auto dropped = static_cast<std::uint32_t>(std::ceil(rate_ * 0x1p24));
-    for (std::size_t i = 0; i < mask.size(); ++i)
-      mask[i] = kept * static_cast<Scalar>((bits[i] >> 8) >= dropped);
+    const auto kept_bits = std::bit_cast<std::uint32_t>(kept);
+    for (std::size_t i = 0; i < mask.size(); ++i) {
+      const auto all_ones = -static_cast<std::uint32_t>((bits[i] >> 8) >= dropped);  // or 0
+      mask[i] = std::bit_cast<Scalar>(kept_bits & all_ones);
+    }
   }
 
   double rate_;
