@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <thread>
 
@@ -48,20 +49,23 @@ TEST(RankClock, AgreesWithin50MicrosecondsOnOneMachine) {
   });
 }
 
-// A tenth of a second after the second measurement, a clock that drifts by 5 in 10,000 is wrong by 50 us.
+// Three tenths of a second after the second measurement a clock that drifts by 4 in 10,000 is wrong by 120
+// us.
 TEST(RankClock, CorrectsTheDrift) {
-  test::on_ranks([](Communicator& comm) {
-    constexpr double kDrift = 5e-4;
-    const OwnClock own = wrong_clock(comm.rank(), kDrift);
+  test::on_ranks({2, 3}, [](Communicator& comm) {
+    const OwnClock own = wrong_clock(comm.rank(), 4e-4);
     RankClock clock(comm, own);
     clock.measure();
-    const std::int64_t first_error = clock.reading().error;
+    const std::int64_t errors = clock.reading().error;
     std::this_thread::sleep_for(std::chrono::milliseconds(1100));
     clock.measure();
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    const std::int64_t true_time = trace_clock();
-    const std::int64_t wrong = std::abs(clock.common(own.now()) - true_time);
-    EXPECT_LE(wrong, 2 * (first_error + clock.reading().error) + 20 * kMicrosecond);
+    std::int64_t wrong = 1'000'000 * kMicrosecond;
+    for (int i = 0; i < 100; ++i) {  // other work may come between the two looks at the clock
+      const std::int64_t moment = own.now();
+      wrong = std::min(wrong, std::abs(clock.common(moment) - trace_clock()));
+    }
+    EXPECT_LE(wrong, errors + clock.reading().error + 20 * kMicrosecond);
   });
 }
 

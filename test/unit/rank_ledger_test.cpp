@@ -106,7 +106,7 @@ TEST(RankLedger, MeasuresNobodyByARankThatHostsNothing) {
   RankTimes times;
   run_thread_ranks(2, [&](Communicator& comm) {
     RankLedger ledger(comm, {}, {true, false});
-    ledger.add({.total = comm.rank() == 0 ? 0.010 : 0.001}, {});
+    ledger.add({.total = comm.rank() == 0 ? 0.010 : 0.001, .exchange = {}}, {});
     ledger.settle();
     if (comm.rank() == 0) times = ledger.times();
   });

@@ -103,7 +103,7 @@ TEST_F(Timeline, LeavesOutLinesThatAreNone) {
   }
   const RunTrace trace = read();
   EXPECT_EQ(steps_of(trace), Steps{0});
-  EXPECT_EQ(trace.faults.size(), 6U);
+  EXPECT_EQ(trace.faults.size(), 7U);
 }
 
 // Rank 1's clock is 1,000,000 ns behind, and drifts by 100 ns more until its second measurement.
