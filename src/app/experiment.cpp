@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "catalogs.h"
 #include "held_fold.h"
@@ -297,6 +298,10 @@ RunPlan Experiment::plan(const Config& other, Index world, const std::vector<Ind
     const std::span<const Chunk> chunks = train->chunks();
     streamed = std::make_shared<const std::vector<Chunk>>(chunks.begin(), chunks.end());
   }
+  // Another division of the model than that of this experiment is planned as groups of one rank each.
+  DistOptions distribute = other.distribute;
+  const bool divided_alike = distribute.stages == config.distribute.stages;
+  if (!divided_alike) world /= std::exchange(distribute.stages, 1);
   std::vector<OptimizerMemory> stage_optimizers;
   for (const std::unique_ptr<Model>& stage : stages)
     stage_optimizers.emplace_back(*optimizer, stage->layout());
@@ -304,28 +309,29 @@ RunPlan Experiment::plan(const Config& other, Index world, const std::vector<Ind
   for (const RecordSource* source : {validation.get(), test.get()}) {
     if (source != nullptr) evaluation_rows += source->info().rows;
   }
-  return make_run_plan({.train = other.train,
-                        .data = other.data,
-                        .distribute = other.distribute,
-                        .schedule = other.schedule,
-                        .model = *model,
-                        .stages = stages,
-                        .seed = static_cast<std::uint64_t>(other.run.seed),
-                        .rows = train->info().rows,
-                        .record_bytes = train->info().record_bytes,
-                        .streamed = streamed,
-                        .target_columns = train->info().target_columns,
-                        .weighted = train->info().weighted || weighs_classes(Split::kTrain),
-                        .optimizer = {*optimizer, model->layout()},
-                        .stage_optimizers = stage_optimizers,
-                        .evaluation_rows = evaluation_rows,
-                        .evaluation_batch = other.eval.batch,
-                        .evaluation_rankings = metrics->needs().rankings,
-                        .saves = other.checkpoint.every != "never",
-                        .keeps_best = keeps_best(other),
-                        .multipliers = describe_multipliers(*model, other.optimizer),
-                        .world = world,
-                        .node_sizes = node_sizes});
+  return make_run_plan(
+      {.train = other.train,
+       .data = other.data,
+       .distribute = distribute,
+       .schedule = other.schedule,
+       .model = *model,
+       .stages = divided_alike ? std::span(stages) : std::span<const std::unique_ptr<Model>>(),
+       .seed = static_cast<std::uint64_t>(other.run.seed),
+       .rows = train->info().rows,
+       .record_bytes = train->info().record_bytes,
+       .streamed = streamed,
+       .target_columns = train->info().target_columns,
+       .weighted = train->info().weighted || weighs_classes(Split::kTrain),
+       .optimizer = {*optimizer, model->layout()},
+       .stage_optimizers = stage_optimizers,
+       .evaluation_rows = evaluation_rows,
+       .evaluation_batch = other.eval.batch,
+       .evaluation_rankings = metrics->needs().rankings,
+       .saves = other.checkpoint.every != "never",
+       .keeps_best = keeps_best(other),
+       .multipliers = describe_multipliers(*model, other.optimizer),
+       .world = world,
+       .node_sizes = node_sizes});
 }
 
 }  // namespace lockstep

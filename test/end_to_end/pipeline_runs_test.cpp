@@ -55,7 +55,8 @@ TEST_F(PipelineRuns, HaveTheBytesOfOneRankInAnyArrangement) {
         {4, "--distribute.stages 2 --distribute.schedule gpipe"},
         {4, "--distribute.stages 4 --distribute.strategy zero1"},
         {6, "--distribute.stages 3"}}},
-      {"--train.optimizer adam --train.clip_norm 0.5 --train.accumulate 2 " + residual,
+      {"--train.optimizer adam --train.clip_norm 0.5 --train.accumulate 2 --train.global_batch 48 " +
+           residual,
        {{2, "--distribute.stages 2 --distribute.cut 3.body.2"},
         {4, "--distribute.stages 2 --distribute.strategy zero1"},
         {6, "--distribute.stages 2 --distribute.schedule gpipe --distribute.strategy central_storage"}}}};
