@@ -104,7 +104,8 @@ TEST_F(PipelineRuns, KeepTheBestWeights) {
 
 // A bad number of a replica in the last stage, and one that the first stage makes.
 TEST_F(PipelineRuns, StopAtABadNumberOfAnyStage) {
-  for (const std::string bad : {"--debug.nan_replica 5 --debug.nan_step 3", "--train.lr 1e6"}) {
+  for (const std::string bad :
+       {"--debug.nan_replica 5 --debug.nan_step 3", "--train.lr 1e6 --model.layers 'dense(16) dense(4)'"}) {
     const ProcessResult alone = run_trainer(1, arguments(experiment_.fresh_run(), bad));
     const ProcessResult staged =
         run_trainer(4, arguments(experiment_.fresh_run(), bad + " --distribute.stages 2"));
