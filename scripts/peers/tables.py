@@ -9,9 +9,9 @@ Each seed divides a table anew, by a key of the row's number: a fifth is the tes
 --on test trains on all but the test set and measures there. --on validation leaves the test set alone: it trains on
 three fifths and measures on the validation part, which is where defaults may be tuned.
 
-  trees          HistGradientBoosting with native categories. Rate and number of leaves are chosen for each seed by
-                 three-fold cross-validation on the training rows (at most --tune-rows of them), and so is the number of
-                 trees: the mean of where the folds stop early
+  trees          HistGradientBoosting with native categories. Rate and number of leaves are chosen by three-fold
+                 cross-validation on the training rows of the first seed that is run (at most --tune-rows of them), and
+                 so is the number of trees: the mean of where the folds stop early
   mlp            scikit-learn's MLP (128 and 64 units, early stopping), standardised numbers, one-hot categories
   init           Lockstep: `trainer init` on the training rows, its config unedited, then `trainer` and `trainer predict`
   tabular, ...   the same with `trainer init --preset NAME`
@@ -167,14 +167,15 @@ def tuned(data, x, y, categorical, seed):
     return best[1]
 
 
-def run_trees(data, arguments):
+def run_trees(data, arguments, known):
     encode = Encoder(data)
     x, y = encode(data.train), data.labels(data.train)
     start = time.perf_counter()
     some = np.random.default_rng(data.seed).permutation(len(x))[:arguments.tune_rows]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a class with fewer records than folds
-        options = tuned(data, x[some], y[some], encode.categorical, data.seed)
+        options = dict(known) if known else tuned(data, x[some], y[some], encode.categorical, data.seed)
+        chosen = dict(options)
         tuning = time.perf_counter()
         if len(some) < len(x):  # more rows allow more trees: they stop early themselves
             options["max_iter"] = 2000
@@ -184,7 +185,7 @@ def run_trees(data, arguments):
         model.fit(x, y)
     end = time.perf_counter()
     return {"metric": score(data, data.labels(data.test), model, encode(data.test)), "seconds": end - tuning,
-            "tuning_seconds": tuning - start, "chosen": options | {"max_iter": int(model.n_iter_)}}
+            "tuning_seconds": tuning - start, "chosen": chosen, "trees": int(model.n_iter_)}
 
 
 def run_mlp(data, arguments):
@@ -258,9 +259,10 @@ def metric_of(data, predictions):
     return r2_score(truth, np.array(found, dtype=float)) if data.task == "numbers" else accuracy_score(truth, found)
 
 
-def run_method(method, data, arguments):
+def run_method(method, data, arguments, known):
     if method == "trees":
-        return run_trees(data, arguments)
+        return run_trees(data, arguments, next((r["chosen"] for key, r in known.items()
+                                                if key[:2] == (data.name, method) and key[3:] == (arguments.on, arguments.rows)), None))
     if method == "mlp":
         return run_mlp(data, arguments)
     return run_lockstep(data, arguments, [] if method.split(":")[0] == "init" else ["--preset", method.split(":")[0]])
@@ -374,7 +376,7 @@ def main():
             continue
         data = Data(arguments.dir, name, seed, arguments.on, arguments.rows)
         try:
-            result = run_method(method, data, arguments)
+            result = run_method(method, data, arguments, results.load())
         except RuntimeError as error:
             print(f"{name} seed {seed} {method}: failed: {error}", file=sys.stderr, flush=True)
             continue

@@ -16,6 +16,7 @@ namespace {
 constexpr double kShareOfMany = 0.1;
 constexpr double kShareOfFew = 0.2;
 constexpr Index kMany = 1000;
+constexpr Index kManyOfPresets = 300;  // what they learn from few records is worth more than a sure choice
 constexpr Index kTooFewToHoldBack = 50;
 
 // Sizes of a run, chosen by the number of records.
@@ -34,13 +35,17 @@ bool is_tabular(std::string_view preset) {
 
 Sizes choose_sizes(const FirstData& data, const Task& task, std::string_view preset) {
   constexpr Index kSteps = 5000;
-  constexpr Index kStepsOfLarge = 10'000;
+  constexpr Index kStepsOfTabular = 3000;
+  constexpr Index kStepsOfLarge = 6000;
   constexpr Index kStepsOfImages = 4000;
   constexpr Index kMinEpochs = 5;
   constexpr Index kMaxEpochs = 100;
+  constexpr Index kMaxEpochsOfTabular = 150;
   Sizes sizes;
+  const bool tabular = is_tabular(preset);
+  const Index many = tabular ? kManyOfPresets : kMany;
   if (!data.validation && data.records >= kTooFewToHoldBack)
-    sizes.held = data.records < kMany ? kShareOfFew : kShareOfMany;
+    sizes.held = data.records < many ? kShareOfFew : kShareOfMany;
   const Index rows = data.records - static_cast<Index>(sizes.held * static_cast<double>(data.records));
   sizes.batch = rows < 2000 ? 32 : rows < 20'000 ? 64 : rows < 200'000 ? 256 : 512;
   if (task.images) sizes.batch = rows < 10'000 ? 32 : 128;
@@ -48,9 +53,13 @@ Sizes choose_sizes(const FirstData& data, const Task& task, std::string_view pre
   while (sizes.replicas > sizes.batch || (sizes.replicas > 1 && sizes.replicas * 4 > rows))
     sizes.replicas /= 2;
   const Index steps_of_epoch = (rows + sizes.batch - 1) / sizes.batch;
-  const Index steps = task.images ? kStepsOfImages : preset == "tabular_large" ? kStepsOfLarge : kSteps;
-  sizes.epochs = std::clamp((steps + steps_of_epoch - 1) / steps_of_epoch, kMinEpochs, kMaxEpochs);
-  sizes.patience = std::max(kMinEpochs, (sizes.epochs + 2) / 3);
+  const Index steps = task.images                 ? kStepsOfImages
+                      : preset == "tabular"       ? kStepsOfTabular
+                      : preset == "tabular_large" ? kStepsOfLarge
+                                                  : kSteps;
+  sizes.epochs = std::clamp((steps + steps_of_epoch - 1) / steps_of_epoch, kMinEpochs,
+                            tabular ? kMaxEpochsOfTabular : kMaxEpochs);
+  sizes.patience = std::max(kMinEpochs, tabular ? (sizes.epochs + 1) / 2 : (sizes.epochs + 2) / 3);
   return sizes;
 }
 
@@ -143,7 +152,7 @@ class Chooser {
     for (const DataSetting& setting : data_settings(table))
       add("data." + setting.name, setting.value, comment_of(setting.name, unit));
     if (is_tabular(preset_))
-      add("data.scale", preset_ == "tabular" ? "\"robust bins(16)\"" : "\"robust bins(48)\"",
+      add("data.scale", "\"robust bins(48)\"",
           "each number, clipped smoothly, and a piecewise linear encoding between its quantiles");
   }
 
@@ -251,7 +260,7 @@ class Chooser {
                       with_commas(data_.label.values.back().count), with_commas(data_.records)));
     if (is_tabular(preset_)) {
       add("train.optimizer", "\"adamw\"");
-      add("train.lr", "0.002", "the first to try others of: three times more, three times less");
+      add("train.lr", "0.004", "the first to try others of: three times more, three times less");
       add("train.weight_decay", "0.0003");
       add("train.lr_multiplier", R"(["0.*: 6"])", "the first layer learns how much each feature counts");
     } else if (task_.images) {

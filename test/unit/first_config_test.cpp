@@ -228,7 +228,7 @@ TEST_F(FirstConfig, APresetForTablesBringsItsOwnDataAndTraining) {
   const Task task = choose_task(data, "");
   ASSERT_EQ(task.kind, TaskKind::kNumbers);
   const auto settings = choose_settings(data, task, "t", "tabular");
-  EXPECT_EQ(value(settings, "data.scale"), quoted("robust bins(16)"));
+  EXPECT_EQ(value(settings, "data.scale"), quoted("robust bins(48)"));
   EXPECT_EQ(value(settings, "model.preset"), quoted("tabular"));
   EXPECT_EQ(value(settings, "model.outputs"), "1");
   EXPECT_EQ(value(settings, "model.layers"), "");
