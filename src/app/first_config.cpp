@@ -140,9 +140,9 @@ class Chooser {
       if (!column.label) continue;
       column.kind = task_.named ? ColumnKind::kCategorical : ColumnKind::kNumeric;
       if (task_.kind == TaskKind::kNumbers && column.scale == Scale::kNone) {
-        column.scale = scale_of(table.scan.columns[i].numbers);
-        // The metrics of numbers are of their own units, which a logarithm would not learn.
-        if (is_tabular(preset_) && column.scale == Scale::kLog) column.scale = Scale::kStandard;
+        // The presets always learn deviations: the noise of their dropout grows with the mean of the label. A
+        // logarithm would not be learned in the units of the metrics.
+        column.scale = is_tabular(preset_) ? Scale::kStandard : scale_of(table.scan.columns[i].numbers);
         if (column.scale == Scale::kLog)
           unit = "label: learned as its logarithm, in deviations; predictions are in its own units";
         if (column.scale == Scale::kStandard)
