@@ -16,10 +16,10 @@ void announce(Communicator& comm, const Config& config, const RunPlan& plan, con
            comm.size() == 1 ? "" : "s", placement.hosts, placement.hosts == 1 ? "" : "s",
            plan.sampling.replicas, plan.sampling.replicas == 1 ? "" : "s", plan.dist.threads,
            plan.dist.threads == 1 ? "" : "s", describe_precision(config), placement.summary);
-  std::string text =
-      config.run.plan == PlanStyle::kFull ? "\n" + plan_table(std::span(&plan, 1)) : " " + plan_summary(plan);
+  const bool full = config.run.plan == PlanStyle::kFull;
+  std::string text = full ? plan_table(std::span(&plan, 1)) : plan_summary(plan);
   text.pop_back();  // the log ends the line itself
-  log_info("plan:{}", text);
+  log_info("plan:{}{}", full ? "\n" : " ", text);
 }
 
 void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train, PlanStyle style) {

@@ -57,8 +57,8 @@ class Workspace {
   Matrix received_gradient(Index op) {
     return {gradient_of(op, {0, rows_}), rows_, model_.op(op).out.size()};
   }
-  /// The tensors sent to the stage behind, after forward, and the gradient of it, to be filled before backward.
-  /// `op`: one of Model::sent().
+  /// The tensors sent to the stage behind, after forward, and the gradient of it, to be filled before
+  /// backward. `op`: one of Model::sent().
   Matrix sent(Index op) { return {output_of(op, {0, rows_}), rows_, model_.op(op).out.size()}; }
   Matrix sent_gradient(Index op) { return {gradient_of(op, {0, rows_}), rows_, model_.op(op).out.size()}; }
   /// After forward: the gradient of the loss by the trained outputs, to be filled before backward.
