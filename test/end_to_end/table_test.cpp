@@ -104,6 +104,21 @@ TEST_F(Table, WhatInspectWritesTrainsWithTheSameBitsOnAnyNumberOfRanks) {
   EXPECT_GT(summary["evaluation"]["accuracy"].get<double>(), 0.75);
 }
 
+TEST_F(Table, InitProposesAPresetForTablesAndWritesAllOfItsKeys) {
+  const auto init = [&](const std::string& flags) {
+    const ProcessResult result = run_trainer(fmt::format("init {} --label income --output {} --overwrite {}",
+                                                         train_, directory_ / "run.toml", flags));
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return result.output;
+  };
+  expect_parts(init(""), {"or      with --preset tabular"});
+  EXPECT_EQ(init("--preset tabular").find("or      with"), std::string::npos);
+  expect_parts(read_file(directory_ / "run.toml"), {"scale = \"robust bins(", "preset = \"tabular\"",
+                                                    "outputs = 1", "lr_multiplier = [\"0.*: 6\"]"});
+  const ProcessResult trained = train(2, "run", "--train.epochs 1");
+  EXPECT_EQ(trained.exit_code, 0) << trained.errors;
+}
+
 // Quantiles of a sample (of many chunks), an ensemble, sines of its own, and a rate for the first layer.
 TEST_F(Table, BinsAndAnEnsembleHaveTheSameBitsOnAnyNumberOfRanks) {
   config(
