@@ -27,8 +27,7 @@ double undo_clip(Scalar clipped) {
   return y / std::sqrt(1 - (y / kClip) * (y / kClip));
 }
 
-// Where the middle half of the numbers is one number, half of their range stands for the distance of
-// quartiles.
+// Half of the range stands for the distance of quartiles that are equal.
 LabelScale robust_scale(const TableColumn& column) {
   const Quartiles quartiles = column.quartiles.value_or(Quartiles{});
   const double between = quartiles.upper - quartiles.lower;
