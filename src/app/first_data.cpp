@@ -16,6 +16,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/data/byte_stream.h"
 #include "lockstep/data/format.h"
+#include "lockstep/data/table/findings.h"
 #include "lockstep/data/table/number.h"
 #include "lockstep/math/matrix.h"
 
@@ -159,6 +160,10 @@ void read_table(FirstData& data) {
     const std::string& remark = data.table->guesses[i].remark;
     if (!remark.empty() && !column.label)
       data.doubts.push_back(fmt::format("column {}: {}", in_quotes(column.name), remark));
+  }
+  for (const Finding& finding : find_suspicious(*data.table, data.options.table, {})) {
+    if (finding.kind == "leak")
+      data.doubts.push_back(fmt::format("column {}: {}", in_quotes(finding.column), finding.text));
   }
   data.features.dims = {features};
   for (std::optional<std::string>* file : {&data.test, &data.validation}) take_if_labelled(data, *file);

@@ -216,6 +216,15 @@ TEST_F(FirstConfig, AnImageGetsConvolutionsUntilItIsSmall) {
   EXPECT_FALSE(choose_task(data, "").images) << "channels come last";
 }
 
+TEST_F(FirstConfig, AColumnThatAloneGivesTheLabelAwayIsADoubt) {
+  const auto told = [](Index i) { return (i * 7) % 11 > 5 ? "high" : "low"; };
+  const FirstData leaking = read(table(400, told));
+  ASSERT_EQ(leaking.doubts.size(), 1U);
+  expect_parts(leaking.doubts[0], {"column 'a'", "it alone gives the label 'y' away"});
+  const auto untold = [](Index i) { return i % 3 == 0 ? "high" : "low"; };
+  EXPECT_TRUE(read(table(400, untold)).doubts.empty());
+}
+
 TEST_F(FirstConfig, APresetForTablesBringsItsOwnDataAndTraining) {
   FirstData data{.records = 20'000, .features = {{10}}};
   data.label.numbers = {.count = 20'000, .mean = 1e5, .squares = 2e18, .min = 0, .max = 1e8};
