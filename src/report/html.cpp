@@ -68,7 +68,7 @@ std::string json_text(std::string_view text) {
 std::string to_html(const HtmlTable& table) {
   std::string html = fmt::format(
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\">\n"
-      "<table{1}>\n<caption>{0}</caption>\n<thead><tr>",
+      "<table{1}>\n<caption><span>{0}</span></caption>\n<thead><tr>",
       html_text(table.caption), table.numbers ? " class=\"numbers\"" : "");
   for (const std::string& cell : table.head)
     html += fmt::format("<th scope=\"col\">{}</th>", html_text(cell));
@@ -76,8 +76,8 @@ std::string to_html(const HtmlTable& table) {
   for (const std::vector<std::string>& row : table.rows) {
     html += "<tr>";
     for (std::size_t i = 0; i < row.size(); ++i) {
-      html += i == 0 ? fmt::format("<th scope=\"row\">{}</th>", html_text(row[i]))
-                     : fmt::format("<td>{}</td>", html_text(row[i]));
+      const std::string cell = html_text(row[i], table.max_bytes);
+      html += i == 0 ? fmt::format("<th scope=\"row\">{}</th>", cell) : fmt::format("<td>{}</td>", cell);
     }
     html += "</tr>\n";
   }

@@ -27,6 +27,7 @@ struct HtmlTable {
   std::vector<std::string> head;
   std::vector<std::vector<std::string>> rows = {};
   bool numbers = true;
+  std::size_t max_bytes = 200;  ///< of a cell; longer ones are cut
 };
 
 /// In a box of its own, which scrolls by the keyboard, too.

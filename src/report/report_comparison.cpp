@@ -62,8 +62,10 @@ std::string sentences_of(const RunDescription& run, std::string_view words) {
 
 // What the runs mean by a step and an epoch, where they do not mean the same.
 std::string meanings_table(const std::vector<RunDescription>& runs) {
-  HtmlTable table{
-      .caption = "What a step and an epoch are", .head = {"run", "step", "epoch"}, .numbers = false};
+  HtmlTable table{.caption = "What a step and an epoch are",
+                  .head = {"run", "step", "epoch"},
+                  .numbers = false,
+                  .max_bytes = 1000};
   std::set<Row> different;
   for (const RunDescription& run : runs) {
     const Row meaning{sentences_of(run, "Each "), sentences_of(run, "An epoch ")};
@@ -86,6 +88,7 @@ void add_measures(const RunDescription& run, std::size_t index, Rows& rows) {
   if (loss != nullptr) rows.set("train: Loss", index, short_number(loss->values.back()));
   rows.set("steps", index, count_text(run.steps));
   rows.set("samples", index, count_text(run.samples));
+  if (run.steps > 0) rows.set("samples of a step", index, short_number(run.samples / run.steps));
   const std::string batch = run.planned_value("global batch");
   if (!batch.empty()) rows.set("global batch", index, batch);
   const std::string seen = run.planned_value("each example seen");

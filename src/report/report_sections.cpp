@@ -55,8 +55,9 @@ std::string summary_of(const RunDescription& run) {
 std::string confusion_table(const RunDescription& run, const EvaluationHistory& shown) {
   std::string html = fmt::format(
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Confusion matrix\">\n"
-      "<table class=\"confusion\">\n<caption>Samples of the {} set after step {}: rows are true classes, "
-      "columns predicted ones</caption>\n<thead><tr><th scope=\"col\">true</th>",
+      "<table class=\"confusion\">\n<caption><span>Samples of the {} set after step {}: rows are true "
+      "classes, "
+      "columns predicted ones</span></caption>\n<thead><tr><th scope=\"col\">true</th>",
       html_text(shown.split), count_text(shown.confusion_step));
   for (std::size_t i = 0; i < shown.confusion.size(); ++i) {
     html += fmt::format("<th scope=\"col\">{}</th>", html_text(class_name(run, i), 60));
@@ -174,8 +175,13 @@ std::string environment_of(const RunDescription& run) {
 }  // namespace
 
 std::string summary_section(const std::vector<RunDescription>& runs) {
+  constexpr std::size_t kFewRuns = 2;  // of more the stories are folded, so that the curves are not far
   std::string html;
   for (const RunDescription& run : runs) {
+    if (runs.size() > kFewRuns) {
+      html += folded(fmt::format("{}: {}", run.name, run.state), summary_of(run));
+      continue;
+    }
     if (runs.size() > 1) html += fmt::format("<h3 class=\"run\">{}</h3>\n", html_text(run.name));
     html += summary_of(run);
   }

@@ -24,13 +24,16 @@
   const number = (value) => Math.abs(value) >= 1e4 && Math.abs(value) < 1e15
     ? Math.round(value).toLocaleString("en-US") : String(+value.toPrecision(5));
   const show_x = (value) => chosen() === "seconds" ? duration(value) : number(value);
-  const short_number = (value) => {
-    for (const [unit, size] of [["G", 1e9], ["M", 1e6], ["k", 1e3]]) {
-      if (Math.abs(value) >= 10 * size) return `${+(value / size).toPrecision(4)}${unit}`;
+  // With as many digits as tell ticks apart that lie close together.
+  const short_number = (value, index, ticks) => {
+    const apart = ticks && ticks.length > 1 ? Math.abs(ticks[1].value - ticks[0].value) : 0;
+    const digits = apart > 0 ? Math.max(4, Math.ceil(Math.log10(Math.abs(value) / apart + 1)) + 2) : 4;
+    for (const [unit, size, from] of [["G", 1e9, 1e9], ["M", 1e6, 1e6], ["k", 1e3, 1e4]]) {
+      if (Math.abs(value) >= from) return `${+(value / size).toPrecision(digits)}${unit}`;
     }
-    return String(+value.toPrecision(4));
+    return String(+value.toPrecision(digits));
   };
-  const compact = (value) => chosen() === "seconds" ? duration(value) : short_number(value);
+  const compact = (value, ...others) => chosen() === "seconds" ? duration(value) : short_number(value, ...others);
 
   // A curve that never changes lies in the middle, above zero, and not on an axis of its noise.
   const around = (series) => {
