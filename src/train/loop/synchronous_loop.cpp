@@ -88,7 +88,8 @@ class SynchronousLoop final : public UpdateLoop {
   void accept(const StepOutcome& outcome, Index step);
   void average_weights();
   void flip_bit_if_due(Index step);
-  void add_time(const StepTimer& timer, const StepOutcome& outcome, bool exchanged);
+  void add_time(const StepTimer& timer, const StepOutcome& outcome, std::span<const Arrival> arrivals);
+  void note_averaging(const StepOutcome& outcome);
   void settle();
   void note_single_values(Index step);
   void leave_out(const StepBatch& batch, Index step, double loss);
@@ -112,7 +113,8 @@ class SynchronousLoop final : public UpdateLoop {
   EpochAudit audit_;
   std::optional<UpdateStatistics> statistics_;  // of the last step, if it was measured
   RankLedger ledger_;
-  Index ranks_logged_ = 0;  // step of the last report on the ranks
+  std::vector<Arrival> averaging_;  // of the last local step; empty: nothing was averaged
+  Index ranks_logged_ = 0;          // step of the last report on the ranks
   double train_seconds_ = 0;
   double logged_seconds_ = 0;
   double logged_samples_ = 0;
@@ -176,7 +178,7 @@ void SynchronousLoop::run_step(Index step) {
   gradients_.run(batch, measured(step));  // forward and backward; buckets leave meanwhile
   timer.enter(Phase::kExchange);
   strategy_.finish_exchange();
-  gradients_.end_exchange();
+  if (exchanged) gradients_.end_exchange();
   timer.enter(Phase::kOptimizer);
   prepare_statistics(step + 1);
   const StepOutcome outcome = strategy_.update({.step = step + 1 - skipped_,
@@ -184,6 +186,7 @@ void SynchronousLoop::run_step(Index step) {
                                                 .lr = context_.lr(step),
                                                 .replica_weights = replica_weights_,
                                                 .statistics = statistics_ ? &*statistics_ : nullptr});
+  if (!exchanged) note_averaging(outcome);
   timer.enter(Phase::kExchange);
   if (outcome.applied) {
     accept(outcome, step);
@@ -195,7 +198,7 @@ void SynchronousLoop::run_step(Index step) {
   timer.enter(Phase::kCompute);
   flip_bit_if_due(step);
   audit_.add(batch, step);
-  add_time(timer, outcome, exchanged);
+  add_time(timer, outcome, exchanged ? gradients_.arrivals() : std::span<const Arrival>(averaging_));
 }
 
 // The steps that are measured come right before lines of metrics, and at least so many apart that the passes
@@ -232,7 +235,17 @@ void SynchronousLoop::flip_bit_if_due(Index step) {
   flip_bit(context_.settings.debug, context_.comm, at(strategy_.weights(first_hosted()), offset));
 }
 
-void SynchronousLoop::add_time(const StepTimer& timer, const StepOutcome& outcome, bool exchanged) {
+// A local step in which the replicas are averaged ends with that.
+void SynchronousLoop::note_averaging(const StepOutcome& outcome) {
+  averaging_.clear();
+  if (outcome.exchange_seconds == 0) return;
+  const std::int64_t now = trace_clock();
+  averaging_.push_back({now - static_cast<std::int64_t>(1e9 * outcome.exchange_seconds), now});
+  trace_event(TraceKind::kExchange, averaging_.front().arrived, now);
+}
+
+void SynchronousLoop::add_time(const StepTimer& timer, const StepOutcome& outcome,
+                               std::span<const Arrival> arrivals) {
   ExchangeTime exchange = gradients_.exchange_time();
   exchange.exchange += timer.seconds(Phase::kExchange) + outcome.exchange_seconds;
   const double optimizer =
@@ -246,7 +259,7 @@ void SynchronousLoop::add_time(const StepTimer& timer, const StepOutcome& outcom
   train_seconds_ += time.total;
   log_clock_.add(time);
   run_clock_.add(time);
-  ledger_.add(time, exchanged ? gradients_.arrivals() : std::span<const Arrival>());
+  ledger_.add(time, arrivals);
   if (context_.tracer != nullptr) context_.tracer->end_step(time.total);
 }
 
