@@ -48,6 +48,7 @@ RankLedger::RankLedger(Communicator& comm, std::vector<std::string> hosts, std::
 
 void RankLedger::add(const StepTime& time, std::span<const Arrival> arrivals) {
   sum_.data += time.data;
+  sum_.idle += time.idle;
   sum_.total += time.total;
   sum_.exchange.exchange += time.exchange.exchange;
   if (!time.exchange.exchange_only) known_waiting_ += time.exchange.waiting;
@@ -127,9 +128,9 @@ void RankLedger::charge(std::span<const Index> all, std::size_t point) {
 void RankLedger::take_window(double waited) {
   std::array<double, kSums> sums{};
   sums[kData] = sum_.data;
-  sums[kCompute] = sum_.total - sum_.data - sum_.exchange.exchange;
+  sums[kCompute] = sum_.total - sum_.data - sum_.idle - sum_.exchange.exchange;
   sums[kExchange] = sum_.exchange.exchange - waited;
-  sums[kWaiting] = waited;
+  sums[kWaiting] = waited + sum_.idle;
   sums[kSteps] = static_cast<double>(steps_);
   std::vector<double> all(kSums * times_.ranks.size());
   comm_.all_gather(as_buffer(std::span<const double>(sums)), as_buffer(std::span(all)));

@@ -22,6 +22,12 @@
 namespace lockstep {
 namespace {
 
+// Stages of a model have work of their own each: one that has more is not slow.
+std::vector<bool> compared_ranks(const TrainingContext& context) {
+  if (context.pipeline == nullptr) return working_ranks(context.plan.dist);
+  return std::vector<bool>(static_cast<std::size_t>(context.comm.size()), false);
+}
+
 class SynchronousLoop final : public UpdateLoop {
  public:
   SynchronousLoop(const TrainingContext& context, SynchronousStrategy& strategy)
@@ -37,7 +43,7 @@ class SynchronousLoop final : public UpdateLoop {
         replica_weights_(gradients_.tallies().size()),
         tallies_(gradients_.tallies().size()),
         audit_(context),
-        ledger_(context.comm, context.settings.hosts, working_ranks(context.plan.dist)) {}
+        ledger_(context.comm, context.settings.hosts, compared_ranks(context)) {}
 
   void resume_after(Index steps) override { steps_done_ = steps; }
   SavedState saved_state() override;
@@ -89,6 +95,7 @@ class SynchronousLoop final : public UpdateLoop {
   void average_weights();
   void flip_bit_if_due(Index step);
   void add_time(const StepTimer& timer, const StepOutcome& outcome, std::span<const Arrival> arrivals);
+  std::span<const Arrival> arrivals(bool exchanged) const;
   void note_averaging(const StepOutcome& outcome);
   void settle();
   void note_single_values(Index step);
@@ -198,7 +205,7 @@ void SynchronousLoop::run_step(Index step) {
   timer.enter(Phase::kCompute);
   flip_bit_if_due(step);
   audit_.add(batch, step);
-  add_time(timer, outcome, exchanged ? gradients_.arrivals() : std::span<const Arrival>(averaging_));
+  add_time(timer, outcome, arrivals(exchanged));
 }
 
 // The steps that are measured come right before lines of metrics, and at least so many apart that the passes
@@ -233,6 +240,13 @@ void SynchronousLoop::flip_bit_if_due(Index step) {
   if (context_.settings.debug.flip_rank < 0 || context_.settings.debug.flip_step != step) return;
   const Index offset = context_.model.layout().params.back().range.begin;
   flip_bit(context_.settings.debug, context_.comm, at(strategy_.weights(first_hosted()), offset));
+}
+
+// The exchanges of the step. Stages of a model have other buckets each, so that their arrivals cannot be
+// compared; they know how long they were idle.
+std::span<const Arrival> SynchronousLoop::arrivals(bool exchanged) const {
+  if (context_.pipeline != nullptr) return {};
+  return exchanged ? gradients_.arrivals() : std::span<const Arrival>(averaging_);
 }
 
 // A local step in which the replicas are averaged ends with that.
