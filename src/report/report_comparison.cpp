@@ -60,7 +60,7 @@ std::string sentences_of(const RunDescription& run, std::string_view words) {
   return text;
 }
 
-// What the runs mean by a step and an epoch, where they do not mean the same.
+// The meanings of a step and an epoch in the runs, if they differ.
 std::string meanings_table(const std::vector<RunDescription>& runs) {
   HtmlTable table{.caption = "What a step and an epoch are",
                   .head = {"run", "step", "epoch"},

@@ -23,7 +23,8 @@ std::string prefix(const std::vector<RunDescription>& runs, const RunDescription
   return runs.size() == 1 ? "" : run.short_name() + ", ";
 }
 
-// Of one run the curves of all classes; of several those of yes or no, which can be laid over each other.
+// One run shows the curves of all classes; several show those of yes or no, which can be laid over each
+// other.
 std::vector<std::pair<std::string, const Curve*>> shown_curves(const std::vector<RunDescription>& runs) {
   std::vector<std::pair<std::string, const Curve*>> shown;
   for (const RunDescription& run : runs) {

@@ -2,22 +2,12 @@
 // histograms of each tensor. They have the same bits whoever owns what.
 #pragma once
 
-#include <cstdint>
 #include <limits>
 #include <vector>
 
-#include "lockstep/base/types.h"
+#include "lockstep/math/histogram_bins.h"
 
 namespace lockstep {
-
-/// Bins of a histogram: two for each power of two between 2^-40 and 2^20, of either sign, and one for what is
-/// nearer to zero. Larger numbers are in the outer bins.
-inline constexpr Index kHistogramBins = 241;
-
-/// The bin of a number, 0 for the most negative.
-Index histogram_bin(Scalar value);
-/// The upper end of a bin.
-double histogram_limit(Index bin);
 
 struct UpdateStatistics {
   bool with_histograms = false;  ///< given: whether histograms are made, too

@@ -45,7 +45,7 @@ struct ReliabilityPoint {
   double count = 0;
 };
 
-/// What permuting a column does to a measure, from importance.json.
+/// The change of a measure when a column is permuted, from importance.json.
 struct ImportanceOfColumn {
   std::string name = {};
   double mean = 0;

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "lockstep/distributed/update_statistics.h"
+#include "lockstep/math/histogram_bins.h"
 
 namespace lockstep {
 namespace {

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// What one thread collects.
+// The collection of one thread.
 struct Lane {
   ThresholdCounts counts;
   FitSamples fits;

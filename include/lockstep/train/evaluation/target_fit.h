@@ -32,7 +32,7 @@ class FitSamples {
 
   void add(const MetricRows& rows, std::span<const Index> ids);
   void add(FitSamples& other);
-  /// *Collective.* The same on all ranks.
+  /// *Collective.* All ranks get the same.
   std::vector<TargetFit> fits(Communicator& comm);
 
  private:

@@ -1,4 +1,4 @@
-#include "lockstep/distributed/update_statistics.h"
+#include "lockstep/math/histogram_bins.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-TEST(UpdateStatistics, ABinEndsAboveItsNumbersAndTheNextOneBelow) {
+TEST(HistogramBins, ABinEndsAboveItsNumbersAndTheNextOneBelow) {
   for (const Scalar value :
        {1e-9F, 0.3F, 1.0F, 1.4999F, 1.5F, 700.0F, -1e-9F, -0.3F, -1.1F, -1.6F, -700.0F}) {
     const Index bin = histogram_bin(value);
@@ -16,7 +16,7 @@ TEST(UpdateStatistics, ABinEndsAboveItsNumbersAndTheNextOneBelow) {
   }
 }
 
-TEST(UpdateStatistics, LimitsRiseAndTheOuterBinsTakeTheRest) {
+TEST(HistogramBins, LimitsRiseAndTheOuterBinsTakeTheRest) {
   for (Index bin = 1; bin < kHistogramBins; ++bin) EXPECT_LT(histogram_limit(bin - 1), histogram_limit(bin));
   EXPECT_EQ(histogram_bin(0), kHistogramBins / 2);
   EXPECT_EQ(histogram_bin(1e30F), kHistogramBins - 1);

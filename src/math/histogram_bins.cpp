@@ -1,4 +1,4 @@
-#include "lockstep/distributed/update_statistics.h"
+#include "lockstep/math/histogram_bins.h"
 
 #include <algorithm>
 #include <bit>
