@@ -22,9 +22,9 @@ using Rows = std::vector<std::vector<Scalar>>;
 
 class TableBins : public testing::Test {
  protected:
-  TableSchema learn(const std::string& text) {
+  TableSchema learn(const std::string& text, const HoldOut& held = {}) {
     write(text);
-    return learn_schema(open(), options_, {}, alone()).schema;
+    return learn_schema(open(), options_, held, alone()).schema;
   }
   // The features of all records of the text, by this schema.
   Rows encode(const TableSchema& schema, const std::string& text) {
@@ -164,10 +164,18 @@ TEST_F(TableBins, AreKeptInTheSchema) {
   refused("\"quartiles\"", "\"quarters\"");
 }
 
-TEST_F(TableBins, QuantilesAreThoseOfTheTrainingRecordsOnly) {
-  options_.scale = "bins(2)";
-  const TableSchema schema = learn("a,y\n0,0\n1,1\n2,0\n");
-  EXPECT_EQ(encode(schema, tens()).at(5), (std::vector<Scalar>{1, 1}));
+TEST_F(TableBins, QuantilesAreNotThoseOfRecordsHeldBack) {
+  options_.scale = "robust bins(3)";
+  const HoldOut held{.share = 0.4, .key = 7};
+  std::string text = "a,y\n";
+  std::vector<double> learnt;
+  for (Index id = 0; id < 200; ++id) {
+    text += fmt::format("{},{}\n", id * id, id % 2);
+    if (!held.holds(id)) learnt.push_back(static_cast<double>(id * id));
+  }
+  const TableSchema schema = learn(text, held);
+  EXPECT_EQ(schema.columns[0].edges, edges_of(learnt, 3));
+  EXPECT_EQ(schema.columns[0].quartiles, quartiles_of(learnt));
 }
 
 TEST_F(TableBins, WrongArgumentsAreRefused) {
