@@ -29,14 +29,14 @@ std::string describe_idle(const RunPlan& plan) {
 }
 
 std::string describe_balance(const RunPlan& plan) {
-  const auto [least, most] = std::ranges::minmax(plan.stages, {}, &StagePlan::flops);
+  const auto most = static_cast<double>(std::ranges::max_element(plan.stages, {}, &StagePlan::flops)->flops);
   const double mean = static_cast<double>(plan.flops) / static_cast<double>(plan.stages.size());
   constexpr double kUneven = 1.25;
-  if (static_cast<double>(most.flops) <= kUneven * mean) return "";
+  if (most <= kUneven * mean) return "";
   return fmt::format(
       "\nThe largest stage has {:.1f} times the operations of the average: the others wait for it; "
       "divide its layers, or use fewer stages.",
-      static_cast<double>(most.flops) / mean);
+      most / mean);
 }
 
 }  // namespace
