@@ -52,6 +52,7 @@ Run::Run(Communicator& comm, const Experiment& experiment, const RunPlan& plan)
       strategy_(strategy_entry(experiment.config.distribute.strategy).make(strategy_context())),
       states_(workers(), plan.dist, model_),
       progress_(make_progress_thread(comm, experiment.config.distribute)) {
+  if (pipeline_ != nullptr) comm.note_stage(stage());
   if (plan.averages()) average_.emplace(workers(), model_, team_, plan.ema);
 }
 

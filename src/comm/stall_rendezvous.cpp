@@ -60,6 +60,7 @@ RankStatus status_of(const NodeBoard::Slot& slot, bool answered) {
   status.first_sample = activity.first_sample;
   status.end_sample = activity.end_sample;
   status.bucket = activity.bucket;
+  status.stage = activity.stage;
   status.call = activity.call;
   status.call_number = activity.call_number;
   status.communicator = activity.communicator;

@@ -46,6 +46,10 @@ std::string last_known(const RankStatus& rank) {
   if (rank.end_sample > rank.first_sample) {
     text += fmt::format(", samples {} to {}", rank.first_sample, rank.end_sample - 1);
   }
+  if (rank.phase == Phase::kStageForward || rank.phase == Phase::kStageBackward) {
+    return text + fmt::format(", micro-batch {} of stage {}", rank.bucket, rank.stage);
+  }
+  if (rank.stage >= 0) text += fmt::format(", stage {}", rank.stage);
   return text + (rank.bucket < 0 ? ", no bucket under way" : fmt::format(", bucket {}", rank.bucket));
 }
 
@@ -112,6 +116,7 @@ std::string to_json(std::span<const RankStatus> ranks) {
                     {"step", rank.step},
                     {"samples", {rank.first_sample, rank.end_sample}},
                     {"bucket", rank.bucket},
+                    {"stage", rank.stage},
                     {"call", static_cast<int>(rank.call)},
                     {"call_number", rank.call_number},
                     {"communicator", rank.communicator},
@@ -136,6 +141,7 @@ std::vector<RankStatus> statuses_from_json(const std::string& text) {
       rank.first_sample = entry.at("samples").at(0);
       rank.end_sample = entry.at("samples").at(1);
       rank.bucket = entry.at("bucket");
+      rank.stage = entry.at("stage");
       rank.call = static_cast<Call>(std::min(call, kCallNames.size() - 1));
       rank.call_number = entry.at("call_number");
       rank.communicator = entry.at("communicator");

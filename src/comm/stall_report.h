@@ -21,7 +21,8 @@ struct RankStatus {
   Index step = -1;
   Index first_sample = 0;
   Index end_sample = 0;
-  Index bucket = -1;
+  Index bucket = -1;  ///< or micro-batch: see Activity
+  Index stage = -1;
   Call call = Call::kNone;
   Index call_number = 0;
   Index communicator = 0;

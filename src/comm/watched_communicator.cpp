@@ -105,6 +105,10 @@ void Marks::note_step(Index step, Range samples) {
   get_on();
 }
 
+void Marks::note_stage(Index stage) {
+  if (concerns_me()) activity_.stage.store(stage, kRelaxed);
+}
+
 template <class Work>
 auto WatchedCommunicator::waiting(Call call, const Work& work) {
   const Waiting scope(marks_, call, ++calls_, number_);

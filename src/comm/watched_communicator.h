@@ -21,6 +21,7 @@ class Marks {
   void idle(Index communicator);
   void note_phase(Phase phase, Index bucket);
   void note_step(Index step, Range samples);
+  void note_stage(Index stage);
   Index next_communicator() { return communicators_++; }
 
  private:
@@ -54,6 +55,7 @@ class WatchedCommunicator final : public ForwardingCommunicator {
   void idle() override;
   void note_phase(Phase phase, Index bucket = -1) override { marks_.note_phase(phase, bucket); }
   void note_step(Index step, Range samples) override { marks_.note_step(step, samples); }
+  void note_stage(Index stage) override { marks_.note_stage(stage); }
 
  private:
   /// Runs `work`, which waits for other ranks.

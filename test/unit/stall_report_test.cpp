@@ -71,8 +71,22 @@ TEST(StallReport, SaysWhereTheMissingOneIsAndWhatTheOthersWaitFor) {
             "  waiting in barrier 7 of all ranks: rank 0");
 }
 
+TEST(StallReport, NamesTheStageTheMicroBatchAndTheDirection) {
+  RankStatus status = computing(1);
+  status.stage = 2;
+  status.phase = Phase::kStageBackward;
+  EXPECT_NE(describe_stall(Ranks{waiting(0, Call::kWait, 0), status}, 61)
+                .find("in phase backward of step 12, samples 264 to 287, micro-batch 3 of stage 2"),
+            std::string::npos);
+  status.phase = Phase::kOptimizer;
+  EXPECT_NE(describe_stall(Ranks{status}, 61).find(", stage 2, bucket 3"), std::string::npos);
+}
+
 TEST(StallReport, PassesThroughAFileOfItsNode) {
-  const Ranks ranks{waiting(4, Call::kFence, 7), computing(5)};
+  RankStatus staged = computing(5);
+  staged.stage = 1;
+  staged.phase = Phase::kStageForward;
+  const Ranks ranks{waiting(4, Call::kFence, 7), staged};
   const Ranks read = statuses_from_json(to_json(ranks));
   ASSERT_EQ(read.size(), 2u);
   EXPECT_EQ(describe_stall(read, 1), describe_stall(ranks, 1));

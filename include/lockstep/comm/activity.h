@@ -19,11 +19,14 @@ enum class Phase : int {
   kExchange,  ///< exchanging gradients
   kOptimizer,
   kEvaluation,
-  kCheckpoint
+  kCheckpoint,
+  kStageForward,  ///< a micro-batch through this rank's stage of the model; likewise
+  kStageBackward
 };
 
-inline constexpr std::array<std::string_view, 8> kPhaseNames{
-    "start", "loading", "data", "forward and backward", "exchange", "optimizer", "evaluation", "checkpoint"};
+inline constexpr std::array<std::string_view, 10> kPhaseNames{
+    "start",      "loading", "data",    "forward and backward", "exchange", "optimizer", "evaluation",
+    "checkpoint", "forward", "backward"};
 
 /// The calls of a communicator that wait for other ranks.
 enum class Call : int {
@@ -49,7 +52,10 @@ struct Activity {
   std::atomic<Index> step = -1;
   std::atomic<Index> first_sample = 0;  ///< the first sample of the step
   std::atomic<Index> end_sample = 0;
-  std::atomic<Index> bucket = -1;  ///< the last that was handed to the exchange; -1: none in this step
+  /// The last that was handed to the exchange; -1: none in this step. In the phases of a stage the
+  /// micro-batch.
+  std::atomic<Index> bucket = -1;
+  std::atomic<Index> stage = -1;  ///< of the model, that this rank runs; -1: the model is not divided
   std::atomic<Call> call = Call::kNone;
   std::atomic<Index> call_number = 0;   ///< number of the call among the waiting calls on that communicator
   std::atomic<Index> communicator = 0;  ///< 0: all ranks; else as they were made

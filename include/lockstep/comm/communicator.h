@@ -125,10 +125,14 @@ class Communicator {
   /// *Local.* Whether several threads of this rank may call at once, each on a communicator of its own.
   virtual bool takes_threads() const = 0;
 
-  /// *Local.* Notes the phase of this rank for the watchdog; costs a store or two.
+  /// *Local.* Notes the phase of this rank for the watchdog, and the bucket or micro-batch that it is about;
+  /// costs a store or two.
   virtual void note_phase(Phase /*phase*/, Index /*bucket*/ = -1) {}
   /// *Local.* The step (from 0) that it is at, and which samples of the run that takes.
   virtual void note_step(Index /*step*/, Range /*samples*/) {}
+
+  /// *Local.* The stage of the model that it runs.
+  virtual void note_stage(Index /*stage*/) {}
 
   /// *Local.* Ends the whole job, not only the ranks of this communicator, with this exit code.
   virtual void abort(int exit_code) = 0;

@@ -32,6 +32,7 @@ class ForwardingCommunicator : public Communicator {
   bool takes_threads() const override { return inner_.takes_threads(); }
   void note_phase(Phase phase, Index bucket = -1) override { inner_.note_phase(phase, bucket); }
   void note_step(Index step, Range samples) override { inner_.note_step(step, samples); }
+  void note_stage(Index stage) override { inner_.note_stage(stage); }
   void abort(int exit_code) override { inner_.abort(exit_code); }
 
  protected:

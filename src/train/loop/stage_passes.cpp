@@ -46,6 +46,7 @@ void GradientStep::walk_stage(bool backward) {
   for (const StageTask& task :
        stage_tasks(context_.schedule, pipeline.stage(), pipeline.stages(), std::ssize(batches))) {
     const MicroBatch& batch = at(batches, task.micro_batch);
+    context_.comm.note_phase(task.forward ? Phase::kStageForward : Phase::kStageBackward, task.micro_batch);
     if (task.forward) {
       stage_forward(batch);
     } else if (backward) {
