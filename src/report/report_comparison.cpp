@@ -60,7 +60,7 @@ std::string sentences_of(const RunDescription& run, std::string_view words) {
   return text;
 }
 
-// The meanings of a step and an epoch in the runs, if they differ.
+// Tells what the runs mean by a step and an epoch; nothing if all mean the same.
 std::string meanings_table(const std::vector<RunDescription>& runs) {
   HtmlTable table{.caption = "What a step and an epoch are",
                   .head = {"run", "step", "epoch"},

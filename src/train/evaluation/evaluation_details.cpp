@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The collection of one thread.
+// One thread collects these.
 struct Lane {
   ThresholdCounts counts;
   FitSamples fits;
