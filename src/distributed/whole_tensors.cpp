@@ -29,9 +29,9 @@ TensorInfo tensor_info(const Layout& layout, std::size_t param) {
   if (!is_matrix(tensor)) return {.columns = tensor.range.size()};
   const Index rows = tensor.shape.dims.front();
   const auto last = std::ranges::find_if(layout.params.rbegin(), layout.params.rend(), is_matrix);
-  const Kind kind = tensor.looked_up              ? Kind::kTable
-                    : tensor.layer == last->layer ? Kind::kOutput
-                                                  : Kind::kMatrix;
+  const Kind kind = tensor.looked_up                                   ? Kind::kTable
+                    : layout.has_output && tensor.layer == last->layer ? Kind::kOutput
+                                                                       : Kind::kMatrix;
   return {.rows = rows, .columns = tensor.range.size() / rows, .kind = kind};
 }
 

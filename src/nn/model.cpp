@@ -153,6 +153,9 @@ Model::Model(const ModelOptions& options, const Model& whole, Range stage)
   for (Layout* layout : {&layout_, &state_layout_}) {
     for (ParamInfo& param : layout->params) param.layer += shift;
   }
+  layout_.has_output = std::ranges::none_of(whole.layout_.params, [&](const ParamInfo& param) {
+    return param.layer >= stage.end && param.decays && param.shape.dims.size() > 1;
+  });
   stored_layout_ = both(layout_, state_layout_);
 }
 

@@ -70,6 +70,7 @@ TEST(Pipelines, HaveTheBitsOfOneRank) {
     c.optimizer.optimizer = "adafactor";
     c.distribute.strategy = "zero1";
   });
+  expect_bits_of_one_rank("the output's matrix", [](Config& c) { c.optimizer.optimizer = "muon"; });
   expect_bits_of_one_rank("central_storage", [](Config& c) { c.distribute.strategy = "central_storage"; });
 }
 
@@ -103,6 +104,14 @@ TEST(Pipelines, WeighSamples) {
   expect_bits_of_one_rank("class weights", [](Config& c) {
     c.train.class_weights = {"0: 1", "1: 5", "2: 0.5"};
     c.eval.class_weights = true;
+  });
+}
+
+// Only one stage has running moments, and all measure them.
+TEST(Pipelines, MeasureMomentsOfOneStageTogether) {
+  expect_bits_of_one_rank("precise batch norm", [](Config& c) {
+    c.model.layers = kResidual;
+    c.eval.precise_bn = 3;
   });
 }
 

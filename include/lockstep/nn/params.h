@@ -37,6 +37,7 @@ struct ParamInfo {
 struct Layout {
   std::vector<ParamInfo> params;  ///< tensors in the order of their ranges
   Index size = 0;                 ///< scalars in the arena, gaps for alignment included
+  bool has_output = true;  ///< its last matrix is that of the model's output; not so in an earlier stage
 
   /// Scalars in all tensors, gaps not counted.
   Index count() const;

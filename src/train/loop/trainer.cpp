@@ -336,7 +336,7 @@ void Trainer::average_weights() {
 
 // Before evaluations. An exponential average of the weights has one of the moments beside it.
 void Trainer::recompute_moments() {
-  if (context_.settings.calibration_steps == 0 || context_.model.state_layout().size == 0) return;
+  if (context_.settings.calibration_steps == 0 || context_.model.whole().state_layout().size == 0) return;
   if (!is_averaged()) {
     loop_->recompute_moments(std::min(context_.settings.calibration_steps, context_.plan.steps),
                              context_.strategy.gather_model());
@@ -347,7 +347,7 @@ void Trainer::recompute_moments() {
 
 // *Collective.* Training goes on with the running moments that it had.
 void Trainer::recompute_average_moments(Index batches) {
-  if (context_.model.state_layout().size == 0) return;
+  if (context_.model.whole().state_layout().size == 0) return;
   const ReplicaStates::Copy before = context_.states.copy();
   loop_->recompute_moments(std::min(batches, context_.plan.steps), context_.average->gather_model().weights);
   context_.average->set_moments(context_.states.gather());
