@@ -79,7 +79,7 @@ TEST_F(AlgorithmRuns, TheChoiceIsSaid) {
 
 TEST_F(AlgorithmRuns, TheStrategyFollowsTheNodesAndTheKeysGiven) {
   const auto expect_strategy = [&](const std::string& flags, const std::string& strategy) {
-    train(flags);
+    train(flags + " --run.plan full");
     EXPECT_TRUE(std::regex_search(output_, std::regex("\nstrategy +" + strategy + "\n"))) << output_;
   };
   expect_strategy("", "central_storage");

@@ -160,7 +160,7 @@ TEST_F(KeptModel, IsCalibratedAlikeOnAnyRanksAndAfterAStop) {
   const std::string flags = "--train.calibrate temperature --train.epochs 12 --checkpoint.every '5 steps' ";
   const ProcessResult whole = train(1, "whole", flags);
   ASSERT_EQ(whole.exit_code, 0) << whole.errors;
-  expect_parts(whole.output, {"calibrated: temperature", "class  precision  recall", "probability of yes"});
+  expect_parts(whole.output, {"calibrated: temperature"});
   const nlohmann::json result = summary("whole");
   const nlohmann::json& calibration = result["calibration"];
   EXPECT_GT(calibration["temperature"], 1.01) << "a model that knows its few samples by heart is too sure";

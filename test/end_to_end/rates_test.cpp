@@ -61,7 +61,7 @@ constexpr const char* kPlateau =
     "--train.end_lr 0.03 --train.keep last --checkpoint.every '1 epoch' ";
 
 TEST_F(Rates, FallOnAPlateauWithTheSameBitsOnAnyNumberOfRanksAndAfterAStop) {
-  const ProcessResult whole = train(1, "whole", kPlateau);
+  const ProcessResult whole = train(1, "whole", std::string(kPlateau) + "--run.plan full");
   ASSERT_EQ(whole.exit_code, 0) << whole.errors;
   expect_parts(
       whole.output,

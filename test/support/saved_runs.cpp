@@ -50,7 +50,8 @@ std::string model_of(const std::string& run) {
 }
 
 std::string metrics_of(const std::string& run) {
-  static const std::regex kTimes("\"(samples_per_second|seconds)\":[^,}]*|\"time\":\\{[^}]*\\}");
+  static const std::regex kTimes(
+      "\"(samples_per_second|seconds)\":[^,}]*|\"time\":\\{[^}]*\\}|\\{\"kind\":\"ranks\"[^\n]*\n");
   return std::regex_replace(read_file(run + "/metrics.jsonl"), kTimes, "");
 }
 

@@ -53,17 +53,19 @@ std::vector<FeatureColumn> shown_columns(const DatasetInfo& info, const std::str
 }
 
 // *Collective.* The features of a record, from the rank that holds it: on all ranks.
-std::vector<Scalar> features_of(Communicator& comm, const Evaluation& evaluation, Index id) {
+std::vector<Scalar> features_of(const EvaluationContext& context, const Evaluation& evaluation, Index id) {
   const DatasetInfo& info = evaluation.info();
   std::vector<Scalar> features(static_cast<std::size_t>(info.features.size()));
-  const auto owner = static_cast<int>(evaluation.owner(id));
-  if (owner == comm.rank()) {
+  // The first rank of the group that evaluates it.
+  const Index stages = context.pipeline == nullptr ? 1 : context.pipeline->stages();
+  const auto owner = static_cast<int>(evaluation.owner(id) * stages);
+  if (owner == context.comm.rank()) {
     std::vector<Scalar> labels(static_cast<std::size_t>(info.label_columns()));
     Matrix x(features.data(), 1, std::ssize(features));
     Matrix targets(labels.data(), 1, std::ssize(labels));
     evaluation.records().gather({&id, 1}, x, targets);
   }
-  comm.broadcast(as_buffer(std::span(features)), owner);
+  context.comm.broadcast(as_buffer(std::span(features)), owner);
   return features;
 }
 
@@ -81,7 +83,7 @@ EvaluationDetails describe_evaluation(const EvaluationContext& context, Evaluati
                                       const RecordSource& source, const ModelValues& values) {
   const DatasetInfo& info = evaluation.info();
   const OutputForm form = context.loss.form();
-  const Index outputs = context.model.output().size();
+  const Index outputs = context.outputs();
   PredictionWords words{.classes = info.class_names};
   std::vector<FeatureColumn> columns;
   agree(context.comm, [&] {
@@ -116,7 +118,7 @@ EvaluationDetails describe_evaluation(const EvaluationContext& context, Evaluati
     details.worst.push_back(
         {.record = record, .position = source.position(record.id), .file = file_of(source, record.id)});
     if (columns.empty() && (!as_image(info.features) || info.features.size() > kMaxFeatures)) continue;
-    std::vector<Scalar> features = features_of(context.comm, evaluation, record.id);
+    std::vector<Scalar> features = features_of(context, evaluation, record.id);
     for (const FeatureColumn& column : columns)
       details.worst.back().cells.push_back(value_text(column, part(std::span(features), column.features)));
     if (columns.empty()) details.worst.back().pixels = std::move(features);

@@ -10,6 +10,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t kMaxLines = 4;
+constexpr Index kTellingWindows = 3;  // fewer are mostly first steps, which make kernels and touch memory
 constexpr double kWorthALine = 0.01;  // share of the time
 
 std::string describe(const RankTimes& times, std::size_t rank) {
@@ -37,6 +38,7 @@ std::string to_string(Slowness slowness) {
 }
 
 std::vector<std::string> describe_slow_ranks(const RankTimes& times) {
+  if (times.windows < kTellingWindows) return {};
   std::vector<std::size_t> slow;
   for (std::size_t rank = 0; rank < times.ranks.size(); ++rank) {
     const RankTime& time = times.ranks[rank];
