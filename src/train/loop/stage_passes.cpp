@@ -71,7 +71,7 @@ void GradientStep::stage_forward(const MicroBatch& batch) {
   wait_for_sends(batch.workspace);
   replica.rows = batch.rows;
   if (reads_batch()) prepare(0, replica);
-  start_pass(workspace, replica, {});
+  start_pass(workspace, replica, limit_of(replica, batch.last));
   receive_tensors(Pipeline::Direction::kForward, workspace);
   const Stopwatch forward;
   workspace.forward({0, ops_});
