@@ -86,12 +86,13 @@ TEST(RankLedger, TellsASlowWindowFromASlowRank) {
 // The two ranks of host b are slow together: neither is alone in delaying the others, their host is.
 TEST(RankLedger, ChargesTheHostOfRanksThatAreSlowTogether) {
   const RankTimes times =
-      ledger_of(4, {"a", "a", "b", "b"}, 2, [](int rank, Index) { return rank < 2 ? 8 : 18; });
+      ledger_of(4, {"a", "a", "b", "b"}, 3, [](int rank, Index) { return rank < 2 ? 8 : 18; });
   ASSERT_EQ(times.hosts.size(), 2U);
-  EXPECT_NEAR(times.hosts[1].delay, 20 * 0.010, 1e-9);
+  EXPECT_NEAR(times.hosts[1].delay, 30 * 0.010, 1e-9);
   EXPECT_EQ(times.hosts[0].delay, 0);
   EXPECT_EQ(times.ranks[3].delay, 0);
   const std::vector<std::string> lines = describe_slow_ranks(times);
+  ASSERT_FALSE(lines.empty());
   EXPECT_EQ(lines.back(), "slow: host b costs 50.0 % of the node-hours: all wait for its 2 ranks");
 }
 
