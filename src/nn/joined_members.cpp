@@ -8,30 +8,25 @@
 // Logarithms of means are taken of logarithms, the largest first, so that none is lost to underflow.
 #include "joined_members.h"
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
 
-#include "lockstep/base/errors.h"
 #include "lockstep/math/elementary.h"
 #include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {
 namespace {
 
-// log(1 + e^x)
-Scalar softplus(Scalar x) {
-  return (x > 0 ? x : 0) + log_1_plus(exp_nonpositive(x > 0 ? -x : x));
-}
-
 // log of the mean of e^value(m).
 template <class Value>
 Scalar log_mean_exp(Index members, const Value& value) {
-  Scalar most = value(0);
-  for (Index m = 1; m < members; ++m) most = value(m) > most || std::isnan(value(m)) ? value(m) : most;
+  Scalar largest = value(0);
+  for (Index m = 1; m < members; ++m) {
+    const Scalar here = value(m);
+    largest = here > largest || std::isnan(here) ? here : largest;
+  }
   Scalar sum = 0;
-  for (Index m = 0; m < members; ++m) sum += exp_nonpositive(value(m) - most);
-  return most + logarithm(sum / static_cast<Scalar>(members));
+  for (Index m = 0; m < members; ++m) sum += exp_nonpositive(value(m) - largest);
+  return largest + logarithm(sum / static_cast<Scalar>(members));
 }
 
 class JoinedMembers final : public Layer, public OnnxWords {
@@ -104,8 +99,8 @@ class JoinedMembers final : public Layer, public OnnxWords {
           y[i] = log_mean_exp(members_, [&](Index m) { return output(m) - totals[m]; });
           break;
         case Link::kLogit:
-          y[i] = log_mean_exp(members_, [&](Index m) { return -softplus(-output(m)); }) -
-                 log_mean_exp(members_, [&](Index m) { return -softplus(output(m)); });
+          y[i] = log_mean_exp(members_, [&](Index m) { return -log_1_plus_exp(-output(m)); }) -
+                 log_mean_exp(members_, [&](Index m) { return -log_1_plus_exp(output(m)); });
           break;
       }
     }

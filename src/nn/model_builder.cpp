@@ -96,7 +96,8 @@ class ModelBuilder::Declarer final : public ParamDeclarer {
                            .layer = number(),
                            .initialiser = spec.initialiser,
                            .fan_in = spec.fan_in,
-                           .fan_out = spec.fan_out});
+                           .fan_out = spec.fan_out,
+                           .deviation = spec.deviation});
   }
 
   ModelBuilder& builder_;

@@ -39,6 +39,9 @@ void initialise_tensor(const ParamInfo& param, std::span<Scalar> values, std::ui
       return;
     case Initialiser::kOne:
       std::ranges::fill(values, Scalar{1});
+      return;
+    case Initialiser::kDeviation:
+      return fill_normal(values, random, param.deviation);
   }
 }
 

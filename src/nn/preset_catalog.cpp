@@ -67,8 +67,7 @@ PresetEntry tabular() {
   return {.name = "tabular",
           .help =
               "for tables: an ensemble of 8 perceptrons with hidden layers of 128 that share their weights "
-              "(TabM, "
-              "Gorishniy et al. 2025); 'trainer init FILE --preset tabular' writes what suits it",
+              "(TabM, Gorishniy et al. 2025); 'trainer init FILE --preset tabular' writes what suits it",
           .text = ensemble(8, 128)};
 }
 

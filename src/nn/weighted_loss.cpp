@@ -5,21 +5,32 @@
 
 namespace lockstep {
 
-// Row by row: a loss is a sum over rows, in their order, so weights of 1 change no bit of it.
-double evaluate_weighted(const Loss& loss, const ConstMatrix& outputs, const ConstMatrix& targets,
-                         const SampleWeights& weights, Matrix* gradient) {
+namespace {
+
+// Sample by sample: a loss is a sum over rows, in their order, so weights of 1 change no bit of it. Each
+// sample has so many rows.
+double sum_weighted(const Loss& loss, Index rows_of_sample, const ConstMatrix& outputs,
+                    const ConstMatrix& targets, const SampleWeights& weights, Matrix* gradient) {
   if (!weights.given()) return loss.evaluate(outputs, targets, gradient);
   double total = 0;
-  for (Index row = 0; row < outputs.rows(); ++row) {
-    const Range here{row, row + 1};
+  for (Index sample = 0; sample < outputs.rows() / rows_of_sample; ++sample) {
+    const Range here{sample * rows_of_sample, (sample + 1) * rows_of_sample};
     std::optional<Matrix> slopes;
-    if (gradient != nullptr) slopes.emplace(gradient->data() + row * gradient->cols(), 1, gradient->cols());
+    if (gradient != nullptr)
+      slopes.emplace(gradient->data() + here.begin * gradient->cols(), rows_of_sample, gradient->cols());
     const double value =
         loss.evaluate(rows_of(outputs, here), rows_of(targets, here), slopes ? &*slopes : nullptr);
-    total += weights[row] * value;
-    if (slopes) *slopes *= static_cast<Scalar>(weights[row]);
+    total += weights[sample] * value;
+    if (slopes) *slopes *= static_cast<Scalar>(weights[sample]);
   }
   return total;
+}
+
+}  // namespace
+
+double evaluate_weighted(const Loss& loss, const ConstMatrix& outputs, const ConstMatrix& targets,
+                         const SampleWeights& weights, Matrix* gradient) {
+  return sum_weighted(loss, 1, outputs, targets, weights, gradient);
 }
 
 // The outputs of a sample's members are rows of their own, each with the targets and the weight of the
@@ -36,17 +47,7 @@ double evaluate_members(const Loss& loss, Index members, const ConstMatrix& outp
   const ConstMatrix all(outputs.data(), rows, columns);
   const ConstMatrix wanted(repeated.data(), rows, targets.cols());
   Matrix slopes(gradient.data(), rows, columns);
-  double total = 0;
-  if (!weights.given()) {
-    total = loss.evaluate(all, wanted, &slopes);
-  } else {
-    for (Index row = 0; row < outputs.rows(); ++row) {
-      const Range here{row * members, (row + 1) * members};
-      Matrix own(slopes.data() + here.begin * columns, members, columns);
-      total += weights[row] * loss.evaluate(rows_of(all, here), rows_of(wanted, here), &own);
-      own *= static_cast<Scalar>(weights[row]);
-    }
-  }
+  const double total = sum_weighted(loss, members, all, wanted, weights, &slopes);
   slopes /= static_cast<Scalar>(members);
   return total / static_cast<double>(members);
 }

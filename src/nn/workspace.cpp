@@ -188,7 +188,7 @@ void Workspace::forward(Range ops) {
 }
 
 void Workspace::run_forward(Index number, Range rows) {
-  const TraceSpan span(TraceKind::kForward, number);
+  const TraceSpan span(TraceKind::kForward, model_.number_in_whole(number));
   const ModelOp& op = model_.op(number);
   OpBuffers& own = at(buffers_, number);
   gather_inputs(op, rows, true);
@@ -270,7 +270,7 @@ void Workspace::measure_backward(Index number, Range rows) {
 
 void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradient, Write write,
                              const GradientReadyCallback& on_ready) {
-  const TraceSpan span(TraceKind::kBackward, number);
+  const TraceSpan span(TraceKind::kBackward, model_.number_in_whole(number));
   const ModelOp& op = model_.op(number);
   OpBuffers& own = at(buffers_, number);
   gather_inputs(op, rows, op.layer->reads_input());

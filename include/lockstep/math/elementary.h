@@ -87,6 +87,16 @@ inline Scalar power_of_share(Scalar base, Scalar exponent) {
   return base > 0 ? result : (exponent > 0 ? base : 1 + base);
 }
 
+/// log(1 + e^x), in a form that neither overflows nor cancels.
+inline Scalar log_1_plus_exp(Scalar x) {
+  return (x > 0 ? x : 0) + log_1_plus(exp_nonpositive(x > 0 ? -x : x));
+}
+
+/// `value` or 0, by its bits: a choice would become a branch, which is not vectorised.
+inline Scalar value_if(bool keep, Scalar value) {
+  return std::bit_cast<Scalar>(std::bit_cast<std::uint32_t>(value) & -static_cast<std::uint32_t>(keep));
+}
+
 /// 1 / (1 + e^-x), to 3 units in the last place. NaN stays NaN.
 inline Scalar sigmoid(Scalar x) {
   const Scalar e = exp_nonpositive(x < 0 ? x : -x);

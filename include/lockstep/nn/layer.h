@@ -32,6 +32,7 @@ struct ParamSpec {
   Initialiser initialiser = Initialiser::kZero;
   Index fan_in = 0;
   Index fan_out = 0;
+  double deviation = 0;  ///< see ParamInfo
 };
 
 /// Collects the tensors of a layer, in order.

@@ -4,6 +4,7 @@
 
 #include "bf16_operands.h"
 #include "image_window.h"
+#include "init_argument.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/math/bf16_kernels.h"
@@ -22,9 +23,8 @@ class Conv2d final : public Layer, public OnnxWords {
         dilation_(arguments.take_word("dilation", "1")),
         groups_(arguments.take_word("groups", "1")),
         has_bias_(arguments.take_flag("bias", true)),
-        init_(arguments.take_word("init", "")) {
+        init_(take_initialiser(arguments)) {
     window_.padding = arguments.take_word("padding", "valid");
-    if (!init_.empty()) parse_initialiser(init_);
   }
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
@@ -35,7 +35,7 @@ class Conv2d final : public Layer, public OnnxWords {
     weight_ = params.declare(
         {.name = "weight",
          .shape = {{channels_, shape_.in_channels / shape_.groups, window_.size, window_.size}},
-         .initialiser = init_.empty() ? params.default_initialiser() : parse_initialiser(init_),
+         .initialiser = init_.value_or(params.default_initialiser()),
          .fan_in = shape_.fan_in(),
          .fan_out = channels_ / shape_.groups * taps});
     if (has_bias_) bias_ = params.declare({.name = "bias", .shape = {{channels_}}, .decays = false});
@@ -126,7 +126,7 @@ class Conv2d final : public Layer, public OnnxWords {
   std::string dilation_;
   std::string groups_;
   bool has_bias_;
-  std::string init_;
+  std::optional<Initialiser> init_;
   ConvolutionShape shape_;
   Precision precision_ = Precision::kFp32;
   Range weight_;

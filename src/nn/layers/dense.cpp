@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "bf16_operands.h"
+#include "init_argument.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/math/bf16_kernels.h"
@@ -22,11 +23,10 @@ class Dense final : public Layer, public OnnxWords {
  public:
   explicit Dense(TermArguments& arguments)
       : units_(arguments.take_index("units", 1)),
-        init_(arguments.take_word("init", "")),
+        init_(take_initialiser(arguments)),
         has_bias_(arguments.take_flag("bias", true)),
         tie_(arguments.take_word("tie", "")) {
-    if (!init_.empty()) parse_initialiser(init_);
-    if (!init_.empty() && !tie_.empty())
+    if (init_ && !tie_.empty())
       throw ConfigError("a shared weight has the init of its owner: leave out init");
   }
 
@@ -41,8 +41,7 @@ class Dense final : public Layer, public OnnxWords {
     weight_ = !tie_.empty() ? params.tie(tie_, shape)
                             : params.declare({.name = "weight",
                                               .shape = shape,
-                                              .initialiser = init_.empty() ? params.default_initialiser()
-                                                                           : parse_initialiser(init_),
+                                              .initialiser = init_.value_or(params.default_initialiser()),
                                               .fan_in = inputs_,
                                               .fan_out = units_});
     if (has_bias_) bias_ = params.declare({.name = "bias", .shape = {{units_}}, .decays = false});
@@ -131,7 +130,7 @@ class Dense final : public Layer, public OnnxWords {
   }
 
   Index units_;
-  std::string init_;
+  std::optional<Initialiser> init_;
   bool has_bias_;
   std::string tie_;
   Index inputs_ = 0;

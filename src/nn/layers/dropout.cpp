@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <vector>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/random_bits.h"
+#include "lockstep/math/elementary.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
 
@@ -67,11 +67,7 @@ class Dropout final : public Layer, public OnnxWords {
     const auto kept = static_cast<Scalar>(1 / (1 - rate_));
     // 24 bits are a number in [0, 1), of which those below the rate are dropped.
     const auto dropped = static_cast<std::uint32_t>(std::ceil(rate_ * 0x1p24));
-    const auto kept_bits = std::bit_cast<std::uint32_t>(kept);
-    for (std::size_t i = 0; i < mask.size(); ++i) {
-      const auto all_ones = -static_cast<std::uint32_t>((bits[i] >> 8) >= dropped);  // or 0
-      mask[i] = std::bit_cast<Scalar>(kept_bits & all_ones);
-    }
+    for (std::size_t i = 0; i < mask.size(); ++i) mask[i] = value_if((bits[i] >> 8) >= dropped, kept);
   }
 
   double rate_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "init_argument.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/nn/layer.h"
@@ -19,25 +20,23 @@ class Embedding final : public Layer, public OnnxWords {
   explicit Embedding(TermArguments& arguments)
       : rows_(arguments.take_index("rows", 1)),
         width_(arguments.take_index("width", 1)),
-        init_(arguments.take_word("init", "")) {
+        init_(take_initialiser(arguments)) {
     if (rows_ > kMaxRows) {
       throw ConfigError(
           fmt::format("rows must be at most {} (single precision holds no larger whole "
                       "number), found {}",
                       kMaxRows, rows_));
     }
-    if (!init_.empty()) parse_initialiser(init_);
   }
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     features_ = inputs.front().size();
-    weight_ = params.declare(
-        {.name = "weight",
-         .shape = {{rows_, width_}},
-         .looked_up = true,
-         .initialiser = init_.empty() ? params.default_initialiser() : parse_initialiser(init_),
-         .fan_in = width_,
-         .fan_out = rows_});
+    weight_ = params.declare({.name = "weight",
+                              .shape = {{rows_, width_}},
+                              .looked_up = true,
+                              .initialiser = init_.value_or(params.default_initialiser()),
+                              .fan_in = width_,
+                              .fan_out = rows_});
     return {{features_ * width_}};
   }
 
@@ -87,7 +86,7 @@ class Embedding final : public Layer, public OnnxWords {
 
   Index rows_;
   Index width_;
-  std::string init_;
+  std::optional<Initialiser> init_;
   Index features_ = 0;
   Range weight_;
 };

@@ -8,24 +8,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/math/elementary.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
+#include "scratch.h"
 
 namespace lockstep {
 namespace {
 
 constexpr double kTwoPi = 6.283185307179586;
 constexpr double kMinSigma = 1e-4;
-
-// He's initialiser has the deviation sqrt(2 / fan_in); the nearest to sigma.
-Index fan_in_of(double sigma) {
-  return static_cast<Index>(std::llround(2 / (sigma * sigma)));
-}
 
 class Periodic final : public Layer, public OnnxWords {
  public:
@@ -43,8 +38,8 @@ class Periodic final : public Layer, public OnnxWords {
     frequencies_ = params.declare({.name = "frequencies",
                                    .shape = {{features_, count_}},
                                    .decays = false,
-                                   .initialiser = Initialiser::kHe,
-                                   .fan_in = fan_in_of(sigma_)});
+                                   .initialiser = Initialiser::kDeviation,
+                                   .deviation = sigma_});
     weight_ = params.declare({.name = "weight",
                               .shape = {{features_, 2 * count_, width_}},
                               .initialiser = params.default_initialiser(),
@@ -114,7 +109,7 @@ class Periodic final : public Layer, public OnnxWords {
     }
   }
 
-  // Number i of all features of all samples.
+  // Adds the gradients of x[i], which is feature i % features_.
   void backward_of(const BackwardArgs& args, Index i) const {
     const Index feature = i % features_;
     const Scalar* waves = args.cache.data() + i * 2 * count_;
@@ -126,15 +121,16 @@ class Periodic final : public Layer, public OnnxWords {
     Scalar* dbias = part(args.gradient, bias_).data() + feature * width_;
     const Scalar* frequencies = part(args.weights, frequencies_).data() + feature * count_;
     Scalar* dfrequencies = part(args.gradient, frequencies_).data() + feature * count_;
-    for (Index j = 0; j < width_; ++j) dbias[j] += y[j] > 0 ? dy[j] : 0;
+    Scalar* const through = layer_scratch(width_);  // what relu lets back
+    for (Index j = 0; j < width_; ++j) through[j] = value_if(y[j] > 0, dy[j]);
+    for (Index j = 0; j < width_; ++j) dbias[j] += through[j];
     const Scalar x = args.x().data()[i];
     Scalar dx = 0;
     const auto slope = [&](Index k) {
       Scalar sum = 0;
       for (Index j = 0; j < width_; ++j) {
-        const Scalar d = y[j] > 0 ? dy[j] : 0;
-        dweight[k * width_ + j] += d * waves[k];
-        sum += d * weight[k * width_ + j];
+        dweight[k * width_ + j] += through[j] * waves[k];
+        sum += through[j] * weight[k * width_ + j];
       }
       return sum;
     };

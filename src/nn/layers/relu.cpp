@@ -1,8 +1,6 @@
 // max(x, 0)
-#include <bit>
-#include <cstdint>
-
 #include "elementwise.h"
+#include "lockstep/math/elementary.h"
 #include "lockstep/nn/layer.h"
 
 namespace lockstep {
@@ -10,11 +8,7 @@ namespace {
 
 struct Relu {
   Scalar value(Scalar x) const { return x < 0 ? 0 : x; }  // NaN stays NaN
-  // 1 or 0, by its bits: a choice becomes a branch, which is not vectorised.
-  Scalar slope(Scalar y) const {
-    return std::bit_cast<Scalar>(std::bit_cast<std::uint32_t>(Scalar{1}) &
-                                 -static_cast<std::uint32_t>(y > 0));
-  }
+  Scalar slope(Scalar y) const { return value_if(y > 0, 1); }
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // y = weight * x by feature: a first layer that learns how much each feature counts, with a rate of its own.
 #include <algorithm>
 
+#include "feature_scales.h"
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
@@ -19,26 +20,15 @@ class FeatureScale final : public Layer, public OnnxWords {
   }
 
   void forward(const ForwardArgs& args) const override {
-    const Scalar* weight = part(args.weights, weight_).data();
-    for (Index row = 0; row < args.y.rows(); ++row) {
-      const Scalar* x = args.x().data() + row * size_;
-      Scalar* y = args.y.data() + row * size_;
-      for (Index i = 0; i < size_; ++i) y[i] = x[i] * weight[i];
-    }
+    scale_rows(args.x().data(), part(args.weights, weight_).data(), args.y.rows(), size_, args.y.data());
   }
 
   void backward(const BackwardArgs& args) const override {
-    const Scalar* weight = part(args.weights, weight_).data();
     const std::span<Scalar> gradient = part(args.gradient, weight_);
     if (args.write == Write::kReplace) std::ranges::fill(gradient, Scalar{0});
-    for (Index row = 0; row < args.dy.rows(); ++row) {
-      const Scalar* x = args.x().data() + row * size_;
-      const Scalar* dy = args.dy.data() + row * size_;
-      for (Index i = 0; i < size_; ++i) gradient.data()[i] += dy[i] * x[i];
-      if (args.dx() == nullptr) continue;
-      Scalar* dx = args.dx()->data() + row * size_;
-      for (Index i = 0; i < size_; ++i) dx[i] = dy[i] * weight[i];
-    }
+    add_products(args.dy.data(), args.x().data(), args.dy.rows(), size_, gradient.data());
+    if (args.dx() == nullptr) return;
+    scale_rows(args.dy.data(), part(args.weights, weight_).data(), args.dy.rows(), size_, args.dx()->data());
   }
 
   Operation operation() const override { return {.name = "scale", .tensors = {weight_}}; }

@@ -1,4 +1,4 @@
-// log(1 + e^x), in a form that neither overflows nor cancels.
+// log(1 + e^x)
 #include "elementwise.h"
 #include "lockstep/math/elementary.h"
 #include "lockstep/nn/layer.h"
@@ -7,7 +7,7 @@ namespace lockstep {
 namespace {
 
 struct Softplus {
-  Scalar value(Scalar x) const { return (x > 0 ? x : 0) + log_1_plus(exp_nonpositive(x > 0 ? -x : x)); }
+  Scalar value(Scalar x) const { return log_1_plus_exp(x); }
   Scalar derivative(Scalar x, Scalar) const { return sigmoid(x); }
 };
 

@@ -1,6 +1,6 @@
-// A vector becomes one for each of k members of an ensemble, each with scales of its own: y[m, i] = scale[m,
-// i] x[i]. The scales start from random signs, so that members differ (Gorishniy et al. 2025; Wen et al.
-// 2020).
+// A vector becomes one for each of k members of an ensemble, each with scales of its own: y[m, i] =
+// scale[m, i] x[i]. The scales start from a standard normal distribution, so that members differ (Gorishniy
+// et al. 2025; Wen et al. 2020).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,8 +27,8 @@ class TabM final : public Layer, public OnnxWords {
     scale_ = params.declare({.name = "scale",
                              .shape = {{members_, size_}},
                              .decays = false,
-                             .initialiser = Initialiser::kHe,
-                             .fan_in = 2});
+                             .initialiser = Initialiser::kDeviation,
+                             .deviation = 1});
     return {{members_, size_}};
   }
 

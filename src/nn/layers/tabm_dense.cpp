@@ -2,51 +2,31 @@
 // bias[m], so that the weight of a member is W times a matrix of rank one (Wen et al. 2020; Gorishniy et al.
 // 2025). The members of all samples are the rows of one product. Forward keeps x * in and the product for the
 // backward pass.
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/errors.h"
+#include "feature_scales.h"
+#include "init_argument.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
 #include "members.h"
+#include "scratch.h"
 
 namespace lockstep {
 namespace {
 
-// to[row] = from[row] * scale[member of the row]
-void scale_rows(const Scalar* from, const Scalar* scale, Index rows, Index members, Index size, Scalar* to) {
-  for (Index row = 0; row < rows; ++row) {
-    const Scalar* own = scale + (row % members) * size;
-    for (Index i = 0; i < size; ++i) to[row * size + i] = from[row * size + i] * own[i];
-  }
-}
-
-// sums[member] += a[row] * b[row] over the rows of each member.
-void add_products(const Scalar* a, const Scalar* b, Index rows, Index members, Index size, Scalar* sums) {
-  for (Index row = 0; row < rows; ++row) {
-    Scalar* own = sums + (row % members) * size;
-    for (Index i = 0; i < size; ++i) own[i] += a[row * size + i] * b[row * size + i];
-  }
-}
-
 class TabMDense final : public Layer, public OnnxWords {
  public:
   explicit TabMDense(TermArguments& arguments)
-      : units_(arguments.take_index("units", 1)), init_(arguments.take_word("init", "")) {
-    if (!init_.empty()) parse_initialiser(init_);
-  }
+      : units_(arguments.take_index("units", 1)), init_(take_initialiser(arguments)) {}
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     members_ = members_of(inputs.front());
     inputs_ = inputs.front().dims[1];
-    weight_ = params.declare(
-        {.name = "weight",
-         .shape = {{units_, inputs_}},
-         .initialiser = init_.empty() ? params.default_initialiser() : parse_initialiser(init_),
-         .fan_in = inputs_,
-         .fan_out = units_});
+    weight_ = params.declare({.name = "weight",
+                              .shape = {{units_, inputs_}},
+                              .initialiser = init_.value_or(params.default_initialiser()),
+                              .fan_in = inputs_,
+                              .fan_out = units_});
     const auto scale = [&](const char* name, Index size, Initialiser initialiser) {
       return params.declare(
           {.name = name, .shape = {{members_, size}}, .decays = false, .initialiser = initialiser});
@@ -57,43 +37,40 @@ class TabMDense final : public Layer, public OnnxWords {
     return {{members_, units_}};
   }
 
+  // To scales and biases a sample is one row, with the members side by side.
   void forward(const ForwardArgs& args) const override {
-    const Index rows = args.y.rows() * members_;
+    const Index samples = args.y.rows();
+    const Index rows = samples * members_;
     Matrix scaled(args.cache.data(), rows, inputs_);
     Matrix product(args.cache.data() + rows * inputs_, rows, units_);
-    scale_rows(args.x().data(), part(args.weights, in_).data(), rows, members_, inputs_, scaled.data());
+    scale_rows(args.x().data(), part(args.weights, in_).data(), samples, members_ * inputs_, scaled.data());
     multiply_forward(as_const(scaled), as_matrix(part(args.weights, weight_), units_, inputs_), {}, product);
-    const Scalar* out = part(args.weights, out_).data();
-    const Scalar* bias = part(args.weights, bias_).data();
-    for (Index row = 0; row < rows; ++row) {
-      const Index own = (row % members_) * units_;
-      const Scalar* from = product.data() + row * units_;
-      Scalar* y = args.y.data() + row * units_;
-      for (Index i = 0; i < units_; ++i) y[i] = from[i] * out[own + i] + bias[own + i];
-    }
+    scale_rows(product.data(), part(args.weights, out_).data(), samples, members_ * units_, args.y.data());
+    add_to_rows(part(args.weights, bias_), args.y);
   }
 
   void backward(const BackwardArgs& args) const override {
-    const Index rows = args.dy.rows() * members_;
+    const Index samples = args.dy.rows();
+    const Index rows = samples * members_;
     const ConstMatrix scaled(args.cache.data(), rows, inputs_);
-    const ConstMatrix product(args.cache.data() + rows * inputs_, rows, units_);
+    const Scalar* const product = args.cache.data() + rows * inputs_;
     if (args.write == Write::kReplace) {
-      for (const Range range : {in_, out_, bias_}) std::ranges::fill(part(args.gradient, range), Scalar{0});
+      for (const Range range : {in_, out_}) std::ranges::fill(part(args.gradient, range), Scalar{0});
     }
-    const Scalar* dy = args.dy.data();
-    sum_members(dy, rows, part(args.gradient, bias_).data());
-    add_products(dy, product.data(), rows, members_, units_, part(args.gradient, out_).data());
-    thread_local AlignedBuffer<Scalar> scratch;
-    if (scratch.size() < rows * (units_ + inputs_))
-      scratch = AlignedBuffer<Scalar>(rows * (units_ + inputs_));
-    Matrix dproduct(scratch.data(), rows, units_);
-    scale_rows(dy, part(args.weights, out_).data(), rows, members_, units_, dproduct.data());
-    Matrix dscaled(scratch.data() + rows * units_, rows, inputs_);
+    const Scalar* const dy = args.dy.data();
+    sum_rows(args.dy, part(args.gradient, bias_), args.write);
+    add_products(dy, product, samples, members_ * units_, part(args.gradient, out_).data());
+    Scalar* const scratch = layer_scratch(rows * (units_ + inputs_));
+    Matrix dproduct(scratch, rows, units_);
+    scale_rows(dy, part(args.weights, out_).data(), samples, members_ * units_, dproduct.data());
+    Matrix dscaled(scratch + rows * units_, rows, inputs_);
     multiply_backward_data(as_const(dproduct), as_matrix(part(args.weights, weight_), units_, inputs_),
                            dscaled);
-    add_products(dscaled.data(), args.x().data(), rows, members_, inputs_, part(args.gradient, in_).data());
+    add_products(dscaled.data(), args.x().data(), samples, members_ * inputs_,
+                 part(args.gradient, in_).data());
     if (args.dx() != nullptr) {
-      scale_rows(dscaled.data(), part(args.weights, in_).data(), rows, members_, inputs_, args.dx()->data());
+      scale_rows(dscaled.data(), part(args.weights, in_).data(), samples, members_ * inputs_,
+                 args.dx()->data());
     }
     Matrix dweight = as_matrix(part(args.gradient, weight_), units_, inputs_);
     multiply_backward_weights(as_const(dproduct), scaled, {0, units_}, dweight, args.write);
@@ -116,15 +93,8 @@ class TabMDense final : public Layer, public OnnxWords {
  private:
   static ConstMatrix as_const(const Matrix& m) { return {m.data(), m.rows(), m.cols()}; }
 
-  void sum_members(const Scalar* dy, Index rows, Scalar* sums) const {
-    for (Index row = 0; row < rows; ++row) {
-      Scalar* own = sums + (row % members_) * units_;
-      for (Index i = 0; i < units_; ++i) own[i] += dy[row * units_ + i];
-    }
-  }
-
   Index units_;
-  std::string init_;
+  std::optional<Initialiser> init_;
   Index members_ = 0;
   Index inputs_ = 0;
   Range weight_;

@@ -1,12 +1,11 @@
 // The end of an ensemble: each member has an output layer of its own, y[m] = x[m] W[m]^T + bias[m]. The
 // samples of a member are gathered, so that each member is one product.
-#include <fmt/format.h>
-
-#include "lockstep/base/aligned_buffer.h"
+#include "init_argument.h"
 #include "lockstep/nn/ensemble.h"
 #include "lockstep/nn/layer.h"
 #include "lockstep/nn/onnx_words.h"
 #include "members.h"
+#include "scratch.h"
 
 namespace lockstep {
 namespace {
@@ -18,26 +17,23 @@ using ConstStrided = Eigen::Map<const RowMajorMatrix, 0, Eigen::OuterStride<>>;
 class TabMHeads final : public Layer, public OnnxWords, public EnsembleEnd {
  public:
   explicit TabMHeads(TermArguments& arguments)
-      : units_(arguments.take_index("units", 1)), init_(arguments.take_word("init", "")) {
-    if (!init_.empty()) parse_initialiser(init_);
-  }
+      : units_(arguments.take_index("units", 1)), init_(take_initialiser(arguments)) {}
 
   Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
     members_ = members_of(inputs.front());
     inputs_ = inputs.front().dims[1];
-    weight_ = params.declare(
-        {.name = "weight",
-         .shape = {{members_, units_, inputs_}},
-         .initialiser = init_.empty() ? params.default_initialiser() : parse_initialiser(init_),
-         .fan_in = inputs_,
-         .fan_out = units_});
+    weight_ = params.declare({.name = "weight",
+                              .shape = {{members_, units_, inputs_}},
+                              .initialiser = init_.value_or(params.default_initialiser()),
+                              .fan_in = inputs_,
+                              .fan_out = units_});
     bias_ = params.declare({.name = "bias", .shape = {{members_, units_}}, .decays = false});
     return {{members_, units_}};
   }
 
   void forward(const ForwardArgs& args) const override {
     const Index rows = args.y.rows();
-    Scalar* const scratch = memory(rows * (inputs_ + units_));
+    Scalar* const scratch = layer_scratch(rows * (inputs_ + units_));
     Matrix x(scratch, rows, inputs_);
     Matrix y(scratch + rows * inputs_, rows, units_);
     for (Index m = 0; m < members_; ++m) {
@@ -50,7 +46,7 @@ class TabMHeads final : public Layer, public OnnxWords, public EnsembleEnd {
 
   void backward(const BackwardArgs& args) const override {
     const Index rows = args.dy.rows();
-    Scalar* const scratch = memory(rows * (2 * inputs_ + units_));
+    Scalar* const scratch = layer_scratch(rows * (2 * inputs_ + units_));
     Matrix x(scratch, rows, inputs_);
     Matrix dx(scratch + rows * inputs_, rows, inputs_);
     Matrix dy(scratch + 2 * rows * inputs_, rows, units_);
@@ -82,11 +78,6 @@ class TabMHeads final : public Layer, public OnnxWords, public EnsembleEnd {
   Index flops() const override { return 2 * members_ * units_ * inputs_; }
 
  private:
-  static Scalar* memory(Index size) {
-    thread_local AlignedBuffer<Scalar> scratch;
-    if (scratch.size() < size) scratch = AlignedBuffer<Scalar>(size);
-    return scratch.data();
-  }
   ConstStrided of_member(const Scalar* all, Index m, Index rows, Index size) const {
     return {all + m * size, rows, size, Eigen::OuterStride<>(members_ * size)};
   }
@@ -96,7 +87,7 @@ class TabMHeads final : public Layer, public OnnxWords, public EnsembleEnd {
   Range bias_of(Index m) const { return {bias_.begin + m * units_, bias_.begin + (m + 1) * units_}; }
 
   Index units_;
-  std::string init_;
+  std::optional<Initialiser> init_;
   Index members_ = 0;
   Index inputs_ = 0;
   Range weight_;
@@ -110,8 +101,7 @@ LayerEntry tabm_heads_entry() {
           .signature = "tabm_heads(units, init=WORD)",
           .help =
               "ends an ensemble (tabm), as the last layer: each member has outputs of its own, training "
-              "takes the "
-              "mean of their losses, and the prediction is the mean of theirs (of probabilities)",
+              "takes the mean of their losses, and the prediction is the mean of theirs (of probabilities)",
           .example = "tabm_heads(2)",
           .example_input = {{3, 4}},
           .make = [](TermArguments& arguments) { return std::make_unique<TabMHeads>(arguments); }};
