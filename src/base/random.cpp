@@ -7,17 +7,14 @@
 #include <cmath>
 #include <numbers>
 
+#include "lockstep/base/hash.h"
 #include "random_key.h"
 
 namespace lockstep {
 namespace {
 
-// Finaliser of SplitMix64 (Steele et al. 2014): every input bit reaches every output bit.
 std::uint64_t mix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
+  return mix_bits(x + kGoldenStep);
 }
 
 }  // namespace

@@ -5,21 +5,16 @@
 #include <cstdint>
 #include <memory>
 
+#include "lockstep/base/hash.h"
 #include "lockstep/base/types.h"
 #include "lockstep/data/folds/folds.h"
 
 namespace lockstep {
 
-/// The finaliser of SplitMix64 (Steele, Lea & Flood 2014, "Fast splittable pseudorandom number generators"),
-/// once for the key and once for the id.
+/// SplitMix64 once for the key and once for the id.
 inline std::uint64_t id_hash(std::uint64_t key, Index id) {
-  const auto mix = [](std::uint64_t z) {
-    z += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  };
-  return mix(mix(key) ^ static_cast<std::uint64_t>(id));
+  const std::uint64_t mixed = mix_bits(key + kGoldenStep);
+  return mix_bits((mixed ^ static_cast<std::uint64_t>(id)) + kGoldenStep);
 }
 
 /// Which records of the training data are held back for validation.

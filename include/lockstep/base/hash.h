@@ -11,4 +11,15 @@ namespace lockstep {
 std::uint64_t hash_bytes(std::span<const std::byte> bytes);
 std::uint64_t hash_text(std::string_view text);
 
+/// Every bit of x reaches every bit of it: the finaliser of SplitMix64 (Steele, Lea & Flood 2014, "Fast
+/// splittable pseudorandom number generators").
+constexpr std::uint64_t mix_bits(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+/// The distance of neighbours in SplitMix64's sequence, which mix_bits() is applied to.
+inline constexpr std::uint64_t kGoldenStep = 0x9e3779b97f4a7c15ULL;
+
 }  // namespace lockstep

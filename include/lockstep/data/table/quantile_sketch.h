@@ -15,13 +15,13 @@ namespace lockstep {
 
 class QuantileSketch {
  public:
-  /// Keeps the numbers of the `most` smallest keys.
-  explicit QuantileSketch(Index most = 0) : most_(most) {}
+  /// Keeps the numbers of the `max_kept` smallest keys.
+  explicit QuantileSketch(Index max_kept = 0) : max_kept_(max_kept) {}
 
   void add(std::uint64_t key, double value) {
-    if (key > limit_ || most_ == 0) return;
+    if (key > limit_ || max_kept_ == 0) return;
     kept_.push_back({key, value});
-    if (std::ssize(kept_) >= 2 * most_) prune();
+    if (std::ssize(kept_) >= 2 * max_kept_) prune();
   }
   void merge(const QuantileSketch& other);
   /// The numbers that are kept, in ascending order.
@@ -38,7 +38,7 @@ class QuantileSketch {
   };
   void prune();
 
-  Index most_;
+  Index max_kept_;
   std::uint64_t limit_ = std::numeric_limits<std::uint64_t>::max();  // no larger key is kept
   std::vector<Kept> kept_;
 };
@@ -46,7 +46,8 @@ class QuantileSketch {
 /// A key of a record, that of the `position`-th good one of a chunk.
 std::uint64_t record_key(std::size_t chunk, Index position);
 
-/// Numbers that each of so many columns keeps, so that all together stay within 64 MiB.
+/// Numbers that each of so many columns keeps, so that all together stay within 64 MiB on a rank,
+/// and twice that while records are read. No column keeps fewer than 1,024.
 Index kept_for_quantiles(Index columns);
 
 /// By linear interpolation. Requires numbers in ascending order, at least one.
