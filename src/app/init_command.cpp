@@ -83,7 +83,7 @@ std::string report_of(const FirstData& data, const Task& task, const Experiment&
                             config.model.layers.empty() ? config.model.preset : config.model.layers,
                             with_commas(experiment.model->layout().count())));
   if (data.table && config.model.preset.empty())
-    line("or", "with --preset tabular: trains longer, and is mostly closer to boosted trees");
+    line("or", "with --preset tabular: an ensemble of perceptrons, which trains longer");
   const std::string scale = doubt_scale(data, task);
   if (!scale.empty()) text += fmt::format("  look at {}\n", scale);
   for (const std::string& doubt : data.doubts) text += fmt::format("  look at {}\n", doubt);

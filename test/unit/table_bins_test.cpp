@@ -10,6 +10,7 @@
 #include "data/table/encoder.h"
 #include "data/table/learn_schema.h"
 #include "lockstep/base/errors.h"
+#include "lockstep/data/table/feature_columns.h"
 #include "lockstep/data/table/label_scale.h"
 #include "support/error_text.h"
 #include "support/temporary_directory.h"
@@ -158,8 +159,8 @@ TEST_F(TableBins, AreKeptInTheSchema) {
     bad.replace(place, part.size(), replacement);
     expect_parts(error_text<DataError>([&] { parse_schema(bad, "s.json"); }), {"'s.json' is no schema"});
   };
-  refused("\"most\": 4", "\"most\": 1");
-  refused("\"most\": 4", "\"most\": 3");
+  refused("\"max\": 4", "\"max\": 1");
+  refused("\"max\": 4", "\"max\": 3");
   refused("\"edges\": [", "\"edges\": [1e300, ");
   refused("\"quartiles\"", "\"quarters\"");
 }
@@ -204,6 +205,19 @@ TEST_F(TableBins, OfAllNumbersLeaveLabelsWeightsAndDatesAlone) {
   EXPECT_EQ(schema.columns[3].scale, Scale::kNone);
   EXPECT_EQ(schema.features(), 1 + 3 + schema.columns[1].width());
   EXPECT_TRUE(label_scales(schema).empty());
+}
+
+// The page of a run shows the numbers of records.
+TEST_F(TableBins, TellsTheNumberOfItsBins) {
+  options_.scale = "bins(4)";
+  const std::string text = "a,y\n1,0\n2,1\n4,0\n8,1\n16,0\n32,1\n64,0\n";
+  const TableSchema schema = learn(text);
+  const Rows rows = encode(schema, text + "3,1\n100,0\n");
+  const std::vector<FeatureColumn> columns = feature_columns(to_json(schema), schema.columns[0].width());
+  ASSERT_EQ(columns.size(), 1U);
+  std::vector<std::string> shown;
+  for (const std::vector<Scalar>& row : rows) shown.push_back(value_text(columns.front(), row));
+  EXPECT_EQ(shown, (std::vector<std::string>{"1", "2", "4", "8", "16", "32", "64", "3", "64"}));
 }
 
 }  // namespace

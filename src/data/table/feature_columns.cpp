@@ -76,6 +76,16 @@ double number_of(const FeatureColumn& column, Scalar feature) {
   return std::abs(number) < kRounding * scale.range ? 0 : number;
 }
 
+// The number that became these features.
+double number_of_features(const FeatureColumn& column, std::span<const Scalar> features) {
+  if (!column.table || column.table->bins == 0 || column.table->keeps_number)
+    return number_of(column, features.front());
+  double position = 0;  // each bin below the number has a 1
+  for (const Scalar feature : features) position += static_cast<double>(feature);
+  const double number = number_at(column.table->edges, position);
+  return column.table->scale == Scale::kLog ? std::copysign(std::expm1(std::abs(number)), number) : number;
+}
+
 // The features of a number whose first one is known.
 ColumnValue value_of_number(const FeatureColumn& column, Scalar feature) {
   const double number = number_of(column, feature);
@@ -186,7 +196,7 @@ std::vector<ColumnValue> column_values(const FeatureColumn& column, std::vector<
 std::string value_text(const FeatureColumn& column, std::span<const Scalar> features) {
   if (!column.table || column.table->kind == ColumnKind::kNumeric) {
     const bool is_date = column.table && column.table->date;
-    if (!is_date) return fmt::format("{:.5g}", number_of(column, features.front()));
+    if (!is_date) return fmt::format("{:.5g}", number_of_features(column, features));
     if (column.table->date->parts.front() != DatePart::kDay) return "";
     return value_of_date(*column.table, features.front()).text;
   }

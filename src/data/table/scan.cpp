@@ -31,7 +31,6 @@ class Share {
 
   void read(std::size_t number, TableReader& reader) {
     const TextChunk& chunk = request_.table.text.chunks[number];
-    chunk_ = number;
     sums_.assign(request_.wants.size(), {});
     Index good = 0;
     std::vector<Index> bad_positions;  // numbers of the bad records in the chunk
@@ -39,7 +38,7 @@ class Share {
         chunk,
         [&](std::span<const Cell> cells) {
           check(cells);
-          add(cells, !request_.counts || request_.counts(number, good), good);
+          add(cells, !request_.counts || request_.counts(number, good), record_key(number, good));
           ++good;
         },
         [&](const std::string& description) {
@@ -97,7 +96,8 @@ class Share {
     if (request_.check) request_.check(cells);
   }
 
-  void add(std::span<const Cell> cells, bool counts, Index position) {
+  // `key`: see record_key().
+  void add(std::span<const Cell> cells, bool counts, std::uint64_t key) {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       const Cell& cell = cells[i];
       const ColumnWants& wants = request_.wants[i];
@@ -108,7 +108,7 @@ class Share {
       } else if (cell.is_number) {
         const double number = wants.logarithm ? signed_log(cell.number) : cell.number;
         sums.numbers.add(number);
-        if (wants.quantiles > 0) counts_[i].quantiles.add(record_key(chunk_, position), number);
+        if (wants.quantiles > 0) counts_[i].quantiles.add(key, number);
         if (wants.max_numbers > 0) counts_[i].numbers.add(cell.text);
         if (wants.notations) counts_[i].notations.add_number(cell.text, cell.number);
       } else if (wants.max_texts > 0) {
@@ -120,7 +120,6 @@ class Share {
   }
 
   const ScanRequest& request_;
-  std::size_t chunk_ = 0;
   std::vector<Sums> sums_;
   std::vector<Counts> counts_;
   std::vector<std::string> rejects_;

@@ -5,7 +5,7 @@
 //   column: {"name", "use": "feature" | "label" | "weight" | "ignore", "kind": "numeric", "scale", "missing",
 //            "notation": {"decimal", "thousands", "prefix", "suffix"}, "missing_values": [text],
 //            "date": {"form", "parts"}, "quartiles": [lower, median, upper], "count",
-//            "bins": {"most", "number", "edges": [number]},
+//            "bins": {"max", "keeps_number", "edges": [number]},
 //            "missing_count", "mean", "deviation", "min", "max"}
 //        or {..., "kind": "categorical", "encode": "onehot" | "index" | "hash", "buckets", "values": [text]}
 #include <fmt/format.h>
@@ -92,7 +92,7 @@ DateReading parse_date_reading(const Json& json) {
 }
 
 Json bins_json(const TableColumn& column) {
-  return {{"most", column.bins}, {"number", column.keeps_number}, {"edges", column.edges}};
+  return {{"max", column.bins}, {"keeps_number", column.keeps_number}, {"edges", column.edges}};
 }
 
 Quartiles parse_quartiles(const Json& json) {
@@ -104,11 +104,12 @@ Quartiles parse_quartiles(const Json& json) {
 }
 
 void parse_bins(const Json& json, TableColumn& column) {
-  column.bins = whole_number(json.at("most"));
-  column.keeps_number = json.at("number").get<bool>();
+  column.bins = whole_number(json.at("max"));
+  column.keeps_number = json.at("keeps_number").get<bool>();
   column.edges = json.at("edges").get<std::vector<double>>();
   const Index edges = std::ssize(column.edges);
-  const bool increase = std::ranges::is_sorted(column.edges, std::less_equal<>());
+  const bool increase =
+      std::ranges::adjacent_find(column.edges, std::greater_equal<>()) == column.edges.end();
   if (column.bins < 2 || column.bins > kMaxBins || edges < 1 || edges > column.bins + 1 || !increase) {
     throw DataError(fmt::format("column {} has {} bins with {} edges, which do not fit or do not increase",
                                 in_quotes(column.name), column.bins, edges));

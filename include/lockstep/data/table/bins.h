@@ -21,6 +21,13 @@ inline double bin_position(const std::vector<double>& edges, double x) {
   return static_cast<double>(above - 1 - edges.begin()) + (x - low) / (*above - low);
 }
 
+/// The number at a position: bin_position() the other way, between the first and the last edge.
+inline double number_at(const std::vector<double>& edges, double position) {
+  const auto bin = static_cast<std::size_t>(position);
+  if (bin + 1 >= edges.size()) return edges.back();
+  return edges[bin] + (position - static_cast<double>(bin)) * (edges[bin + 1] - edges[bin]);
+}
+
 /// The features of a position among `bins` bins.
 inline void put_bins(Scalar position, Index bins, Scalar* features) {
   for (Index i = 0; i < bins; ++i)
@@ -29,7 +36,7 @@ inline void put_bins(Scalar position, Index bins, Scalar* features) {
 
 /// The position of a number of a column that has bins.
 double bin_position_of(const TableColumn& column, double number);
-/// That of a missing number: of column.fill or, without it, of the mean.
+/// The position of a missing number: of column.fill or, without it, of the mean.
 double missing_position(const TableColumn& column);
 
 }  // namespace lockstep
