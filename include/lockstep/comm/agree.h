@@ -1,7 +1,9 @@
 // Agreement of the ranks on errors and values, and exchanges of small things that are not gradients.
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <numeric>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -29,6 +31,31 @@ template <class Number = Index>
 std::vector<Number> gather_numbers(Communicator& comm, std::type_identity_t<Number> mine) {
   std::vector<Number> all(static_cast<std::size_t>(comm.size()));
   comm.all_gather(as_buffer(std::span<const Number>(&mine, 1)), as_buffer(std::span(all)));
+  return all;
+}
+
+/// *Collective, blocking.* On rank 0 the records of all ranks, in order of the ranks; nothing elsewhere.
+template <class Record>
+std::vector<Record> gather_records(Communicator& comm, std::span<const Record> mine) {
+  static_assert(std::is_trivially_copyable_v<Record>);
+  constexpr int kRecords = 0;  // channel
+  const std::vector<Index> counts = gather_numbers(comm, std::ssize(mine));
+  if (comm.rank() > 0) {
+    if (mine.empty()) return {};
+    const Send send{.peer = 0, .buffer = as_buffer(std::as_bytes(mine))};
+    comm.start_exchange(kRecords, {&send, 1}, {})->wait();
+    return {};
+  }
+  std::vector<Record> all(static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), Index{0})));
+  std::ranges::copy(mine, all.begin());
+  std::span<Record> rest = std::span(all).subspan(mine.size());
+  for (int rank = 1; rank < comm.size(); ++rank) {
+    const auto count = static_cast<std::size_t>(at(counts, rank));
+    if (count == 0) continue;
+    const Receive receive{.peer = rank, .buffer = as_buffer(std::as_writable_bytes(rest.first(count)))};
+    comm.start_exchange(kRecords, {}, {&receive, 1})->wait();
+    rest = rest.subspan(count);
+  }
   return all;
 }
 

@@ -1,6 +1,8 @@
 #include "lockstep/train/evaluation/evaluation_details.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "lockstep/base/json.h"
 #include "lockstep/comm/agree.h"
@@ -30,7 +32,7 @@ std::vector<WorstRecord> merge_worst(Communicator& comm, WorstRecords worst) {
       gather_texts(comm, mine.dump(-1, ' ', false, Json::error_handler_t::replace));
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
     if (static_cast<int>(rank) == comm.rank()) continue;
-    for (const Json& each : Json::parse(texts[rank])) {
+    for (const Json& each : parse_json<Json>(texts[rank])) {
       constexpr double kInfinity = std::numeric_limits<double>::infinity();
       worst.add({.loss = each[0].is_null() ? kInfinity : each[0].get<double>(),
                  .id = each[1],

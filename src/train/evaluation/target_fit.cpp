@@ -7,14 +7,13 @@
 #include <cmath>
 
 #include "lockstep/base/hash.h"
-#include "lockstep/base/json.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/math/elementary.h"
+#include "lockstep/train/evaluation/prediction.h"
 
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kWanted = 1000;
+constexpr Index kWanted = 1000;
 
 std::uint64_t key_of(Index id) {
   const std::array<Index, 1> one{id};
@@ -32,14 +31,16 @@ FitSamples::FitSamples(const OutputForm& form, Index outputs, Index rows, std::v
 }
 
 void FitSamples::add(const MetricRows& rows, std::span<const Index> ids) {
+  if (targets_.empty()) return;
   const Index levels = form_.outputs_per_target();
+  std::vector<Scalar> values(static_cast<std::size_t>(rows.outputs.size()));
+  Matrix predictions(values.data(), rows.outputs.rows(), rows.outputs.cols());
+  predict_rows(form_, rows.outputs, predictions, scales_);
   for (std::size_t i = 0; i < targets_.size(); ++i) {
     const auto column = static_cast<Index>(i);
     const auto in_units = [&](Scalar value) { return scales_.empty() ? value : scales_[i].undo(value); };
     for (Index row = 0; row < rows.outputs.rows(); ++row) {
-      const Scalar raw = rows.outputs(row, column * levels + levels / 2);
-      const auto prediction =
-          static_cast<double>(form_.link == Link::kLog ? exponential(raw) : in_units(raw));
+      const auto prediction = static_cast<double>(predictions(row, column * levels + levels / 2));
       const auto target = static_cast<double>(in_units(rows.targets(row, column)));
       if (!std::isfinite(prediction) || !std::isfinite(target) || rows.weights[row] == 0) continue;
       targets_[i].residuals.push_back(static_cast<Scalar>(prediction - target));
@@ -65,14 +66,12 @@ std::vector<TargetFit> FitSamples::fits(Communicator& comm) {
 }
 
 TargetFit FitSamples::fit(Communicator& comm, const OneTarget& samples) {
-  nlohmann::json mine = nlohmann::json::array();
-  for (const Drawn& each : samples.drawn) mine.push_back({each.key, each.target, each.prediction});
-  std::vector<Drawn> drawn;
-  for (const std::string& text : gather_texts(comm, mine.dump())) {
-    for (const auto& each : nlohmann::json::parse(text)) drawn.push_back({each[0], each[1], each[2]});
-  }
+  std::vector<Drawn> drawn = gather_records<Drawn>(comm, samples.drawn);
   std::ranges::sort(drawn);
-  if (drawn.size() > kWanted) drawn.resize(kWanted);
+  Index wanted = std::min(std::ssize(drawn), kWanted);
+  comm.broadcast(as_buffer(std::span(&wanted, 1)), 0);
+  drawn.resize(static_cast<std::size_t>(wanted));
+  comm.broadcast(as_buffer(std::as_writable_bytes(std::span(drawn))), 0);
 
   TargetFit fit;
   std::vector<double> sizes;

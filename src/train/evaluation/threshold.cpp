@@ -21,7 +21,6 @@
 namespace lockstep {
 namespace {
 
-constexpr int kSamples = 0;  // channel
 constexpr std::array kMeasures{"f1", "balanced_accuracy", "youden"};
 
 // Weights of the samples by what they are and what they are called.
@@ -68,27 +67,6 @@ void append(std::vector<YesSample>& samples, const MetricRows& rows, const Outpu
   }
 }
 
-// *Collective.* The samples of all ranks on rank 0, in any order.
-void collect(Communicator& comm, std::vector<YesSample>& samples) {
-  const std::vector<Index> counts = gather_numbers(comm, std::ssize(samples));
-  if (comm.rank() > 0) {
-    if (!samples.empty()) {
-      const Send send{.peer = 0, .buffer = as_buffer(std::as_bytes(std::span<const YesSample>(samples)))};
-      comm.start_exchange(kSamples, {&send, 1}, {})->wait();
-    }
-    samples.clear();
-    return;
-  }
-  for (int rank = 1; rank < comm.size(); ++rank) {
-    if (at(counts, rank) == 0) continue;
-    const std::size_t before = samples.size();
-    samples.resize(before + static_cast<std::size_t>(at(counts, rank)));
-    const std::span<YesSample> theirs = std::span(samples).subspan(before);
-    const Receive receive{.peer = rank, .buffer = as_buffer(std::as_writable_bytes(theirs))};
-    comm.start_exchange(kSamples, {}, {&receive, 1})->wait();
-  }
-}
-
 }  // namespace
 
 ThresholdRule parse_threshold(std::string_view key, std::string_view text) {
@@ -118,7 +96,7 @@ std::vector<YesSample> gather_yes(Communicator& comm, Evaluation& evaluation, co
   std::vector<YesSample> samples;
   for (const std::vector<YesSample>& some : of_threads)
     samples.insert(samples.end(), some.begin(), some.end());
-  collect(comm, samples);
+  samples = gather_records<YesSample>(comm, samples);
   std::ranges::sort(samples);
   return samples;
 }

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "lockstep/math/elementary.h"
-#include "lockstep/train/evaluation/metrics.h"
+#include "metrics/questions.h"
 
 namespace lockstep {
 namespace {
@@ -18,7 +18,7 @@ constexpr double kLargestScore = 16;  // a probability of 1 - 10^-7
 
 Index curves_of(const OutputForm& form, Index outputs) {
   if (form.targets == TargetKind::kValue || outputs > kMaxCurves) return 0;
-  return form.targets == TargetKind::kClass && outputs == 2 ? 1 : outputs;
+  return Questions(form.targets, outputs).size();
 }
 
 // How far a class lies above all others together or, without probabilities, above the next.
@@ -61,6 +61,7 @@ double ThresholdCurve::area() const {
 
 ThresholdCounts::ThresholdCounts(const OutputForm& form, Index outputs)
     : form_(form),
+      outputs_(outputs),
       first_class_(outputs == (form.targets == TargetKind::kClass ? 2 : 1) ? 1 : 0),
       curves_(curves_of(form, outputs)),
       counts_(static_cast<std::size_t>(2 * curves_ * kBins)) {}
@@ -74,16 +75,15 @@ void ThresholdCounts::count(Index curve, double score, bool positive) {
 
 void ThresholdCounts::add(const MetricRows& rows) {
   if (curves_ == 0) return;
+  const Questions questions(form_.targets, outputs_);
   for (Index row = 0; row < rows.outputs.rows(); ++row) {
     if (rows.weights[row] == 0) continue;
     for (Index curve = 0; curve < curves_; ++curve) {
-      if (form_.targets == TargetKind::kClass) {
-        const Index of_class = first_class_ + curve;
-        count(curve, score_of_class(form_, rows.outputs, row, of_class),
-              true_class(rows.targets, row) == of_class);
-      } else if (!std::isnan(rows.targets(row, curve))) {
-        count(curve, static_cast<double>(rows.outputs(row, curve)), rows.targets(row, curve) > Scalar{0.5});
-      }
+      if (!questions.is_answered(rows.targets, row, curve)) continue;
+      const double score = form_.targets == TargetKind::kClass
+                               ? score_of_class(form_, rows.outputs, row, first_class_ + curve)
+                               : static_cast<double>(rows.outputs(row, curve));
+      count(curve, score, questions.truth(rows.targets, row, curve));
     }
   }
 }

@@ -47,6 +47,7 @@ class ThresholdCounts {
   void count(Index curve, double score, bool positive);
 
   OutputForm form_;
+  Index outputs_ = 0;
   Index first_class_ = 0;
   Index curves_ = 0;
   std::vector<Index> counts_;  // curves x (negatives, positives) x bins

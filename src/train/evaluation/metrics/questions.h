@@ -16,6 +16,11 @@ class Questions {
 
   Index size() const { return targets_ == TargetKind::kClass && outputs_ == 2 ? 1 : outputs_; }
 
+  /// Whether the target of a question is there.
+  bool is_answered(const ConstMatrix& targets, Index row, Index question) const;
+  /// The true answer, of a question whose target is there.
+  bool truth(const ConstMatrix& targets, Index row, Index question) const;
+
   /// Calls visit(question, is it so, whether the model predicts it) for each question about one row
   /// whose target is there.
   void visit_answers(const MetricRows& rows, Index row,
@@ -28,9 +33,6 @@ class Questions {
                     const std::function<void(Index question, bool truth, Scalar score)>& visit) const;
 
  private:
-  bool is_answered(const ConstMatrix& targets, Index row, Index question) const;
-  bool truth(const ConstMatrix& targets, Index row, Index question) const;
-
   TargetKind targets_;
   Index outputs_;
 };
