@@ -75,9 +75,7 @@ class Trainer:
         self.directory = pathlib.Path(directory)
         self.say = say
         self.environment = mpi_environment()
-        self.launch = ["mpirun", "-np"]
-        if "Open MPI" in self.call(["mpirun", "--version"]).stdout:
-            self.launch = ["mpirun", "--oversubscribe", "-np"]
+        self.launch = launcher()
 
     def call(self, command):
         return subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False)
@@ -117,6 +115,12 @@ def mpi_environment():
     if os.geteuid() == 0:  # what Open MPI wants before it starts as root; elsewhere it changes nothing
         environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     return environment
+
+
+def launcher():
+    """What stands before the number of ranks."""
+    version = subprocess.run(["mpirun", "--version"], env=mpi_environment(), capture_output=True, text=True, check=False)
+    return ["mpirun", "--oversubscribe", "-np"] if "Open MPI" in version.stdout else ["mpirun", "-np"]
 
 
 def processor():

@@ -45,6 +45,9 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+from measuring import runs  # noqa: E402
+
 MISSING = {"", "NA"}
 CATEGORIES = 254  # HistGradientBoosting has 255 bins
 GRID = [dict(learning_rate=rate, max_leaf_nodes=leaves) for rate in (0.03, 0.1) for leaves in (8, 16, 31)]
@@ -191,7 +194,7 @@ def run_trees(data, arguments, known):
 def run_mlp(data, arguments):
     encode = Encoder(data)
 
-    def dense(records, state={}):
+    def dense(records, state):
         parts = []
         for i, (column, categorical) in enumerate(zip(encode(records).T, encode.categorical)):
             if categorical:
@@ -223,7 +226,8 @@ def write(path, header, records):
 
 
 def call(command, directory):
-    result = subprocess.run([str(word) for word in command], cwd=directory, text=True, capture_output=True)
+    result = subprocess.run([str(word) for word in command], cwd=directory, env=runs.mpi_environment(), text=True,
+                            capture_output=True, check=False)
     if result.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, command))}: exit code {result.returncode}\n{result.stderr[-2000:]}{result.stdout[-2000:]}")
     return result.stdout
@@ -241,7 +245,7 @@ def run_lockstep(data, arguments, preset):
         call([arguments.trainer, "init", "table.csv", "--label", data.label, "--output", "table.toml", *preset,
               "--run.dir", "run", "--run.seed", data.seed, *shlex.split(arguments.flags)], folder)
         start = time.perf_counter()
-        call(["mpirun", "-np", arguments.ranks, arguments.trainer, "--config", "table.toml"], folder)
+        call([*runs.launcher(), arguments.ranks, arguments.trainer, "--config", "table.toml"], folder)
         seconds = time.perf_counter() - start
         call([arguments.trainer, "predict", "--model", "run", "--input", "new/rows.csv", "--output", "predictions.csv"], folder)
         with open(folder / "predictions.csv", encoding="utf-8", newline="") as file:
