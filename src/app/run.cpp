@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <numeric>
+#include <utility>
 
 #include "lockstep/base/catalog.h"
 #include "lockstep/base/log.h"
@@ -19,23 +21,40 @@
 namespace lockstep {
 namespace {
 
+// The tensors that a rank has taken from train.init.
+struct LoadedTensors {
+  Index count = 0;
+  std::vector<std::string> differences;  // of the file from the whole model
+};
+
 // `whole`: the layout of the model, of which `store` may be a stage.
-void start_from_file(const TrainOptions& options, const Layout& whole, const ParamStore& store) {
+LoadedTensors start_from_file(const TrainOptions& options, const Layout& whole, const ParamStore& store) {
   const ModelFile file(options.init);
-  const std::vector<std::string> differences = file.differences(whole);
+  std::vector<std::string> differences = file.differences(whole);
   if (!differences.empty() && !options.init_partial) {
     throw DataError(fmt::format(
         "train.init '{}' does not fit model.layers:\n  {}\nChange the model, or take what fits with "
         "--train.init_partial true",
         options.init, first_lines(differences)));
   }
-  const Index loaded = file.fill(store);
-  if (loaded == 0 && store.layout->params.size() == whole.params.size()) {
-    throw DataError(fmt::format("train.init '{}' has no tensor that fits model.layers:\n  {}", options.init,
-                                first_lines(differences)));
-  }
-  log_info("loaded {} of {} tensors from {}", loaded, store.layout->params.size(), options.init);
-  if (!differences.empty()) log_info("not loaded:\n  {}", first_lines(differences));
+  const Index count = file.fill(store);
+  return {.count = count, .differences = std::move(differences)};
+}
+
+// *Collective.* The first rank, which has loaded the first stage, judges what all stages have loaded.
+void report_loaded(Communicator& comm, const TrainOptions& options, const Layout& whole,
+                   const LoadedTensors& mine) {
+  const std::vector<Index> counts = gather_numbers(comm, mine.count);
+  agree(comm, [&] {
+    if (comm.rank() != 0) return;
+    const Index loaded = std::accumulate(counts.begin(), counts.end(), Index{0});
+    if (loaded == 0) {
+      throw DataError(fmt::format("train.init '{}' has no tensor that fits model.layers:\n  {}", options.init,
+                                  first_lines(mine.differences)));
+    }
+    log_info("loaded {} of {} tensors from {}", loaded, whole.params.size(), options.init);
+    if (!mine.differences.empty()) log_info("not loaded:\n  {}", first_lines(mine.differences));
+  });
 }
 
 }  // namespace
@@ -83,14 +102,17 @@ void Run::initialise_weights(const CheckpointReader* checkpoint) {
   const ParamStore store{.layout = &model_.stored_layout(), .values = start.span()};
   initialise(store, experiment_.seed(), config.model.init_std);
   const bool first = workers().rank() == 0;
+  const bool starts_from_file = checkpoint == nullptr && !config.train.init.empty();
+  LoadedTensors loaded;
   agree(comm_, [&] {
     if (!first) return;
     if (checkpoint != nullptr) {
       load_training_values(*checkpoint, model_, start.span(), average_ ? &*average_ : nullptr);
-    } else if (!config.train.init.empty()) {
-      start_from_file(config.train, experiment_.model->stored_layout(), store);
+    } else if (starts_from_file) {
+      loaded = start_from_file(config.train, experiment_.model->stored_layout(), store);
     }
   });
+  if (starts_from_file) report_loaded(comm_, config.train, experiment_.model->stored_layout(), loaded);
   // The other ranks, and other replicas, get rank 0's when training starts.
   const ModelValues values = stored_values(model_, start.span());
   if (first) std::ranges::copy(values.weights, strategy_->weights(0).begin());

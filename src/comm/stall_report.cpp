@@ -13,17 +13,25 @@ namespace {
 
 constexpr std::size_t kMaxDescribed = 8;  // ranks with all details; of others only the numbers
 
-std::string where_it_waits(const RankStatus& rank) {
+std::string call_of(const RankStatus& rank) {
   return fmt::format(
       "{}{} of {}", kCallNames[static_cast<std::size_t>(rank.call)],
       rank.call_number > 0 ? fmt::format(" {}", rank.call_number) : "",
       rank.communicator == 0 ? "all ranks" : fmt::format("part {} of the ranks", rank.communicator));
 }
 
-std::map<std::string, std::vector<int>> by_call(std::span<const RankStatus> ranks) {
+// With the stage where it has one: the ranks of other stages call theirs by the same number.
+std::string where_it_waits(const RankStatus& rank) {
+  const bool names_stage = rank.stage >= 0 && rank.communicator != 0;
+  return call_of(rank) + (names_stage ? fmt::format(", on stage {}", rank.stage) : "");
+}
+
+using Describe = std::string (*)(const RankStatus& rank);
+
+std::map<std::string, std::vector<int>> by_call(std::span<const RankStatus> ranks, Describe describe) {
   std::map<std::string, std::vector<int>> groups;
   for (const RankStatus& rank : ranks) {
-    if (rank.waits()) groups[where_it_waits(rank)].push_back(rank.rank);
+    if (rank.waits()) groups[describe(rank)].push_back(rank.rank);
   }
   return groups;
 }
@@ -70,7 +78,7 @@ std::vector<int> missing_ranks(std::span<const RankStatus> ranks) {
   for (const RankStatus& rank : ranks) {
     if (!rank.waits()) missing.push_back(rank.rank);
   }
-  const auto groups = by_call(ranks);
+  const auto groups = by_call(ranks, call_of);
   if (!missing.empty() || groups.size() <= 1) return missing;
   const auto most = std::ranges::max_element(
       groups, [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
@@ -97,7 +105,7 @@ std::string describe_stall(std::span<const RankStatus> ranks, double waited) {
     text += fmt::format("\n  rank {} (host {}, pid {}): {}{}{}", rank.rank, rank.host, rank.pid,
                         condition(rank), last_known(rank), indented(rank.stack));
   }
-  for (const auto& [call, members] : by_call(ranks)) {
+  for (const auto& [call, members] : by_call(ranks, where_it_waits)) {
     text += fmt::format("\n  waiting in {}: rank{} {}", call, members.size() == 1 ? "" : "s",
                         fmt::join(members, ", "));
   }

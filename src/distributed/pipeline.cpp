@@ -64,6 +64,18 @@ double idle_share(Index stages, Index micro_batches) {
   return idle / (idle + static_cast<double>(micro_batches));
 }
 
+std::vector<Index> workers_on_nodes(std::span<const Index> nodes, Index stages, Index stage) {
+  std::vector<Index> workers;
+  const auto before = [&](Index rank) { return divide_up(rank - stage, stages); };  // workers before it
+  Index first = 0;
+  for (const Index ranks : nodes) {
+    const Index count = before(first + ranks) - before(first);
+    if (count > 0) workers.push_back(count);
+    first += ranks;
+  }
+  return workers;
+}
+
 Pipeline::Pipeline(Communicator& world, Index stages)
     : workers_(world.split(world.rank() % stages, world.rank())),
       group_(world.split(world.rank() / stages, world.rank())) {}
@@ -122,6 +134,7 @@ std::vector<double> Pipeline::join(std::span<const double> numbers) {
 }
 
 AlignedBuffer<Scalar> gather_stages(Pipeline& pipeline, const Model& model, const ModelValues& values) {
+  if (pipeline.workers().rank() != 0) return {};  // all ranks of a group have the same rank there
   const Index weights = model.whole().layout().size;
   const Range own[] = {model.weights_in_whole(),
                        {weights + model.state_in_whole().begin, weights + model.state_in_whole().end}};
@@ -130,7 +143,6 @@ AlignedBuffer<Scalar> gather_stages(Pipeline& pipeline, const Model& model, cons
     borders[2 * i] = gather_numbers(pipeline.group(), own[i].begin);
     borders[2 * i + 1] = gather_numbers(pipeline.group(), own[i].end);
   }
-  if (pipeline.workers().rank() != 0) return {};
   if (!pipeline.is_first()) {
     const Send sends[] = {{0, as_buffer(values.weights)}, {0, as_buffer(values.state)}};
     pipeline.group().start_exchange(kSums, sends, {})->wait();
@@ -150,14 +162,14 @@ AlignedBuffer<Scalar> gather_stages(Pipeline& pipeline, const Model& model, cons
   return stored;
 }
 
-void place_by_stage(Pipeline& pipeline, SavedState& state) {
+void offset_by_stage(Pipeline& pipeline, SavedState& state) {
   const std::vector<std::string> texts = gather_texts(pipeline.group(), sizes_by_stage(state));
-  std::map<std::string, Range> places;  // of this stage's array in that of the whole model
-  std::map<std::string, Index> wholes;
+  std::map<std::string, Index> offsets;  // offset of this stage's array in that of the whole model
+  std::map<std::string, Index> wholes;   // size of that
   for (Index stage = 0; stage < pipeline.stages(); ++stage) {
     for (const auto& [array, size] : read_sizes(at(texts, stage))) {
       Index& end = wholes[array];
-      if (stage == pipeline.stage()) places[array] = {end, end + size};
+      if (stage == pipeline.stage()) offsets[array] = end;
       end += size;
     }
   }
@@ -166,10 +178,10 @@ void place_by_stage(Pipeline& pipeline, SavedState& state) {
       if (!pipeline.is_last()) part.written = {};
       continue;
     }
-    const Index shift = places[part.array].begin;
+    const Index offset = offsets[part.array];
     part.size = wholes[part.array];
-    part.range = {part.range.begin + shift, part.range.end + shift};
-    if (!part.written.empty()) part.written = {part.written.begin + shift, part.written.end + shift};
+    part.range = {part.range.begin + offset, part.range.end + offset};
+    if (!part.written.empty()) part.written = {part.written.begin + offset, part.written.end + offset};
   }
 }
 

@@ -123,17 +123,28 @@ void ParameterUpdate::add_saved(SavedState& state, Range written, const std::str
     return;
   }
   for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
-    for (const std::vector<Piece>& pieces : pieces_) {
-      for (const Piece& piece : pieces) {
-        state.push_back({.array = fmt::format("{}optimizer.{}", prefix, slot),
-                         .size = layout_.size,
-                         .range = piece.range,
-                         .memory = as_buffer(part(slots_[slot].span(), piece.slots)),
-                         .written = intersect(piece.range, written),
-                         .by_stage = true});
-      }
+    const auto add = [&](Range range, Range held) {
+      state.push_back({.array = fmt::format("{}optimizer.{}", prefix, slot),
+                       .size = layout_.size,
+                       .range = range,
+                       .memory = as_buffer(part(slots_[slot].span(), held)),
+                       .written = intersect(range, written),
+                       .by_stage = true});
+    };
+    for_each_saved(add);
+  }
+}
+
+// An owner of nothing lists an empty part: offset_by_stage() takes the size of the array from it.
+void ParameterUpdate::for_each_saved(const std::function<void(Range range, Range held)>& add) const {
+  bool any = false;
+  for (const std::vector<Piece>& pieces : pieces_) {
+    for (const Piece& piece : pieces) {
+      add(piece.range, piece.slots);
+      any = true;
     }
   }
+  if (!any) add({}, {});
 }
 
 std::vector<NamedSpan> ParameterUpdate::named_parts(std::span<Scalar> weights) {
@@ -310,6 +321,7 @@ void ParameterUpdate::measure(std::span<const Scalar> weights, std::span<const S
   share_(all);
   statistics.gradient_norm = mean * std::sqrt(sum_over_stages(part(all, of_gradient)));
   statistics.weight_norm = std::sqrt(sum_over_stages(part(all, of_weights)));
+  if (!statistics.with_histograms) return;
   statistics.gradients = join_stages(part(all, gradients));
   statistics.weights = join_stages(part(all, of_counts));
 }

@@ -109,16 +109,22 @@ void WholeTensors::step(const Tensor& tensor, std::span<Scalar> weights, std::sp
 void WholeTensors::add_saved(SavedState& state, Range written, const std::string& prefix,
                              std::span<AlignedBuffer<Scalar>> slots) const {
   for (std::size_t slot = 0; slot < slots_; ++slot) {
-    for (const Tensor& tensor : tensors_) {
-      if (tensor.held[slot].empty()) continue;
-      const Range range = tensor.in_array[slot];
+    if (array_[slot] == 0) continue;  // no checkpoint has such an array
+    const auto add = [&](Range range, Range held, bool saves) {
       state.push_back({.array = fmt::format("{}optimizer.{}", prefix, slot),
                        .size = array_[slot],
                        .range = range,
-                       .memory = as_buffer(part(slots[slot].span(), tensor.held[slot])),
-                       .written = written.contains(tensor.range.begin) ? range : Range{},
+                       .memory = as_buffer(part(slots[slot].span(), held)),
+                       .written = saves ? range : Range{},
                        .by_stage = true});
+    };
+    bool any = false;
+    for (const Tensor& tensor : tensors_) {
+      if (tensor.held[slot].empty()) continue;
+      add(tensor.in_array[slot], tensor.held[slot], written.contains(tensor.range.begin));
+      any = true;
     }
+    if (!any) add({}, {}, false);  // offset_by_stage() takes the size of the array from it
   }
 }
 

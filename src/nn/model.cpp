@@ -20,7 +20,7 @@ namespace {
 
 constexpr Index kAllOps = std::numeric_limits<Index>::max();
 
-// The place of a tensor of an earlier stage.
+// Stands for a tensor of an earlier stage.
 class ReceivedTensor final : public Layer {
  public:
   Shape declare(std::span<const Shape>, ParamDeclarer&) override { return {}; }
@@ -137,8 +137,8 @@ Model::Model(const ModelOptions& options, const Model& whole, Range stage)
   const Index shift = std::ssize(from_) - stage.begin;
   // The op here for an op of the whole model.
   const auto local = [&](Index number) {
-    if (number == kModelInput || number >= stage.begin)
-      return number == kModelInput ? number : number + shift;
+    if (number == kModelInput) return kModelInput;
+    if (number >= stage.begin) return number + shift;
     const Index owner = at(whole.owners_, number);
     return owner == kModelInput ? kModelInput : std::ranges::find(from_, owner) - from_.begin();
   };
@@ -157,12 +157,6 @@ Model::Model(const ModelOptions& options, const Model& whole, Range stage)
     return param.layer >= stage.end && param.decays && param.shape.dims.size() > 1;
   });
   stored_layout_ = both(layout_, state_layout_);
-}
-
-Index Model::received_size() const {
-  Index size = 0;
-  for (Index i = 0; i < received().end; ++i) size += op(i).out.size();
-  return size;
 }
 
 std::vector<Index> Model::sync_points(Index replicas) const {

@@ -47,15 +47,10 @@ std::vector<bool> allowed_cuts(const Model& model) {
   return allowed;
 }
 
-bool has_weights(const Model& model, Range ops) {
-  for (Index i = ops.begin; i < ops.end; ++i) {
-    if (!model.op(i).params.empty()) return true;
-  }
-  return false;
-}
-
-Index count_with_weights(const Model& model) {
-  return std::ranges::count_if(model.ops(), [](const ModelOp& op) { return !op.params.empty(); });
+Index count_with_weights(const Model& model, Range ops) {
+  Index count = 0;
+  for (Index i = ops.begin; i < ops.end; ++i) count += model.op(i).params.empty() ? 0 : 1;
+  return count;
 }
 
 // The work of a division so far: that of its largest stage, and the bytes over all its cuts.
@@ -148,7 +143,7 @@ void check_cut(const Model& model, Index stages, const std::vector<Index>& borde
   const std::vector<bool> allowed = allowed_cuts(model);
   for (std::size_t i = 0; i + 1 < borders.size(); ++i) {
     const Range stage{borders[i], borders[i + 1]};
-    if (!has_weights(model, stage)) {
+    if (count_with_weights(model, stage) == 0) {
       throw ConfigError(
           fmt::format("distribute.cut = [{}] leaves stage {} without a layer that has weights: move "
                       "a cut, or set it to \"auto\"",
@@ -190,7 +185,7 @@ Index crossing_size(const Model& model, Index cut) {
 }
 
 std::vector<Range> divide_model(const Model& model, Index stages, std::span<const std::string> cut) {
-  const Index most = count_with_weights(model);
+  const Index most = count_with_weights(model, {0, std::ssize(model.ops())});
   if (stages > most) {
     throw ConfigError(
         fmt::format("distribute.stages is {}, but the model has {} layer{} with weights: a stage needs one "

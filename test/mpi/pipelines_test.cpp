@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "lockstep/comm/agree.h"
 #include "support/ranks.h"
+#include "support/saving_cases.h"
 #include "support/temporary_directory.h"
 #include "support/thread_ranks.h"
 #include "support/tiny_run.h"
@@ -105,6 +107,57 @@ TEST(Pipelines, WeighSamples) {
     c.train.class_weights = {"0: 1", "1: 5", "2: 0.5"};
     c.eval.class_weights = true;
   });
+}
+
+// From checkpoints of one rank and of several, with the model divided and not.
+void expect_resumed_bits(const std::string& what, const std::function<void(Config&)>& change) {
+  SCOPED_TRACE(what);
+  const auto prepare = [&](Config& config) {
+    config.distribute.bucket_kib = 0;
+    change(config);
+  };
+  const TemporaryDirectory alone;
+  Config single = saving_config(alone.path().string(), "4 steps");
+  prepare(single);
+  const TinyResult expected = train_tiny_alone(single);
+  on_ranks({4, 6}, [&](Communicator& comm) {
+    if (comm.size() % 2 != 0) return;  // under mpiexec
+    const SharedDirectory directory(comm);
+    Config config = saving_config(directory.path(), "4 steps");
+    prepare(config);
+    config.distribute.stages = 2;
+    const TinyResult whole = train_tiny(comm, config);
+    EXPECT_EQ(whole.save_failure, "");
+    config.run.resume = step_in(directory.path(), 8);
+    config.checkpoint.dir = "";
+    const TinyResult resumed = train_tiny(comm, config);
+    config.distribute.stages = 1;
+    const TinyResult undivided = train_tiny(comm, config);
+    config.distribute.stages = 2;
+    config.run.resume = broadcast_text(comm, step_in(alone.path().string(), 8));
+    const TinyResult divided = train_tiny(comm, config);
+    if (comm.rank() != 0) return;
+    for (const TinyResult* result : {&whole, &resumed, &undivided, &divided}) {
+      EXPECT_TRUE(result->weights == expected.weights);
+      EXPECT_TRUE(result->state == expected.state);
+    }
+  });
+}
+
+// The small stage has two tensors of a block each, so that one of three workers owns nothing of it.
+TEST(Pipelines, ResumeWhereWorkersOwnNothingOfAStage) {
+  for (const std::string cut : {"2", "5"}) {  // the small stage is the first, or the last
+    const auto expect = [&](const std::string& optimizer, const std::string& strategy) {
+      expect_resumed_bits(fmt::format("{}, {}, cut at {}", optimizer, strategy, cut), [&](Config& c) {
+        c.model.layers = "dense(9) relu dense(300) batch_norm tanh dense(3)";
+        c.optimizer.optimizer = optimizer;
+        c.distribute.strategy = strategy;
+        c.distribute.cut = {cut};
+      });
+    };
+    for (const char* optimizer : {"adam", "adafactor", "muon"}) expect(optimizer, "zero1");
+    expect("adam", "central_storage");
+  }
 }
 
 // Only one stage has running moments, and all measure them.

@@ -52,6 +52,17 @@ TEST(Schedules, TakeEachMicroBatchOnceAndHoldAsManyAsTheySay) {
   EXPECT_EQ(micro_batches_alive(PipelineSchedule::kOneForwardOneBackward, 1, 4, 16), 3);
 }
 
+// A node may have no worker of a stage.
+TEST(Pipeline, FindsTheWorkersOfAStageOnEachNode) {
+  using Nodes = std::vector<Index>;
+  EXPECT_EQ(workers_on_nodes(Nodes{4, 2}, 2, 0), (Nodes{2, 1}));
+  EXPECT_EQ(workers_on_nodes(Nodes{3, 3}, 2, 0), (Nodes{2, 1}));
+  EXPECT_EQ(workers_on_nodes(Nodes{3, 3}, 2, 1), (Nodes{1, 2}));
+  EXPECT_EQ(workers_on_nodes(Nodes{1, 1, 4}, 3, 2), (Nodes{2}));
+  EXPECT_EQ(workers_on_nodes(Nodes{3, 2}, 1, 0), (Nodes{3, 2}));
+  EXPECT_EQ(workers_on_nodes(Nodes{}, 2, 1), Nodes{});
+}
+
 TEST(Schedules, AreIdleAtTheirEnds) {
   EXPECT_DOUBLE_EQ(idle_share(1, 4), 0);
   EXPECT_DOUBLE_EQ(idle_share(2, 1), 0.5);

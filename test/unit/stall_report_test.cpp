@@ -82,6 +82,21 @@ TEST(StallReport, NamesTheStageTheMicroBatchAndTheDirection) {
   EXPECT_NE(describe_stall(Ranks{status}, 61).find(", stage 2, bucket 3"), std::string::npos);
 }
 
+// The workers of each stage are a communicator of their own, and these have one number.
+TEST(StallReport, KeepsTheCallsOfDifferentStagesApart) {
+  Ranks ranks;
+  for (const int rank : {0, 1}) {
+    RankStatus status = waiting(rank, Call::kWait, 5);
+    status.communicator = 1;
+    status.stage = rank;
+    ranks.push_back(status);
+  }
+  EXPECT_TRUE(missing_ranks(ranks).empty()) << "each may wait for the network";
+  const std::string text = describe_stall(ranks, 61);
+  EXPECT_NE(text.find("part 1 of the ranks, on stage 0: rank 0"), std::string::npos);
+  EXPECT_NE(text.find("part 1 of the ranks, on stage 1: rank 1"), std::string::npos);
+}
+
 TEST(StallReport, PassesThroughAFileOfItsNode) {
   RankStatus staged = computing(5);
   staged.stage = 1;
@@ -89,6 +104,7 @@ TEST(StallReport, PassesThroughAFileOfItsNode) {
   const Ranks ranks{waiting(4, Call::kFence, 7), staged};
   const Ranks read = statuses_from_json(to_json(ranks));
   ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read[1].stage, 1);
   EXPECT_EQ(describe_stall(read, 1), describe_stall(ranks, 1));
   for (const char* text : {"", "{", "[{}]", "[1]", R"([{"rank":"x"}])", "{\"rank\":1}"}) {
     EXPECT_TRUE(statuses_from_json(text).empty()) << text;

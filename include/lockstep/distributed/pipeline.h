@@ -1,8 +1,8 @@
-// The ranks of a run whose model is divided into stages (model parallel). Neighbouring ranks are a *group*:
-// each runs one stage, and the replicas that the group hosts go through the stages one after the other. What
-// passes at a time, the samples of a replica or a part of them, is a *micro-batch*. The ranks of all groups
-// that run the same stage are *workers* of it: they exchange its gradients by the strategy, as all ranks do
-// where the model is not divided.
+// The ranks of a run whose model is divided into stages: pipeline parallel (model parallel). Neighbouring
+// ranks are a *group*: each runs one stage, and the replicas that the group hosts go through the stages one
+// after the other. What passes at a time, the samples of a replica or a part of them, is a *micro-batch*. The
+// ranks of all groups that run the same stage are *workers* of it: they exchange its gradients by the
+// strategy, as all ranks do where the model is not divided.
 //
 // With an ordered reduction the numbers do not depend on the division: each stage adds its own range of the
 // gradients along the fixed tree over the replicas, and what is summed over the weights of all stages is
@@ -33,11 +33,14 @@ struct StageTask {
 /// "PipeDream"; Huang et al. 2019, "GPipe"). Backward passes go in the order of the forward passes.
 std::vector<StageTask> stage_tasks(PipelineSchedule schedule, Index stage, Index stages, Index micro_batches);
 
-/// Micro-batches of a stage that are between their forward and their backward pass at a time, at most.
+/// Micro-batches of a stage that are in flight, between their forward and their backward pass, at most.
 Index micro_batches_alive(PipelineSchedule schedule, Index stage, Index stages, Index micro_batches);
 
-/// Share of the time that the stages of a group are idle, where all take equally long.
+/// The bubble: the share of the time that a stage is idle, if all stages take equally long.
 double idle_share(Index stages, Index micro_batches);
+
+/// The workers of `stage` on each node that has any, in order. `nodes`: ranks of each node, in order.
+std::vector<Index> workers_on_nodes(std::span<const Index> nodes, Index stages, Index stage);
 
 class Pipeline {
  public:
@@ -53,7 +56,7 @@ class Pipeline {
   /// The ranks of this group, in order of the stages.
   Communicator& group() { return *group_; }
 
-  /// The way of a message: activations to the next stage, or their gradients to the one before.
+  /// Direction of a message: activations to the next stage, or their gradients to the one before.
   enum class Direction { kForward, kBackward };
   /// Starts to send these tensors that way; they must stay as they are until the request is complete.
   /// Requires a stage there.
@@ -84,6 +87,6 @@ AlignedBuffer<Scalar> gather_stages(Pipeline& pipeline, const Model& model, cons
 /// *Collective over the group.* From the parts of one stage to those of the whole model: arrays that are
 /// divided by stage follow one another in the order of the stages, and what all stages hold alike is saved by
 /// the last.
-void place_by_stage(Pipeline& pipeline, SavedState& state);
+void offset_by_stage(Pipeline& pipeline, SavedState& state);
 
 }  // namespace lockstep

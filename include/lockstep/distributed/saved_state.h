@@ -18,7 +18,7 @@ struct SavedPart {
   Range written;      ///< elements of `range` that this rank saves; each element is saved by one rank
   /// Left as it is where it was not saved: it belongs to a number of ranks.
   bool optional = false;
-  bool by_stage = false;  ///< each stage of the model has an array of its own: see place_by_stage()
+  bool by_stage = false;  ///< each stage of the model has an array of its own: see offset_by_stage()
 };
 
 using SavedState = std::vector<SavedPart>;

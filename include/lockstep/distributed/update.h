@@ -136,6 +136,7 @@ class ParameterUpdate {
 
   void divide(const Piece& piece, Index threads);
   void for_each_piece(const std::function<void(int thread, const Piece&)>& work) const;
+  void for_each_saved(const std::function<void(Range range, Range held)>& add) const;
   void for_each_trained(const std::function<void(int thread, const Piece&)>& work) const;
   double factor(std::span<const Scalar> gradient, double mean);
   double sum_over_stages(std::span<const double> blocks) const;

@@ -87,8 +87,6 @@ class Model {
     const Index begin = first_op().state.begin;
     return {begin, begin + state_layout_.size};
   }
-  /// Scalars of a sample that cross from the stage before.
-  Index received_size() const;
 
   /// output_owners()[i]: the op whose buffer stores the output of op i: i itself, an earlier op (reshape, in
   /// place), or kModelInput. Reshaping needs no memory of its own, nor does an op that can work in place

@@ -118,6 +118,7 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
     const Stopwatch averaging;
     outcome.applied = average();
     outcome.exchange_seconds = averaging.seconds();
+    outcome.exchanged = true;
     return outcome;
   }
 
@@ -161,7 +162,7 @@ class LocalSgd final : public SynchronousStrategy, private LocalSteps {
   }
 
   StepOutcome local_step(const UpdateRequest& request) {
-    StepOutcome outcome{.applied = true, .mean_loss = 0, .exchange_seconds = 0, .stopped = {}};
+    StepOutcome outcome{.applied = true};
     double loss = 0;
     double weight = 0;
     for (std::size_t i = 0; i < partial_->subtrees.size(); ++i) {

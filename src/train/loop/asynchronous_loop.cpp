@@ -156,7 +156,7 @@ void AsynchronousLoop::work() {
 // False if the gradient is not finite.
 bool AsynchronousLoop::take_step(const Assignment& assignment, double asking) {
   context_.comm.note_step(assignment.step, {});
-  if (context_.tracer != nullptr) context_.tracer->begin_step(own_steps_);
+  if (context_.tracer != nullptr) context_.tracer->begin_step(assignment.step);
   StepTimer timer(context_.comm, Phase::kData);
   const StepBatch& batch = next_batch();
   timer.enter(Phase::kCompute);

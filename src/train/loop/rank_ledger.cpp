@@ -1,6 +1,6 @@
-// A *point* is a place in a step where no rank goes on before all have arrived. A rank has waited there from
-// its own arrival to the last one. The rank that came last has delayed all by the time since the last but one
-// came; so have the ranks of its host, by the time since the last rank of another host came.
+// A *point* is a moment of a step at which no rank goes on before all have arrived. A rank has waited there
+// from its own arrival to the last one. The rank that came last has delayed all by the time since the last
+// but one came; so have the ranks of its host, by the time since the last rank of another host came.
 //
 // Arrivals stay on their rank until a window of steps is over, so that a step costs two looks at a clock.
 #include "rank_ledger.h"
@@ -51,7 +51,7 @@ void RankLedger::add(const StepTime& time, std::span<const Arrival> arrivals) {
   sum_.idle += time.idle;
   sum_.total += time.total;
   sum_.exchange.exchange += time.exchange.exchange;
-  if (!time.exchange.exchange_only) known_waiting_ += time.exchange.waiting;
+  if (!time.exchange.exchange_only) sum_.exchange.waiting += time.exchange.waiting;
   arrivals_.insert(arrivals_.end(), arrivals.begin(), arrivals.end());
   step_nanoseconds_.push_back(static_cast<Index>(1e9 * time.total));
   ++steps_;
@@ -78,7 +78,7 @@ double RankLedger::settle() {
 }
 
 void RankLedger::settle_asynchronous() {
-  take_window(std::min(known_waiting_, sum_.exchange.exchange));
+  take_window(std::min(sum_.exchange.waiting, sum_.exchange.exchange));
 }
 
 double RankLedger::waits(std::span<const Index> all) {
@@ -88,12 +88,10 @@ double RankLedger::waits(std::span<const Index> all) {
   double waited = 0;
   Index last = 0;
   for (std::size_t point = 0; point < points; ++point) {
-    last = std::numeric_limits<Index>::min();
-    for (std::size_t rank = 0; rank < ranks; ++rank) last = std::max(last, all[rank * columns + point]);
+    last = charge(all, point);
     const Index in_exchange = arrivals_[point].left - arrivals_[point].arrived;
     waited += 1e-9 *
               static_cast<double>(std::clamp(last - mine_[point], Index{0}, std::max(in_exchange, Index{0})));
-    charge(all, point);
   }
   for (std::size_t step = points; step < columns; ++step) {
     Index longest = 0;
@@ -105,8 +103,8 @@ double RankLedger::waits(std::span<const Index> all) {
   return waited;
 }
 
-// Adds what the last rank at a point, and the host of it, have cost.
-void RankLedger::charge(std::span<const Index> all, std::size_t point) {
+// Adds what the last rank at a point, and the host of it, have cost. Returns when it arrived.
+Index RankLedger::charge(std::span<const Index> all, std::size_t point) {
   const std::size_t columns = mine_.size();
   const auto arrival = [&](std::size_t rank) { return all[rank * columns + point]; };
   std::size_t last = 0;
@@ -122,6 +120,7 @@ void RankLedger::charge(std::span<const Index> all, std::size_t point) {
   const auto seconds_since = [&](Index before) { return 1e-9 * static_cast<double>(arrival(last) - before); };
   if (times_.ranks.size() > 1) times_.ranks[last].delay += seconds_since(other_rank);
   if (times_.hosts.size() > 1) times_.hosts[host_of_[last]].delay += seconds_since(other_host);
+  return arrival(last);
 }
 
 // *Collective.*
@@ -137,7 +136,6 @@ void RankLedger::take_window(double waited) {
   add_up(all);
   judge();
   sum_ = {};
-  known_waiting_ = 0;
   arrivals_.clear();
   step_nanoseconds_.clear();
   exchanged_steps_ = 0;

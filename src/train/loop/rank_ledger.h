@@ -44,7 +44,7 @@ class RankLedger {
 
  private:
   double waits(std::span<const Index> all);
-  void charge(std::span<const Index> all, std::size_t point);
+  Index charge(std::span<const Index> all, std::size_t point);
   void take_window(double waited);
   void add_up(std::span<const double> window);
   void judge();
@@ -56,7 +56,6 @@ class RankLedger {
   RankTimes times_;
   // Steps of the window:
   StepTime sum_;
-  double known_waiting_ = 0;
   std::vector<Arrival> arrivals_;
   std::vector<Index> step_nanoseconds_;
   Index exchanged_steps_ = 0;

@@ -37,7 +37,7 @@ std::string to_string(Slowness slowness) {
   return "";
 }
 
-std::vector<std::string> describe_slow_ranks(const RankTimes& times) {
+std::vector<std::size_t> slow_ranks(const RankTimes& times) {
   if (times.windows < kTellingWindows) return {};
   std::vector<std::size_t> slow;
   for (std::size_t rank = 0; rank < times.ranks.size(); ++rank) {
@@ -48,6 +48,11 @@ std::vector<std::string> describe_slow_ranks(const RankTimes& times) {
   }
   std::ranges::stable_sort(
       slow, [&](std::size_t a, std::size_t b) { return times.ranks[a].delay > times.ranks[b].delay; });
+  return slow;
+}
+
+std::vector<std::string> describe_slow_ranks(const RankTimes& times) {
+  const std::vector<std::size_t> slow = slow_ranks(times);
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < std::min(slow.size(), kMaxLines); ++i)
     lines.push_back(describe(times, slow[i]));

@@ -31,7 +31,8 @@ std::vector<GradientStep::MicroBatch> GradientStep::micro_batches() {
     const Index rows = replica.batch->rows;
     const Index parts = std::min(context_.accumulate, rows);
     for (Index i = 0; i < parts; ++i) {
-      batches.push_back({.replica = replica,
+      batches.push_back({.number = std::ssize(batches),
+                         .replica = replica,
                          .rows = split_evenly(rows, parts, i),
                          .workspace = batches.size() % workspaces_.size()});
     }
@@ -46,7 +47,6 @@ void GradientStep::walk_stage(bool backward) {
   for (const StageTask& task :
        stage_tasks(context_.schedule, pipeline.stage(), pipeline.stages(), std::ssize(batches))) {
     const MicroBatch& batch = at(batches, task.micro_batch);
-    context_.comm.note_phase(task.forward ? Phase::kStageForward : Phase::kStageBackward, task.micro_batch);
     if (task.forward) {
       stage_forward(batch);
     } else if (backward) {
@@ -68,9 +68,10 @@ bool GradientStep::reads_batch() const {
 void GradientStep::stage_forward(const MicroBatch& batch) {
   Replica& replica = batch.replica;
   Workspace& workspace = *workspaces_[batch.workspace];
-  wait_for_sends(batch.workspace);
   replica.rows = batch.rows;
   if (reads_batch()) prepare(0, replica);
+  context_.comm.note_phase(Phase::kStageForward, batch.number);
+  wait_for_sends(batch.workspace);
   start_pass(workspace, replica, limit_of(replica, batch.last));
   receive_tensors(Pipeline::Direction::kForward, workspace);
   const Stopwatch forward;
@@ -95,6 +96,7 @@ void GradientStep::start_target(Replica& replica, bool first_part) {
 void GradientStep::stage_backward(const MicroBatch& batch) {
   Replica& replica = batch.replica;
   Workspace& workspace = *workspaces_[batch.workspace];
+  context_.comm.note_phase(Phase::kStageBackward, batch.number);
   replica.rows = batch.rows;
   start_target(replica, batch.rows.begin == 0);
   if (context_.pipeline->is_last()) {

@@ -14,6 +14,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/log.h"
+#include "lockstep/base/text.h"
 
 namespace lockstep {
 namespace {
@@ -29,7 +30,8 @@ StepTracer::StepTracer(const std::filesystem::path& file, TraceHead head)
     : head_(std::move(head)),
       path_(file),
       descriptor_(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666)),
-      start_(trace_clock()) {
+      start_(trace_clock()),
+      lost_before_(lost_trace_events()) {
   if (descriptor_ < 0) {
     throw DataError(
         fmt::format("cannot create '{}' for report.trace: {}", path_.string(), std::strerror(errno)));
@@ -37,6 +39,7 @@ StepTracer::StepTracer(const std::filesystem::path& file, TraceHead head)
   const TraceRequest& request = head_.request;
   append(nlohmann::ordered_json{{"rank", head_.rank},
                                 {"ranks", head_.ranks},
+                                {"stage", head_.stage},
                                 {"host", head_.host},
                                 {"start", start_},
                                 {"steps", {head_.steps.begin, head_.steps.end}},
@@ -48,7 +51,15 @@ StepTracer::StepTracer(const std::filesystem::path& file, TraceHead head)
 
 StepTracer::~StepTracer() {
   set_trace_records(false);
+  warn_of_losses();
   ::close(descriptor_);
+}
+
+void StepTracer::warn_of_losses() const {
+  const Index lost = lost_trace_events() - lost_before_;
+  if (lost == 0 && dropped_steps_ == 0) return;
+  log_warning("'{}' is incomplete: {} events were lost, and {} steps were dropped for lack of memory",
+              path_.string(), with_commas(lost), with_commas(dropped_steps_));
 }
 
 void StepTracer::begin_step(Index step) {
@@ -87,7 +98,9 @@ void StepTracer::choose(std::span<const double> seconds) {
   for (Pending& step : pending_) {
     const double took = seconds.empty() ? own_seconds_[step.position] : seconds[step.position];
     const bool ends = is_first(step.step) || is_last(step.step);
-    if (ends) {
+    if (step.events.empty()) {
+      ++dropped_steps_;
+    } else if (ends) {
       keep(step, took, is_first(step.step) ? "first" : "last");
     } else if (bytes_ < kMaxFileBytes && enters_slowest(took)) {
       keep(step, took, "slowest");
@@ -113,7 +126,6 @@ bool StepTracer::enters_slowest(double seconds) {
 
 // Times are nanoseconds since the start; an event is thread, kind, begin, duration, detail.
 void StepTracer::keep(const Pending& step, double seconds, const char* why) {
-  if (step.events.empty()) return;
   std::string line =
       fmt::format(R"({{"step":{},"seconds":{:.9f},"why":"{}","events":[)", step.step, seconds, why);
   const char* comma = "";

@@ -211,8 +211,8 @@ void SynchronousLoop::run_step(Index step) {
 // The steps that are measured come right before lines of metrics, and at least so many apart that the passes
 // over the arenas take less than a hundredth of the time. They depend on nothing but the config.
 void SynchronousLoop::prepare_statistics(Index steps_done) {
-  constexpr Index kLeastApart = 10;
-  const Index every = round_up(kLeastApart, context_.settings.log_every);
+  constexpr Index kMinApart = 10;
+  const Index every = round_up(kMinApart, context_.settings.log_every);
   statistics_.reset();
   if (steps_done % every != 0 && steps_done != context_.plan.steps) return;
   statistics_.emplace().with_histograms = context_.settings.histograms;
@@ -252,7 +252,7 @@ std::span<const Arrival> SynchronousLoop::arrivals(bool exchanged) const {
 // A local step in which the replicas are averaged ends with that.
 void SynchronousLoop::note_averaging(const StepOutcome& outcome) {
   averaging_.clear();
-  if (outcome.exchange_seconds == 0) return;
+  if (!outcome.exchanged) return;
   const std::int64_t now = trace_clock();
   averaging_.push_back({now - static_cast<std::int64_t>(1e9 * outcome.exchange_seconds), now});
   trace_event(TraceKind::kExchange, averaging_.front().arrived, now);

@@ -187,8 +187,9 @@ void Trainer::begin() {
     if (steps > context_.plan.steps) throw_beyond_the_end(steps, context_.plan.steps);
     context_.strategy.resume_after(steps);
     loop_->resume_after(steps);
-    SavedState state = saved_state();
-    if (context_.pipeline != nullptr) place_by_stage(*context_.pipeline, state);
+    SavedState state;
+    agree(context_.comm, [&] { state = saved_state(); });
+    if (context_.pipeline != nullptr) offset_by_stage(*context_.pipeline, state);
     agree(context_.comm, [&] { context_.checkpoint->fill(state); });
     context_.states.resume();
     if (context_.average != nullptr) context_.average->resume();
@@ -198,7 +199,7 @@ void Trainer::begin() {
   loop_->begin();
 }
 
-// The state that strategy, replicas and loop keep beside the weights.
+// *Local.* The state that strategy, replicas and loop keep beside the weights.
 SavedState Trainer::saved_state() {
   SavedState state = context_.strategy.saved_state();
   context_.states.add_saved(state);
@@ -267,7 +268,7 @@ void Trainer::save(IfBusy rule) {
   ModelValues values = gather_model();
   AlignedBuffer<Scalar> whole;
   if (context_.pipeline != nullptr) {
-    place_by_stage(*context_.pipeline, state);
+    offset_by_stage(*context_.pipeline, state);
     whole = gather_stages(*context_.pipeline, context_.model, values);
     if (whole.size() > 0) values = stored_values(context_.model.whole(), whole.span());
   }

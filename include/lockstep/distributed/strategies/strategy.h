@@ -45,6 +45,7 @@ struct StepOutcome {
   bool applied = false;  ///< false: the loss or a gradient was not finite, and the weights are as before
   double mean_loss = 0;  ///< over the samples of the step, by their weights, in float precision
   double exchange_seconds = 0;      ///< spent with other ranks in update()
+  bool exchanged = false;           ///< a local step that ended with an average, well or not
   double product_seconds = 0;       ///< spent there on products of factors, which are part of backward
   std::vector<Index> stopped = {};  ///< replicas that stopped after a bad number
 };

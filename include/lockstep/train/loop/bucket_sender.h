@@ -26,7 +26,7 @@ struct ExchangeTime {
   bool exchange_only = false;  ///< nothing else went on beside it
 };
 
-/// A place in a step where no rank goes on before all have come: when this rank came, and when it went on, in
+/// A point of a step where no rank goes on before all have come: when this rank came, and when it went on, in
 /// nanoseconds of its steady clock.
 struct Arrival {
   std::int64_t arrived = 0;
@@ -55,7 +55,7 @@ class BucketSender {
   void note_end();
 
   const ExchangeTime& time() const { return time_; }
-  /// The places of the step where ranks wait for each other: each sync(), and the last bucket.
+  /// The points of the step where ranks wait for each other: each sync(), and the last bucket.
   std::span<const Arrival> arrivals() const { return arrivals_; }
 
  private:

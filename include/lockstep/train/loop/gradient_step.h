@@ -74,7 +74,7 @@ class GradientStep {
   /// Replicas whose batch norm had a single value in the last step.
   const SingleValues& single_values() const { return single_values_; }
   const ExchangeTime& exchange_time() const { return sender_.time(); }
-  /// The places of the last step where ranks waited for each other; see end_exchange().
+  /// The points of the last step where ranks waited for each other; see end_exchange().
   std::span<const Arrival> arrivals() const { return sender_.arrivals(); }
   /// *Local.* The exchange of the last step is complete.
   void end_exchange() { sender_.note_end(); }
@@ -127,6 +127,7 @@ class GradientStep {
   void run_per_replica(Index thread, Replica& replica, bool last, bool backward);
   // A micro-batch in the step under way, with the workspace that it passes through.
   struct MicroBatch {
+    Index number = 0;  // in the step
     Replica& replica;
     Range rows;
     bool last = false;  // no further one follows

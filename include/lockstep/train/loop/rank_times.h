@@ -49,6 +49,10 @@ struct RankTimes {
   double cost(double delay) const { return seconds > 0 ? delay / seconds : 0; }
 };
 
+/// The ranks worth naming, those that cost most first: chronic ones, and transient ones that cost something.
+/// None where only few windows are over, which are mostly first steps.
+std::vector<std::size_t> slow_ranks(const RankTimes& times);
+
 /// Lines for the log: slow ranks, those that cost most first, and hosts that cost something; none if no rank
 /// is slow.
 std::vector<std::string> describe_slow_ranks(const RankTimes& times);

@@ -22,6 +22,7 @@ namespace lockstep {
 struct TraceHead {
   int rank = 0;
   int ranks = 1;
+  Index stage = 0;  ///< of the model that this rank runs
   std::string host = {};
   std::vector<std::string> ops = {};  ///< the names of the model's operations
   Range steps = {};                   ///< steps of this start of the run
@@ -65,6 +66,7 @@ class StepTracer {
   bool enters_slowest(double seconds);
   void keep(const Pending& step, double seconds, const char* why);
   void note_threads();
+  void warn_of_losses() const;
   void append(const std::string& line);
 
   TraceHead head_;
@@ -82,6 +84,8 @@ class StepTracer {
   Index step_ = -1;
   std::int64_t step_begin_ = 0;
   Index outside_ = 0;
+  Index lost_before_ = 0;    // events that others had lost before
+  Index dropped_steps_ = 0;  // steps without their events: too many were pending
   std::int64_t last_clock_ = -1;
 };
 

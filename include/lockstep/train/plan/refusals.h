@@ -18,7 +18,7 @@ struct Combination {
   Index servers = 0;  ///< ranks that are servers
   Index replicas = 1;
   Index batch = 1;                        ///< global
-  Index threads = 1;                      ///< of a rank
+  Index threads = 1;                      ///< threads of each rank
   Index replicas_without_rows = 0;        ///< replicas that have no record of the training set
   bool normalises_over_replicas = false;  ///< batch norm sync or group
   bool moments_of_all_replicas = false;   ///< batch norm averaged or sync

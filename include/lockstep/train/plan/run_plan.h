@@ -25,7 +25,7 @@ struct RunPlanRequest {
   const DistOptions& distribute;
   const ScheduleOptions& schedule;
   const Model& model;
-  std::span<const std::unique_ptr<Model>> stages = {};  ///< that the model is divided into; empty: it is not
+  std::span<const std::unique_ptr<Model>> stages = {};  ///< stages of the model; empty if it is not divided
   std::uint64_t seed = 1;
   Index rows = 0;          ///< rows of the training set
   Index record_bytes = 0;  ///< memory of one record
