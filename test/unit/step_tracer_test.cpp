@@ -1,6 +1,7 @@
 // Which steps a timeline keeps, and what is read back from the files of its ranks.
 #include "lockstep/train/loop/step_tracer.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -135,6 +136,52 @@ TEST_F(Timeline, IsOnOneClock) {
   EXPECT_EQ(spans_of(trace, 1, 0).spans.size(), 2U) << "the last rank waits for nobody";
 }
 
+// Two groups of two stages: ranks 0 and 2 run stage 0, ranks 1 and 3 stage 1, which exchanges later.
+TEST_F(Timeline, ComparesArrivalsOfOneStageAlone) {
+  const auto write = [&](int rank, int stage, int arrival) {
+    std::ofstream(file(rank)) << fmt::format(
+        R"({{"rank":{},"ranks":4,"stage":{},"host":"a","start":0,"steps":[0,9],"request":[1,0,0],"ops":[]}})"
+        "\n"
+        R"({{"step":0,"seconds":1,"why":"first","events":[[0,8,{},{},0],[0,0,0,2000,0]]}})"
+        "\n",
+        rank, stage, arrival, 1000 - arrival);
+  };
+  write(0, 0, 100);
+  write(1, 1, 700);
+  write(2, 0, 300);
+  write(3, 1, 800);
+  const RunTrace trace = read();
+  const auto waits_for = [&](std::size_t rank) {
+    const std::vector<NestedSpan> spans = spans_of(trace, rank, 0).spans;
+    return spans.size() == 3 ? spans[2].waits_for : -1;
+  };
+  EXPECT_EQ(waits_for(0), 2);
+  EXPECT_EQ(waits_for(1), 3);
+  EXPECT_EQ(waits_for(2), -1) << "rank 2 is the last of its stage";
+  EXPECT_EQ(waits_for(3), -1) << "rank 3 is the last of its stage";
+}
+
+// Two micro-batches through two stages, 1f1b: a nanosecond is a character.
+TEST_F(Timeline, DrawsTheScheduleOfAPipeline) {
+  const auto write = [&](int stage, const std::string& events) {
+    std::ofstream(file(stage)) << fmt::format(
+        R"({{"rank":{},"ranks":2,"stage":{},"host":"a","start":0,"steps":[0,9],"request":[1,0,0],"ops":[]}})"
+        "\n"
+        R"({{"step":0,"seconds":1,"why":"first","events":[[0,0,0,96,0],{}]}})"
+        "\n",
+        stage, stage, events);
+  };
+  write(0, "[0,3,0,10,0],[0,3,10,10,0],[0,5,50,20,0],[0,5,76,10,0],[0,8,86,4,0],[0,9,90,6,0]");
+  write(1, "[0,3,10,15,1],[0,4,25,5,-1],[0,5,30,20,1],[0,3,50,6,1],[0,4,56,2,-1],[0,5,58,18,1],[0,9,90,6,0]");
+  const std::string text = summarise_trace(read());
+  const auto repeat = [](std::size_t count, char sign) { return std::string(count, sign); };
+  const std::string first = repeat(10, '0') + repeat(10, '1') + repeat(30, '.') + repeat(20, 'a') +
+                            repeat(6, '.') + repeat(10, 'b') + "====++++++";
+  const std::string second = repeat(10, '.') + repeat(15, '0') + repeat(25, 'a') + repeat(6, '1') +
+                             repeat(20, 'b') + repeat(14, '.') + "++++++";
+  EXPECT_NE(text.find("  0 |" + first + "|\n  1 |" + second + "|\n"), std::string::npos) << text;
+}
+
 TEST_F(Timeline, CutsSpansThatOverlapSoThatTheyNest) {
   std::ofstream(file(0))
       << R"({"rank":0,"ranks":1,"host":"a","start":0,"steps":[0,9],"request":[1,0,0],"ops":[]})"
@@ -149,7 +196,7 @@ TEST_F(Timeline, CutsSpansThatOverlapSoThatTheyNest) {
   EXPECT_EQ(step.spans[3].begin, 150);
   EXPECT_EQ(step.spans[3].end, 170);
   std::int64_t own = 0;
-  for (const TraceSpanOf& span : step.spans) own += span.own;
+  for (const NestedSpan& span : step.spans) own += span.own;
   EXPECT_EQ(own, 100) << "what spans have for themselves adds up to the step";
 }
 

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -23,18 +25,29 @@ struct TracedStep {
 
 struct RankTrace {
   int rank = 0;
+  Index stage = 0;  ///< of a model that is divided into stages
   std::string host = {};
   std::vector<std::string> threads = {};  ///< names
   std::vector<TracedStep> steps = {};
   std::vector<TraceEvent> between = {};  ///< evaluations and checkpoints
-  std::int64_t clock_error = 0;          ///< by so much its times are wrong at most
+  std::int64_t clock_error = 0;          ///< largest error of its times, in nanoseconds
 };
+
+/// The last of the ranks of a stage at a sync point or an exchange, and when it arrived.
+struct LastArrival {
+  int rank = -1;
+  std::int64_t time = 0;
+};
+
+/// By step, stage and number of the point in the step. Ranks of different stages never meet at one point.
+using LastArrivals = std::map<std::tuple<Index, Index, std::int32_t>, LastArrival>;
 
 struct RunTrace {
   std::vector<RankTrace> ranks = {};  ///< in order; those whose file is missing are not there
   Index ranks_of_run = 0;
   std::vector<std::string> ops = {};     ///< names of the operations
   std::vector<std::string> faults = {};  ///< what is missing or damaged
+  LastArrivals last_arrivals = {};       ///< only for steps that all ranks of a stage have recorded
 
   std::int64_t clock_error() const;
 };
@@ -47,7 +60,7 @@ std::filesystem::path trace_file(const std::filesystem::path& directory, int ran
 RunTrace read_trace(const std::filesystem::path& directory);
 
 /// A piece of work of one thread. Spans of a thread nest: two of them are apart, or one holds the other.
-struct TraceSpanOf {
+struct NestedSpan {
   int thread = 0;
   TraceKind kind = TraceKind::kStep;
   Index detail = -1;
@@ -59,7 +72,7 @@ struct TraceSpanOf {
 
 /// The spans of one step of one rank, ordered by thread and begin; buckets, which lie beside them, apart.
 struct StepSpans {
-  std::vector<TraceSpanOf> spans = {};
+  std::vector<NestedSpan> spans = {};
   std::vector<TraceEvent> buckets = {};
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -13,6 +14,7 @@
 #include "lockstep/base/quoted.h"
 #include "lockstep/report/trace.h"
 #include "lockstep/train/loop/trace_request.h"
+#include "trace_parts.h"
 
 namespace lockstep {
 namespace {
@@ -50,6 +52,7 @@ void take_head(RankFile& file, const Json& json) {
   const std::vector<Index> request = whole_numbers(json.at("request"));
   if (request.size() != 3) throw DataError("a request has three numbers");
   file.trace.rank = static_cast<int>(whole_number(json.at("rank")));
+  if (json.contains("stage")) file.trace.stage = whole_number(json.at("stage"));
   file.trace.host = excerpt(json.at("host").get<std::string>());
   file.start = whole_number(json.at("start"));
   file.ranks = whole_number(json.at("ranks"));
@@ -138,24 +141,31 @@ void align(RankFile& file) {
 // The steps that are kept: the first, the last, and of the others the slowest.
 std::set<Index> chosen_steps(const std::vector<RankFile>& files) {
   std::set<Index> chosen;
-  std::map<Index, double> slow;
+  std::vector<StepTime> slow;
   for (const RankFile& file : files) {
     for (const TracedStep& step : file.trace.steps) {
       if (step.why != "slowest")
         chosen.insert(step.step);
       else
-        slow[step.step] = std::max(slow[step.step], step.seconds);
+        slow.push_back({step.step, step.seconds});
     }
   }
-  std::vector<std::pair<double, Index>> order;
-  for (const auto& [step, seconds] : slow) order.emplace_back(-seconds, step);
-  std::ranges::sort(order);
+  const std::vector<StepTime> order = slowest_first(slow);
   const Index count = std::min(std::ssize(order), files.front().request.slowest);
-  for (Index i = 0; i < count; ++i) chosen.insert(at(order, i).second);
+  for (Index i = 0; i < count; ++i) chosen.insert(at(order, i).step);
   return chosen;
 }
 
 }  // namespace
+
+std::vector<StepTime> slowest_first(const std::vector<StepTime>& times) {
+  std::map<Index, double> longest;
+  for (const StepTime& time : times) longest[time.step] = std::max(longest[time.step], time.seconds);
+  std::vector<StepTime> order;
+  for (const auto& [step, seconds] : longest) order.push_back({step, seconds});
+  std::ranges::stable_sort(order, std::greater(), &StepTime::seconds);
+  return order;
+}
 
 std::filesystem::path trace_file(const std::filesystem::path& directory, int rank) {
   return directory / fmt::format("rank-{:05}.jsonl", rank);
@@ -197,6 +207,7 @@ RunTrace read_trace(const std::filesystem::path& directory) {
     std::ranges::sort(file.trace.steps, {}, &TracedStep::step);
     trace.ranks.push_back(std::move(file.trace));
   }
+  trace.last_arrivals = find_last_arrivals(trace.ranks);
   return trace;
 }
 

@@ -54,7 +54,7 @@ class Gzip {
   std::string buffer_ = std::string(1 << 16, '\0');
 };
 
-std::string name_of(const RunTrace& trace, const TraceSpanOf& span) {
+std::string name_of(const RunTrace& trace, const NestedSpan& span) {
   if (span.waits_for >= 0) return fmt::format("wait for rank {}", span.waits_for);
   const std::string kind(at(kTraceNames, static_cast<Index>(span.kind)));
   if (span.kind == TraceKind::kStep) return fmt::format("step {}", span.detail + 1);
@@ -96,7 +96,7 @@ class TraceJson {
     first_ = false;
   }
 
-  void write_span(int rank, const TraceSpanOf& span) {
+  void write_span(int rank, const NestedSpan& span) {
     const char* const category =
         span.waits_for >= 0 ? "waiting" : at(kTraceNames, static_cast<Index>(span.kind)).data();
     write_event(fmt::format(R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":{},"tid":{}}})",
@@ -130,7 +130,7 @@ class TraceJson {
     for (std::size_t i = 0; i < rank.steps.size(); ++i) {
       if (i >= max_steps_) break;
       const StepSpans step = spans_of(trace_, number, i);
-      for (const TraceSpanOf& span : step.spans) write_span(rank.rank, span);
+      for (const NestedSpan& span : step.spans) write_span(rank.rank, span);
       for (const TraceEvent& bucket : step.buckets) write_bucket(rank.rank, rank.steps[i].step, bucket);
     }
     for (const TraceEvent& event : rank.between) {

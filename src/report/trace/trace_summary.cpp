@@ -5,6 +5,7 @@
 
 #include "lockstep/base/text.h"
 #include "lockstep/report/trace.h"
+#include "trace_parts.h"
 
 namespace lockstep {
 namespace {
@@ -35,7 +36,7 @@ bool computes(TraceKind kind) {
   return kind == TraceKind::kForward || kind == TraceKind::kBackward || kind == TraceKind::kLoss;
 }
 
-std::string reason_of(const TraceSpanOf& span) {
+std::string reason_of(const NestedSpan& span) {
   if (span.waits_for >= 0) return "waiting";
   switch (span.kind) {
     case TraceKind::kStep:
@@ -52,7 +53,7 @@ std::string reason_of(const TraceSpanOf& span) {
 }
 
 void add_layers(const StepSpans& step, Sums& sums) {
-  for (const TraceSpanOf& span : step.spans) {
+  for (const NestedSpan& span : step.spans) {
     const bool forward = span.kind == TraceKind::kForward;
     if ((!forward && span.kind != TraceKind::kBackward) || span.waits_for >= 0) continue;
     LayerTime& layer = sums.layers[span.detail];
@@ -65,17 +66,17 @@ void add_layers(const StepSpans& step, Sums& sums) {
 void add_overlap(const StepSpans& step, Sums& sums) {
   std::vector<TraceEvent> under_way = step.buckets;
   std::ranges::sort(under_way, {}, &TraceEvent::begin);
-  std::vector<std::pair<std::int64_t, std::int64_t>> stretches;
+  std::vector<std::pair<std::int64_t, std::int64_t>> busy;
   for (const TraceEvent& bucket : under_way) {
-    if (stretches.empty() || bucket.begin > stretches.back().second) {
-      stretches.emplace_back(bucket.begin, bucket.end);
+    if (busy.empty() || bucket.begin > busy.back().second) {
+      busy.emplace_back(bucket.begin, bucket.end);
     } else {
-      stretches.back().second = std::max(stretches.back().second, bucket.end);
+      busy.back().second = std::max(busy.back().second, bucket.end);
     }
   }
-  for (const auto& [begin, end] : stretches) {
+  for (const auto& [begin, end] : busy) {
     sums.buckets += end - begin;
-    for (const TraceSpanOf& span : step.spans) {
+    for (const NestedSpan& span : step.spans) {
       if (span.thread != 0 || !computes(span.kind)) continue;
       sums.hidden += std::max(std::min(end, span.end) - std::max(begin, span.begin), std::int64_t{0});
     }
@@ -85,7 +86,7 @@ void add_overlap(const StepSpans& step, Sums& sums) {
 void add_threads(const StepSpans& step, Sums& sums) {
   std::int64_t length = 0;
   std::map<int, std::int64_t> busy;
-  for (const TraceSpanOf& span : step.spans) {
+  for (const NestedSpan& span : step.spans) {
     if (span.thread == 0) {
       if (span.kind == TraceKind::kStep) length += span.end - span.begin;
       sums.main[reason_of(span)] += span.own;
@@ -158,12 +159,12 @@ std::string describe_idle(const Sums& sums) {
   text += fmt::format("  data       {:5.1f} %\n", percent(time("data"), sums.steps));
   text += fmt::format("  exchange   {:5.1f} %  that nothing hides\n", percent(time("exchange"), sums.steps));
   text += fmt::format("  waiting    {:5.1f} %\n", percent(time("waiting"), sums.steps));
-  std::vector<std::pair<std::int64_t, int>> culprits;
-  for (const auto& [rank, waited] : sums.waits_for) culprits.emplace_back(-waited, rank);
-  std::ranges::sort(culprits);
-  for (std::size_t i = 0; i < std::min<std::size_t>(culprits.size(), 5); ++i) {
-    text += fmt::format("    for rank {}: {:.1f} %\n", culprits[i].second,
-                        percent(-culprits[i].first, sums.steps));
+  std::vector<std::pair<std::int64_t, int>> waited_for;
+  for (const auto& [rank, waited] : sums.waits_for) waited_for.emplace_back(-waited, rank);
+  std::ranges::sort(waited_for);
+  for (std::size_t i = 0; i < std::min<std::size_t>(waited_for.size(), 5); ++i) {
+    text += fmt::format("    for rank {}: {:.1f} %\n", waited_for[i].second,
+                        percent(-waited_for[i].first, sums.steps));
   }
   if (sums.team > 0) {
     text += fmt::format("  other threads that compute are idle {:.1f} % of the time\n",
@@ -173,19 +174,15 @@ std::string describe_idle(const Sums& sums) {
 }
 
 std::string describe_slow_steps(const RunTrace& trace) {
-  std::map<Index, double> seconds;
+  std::vector<StepTime> times;
   for (const RankTrace& rank : trace.ranks) {
-    for (const TracedStep& step : rank.steps) {
-      seconds[step.step] = std::max(seconds[step.step], step.seconds);
-    }
+    for (const TracedStep& step : rank.steps) times.push_back({step.step, step.seconds});
   }
-  std::vector<std::pair<double, Index>> order;
-  for (const auto& [step, time] : seconds) order.emplace_back(-time, step);
-  std::ranges::sort(order);
+  const std::vector<StepTime> order = slowest_first(times);
   std::string text = "slowest steps:";
   for (std::size_t i = 0; i < std::min(order.size(), kSlowSteps); ++i) {
-    text += fmt::format("{} {} ({:.2f} ms)", i == 0 ? "" : ",", with_commas(order[i].second + 1),
-                        -1e3 * order[i].first);
+    text += fmt::format("{} {} ({:.2f} ms)", i == 0 ? "" : ",", with_commas(order[i].step + 1),
+                        1e3 * order[i].seconds);
   }
   return text + "\n";
 }
@@ -200,7 +197,7 @@ std::string summarise_trace(const RunTrace& trace) {
     text += fmt::format("overlap: {:.1f} % of the time in which buckets are exchanged, the rank computes\n",
                         percent(sums.hidden, sums.buckets));
   }
-  return text + describe_idle(sums) + describe_slow_steps(trace);
+  return text + describe_idle(sums) + describe_slow_steps(trace) + draw_stages(trace);
 }
 
 }  // namespace lockstep
