@@ -12,10 +12,11 @@
 namespace lockstep {
 
 void announce(Communicator& comm, const Config& config, const RunPlan& plan, const RankPlacement& placement) {
+  const Index hosts = placement.hosts();
   log_info("{} rank{} on {} host{}, {} replica{}, {} thread{}, precision {}; {}", comm.size(),
-           comm.size() == 1 ? "" : "s", placement.hosts, placement.hosts == 1 ? "" : "s",
-           plan.sampling.replicas, plan.sampling.replicas == 1 ? "" : "s", plan.dist.threads,
-           plan.dist.threads == 1 ? "" : "s", describe_precision(config), placement.summary);
+           comm.size() == 1 ? "" : "s", hosts, hosts == 1 ? "" : "s", plan.sampling.replicas,
+           plan.sampling.replicas == 1 ? "" : "s", plan.dist.threads, plan.dist.threads == 1 ? "" : "s",
+           describe_precision(config), placement.summary);
   const bool full = config.run.plan == PlanStyle::kFull;
   std::string text = full ? plan_table(std::span(&plan, 1)) : plan_summary(plan);
   text.pop_back();  // the log ends the line itself

@@ -10,6 +10,7 @@
 #include "lockstep/nn/preset.h"
 #include "lockstep/optim/optimizer.h"
 #include "lockstep/optim/schedule.h"
+#include "lockstep/report/report_page.h"
 #include "lockstep/train/evaluation/metric.h"
 #include "lockstep/train/storage/exporter.h"
 
@@ -59,6 +60,17 @@ std::span<const Option> known_options() {
   static Config defaults;
   static const std::vector<Option> kOptions = declare_options(defaults, known_names());
   return kOptions;
+}
+
+std::vector<std::pair<std::string, std::string>> result_options(const Config& config) {
+  Config shown;
+  const std::vector<Option> options = declare_options(shown, known_names());  // with the defaults of a Config
+  shown = config;
+  std::vector<std::pair<std::string, std::string>> result;
+  for (const Option& option : options) {
+    if (!names_no_result(option.key) && option.has_value()) result.emplace_back(option.key, option.text());
+  }
+  return result;
 }
 
 std::vector<Choice> choices(const Config& config) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "lockstep/config/check.h"
@@ -13,6 +15,9 @@ namespace lockstep {
 const KnownNames& known_names();
 /// Every option, with its default.
 std::span<const Option> known_options();
+/// The keys that could change what comes of a run, and their values as texts; without those that have none.
+/// The keys of names_no_result() are left out.
+std::vector<std::pair<std::string, std::string>> result_options(const Config& config);
 std::vector<Choice> choices(const Config& config);
 
 }  // namespace lockstep

@@ -69,7 +69,7 @@ std::set<Split> wanted_splits(const std::set<std::string>& flagged) {
 
 // The evaluation as an object of --json: nothing in it is about a training.
 nlohmann::ordered_json json_of(const EvalMetrics& metrics) {
-  auto json = nlohmann::ordered_json::parse(to_json_with_tables(metrics));
+  nlohmann::ordered_json json = json_with_tables(metrics);
   for (const char* of_training : {"kind", "split", "step", "epoch", "samples_seen"}) json.erase(of_training);
   return json;
 }
@@ -95,7 +95,10 @@ void evaluate_sets(const EvaluationContext& context, const Experiment& experimen
     }
   }
   agree(comm, [&] {
-    if (comm.rank() == 0 && !line.json.empty()) write_output(line.json, json.dump(2) + "\n");
+    if (comm.rank() > 0 || line.json.empty()) return;
+    // Names of classes are texts of the user's files.
+    constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
+    write_output(line.json, json.dump(2, ' ', false, kReplace) + "\n");
   });
 }
 

@@ -1,7 +1,6 @@
 #include "output_settings.h"
 
 #include "catalogs.h"
-#include "lockstep/report/report_page.h"
 #include "lockstep/train/storage/checkpoint/interval.h"
 
 namespace lockstep {
@@ -9,12 +8,8 @@ namespace {
 
 std::vector<HyperParameter> hyperparameters(const Config& config, const std::set<std::string>& given) {
   std::vector<HyperParameter> parameters;
-  Config shown;
-  const std::vector<Option> options = declare_options(shown, known_names());  // of the defaults
-  shown = config;
-  for (const Option& option : options) {
-    if (given.contains(option.key) && !names_no_result(option.key) && option.has_value())
-      parameters.push_back({option.key, option.text()});
+  for (const auto& [key, value] : result_options(config)) {
+    if (given.contains(key)) parameters.push_back({key, value});
   }
   return parameters;
 }

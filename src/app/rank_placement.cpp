@@ -54,6 +54,11 @@ std::string describe_binding(std::span<const Index> cores, bool all_free) {
 
 }  // namespace
 
+std::vector<std::string> RankPlacement::host_names() const {
+  const std::set<std::string> distinct(host_of.begin(), host_of.end());
+  return {distinct.begin(), distinct.end()};
+}
+
 RankPlacement find_placement(Communicator& comm) {
   cpu_set_t mask;
   CPU_ZERO(&mask);
@@ -66,10 +71,7 @@ RankPlacement find_placement(Communicator& comm) {
   const std::vector<std::string> hosts = gather_texts(comm, host_name());
   const std::vector<std::string> lists = gather_texts(comm, known ? list_cores(mask) : "unknown");
   const std::string job = describe_job();
-  const std::set<std::string> distinct(hosts.begin(), hosts.end());
-  RankPlacement placement{.hosts = std::ssize(distinct),
-                          .host_names = {distinct.begin(), distinct.end()},
-                          .host_of = hosts,
+  RankPlacement placement{.host_of = hosts,
                           .summary = describe_binding(cores, bound == 0) + (job.empty() ? "" : "; " + job),
                           .table = job.empty() ? "" : job + "\n"};
   for (std::size_t rank = 0; rank < hosts.size(); ++rank) {

@@ -9,11 +9,14 @@
 namespace lockstep {
 
 struct RankPlacement {
-  Index hosts = 0;                           ///< distinct ones
-  std::vector<std::string> host_names = {};  ///< each once, sorted
-  std::vector<std::string> host_of = {};     ///< by rank
-  std::string summary;                       ///< job and binding, for a line of the log
-  std::string table;                         ///< job, then a line for each rank: host and cores
+  std::vector<std::string> host_of = {};  ///< by rank
+  std::string summary;                    ///< job and binding, for a line of the log
+  std::string table;                      ///< job, then a line for each rank: host and cores
+
+  /// The hosts, each once, sorted.
+  std::vector<std::string> host_names() const;
+  /// How many hosts there are.
+  Index hosts() const { return std::ssize(host_names()); }
 };
 
 /// *Collective.*

@@ -43,6 +43,18 @@ void add_config(RunDescription& run, const RunRecord& record) {
   }
 }
 
+// The reliability of the last evaluation.
+void add_reliability(RunDescription& run, const Json& summary) {
+  const Json evaluation = summary.value("evaluation", Json());
+  const Json bins = evaluation.is_object() ? evaluation.value("reliability", Json()) : Json();
+  run.reliability_split = text_at(evaluation, "split");
+  for (const Json& bin : bins) {
+    run.reliability.push_back({.predicted = number_at(bin, "predicted"),
+                               .observed = number_at(bin, "observed"),
+                               .count = number_at(bin, "samples")});
+  }
+}
+
 void add_summary(RunDescription& run, const RunDirectory& directory) {
   const std::string text = text_of(directory.summary());
   if (text.empty()) return;
@@ -58,7 +70,8 @@ void add_summary(RunDescription& run, const RunDirectory& directory) {
     run.time = TimeOfRun{.data = number_at(time, "data"),
                          .compute = number_at(time, "compute"),
                          .communication = number_at(time, "communication"),
-                         .waiting = number_at(time, "waiting")};
+                         .waiting = number_at(time, "waiting"),
+                         .idle = number_at(time, "idle")};
   }
   const Json kept = json.value("kept", Json());
   if (kept.is_object()) {
@@ -67,21 +80,7 @@ void add_summary(RunDescription& run, const RunDirectory& directory) {
                            .measure = text_at(kept, "measure"),
                            .value = number_at(kept, "value")};
   }
-}
-
-// The reliability of the last evaluation.
-void add_reliability(RunDescription& run, const RunDirectory& directory) {
-  const std::string text = text_of(directory.summary());
-  if (text.empty()) return;
-  const auto json = parse_json<Json>(text);
-  const Json evaluation = json.is_object() ? json.value("evaluation", Json()) : Json();
-  const Json bins = evaluation.is_object() ? evaluation.value("reliability", Json()) : Json();
-  run.reliability_split = text_at(evaluation, "split");
-  for (const Json& bin : bins) {
-    run.reliability.push_back({.predicted = number_at(bin, "predicted"),
-                               .observed = number_at(bin, "observed"),
-                               .count = number_at(bin, "samples")});
-  }
+  add_reliability(run, json);
 }
 
 void add_predictions(RunDescription& run, const RunDirectory& directory) {
@@ -98,9 +97,8 @@ void add_importance(RunDescription& run, const RunDirectory& directory) {
                     .baseline = number_at(json, "baseline")};
   const Json columns = json.is_object() ? json.value("columns", Json()) : Json();
   for (const Json& column : columns) {
-    run.importance.columns.push_back({.name = text_at(column, "column"),
-                                      .mean = number_at(column, "importance"),
-                                      .deviation = number_at(column, "deviation")});
+    run.importance.columns.push_back(
+        {.name = text_at(column, "column"), .mean = number_at(column, "importance")});
   }
 }
 
@@ -218,7 +216,6 @@ RunDescription describe_run(const std::filesystem::path& path) {
   add(directory.plan(), add_plan);
   add(directory.summary(), add_summary);
   add(directory.metrics(), add_metrics);
-  add(directory.summary(), add_reliability);
   add(directory.evaluation(), add_predictions);
   add(directory.importance(), add_importance);
   add(directory.schema(), add_schema);

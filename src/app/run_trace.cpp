@@ -5,7 +5,6 @@
 #include "lockstep/base/output_file.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
-#include "lockstep/report/trace.h"
 
 namespace lockstep {
 
@@ -24,6 +23,7 @@ std::unique_ptr<StepTracer> start_trace(Communicator& comm, const Experiment& ex
   std::unique_ptr<StepTracer> tracer;
   TraceHead head{.rank = comm.rank(),
                  .ranks = comm.size(),
+                 .stage = plan.stages.empty() ? 0 : comm.rank() % std::ssize(plan.stages),
                  .host = host_name(),
                  .steps = {steps_done, plan.steps},
                  .request = request};
@@ -34,16 +34,27 @@ std::unique_ptr<StepTracer> start_trace(Communicator& comm, const Experiment& ex
   return tracer;
 }
 
+RunTrace read_run_trace(const RunDirectory& directory) {
+  RunTrace trace = read_trace(directory.traces());
+  for (const std::string& fault : trace.faults) log_warning("{}", fault);
+  return trace;
+}
+
+WrittenTrace write_trace(const RunDirectory& directory, const std::string& output) {
+  RunTrace trace = read_run_trace(directory);
+  const TraceFile file = trace_json_gz(trace);
+  write_output(output, file.bytes);
+  if (file.left_out > 0) log_warning("{}", describe_left_out(file));
+  return {.trace = std::move(trace), .bytes = file.bytes.size()};
+}
+
 void finish_trace(Communicator& comm, std::unique_ptr<StepTracer> tracer, const RunDirectory& directory) {
   if (tracer == nullptr) return;
   tracer.reset();
   comm.barrier();  // now all ranks have written theirs
   if (comm.rank() != 0) return;
   try {
-    const RunTrace trace = read_trace(directory.traces());
-    const TraceFile file = trace_json_gz(trace);
-    write_output(directory.trace().string(), file.bytes);
-    if (file.left_out > 0) log_warning("{}", describe_left_out(file));
+    const RunTrace trace = write_trace(directory, directory.trace().string()).trace;
     log_info("timeline: {}; open it in ui.perfetto.dev, or see 'trainer trace {}'", describe_trace(trace),
              directory.root.string());
   } catch (const Error& error) {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "experiment.h"
 #include "lockstep/comm/communicator.h"
+#include "lockstep/report/trace.h"
 #include "lockstep/train/loop/step_tracer.h"
 #include "lockstep/train/storage/run_directory.h"
 
@@ -14,6 +16,18 @@ namespace lockstep {
 /// this start. Errors: AgreedError.
 std::unique_ptr<StepTracer> start_trace(Communicator& comm, const Experiment& experiment, const RunPlan& plan,
                                         Index steps_done);
+
+/// Reads the timeline of a run, and warns of what is missing or damaged. Errors: DataError.
+RunTrace read_run_trace(const RunDirectory& directory);
+
+struct WrittenTrace {
+  RunTrace trace = {};
+  std::size_t bytes = 0;  ///< of the file
+};
+
+/// Reads the timeline of a run and writes it to `output` as one file; warns of what is missing, damaged or
+/// left out. Errors: DataError.
+WrittenTrace write_trace(const RunDirectory& directory, const std::string& output);
 
 /// *Collective.* Rank 0 writes trace.json.gz; what goes wrong is a warning.
 void finish_trace(Communicator& comm, std::unique_ptr<StepTracer> tracer, const RunDirectory& directory);

@@ -7,6 +7,7 @@
 #include "catalogs.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
+#include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
 #include "lockstep/config/toml.h"
@@ -141,7 +142,7 @@ void SweepState::read_rows() {
     }
   });
   const Json shared =
-      Json::parse(broadcast_text(world_, all.dump(-1, ' ', false, Json::error_handler_t::replace)));
+      parse_json<Json>(broadcast_text(world_, all.dump(-1, ' ', false, Json::error_handler_t::replace)));
   for (std::size_t i = 0; i < rows_.size(); ++i) rows_[i] = parse_row(shared[i]);
 }
 

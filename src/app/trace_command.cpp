@@ -11,6 +11,7 @@
 #include "lockstep/report/trace.h"
 #include "lockstep/train/storage/run_directory.h"
 #include "outputs.h"
+#include "run_trace.h"
 
 namespace lockstep {
 
@@ -27,17 +28,13 @@ int trace_command(const CommandLine& line) {
                     in_quotes(line.runs.front())));
   }
   if (!line.output.empty()) check_outputs(line, {});
-  const RunTrace trace = read_trace(directory.traces());
-  for (const std::string& fault : trace.faults) log_warning("{}", fault);
   if (line.output.empty()) {
-    print_out("{}", summarise_trace(trace));
+    print_out("{}", summarise_trace(read_run_trace(directory)));
     return 0;
   }
-  const TraceFile file = trace_json_gz(trace);
-  write_output(line.output, file.bytes);
-  if (file.left_out > 0) log_warning("{}", describe_left_out(file));
-  log_info("timeline: {}: {} ({})", describe_trace(trace), describe_output(line.output),
-           human_bytes(static_cast<double>(file.bytes.size())));
+  const WrittenTrace written = write_trace(directory, line.output);
+  log_info("timeline: {}: {} ({})", describe_trace(written.trace), describe_output(line.output),
+           human_bytes(static_cast<double>(written.bytes)));
   return 0;
 }
 

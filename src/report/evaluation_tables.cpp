@@ -10,7 +10,7 @@
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/text_table.h"
-#include "lockstep/report/metrics_file.h"
+#include "metrics_json.h"
 #include "run_story.h"
 
 namespace lockstep {
@@ -88,8 +88,8 @@ std::string evaluation_tables(const EvalMetrics& metrics) {
   return class_table(metrics) + reliability_table(metrics);
 }
 
-std::string to_json_with_tables(const EvalMetrics& metrics) {
-  Json json = Json::parse(to_json(metrics));
+Json json_with_tables(const EvalMetrics& metrics) {
+  Json json = evaluation_json(metrics);
   const std::vector<NamedScore> scores = named_scores(metrics);
   for (const auto& [name, score] : scores) {
     json["per_class"].push_back({{metrics.classes > 0 ? "class" : "output", name},
@@ -105,7 +105,11 @@ std::string to_json_with_tables(const EvalMetrics& metrics) {
                                    {"predicted", share_json(bin.predicted)},
                                    {"observed", share_json(bin.observed)}});
   }
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json;
+}
+
+std::string to_json_with_tables(const EvalMetrics& metrics) {
+  return json_with_tables(metrics).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace lockstep

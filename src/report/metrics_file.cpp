@@ -16,11 +16,68 @@
 #include "lockstep/base/log.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
+#include "metrics_json.h"
 
 namespace lockstep {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+void add_progress(Json& json, const Progress& progress) {
+  json["step"] = progress.steps;
+  json["epoch"] = progress.epochs;
+  json["samples_seen"] = progress.samples;
+}
+
+Json confusion_json(const EvalMetrics& metrics) {
+  Json rows = Json::array();
+  const auto classes = static_cast<std::size_t>(metrics.classes);
+  for (std::size_t row = 0; row < classes; ++row) {
+    const auto first = metrics.confusion.begin() + static_cast<std::ptrdiff_t>(row * classes);
+    rows.push_back(std::vector<Index>(first, first + metrics.classes));
+  }
+  return rows;
+}
+
+// The step of the last of some whole lines; 0 if it has none.
+Index last_step(std::string_view lines) {
+  if (lines.empty()) return 0;
+  lines.remove_suffix(1);
+  const std::size_t before = lines.rfind('\n');
+  const Json json =
+      Json::parse(before == std::string_view::npos ? lines : lines.substr(before + 1), nullptr, false);
+  const auto step = json.is_object() ? json.find("step") : json.end();
+  return step != json.end() && step->is_number_integer() ? step->get<Index>() : 0;
+}
+
+// Bytes of the file's whole lines, of its first `keep` bytes. A crash of the machine can leave zeros where
+// the last lines belong.
+Index whole_lines(const std::filesystem::path& path, Index keep) {
+  if (keep == 0) return 0;
+  const std::string text = std::filesystem::exists(path) ? read_file(path) : "";
+  std::string_view lines = std::string_view(text).substr(0, static_cast<std::size_t>(keep));
+  lines = lines.substr(0, lines.find('\0'));
+  const std::size_t end = lines.rfind('\n');
+  lines = lines.substr(0, end == std::string_view::npos ? 0 : end + 1);
+  const Index whole = std::ssize(lines);
+  if (whole < keep) {
+    const std::string missing =
+        whole == 0 ? "the lines" : fmt::format("the lines after step {}", with_commas(last_step(lines)));
+    log_warning(
+        "'{}' has {} of the {} bytes that it had when the checkpoint was made: {} are missing up to the "
+        "checkpoint; those that follow are appended",
+        path.string(), with_commas(whole), with_commas(keep), missing);
+  }
+  return whole;
+}
+
+// Lines that are written to a deleted file are lost with the last process that has it open.
+bool is_deleted(int descriptor) {
+  struct stat status {};
+  return ::fstat(descriptor, &status) == 0 && status.st_nlink == 0;
+}
+
+}  // namespace
 
 Json shares_json(const TimeShares& shares) {
   Json json{{"data", shares.data},
@@ -32,12 +89,6 @@ Json shares_json(const TimeShares& shares) {
   if (shares.idle > 0) json["idle"] = shares.idle;
   if (shares.hidden) json["hidden"] = *shares.hidden;
   return json;
-}
-
-void add_progress(Json& json, const Progress& progress) {
-  json["step"] = progress.steps;
-  json["epoch"] = progress.epochs;
-  json["samples_seen"] = progress.samples;
 }
 
 Json workers_json(const WorkersReport& report) {
@@ -85,16 +136,6 @@ Json ranks_json(const RankTimes& times) {
   return json;
 }
 
-Json confusion_json(const EvalMetrics& metrics) {
-  Json rows = Json::array();
-  const auto classes = static_cast<std::size_t>(metrics.classes);
-  for (std::size_t row = 0; row < classes; ++row) {
-    const auto first = metrics.confusion.begin() + static_cast<std::ptrdiff_t>(row * classes);
-    rows.push_back(std::vector<Index>(first, first + metrics.classes));
-  }
-  return rows;
-}
-
 Json evaluation_json(const EvalMetrics& metrics) {
   Json json{{"kind", "evaluation"}, {"split", to_string(metrics.split)}};
   add_progress(json, metrics.progress);
@@ -112,46 +153,6 @@ Json evaluation_json(const EvalMetrics& metrics) {
   json["seconds"] = metrics.seconds;
   return json;
 }
-
-// The step of the last of some whole lines; 0 if it has none.
-Index last_step(std::string_view lines) {
-  if (lines.empty()) return 0;
-  lines.remove_suffix(1);
-  const std::size_t before = lines.rfind('\n');
-  const Json json =
-      Json::parse(before == std::string_view::npos ? lines : lines.substr(before + 1), nullptr, false);
-  const auto step = json.is_object() ? json.find("step") : json.end();
-  return step != json.end() && step->is_number_integer() ? step->get<Index>() : 0;
-}
-
-// Bytes of the file's whole lines, of its first `keep` bytes. A crash of the machine can leave zeros where
-// the last lines belong.
-Index whole_lines(const std::filesystem::path& path, Index keep) {
-  if (keep == 0) return 0;
-  const std::string text = std::filesystem::exists(path) ? read_file(path) : "";
-  std::string_view lines = std::string_view(text).substr(0, static_cast<std::size_t>(keep));
-  lines = lines.substr(0, lines.find('\0'));
-  const std::size_t end = lines.rfind('\n');
-  lines = lines.substr(0, end == std::string_view::npos ? 0 : end + 1);
-  const Index whole = std::ssize(lines);
-  if (whole < keep) {
-    const std::string missing =
-        whole == 0 ? "the lines" : fmt::format("the lines after step {}", with_commas(last_step(lines)));
-    log_warning(
-        "'{}' has {} of the {} bytes that it had when the checkpoint was made: {} are missing up to the "
-        "checkpoint; those that follow are appended",
-        path.string(), with_commas(whole), with_commas(keep), missing);
-  }
-  return whole;
-}
-
-// Lines that are written to a deleted file are lost with the last process that has it open.
-bool is_deleted(int descriptor) {
-  struct stat status {};
-  return ::fstat(descriptor, &status) == 0 && status.st_nlink == 0;
-}
-
-}  // namespace
 
 MetricsFile::MetricsFile(const std::filesystem::path& path, Index keep)
     : path_(path),

@@ -65,33 +65,44 @@ std::vector<WorkerHistory> workers_of(const Json& json) {
   return workers;
 }
 
+Slowness slowness_of(const Json& json) {
+  for (const Slowness slowness : {Slowness::kTransient, Slowness::kChronic}) {
+    if (json == to_string(slowness)) return slowness;
+  }
+  return Slowness::kNone;
+}
+
 // Lists with a number for each rank; a list that is missing or too short leaves zeros.
-std::vector<RankHistory> ranks_of(const Json& json) {
+RankTimes ranks_of(const Json& json) {
   constexpr std::size_t kMaxRanks = 100'000;
   const auto list = [&](const char* name) { return json.value(name, Json::array()); };
-  std::vector<RankHistory> ranks(std::min(list("compute").size(), kMaxRanks));
-  const auto numbers = [&](const char* name, double RankHistory::*member) {
+  RankTimes times{.ranks = std::vector<RankTime>(std::min(list("compute").size(), kMaxRanks))};
+  const auto each = [&](const char* name, const auto& set) {
     const Json all = list(name);
-    for (std::size_t rank = 0; rank < std::min(ranks.size(), all.size()); ++rank) {
-      if (all[rank].is_number()) ranks[rank].*member = all[rank].get<double>();
-    }
+    for (std::size_t rank = 0; rank < std::min(times.ranks.size(), all.size()); ++rank)
+      set(times.ranks[rank], all[rank]);
   };
-  const auto texts = [&](const char* name, std::string RankHistory::*member) {
-    const Json all = list(name);
-    for (std::size_t rank = 0; rank < std::min(ranks.size(), all.size()); ++rank) {
-      if (all[rank].is_string()) ranks[rank].*member = all[rank].get<std::string>();
-    }
+  const auto numbers = [&](const char* name, double RankTime::*member) {
+    each(name, [&](RankTime& time, const Json& value) {
+      if (value.is_number()) time.*member = value.get<double>();
+    });
   };
-  texts("host", &RankHistory::host);
-  texts("slow", &RankHistory::slow);
-  numbers("data", &RankHistory::data);
-  numbers("compute", &RankHistory::compute);
-  numbers("exchange", &RankHistory::exchange);
-  numbers("waiting", &RankHistory::waiting);
-  numbers("delay", &RankHistory::delay);
-  numbers("to_best", &RankHistory::to_best);
-  numbers("to_own", &RankHistory::to_own);
-  return ranks;
+  each("host", [](RankTime& time, const Json& value) {
+    if (value.is_string()) time.host = value.get<std::string>();
+  });
+  each("slow", [](RankTime& time, const Json& value) { time.slowness = slowness_of(value); });
+  numbers("data", &RankTime::data);
+  numbers("compute", &RankTime::compute);
+  numbers("exchange", &RankTime::exchange);
+  numbers("waiting", &RankTime::waiting);
+  numbers("delay", &RankTime::delay);
+  numbers("to_best", &RankTime::to_best);
+  numbers("to_own", &RankTime::to_own);
+  const Json seconds = json.value("seconds", Json());
+  if (seconds.is_number()) times.seconds = seconds.get<double>();
+  const Json windows = json.value("windows", Json());
+  if (windows.is_number_integer()) times.windows = count_of(windows);
+  return times;
 }
 
 void add_value(MetricsLine& line, const std::string& name, const Json& value) {

@@ -16,6 +16,7 @@
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
 #include "report_predictions.h"
+#include "run_numbers.h"
 
 namespace lockstep {
 namespace {
@@ -169,15 +170,18 @@ void add_time(const std::vector<RunDescription>& runs, std::vector<ChartPart>& p
             .title = "Where the time of the steps went, averaged over the ranks",
             .of_names = "run",
             .series = {"compute", "communication", "waiting for other ranks", "data"},
-            .values = std::vector<std::vector<double>>(4),
             .percent = true,
             .across = true};
+  if (std::ranges::any_of(runs, [](const RunDescription& run) { return run.time && run.time->idle > 0; })) {
+    bars.series.emplace_back("idle for other stages");
+  }
+  bars.values.resize(bars.series.size());
   for (const RunDescription& run : runs) {
     if (!run.time) continue;
     bars.names.push_back(run.short_name());
     const TimeOfRun& time = *run.time;
-    const std::vector<double> shares{time.compute, time.communication, time.waiting, time.data};
-    for (std::size_t i = 0; i < shares.size(); ++i) bars.values[i].push_back(100 * shares[i]);
+    const std::vector<double> shares{time.compute, time.communication, time.waiting, time.data, time.idle};
+    for (std::size_t i = 0; i < bars.values.size(); ++i) bars.values[i].push_back(100 * shares[i]);
   }
   if (!bars.names.empty()) parts.push_back(bar_chart(bars));
 }
@@ -185,15 +189,9 @@ void add_time(const std::vector<RunDescription>& runs, std::vector<ChartPart>& p
 // Seconds of each rank; of many, those that wait least, as the others wait for them.
 void add_ranks(const RunDescription& run, const std::string& title, std::vector<ChartPart>& parts) {
   constexpr std::size_t kMaxBars = 64;
-  const std::vector<RankHistory>& ranks = run.metrics.ranks;
+  const std::vector<RankTime>& ranks = run.metrics.ranks.ranks;
   if (ranks.size() < 2) return;
-  std::vector<std::size_t> shown;
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) shown.push_back(rank);
-  if (shown.size() > kMaxBars) {
-    std::ranges::stable_sort(shown, {}, [&](std::size_t rank) { return ranks[rank].waiting; });
-    shown.resize(kMaxBars);
-    std::ranges::sort(shown);
-  }
+  const std::vector<std::size_t> shown = ranks_waiting_least(ranks, kMaxBars);
   Bars bars{.section = "time",
             .title = shown.size() == ranks.size()
                          ? title
@@ -204,7 +202,7 @@ void add_ranks(const RunDescription& run, const std::string& title, std::vector<
             .values = std::vector<std::vector<double>>(4),
             .seconds = true};
   for (const std::size_t rank : shown) {
-    const RankHistory& time = ranks[rank];
+    const RankTime& time = ranks[rank];
     bars.names.push_back(fmt::format("{} ({})", rank, excerpt(time.host, 40)));
     const std::vector<double> values{time.compute, time.exchange, time.waiting, time.data};
     for (std::size_t i = 0; i < values.size(); ++i) bars.values[i].push_back(values[i]);

@@ -200,7 +200,7 @@ void add_importance_charts(const std::vector<RunDescription>& runs, std::vector<
     const ImportanceOfRun& found = run.importance;
     if (found.columns.empty()) continue;
     Bars bars{.section = "importance",
-              .title = fmt::format("By how much the {} of the {} set gets worse without a column{}",
+              .title = fmt::format("By how much the {} of the {} set gets worse when a column is shuffled{}",
                                    found.measure, found.set, runs.size() == 1 ? "" : ": " + run.short_name()),
               .of_names = "column",
               .series = {"mean over the permutations"},

@@ -60,13 +60,13 @@ std::string confusion_table(const RunDescription& run, const EvaluationHistory& 
       "columns predicted ones</span></caption>\n<thead><tr><th scope=\"col\">true</th>",
       html_text(shown.split), count_text(shown.confusion_step));
   for (std::size_t i = 0; i < shown.confusion.size(); ++i) {
-    html += fmt::format("<th scope=\"col\">{}</th>", html_text(class_name(run, i), 60));
+    html += fmt::format("<th scope=\"col\">{}</th>", html_text(class_name(run.classes, i), 60));
   }
   html += "</tr></thead>\n<tbody>\n";
   for (std::size_t row = 0; row < shown.confusion.size(); ++row) {
     Index all = 0;
     for (const Index samples : shown.confusion[row]) all += samples;
-    html += fmt::format("<tr><th scope=\"row\">{}</th>", html_text(class_name(run, row), 60));
+    html += fmt::format("<tr><th scope=\"row\">{}</th>", html_text(class_name(run.classes, row), 60));
     for (std::size_t column = 0; column < shown.confusion.size(); ++column) {
       const Index samples = shown.confusion[row][column];
       const double part = all > 0 ? static_cast<double>(samples) / static_cast<double>(all) : 0;
@@ -90,8 +90,8 @@ std::string classes_of(const RunDescription& run) {
       .head = {"class", "samples", "precision", "recall", "F1"}};
   const std::vector<ClassScore> scores = class_scores(shown->confusion);
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    table.rows.push_back({class_name(run, i), with_commas(scores[i].samples), share(scores[i].precision),
-                          share(scores[i].recall), share(scores[i].f1)});
+    table.rows.push_back({class_name(run.classes, i), with_commas(scores[i].samples),
+                          share(scores[i].precision), share(scores[i].recall), share(scores[i].f1)});
   }
   constexpr std::size_t kManyClasses = 30;
   const std::string matrix = confusion_table(run, *shown);

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string_view>
 
 #include "html.h"
@@ -40,6 +42,15 @@ ShownMeasure shown_measure(const RunDescription& run) {
     break;
   }
   return shown;
+}
+
+std::vector<std::size_t> ranks_waiting_least(const std::vector<RankTime>& ranks, std::size_t count) {
+  std::vector<std::size_t> all(ranks.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  std::ranges::stable_sort(all, {}, [&](std::size_t rank) { return ranks[rank].waiting; });
+  all.resize(std::min(all.size(), count));
+  std::ranges::sort(all);
+  return all;
 }
 
 std::string progress_of(const RunDescription& run) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "lockstep/report/report_page.h"
 
@@ -23,6 +24,9 @@ struct ShownMeasure {
 
 /// It refers to `run`.
 ShownMeasure shown_measure(const RunDescription& run);
+
+/// The `count` ranks that wait least, for which the others wait, or all if they are fewer; in order.
+std::vector<std::size_t> ranks_waiting_least(const std::vector<RankTime>& ranks, std::size_t count);
 
 /// "1,234/4,230 (29 %)".
 std::string progress_of(const RunDescription& run);

@@ -8,8 +8,8 @@
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/report/evaluation_tables.h"
-#include "lockstep/report/metrics_file.h"
 #include "lockstep/report/worker_lines.h"
+#include "metrics_json.h"
 
 namespace lockstep {
 namespace {
@@ -110,8 +110,8 @@ void write_summary(const RunDirectory& directory, const RunEnd& end) {
                               {"lr", result.lr},
                               {"config", end.config},
                               {"hosts", end.hosts},
-                              {"time", nlohmann::ordered_json::parse(to_json(result.time))}};
-  if (result.ranks.ranks.size() > 1) json["ranks"] = nlohmann::ordered_json::parse(to_json(result.ranks));
+                              {"time", shares_json(result.time)}};
+  if (result.ranks.ranks.size() > 1) json["ranks"] = ranks_json(result.ranks);
   if (!end.algorithm.empty()) json["algorithm"] = end.algorithm;
   if (!result.early.empty()) json["early_stopping"] = result.early;
   json["kept"] = describe_kept(result);
@@ -120,11 +120,12 @@ void write_summary(const RunDirectory& directory, const RunEnd& end) {
   if (result.skipped_steps > 0) json["skipped_steps"] = result.skipped_steps;
   if (result.single_value_steps > 0) json["single_value_steps"] = result.single_value_steps;
   if (result.repairs > 0) json["desync_repairs"] = result.repairs;
-  if (result.last_evaluation)
-    json["evaluation"] = nlohmann::ordered_json::parse(to_json_with_tables(*result.last_evaluation));
-  if (result.workers) json["asynchrony"] = nlohmann::ordered_json::parse(to_json(*result.workers));
+  if (result.last_evaluation) json["evaluation"] = json_with_tables(*result.last_evaluation);
+  if (result.workers) json["asynchrony"] = workers_json(*result.workers);
   if (!end.lost.empty()) json["lost"] = end.lost;
-  write_file_atomically(directory.summary(), json.dump(2) + "\n");
+  // Names of classes are texts of the user's files.
+  constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
+  write_file_atomically(directory.summary(), json.dump(2, ' ', false, kReplace) + "\n");
 }
 
 void report_result(const TrainingResult& result) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "html.h"
 #include "lockstep/base/text.h"
@@ -123,21 +124,15 @@ void look_at_time(const RunDescription& run, std::vector<std::string>& things) {
 }
 
 void look_at_ranks(const RunDescription& run, std::vector<std::string>& things) {
-  constexpr double kWorthTelling = 0.03;
   constexpr std::size_t kMaxTold = 4;
-  double seconds = 0;
-  std::size_t told = 0;
-  for (const RankHistory& rank : run.metrics.ranks) {
-    seconds = std::max(seconds, rank.data + rank.compute + rank.exchange + rank.waiting);
-  }
-  for (std::size_t i = 0; i < run.metrics.ranks.size(); ++i) {
-    const RankHistory& rank = run.metrics.ranks[i];
-    if (rank.slow.empty() || rank.delay < kWorthTelling * seconds || told == kMaxTold) continue;
-    ++told;
+  const RankTimes& times = run.metrics.ranks;
+  const std::vector<std::size_t> slow = slow_ranks(times);
+  for (const std::size_t i : std::span(slow).first(std::min(slow.size(), kMaxTold))) {
+    const RankTime& rank = times.ranks[i];
     things.push_back(fmt::format(
         "Rank {} on host {} is slow ({}): its data and compute take {:.2f} times those of the fastest rank "
         "and {:.2f} times its own best, and waiting for it costs {:.1f} % of the time of all ranks.",
-        i, rank.host, rank.slow, rank.to_best, rank.to_own, 100 * rank.delay / seconds));
+        i, rank.host, to_string(rank.slowness), rank.to_best, rank.to_own, 100 * times.cost(rank.delay)));
   }
 }
 
@@ -158,9 +153,9 @@ void look_at_classes(const RunDescription& run, std::vector<std::string>& things
   things.push_back(
       fmt::format("Class {} is recognised least: {:.1f} % of its samples in the {} set. It is most often "
                   "taken for class {} ({} of {}).",
-                  class_name(run, worst), 100 * scores[worst].recall, shown->split,
-                  class_name(run, static_cast<std::size_t>(taken - others.begin())), with_commas(*taken),
-                  with_commas(scores[worst].samples)));
+                  class_name(run.classes, worst), 100 * scores[worst].recall, shown->split,
+                  class_name(run.classes, static_cast<std::size_t>(taken - others.begin())),
+                  with_commas(*taken), with_commas(scores[worst].samples)));
 }
 
 }  // namespace
@@ -206,9 +201,8 @@ const EvaluationHistory* shown_confusion(const RunDescription& run) {
   return shown;
 }
 
-std::string class_name(const RunDescription& run, std::size_t index) {
-  return index < run.classes.size() ? fmt::format("{} ({})", index, run.classes[index])
-                                    : fmt::format("{}", index);
+std::string class_name(const std::vector<std::string>& names, std::size_t index) {
+  return index < names.size() ? fmt::format("{} ({})", index, names[index]) : fmt::format("{}", index);
 }
 
 std::vector<ClassScore> class_scores(const ConfusionMatrix& confusion) {

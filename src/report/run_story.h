@@ -20,7 +20,7 @@ std::vector<std::string> things_to_look_at(const RunDescription& run);
 const EvaluationHistory* shown_confusion(const RunDescription& run);
 
 /// "7", or "7 (boot)" where the name of the class is known.
-std::string class_name(const RunDescription& run, std::size_t index);
+std::string class_name(const std::vector<std::string>& names, std::size_t index);
 
 /// Precision, recall and number of samples of a class; a share of nothing is NaN.
 struct ClassScore {

@@ -74,14 +74,45 @@ std::string forecast_cells(const Forecast& forecast) {
 constexpr const char* kForecastHeads =
     "   compute    waiting   exchange    exposed       step     samples/s efficiency";
 
-std::string ways_text(const ScaleSection& section) {
-  if (section.ways.empty()) return fmt::format("  not so far: {}\n", section.refused.front());
-  std::string text =
-      fmt::format("  {:<17} {:<13} {}  exchange above compute\n", "strategy", "algorithm", kForecastHeads);
+std::string memory_text(Index bytes) {
+  return bytes == 0 ? "-" : human_bytes(static_cast<double>(bytes));
+}
+
+bool fits(const ForecastRow& row, double gib) {
+  constexpr double kGib = 1 << 30;
+  return gib == 0 || (row.memory > 0 && static_cast<double>(row.memory) <= gib * kGib);
+}
+
+// Null if no way fits into the memory.
+const ForecastRow* fastest_of(const ScaleSection& section, double memory_per_rank) {
+  const ForecastRow* fastest = nullptr;
   for (const ForecastRow& row : section.ways) {
-    text += fmt::format("  {:<17} {:<13} {}  {}\n", row.strategy, row.algorithm, forecast_cells(row.forecast),
-                        overtaken_text(row));
+    const bool faster =
+        fastest == nullptr || row.forecast.samples_per_second() > fastest->forecast.samples_per_second();
+    if (fits(row, memory_per_rank) && faster) fastest = &row;
   }
+  return fastest;
+}
+
+std::string fastest_text(const ScaleSection& section, double memory_per_rank) {
+  const std::string limit =
+      memory_per_rank > 0 ? fmt::format(" within {} GiB a rank", memory_per_rank) : std::string();
+  const ForecastRow* row = fastest_of(section, memory_per_rank);
+  if (row == nullptr) return fmt::format("  none fits{}\n", limit);
+  const bool has_choice = !row->algorithm.empty();
+  return fmt::format("  fastest{}: {}{}{}, {}\n", limit, row->strategy, has_choice ? ", algorithm " : "",
+                     row->algorithm, plural(row->stages, "stage"));
+}
+
+std::string ways_text(const ScaleSection& section, double memory_per_rank) {
+  if (section.ways.empty()) return fmt::format("  not so far: {}\n", section.refused.front());
+  std::string text = fmt::format("  {:<17} {:<13} {:>6} {}  {:>9}  exchange above compute\n", "strategy",
+                                 "algorithm", "stages", kForecastHeads, "memory");
+  for (const ForecastRow& row : section.ways) {
+    text += fmt::format("  {:<17} {:<13} {:>6} {}  {:>9}  {}\n", row.strategy, row.algorithm, row.stages,
+                        forecast_cells(row.forecast), memory_text(row.memory), overtaken_text(row));
+  }
+  text += fastest_text(section, memory_per_rank);
   for (const std::string& refusal : section.refused) text += fmt::format("  {}\n", refusal);
   return text;
 }
@@ -116,6 +147,8 @@ Json json_of(const ScaleSection& section) {
     Json way = json_of(row.forecast);
     way["strategy"] = row.strategy;
     way["algorithm"] = row.algorithm;
+    way["stages"] = row.stages;
+    way["memory"] = row.memory > 0 ? Json(row.memory) : Json();
     way["overtaken_at_nodes"] = row.overtaken ? Json(*row.overtaken) : Json();
     way["looked_at_nodes"] = row.looked_at;
     json["ways"].push_back(way);
@@ -134,7 +167,7 @@ std::string to_text(const ScaleReport& report) {
   std::string text = machines_text(report);
   if (!report.note_on_order.empty()) text += report.note_on_order + "\n";
   for (const ScaleSection& section : report.sections) {
-    text += scaling_text(section, report.calibration) + ways_text(section) +
+    text += scaling_text(section, report.calibration) + ways_text(section, report.memory_per_rank) +
             growth_text(section, report.exchange);
   }
   return text;

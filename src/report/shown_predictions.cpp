@@ -2,14 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "kept_points.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/json.h"
 #include "lockstep/base/text.h"
 #include "picture.h"
+#include "run_story.h"
 
 namespace lockstep {
 namespace {
@@ -27,12 +30,6 @@ Json number_or_null(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 
-std::string class_name(const EvaluationDetails& details, Index of_class) {
-  const bool named = of_class < std::ssize(details.classes);
-  return named ? fmt::format("{} ({})", of_class, at(details.classes, of_class))
-               : fmt::format("{}", of_class);
-}
-
 // Precision swings, while the others only rise: it decides which points stay.
 Json curve_json(const EvaluationDetails& details, const ThresholdCurve& curve) {
   std::vector<double> precision;
@@ -41,7 +38,7 @@ Json curve_json(const EvaluationDetails& details, const ThresholdCurve& curve) {
     precision.push_back(static_cast<double>(point.true_positives) / yes);
   }
   const std::size_t most = kMaxCurvePoints / std::max<std::size_t>(details.curves.size(), 1);
-  Json json{{"class", class_name(details, curve.of_class)},
+  Json json{{"class", class_name(details.classes, static_cast<std::size_t>(curve.of_class))},
             {"positives", curve.positives},
             {"negatives", curve.negatives},
             {"area", number_or_null(curve.area())}};
@@ -90,8 +87,6 @@ ShownPredictions::Curve read_curve(const Json& json) {
   const Json& area = json.at("area");
   ShownPredictions::Curve curve{
       .name = json.at("class").get<std::string>(),
-      .positives = json.at("positives").get<double>(),
-      .negatives = json.at("negatives").get<double>(),
       .area = area.is_null() ? std::numeric_limits<double>::quiet_NaN() : area.get<double>(),
       .threshold = json.at("threshold").get<std::vector<double>>(),
       .recall = json.at("recall").get<std::vector<double>>(),

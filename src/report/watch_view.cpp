@@ -110,16 +110,20 @@ Lines time_bars(const RunDescription& run, int columns) {
     time = TimeOfRun{.data = last("time.data"),
                      .compute = last("time.compute"),
                      .communication = last("time.communication"),
-                     .waiting = last("time.waiting")};
+                     .waiting = last("time.waiting"),
+                     .idle = last("time.idle")};
   }
   if (!time || !std::isfinite(time->compute)) return {};
   constexpr int kTaken = 24;
   const int width = std::min(columns - kTaken, 40);
   if (width < 4) return {};
+  std::vector<std::pair<const char*, double>> shares{{"data", time->data},
+                                                     {"compute", time->compute},
+                                                     {"communication", time->communication},
+                                                     {"waiting", time->waiting}};
+  if (time->idle > 0) shares.emplace_back("idle", time->idle);
   Lines lines;
-  for (const auto& [name, share] :
-       {std::pair{"data", time->data}, std::pair{"compute", time->compute},
-        std::pair{"communication", time->communication}, std::pair{"waiting", time->waiting}}) {
+  for (const auto& [name, share] : shares) {
     lines.push_back(fmt::format("{:>13} {} {:5.1f} %", name, blocks(share, width), 100 * share));
   }
   return lines;
@@ -127,26 +131,21 @@ Lines time_bars(const RunDescription& run, int columns) {
 
 // Bars of the ranks that wait least, for which the others wait: of their time, the share of data and compute.
 Lines rank_bars(const RunDescription& run, ViewSize size) {
-  const std::vector<RankHistory>& ranks = run.metrics.ranks;
+  const std::vector<RankTime>& ranks = run.metrics.ranks.ranks;
   constexpr std::size_t kMaxRanks = 8;
   constexpr int kTaken = 48;
   const int width = std::min(size.columns - kTaken, 40);
   if (ranks.size() < 2 || width < 4) return {};
-  std::vector<std::size_t> shown;
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) shown.push_back(rank);
-  std::ranges::stable_sort(shown, {}, [&](std::size_t rank) { return ranks[rank].waiting; });
-  shown.resize(std::min({shown.size(), kMaxRanks, size_of(size.rows / 4)}));
-  std::ranges::sort(shown);
   Lines lines;
-  for (const std::size_t rank : shown) {
-    const RankHistory& time = ranks[rank];
-    const double total = time.data + time.compute + time.exchange + time.waiting;
+  for (const std::size_t rank : ranks_waiting_least(ranks, std::min(kMaxRanks, size_of(size.rows / 4)))) {
+    const RankTime& time = ranks[rank];
+    const double total = time.total();
     if (!(total > 0)) continue;
-    const double own = (time.data + time.compute) / total;
+    const double own = time.own() / total;
     const double waiting = time.waiting / total;
     lines.push_back(fmt::format("rank {:>5} {} compute {:5.1f} %, waiting {:5.1f} %{}", rank,
                                 blocks(own, width), 100 * own, 100 * waiting,
-                                time.slow.empty() ? "" : ", slow"));
+                                time.slowness == Slowness::kNone ? "" : ", slow"));
   }
   return lines;
 }

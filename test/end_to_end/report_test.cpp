@@ -86,7 +86,7 @@ std::vector<std::array<double, 4>> norms_of(const std::string& file) {
   std::vector<std::array<double, 4>> norms;
   std::istringstream lines(read_file(file));
   for (std::string line; std::getline(lines, line);) {
-    const auto json = nlohmann::json::parse(line);
+    const auto json = parse_json<nlohmann::json>(line);
     if (!json.contains("gradient_norm")) continue;
     norms.push_back({json["step"], json["loss"], json["gradient_norm"], json["weight_norm"]});
   }
@@ -102,7 +102,7 @@ TEST_F(ReportCommand, HasTheSamePredictionsAndNormsOnAnyNumberOfRanks) {
   ASSERT_EQ(one.exit_code, 0) << one.errors;
   const std::string predictions = read_file(directory_ / "two/evaluation.json");
   EXPECT_EQ(read_file(directory_ / "one/evaluation.json"), predictions);
-  const auto json = nlohmann::json::parse(predictions);
+  const auto json = parse_json<nlohmann::json>(predictions);
   EXPECT_EQ(json["worst"].size(), json["samples"]) << "fewer than 20 records are all shown";
   EXPECT_EQ(json["columns"], nlohmann::json({"<i>x</i>"}));
   for (std::size_t i = 1; i < json["worst"].size(); ++i)

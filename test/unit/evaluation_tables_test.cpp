@@ -47,22 +47,23 @@ TEST(EvaluationTables, LeaveOutManyClassesAndValues) {
   metrics.classes = 31;
   metrics.confusion.assign(31 * 31, 1);
   EXPECT_EQ(evaluation_tables(metrics), "");
-  EXPECT_EQ(nlohmann::json::parse(to_json_with_tables(metrics)).at("per_class").size(), 31U);
+  EXPECT_EQ(parse_json<nlohmann::json>(to_json_with_tables(metrics)).at("per_class").size(), 31U);
 }
 
 TEST(EvaluationTables, AreInTheJson) {
   EvalMetrics metrics = irises();
   metrics.names[0] = "set\xe9";  // no UTF-8
-  const nlohmann::json json = nlohmann::json::parse(to_json_with_tables(metrics));
-  EXPECT_EQ(json.at("confusion"), nlohmann::json::parse("[[8,0,0],[0,6,2],[0,0,0]]"));
+  const nlohmann::json json = parse_json<nlohmann::json>(to_json_with_tables(metrics));
+  EXPECT_EQ(json.at("confusion"), parse_json<nlohmann::json>("[[8,0,0],[0,6,2],[0,0,0]]"));
   const nlohmann::json& classes = json.at("per_class");
   EXPECT_EQ(
       classes.at(1),
-      nlohmann::json::parse(
+      parse_json<nlohmann::json>(
           R"({"class":"versicolor","precision":1.0,"recall":0.75,"f1":0.8571428571428571,"samples":8})"));
   EXPECT_TRUE(classes.at(2).at("recall").is_null());
-  EXPECT_EQ(json.at("reliability").at(1),
-            nlohmann::json::parse(R"({"from":0.5,"to":1.0,"samples":1500,"predicted":0.75,"observed":0.5})"));
+  EXPECT_EQ(
+      json.at("reliability").at(1),
+      parse_json<nlohmann::json>(R"({"from":0.5,"to":1.0,"samples":1500,"predicted":0.75,"observed":0.5})"));
 }
 
 }  // namespace

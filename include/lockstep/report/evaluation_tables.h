@@ -2,6 +2,7 @@
 // comes true as often.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "lockstep/train/evaluation/metrics.h"
@@ -15,7 +16,9 @@ inline constexpr Index kMaxClassesShown = 30;
 /// then the reliability; "" for what is neither. Each line ends with a line feed.
 std::string evaluation_tables(const EvalMetrics& metrics);
 
-/// to_json() with the tables in it, as "per_class" and "reliability".
+/// The evaluation as metrics.jsonl has it, with the tables in it, as "per_class" and "reliability".
+nlohmann::ordered_json json_with_tables(const EvalMetrics& metrics);
+/// As a text.
 std::string to_json_with_tables(const EvalMetrics& metrics);
 
 }  // namespace lockstep

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lockstep/base/types.h"
+#include "lockstep/train/loop/rank_times.h"
 
 namespace lockstep {
 
@@ -22,19 +23,6 @@ struct WorkerHistory {
   Index samples = 0;
   Index dropped = 0;
   std::vector<Index> staleness = {};  ///< [s]: gradients of staleness s
-};
-
-/// The time of a rank, in seconds; see the guide on output.
-struct RankHistory {
-  std::string host = {};
-  std::string slow = {};  ///< "chronic", "transient", or ""
-  double data = 0;
-  double compute = 0;
-  double exchange = 0;
-  double waiting = 0;
-  double delay = 0;
-  double to_best = 1;
-  double to_own = 1;
 };
 
 /// Whether a number of an evaluation measures the model, not the evaluation.
@@ -52,7 +40,7 @@ struct MetricsLine {
   std::vector<std::pair<std::string, double>> values = {};
   ConfusionMatrix confusion = {};
   std::vector<WorkerHistory> workers = {};
-  std::vector<RankHistory> ranks = {};
+  RankTimes ranks = {};  ///< without hosts
 };
 
 /// Calls `on_line` for each whole line in order. Returns what is wrong with the file, one text for each of
@@ -87,8 +75,8 @@ struct EvaluationHistory {
 struct MetricsHistory {
   MetricsTable train = {};
   std::vector<EvaluationHistory> evaluations = {};  ///< one for each split
-  std::vector<WorkerHistory> workers = {};          ///< workers in the last line about them
-  std::vector<RankHistory> ranks = {};              ///< ranks in the last line about them
+  std::vector<WorkerHistory> workers = {};          ///< from the last line of kind "workers"
+  RankTimes ranks = {};                             ///< from the last line of kind "ranks"; without hosts
   std::vector<std::string> faults = {};             ///< see read_metrics_lines
 
   double last_step() const;

@@ -36,6 +36,7 @@ struct TimeOfRun {
   double compute = 0;
   double communication = 0;
   double waiting = 0;
+  double idle = 0;  ///< for other stages; 0 where the model is not divided
 };
 
 /// How predictions of about one probability came true; see ReliabilityBin.
@@ -49,7 +50,6 @@ struct ReliabilityPoint {
 struct ImportanceOfColumn {
   std::string name = {};
   double mean = 0;
-  double deviation = 0;
 };
 
 struct ImportanceOfRun {

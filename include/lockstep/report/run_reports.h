@@ -24,7 +24,7 @@ struct RunEnd {
 /// Errors: DataError.
 void write_summary(const RunDirectory& directory, const RunEnd& end);
 
-/// The last evaluation, with its tables, and how training went.
+/// The last evaluation in one line, how training went, and slow ranks.
 void report_result(const TrainingResult& result);
 /// Rank 0: which weights the model has, and why the run ended early, if it did.
 void report_kept(const TrainingResult& result);

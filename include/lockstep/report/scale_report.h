@@ -13,6 +13,8 @@ namespace lockstep {
 struct ForecastRow {
   std::string strategy;
   std::string algorithm;  ///< "": the strategy has no choice
+  Index stages = 1;       ///< of the model
+  Index memory = 0;       ///< bytes that a rank may need; 0: not known
   Forecast forecast;
   std::optional<Index> overtaken =
       {};                  ///< the first number of nodes, doubled from 1, at which exchange > compute
@@ -40,6 +42,7 @@ struct ScaleReport {
   std::string bench;     ///< file
   std::string exchange;  ///< exchange of the config: "allreduce, auto"
   Index gradient_bytes = 0;
+  double memory_per_rank = 0;      ///< GiB that a rank may have; 0: no limit
   std::string note_on_order = {};  ///< the algorithms that the reduction rules out, and why; ""
   std::vector<ScaleSection> sections = {};
 };

@@ -13,9 +13,7 @@ namespace lockstep {
 struct ShownPredictions {
   struct Curve {
     std::string name = {};  ///< name of the class
-    double positives = 0;
-    double negatives = 0;
-    double area = 0;  ///< under the ROC curve; NaN: not defined
+    double area = 0;        ///< under the ROC curve; NaN: not defined
     std::vector<double> threshold = {};
     std::vector<double> recall = {};
     std::vector<double> false_positive_rate = {};

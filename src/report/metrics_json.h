@@ -1,0 +1,15 @@
+// The measurements of a run as JSON values for its files; their texts are those of metrics_file.h.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "lockstep/train/loop/observer.h"
+
+namespace lockstep {
+
+nlohmann::ordered_json shares_json(const TimeShares& shares);
+nlohmann::ordered_json workers_json(const WorkersReport& report);
+nlohmann::ordered_json ranks_json(const RankTimes& times);
+nlohmann::ordered_json evaluation_json(const EvalMetrics& metrics);
+
+}  // namespace lockstep
