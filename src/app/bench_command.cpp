@@ -15,6 +15,7 @@
 #include "lockstep/train/rank_peer_group.h"
 #include "outputs.h"
 #include "precision.h"
+#include "rank_memory.h"
 #include "rank_placement.h"
 #include "run.h"
 #include "startup.h"
@@ -130,7 +131,7 @@ void divide_step(Communicator& comm, const Experiment& experiment, const Plan& p
 }  // namespace
 
 int bench_command(Communicator& comm, const CommandLine& line) {
-  const Index hosts = find_placement(comm).hosts;
+  const Index hosts = find_placement(comm).hosts();
   const LoadedConfig loaded = load_config_together(comm, line, {.ranks = comm.size(), .hosts = hosts});
   agree(comm, [&] {
     refuse_missing_precision(loaded.config);
@@ -148,7 +149,8 @@ int bench_command(Communicator& comm, const CommandLine& line) {
   agree(comm, [&] {
     refuse_too_large(*experiment.model);
     plan = experiment.plan(comm.size(), nodes);
-    refuse_too_large(plan, comm);
+    refuse_too_large(plan, experiment.config.distribute.memory_per_rank, comm.rank() >= plan.dist.workers());
+    if (comm.rank() == 0) warn_of_memory(plan);
   });
 
   BenchReport report;

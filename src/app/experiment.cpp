@@ -14,6 +14,7 @@
 #include "lockstep/data/folds/held_part.h"
 #include "lockstep/data/memory.h"
 #include "lockstep/data/validation_split.h"
+#include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/distributed/tensor_multipliers.h"
 #include "lockstep/nn/stages.h"
@@ -161,20 +162,14 @@ void state_class_weights(Experiment& experiment) {
       parse_class_weights(option), experiment.sources().front()->info(), experiment.classes());
 }
 
-// An evaluation and predictions take the model as a whole.
-void divide(Experiment& experiment) {
-  const DistOptions& distribute = experiment.config.distribute;
-  if (distribute.stages == 1) return;
-  for (const Range ops : divide_model(*experiment.model, distribute.stages, distribute.cut)) {
-    experiment.stages.push_back(std::make_unique<Model>(experiment.config.model, *experiment.model, ops));
-  }
-}
-
 // `input`: the shape of a record.
 void build_model(Experiment& experiment, const Shape& input) {
   const Config& config = experiment.config;
   experiment.model = make_model(config, input);
-  if (experiment.train) divide(experiment);
+  const DistOptions& distribute = config.distribute;
+  if (experiment.train && distribute.stages != kAutoStages) {  // others take the model as a whole
+    experiment.stages = experiment.divided(distribute.stages, distribute.cut);
+  }
   experiment.loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
   experiment.metrics = std::make_unique<MetricSet>(config.eval.metrics, experiment.loss->form(),
                                                    experiment.model->output().size());
@@ -224,7 +219,7 @@ Experiment make_evaluation(const LoadedConfig& loaded, const std::set<Split>& sp
 }
 
 void refuse_stages(const Config& config, const std::string& command) {
-  if (config.distribute.stages == 1) return;
+  if (config.distribute.stages == 1 || config.distribute.stages == kAutoStages) return;
   throw ConfigError(
       fmt::format("{} the model as a whole: give --distribute.stages 1; `trainer plan --np` says "
                   "what the stages do and need",
@@ -238,6 +233,15 @@ void refuse_threshold(const Config& config, const OutputForm& form, Index output
   refuse({.distribute = kAny,
           .threshold_of_others = !has_one_yes(form, outputs) && !scores,
           .threshold_of_scores = scores});
+}
+
+std::vector<std::unique_ptr<Model>> Experiment::divided(Index count, std::span<const std::string> cut) const {
+  std::vector<std::unique_ptr<Model>> parts;
+  if (count <= 1) return parts;
+  for (const Range ops : divide_model(*model, count, cut)) {
+    parts.push_back(std::make_unique<Model>(config.model, *model, ops));
+  }
+  return parts;
 }
 
 std::vector<const RecordSource*> Experiment::sources() const {
@@ -298,40 +302,42 @@ RunPlan Experiment::plan(const Config& other, Index world, const std::vector<Ind
     const std::span<const Chunk> chunks = train->chunks();
     streamed = std::make_shared<const std::vector<Chunk>>(chunks.begin(), chunks.end());
   }
-  // Another division of the model than that of this experiment is planned as groups of one rank each.
   DistOptions distribute = other.distribute;
-  const bool divided_alike = distribute.stages == config.distribute.stages;
-  if (!divided_alike) world /= std::exchange(distribute.stages, 1);
+  const Index own = std::max<Index>(1, std::ssize(stages));
+  if (distribute.stages == kAutoStages) distribute.stages = own;
+  const bool divided_alike = distribute.stages == own && distribute.cut == config.distribute.cut;
+  std::vector<std::unique_ptr<Model>> others;
+  if (!divided_alike) others = divided(distribute.stages, distribute.cut);
+  const std::span<const std::unique_ptr<Model>> parts = divided_alike ? stages : others;
   std::vector<OptimizerMemory> stage_optimizers;
-  for (const std::unique_ptr<Model>& stage : stages)
+  for (const std::unique_ptr<Model>& stage : parts)
     stage_optimizers.emplace_back(*optimizer, stage->layout());
   Index evaluation_rows = 0;
   for (const RecordSource* source : {validation.get(), test.get()}) {
     if (source != nullptr) evaluation_rows += source->info().rows;
   }
-  return make_run_plan(
-      {.train = other.train,
-       .data = other.data,
-       .distribute = distribute,
-       .schedule = other.schedule,
-       .model = *model,
-       .stages = divided_alike ? std::span(stages) : std::span<const std::unique_ptr<Model>>(),
-       .seed = static_cast<std::uint64_t>(other.run.seed),
-       .rows = train->info().rows,
-       .record_bytes = train->info().record_bytes,
-       .streamed = streamed,
-       .target_columns = train->info().target_columns,
-       .weighted = train->info().weighted || weighs_classes(Split::kTrain),
-       .optimizer = {*optimizer, model->layout()},
-       .stage_optimizers = stage_optimizers,
-       .evaluation_rows = evaluation_rows,
-       .evaluation_batch = other.eval.batch,
-       .evaluation_rankings = metrics->needs().rankings,
-       .saves = other.checkpoint.every != "never",
-       .keeps_best = keeps_best(other),
-       .multipliers = describe_multipliers(*model, other.optimizer),
-       .world = world,
-       .node_sizes = node_sizes});
+  return make_run_plan({.train = other.train,
+                        .data = other.data,
+                        .distribute = distribute,
+                        .schedule = other.schedule,
+                        .model = *model,
+                        .stages = parts,
+                        .seed = static_cast<std::uint64_t>(other.run.seed),
+                        .rows = train->info().rows,
+                        .record_bytes = train->info().record_bytes,
+                        .streamed = streamed,
+                        .target_columns = train->info().target_columns,
+                        .weighted = train->info().weighted || weighs_classes(Split::kTrain),
+                        .optimizer = {*optimizer, model->layout()},
+                        .stage_optimizers = stage_optimizers,
+                        .evaluation_rows = evaluation_rows,
+                        .evaluation_batch = other.eval.batch,
+                        .evaluation_rankings = metrics->needs().rankings,
+                        .saves = other.checkpoint.every != "never",
+                        .keeps_best = keeps_best(other),
+                        .multipliers = describe_multipliers(*model, other.optimizer),
+                        .world = world,
+                        .node_sizes = node_sizes});
 }
 
 }  // namespace lockstep

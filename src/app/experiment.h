@@ -38,11 +38,15 @@ struct Experiment {
 
   /// The data sets that there are, three at most.
   std::vector<const RecordSource*> sources() const;
+  /// The model in so many stages, cut before the layers that `cut` names; empty if `count` is 1. Errors:
+  /// ConfigError.
+  std::vector<std::unique_ptr<Model>> divided(Index count, std::span<const std::string> cut) const;
   /// On so many ranks; `node_sizes`: those of each node, in order, empty: all are on one.
   RunPlan plan(Index world, const std::vector<Index>& node_sizes) const {
     return plan(config, world, node_sizes);
   }
-  /// The plan of another config for the same data and model.
+  /// The plan of another config for the same data and model. distribute.stages = "auto" counts as the stages
+  /// that this experiment has.
   RunPlan plan(const Config& other, Index world, const std::vector<Index>& node_sizes) const;
   std::uint64_t seed() const { return static_cast<std::uint64_t>(config.run.seed); }
   /// The model of a rank that runs this stage: all of it, where it is not divided.

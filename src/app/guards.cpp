@@ -11,7 +11,6 @@
 #include "lockstep/base/file.h"
 #include "lockstep/base/hash.h"
 #include "lockstep/base/log.h"
-#include "lockstep/base/memory_limit.h"
 #include "lockstep/base/text.h"
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
@@ -83,41 +82,6 @@ void refuse_differences(Communicator& comm, const Config& config) {
 
 void refuse_different_data(Communicator& comm, std::span<const RecordSource* const> sources) {
   refuse_if_different(comm, "data", describe_sizes(sources), "Copy the same files to all hosts.");
-}
-
-namespace {
-
-std::string size_text(Index bytes) {
-  return human_bytes(static_cast<double>(bytes));
-}
-
-[[noreturn]] void fail_too_large(Index bytes, const std::string& purpose, Index parameters,
-                                 const MemoryLimit& limit) {
-  throw ConfigError(fmt::format(
-      "the model is too large: a rank needs {} for {} of {} parameters, but can have {} ({}); `trainer plan` "
-      "shows what each takes",
-      size_text(bytes), purpose, with_commas(parameters), size_text(limit.bytes), limit.reason));
-}
-
-}  // namespace
-
-void refuse_too_large(const Model& model) {
-  const MemoryLimit limit = memory_limit();
-  const Index bytes = model.layout().size * Index{sizeof(Scalar)};
-  if (bytes > limit.bytes) fail_too_large(bytes, "the weights", model.layout().count(), limit);
-}
-
-void refuse_too_large(const RunPlan& plan, const Communicator& comm) {
-  const bool server = plan.dist.servers > 0 && comm.rank() >= plan.dist.workers();
-  const MemoryPlan& memory = server ? plan.server_memory : plan.memory;
-  const MemoryLimit limit = memory_limit();
-  const Index least = memory.weights + memory.optimizer + memory.gradients;
-  if (least > limit.bytes) {
-    fail_too_large(least, "weights, optimizer state and gradients", plan.parameters, limit);
-  }
-  if (memory.total() <= limit.bytes || comm.rank() != 0) return;
-  log_warning("a rank may need {}, but can have {} ({}); `trainer plan` shows for what",
-              size_text(memory.total()), size_text(limit.bytes), limit.reason);
 }
 
 void warn_of_few_cores(Communicator& comm, Index threads) {

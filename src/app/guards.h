@@ -27,14 +27,6 @@ void refuse_differences(Communicator& comm, const Config& config);
 /// *Collective.* Refuses when a rank has data of another size. Errors: AgreedError naming the ranks.
 void refuse_different_data(Communicator& comm, std::span<const RecordSource* const> sources);
 
-/// *Local.* Refuses a model whose weights alone are more than a rank can have here, before a plan is made.
-/// Errors: ConfigError with both figures.
-void refuse_too_large(const Model& model);
-/// *Local.* Refuses a plan whose weights, optimizer state and gradients alone are more than a rank can have
-/// here; warns if the plan's whole memory is, which counts the most that may be needed. Errors: ConfigError
-/// with both figures.
-void refuse_too_large(const RunPlan& plan, const Communicator& comm);
-
 /// *Collective.* Warns, with the corrected command line, if a rank has more threads than cores to run on.
 void warn_of_few_cores(Communicator& comm, Index threads);
 

@@ -29,6 +29,7 @@
 #include "lost_files.h"
 #include "output_settings.h"
 #include "precision.h"
+#include "rank_memory.h"
 #include "rank_placement.h"
 #include "restart.h"
 #include "resume_changes.h"
@@ -39,6 +40,7 @@
 #include "run_page.h"
 #include "run_trace.h"
 #include "run_watch.h"
+#include "stage_choice.h"
 #include "startup.h"
 #include "train_run.h"
 
@@ -121,7 +123,8 @@ class TrainCommand {
                const RunRequest& request)
       : request_(request),
         placement_(find_placement(world)),
-        loaded_(load_config_together(world, line, text, {.ranks = world.size(), .hosts = placement_.hosts})),
+        loaded_(
+            load_config_together(world, line, text, {.ranks = world.size(), .hosts = placement_.hosts()})),
         watchdog_(world, loaded_.config.comm, loaded_.config.debug.ranks_per_node),
         comm_(watchdog_.comm()),
         peers_(comm_) {}
@@ -162,6 +165,7 @@ class TrainCommand {
   ResumeState resume_;
   Experiment experiment_;
   RunPlan plan_;
+  std::string division_;  // why the model is divided as it is; "" if the config says how
   std::unique_ptr<RunWatch> watch_;
   std::unique_ptr<Run> run_;
   std::unique_ptr<StepTracer> tracer_;  // null without report.trace
@@ -189,12 +193,18 @@ void TrainCommand::open() {
 // False if the run that is resumed has done all steps of the plan already.
 bool TrainCommand::make_plan() {
   const std::vector<Index> nodes = node_sizes(comm_, loaded_.config.debug.ranks_per_node);
+  const double stated = config().distribute.memory_per_rank;
+  const MemoryLimit limit = smallest_limit(
+      comm_,
+      memory_of_rank(stated, std::ranges::count(placement_.host_of, at(placement_.host_of, comm_.rank()))));
   bool complete = false;
   agree(comm_, [&] {
-    refuse_too_large(experiment_.model_of(comm_.rank() % config().distribute.stages));
+    division_ = divide_as_needed(experiment_, comm_.size(), nodes, limit);
+    const Index stage = comm_.rank() % std::max<Index>(1, std::ssize(experiment_.stages));
+    refuse_too_large(experiment_.model_of(stage));
     plan_ = experiment_.plan(comm_.size(), nodes);
-    plan_.enter_stage(comm_.rank() % config().distribute.stages);
-    refuse_too_large(plan_, comm_);
+    plan_.enter_stage(stage);
+    refuse_too_large(plan_, stated, comm_.rank() >= plan_.ranks() - plan_.dist.servers);
     refuse_changes(config(), *experiment_.train, resume_);
     complete = is_over(config(), plan_, resume_);
     if (!complete) refuse_length(config(), plan_, resume_);
@@ -254,6 +264,8 @@ void TrainCommand::announce_run() {
   log_notes(experiment_.sources(), config().run.plan == PlanStyle::kFull ? kAllLines : kFewLines);
   log_doubts(comm_, experiment_, plan_);
   announce(comm_, config(), plan_, placement_);
+  if (first() && !division_.empty()) log_info("{}", division_);
+  if (first()) warn_of_memory(plan_);
   if (first()) report_time_left(watch_->left);
   const bool helped = distribute.progress_thread && comm_.size() > 1;
   warn_of_few_cores(comm_, plan_.dist.threads + (helped ? 1 : 0));
@@ -367,7 +379,7 @@ int TrainCommand::finish(TrainingResult& result) {
       write_summary(results_, {.result = result,
                                .algorithm = run_->algorithm(),
                                .config = config_digest(config()),
-                               .hosts = placement_.host_names,
+                               .hosts = placement_.host_names(),
                                .threshold = threshold,
                                .lost = lost.names()});
     });

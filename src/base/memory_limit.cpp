@@ -73,7 +73,7 @@ Index address_space_bytes() {
 MemoryLimit memory_limit() {
   MemoryLimit least{machine_bytes(), "the memory and swap space of this machine"};
   const MemoryLimit group{control_group_bytes(), "the limit of its control group (container or batch job)"};
-  const MemoryLimit space{address_space_bytes(), "what ulimit -v leaves"};
+  const MemoryLimit space{address_space_bytes(), "what ulimit -v leaves", false};
   for (const MemoryLimit& other : {group, space}) {
     if (other.bytes < least.bytes) least = other;
   }

@@ -29,12 +29,13 @@ void declare_local_steps(OptionList& list, DistOptions& distribute) {
 
 // How the model is divided among the ranks of a group.
 void declare_stages(OptionList& list, DistOptions& distribute) {
-  const auto divided = [](const Config& c) { return c.distribute.stages > 1; };
-  list.option("distribute.stages", distribute.stages,
-              "Parts into which the layers of the model are divided, each on a rank of its own (model "
-              "parallel); the ranks are groups of so many neighbours, and each group takes its replicas one "
-              "after the other through its stages",
-              between(1, kMaxReplicas))
+  const auto divided = [](const Config& c) { return c.distribute.stages != 1; };
+  list.count_or_auto(
+          "distribute.stages", distribute.stages,
+          "Parts into which the layers of the model are divided, each on a rank of its own (model "
+          "parallel); the ranks are groups of so many neighbours, and each group takes its replicas one "
+          "after the other through its stages; auto: as few as a rank has memory for",
+          between(1, kMaxReplicas))
       .on_resume(OnResume::kMayChange)
       .synonyms(
           "pipeline_parallel_size pipeline_model_parallel_size pipeline_parallel_degree pp pp_size "
@@ -43,15 +44,23 @@ void declare_stages(OptionList& list, DistOptions& distribute) {
               "Layers before which the model is cut into stages, such as 3 or 3.body.1; auto: where the "
               "stages have about as much to compute and little to send")
       .example("4,7.body.2")
+      .takes_numbers()
       .on_resume(OnResume::kMayChange)
-      .read_if("distribute.stages above 1", divided)
+      .read_if("distribute.stages above 1, or auto", divided)
       .synonyms("split_points split_spec partition_method");
   list.option("distribute.schedule", distribute.schedule,
               "1f1b: a stage takes a micro-batch back as soon as it can, so that at most as many are in "
               "memory as there are stages; gpipe: all go forward before the first one goes back")
       .on_resume(OnResume::kMayChange)
-      .read_if("distribute.stages above 1", divided)
+      .read_if("distribute.stages above 1, or auto", divided)
       .synonyms("pipeline_schedule pipeline_parallel_schedule");
+  list.option("distribute.memory_per_rank", distribute.memory_per_rank,
+              "GiB that a rank may have: a plan that needs more is refused, and distribute.stages = \"auto\" "
+              "keeps to it; 0: what the machine, its control group and ulimit leave",
+              between(0, 1e6))
+      .alias("memory-per-rank")
+      .on_resume(OnResume::kMayChange)
+      .synonyms("max_memory memory_per_worker mem_per_rank");
 }
 
 }  // namespace

@@ -56,6 +56,8 @@ std::string_view value_name(ValueKind kind) {
       return "true|false";
     case ValueKind::kWholeNumber:
       return "N";
+    case ValueKind::kCountOrAuto:
+      return "N|auto";
     case ValueKind::kNumber:
       return "X";
     case ValueKind::kNumberList:

@@ -21,6 +21,9 @@ inline constexpr double kMaxBatch = 1e9;
 inline constexpr double kMaxReplicas = 1e6;
 inline constexpr double kMaxWidth = 1e9;
 
+/// A number that the program chooses.
+inline constexpr std::string_view kAuto = "auto";
+
 inline bool hold(const Limits& limits, double value) {
   return limits.hold(value);
 }
@@ -90,6 +93,23 @@ class OptionList {
     };
     added.assign = [&field](std::string_view text) { field = Type::parse(text).value(); };
     added.text = [&field] { return Type::text(field); };
+    added.is_default = [&field, fallback = field] { return field == fallback; };
+    return Declaration(added);
+  }
+
+  /// A whole number within the limits, or "auto", for which the field is 0.
+  Declaration count_or_auto(std::string key, Index& field, std::string help, Limits limits) {
+    Option& added = add(std::move(key), std::move(help), ValueKind::kCountOrAuto);
+    added.expected = fmt::format("auto, or a whole number {}", limits.words);
+    const auto read = [](std::string_view text) {
+      return text == kAuto ? std::optional<Index>(0) : ValueType<Index>::parse(text);
+    };
+    added.accepts = [read, limits = std::move(limits)](std::string_view text) {
+      const std::optional<Index> value = read(text);
+      return value && (text == kAuto || hold(limits, *value));
+    };
+    added.assign = [read, &field](std::string_view text) { field = read(text).value(); };
+    added.text = [&field] { return field == 0 ? std::string(kAuto) : ValueType<Index>::text(field); };
     added.is_default = [&field, fallback = field] { return field == fallback; };
     return Declaration(added);
   }

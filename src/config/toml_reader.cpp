@@ -66,6 +66,8 @@ std::optional<std::string> value_text(const toml::node& node, ValueKind kind) {
       return ValueType<bool>::text(node.as_boolean()->get());
     case ValueKind::kWholeNumber:
       return node.is_integer() ? number_text(node) : std::nullopt;
+    case ValueKind::kCountOrAuto:
+      return node.is_string() ? node.value_exact<std::string>() : value_text(node, ValueKind::kWholeNumber);
     case ValueKind::kNumber:
       return number_text(node);
     case ValueKind::kNumberList:
@@ -148,7 +150,7 @@ class Reading {
 
   void read_value(const Option& option, const toml::node& node, std::size_t line) {
     std::optional<std::string> text = value_text(node, option.kind);
-    if (!text && option.takes_numbers) text = number_text(node);
+    if (!text && option.takes_numbers) text = number_list_text(node);
     if (text && option.accepts(*text)) {
       items_.push_back({{}, option.key, {*text}});
     } else {

@@ -64,7 +64,8 @@ std::string toml_value(const Option& option) {
 }
 
 std::string toml_value(const Option& option, const std::string& text) {
-  if (option.kind == ValueKind::kText) return toml_string(text);
+  const bool word = option.kind == ValueKind::kCountOrAuto && !ValueType<Index>::parse(text);
+  if (option.kind == ValueKind::kText || word) return toml_string(text);
   if (option.kind == ValueKind::kTextList) return fmt::format("[{}]", quoted_list(text));
   if (option.kind == ValueKind::kNumberList) return fmt::format("[{}]", spaced_list(text));
   return text;

@@ -17,10 +17,11 @@ namespace {
 constexpr const char* kDeep = "dense(64) relu dense(64) relu dense(64) relu dense(64) relu dense(10)";
 
 RunPlan plan_of(Index stages, Index world,
-                PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward) {
+                PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward,
+                const std::string& strategy = "allreduce", const std::vector<Index>& node_sizes = {}) {
   test::Given setup = test::typical(kDeep);
   setup.distribute.stages = stages;
-  setup.distribute.strategy = "allreduce";
+  setup.distribute.strategy = strategy;
   setup.distribute.schedule = schedule;
   std::vector<std::unique_ptr<Model>> models;
   std::vector<OptimizerMemory> optimizers;
@@ -41,7 +42,8 @@ RunPlan plan_of(Index stages, Index world,
                         .optimizer = 1,
                         .stage_optimizers = optimizers,
                         .saves = true,
-                        .world = world});
+                        .world = world,
+                        .node_sizes = node_sizes});
 }
 
 TEST(StagePlan, DividesRanksModelAndMemory) {
@@ -65,6 +67,17 @@ TEST(StagePlan, DividesRanksModelAndMemory) {
   EXPECT_EQ(plan.model_file_bytes, whole.model_file_bytes);
 }
 
+// Half of the ranks of a node run each stage.
+TEST(StagePlan, CountsTheWorkersOfAStageOnEachNode) {
+  constexpr auto kSchedule = PipelineSchedule::kOneForwardOneBackward;
+  const RunPlan one = plan_of(2, 8, kSchedule, "central_storage", {8});
+  const RunPlan two = plan_of(2, 8, kSchedule, "central_storage", {4, 4});
+  ASSERT_EQ(two.stages.size(), 2U);
+  for (const StagePlan& stage : two.stages) EXPECT_EQ(stage.dist.world, 4);
+  EXPECT_EQ(one.sent_bytes, 0) << "all are on one node";
+  EXPECT_GT(two.sent_bytes, 0);
+}
+
 TEST(StagePlan, CountsTheMicroBatchesInMemory) {
   const RunPlan soon = plan_of(2, 2);
   EXPECT_EQ(soon.stages[0].alive, 2);
@@ -84,6 +97,8 @@ TEST(StagePlan, IsPrintedWithTheIdleShare) {
 TEST(StagePlan, NeedsAMultipleOfTheStages) {
   test::expect_parts(test::error_text<ConfigError>([] { plan_of(2, 3); }),
                      {"refused: distribute.stages with a number of ranks", "found 3 ranks and 2 stages"});
+  test::expect_parts(test::error_text<ConfigError>([] { plan_of(2, 130); }),
+                     {"65 groups of 2 ranks, one for each stage, but 64 replicas", "at most 128 ranks"});
 }
 
 }  // namespace

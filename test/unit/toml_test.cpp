@@ -69,6 +69,24 @@ TEST(TomlReader, TakesOtherSpellingsOfTheSameKeys) {
   EXPECT_EQ(load("[train]\nsteps = 1_000").train.steps, 1000);
 }
 
+TEST(TomlReader, ReadsNumbersThatMayBeWords) {
+  const auto stages = [](const std::string& value) {
+    return load("[distribute]\nstages = " + value).distribute.stages;
+  };
+  EXPECT_EQ(stages("4"), 4);
+  EXPECT_EQ(stages("\"auto\""), kAutoStages);
+  EXPECT_NE(to_toml(load("[distribute]\nstages = \"auto\"")).find("\nstages = \"auto\"\n"),
+            std::string::npos);
+  EXPECT_NE(to_toml(load("[distribute]\nstages = 4")).find("\nstages = 4\n"), std::string::npos);
+  const std::string expected =
+      "run.toml:2: distribute.stages: expected auto, or a whole number from 1 to 1000000, found ";
+  EXPECT_EQ(error_of("[distribute]\nstages = 0"), expected + "0");
+  EXPECT_EQ(error_of("[distribute]\nstages = 2.5"), expected + "2.5");
+  EXPECT_EQ(error_of("[distribute]\nstages = \"all\""), expected + "the string \"all\"");
+  EXPECT_EQ(load("[distribute]\ncut = [3, 7]").distribute.cut, (std::vector<std::string>{"3", "7"}));
+  EXPECT_EQ(load("[distribute]\ncut = 3").distribute.cut, std::vector<std::string>{"3"});
+}
+
 TEST(TomlReader, NamesTheNearestKey) {
   EXPECT_EQ(error_of("[train]\n\nlrr = 1"), "run.toml:3: unknown key 'train.lrr'; did you mean 'train.lr'?");
   EXPECT_EQ(error_of("lr = 1"), "run.toml:1: unknown key 'lr'; did you mean 'train.lr'?");

@@ -12,6 +12,7 @@ namespace lockstep {
 struct MemoryLimit {
   Index bytes = 0;
   std::string reason;  ///< "the memory and swap space of this machine", "the limit of its control group", ...
+  bool of_host = true;  ///< all processes of the host share it; else each has so much
 };
 
 /// The smallest of: the machine's memory and swap space, the limits of the control group, and what `ulimit

@@ -71,7 +71,7 @@ struct Option {
   std::string counterpart;      ///< the key that stands for it where another entry of a catalog is chosen
   bool about_exchange = false;  ///< a config that gives it wants gradients to be sent
   bool most_used = false;       ///< shown on the short page of the help
-  bool takes_numbers = false;   ///< a text that may be written as a number in TOML
+  bool takes_numbers = false;   ///< text or texts that may be written as numbers in TOML
   std::vector<OtherWords> synonyms;
 
   std::function<bool(std::string_view text)> accepts;

@@ -21,7 +21,7 @@
 namespace lockstep {
 
 /// The type that a TOML value must have to fit an option.
-enum class ValueKind { kText, kBoolean, kWholeNumber, kNumber, kNumberList, kTextList };
+enum class ValueKind { kText, kBoolean, kWholeNumber, kCountOrAuto, kNumber, kNumberList, kTextList };
 
 /// `noun`: "a number"; `parse`: nothing if the text is no such value; `text`: parse(text(value)) == value.
 template <class T>

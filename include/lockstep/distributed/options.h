@@ -21,6 +21,9 @@ enum class ServerMode { kSync, kBounded, kAsync };
 /// first backward pass.
 enum class PipelineSchedule { kOneForwardOneBackward, kGpipe };
 
+/// As distribute.stages: as few as the memory of a rank allows.
+inline constexpr Index kAutoStages = 0;
+
 struct DistOptions {
   std::string strategy = "auto";
   Reduction reduction = Reduction::kNative;
@@ -48,6 +51,7 @@ struct DistOptions {
   Index stages = 1;
   std::vector<std::string> cut = {"auto"};
   PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
+  double memory_per_rank = 0;
 };
 
 }  // namespace lockstep

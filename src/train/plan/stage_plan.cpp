@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "lockstep/base/errors.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/strategies/strategy.h"
+#include "lockstep/nn/stages.h"
 #include "plan_costs.h"
 
 namespace lockstep {
@@ -29,7 +31,9 @@ RunPlanRequest request_of_stage(const RunPlanRequest& request, std::size_t stage
           .evaluation_rankings = request.evaluation_rankings,
           .saves = request.saves,
           .keeps_best = request.keeps_best,
-          .world = request.world / std::ssize(request.stages)};
+          .world = request.world / std::ssize(request.stages),
+          .node_sizes =
+              workers_on_nodes(request.node_sizes, std::ssize(request.stages), static_cast<Index>(stage))};
 }
 
 }  // namespace
@@ -37,8 +41,16 @@ RunPlanRequest request_of_stage(const RunPlanRequest& request, std::size_t stage
 Plan plan_ranks(const RunPlanRequest& request, const Model& model, Index replicas) {
   const Index servers = count_servers(request.distribute);
   const Index stages = std::max<Index>(1, std::ssize(request.stages));
+  const Index groups = request.world / stages;
+  if (stages > 1 && groups > replicas) {
+    throw ConfigError(fmt::format(
+        "{} groups of {} ranks, one for each stage, but {} replica{}: {} of them would have no work; start "
+        "at "
+        "most {} ranks, or raise train.replicas",
+        groups, stages, replicas, replicas == 1 ? "" : "s", groups - replicas, replicas * stages));
+  }
   return make_plan(request.distribute, model.layout(),
-                   {.world = request.world / stages,
+                   {.world = groups,
                     .servers = servers,
                     .replicas = replicas,
                     .threads = request.train.threads,
@@ -69,7 +81,7 @@ void plan_stages(const RunPlanRequest& request, RunPlan& plan) {
          .dist = of_stage.dist,
          .parameters = of_stage.parameters,
          .flops = model.training_flops(),
-         .received_bytes = model.received_size() * Index{sizeof(Scalar)},
+         .received_bytes = crossing_size(model.whole(), model.stage().begin) * Index{sizeof(Scalar)},
          .alive = alive,
          .memory = of_stage.memory});
   }
