@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
 
 #include "bench_file.h"
 #include "commands.h"
@@ -12,8 +15,11 @@
 #include "lockstep/distributed/exchange/algorithm.h"
 #include "lockstep/distributed/exchange/exchange.h"
 #include "lockstep/distributed/strategies/strategy.h"
+#include "lockstep/nn/stages.h"
 #include "lockstep/report/scale_report.h"
 #include "outputs.h"
+#include "rank_memory.h"
+#include "stage_choice.h"
 
 namespace lockstep {
 namespace {
@@ -28,41 +34,77 @@ struct Way {
   DistOptions options;
 };
 
+// The stages that a model is divided into; none if it is not.
+struct Stages {
+  std::vector<std::unique_ptr<Model>> models;
+  std::vector<OptimizerMemory> optimizers;
+};
+
 class Scale {
  public:
-  Scale(const Experiment& experiment, const ScaleReport& report) : experiment_(experiment), report_(report) {}
+  Scale(const Experiment& experiment, const ScaleReport& report)
+      : experiment_(experiment), report_(report), options_(experiment.config.distribute) {
+    if (options_.stages == kAutoStages) options_.stages = needed_stages();
+  }
 
-  ScaleSection section(Scaling scaling) const {
+  ScaleSection section(Scaling scaling) {
     ScaleSection section{.scaling = scaling};
-    for (const Way& way : ways()) add(section, way);
+    for (const Way& way : ways(options_.stages)) add(section, way);
+    for (const Index stages : other_stages()) add_fastest(section, stages);
+    for (ForecastRow& row : section.ways) row.memory = memory_of(row);
     section.growth = growth(scaling, section.ended);
     if (section.growth.empty() && scaling == Scaling::kWeak) throw ConfigError(section.ended);
     return section;
   }
+  Index stages() const { return options_.stages; }
 
  private:
-  Forecast at(Index nodes, Scaling scaling, const DistOptions& options) const {
+  Index ranks() const { return report_.cluster.nodes * report_.cluster.ranks_per_node; }
+  std::vector<Index> nodes() const { return full_nodes(ranks(), report_.cluster.ranks_per_node); }
+
+  // The machines are not here: only a limit that is stated can need stages.
+  Index needed_stages() const {
+    if (options_.memory_per_rank == 0) return 1;
+    return choose_stages(experiment_, ranks(), nodes(), memory_of_rank(options_.memory_per_rank, 1));
+  }
+
+  const Stages& divided(const DistOptions& options) {
+    const auto known = stages_.find(options.stages);
+    if (known != stages_.end()) return known->second;
+    Stages stages{.models = experiment_.divided(options.stages, options.cut), .optimizers = {}};
+    for (const std::unique_ptr<Model>& stage : stages.models) {
+      stages.optimizers.emplace_back(*experiment_.optimizer, stage->layout());
+    }
+    return stages_.emplace(options.stages, std::move(stages)).first->second;
+  }
+
+  Forecast at(Index nodes, Scaling scaling, const DistOptions& options) {
     ClusterRequest cluster = report_.cluster;
     cluster.nodes = nodes;
+    const Stages& stages = divided(options);
     return forecast({.model = *experiment_.model,
                      .train = experiment_.config.train,
                      .distribute = options,
                      .calibration = report_.calibration,
                      .cluster = cluster,
-                     .optimizer = {*experiment_.optimizer, experiment_.model->layout()}},
+                     .optimizer = {*experiment_.optimizer, experiment_.model->layout()},
+                     .stages = stages.models,
+                     .stage_optimizers = stages.optimizers},
                     scaling);
   }
 
   // Every strategy, with each algorithm that it takes on these nodes.
-  std::vector<Way> ways() const {
+  std::vector<Way> ways(Index stages) const {
     std::vector<Way> ways;
     const Nodes nodes{.count = report_.cluster.nodes, .largest = report_.cluster.ranks_per_node};
     for (const StrategyEntry& strategy : strategy_catalog()) {
-      DistOptions options = experiment_.config.distribute;
+      DistOptions options = options_;
       options.strategy = strategy.name;
       options.mode = ServerMode::kSync;
       options.backup_workers = 0;
       options.algorithm = kAutoAlgorithm;
+      if (stages != options_.stages) options.cut = {kAutoCut};
+      options.stages = stages;
       if (!uses_algorithm(options)) {
         ways.push_back({.algorithm = "", .options = options});
         continue;
@@ -75,20 +117,74 @@ class Scale {
     return ways;
   }
 
-  void add(ScaleSection& section, const Way& way) const {
+  // Numbers of stages that groups on these nodes could have, but for that of the config.
+  std::vector<Index> other_stages() const {
+    std::vector<Index> numbers;
+    const Index on_node = report_.cluster.ranks_per_node;
+    for (Index stages = 1; stages <= ranks(); ++stages) {
+      const bool whole = on_node % stages == 0 || stages % on_node == 0;
+      if (stages != options_.stages && ranks() % stages == 0 && whole) numbers.push_back(stages);
+    }
+    return numbers;
+  }
+
+  std::optional<ForecastRow> row_of(ScaleSection& section, const Way& way) {
     try {
       ForecastRow row{.strategy = way.options.strategy,
                       .algorithm = way.algorithm,
+                      .stages = way.options.stages,
                       .forecast = at(report_.cluster.nodes, section.scaling, way.options)};
-      look_for_crossing(row, section.scaling, way.options);
-      section.ways.push_back(row);
+      // Refuses what cannot be combined with stages.
+      if (way.options.stages > 1) plan_of(row);
+      return row;
     } catch (const ConfigError& error) {
       section.refused.push_back(fmt::format("{} {}: {}", way.options.strategy, way.algorithm, error.what()));
+      return std::nullopt;
+    }
+  }
+
+  void add(ScaleSection& section, const Way& way) {
+    std::optional<ForecastRow> row = row_of(section, way);
+    if (!row) return;
+    look_for_crossing(*row, section.scaling, way.options);
+    section.ways.push_back(*row);
+  }
+
+  // With another number of stages the fastest way is enough; ways that cannot be run are not of interest.
+  void add_fastest(ScaleSection& section, Index stages) {
+    ScaleSection tried{.scaling = section.scaling};
+    for (const Way& way : ways(stages)) add(tried, way);
+    const auto fastest = std::ranges::min_element(
+        tried.ways, {}, [](const ForecastRow& row) { return row.forecast.seconds(); });
+    if (fastest != tried.ways.end()) section.ways.push_back(*fastest);
+  }
+
+  RunPlan plan_of(const ForecastRow& row) const {
+    Config config = experiment_.config;
+    config.distribute = options_;
+    config.distribute.strategy = row.strategy;
+    config.distribute.algorithm = row.algorithm.empty() ? kAutoAlgorithm : row.algorithm;
+    config.distribute.mode = ServerMode::kSync;
+    config.distribute.backup_workers = 0;
+    if (row.stages != options_.stages) config.distribute.cut = {kAutoCut};
+    config.distribute.stages = row.stages;
+    config.train.replicas = row.forecast.replicas;
+    config.train.per_replica_batch = 0;
+    config.train.global_batch = row.forecast.global_batch;
+    return experiment_.plan(config, ranks(), nodes());
+  }
+
+  // 0 if the data set is too small for such a run.
+  Index memory_of(const ForecastRow& row) const {
+    try {
+      return plan_of(row).memory.total();
+    } catch (const ConfigError&) {
+      return 0;
     }
   }
 
   // Fewer nodes may need another algorithm, or none.
-  void look_for_crossing(ForecastRow& row, Scaling scaling, DistOptions options) const {
+  void look_for_crossing(ForecastRow& row, Scaling scaling, DistOptions options) {
     const Index most =
         std::max(report_.cluster.nodes, std::min(kMaxNodes, kMaxRanks / report_.cluster.ranks_per_node));
     for (Index nodes = 1; nodes <= most && !row.overtaken; nodes *= 2) {
@@ -105,12 +201,12 @@ class Scale {
   }
 
   // 1, 2, 4, ... and the number of nodes asked for.
-  std::vector<GrowthRow> growth(Scaling scaling, std::string& ended) const {
+  std::vector<GrowthRow> growth(Scaling scaling, std::string& ended) {
     std::vector<GrowthRow> rows;
     const Index last = report_.cluster.nodes;
     for (Index nodes = 1; nodes <= last; nodes = nodes == last ? last + 1 : std::min(2 * nodes, last)) {
       try {
-        rows.push_back({.nodes = nodes, .forecast = at(nodes, scaling, experiment_.config.distribute)});
+        rows.push_back({.nodes = nodes, .forecast = at(nodes, scaling, options_)});
         ended.clear();
       } catch (const ConfigError& error) {
         ended = error.what();
@@ -122,6 +218,8 @@ class Scale {
 
   const Experiment& experiment_;
   const ScaleReport& report_;
+  DistOptions options_;
+  std::map<Index, Stages> stages_;
 };
 
 }  // namespace
@@ -132,7 +230,6 @@ int scale_command(const CommandLine& line) {
       load_checked_config(line, read_config_file(line.config_file),
                           {.ranks = planned.nodes * planned.ranks_per_node, .hosts = planned.nodes});
   check_outputs(line, files_read(line, loaded.config));
-  refuse_stages(loaded.config, "trainer plan --nodes predicts");
   const Experiment experiment = make_experiment(loaded, alone());
   const DistOptions& distribute = experiment.config.distribute;
   ScaleReport report{.cluster = {.nodes = planned.nodes,
@@ -144,9 +241,11 @@ int scale_command(const CommandLine& line) {
                      .bench = planned.bench,
                      .exchange = distribute.strategy,
                      .gradient_bytes = experiment.model->layout().size * Index{sizeof(Scalar)},
+                     .memory_per_rank = distribute.memory_per_rank,
                      .note_on_order = note_on_order(distribute)};
   if (uses_algorithm(distribute)) report.exchange += fmt::format(", algorithm {}", distribute.algorithm);
-  const Scale scale(experiment, report);
+  Scale scale(experiment, report);
+  if (scale.stages() > 1) report.exchange += fmt::format(", {} stages", scale.stages());
   std::vector<ScaleSection> sections{scale.section(Scaling::kWeak)};
   if (experiment.config.train.global_batch > 0) sections.push_back(scale.section(Scaling::kStrong));
   report.sections = std::move(sections);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "lockstep/base/file.h"
 #include "lockstep/base/json.h"
 #include "support/small_experiment.h"
@@ -93,6 +95,25 @@ TEST_F(Scale, DividesTheGlobalBatchAsFarAsItGoes) {
       plan(write(report().dump()), "--nodes 16 --latency 2us --bandwidth 25Gbit --distribute.algorithm ring");
   ASSERT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_NE(result.output.find("ends here: 16 ranks but 8 replicas"), std::string::npos) << result.output;
+}
+
+TEST_F(Scale, ComparesStagesWithinTheMemoryOfARank) {
+  const std::string bench = write(report().dump());
+  const std::string nodes = "--nodes 2 --ranks-per-node 2 --latency 2us --bandwidth 1Gbit --json -";
+  const auto rows_of = [&](const std::string& flags) {
+    const ProcessResult result = plan(bench, nodes + flags);
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return parse_json<nlohmann::json>(result.output)["strong"]["ways"];
+  };
+  const auto rows = rows_of("");
+  const auto staged = std::ranges::find_if(rows, [](const auto& row) { return row["stages"] == 2; });
+  ASSERT_NE(staged, rows.end()) << rows.dump(2);
+  EXPECT_GT((*staged)["waiting"], rows.front()["waiting"]) << "a pipeline is idle";
+  EXPECT_GT((*staged)["memory"], 0);
+  const ProcessResult all = plan(bench, "--nodes 1 --ranks-per-node 2");
+  EXPECT_NE(all.output.find("\n  fastest: "), std::string::npos) << all.output;
+  const ProcessResult none = plan(bench, "--nodes 1 --ranks-per-node 2 --memory-per-rank 0.000001");
+  EXPECT_NE(none.output.find("none fits within 1e-06 GiB a rank"), std::string::npos) << none.output;
 }
 
 TEST_F(Scale, SaysTheSameToMachines) {

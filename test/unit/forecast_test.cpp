@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/nn/stages.h"
 
 namespace lockstep {
 namespace {
@@ -176,6 +177,42 @@ TEST_F(ForecastTest, OneRankWaitsForNobody) {
   EXPECT_EQ(run(Scaling::kWeak).waiting, 0);
   cluster_.nodes = 2;
   EXPECT_GT(run().waiting, 0);
+}
+
+// Two stages of equal work and one group: by (S - 1) / (m + S - 1) each is idle for one ninth.
+TEST_F(ForecastTest, StagesAreIdleWhileThePipelineFills) {
+  const ModelOptions options{.layers = "dense(100) dense(100)"};
+  const Model whole(options, Shape{{100}});
+  std::vector<std::unique_ptr<Model>> stages;
+  for (const Range ops : divide_model(whole, 2, std::vector<std::string>{"auto"})) {
+    stages.push_back(std::make_unique<Model>(options, whole, ops));
+  }
+  calibration_.step = {.forward = 2e-4, .backward = 4e-4};
+  calibration_.message = calibration_.shared = TimeCurve::line(1e-12, 1e15);
+  const auto run_stages = [&] {
+    return forecast({.model = whole,
+                     .train = train_,
+                     .distribute = distribute_,
+                     .calibration = calibration_,
+                     .cluster = cluster_,
+                     .optimizer = 1,
+                     .stages = stages,
+                     .stage_optimizers = {1, 1}},
+                    Scaling::kStrong);
+  };
+  const Forecast one_group = run_stages();
+  EXPECT_NEAR(one_group.compute, 6e-4, 1e-9) << "eight replicas, half of the work of each";
+  EXPECT_NEAR(one_group.waiting / (one_group.compute + one_group.waiting), 1.0 / 9, 1e-6);
+  EXPECT_NEAR(one_group.exposed, 0, 1e-9) << "each stage is on one rank";
+  calibration_.message = TimeCurve::line(1e-3, 1e15);
+  EXPECT_NEAR(run_stages().compute + run_stages().waiting, 8 * 2e-3 + 6e-4 / 8 + 2e-3, 1e-9)
+      << "the messages of eight micro-batches, both ways, are slower than the stages";
+  cluster_ = {.nodes = 2, .ranks_per_node = 3, .latency = 1e-6, .bandwidth = 1e9, .cores = 4};
+  EXPECT_THROW(run_stages(), ConfigError) << "a group on parts of two nodes";
+  cluster_.ranks_per_node = 1;
+  const double slow = run_stages().waiting;
+  cluster_.bandwidth = 1e6;
+  EXPECT_GT(run_stages().waiting, slow) << "activations cross the link";
 }
 
 TEST_F(ForecastTest, RefusesWhatItCannotSay) {

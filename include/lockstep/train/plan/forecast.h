@@ -2,6 +2,9 @@
 // as its model predicts (distributed/exchange/exchange_time.h). A pure function.
 #pragma once
 
+#include <algorithm>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "lockstep/distributed/exchange/cluster.h"
@@ -64,16 +67,21 @@ struct ForecastRequest {
   const Calibration& calibration;
   const ClusterRequest& cluster;
   OptimizerMemory optimizer = {};
+  std::span<const std::unique_ptr<Model>> stages = {};  ///< stages of the model; empty if it is not divided
+  std::vector<OptimizerMemory> stage_optimizers = {};   ///< of each of the stages
+
+  Index stage_count() const { return std::max<Index>(1, std::ssize(stages)); }
 };
 
 /// Times of one step on the slowest rank, in seconds.
 struct Forecast {
   Index ranks = 1;
+  Index replicas = 1;
   Index global_batch = 0;
-  double compute = 0;           ///< data, forward, backward, optimizer
-  double waiting = 0;           ///< waiting for the slowest rank, as much as was measured
-  double exchange = 0;          ///< all of it
-  double exposed = 0;           ///< the part of `exchange` that is not hidden behind backward
+  double compute = 0;   ///< data, forward, backward, optimizer
+  double waiting = 0;   ///< waiting for the slowest rank, as much as was measured; idle for other stages
+  double exchange = 0;  ///< all of it
+  double exposed = 0;   ///< the part of `exchange` that is not hidden behind backward
   double oversubscription = 1;  ///< threads that compute, for each core
 
   double seconds() const { return compute + waiting + exposed; }

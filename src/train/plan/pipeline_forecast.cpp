@@ -1,0 +1,124 @@
+// A step of a model that is divided into S stages. A group of S ranks takes m micro-batches through them. The
+// stage with most operations needs T seconds for its part of all m; a micro-batch crosses each of the S - 1
+// borders twice. The first micro-batch reaches the last stage, and the last one comes back, over all of them:
+//
+//   max(T, m x crossing) + (S - 1) x (T / m + crossing)
+//
+// `crossing`: the two messages of a micro-batch over the border with most bytes. What is above T is waiting.
+// The ranks of a stage then exchange its gradients: on the nodes that S neighbours leave them, over links
+// that the other stages of the node use at the same time.
+#include <algorithm>
+
+#include "forecast_scene.h"
+#include "lockstep/base/errors.h"
+#include "lockstep/distributed/exchange/algorithm.h"
+#include "lockstep/distributed/strategies/strategy.h"
+#include "lockstep/nn/stages.h"
+
+namespace lockstep {
+namespace {
+
+// The ranks that run one of the stages, with their share of the links.
+Cluster workers_of_stage(const ForecastRequest& request, const Cluster& all) {
+  const Index stages = request.stage_count();
+  Cluster workers = all;
+  Index at_once = stages;  // stages that use the link of a node at the same time
+  if (all.ranks_per_node % stages == 0) {
+    workers.ranks_per_node = all.ranks_per_node / stages;
+  } else if (stages % all.ranks_per_node == 0) {
+    workers.ranks_per_node = 1;
+    workers.nodes = all.ranks() / stages;
+    at_once = all.ranks_per_node;
+  } else {
+    throw ConfigError("the stages of a group are on parts of nodes: their times are not predicted");
+  }
+  if (workers.nodes > 1) {
+    workers.link =
+        TimeCurve::line(request.cluster.latency, request.cluster.bandwidth / static_cast<double>(at_once));
+  }
+  return workers;
+}
+
+// Seconds of the two messages of a micro-batch over the border with most bytes.
+double crossing_seconds(const ForecastRequest& request, const Cluster& all, const Scene& scene) {
+  const bool over_links = request.stage_count() > all.ranks_per_node;
+  const TimeCurve& border = over_links ? all.link : all.message;
+  double most = 0;
+  for (const std::unique_ptr<Model>& stage : request.stages) {
+    const Index numbers = crossing_size(stage->whole(), stage->stage().begin) * scene.work.rows;
+    most = std::max(most, 2 * border.seconds(static_cast<double>(numbers * Index{sizeof(Scalar)})));
+  }
+  return most;
+}
+
+// All stages have this in common.
+struct Parallel {
+  const ForecastRequest& request;
+  Scene scene;
+  Cluster all;
+  Cluster workers;  // of each stage
+  double crossing = 0;
+};
+
+double share(Index stage, Index whole) {
+  return static_cast<double>(stage) / static_cast<double>(whole);
+}
+
+Forecast forecast_stage(const Parallel& parallel, std::size_t stage) {
+  const ForecastRequest& request = parallel.request;
+  const Scene& scene = parallel.scene;
+  const Model& model = *request.stages[stage];
+  const Plan plan = make_plan(request.distribute, model.layout(),
+                              {.world = parallel.workers.ranks(),
+                               .replicas = scene.replicas,
+                               .threads = request.train.threads,
+                               .grain = owner_grain(request.distribute, request.stage_optimizers[stage])});
+  const CostModelInput costs{.options = request.distribute,
+                             .plan = plan,
+                             .sums = local_sums(request.distribute),
+                             .optimizer = request.stage_optimizers[stage],
+                             .node_sizes = full_nodes(plan.world, parallel.workers.ranks_per_node)};
+  const StepExchange exchange =
+      strategy_entry(request.distribute.strategy).time({.costs = costs, .cluster = parallel.workers});
+
+  const double weights = share(model.layout().count(), request.model.layout().count());
+  const double flops = share(model.training_flops(), request.model.training_flops());
+  const StepSeconds step =
+      scaled_step(request, scene, parallel.all.oversubscription, exchange.stepped * weights);
+  const auto passes = static_cast<double>(scene.passes(request.train));
+  const auto others = static_cast<double>(request.stage_count() - 1);
+  const double busy = (step.forward + step.backward) * flops;
+  const double through =
+      std::max(busy, passes * parallel.crossing) + others * (busy / passes + parallel.crossing);
+  const std::vector<double> parts = parts_of_backward(model, plan, step.backward * flops / passes);
+  Forecast result{.ranks = parallel.all.ranks(),
+                  .replicas = scene.replicas,
+                  .global_batch = scene.global_batch,
+                  .compute = (stage == 0 ? step.data : 0) + busy + step.optimizer,
+                  .waiting = through - busy,
+                  .exchange = exchange.after.total(),
+                  .exposed = exchange.after.total() + exposed_seconds(parts, exchange.buckets),
+                  .oversubscription = oversubscription_of(request)};
+  for (const ExchangeSeconds& bucket : exchange.buckets) result.exchange += bucket.total();
+  return result;
+}
+
+}  // namespace
+
+Forecast forecast_pipeline(const ForecastRequest& request, Scaling scaling) {
+  const Scene scene = make_scene(request, scaling);
+  const Cluster all = make_cluster(request);
+  const Parallel parallel{.request = request,
+                          .scene = scene,
+                          .all = all,
+                          .workers = workers_of_stage(request, all),
+                          .crossing = crossing_seconds(request, all, scene)};
+  Forecast slowest = forecast_stage(parallel, 0);
+  for (std::size_t i = 1; i < request.stages.size(); ++i) {
+    const Forecast forecast = forecast_stage(parallel, i);
+    if (forecast.seconds() > slowest.seconds()) slowest = forecast;
+  }
+  return slowest;
+}
+
+}  // namespace lockstep
