@@ -18,7 +18,10 @@ MODELS = {
     "wide": "dense(2048) relu dense(2048) relu dense(10)",
     "cnn": CONVS.format(norm=""),
     "bncnn": CONVS.format(norm="batch_norm"),
+    # The narrow first layer makes two equal halves: the first layer of a net has no gradient of its input to compute.
+    "halves": "dense(16) dense(1024) relu dense(1024) relu dense(1024) relu dense(1024) relu dense(1024) relu dense(10)",
 }
+CUT_OF_HALVES = "7"
 
 
 @dataclasses.dataclass
@@ -243,4 +246,26 @@ def startup(bench):
     yield Figure("seconds from mpirun to the end of one step and a test", statistics.median(seconds[1:]), 1, spread(seconds[1:]), [bench.command], True)
 
 
-CASES = {"mlp": mlp, "wide": wide, "cnn": cnn, "bncnn": bncnn, "threads": threads, "update": update, "ordered": ordered, "bf16": bf16, "startup": startup}
+def pipeline(bench):
+    """Two stages on two cores: the time in which they are idle, against the formula, and their rate against data parallel ranks."""
+    slow = {"train.lr": 0.001, "distribute.reduction": "ordered"}
+    stages = slow | {"distribute.stages": 2, "distribute.cut": CUT_OF_HALVES}
+    for schedule in ("1f1b", "gpipe"):
+        for micro_batches in (2, 4, 8, 16):
+            flags = stages | {"distribute.schedule": schedule, "train.replicas": micro_batches, "train.steps": 800 // micro_batches}
+            found = []
+            for _ in range(bench.pairs):
+                time = json.loads((bench.run(2, "halves", 64, flags) / "summary.json").read_text())["time"]
+                idle = time["idle"]
+                found.append(100 * idle / (idle + time["compute"] - time["optimizer"]))
+            formula = 100 / (micro_batches + 1)
+            yield Figure(f"{schedule}, {micro_batches} micro-batches: points of idle time above (S - 1) / (m + S - 1)", statistics.median(found) - formula, 5,
+                         f"{spread(found)} % against {formula:.3g} %", [bench.command], True)  # fmt: skip
+    eight = {"train.replicas": 8}
+    staged = lambda: bench.train(2, "halves", 64, 0.5, eight | stages)  # noqa: E731
+    together = lambda: bench.train(2, "halves", 64, 0.5, eight | slow)  # noqa: E731
+    yield bench.compare("2 stages with 8 micro-batches to 2 data parallel ranks, equal halves", 0.85, staged, together)
+
+
+CASES = {"mlp": mlp, "wide": wide, "cnn": cnn, "bncnn": bncnn, "threads": threads, "update": update, "ordered": ordered, "bf16": bf16, "startup": startup,
+         "pipeline": pipeline}  # fmt: skip

@@ -25,6 +25,11 @@ CASES = {
 }
 # Half of what zero1 sends are new weights, after the step: there is nothing to hide them behind.
 NOT_HELD = {"zero1"}
+# 64 million weights: 256 MB of gradients, while the activations of a micro-batch that cross a cut are 256 KiB. Two stages of about equal work, 128 samples a step.
+STAGES_LINE = 3
+STAGES_MODEL = {"model.layers": "dense(4096) relu dense(4096) relu dense(4096) relu dense(4096) relu dense(2048) relu dense(10)", "train.replicas": 8,
+                "train.per_replica_batch": 16, "train.steps": 6, "train.lr": 0.01, "train.schedule": "constant", "eval.every": "never",
+                "checkpoint.every": "never", "distribute.reduction": "native", "distribute.strategy": "allreduce"}  # fmt: skip
 ALONE = {"distribute.reduction": "native", "distribute.strategy": "local_sgd", "distribute.average_every": 1_000_000}
 
 
@@ -123,3 +128,16 @@ def compare_buckets(link, arguments):
         print(f"\n{case}, {arguments.batch} samples of a rank")
         for name, times in in_turn(link, kinds, arguments).items():
             print(f"  {name:<30} {milliseconds(times.step)}", flush=True)
+
+
+def compare_stages(link, arguments):
+    """How many times as fast two stages are as two data parallel ranks, on a net with much more gradient than activations."""
+    times = {"data parallel": [], "2 stages": []}
+    for _ in range(arguments.rounds):
+        for name, flags in (("data parallel", {}), ("2 stages", {"distribute.stages": 2})):
+            times[name].append(link.train(STAGES_MODEL | flags).step)
+    for name, all_of in times.items():
+        print(f"  {name:<14} {milliseconds(statistics.median(all_of))} a step ({', '.join(map(milliseconds, all_of))})", flush=True)
+    ratio = statistics.median(one / other for one, other in zip(*times.values()))
+    print(f"  stages are {ratio:.3g} times as fast (at least {STAGES_LINE})")
+    return ratio
