@@ -74,6 +74,7 @@ int export_command(const CommandLine& line) {
   const std::optional<TableSchema> schema = read_table_schema(json);
   const std::vector<LabelScale> scales = schema ? label_scales(*schema) : std::vector<LabelScale>();
   const auto loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
+  const std::optional<double> threshold = threshold_of(directory, config, 0);
   OutputFile file(line.output);
   exporter.write({.model = *trained.model,
                   .store = trained.store(),
@@ -81,7 +82,7 @@ int export_command(const CommandLine& line) {
                   .form = loss->form(),
                   .label_scales = scales,
                   .temperature = trained.temperature,
-                  .threshold = threshold_of(directory, config, 0),
+                  .threshold = threshold,
                   .schema = schema ? &*schema : nullptr,
                   .facts = facts_of(directory)},
                  file);
@@ -94,6 +95,13 @@ int export_command(const CommandLine& line) {
         "calibrated with temperature {:.6g}: the ONNX graph divides the outputs by it; whoever computes "
         "outputs from the weights of another format has to do so",
         trained.temperature);
+  }
+  if (threshold) {
+    log_info(
+        "yes from a probability of {:.6g} on: the ONNX graph answers by it; whoever computes probabilities "
+        "from "
+        "the weights of another format has to do so",
+        *threshold);
   }
   const bool complete = exporter.encodes && schema;
   if (complete) log_info("its inputs are the columns of the table");

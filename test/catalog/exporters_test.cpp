@@ -55,6 +55,18 @@ TEST_F(Exporters, SafetensorsIsTheFileOfARun) {
   EXPECT_TRUE(exported("safetensors") == read_file(path));
 }
 
+TEST_F(Exporters, SafetensorsKeepsWhatTheOutputsMean) {
+  const std::string path = directory_ / "calibrated.safetensors";
+  ModelToExport calibrated = exportable_.to_export();
+  calibrated.temperature = 2;
+  calibrated.threshold = 0.25;
+  OutputFile file(path);
+  find_entry(exporter_catalog(), "export format", "safetensors").write(calibrated, file);
+  file.commit();
+  EXPECT_EQ(ModelFile(path).fact(kTemperatureFact), "2");
+  EXPECT_EQ(ModelFile(path).fact(kThresholdFact), "0.25");
+}
+
 template <class T>
 T number(const std::string& bytes, std::size_t at) {
   T value{};

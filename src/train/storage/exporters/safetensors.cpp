@@ -12,6 +12,7 @@ ExporterEntry safetensors_exporter() {
           .write = [](const ModelToExport& exported, OutputFile& file) {
             ModelFacts facts;
             if (exported.temperature != 1) facts[kTemperatureFact] = fmt::format("{}", exported.temperature);
+            if (exported.threshold) facts[kThresholdFact] = fmt::format("{}", *exported.threshold);
             const ModelBytes bytes(*exported.store.layout, {.weights = exported.store.values, .state = {}},
                                    exported.model.input(), facts);
             for (const std::string_view part : bytes.parts()) file.write(part);
