@@ -16,6 +16,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/data/byte_stream.h"
 #include "lockstep/data/format.h"
+#include "lockstep/data/numpy_records.h"
 #include "lockstep/data/table/findings.h"
 #include "lockstep/data/table/number.h"
 #include "lockstep/math/matrix.h"
@@ -277,11 +278,38 @@ std::vector<std::string> features_for(const DataOptions& options, const std::str
   return fitting;
 }
 
+// The fields of numpy's records; none in other files.
+std::vector<std::string> fields_of(const FirstData& data) {
+  const ArrayPath path = split_array_path(data.options.train);
+  const bool plain = data.format == "numpy" && !holds_arrays(path.file);
+  return plain ? list_number_fields(path.file) : std::vector<std::string>();
+}
+
+// The label is a field of the records, and all others that hold numbers are the features, unless the path
+// says which.
+void divide_fields(DataOptions& options, std::vector<std::string> fields, const std::string& label) {
+  const ArrayPath path = split_array_path(options.train);
+  options.train_labels = path.file + ":" + label;
+  if (!path.fields.empty()) return;
+  std::erase(fields, label);
+  if (fields.empty()) {
+    throw ConfigError(
+        fmt::format("'{}' has no field of numbers beside the label {}", path.file, in_quotes(label)));
+  }
+  options.train = fmt::format("{}:{}", path.file, fmt::join(fields, "+"));
+}
+
 // --label of arrays: a file, an array of one, or an array of the file that holds the features.
-std::string labels_by_name(const std::string& path, const std::string& wanted) {
+std::string labels_by_name(const std::string& path, const std::string& wanted,
+                           const std::vector<std::string>& fields) {
   const std::string file = split_array_path(path).file;
   std::error_code ignored;
-  if (!split_array_path(wanted).array.empty() || fs::exists(wanted, ignored)) return wanted;
+  const ArrayPath parts = split_array_path(wanted);
+  if (!parts.array.empty() || !parts.fields.empty() || fs::exists(wanted, ignored)) return wanted;
+  if (!fields.empty()) {
+    throw ConfigError(fmt::format("--label: '{}' has no field of numbers {}{}, it has {}", file,
+                                  in_quotes(wanted), suggestion(wanted, fields), listed(fields)));
+  }
   if (!holds_arrays(file)) {
     const std::string nearest =
         nearest_name(fs::path(wanted).filename().string(),
@@ -302,17 +330,25 @@ std::string labels_by_name(const std::string& path, const std::string& wanted) {
 void name_labels(FirstData& data) {
   DataOptions& options = data.options;
   const std::string path = options.train;
+  const std::vector<std::string> fields = fields_of(data);
   if (!options.table.label.empty()) {
-    options.train_labels = labels_by_name(path, fmt::format("{}", fmt::join(options.table.label, ",")));
+    const std::string label = fmt::format("{}", fmt::join(options.table.label, ","));
     options.table.label.clear();
+    if (std::ranges::count(fields, label) > 0) {
+      divide_fields(options, fields, label);
+    } else {
+      options.train_labels = labels_by_name(path, label, fields);
+    }
   } else if (options.train_labels.empty()) {
     const std::optional<std::string> found = find_labels(path);
     const std::string file = split_array_path(path).file;
     if (!found) {
-      throw ConfigError(fmt::format(
-          "--label is missing: name {}",
-          holds_arrays(file) ? fmt::format("the array with the labels, one of {}", listed(list_arrays(file)))
-                             : fmt::format("the file with the labels of '{}'", path)));
+      throw ConfigError(
+          fmt::format("--label is missing: name {}",
+                      !fields.empty() ? fmt::format("the field with the labels, one of {}", listed(fields))
+                      : holds_arrays(file)
+                          ? fmt::format("the array with the labels, one of {}", listed(list_arrays(file)))
+                          : fmt::format("the file with the labels of '{}'", path)));
     }
     options.train_labels = *found;
   }

@@ -200,6 +200,29 @@ TEST_F(FirstConfig, FindsTheLabelsOfArraysAndScalesTheirFeatures) {
   EXPECT_EQ(read(directory_ / "x_train.npy", directory_ / "classes.npy").records, 100);
 }
 
+TEST_F(FirstConfig, TakesTheFieldsOfRecordsForFeaturesAndLabel) {
+  std::string records;
+  for (Index i = 0; i < 100; ++i) {
+    records += test::bytes_of<float>({static_cast<float>(i % 7)}) + "Oslo" +
+               test::bytes_of<float>({static_cast<float>(i % 5)}) +
+               test::bytes_of<std::int64_t>({static_cast<std::int64_t>(i % 4)});
+  }
+  write("people.npy",
+        test::npy_start("{'descr': [('age', '<f4'), ('city', '|S4'), ('pay', '<f4'), ('kind', '<i8')], "
+                        "'fortran_order': False, 'shape': (100,), }") +
+            records);
+  const std::string file = directory_ / "people.npy";
+  const FirstData data = read(file, "kind");
+  EXPECT_EQ(data.options.train, file + ":age+pay") << "the city is no number";
+  EXPECT_EQ(data.options.train_labels, file + ":kind");
+  EXPECT_EQ(data.records, 100);
+  EXPECT_EQ(read(file + ":pay", "kind").options.train, file + ":pay") << "as the path says";
+  expect_parts(error_text<ConfigError>([&] { read(file, "knd"); }),
+               {"has no field of numbers 'knd'; did you mean 'kind'?", "age", "pay"});
+  expect_parts(error_text<ConfigError>([&] { read(file, ""); }),
+               {"--label is missing: name the field with the labels, one of"});
+}
+
 TEST_F(FirstConfig, AnImageGetsConvolutionsUntilItIsSmall) {
   FirstData data{.records = 20'000, .features = {{32, 32, 3}}};
   data.label.values = {{"0", 10'000}, {"1", 5000}, {"2", 5000}};

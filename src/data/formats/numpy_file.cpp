@@ -11,6 +11,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
+#include "lockstep/data/numpy_records.h"
 #include "numpy_fields.h"
 
 namespace lockstep {
@@ -101,15 +102,19 @@ std::vector<Index> sizes_of(std::string_view header, const std::string& path) {
   return sizes;
 }
 
+std::vector<std::string> names_of_numbers(const std::vector<ArrayField>& fields) {
+  std::vector<std::string> names;
+  for (const ArrayField& field : fields) {
+    if (field.piece.element != nullptr) names.push_back(field.name);
+  }
+  return names;
+}
+
 // The fields that the path names, or all of them, which must be numbers then.
 std::vector<ArrayField> choose_fields(const std::vector<ArrayField>& all, const std::string& path) {
   const ArrayPath parts = split_array_path(path);
   std::vector<std::string> names;
-  std::vector<std::string> numbers;
-  for (const ArrayField& field : all) {
-    names.push_back(field.name);
-    if (field.piece.element != nullptr) numbers.push_back(field.name);
-  }
+  for (const ArrayField& field : all) names.push_back(field.name);
   std::vector<ArrayField> chosen;
   for (const std::string& name : parts.fields.empty() ? names : parts.field_names()) {
     const auto found = std::ranges::find(all, name, &ArrayField::name);
@@ -122,7 +127,8 @@ std::vector<ArrayField> choose_fields(const std::vector<ArrayField>& all, const 
           "'{}' has the field {} of the type {}, expected numbers: name the fields to use, as in '{}'", path,
           in_quotes(name), in_quotes(found->type),
           parts.file +
-              ArrayPath{parts.file, parts.array, fmt::format("{}", fmt::join(numbers, "+"))}.inside()));
+              ArrayPath{parts.file, parts.array, fmt::format("{}", fmt::join(names_of_numbers(all), "+"))}
+                  .inside()));
     }
     chosen.push_back(*found);
   }
@@ -147,6 +153,19 @@ void read_fields(ArrayFile& file, std::string_view value, const std::string& pat
 }
 
 }  // namespace
+
+std::vector<std::string> list_number_fields(const std::string& path) {
+  ByteStream stream(path);
+  Index offset = 0;
+  const std::string header = read_header(stream, path, offset);
+  const std::string_view type = value_of(header, "descr", path);
+  if (!type.starts_with('[')) return {};
+  try {
+    return names_of_numbers(parse_numpy_fields(type).fields);
+  } catch (const DataError& error) {
+    fail(path, error.what());
+  }
+}
 
 ArrayFile open_numpy_file(const std::string& path) {
   return open_array_file(path, [&](ByteStream& stream, ArrayFile& file) {
