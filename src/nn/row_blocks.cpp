@@ -4,12 +4,15 @@
 //
 // A run ends where blocks would not pay or would be wrong. An op with large weights (above kWeightBytes) gets
 // a run of its own without blocks, since each block would read all its weights again. An op that shares its
-// weights gets one, too. An op with statistics needs sums over all samples, so it begins a run in the forward
+// weights gets one, too, and so does one that ranks may compute together, for all samples at once
+// (split_layer.h). An op with statistics needs sums over all samples, so it begins a run in the forward
 // pass and is a run of its own in the backward pass. And a run's weights stay below kRunWeightBytes: their
 // gradients are ready only with its last block, so longer runs would delay buckets.
 #include "lockstep/nn/row_blocks.h"
 
 #include <algorithm>
+
+#include "lockstep/nn/split_layer.h"
 
 namespace lockstep {
 namespace {
@@ -36,7 +39,8 @@ Index sample_bytes(const ModelOp& op) {
 }
 
 RunPosition position_of(const ModelOp& op, RunPosition with_statistics) {
-  if (op.shares || weight_bytes(op) > kWeightBytes) return RunPosition::kAlone;
+  const bool splits = dynamic_cast<const SplitLayer*>(op.layer.get()) != nullptr;
+  if (op.shares || splits || weight_bytes(op) > kWeightBytes) return RunPosition::kAlone;
   return op.layer->statistics() != nullptr ? with_statistics : RunPosition::kAnywhere;
 }
 

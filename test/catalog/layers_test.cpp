@@ -46,7 +46,9 @@ std::vector<Example> more_examples() {
           {"concat(concat(relu | tanh) | slice(1, 3) dense(2) | slice(0, 2))", {{4}}},
           {"dense(4) tanh dense(4, tie=1)", {{4}}},
           {"residual(dense(4) tanh dense(4, tie=1.body.0, bias=false))", {{4}}},
-          {"embedding(4, 3) tanh dense(4, tie=0)", {{1}}}};
+          {"embedding(4, 3) tanh dense(4, tie=0)", {{1}}},
+          {"dense(40, split=rows)", {{64}}},
+          {"residual(dense(64, split=rows, bias=false) tanh) dense(2, split=rows)", {{64}}}};
 }
 
 std::vector<Example> all_examples() {

@@ -22,6 +22,7 @@ struct Example {
 
 std::vector<Example> examples() {
   return {{"dense(40)", {{30}}},
+          {"dense(40, split=rows) tanh dense(300, split=rows)", {{64}}},
           {"dense(16, bias=false) tanh dense(16) tanh dense(16, tie=2)", {{16}}},
           {"embedding(6, 8) tanh dense(6, tie=0)", {{1}}},
           {"conv2d(8, 3)", {{9, 7, 3}}},

@@ -116,6 +116,8 @@ TEST(LayerArguments, ErrorsNameTheLayerWhereverItStands) {
                  {"layer 1 'dense(4, tie=0)' on 3", "that is 3x4, this needs 4x3"});
   expect_refused("dense(4) dense(4, tie=7)", {{4}}, {"layer 1", "layer '7'", "no earlier layer"});
   expect_refused("dense(4) dense(4, tie=0, init=zero)", {{4}}, {"leave out init"});
+  expect_refused("dense(4) dense(4, tie=0, split=rows)", {{4}}, {"layer 1", "leave out split"});
+  expect_refused("dense(4, split=columns)", {{4}}, {"'split' must be rows, found 'columns'"});
   const std::string error =
       test::error_text<ConfigError>([] { Model({.layers = {}, .preset = "resnet20"}, {{6}}); });
   test::expect_parts(error, {"model.preset 'resnet20': layer 0 'conv2d", "expected an image"});

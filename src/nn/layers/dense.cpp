@@ -4,12 +4,10 @@
 #include <algorithm>
 
 #include "bf16_operands.h"
-#include "init_argument.h"
+#include "dense_layer.h"
 #include "lockstep/base/aligned_buffer.h"
-#include "lockstep/base/errors.h"
+#include "lockstep/base/quoted.h"
 #include "lockstep/math/bf16_kernels.h"
-#include "lockstep/nn/layer.h"
-#include "lockstep/nn/onnx_words.h"
 
 namespace lockstep {
 namespace {
@@ -19,38 +17,13 @@ namespace {
 constexpr Index kWeightsPieceFlops = Index{1} << 31;
 constexpr Index kDataPieceFlops = 2 * kWeightsPieceFlops;
 
-class Dense final : public Layer, public OnnxWords {
+class Dense final : public DenseLayer {
  public:
-  explicit Dense(TermArguments& arguments)
-      : units_(arguments.take_index("units", 1)),
-        init_(take_initialiser(arguments)),
-        has_bias_(arguments.take_flag("bias", true)),
-        tie_(arguments.take_word("tie", "")) {
-    if (init_ && !tie_.empty())
-      throw ConfigError("a shared weight has the init of its owner: leave out init");
-  }
-
-  Shape declare(std::span<const Shape> inputs, ParamDeclarer& params) override {
-    const std::optional<ImageShape> image = as_image(inputs.front());
-    if (image && image->channels > 1 && image->pixels() > 1) {
-      throw ConfigError("an image with channels has to become a vector first: put flatten before it");
-    }
-    inputs_ = inputs.front().size();
-    precision_ = params.precision();
-    const Shape shape{{units_, inputs_}};
-    weight_ = !tie_.empty() ? params.tie(tie_, shape)
-                            : params.declare({.name = "weight",
-                                              .shape = shape,
-                                              .initialiser = init_.value_or(params.default_initialiser()),
-                                              .fan_in = inputs_,
-                                              .fan_out = units_});
-    if (has_bias_) bias_ = params.declare({.name = "bias", .shape = {{units_}}, .decays = false});
-    return {{units_}};
-  }
+  using DenseLayer::DenseLayer;
 
   void forward(const ForwardArgs& args) const override {
     const std::span<const Scalar> bias = part(args.weights, bias_);
-    if (precision_ == Precision::kBf16) {
+    if (in_bf16()) {
       multiply_forward(rounded_input(args.x()), as_matrix(part(args.rounded, weight_), units_, inputs_), bias,
                        args.y);
     } else {
@@ -60,8 +33,8 @@ class Dense final : public Layer, public OnnxWords {
 
   void backward(const BackwardArgs& args) const override {
     // The bias, which lies behind the weights, comes first, so that the gradient is final from its end on.
-    if (has_bias_) sum_rows(args.dy, part(args.gradient, bias_), args.write);
-    if (precision_ == Precision::kBf16) {
+    if (has_bias()) sum_rows(args.dy, part(args.gradient, bias_), args.write);
+    if (in_bf16()) {
       const Bf16Matrix dy = rounded_output_gradient(args.dy);
       backward_weights(args, dy, rounded_input(args.x()));
       backward_data(args, dy, as_matrix(part(args.rounded, weight_), units_, inputs_));
@@ -75,16 +48,8 @@ class Dense final : public Layer, public OnnxWords {
     }
   }
 
-  Operation operation() const override {
-    return {.name = "dense", .attributes = {{"bias", has_bias_ ? 1 : 0}}, .tensors = tensors()};
-  }
-  std::string add_to(OnnxNodes& graph, const OnnxLayer& layer) const override {
-    const std::string x = onnx_flat(graph, layer.inputs.front(), layer.in.front());
-    return graph.add("Gemm", joined_names({x}, layer.tensors), {{"transB", Index{1}}});
-  }
-  Index flops() const override { return 2 * units_ * inputs_; }
   WeightUse weight_use() const override {
-    return precision_ == Precision::kBf16 ? WeightUse{.rounded = weight_} : WeightUse{.factored = weight_};
+    return in_bf16() ? WeightUse{.rounded = weight_} : WeightUse{.factored = weight_};
   }
 
  private:
@@ -124,32 +89,27 @@ class Dense final : public Layer, public OnnxWords {
       args.on_ready(weight_.begin);
     }
   }
-
-  std::vector<Range> tensors() const {
-    return has_bias_ ? std::vector{weight_, bias_} : std::vector{weight_};
-  }
-
-  Index units_;
-  std::optional<Initialiser> init_;
-  bool has_bias_;
-  std::string tie_;
-  Index inputs_ = 0;
-  Precision precision_ = Precision::kFp32;
-  Range weight_;
-  Range bias_;
 };
+
+std::unique_ptr<Layer> make_dense(TermArguments& arguments) {
+  const std::string split = arguments.take_word("split", "");
+  if (split.empty()) return std::make_unique<Dense>(arguments);
+  if (split != "rows") throw ConfigError(fmt::format("'split' must be rows, found {}", in_quotes(split)));
+  return make_split_dense(arguments);
+}
 
 }  // namespace
 
 LayerEntry dense_entry() {
   return {.name = "dense",
-          .signature = "dense(units, init=WORD, bias=true, tie=LAYER)",
+          .signature = "dense(units, init=WORD, bias=true, tie=LAYER, split=rows)",
           .help =
               "y = x W^T + b; init: he, xavier, normal or zero for this layer; tie: the number of an earlier "
-              "layer whose weight, of the same shape, is this one's too",
+              "layer whose weight, of the same shape, is this one's too; split=rows computes a wide layer in "
+              "fixed blocks of its units",
           .example = "dense(5)",
           .example_input = {{6}},
-          .make = [](TermArguments& arguments) { return std::make_unique<Dense>(arguments); }};
+          .make = make_dense};
 }
 
 }  // namespace lockstep
