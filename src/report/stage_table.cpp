@@ -20,6 +20,12 @@ std::string describe_idle(const RunPlan& plan) {
       "A group takes {} micro-batch{} through {} stages: each is idle for {:.0f} % of forward and "
       "backward, by (S - 1) / (m + S - 1).",
       plan.micro_batches, plan.micro_batches == 1 ? "" : "es", stages, 100 * share);
+  if (plan.lockstep) {
+    return text +
+           " At a batch norm over several replicas a stage waits until all of them are there, so it sends "
+           "the "
+           "first one on later, and the others are idle for longer.";
+  }
   constexpr double kLittle = 0.1;
   if (share <= kLittle) return text;
   // 1 / (1 + 2 m / (S - 1)) is about the half.

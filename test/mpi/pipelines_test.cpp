@@ -40,17 +40,20 @@ void expect_same_bits(const TinyResult& found, const TinyResult& expected, Commu
   }
 }
 
-// Each arrangement of the ranks into groups of several stages, by both schedules.
-void expect_bits_of_one_rank(const std::string& what, const std::function<void(Config&)>& change) {
+const std::vector<PipelineSchedule> kSchedules{PipelineSchedule::kOneForwardOneBackward,
+                                               PipelineSchedule::kGpipe};
+
+// Each arrangement of the ranks into groups of 2 to `most` stages.
+void expect_bits_of_one_rank(const std::string& what, const std::function<void(Config&)>& change,
+                             const std::vector<PipelineSchedule>& schedules = kSchedules, Index most = 3) {
   SCOPED_TRACE(what);
   Config alone = tiny_config();
   change(alone);
   const TinyResult expected = train_tiny_alone(alone);
   on_ranks({2, 3, 4, 6}, [&](Communicator& comm) {
     for (Index stages = 2; stages <= comm.size(); ++stages) {
-      if (comm.size() % stages != 0 || stages > 3) continue;
-      for (const PipelineSchedule schedule :
-           {PipelineSchedule::kOneForwardOneBackward, PipelineSchedule::kGpipe}) {
+      if (comm.size() % stages != 0 || stages > most) continue;
+      for (const PipelineSchedule& schedule : schedules) {
         SCOPED_TRACE(fmt::format("{} stages on {} ranks", stages, comm.size()));
         Config config = staged(stages);
         change(config);
@@ -83,6 +86,52 @@ TEST(Pipelines, PassThroughBlocksAndRandomLayers) {
       c.model.batch_norm = mode;
     });
   }
+}
+
+// Replicas of all groups meet at a layer, wherever the model is cut: before it, behind it, or elsewhere, so
+// that only one of the stages has such a layer.
+TEST(Pipelines, NormaliseOverReplicas) {
+  const auto expect = [](const std::string& what, const std::function<void(Config&)>& change, Index most) {
+    const std::vector<PipelineSchedule> all_forward_first{PipelineSchedule::kGpipe};
+    expect_bits_of_one_rank(what, change, all_forward_first, most);
+  };
+  for (const std::string mode : {"sync", "group(2)"}) {
+    for (const std::string cut : {"1", "2", "3"}) {
+      expect(
+          mode + ", cut at " + cut,
+          [&](Config& c) {
+            c.model.layers = "dense(9) batch_norm relu dense(7) tanh dense(3)";
+            c.model.batch_norm = mode;
+            c.distribute.cut = {cut};
+          },
+          2);
+    }
+    expect(
+        "residual, accumulate, " + mode,
+        [&](Config& c) {
+          c.model.layers = kResidual;
+          c.model.batch_norm = mode;
+          c.train.accumulate = 2;
+          c.train.global_batch = 40;
+          c.eval.precise_bn = 2;
+        },
+        3);
+  }
+  // Of the last batch of an epoch only some replicas have a sample.
+  expect(
+      "uneven, a bad step",
+      [](Config& c) {
+        c.model.layers = kResidual;
+        c.model.batch_norm = "sync";
+        c.data.synthetic.rows = 43;
+        c.train.replicas = 7;
+        c.train.on_nan = OnNan::kSkip;
+        c.train.skip_limit = 5;
+        c.debug.nan_replica = 5;
+        c.debug.nan_step = 3;
+        c.debug.nan_steps = 1;
+      },
+      2);
 }
 
 TEST(Pipelines, TakePartsOfReplicasAsMicroBatches) {

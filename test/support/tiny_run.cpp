@@ -132,7 +132,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                  .rules = rules,
                  .team = team,
                  .gradient_arenas = arenas_needed(plan.dist, workers.rank(), local_sums(config.distribute),
-                                                  !model.sync_points(plan.dist.replicas).empty()),
+                                                  whole.runs_in_lockstep(plan.dist.replicas)),
                  .ranks_per_node = config.debug.ranks_per_node,
                  .server_mbit = config.debug.server_mbit,
                  .record_to = config.distribute.record ? std::filesystem::path(config.run.dir)

@@ -18,8 +18,11 @@ constexpr const char* kDeep = "dense(64) relu dense(64) relu dense(64) relu dens
 
 RunPlan plan_of(Index stages, Index world,
                 PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward,
-                const std::string& strategy = "allreduce", const std::vector<Index>& node_sizes = {}) {
-  test::Given setup = test::typical(kDeep);
+                const std::string& strategy = "allreduce", const std::vector<Index>& node_sizes = {},
+                const std::string& layers = kDeep, const std::string& batch_norm = "local") {
+  const ModelOptions options{.layers = layers, .batch_norm = batch_norm};
+  test::Given setup = test::typical(layers);
+  setup.model = Model(options, setup.model.input());
   setup.distribute.stages = stages;
   setup.distribute.strategy = strategy;
   setup.distribute.schedule = schedule;
@@ -27,7 +30,7 @@ RunPlan plan_of(Index stages, Index world,
   std::vector<OptimizerMemory> optimizers;
   if (stages > 1) {
     for (const Range ops : divide_model(setup.model, stages, setup.distribute.cut)) {
-      models.push_back(std::make_unique<Model>(ModelOptions{.layers = kDeep}, setup.model, ops));
+      models.push_back(std::make_unique<Model>(options, setup.model, ops));
       optimizers.emplace_back(1);
     }
   }
@@ -92,6 +95,19 @@ TEST(StagePlan, IsPrintedWithTheIdleShare) {
                      {"stages of a group", "received per sample",
                       "A group takes 32 micro-batches through 2 stages: each is idle for 3 %"});
   EXPECT_EQ(plan_table(std::vector{plan_of(1, 4)}).find("stage"), std::string::npos);
+}
+
+// Stages take the replicas of one part of a step to each such layer together.
+TEST(StagePlan, HoldsTheReplicasThatNormaliseTogether) {
+  const std::string layers = "dense(64) batch_norm relu dense(64) relu dense(10)";
+  const RunPlan plan = plan_of(2, 2, PipelineSchedule::kGpipe, "allreduce", {}, layers, "sync");
+  EXPECT_TRUE(plan.lockstep);
+  for (const StagePlan& stage : plan.stages) EXPECT_EQ(stage.alive, 64);
+  test::expect_parts(plan_table(std::vector{plan}), {"waits until all of them are there"});
+  test::expect_parts(
+      test::error_text<ConfigError>(
+          [&] { plan_of(2, 2, PipelineSchedule::kOneForwardOneBackward, "allreduce", {}, layers, "sync"); }),
+      {"refused: distribute.stages with batch norm sync or group", "set distribute.schedule = \"gpipe\""});
 }
 
 TEST(StagePlan, NeedsAMultipleOfTheStages) {

@@ -72,7 +72,9 @@ BadNumber GradientStep::check_together(const Replica& in_step) {
     workspace.sums(op).forward = workspaces_[local(replica)]->sums(op).forward;
   }
   start_pass(workspace, replica, {});
+  receive_tensors(Pipeline::Direction::kForward, workspace);
   workspace.forward({0, ops_});
+  send_and_wait(Pipeline::Direction::kForward, workspace);
   BadNumber found = check_values(workspace, replica);
   if (found.order == whole_ops() && context_.accumulate > 1) {
     found.text = fmt::format(

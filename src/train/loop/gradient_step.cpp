@@ -9,6 +9,10 @@
 // threads, then sync() adds the sums over replicas and ranks (run_together). Backward passes the sync points
 // in reverse order.
 //
+// A rank that runs a stage of such a model proceeds in lockstep, too, also where no sync point is in its own
+// stage: it receives what a replica takes before its first op, and sends what comes out behind its last one.
+// The workers of a stage meet at its sync points; stages wait for each other by these messages alone.
+//
 // Gradients of a range of the arena are ready once the last replica with samples of every thread has passed
 // it in its last part. Only then does the callback report to BucketSender, which sends complete buckets while
 // backward goes on. With sync points a bucket leaves between the same two of them on every rank, since
@@ -28,6 +32,7 @@ GradientStep::GradientStep(const GradientStepContext& context)
       hosted_(context.plan.hosted_by(context.comm.rank())),
       ops_(std::ssize(context.model.ops())),
       sync_points_(context.model.sync_points(context.plan.replicas)),
+      together_(context.model.whole().runs_in_lockstep(context.plan.replicas)),
       single_values_(context.model.whole(), context.plan.replicas, context.accumulate),
       factored_(context.strategy.factored_gradients()),
       gradients_(context.sums, context.plan, context.comm.rank(), together(), factored_tensors(),
@@ -50,11 +55,11 @@ GradientStep::GradientStep(const GradientStepContext& context)
   }
   const Index rows = divide_up(context.max_rows, context.accumulate);
   Index workspaces = together() ? hosted_.size() : std::min(context.plan.threads, hosted_.size());
-  if (context.pipeline != nullptr) {
+  if (context.pipeline != nullptr && !together()) {
     workspaces = micro_batches_alive(context.schedule, context.pipeline->stage(), context.pipeline->stages(),
                                      hosted_.size() * context.accumulate);
-    sends_.resize(static_cast<std::size_t>(workspaces));
   }
+  sends_.resize(static_cast<std::size_t>(workspaces));
   for (Index i = 0; i < workspaces; ++i) {
     workspaces_.push_back(
         std::make_unique<Workspace>(context.model, rows, ActivationRetention::kForTraining, sync_points_));
@@ -111,11 +116,12 @@ void GradientStep::prepare_weights() {
 }
 
 void GradientStep::walk(bool backward) {
-  if (context_.pipeline != nullptr) return walk_stage(backward);
   if (together()) {
     for (Index part = 0; part < context_.accumulate; ++part) run_together(part, backward);
+    wait_for_all_sends();
     return;
   }
+  if (context_.pipeline != nullptr) return walk_stage(backward);
   for_each_replica(
       [&](Index thread, Replica& replica, bool last) { run_per_replica(thread, replica, last, backward); });
   for (Index thread = 0; backward && thread < context_.plan.threads; ++thread) {
@@ -140,9 +146,17 @@ Workspace& GradientStep::workspace_of(Index thread, const Replica& replica) {
   return *workspaces_[together() ? local(replica) : static_cast<std::size_t>(thread)];
 }
 
-// Prepares the samples of a replica with the first of its parts.
+// Features are for ops that read the input of the model, targets for the loss.
+bool GradientStep::reads_batch() const {
+  const auto reads_input = [](const ModelOp& op) {
+    return std::ranges::find(op.inputs, kModelInput) != op.inputs.end();
+  };
+  return has_loss() || std::ranges::any_of(context_.model.ops(), reads_input);
+}
+
+// Prepares the samples of a replica with the first of its parts, unless this stage takes none of them.
 void GradientStep::prepare(Index thread, const Replica& replica) {
-  if (replica.rows.begin > 0 || replica.batch->prepare == nullptr) return;
+  if (replica.rows.begin > 0 || replica.batch->prepare == nullptr || !reads_batch()) return;
   const TraceSpan span(TraceKind::kPrepare, replica.number);
   if (thread != 0) return replica.batch->prepare();
   const Stopwatch watch;
@@ -211,7 +225,7 @@ void GradientStep::add_own_sums(Workspace& workspace, Index replica) {
 void GradientStep::run_per_replica(Index thread, Replica& replica, bool last, bool backward) {
   Workspace& workspace = workspace_of(thread, replica);
   prepare(thread, replica);
-  if (backward) replica.target = gradients_.begin_replica(thread, replica.number);
+  if (backward) start_target(thread, replica);
   const Index parts = std::min(context_.accumulate, replica.batch->rows);
   for (Index i = 0; i < parts; ++i) {
     replica.rows = split_evenly(replica.batch->rows, parts, i);
@@ -234,13 +248,24 @@ void GradientStep::run_together(Index part, bool backward) {
   for (Replica& replica : replicas_) {
     replica.rows = split_evenly(replica.batch->rows, context_.accumulate, part);
   }
-  const double other = sender_.time().exchange + data_seconds_;
+  const auto other = [this] { return sender_.time().exchange + data_seconds_ + idle_seconds_; };
+  const double before = other();
   const Stopwatch forward;
   forward_pass(backward);
-  forward_seconds_ += forward.seconds() - (sender_.time().exchange + data_seconds_ - other);
+  forward_seconds_ += forward.seconds() - (other() - before);
   if (!backward) return;
   if (part == 0) start_targets();
   backward_pass(part + 1 == context_.accumulate);
+}
+
+// In lockstep, a replica's samples of the part under way.
+GradientStep::MicroBatch GradientStep::micro_batch_of(Replica& replica, bool last) const {
+  const std::size_t number = local(replica);
+  return {.number = static_cast<Index>(number),
+          .replica = replica,
+          .rows = replica.rows,
+          .last = last,
+          .workspace = number};
 }
 
 void GradientStep::forward_pass(bool backward) {
@@ -250,11 +275,21 @@ void GradientStep::forward_pass(bool backward) {
       Workspace& workspace = workspace_of(thread, replica);
       if (i == 0) prepare(thread, replica);
       if (i == 0 && backward) find_factor_buffers(replica);
-      if (i == 0) start_pass(workspace, replica, limit_of(replica, last));
+      if (i == 0) enter_stage(micro_batch_of(replica, last));
       workspace.forward(ops);
-      if (i == sync_points_.size()) add_own_sums(workspace, replica.number);
+      if (i < sync_points_.size()) return;
+      add_own_sums(workspace, replica.number);
+      send_on(Pipeline::Direction::kForward, micro_batch_of(replica, last));
     });
     if (i < sync_points_.size()) sync(i, true);
+  }
+}
+
+// The loss is that of the last stage, and its part of the arena is zero elsewhere.
+void GradientStep::start_target(Index thread, Replica& replica) {
+  replica.target = gradients_.begin_replica(thread, replica.number);
+  if (!has_loss() && replica.target.write == Write::kReplace) {
+    at(replica.target.arena, context_.plan.loss_offset) = 0;
   }
 }
 
@@ -263,7 +298,7 @@ void GradientStep::start_targets() {
     const Range mine = context_.plan.thread_replicas(context_.comm.rank(), thread);
     for (Index number = mine.begin; number < mine.end; ++number) {
       Replica& replica = at(replicas_, number - hosted_.begin);
-      if (!replica.rows.empty()) replica.target = gradients_.begin_replica(thread, number);
+      if (!replica.rows.empty()) start_target(thread, replica);
     }
   }
 }
@@ -305,10 +340,11 @@ void GradientStep::backward_pass(bool last_part) {
     const Index first = offset_of(ops.begin);
     for_each_replica([&](Index thread, Replica& replica, bool last) {
       Workspace& workspace = workspace_of(thread, replica);
-      if (outputs) evaluate_loss(workspace, replica);
+      if (outputs) take_output_gradient(micro_batch_of(replica, last));
       GradientReadyCallback on_ready;
       if (last_part && last) on_ready = [&](Index from) { sender_.ready_from(thread, from, first); };
       run_backward(workspace, ops, replica, on_ready);
+      if (i == 0) send_on(Pipeline::Direction::kBackward, micro_batch_of(replica, last));
     });
     if (last_part) sender_.send_ready(first);
     if (i > 0) sync(i - 1, false);

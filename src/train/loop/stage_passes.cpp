@@ -53,63 +53,57 @@ void GradientStep::walk_stage(bool backward) {
       stage_backward(batch);
     }
   }
-  for (std::size_t i = 0; i < sends_.size(); ++i) wait_for_sends(i);
+  wait_for_all_sends();
   if (backward) sender_.ready_from(0, 0);
 }
 
-// Features are for ops that read the input of the model, targets for the loss.
-bool GradientStep::reads_batch() const {
-  const auto reads_input = [](const ModelOp& op) {
-    return std::ranges::find(op.inputs, kModelInput) != op.inputs.end();
-  };
-  return context_.pipeline->is_last() || std::ranges::any_of(context_.model.ops(), reads_input);
+// Begins a pass with what the stage before sends; of a model that is not divided, with the samples alone.
+void GradientStep::enter_stage(const MicroBatch& batch) {
+  Workspace& workspace = *workspaces_[batch.workspace];
+  if (context_.pipeline != nullptr) context_.comm.note_phase(Phase::kStageForward, batch.number);
+  wait_for_sends(batch.workspace);
+  start_pass(workspace, batch.replica, limit_of(batch.replica, batch.last));
+  receive_tensors(Pipeline::Direction::kForward, workspace);
+}
+
+// The gradient of the outputs: of the loss, or what the stage behind sends.
+void GradientStep::take_output_gradient(const MicroBatch& batch) {
+  Workspace& workspace = *workspaces_[batch.workspace];
+  if (context_.pipeline != nullptr) context_.comm.note_phase(Phase::kStageBackward, batch.number);
+  if (has_loss()) {
+    evaluate_loss(workspace, batch.replica);
+  } else {
+    receive_tensors(Pipeline::Direction::kBackward, workspace);
+  }
 }
 
 void GradientStep::stage_forward(const MicroBatch& batch) {
   Replica& replica = batch.replica;
   Workspace& workspace = *workspaces_[batch.workspace];
   replica.rows = batch.rows;
-  if (reads_batch()) prepare(0, replica);
-  context_.comm.note_phase(Phase::kStageForward, batch.number);
-  wait_for_sends(batch.workspace);
-  start_pass(workspace, replica, limit_of(replica, batch.last));
-  receive_tensors(Pipeline::Direction::kForward, workspace);
+  prepare(0, replica);
+  enter_stage(batch);
   const Stopwatch forward;
   workspace.forward({0, ops_});
   add_own_sums(workspace, replica.number);
   forward_seconds_ += forward.seconds();
-  if (!context_.pipeline->is_last()) {
-    sends_[batch.workspace].push_back(send_tensors(Pipeline::Direction::kForward, workspace));
-  }
+  send_on(Pipeline::Direction::kForward, batch);
 }
 
-// The arena of a replica begins with its first part. The loss is the last stage's.
-void GradientStep::start_target(Replica& replica, bool first_part) {
-  if (!first_part) {
-    replica.target.write = Write::kAdd;
-    return;
-  }
-  replica.target = gradients_.begin_replica(0, replica.number);
-  if (replica.target.write == Write::kReplace) at(replica.target.arena, context_.plan.loss_offset) = 0;
-}
-
+// The arena of a replica begins with its first part.
 void GradientStep::stage_backward(const MicroBatch& batch) {
   Replica& replica = batch.replica;
-  Workspace& workspace = *workspaces_[batch.workspace];
-  context_.comm.note_phase(Phase::kStageBackward, batch.number);
   replica.rows = batch.rows;
-  start_target(replica, batch.rows.begin == 0);
-  if (context_.pipeline->is_last()) {
-    evaluate_loss(workspace, replica);
+  if (batch.rows.begin == 0) {
+    start_target(0, replica);
   } else {
-    receive_tensors(Pipeline::Direction::kBackward, workspace);
+    replica.target.write = Write::kAdd;
   }
+  take_output_gradient(batch);
   GradientReadyCallback on_ready;
   if (batch.last) on_ready = [&](Index from) { sender_.ready_from(0, from); };
-  run_backward(workspace, {0, ops_}, replica, on_ready);
-  if (!context_.pipeline->is_first()) {
-    sends_[batch.workspace].push_back(send_tensors(Pipeline::Direction::kBackward, workspace));
-  }
+  run_backward(*workspaces_[batch.workspace], {0, ops_}, replica, on_ready);
+  send_on(Pipeline::Direction::kBackward, batch);
 }
 
 // Nothing where no stage is that way.
@@ -141,13 +135,24 @@ std::unique_ptr<Request> GradientStep::send_tensors(Pipeline::Direction directio
   return context_.pipeline->start_send(direction, tensors);
 }
 
-// Does nothing where the model is not divided, or has no stage that way.
+bool GradientStep::has_stage(Pipeline::Direction direction) const {
+  if (context_.pipeline == nullptr) return false;
+  return direction == Pipeline::Direction::kForward ? !context_.pipeline->is_last()
+                                                    : !context_.pipeline->is_first();
+}
+
+// Starts to send what the next stage that way takes, if there is one.
+void GradientStep::send_on(Pipeline::Direction direction, const MicroBatch& batch) {
+  if (!has_stage(direction)) return;
+  sends_[batch.workspace].push_back(send_tensors(direction, *workspaces_[batch.workspace]));
+}
+
 void GradientStep::send_and_wait(Pipeline::Direction direction, Workspace& workspace) {
-  if (context_.pipeline == nullptr) return;
-  const bool forward = direction == Pipeline::Direction::kForward;
-  if (forward ? !context_.pipeline->is_last() : !context_.pipeline->is_first()) {
-    send_tensors(direction, workspace)->wait();
-  }
+  if (has_stage(direction)) send_tensors(direction, workspace)->wait();
+}
+
+void GradientStep::wait_for_all_sends() {
+  for (std::size_t i = 0; i < sends_.size(); ++i) wait_for_sends(i);
 }
 
 void GradientStep::wait_for_sends(std::size_t workspace) {

@@ -102,7 +102,7 @@ void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_w
   const Index hosted = plan.dist.hosted.front().size();
   const Index batch = plan.dist.max_rows;
   const Index micro = divide_up(batch, request.train.accumulate);
-  const bool together = request.model.runs_in_lockstep(plan.sampling.replicas);
+  const bool together = request.model.whole().runs_in_lockstep(plan.sampling.replicas);
   const Index sample_bytes = sample_bytes_of(request);
   const Index arenas = own_weights ? hosted : 1;
   memory.weights += request.model.state_layout().size * kScalarBytes * (hosted + 2);  // ReplicaStates
@@ -129,7 +129,7 @@ void plan_costs(const RunPlanRequest& request, RunPlan& plan, Index alive) {
       strategy.costs({.options = request.distribute,
                       .plan = plan.dist,
                       .sums = local_sums(request.distribute),
-                      .interleaved = request.model.runs_in_lockstep(plan.sampling.replicas),
+                      .interleaved = request.model.whole().runs_in_lockstep(plan.sampling.replicas),
                       .optimizer = request.optimizer,
                       .steps = plan.steps,
                       .node_sizes = request.node_sizes});

@@ -216,10 +216,14 @@ std::span<const Refusal> refusals() {
               "a stage takes one micro-batch after the other: set train.threads = 1, and start more ranks",
               [](const Combination& c) { return c.divided() && c.threads > 1; }},
       Refusal{
-          "distribute.stages with batch norm sync or group",
-          "replicas would meet at each such layer, but they pass through the stages one after the other: set "
-          "model.batch_norm = \"local\" or \"averaged\", use layer_norm, or set distribute.stages = 1",
-          [](const Combination& c) { return c.divided() && c.normalises_over_replicas; }},
+          "distribute.stages with batch norm sync or group and a schedule that is not gpipe",
+          "replicas meet at each such layer, so a stage has to take all of them up to it before the first "
+          "one "
+          "goes back: set distribute.schedule = \"gpipe\", or model.batch_norm = \"local\" or \"averaged\"",
+          [](const Combination& c) {
+            return c.divided() && c.normalises_over_replicas &&
+                   c.distribute.schedule != PipelineSchedule::kGpipe;
+          }},
       Refusal{"batch norm in groups of more replicas than there are",
               "a group could never be full: lower the number in model.batch_norm = \"group(G)\", or raise "
               "train.replicas",

@@ -60,7 +60,9 @@ Plan plan_ranks(const RunPlanRequest& request, const Model& model, Index replica
 }
 
 void plan_stages(const RunPlanRequest& request, RunPlan& plan) {
-  plan.micro_batches = plan.dist.hosted.front().size() * request.train.accumulate;
+  const Index hosted = plan.dist.hosted.front().size();
+  plan.lockstep = request.model.runs_in_lockstep(plan.sampling.replicas);
+  plan.micro_batches = plan.lockstep ? hosted : hosted * request.train.accumulate;
   plan.sent_bytes = 0;
   MemoryPlan largest;
   for (std::size_t i = 0; i < request.stages.size(); ++i) {

@@ -6,7 +6,8 @@
 // with a workspace of its own, and between two such runs of ops the ranks add their statistics.
 //
 // A rank that runs a stage of the model takes its replicas, or the parts of them, as micro-batches through
-// that stage, in the order of the schedule, with a workspace for each one that is alive.
+// that stage, in the order of the schedule, with a workspace for each one that is alive. Where replicas sync
+// in any stage, they go through all stages together, one part after the other.
 #pragma once
 
 #include <functional>
@@ -103,7 +104,7 @@ class GradientStep {
   // The work of a thread on one of its replicas; `last`: it has no further one with samples.
   using ReplicaWork = std::function<void(Index thread, Replica& replica, bool last)>;
 
-  bool together() const { return !sync_points_.empty(); }
+  bool together() const { return together_; }
   bool has_loss() const { return context_.pipeline == nullptr || context_.pipeline->is_last(); }
   std::span<const FactoredTensor> factored_tensors() const {
     return factored_ == nullptr ? std::span<const FactoredTensor>() : factored_->tensors();
@@ -138,7 +139,11 @@ class GradientStep {
   std::vector<MicroBatch> micro_batches();
   void stage_forward(const MicroBatch& batch);
   void stage_backward(const MicroBatch& batch);
-  void start_target(Replica& replica, bool first_part);
+  bool has_stage(Pipeline::Direction direction) const;
+  void enter_stage(const MicroBatch& batch);
+  void take_output_gradient(const MicroBatch& batch);
+  void send_on(Pipeline::Direction direction, const MicroBatch& batch);
+  void wait_for_all_sends();
   void receive_tensors(Pipeline::Direction direction, Workspace& workspace);
   std::unique_ptr<Request> send_tensors(Pipeline::Direction direction, Workspace& workspace);
   void wait_for_sends(std::size_t workspace);
@@ -148,7 +153,9 @@ class GradientStep {
   void run_together(Index part, bool backward);
   void forward_pass(bool backward);
   void backward_pass(bool last_part);
+  void start_target(Index thread, Replica& replica);
   void start_targets();
+  MicroBatch micro_batch_of(Replica& replica, bool last) const;
   Index offset_of(Index op) const;
   void sync(std::size_t point, bool forward);
 
@@ -166,6 +173,7 @@ class GradientStep {
   Range hosted_;
   Index ops_;
   std::vector<Index> sync_points_;        // ops before which replicas sync
+  bool together_;                         // they do, here or in another stage
   std::vector<Index> own_statistics_;     // ops with statistics of a single replica
   std::vector<ScopeSums> forward_sums_;   // one for each sync point
   std::vector<ScopeSums> backward_sums_;  // one for each sync point

@@ -73,7 +73,10 @@ struct StagePlan {
 struct RunPlan {
   Plan dist;                      ///< where the model is divided: of the ranks that run one of the stages
   std::vector<StagePlan> stages;  ///< empty: the model is not divided
-  Index micro_batches = 0;        ///< that a group takes through its stages in a step, at most
+  /// Micro-batches that a group takes through its stages before these are empty again, at most: those of a
+  /// step, or with `lockstep` those of one of its train.accumulate parts.
+  Index micro_batches = 0;
+  bool lockstep = false;  ///< stages take all of these to each batch norm over replicas together
   SamplingOptions sampling;
   EpochPlan epoch;
   std::string strategy;
