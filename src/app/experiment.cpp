@@ -166,10 +166,8 @@ void state_class_weights(Experiment& experiment) {
 void build_model(Experiment& experiment, const Shape& input) {
   const Config& config = experiment.config;
   experiment.model = make_model(config, input);
-  const DistOptions& distribute = config.distribute;
-  if (experiment.train && distribute.stages != kAutoStages) {  // others take the model as a whole
-    experiment.stages = experiment.divided(distribute.stages, distribute.cut);
-  }
+  // Others take the model as a whole.
+  if (experiment.train) experiment.stages = experiment.divided(config.distribute);
   experiment.loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
   experiment.metrics = std::make_unique<MetricSet>(config.eval.metrics, experiment.loss->form(),
                                                    experiment.model->output().size());
@@ -235,13 +233,15 @@ void refuse_threshold(const Config& config, const OutputForm& form, Index output
           .threshold_of_scores = scores});
 }
 
-std::vector<std::unique_ptr<Model>> Experiment::divided(Index count, std::span<const std::string> cut) const {
-  std::vector<std::unique_ptr<Model>> parts;
-  if (count <= 1) return parts;
-  for (const Range ops : divide_model(*model, count, cut)) {
-    parts.push_back(std::make_unique<Model>(config.model, *model, ops));
+std::vector<std::unique_ptr<Model>> Experiment::divided(const DistOptions& distribute) const {
+  std::vector<std::unique_ptr<Model>> models;
+  if (distribute.stages == 1 || distribute.stages == kAutoStages) return models;
+  const std::vector<Range> parts =
+      divide_model(*model, distribute.stages, distribute.cut, distribute.schedule.chunks);
+  for (const std::vector<Range>& chunks : chunks_of_stages(parts, distribute.stages)) {
+    models.push_back(std::make_unique<Model>(config.model, *model, std::span(chunks)));
   }
-  return parts;
+  return models;
 }
 
 std::vector<const RecordSource*> Experiment::sources() const {
@@ -289,10 +289,12 @@ std::vector<Scalar> Experiment::class_weights(PeerGroup& peers) const {
 
 UpdateRules Experiment::update_rules(Index stage) const {
   UpdateRules rules = lockstep::update_rules(*model, config.optimizer);
-  const std::vector<ParamInfo>& own = model_of(stage).layout().params;
-  const auto first = std::ranges::find(model->layout().params, own.front().name, &ParamInfo::name);
-  const auto begin = rules.multipliers.begin() + (first - model->layout().params.begin());
-  rules.multipliers = {begin, begin + std::ssize(own)};
+  const std::vector<ParamInfo>& all = model->layout().params;
+  std::vector<TensorMultipliers> own;
+  for (const ParamInfo& param : model_of(stage).layout().params) {
+    own.push_back(at(rules.multipliers, std::ranges::find(all, param.name, &ParamInfo::name) - all.begin()));
+  }
+  rules.multipliers = std::move(own);
   return rules;
 }
 
@@ -305,9 +307,10 @@ RunPlan Experiment::plan(const Config& other, Index world, const std::vector<Ind
   DistOptions distribute = other.distribute;
   const Index own = std::max<Index>(1, std::ssize(stages));
   if (distribute.stages == kAutoStages) distribute.stages = own;
-  const bool divided_alike = distribute.stages == own && distribute.cut == config.distribute.cut;
+  const bool divided_alike = distribute.stages == own && distribute.cut == config.distribute.cut &&
+                             distribute.schedule.chunks == config.distribute.schedule.chunks;
   std::vector<std::unique_ptr<Model>> others;
-  if (!divided_alike) others = divided(distribute.stages, distribute.cut);
+  if (!divided_alike) others = divided(distribute);
   const std::span<const std::unique_ptr<Model>> parts = divided_alike ? stages : others;
   std::vector<OptimizerMemory> stage_optimizers;
   for (const std::unique_ptr<Model>& stage : parts)

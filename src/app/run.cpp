@@ -87,7 +87,7 @@ StrategyContext Run::strategy_context() {
       .rules = experiment_.update_rules(stage()),
       .team = team_,
       .gradient_arenas = arenas_needed(plan_.dist, workers().rank(), local_sums(config.distribute),
-                                       model_.whole().runs_in_lockstep(plan_.dist.replicas)),
+                                       model_.interleaves(plan_.dist.replicas)),
       .ranks_per_node = config.debug.ranks_per_node,
       .server_mbit = config.debug.server_mbit,
       .record_to =

@@ -71,7 +71,7 @@ class Scale {
   const Stages& divided(const DistOptions& options) {
     const auto known = stages_.find(options.stages);
     if (known != stages_.end()) return known->second;
-    Stages stages{.models = experiment_.divided(options.stages, options.cut), .optimizers = {}};
+    Stages stages{.models = experiment_.divided(options), .optimizers = {}};
     for (const std::unique_ptr<Model>& stage : stages.models) {
       stages.optimizers.emplace_back(*experiment_.optimizer, stage->layout());
     }

@@ -13,7 +13,9 @@ namespace {
 
 std::vector<Index> possible_stages(const DistOptions& distribute, Index world) {
   const std::vector<std::string>& cut = distribute.cut;
-  if (cut.size() != 1 || cut.front() != kAutoCut) return {std::ssize(cut) + 1};
+  if (cut.size() != 1 || cut.front() != kAutoCut) {
+    return {std::max<Index>(1, (std::ssize(cut) + 1) / distribute.schedule.chunks)};
+  }
   std::vector<Index> divisors;
   for (Index stages = 1; stages <= world; ++stages) {
     if (world % stages == 0) divisors.push_back(stages);
@@ -60,7 +62,9 @@ std::string divide_as_needed(Experiment& experiment, Index world, const std::vec
                              const MemoryLimit& limit) {
   if (experiment.config.distribute.stages != kAutoStages) return "";
   const Index stages = choose_stages(experiment, world, node_sizes, limit);
-  experiment.stages = experiment.divided(stages, experiment.config.distribute.cut);
+  DistOptions chosen = experiment.config.distribute;
+  chosen.stages = stages;
+  experiment.stages = experiment.divided(chosen);
   return fmt::format(
       "distribute.stages = \"auto\": {} stage{}, the fewest with which a rank fits into {} ({})", stages,
       stages == 1 ? "" : "s", bytes_text(limit.bytes), limit.reason);

@@ -50,7 +50,10 @@ void declare_stages(OptionList& list, DistOptions& distribute) {
       .synonyms("split_points split_spec partition_method");
   list.option("distribute.schedule", distribute.schedule,
               "1f1b: a stage takes a micro-batch back as soon as it can, so that at most as many are in "
-              "memory as there are stages; gpipe: all go forward before the first one goes back")
+              "memory as there are stages; gpipe: all go forward before the first one goes back; "
+              "interleaved(v): as 1f1b, with v chunks of the model on each rank, so that ranks are idle for "
+              "less time, and send more")
+      .example("interleaved(2)")
       .on_resume(OnResume::kMayChange)
       .read_if("distribute.stages above 1, or auto", divided)
       .synonyms("pipeline_schedule pipeline_parallel_schedule");

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <iterator>
 #include <map>
+#include <sstream>
 #include <string>
 
 #include "lockstep/comm/agree.h"
@@ -16,53 +19,77 @@ int channel_of(Pipeline::Direction direction) {
   return direction == Pipeline::Direction::kForward ? kActivations : kGradients;
 }
 
-// "NAME SIZE" lines of the arrays that are divided by stage.
+// The numbers of each chunk.
+std::vector<Range> chunks_of(Index count, std::span<const Index> chunk_begins) {
+  std::vector<Range> chunks{{0, count}};
+  for (const Index begin : chunk_begins) {
+    chunks.back().end = begin;
+    chunks.push_back({begin, count});
+  }
+  return chunks;
+}
+
+// Lines of the arrays that are divided by stage: the name, and the size of each chunk's part.
 std::string sizes_by_stage(const SavedState& state) {
-  std::map<std::string, Index> sizes;
-  for (const SavedPart& part : state) {
-    if (part.by_stage) sizes[part.array] = part.size;
+  std::map<std::string, std::string> lines;
+  for (const SavedPart& saved : state) {
+    if (!saved.by_stage) continue;
+    std::string sizes;
+    for (const Range& chunk : chunks_of(saved.size, saved.chunk_offsets)) {
+      sizes += ' ' + std::to_string(chunk.size());
+    }
+    lines[saved.array] = sizes;
   }
   std::string text;
-  for (const auto& [array, size] : sizes) text += array + ' ' + std::to_string(size) + '\n';
+  for (const auto& [array, sizes] : lines) text += array + sizes + '\n';
   return text;
 }
 
-std::map<std::string, Index> read_sizes(const std::string& text) {
-  std::map<std::string, Index> sizes;
-  std::size_t begin = 0;
-  while (begin < text.size()) {
-    const std::size_t end = text.find('\n', begin);
-    const std::size_t space = text.rfind(' ', end);
-    sizes[text.substr(begin, space - begin)] = std::stoll(text.substr(space + 1, end - space - 1));
-    begin = end + 1;
+std::map<std::string, std::vector<Index>> read_sizes(const std::string& text) {
+  std::map<std::string, std::vector<Index>> sizes;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string array;
+    words >> array;
+    for (Index size = 0; words >> size;) sizes[array].push_back(size);
   }
   return sizes;
 }
 
-}  // namespace
+// The elements `range` of the memory.
+Buffer slice(const Buffer& memory, const Range& range) {
+  if (range.empty()) return {.data = memory.data, .count = 0, .type = memory.type};
+  return {.data = static_cast<std::byte*>(memory.data) + range.begin * size_of(memory.type),
+          .count = range.size(),
+          .type = memory.type};
+}
 
-std::vector<StageTask> stage_tasks(PipelineSchedule schedule, Index stage, Index stages,
-                                   Index micro_batches) {
-  const Index ahead = micro_batches_alive(schedule, stage, stages, micro_batches);
-  std::vector<StageTask> tasks;
-  for (Index i = 0; i < micro_batches + ahead; ++i) {
-    if (i < micro_batches) tasks.push_back({.micro_batch = i, .forward = true});
-    if (i + 1 >= ahead && i + 1 - ahead < micro_batches) {
-      tasks.push_back({.micro_batch = i + 1 - ahead, .forward = false});
-    }
+// `saved`, of an array that each stage has: the part of it in each chunk of the model, at its place in the
+// array of the whole model. An empty one is left so that the array is known.
+SavedState place_chunks(const SavedPart& saved, std::span<const Index> offsets, Index whole) {
+  SavedState placed;
+  const std::vector<Range> chunks = chunks_of(saved.size, saved.chunk_offsets);
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    const Range mine = intersect(saved.range, chunks[i]);
+    const Range written = intersect(saved.written, chunks[i]);
+    if (mine.empty() && (!placed.empty() || i + 1 < chunks.size())) continue;
+    const auto place = [&](const Range& range) {
+      if (range.empty()) return Range{};
+      return Range{range.begin - chunks[i].begin + offsets[i], range.end - chunks[i].begin + offsets[i]};
+    };
+    SavedPart piece = saved;
+    piece.size = whole;
+    piece.range = place(mine);
+    piece.memory = slice(saved.memory, {mine.begin - saved.range.begin, mine.end - saved.range.begin});
+    piece.written = place(written);
+    piece.chunk_offsets.clear();
+    placed.push_back(std::move(piece));
   }
-  return tasks;
+  return placed;
 }
 
-Index micro_batches_alive(PipelineSchedule schedule, Index stage, Index stages, Index micro_batches) {
-  if (schedule == PipelineSchedule::kGpipe) return micro_batches;
-  return std::min(stages - stage, micro_batches);
-}
-
-double idle_share(Index stages, Index micro_batches) {
-  const auto idle = static_cast<double>(stages - 1);
-  return idle / (idle + static_cast<double>(micro_batches));
-}
+}  // namespace
 
 std::vector<Index> workers_on_nodes(std::span<const Index> nodes, Index stages, Index stage) {
   std::vector<Index> workers;
@@ -81,14 +108,14 @@ Pipeline::Pipeline(Communicator& world, Index stages)
       group_(world.split(world.rank() / stages, world.rank())) {}
 
 std::unique_ptr<Request> Pipeline::start_send(Direction direction, std::span<const ConstBuffer> tensors) {
-  const int peer = group_->rank() + (direction == Direction::kForward ? 1 : -1);
+  const int peer = direction == Direction::kForward ? next() : before();
   std::vector<Send> sends;
   for (const ConstBuffer& tensor : tensors) sends.push_back({peer, tensor});
   return group_->start_exchange(channel_of(direction), sends, {});
 }
 
 std::unique_ptr<Request> Pipeline::start_receive(Direction direction, std::span<const Buffer> tensors) {
-  const int peer = group_->rank() + (direction == Direction::kForward ? -1 : 1);
+  const int peer = direction == Direction::kForward ? before() : next();
   std::vector<Receive> receives;
   for (const Buffer& tensor : tensors) receives.push_back({peer, tensor});
   return group_->start_exchange(channel_of(direction), {}, receives);
@@ -105,56 +132,75 @@ void Pipeline::agree(bool& good, double& loss) {
   loss = known[1];
 }
 
-double Pipeline::sum_in_order(std::span<const double> numbers) {
+double Pipeline::sum_in_order(std::span<const double> numbers, std::span<const Index> chunk_begins) {
+  const std::vector<Range> chunks = chunks_of(std::ssize(numbers), chunk_begins);
   double sum = 0;
-  if (!is_first()) {
-    const Receive before{group_->rank() - 1, as_buffer(std::span(&sum, 1))};
-    group_->start_exchange(kSums, {}, std::span(&before, 1))->wait();
-  }
-  for (const double number : numbers) sum += number;
-  if (!is_last()) {
-    const Send next{group_->rank() + 1, as_buffer(std::span<const double>(&sum, 1))};
-    group_->start_exchange(kSums, std::span(&next, 1), {})->wait();
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    if (!is_first() || i > 0) {
+      const Receive receive{before(), as_buffer(std::span(&sum, 1))};
+      group_->start_exchange(kSums, {}, std::span(&receive, 1))->wait();
+    }
+    for (const double number : part(numbers, chunks[i])) sum += number;
+    if (!is_last() || i + 1 < chunks.size()) {
+      const Send send{next(), as_buffer(std::span<const double>(&sum, 1))};
+      group_->start_exchange(kSums, std::span(&send, 1), {})->wait();
+    }
   }
   share_of_last(std::span(&sum, 1));
   return sum;
 }
 
-std::vector<double> Pipeline::join(std::span<const double> numbers) {
-  std::vector<Range> parts;
-  Index end = 0;
-  for (const Index size : gather_numbers(*group_, std::ssize(numbers))) {
-    parts.push_back({end, end + size});
-    end += size;
+std::vector<double> Pipeline::join(std::span<const double> numbers, std::span<const Index> chunk_begins) {
+  std::vector<double> all;
+  for (const Range& chunk : chunks_of(std::ssize(numbers), chunk_begins)) {
+    std::vector<Range> parts;
+    Index end = std::ssize(all);
+    for (const Index size : gather_numbers(*group_, chunk.size())) {
+      parts.push_back({end, end + size});
+      end += size;
+    }
+    all.resize(static_cast<std::size_t>(end));
+    std::ranges::copy(part(numbers, chunk), part(std::span(all), at(parts, stage())).begin());
+    const Index first = parts.front().begin;
+    for (Range& range : parts) range = {range.begin - first, range.end - first};
+    const std::span<double> joined = part(std::span(all), {first, end});
+    group_->start_all_gather(as_buffer(joined), parts)->wait();
   }
-  std::vector<double> all(static_cast<std::size_t>(end));
-  std::ranges::copy(numbers, part(std::span(all), at(parts, stage())).begin());
-  group_->start_all_gather(as_buffer(std::span(all)), parts)->wait();
   return all;
 }
 
 AlignedBuffer<Scalar> gather_stages(Pipeline& pipeline, const Model& model, const ModelValues& values) {
   if (pipeline.workers().rank() != 0) return {};  // all ranks of a group have the same rank there
-  const Index weights = model.whole().layout().size;
-  const Range own[] = {model.weights_in_whole(),
-                       {weights + model.state_in_whole().begin, weights + model.state_in_whole().end}};
-  std::array<std::vector<Index>, 4> borders;  // by stage
-  for (std::size_t i = 0; i < 2; ++i) {
-    borders[2 * i] = gather_numbers(pipeline.group(), own[i].begin);
-    borders[2 * i + 1] = gather_numbers(pipeline.group(), own[i].end);
+  std::vector<Range> own;                         // of the whole model's numbers
+  std::vector<std::span<const Scalar>> parts;
+  for (Index i = 0; i < model.chunks(); ++i) {
+    const Model& chunk = model.chunk(i);
+    const Index weights = model.whole().layout().size;
+    own.push_back(chunk.weights_in_whole());
+    own.push_back({weights + chunk.state_in_whole().begin, weights + chunk.state_in_whole().end});
+    parts.push_back(part(values.weights, chunk.weights()));
+    parts.push_back(part(values.state, chunk.state()));
+  }
+  std::vector<std::vector<Range>> ranges;  // by stage
+  for (const Range& range : own) {
+    const std::vector<Index> begins = gather_numbers(pipeline.group(), range.begin);
+    const std::vector<Index> ends = gather_numbers(pipeline.group(), range.end);
+    ranges.resize(begins.size());
+    for (std::size_t i = 0; i < begins.size(); ++i) ranges[i].push_back({begins[i], ends[i]});
   }
   if (!pipeline.is_first()) {
-    const Send sends[] = {{0, as_buffer(values.weights)}, {0, as_buffer(values.state)}};
+    std::vector<Send> sends;
+    for (const std::span<const Scalar> mine : parts) sends.push_back({0, as_buffer(mine)});
     pipeline.group().start_exchange(kSums, sends, {})->wait();
     return {};
   }
   AlignedBuffer<Scalar> stored(model.whole().stored_layout().size);
-  std::ranges::copy(values.weights, part(stored.span(), own[0]).begin());
-  std::ranges::copy(values.state, part(stored.span(), own[1]).begin());
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    std::ranges::copy(parts[i], part(stored.span(), own[i]).begin());
+  }
   std::vector<Receive> receives;
-  for (Index stage = 1; stage < pipeline.stages(); ++stage) {
-    for (std::size_t i = 0; i < 4; i += 2) {
-      const Range range{at(borders[i], stage), at(borders[i + 1], stage)};
+  for (std::size_t stage = 1; stage < ranges.size(); ++stage) {
+    for (const Range& range : ranges[stage]) {
       receives.push_back({static_cast<int>(stage), as_buffer(part(stored.span(), range))});
     }
   }
@@ -163,26 +209,36 @@ AlignedBuffer<Scalar> gather_stages(Pipeline& pipeline, const Model& model, cons
 }
 
 void offset_by_stage(Pipeline& pipeline, SavedState& state) {
-  const std::vector<std::string> texts = gather_texts(pipeline.group(), sizes_by_stage(state));
-  std::map<std::string, Index> offsets;  // offset of this stage's array in that of the whole model
-  std::map<std::string, Index> wholes;   // size of that
-  for (Index stage = 0; stage < pipeline.stages(); ++stage) {
-    for (const auto& [array, size] : read_sizes(at(texts, stage))) {
-      Index& end = wholes[array];
-      if (stage == pipeline.stage()) offsets[array] = end;
-      end += size;
+  std::vector<std::map<std::string, std::vector<Index>>> sizes;  // by stage, of each array, by chunk
+  for (const std::string& text : gather_texts(pipeline.group(), sizes_by_stage(state))) {
+    sizes.push_back(read_sizes(text));
+  }
+  std::map<std::string, std::vector<Index>> offsets;  // of this stage's chunks in that of the whole model
+  std::map<std::string, Index> wholes;                // size of that
+  bool more = true;
+  for (std::size_t chunk = 0; more; ++chunk) {
+    more = false;
+    for (Index stage = 0; stage < pipeline.stages(); ++stage) {
+      for (const auto& [array, by_chunk] : at(sizes, stage)) {
+        if (chunk >= by_chunk.size()) continue;
+        more = true;
+        Index& end = wholes[array];
+        if (stage == pipeline.stage()) offsets[array].push_back(end);
+        end += by_chunk[chunk];
+      }
     }
   }
-  for (SavedPart& part : state) {
-    if (!part.by_stage) {
-      if (!pipeline.is_last()) part.written = {};
-      continue;
+  SavedState whole;
+  for (SavedPart& saved : state) {
+    if (saved.by_stage) {
+      SavedState placed = place_chunks(saved, offsets[saved.array], wholes[saved.array]);
+      std::ranges::move(placed, std::back_inserter(whole));
+    } else {
+      if (!pipeline.is_last()) saved.written = {};
+      whole.push_back(std::move(saved));
     }
-    const Index offset = offsets[part.array];
-    part.size = wholes[part.array];
-    part.range = {part.range.begin + offset, part.range.end + offset};
-    if (!part.written.empty()) part.written = {part.written.begin + offset, part.written.end + offset};
   }
+  state = std::move(whole);
 }
 
 }  // namespace lockstep

@@ -66,7 +66,8 @@ void ReplicaStates::add_saved(SavedState& state) {
                      .range = all,
                      .memory = as_buffer(of(replica)),
                      .written = all,
-                     .by_stage = true});
+                     .by_stage = true,
+                     .chunk_offsets = model_.state_layout().chunk_offsets()});
   }
 }
 

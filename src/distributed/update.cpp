@@ -129,7 +129,8 @@ void ParameterUpdate::add_saved(SavedState& state, Range written, const std::str
                        .range = range,
                        .memory = as_buffer(part(slots_[slot].span(), held)),
                        .written = intersect(range, written),
-                       .by_stage = true});
+                       .by_stage = true,
+                       .chunk_offsets = layout_.chunk_offsets()});
     };
     for_each_saved(add);
   }
@@ -289,12 +290,21 @@ double ParameterUpdate::factor(std::span<const Scalar> gradient, double mean) {
 }
 
 double ParameterUpdate::sum_over_stages(std::span<const double> blocks) const {
-  return rules_.pipeline == nullptr ? sum_of(blocks) : rules_.pipeline->sum_in_order(blocks);
+  if (rules_.pipeline == nullptr) return sum_of(blocks);
+  std::vector<Index> chunk_begins;
+  for (const std::size_t param : layout_.chunk_begins) chunk_begins.push_back(grid_.of_param(param).begin);
+  return rules_.pipeline->sum_in_order(blocks, chunk_begins);
 }
 
+// `numbers`: equally many of each tensor.
 std::vector<double> ParameterUpdate::join_stages(std::span<const double> numbers) const {
-  if (rules_.pipeline != nullptr) return rules_.pipeline->join(numbers);
-  return {numbers.begin(), numbers.end()};
+  if (rules_.pipeline == nullptr) return {numbers.begin(), numbers.end()};
+  const Index of_tensor = std::ssize(numbers) / std::ssize(layout_.params);
+  std::vector<Index> chunk_begins;
+  for (const std::size_t param : layout_.chunk_begins) {
+    chunk_begins.push_back(static_cast<Index>(param) * of_tensor);
+  }
+  return rules_.pipeline->join(numbers, chunk_begins);
 }
 
 void ParameterUpdate::agree_over_stages(bool& good, double& loss) const {

@@ -41,9 +41,11 @@ WholeTensors::WholeTensors(const Layout& layout, const Optimizer& optimizer, std
   for (std::size_t param = 0; param < layout.params.size(); ++param) {
     Tensor tensor{.param = param, .info = tensor_info(layout, param), .range = layout.params[param].range};
     const bool mine = owns(owned, tensor.range);
+    const bool starts_chunk = std::ranges::find(layout.chunk_begins, param) != layout.chunk_begins.end();
     for (std::size_t slot = 0; slot < slots_; ++slot) {
       const Index size = optimizer.slot_size(static_cast<int>(slot), tensor.info);
       tensor.in_array[slot] = {array_[slot], array_[slot] + size};
+      if (starts_chunk) chunk_offsets_[slot].push_back(array_[slot]);
       array_[slot] += round_up(size, kAlignment);
       if (!mine) continue;
       tensor.held[slot] = {held_[slot], held_[slot] + size};
@@ -116,7 +118,8 @@ void WholeTensors::add_saved(SavedState& state, Range written, const std::string
                        .range = range,
                        .memory = as_buffer(part(slots[slot].span(), held)),
                        .written = saves ? range : Range{},
-                       .by_stage = true});
+                       .by_stage = true,
+                       .chunk_offsets = chunk_offsets_[slot]});
     };
     bool any = false;
     for (const Tensor& tensor : tensors_) {

@@ -77,6 +77,11 @@ std::vector<RetainedSamples> retained_samples(const Model& model, Index batch, A
 }
 
 Index activation_bytes(const Model& model, Index batch, ActivationRetention kept) {
+  if (model.chunks() > 1) {
+    Index bytes = 0;
+    for (Index i = 0; i < model.chunks(); ++i) bytes += activation_bytes(model.chunk(i), batch, kept);
+    return bytes;
+  }
   const std::vector<RetainedSamples> samples = retained_samples(model, batch, kept);
   Index scalars = 0;
   for (std::size_t i = 0; i < samples.size(); ++i) {

@@ -105,7 +105,8 @@ Model::Model(const ModelOptions& options, const Shape& input) : Model(options, i
 
 Model::Model(const ModelOptions& options, const Shape& input, Link link)
     : input_(input), precision_(options.precision), link_(link) {
-  ModelBuilder builder(options, input, {0, kAllOps});
+  const Range all_ops{0, kAllOps};
+  ModelBuilder builder(options, input, std::span<const Range>(&all_ops, 1));
   BuiltOps built = build(options, builder, link);
   ops_ = std::move(built.ops);
   members_ = built.members;
@@ -115,48 +116,104 @@ Model::Model(const ModelOptions& options, const Shape& input, Link link)
   if (layout_.params.empty()) throw ConfigError("model.layers has no weights to train; add a dense layer");
   stored_layout_ = both(layout_, state_layout_);
   stage_ = {0, std::ssize(ops_)};
+  weights_ = {0, layout_.size};
+  state_ = {0, state_layout_.size};
 }
 
 Model::Model(const ModelOptions& options, const Model& whole, Range stage)
+    : Model(options, whole, std::span<const Range>(&stage, 1)) {}
+
+Model::Model(const ModelOptions& options, const Model& whole, std::span<const Range> chunks)
+    : Model(options, whole, chunks, chunks) {
+  if (chunks.size() == 1) return;
+  for (const Range& ops : chunks) {
+    std::unique_ptr<Model> chunk(new Model(options, whole, chunks, std::span<const Range>(&ops, 1)));
+    const std::size_t first = static_cast<std::size_t>(chunk->received_.end);
+    chunk->weights_ = {chunk->ops_[first].params.begin, chunk->ops_.back().params.end};
+    chunk->state_ = {chunk->ops_[first].state.begin, chunk->ops_.back().state.end};
+    chunk->layout_ = layout_;
+    chunk->state_layout_ = state_layout_;
+    chunk->stored_layout_ = stored_layout_;
+    chunks_.push_back(std::move(chunk));
+  }
+}
+
+// The ops `run` of the model, with layouts of the tensors of the ops `kept`.
+Model::Model(const ModelOptions& options, const Model& whole, std::span<const Range> kept,
+             std::span<const Range> run)
     : input_(whole.input_),
       precision_(options.precision),
       link_(whole.link_),
-      members_(stage.end == std::ssize(whole.ops_) ? whole.members_ : 1),
+      members_(run.back().end == std::ssize(whole.ops_) ? whole.members_ : 1),
       whole_(&whole),
-      stage_(stage) {
-  ModelBuilder builder(options, whole.input_, stage);
+      stage_{run.front().begin, run.back().end} {
+  ModelBuilder builder(options, whole.input_, kept);
   std::vector<ModelOp> all = build(options, builder, link_).ops;
-  for (const CrossingTensor& tensor : crossing_tensors(whole, stage.begin)) {
-    from_.push_back(tensor.owner);
+  for (const Range& stage : run) add_stage(stage, all);
+  owners_ = owners_of(ops_, sent_);
+  layout_ = builder.weights();
+  state_layout_ = builder.state();
+  number_layers(layout_, run);
+  number_layers(state_layout_, run);
+  layout_.has_output = std::ranges::none_of(whole.layout_.params, [&](const ParamInfo& param) {
+    return param.layer >= kept.back().end && param.decays && param.shape.dims.size() > 1;
+  });
+  stored_layout_ = both(layout_, state_layout_);
+  weights_ = {0, layout_.size};
+  state_ = {0, state_layout_.size};
+}
+
+// Takes the ops of a stage, behind an op for each tensor that it receives.
+void Model::add_stage(Range stage, std::vector<ModelOp>& all) {
+  received_ = {std::ssize(ops_), std::ssize(ops_)};
+  std::vector<Index> from;  // of each received tensor, the op of the whole model
+  for (const CrossingTensor& tensor : crossing_tensors(*whole_, stage.begin)) {
+    from.push_back(tensor.owner);
     ModelOp& op = ops_.emplace_back();
-    op.title = whole.op(tensor.last).title;
+    op.title = whole_->op(tensor.last).title;
     op.layer = std::make_unique<ReceivedTensor>();
-    op.out = whole.op(tensor.last).out;
+    op.out = whole_->op(tensor.last).out;
     op.received = true;
   }
-  const Index shift = std::ssize(from_) - stage.begin;
+  received_.end = std::ssize(ops_);
+  numbers_.insert(numbers_.end(), from.begin(), from.end());
+  const Index shift = received_.end - stage.begin;
   // The op here for an op of the whole model.
   const auto local = [&](Index number) {
     if (number == kModelInput) return kModelInput;
     if (number >= stage.begin) return number + shift;
-    const Index owner = at(whole.owners_, number);
-    return owner == kModelInput ? kModelInput : std::ranges::find(from_, owner) - from_.begin();
+    const Index owner = at(whole_->owners_, number);
+    if (owner == kModelInput) return kModelInput;
+    return received_.begin + (std::ranges::find(from, owner) - from.begin());
   };
   for (Index i = stage.begin; i < stage.end; ++i) {
     ModelOp& op = ops_.emplace_back(std::move(at(all, i)));
     std::ranges::transform(op.inputs, op.inputs.begin(), local);
+    numbers_.push_back(i);
   }
-  for (const CrossingTensor& tensor : crossing_tensors(whole, stage.end)) sent_.push_back(local(tensor.last));
-  owners_ = owners_of(ops_, sent_);
-  layout_ = builder.weights();
-  state_layout_ = builder.state();
-  for (Layout* layout : {&layout_, &state_layout_}) {
-    for (ParamInfo& param : layout->params) param.layer += shift;
+  for (const CrossingTensor& tensor : crossing_tensors(*whole_, stage.end)) {
+    sent_.push_back(local(tensor.last));
   }
-  layout_.has_output = std::ranges::none_of(whole.layout_.params, [&](const ParamInfo& param) {
-    return param.layer >= stage.end && param.decays && param.shape.dims.size() > 1;
-  });
-  stored_layout_ = both(layout_, state_layout_);
+}
+
+// From numbers of ops of the whole model to those here, in the layout of the tensors of `stages`.
+void Model::number_layers(Layout& layout, std::span<const Range> stages) const {
+  std::size_t param = 0;
+  for (const Range& stage : stages) {
+    if (stage.begin != stages.front().begin) layout.chunk_begins.push_back(param);
+    for (; param < layout.params.size() && layout.params[param].layer < stage.end; ++param) {
+      Index& layer = layout.params[param].layer;
+      Index op = 0;
+      while (op < std::ssize(ops_) && (at(ops_, op).received || at(numbers_, op) != layer)) ++op;
+      layer = op;
+    }
+  }
+}
+
+Index Model::first_op_of_chunk(Index number) const {
+  Index first = 0;
+  for (Index i = 0; i < number; ++i) first += std::ssize(chunk(i).ops());
+  return first;
 }
 
 std::vector<Index> Model::sync_points(Index replicas) const {

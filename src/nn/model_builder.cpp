@@ -85,7 +85,9 @@ class ModelBuilder::Declarer final : public ParamDeclarer {
   std::optional<Index> owner() const { return owner_; }
 
  private:
-  bool is_kept() const { return builder_.kept_.contains(number()); }
+  bool is_kept() const {
+    return std::ranges::any_of(builder_.kept_, [&](const Range& ops) { return ops.contains(number()); });
+  }
 
   Range add(Layout& layout, ParamSpec spec) const {
     return append(layout, {.name = fmt::format("{}.{}", path_, spec.name),
@@ -107,12 +109,12 @@ class ModelBuilder::Declarer final : public ParamDeclarer {
   std::optional<Index> owner_;
 };
 
-ModelBuilder::ModelBuilder(const ModelOptions& options, const Shape& input, Range kept)
+ModelBuilder::ModelBuilder(const ModelOptions& options, const Shape& input, std::span<const Range> kept)
     : option_(options.preset.empty() ? "model.layers" : fmt::format("model.preset '{}'", options.preset)),
       initialiser_(parse_initialiser(options.init)),
       precision_(options.precision),
       input_(input),
-      kept_(kept) {
+      kept_(kept.begin(), kept.end()) {
   try {
     batch_norm_ = parse_batch_norm_mode(options.batch_norm);
   } catch (const ConfigError& error) {

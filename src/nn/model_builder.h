@@ -1,6 +1,7 @@
 // Turns the terms of a model text into ops, with the layouts of their tensors.
 #pragma once
 
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -13,7 +14,7 @@ namespace lockstep {
 class ModelBuilder final : public GraphBuilder {
  public:
   /// Tensors of ops outside `kept` get no memory in the layouts.
-  ModelBuilder(const ModelOptions& options, const Shape& input, Range kept);
+  ModelBuilder(const ModelOptions& options, const Shape& input, std::span<const Range> kept);
 
   const Shape& shape(Index op) const override;
   Index add_chain(std::span<const Term> chain, Index input, const std::string& path) override;
@@ -39,7 +40,7 @@ class ModelBuilder final : public GraphBuilder {
   Precision precision_;
   Shape input_;
   std::vector<ModelOp> ops_;
-  Range kept_;
+  std::vector<Range> kept_;
   Layout weights_;
   Layout state_;
   Layout others_;                                       // tensors of ops outside kept_

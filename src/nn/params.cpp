@@ -66,6 +66,12 @@ Index Layout::count() const {
   return total;
 }
 
+std::vector<Index> Layout::chunk_offsets() const {
+  std::vector<Index> offsets;
+  for (const std::size_t first : chunk_begins) offsets.push_back(offset(first));
+  return offsets;
+}
+
 Range append(Layout& layout, ParamInfo param) {
   param.range = {layout.size, layout.size + param.shape.size()};
   layout.size = round_up(param.range.end, kAlignment);

@@ -132,13 +132,21 @@ Index find_layer(const Model& model, const std::string& path) {
       in_quotes(path), in_quotes(model.ops().back().path)));
 }
 
-void check_cut(const Model& model, Index stages, const std::vector<Index>& borders,
+// Says of what there are so many parts: "distribute.stages is", before the number.
+std::string division_of(Index stages, Index chunks) {
+  if (chunks == 1) return "distribute.stages is";
+  return fmt::format("{} stages with {} chunks each (distribute.schedule = \"interleaved({})\") are", stages,
+                     chunks, chunks);
+}
+
+void check_cut(const Model& model, Index stages, Index chunks, const std::vector<Index>& borders,
                std::span<const std::string> cut) {
-  if (std::ssize(cut) != stages - 1) {
-    throw ConfigError(
-        fmt::format("distribute.cut has {} layers and makes {} stages, but distribute.stages is "
-                    "{}: give one layer less than stages, or \"auto\"",
-                    cut.size(), cut.size() + 1, stages));
+  if (std::ssize(cut) != stages * chunks - 1) {
+    throw ConfigError(fmt::format(
+        "distribute.cut has {} layer{} and makes {} {}, but {} {}: give one layer less than that, "
+        "or \"auto\"",
+        cut.size(), cut.size() == 1 ? "" : "s", cut.size() + 1, chunks > 1 ? "parts" : "stages",
+        division_of(stages, chunks), stages * chunks));
   }
   const std::vector<bool> allowed = allowed_cuts(model);
   for (std::size_t i = 0; i + 1 < borders.size(); ++i) {
@@ -184,31 +192,39 @@ Index crossing_size(const Model& model, Index cut) {
   return size;
 }
 
-std::vector<Range> divide_model(const Model& model, Index stages, std::span<const std::string> cut) {
+std::vector<Range> divide_model(const Model& model, Index stages, std::span<const std::string> cut,
+                                Index chunks) {
   const Index most = count_with_weights(model, {0, std::ssize(model.ops())});
-  if (stages > most) {
+  const Index parts = stages * chunks;
+  if (parts > most) {
     throw ConfigError(
-        fmt::format("distribute.stages is {}, but the model has {} layer{} with weights: a stage needs one "
-                    "at least; lower "
-                    "distribute.stages",
-                    stages, most, most == 1 ? "" : "s"));
+        fmt::format("{} {}, but the model has {} layer{} with weights: each needs one at least; "
+                    "lower distribute.stages{}",
+                    division_of(stages, chunks), parts, most, most == 1 ? "" : "s",
+                    chunks > 1 ? " or the number of chunks" : ""));
   }
   if (cut.size() == 1 && cut.front() == kAutoCut) {
-    std::vector<Range> division = Division(model).into(stages);
+    std::vector<Range> division = Division(model).into(parts);
     if (!division.empty()) return division;
     throw ConfigError(
         fmt::format("the model cannot be divided into {} stages: layers that share a weight must be in one "
-                    "stage; lower distribute.stages",
-                    stages));
+                    "stage; lower distribute.stages{}",
+                    parts, chunks > 1 ? " or the number of chunks" : ""));
   }
   std::vector<Index> borders{0};
   for (const std::string& path : cut) borders.push_back(find_layer(model, path));
   borders.push_back(std::ssize(model.ops()));
   std::ranges::sort(borders);
-  check_cut(model, stages, borders, cut);
+  check_cut(model, stages, chunks, borders, cut);
   std::vector<Range> division;
   for (std::size_t i = 0; i + 1 < borders.size(); ++i) division.push_back({borders[i], borders[i + 1]});
   return division;
+}
+
+std::vector<std::vector<Range>> chunks_of_stages(std::span<const Range> parts, Index stages) {
+  std::vector<std::vector<Range>> chunks(static_cast<std::size_t>(stages));
+  for (std::size_t i = 0; i < parts.size(); ++i) chunks[i % chunks.size()].push_back(parts[i]);
+  return chunks;
 }
 
 }  // namespace lockstep

@@ -13,13 +13,20 @@ std::string bytes(Index count) {
   return human_bytes(static_cast<double>(count));
 }
 
+// The formula, or where it does not hold the reason.
+std::string describe_formula(const RunPlan& plan) {
+  if (plan.chunks == 1) return "by (S - 1) / (m + S - 1)";
+  if (plan.micro_batches < std::ssize(plan.stages)) return "as there are fewer micro-batches than stages";
+  return fmt::format("by (S - 1) / (v m + S - 1) with v = {} chunks of the model on each rank", plan.chunks);
+}
+
 std::string describe_idle(const RunPlan& plan) {
   const Index stages = std::ssize(plan.stages);
   const double share = plan.idle_share(plan.micro_batches);
   std::string text = fmt::format(
-      "A group takes {} micro-batch{} through {} stages: each is idle for {:.0f} % of forward and "
-      "backward, by (S - 1) / (m + S - 1).",
-      plan.micro_batches, plan.micro_batches == 1 ? "" : "es", stages, 100 * share);
+      "A group takes {} micro-batch{} through {} stages: each is idle for {:.0f} % of forward and backward, "
+      "{}.",
+      plan.micro_batches, plan.micro_batches == 1 ? "" : "es", stages, 100 * share, describe_formula(plan));
   if (plan.lockstep) {
     return text +
            " At a batch norm over several replicas a stage waits until all of them are there, so it sends "
@@ -29,7 +36,7 @@ std::string describe_idle(const RunPlan& plan) {
   constexpr double kLittle = 0.1;
   if (share <= kLittle) return text;
   // 1 / (1 + 2 m / (S - 1)) is about the half.
-  const Index more = 2 * plan.micro_batches + stages - 1;
+  const Index more = std::max(stages, 2 * plan.micro_batches + stages - 1);
   return text + fmt::format(" {} replicas for each group, or train.accumulate, would make it {:.0f} %.", more,
                             100 * plan.idle_share(more));
 }

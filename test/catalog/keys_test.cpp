@@ -158,6 +158,7 @@ std::map<std::string, std::function<void(const std::string&)>> parsers() {
           {"train.lr_multiplier", lr_multiplier},
           {"train.weight_decay_multiplier", weight_decay_multiplier},
           {"distribute.local_after", duration},
+          {"distribute.schedule", [](const std::string& text) { EXPECT_TRUE(parse_schedule(text)); }},
           {"distribute.cut",
            [](const std::string& text) {
              const std::string dense = "dense(2) dense(2) dense(2) dense(2) dense(2) ";

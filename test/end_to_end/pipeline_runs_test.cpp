@@ -54,7 +54,12 @@ TEST_F(PipelineRuns, HaveTheBytesOfOneRankInAnyArrangement) {
        {{2, "--distribute.stages 2"},
         {4, "--distribute.stages 2 --distribute.schedule gpipe"},
         {4, "--distribute.stages 4 --distribute.strategy zero1"},
+        {4, "--distribute.stages 2 --distribute.schedule 'interleaved(2)' --distribute.strategy zero1"},
         {6, "--distribute.stages 3"}}},
+      {"--train.momentum 0.9 --model.batch_norm sync --train.accumulate 2 --train.global_batch 48 " +
+           residual,
+       {{2, "--distribute.stages 2 --distribute.schedule gpipe --distribute.cut 3.body.2"},
+        {4, "--distribute.stages 2 --distribute.schedule gpipe"}}},
       {"--train.optimizer adam --train.clip_norm 0.5 --train.accumulate 2 --train.global_batch 48 " +
            residual,
        {{2, "--distribute.stages 2 --distribute.cut 3.body.2"},
@@ -71,7 +76,7 @@ TEST_F(PipelineRuns, HaveTheBytesOfOneRankInAnyArrangement) {
   }
 }
 
-// Of two groups of two stages, then of one rank, then of three stages.
+// Two groups of two stages, then one rank, then two stages of two chunks, then three stages.
 TEST_F(PipelineRuns, GoOnInAnotherArrangement) {
   const std::string flags =
       "--train.optimizer adam --train.ema 0.9 --model.layers 'dense(16) relu dense(8) batch_norm relu "
@@ -87,6 +92,7 @@ TEST_F(PipelineRuns, GoOnInAnotherArrangement) {
   };
   go_on(4, "--distribute.stages 2", 7);
   go_on(1, "", 12);
+  go_on(2, "--distribute.stages 2 --distribute.schedule 'interleaved(2)'", 14);
   go_on(3, "--distribute.stages 3 --distribute.strategy zero1", 0);
   EXPECT_TRUE(model_of(run) == model_of(whole));
   EXPECT_EQ(metrics_of(run), metrics_of(whole));
@@ -125,6 +131,14 @@ TEST_F(PipelineRuns, SayWhatCannotBe) {
   expect_parts(refused(3, "--distribute.stages 3"), {"the model has 2 layers with weights"});
   expect_parts(refused(2, "--distribute.stages 2 --distribute.cut 7"), {"'7', which is no layer"});
   expect_parts(refused(2, "--distribute.stages 2 --train.threads 2"), {"with several threads"});
+  expect_parts(refused(2, "--distribute.stages 2 --distribute.schedule 'interleaved(2)'"),
+               {"2 stages with 2 chunks each", "the model has 2 layers with weights"});
+  expect_parts(refused(2, "--distribute.stages 2 --distribute.schedule 'interleaved(1)'"),
+               {"distribute.schedule", "interleaved(v) with v from 2"});
+  expect_parts(refused(2,
+                       "--distribute.stages 2 --model.batch_norm sync --model.layers 'dense(8) batch_norm "
+                       "dense(4)'"),
+               {"batch norm sync or group", "set distribute.schedule = \"gpipe\""});
   const ProcessResult one =
       run_trainer(2, arguments(experiment_.fresh_run(), "--distribute.stages 2 --train.replicas 1"));
   EXPECT_EQ(one.exit_code, 0) << one.errors;

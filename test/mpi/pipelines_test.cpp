@@ -40,8 +40,14 @@ void expect_same_bits(const TinyResult& found, const TinyResult& expected, Commu
   }
 }
 
+PipelineSchedule interleaved(Index chunks) {
+  return {.order = PipelineSchedule::Order::kInterleaved, .chunks = chunks};
+}
+
 const std::vector<PipelineSchedule> kSchedules{PipelineSchedule::kOneForwardOneBackward,
                                                PipelineSchedule::kGpipe};
+constexpr const char* kDeep =
+    "dense(9) relu dense(9) tanh dense(8) relu dense(7) batch_norm tanh dense(6) relu dense(3)";
 
 // Each arrangement of the ranks into groups of 2 to `most` stages.
 void expect_bits_of_one_rank(const std::string& what, const std::function<void(Config&)>& change,
@@ -54,7 +60,7 @@ void expect_bits_of_one_rank(const std::string& what, const std::function<void(C
     for (Index stages = 2; stages <= comm.size(); ++stages) {
       if (comm.size() % stages != 0 || stages > most) continue;
       for (const PipelineSchedule& schedule : schedules) {
-        SCOPED_TRACE(fmt::format("{} stages on {} ranks", stages, comm.size()));
+        SCOPED_TRACE(fmt::format("{}, {} stages on {} ranks", to_string(schedule), stages, comm.size()));
         Config config = staged(stages);
         change(config);
         config.distribute.schedule = schedule;
@@ -117,7 +123,7 @@ TEST(Pipelines, NormaliseOverReplicas) {
         },
         3);
   }
-  // Of the last batch of an epoch only some replicas have a sample.
+  // In the last batch of an epoch only some replicas have a sample.
   expect(
       "uneven, a bad step",
       [](Config& c) {
@@ -134,6 +140,47 @@ TEST(Pipelines, NormaliseOverReplicas) {
       2);
 }
 
+// Each rank has two chunks of the model, or three of it on two ranks.
+TEST(Pipelines, InterleaveChunks) {
+  const auto expect = [](const std::string& what, const std::function<void(Config&)>& change) {
+    const auto deep = [&](Config& c) {
+      c.model.layers = kDeep;
+      change(c);
+    };
+    expect_bits_of_one_rank(what, deep, {interleaved(2)});
+    expect_bits_of_one_rank(what, deep, {interleaved(3)}, 2);
+  };
+  expect("momentum", [](Config&) {});
+  expect("adam, clipped, zero1", [](Config& c) {
+    c.optimizer.optimizer = "adam";
+    c.optimizer.clip_norm = 0.3;
+    c.distribute.strategy = "zero1";
+  });
+  expect("whole tensors", [](Config& c) {
+    c.optimizer.optimizer = "muon";
+    c.distribute.strategy = "zero1";
+  });
+  expect("central_storage", [](Config& c) { c.distribute.strategy = "central_storage"; });
+  expect("residual, accumulate", [](Config& c) {
+    c.model.layers = kResidual;
+    c.model.batch_norm = "averaged";
+    c.train.accumulate = 2;
+    c.train.global_batch = 40;
+    c.train.ema = 0.9;
+    c.eval.precise_bn = 2;
+  });
+  // In the last batch of an epoch only some replicas have a sample, and fewer than there are stages.
+  expect("uneven, a bad step", [](Config& c) {
+    c.data.synthetic.rows = 42;
+    c.train.replicas = 7;
+    c.train.on_nan = OnNan::kSkip;
+    c.train.skip_limit = 5;
+    c.debug.nan_replica = 5;
+    c.debug.nan_step = 3;
+    c.debug.nan_steps = 1;
+  });
+}
+
 TEST(Pipelines, TakePartsOfReplicasAsMicroBatches) {
   expect_bits_of_one_rank("accumulate", [](Config& c) {
     c.model.layers = kResidual;
@@ -143,7 +190,7 @@ TEST(Pipelines, TakePartsOfReplicasAsMicroBatches) {
   });
 }
 
-// Of the last batch of an epoch only some replicas have a sample.
+// In the last batch of an epoch only some replicas have a sample.
 TEST(Pipelines, LeaveOutReplicasWithoutSamples) {
   expect_bits_of_one_rank("uneven", [](Config& c) {
     c.data.synthetic.rows = 43;
@@ -183,6 +230,7 @@ void expect_resumed_bits(const std::string& what, const std::function<void(Confi
     config.distribute.stages = 1;
     const TinyResult undivided = train_tiny(comm, config);
     config.distribute.stages = 2;
+    if (comm.size() == 4) config.distribute.schedule = PipelineSchedule::kOneForwardOneBackward;
     config.run.resume = broadcast_text(comm, step_in(alone.path().string(), 8));
     const TinyResult divided = train_tiny(comm, config);
     if (comm.rank() != 0) return;
@@ -206,6 +254,21 @@ TEST(Pipelines, ResumeWhereWorkersOwnNothingOfAStage) {
     };
     for (const char* optimizer : {"adam", "adafactor", "muon"}) expect(optimizer, "zero1");
     expect("adam", "central_storage");
+  }
+}
+
+// Written by chunks, read as a whole, and by stages of one chunk each on four ranks.
+TEST(Pipelines, ResumeChunksElsewhere) {
+  for (const char* optimizer : {"adam", "adafactor"}) {
+    for (const char* strategy : {"allreduce", "zero1"}) {
+      expect_resumed_bits(fmt::format("chunks, {}, {}", optimizer, strategy), [&](Config& c) {
+        c.model.layers = kDeep;
+        c.optimizer.optimizer = optimizer;
+        c.distribute.strategy = strategy;
+        c.distribute.schedule = interleaved(2);
+        c.train.ema = 0.9;
+      });
+    }
   }
 }
 

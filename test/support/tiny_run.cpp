@@ -79,8 +79,10 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
   const Model whole(config.model, train->info().features);
   std::vector<std::unique_ptr<Model>> stages;
   if (config.distribute.stages > 1) {
-    for (const Range ops : divide_model(whole, config.distribute.stages, config.distribute.cut)) {
-      stages.push_back(std::make_unique<Model>(config.model, whole, ops));
+    const std::vector<Range> parts = divide_model(whole, config.distribute.stages, config.distribute.cut,
+                                                  config.distribute.schedule.chunks);
+    for (const std::vector<Range>& chunks : chunks_of_stages(parts, config.distribute.stages)) {
+      stages.push_back(std::make_unique<Model>(config.model, whole, std::span(chunks)));
     }
   }
   const auto loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
@@ -132,7 +134,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                  .rules = rules,
                  .team = team,
                  .gradient_arenas = arenas_needed(plan.dist, workers.rank(), local_sums(config.distribute),
-                                                  whole.runs_in_lockstep(plan.dist.replicas)),
+                                                  model.interleaves(plan.dist.replicas)),
                  .ranks_per_node = config.debug.ranks_per_node,
                  .server_mbit = config.debug.server_mbit,
                  .record_to = config.distribute.record ? std::filesystem::path(config.run.dir)

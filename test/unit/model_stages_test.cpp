@@ -166,6 +166,56 @@ TEST(ModelStages, KeepTheGlobalNumbersOfTheirOps) {
   }
 }
 
+// The arenas of a rank hold the tensors of its chunks one after the other.
+TEST(ModelStages, JoinChunksInOneLayout) {
+  const ModelOptions options{.layers = kImages, .init = "he"};
+  const Model whole(options, Shape{{12, 12, 2}});
+  const std::vector<Range> ops{{0, 3}, {6, 9}, {12, std::ssize(whole.ops())}};
+  const Model joined(options, whole, std::span(ops));
+  ASSERT_EQ(joined.chunks(), 3);
+  Index weights = 0;
+  Index state = 0;
+  std::vector<ParamInfo> tensors;
+  for (Index i = 0; i < 3; ++i) {
+    const Model alone(options, whole, at(ops, i));
+    const Model& chunk = joined.chunk(i);
+    EXPECT_EQ(chunk.weights(), (Range{weights, weights + alone.layout().size}));
+    EXPECT_EQ(chunk.state(), (Range{state, state + alone.state_layout().size}));
+    EXPECT_EQ(chunk.weights_in_whole(), alone.weights_in_whole());
+    EXPECT_EQ(chunk.state_in_whole(), alone.state_in_whole());
+    EXPECT_EQ(chunk.received(), alone.received());
+    EXPECT_TRUE(std::ranges::equal(chunk.sent(), alone.sent()));
+    const Index first = joined.first_op_of_chunk(i);
+    for (Index op = 0; op < std::ssize(chunk.ops()); ++op) {
+      EXPECT_EQ(joined.op(first + op).title, alone.op(op).title);
+      EXPECT_EQ(chunk.op(op).inputs, alone.op(op).inputs);
+      EXPECT_EQ(joined.number_in_whole(first + op), alone.number_in_whole(op));
+      EXPECT_EQ(chunk.op(op).params.size(), alone.op(op).params.size());
+    }
+    const std::vector<Index> offsets = joined.layout().chunk_offsets();
+    EXPECT_EQ(i == 0 ? 0 : at(offsets, i - 1), weights);
+    for (const ParamInfo& param : alone.layout().params) tensors.push_back(param);
+    weights += alone.layout().size;
+    state += alone.state_layout().size;
+  }
+  EXPECT_EQ(joined.layout().size, weights);
+  EXPECT_EQ(joined.state_layout().size, state);
+  ASSERT_EQ(joined.layout().params.size(), tensors.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const ParamInfo& param = joined.layout().params[i];
+    EXPECT_EQ(param.name, tensors[i].name);
+    EXPECT_TRUE(param.name.starts_with(joined.op(param.layer).path)) << param.name;
+  }
+}
+
+TEST(ModelStages, DealTheirPartsOutInTurn) {
+  const std::vector<Range> parts{{0, 2}, {2, 4}, {4, 6}, {6, 9}};
+  const auto dealt = chunks_of_stages(parts, 2);
+  ASSERT_EQ(dealt.size(), 2U);
+  EXPECT_EQ(dealt[0], (std::vector<Range>{{0, 2}, {4, 6}}));
+  EXPECT_EQ(dealt[1], (std::vector<Range>{{2, 4}, {6, 9}}));
+}
+
 std::vector<Range> divide(const std::string& layers, Index stages, const std::vector<std::string>& cut) {
   return divide_model(Model({.layers = layers, .init = "he"}, Shape{{10}}), stages, cut);
 }

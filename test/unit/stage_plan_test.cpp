@@ -29,8 +29,9 @@ RunPlan plan_of(Index stages, Index world,
   std::vector<std::unique_ptr<Model>> models;
   std::vector<OptimizerMemory> optimizers;
   if (stages > 1) {
-    for (const Range ops : divide_model(setup.model, stages, setup.distribute.cut)) {
-      models.push_back(std::make_unique<Model>(options, setup.model, ops));
+    const std::vector<Range> parts = divide_model(setup.model, stages, setup.distribute.cut, schedule.chunks);
+    for (const std::vector<Range>& chunks : chunks_of_stages(parts, stages)) {
+      models.push_back(std::make_unique<Model>(options, setup.model, std::span(chunks)));
       optimizers.emplace_back(1);
     }
   }
@@ -88,6 +89,22 @@ TEST(StagePlan, CountsTheMicroBatchesInMemory) {
   const RunPlan late = plan_of(2, 2, PipelineSchedule::kGpipe);
   EXPECT_EQ(late.stages[0].alive, 64);
   EXPECT_EQ(late.stages[0].memory.activations, 32 * soon.stages[0].memory.activations);
+}
+
+TEST(StagePlan, CountsChunks) {
+  const PipelineSchedule interleaved{.order = PipelineSchedule::Order::kInterleaved, .chunks = 2};
+  const RunPlan plan = plan_of(2, 2, interleaved);
+  const RunPlan simple = plan_of(4, 4);
+  ASSERT_EQ(plan.stages.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(plan.stages[i].parameters, simple.stages[i].parameters + simple.stages[2 + i].parameters);
+    EXPECT_EQ(plan.stages[i].layers, simple.stages[i].layers + ", " + simple.stages[2 + i].layers);
+  }
+  EXPECT_EQ(plan.stages[0].alive, 6);
+  EXPECT_EQ(plan.stages[1].alive, 4);
+  EXPECT_DOUBLE_EQ(plan.idle_share(64), 1.0 / 129);
+  test::expect_parts(plan_table(std::vector{plan}),
+                     {"by (S - 1) / (v m + S - 1) with v = 2 chunks of the model on each rank"});
 }
 
 TEST(StagePlan, IsPrintedWithTheIdleShare) {

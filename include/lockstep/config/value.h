@@ -80,6 +80,14 @@ struct ValueType<std::vector<std::string>> {
   static std::string text(const std::vector<std::string>& value);
 };
 
+template <>
+struct ValueType<PipelineSchedule> {
+  static constexpr ValueKind kKind = ValueKind::kText;
+  static constexpr std::string_view kNoun = "1f1b, gpipe, or interleaved(v) with v from 2";
+  static std::optional<PipelineSchedule> parse(std::string_view text) { return parse_schedule(text); }
+  static std::string text(const PipelineSchedule& value) { return to_string(value); }
+};
+
 /// The names of an enum's values in the config.
 template <class E>
 struct EnumName {
@@ -121,9 +129,6 @@ inline constexpr auto kEnumNames<Reduction> =
 template <>
 inline constexpr auto kEnumNames<Precision> =
     std::to_array<EnumName<Precision>>({{Precision::kFp32, "fp32"}, {Precision::kBf16, "bf16"}});
-template <>
-inline constexpr auto kEnumNames<PipelineSchedule> = std::to_array<EnumName<PipelineSchedule>>(
-    {{PipelineSchedule::kOneForwardOneBackward, "1f1b"}, {PipelineSchedule::kGpipe, "gpipe"}});
 template <>
 inline constexpr auto kEnumNames<ServerMode> = std::to_array<EnumName<ServerMode>>(
     {{ServerMode::kSync, "sync"}, {ServerMode::kBounded, "bounded"}, {ServerMode::kAsync, "async"}});

@@ -1,7 +1,9 @@
 // Options of the exchange of gradients and the update of weights. Defaults stand here and nowhere else.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lockstep/base/types.h"
@@ -17,9 +19,23 @@ enum class Reduction { kNative, kOrdered };
 enum class ServerMode { kSync, kBounded, kAsync };
 
 /// The order in which a stage of the model takes its micro-batches: each backward pass as soon as the
-/// gradient of its outputs is there, so that few micro-batches are alive; or all forward passes before the
-/// first backward pass.
-enum class PipelineSchedule { kOneForwardOneBackward, kGpipe };
+/// gradient of its outputs is there, so that few micro-batches are alive; all forward passes before the
+/// first backward pass; or as the first, with several chunks of the model on each rank (stage_tasks.h).
+struct PipelineSchedule {
+  enum class Order { kOneForwardOneBackward, kGpipe, kInterleaved };
+  Order order = Order::kOneForwardOneBackward;
+  Index chunks = 1;  ///< of the model on each rank; above 1 with kInterleaved alone
+  bool operator==(const PipelineSchedule&) const = default;
+
+  static const PipelineSchedule kOneForwardOneBackward;
+  static const PipelineSchedule kGpipe;
+};
+inline constexpr PipelineSchedule PipelineSchedule::kOneForwardOneBackward{};
+inline constexpr PipelineSchedule PipelineSchedule::kGpipe{.order = Order::kGpipe};
+
+/// "1f1b", "gpipe" or "interleaved(v)" with v from 2; nothing for another text.
+std::optional<PipelineSchedule> parse_schedule(std::string_view text);
+std::string to_string(const PipelineSchedule& schedule);
 
 /// As distribute.stages: as few as the memory of a rank allows.
 inline constexpr Index kAutoStages = 0;

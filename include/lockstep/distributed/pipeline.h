@@ -18,26 +18,10 @@
 #include "lockstep/comm/communicator.h"
 #include "lockstep/distributed/options.h"
 #include "lockstep/distributed/saved_state.h"
+#include "lockstep/distributed/stage_tasks.h"
 #include "lockstep/nn/model.h"
 
 namespace lockstep {
-
-/// One pass of a micro-batch through a stage.
-struct StageTask {
-  Index micro_batch = 0;
-  bool forward = true;
-  bool operator==(const StageTask&) const = default;
-};
-
-/// The tasks of `stage` (of `stages`) in a step of so many micro-batches, in order (Narayanan et al. 2019,
-/// "PipeDream"; Huang et al. 2019, "GPipe"). Backward passes go in the order of the forward passes.
-std::vector<StageTask> stage_tasks(PipelineSchedule schedule, Index stage, Index stages, Index micro_batches);
-
-/// Micro-batches of a stage that are in flight, between their forward and their backward pass, at most.
-Index micro_batches_alive(PipelineSchedule schedule, Index stage, Index stages, Index micro_batches);
-
-/// The bubble: the share of the time that a stage is idle, if all stages take equally long.
-double idle_share(Index stages, Index micro_batches);
 
 /// The workers of `stage` on each node that has any, in order. `nodes`: ranks of each node, in order.
 std::vector<Index> workers_on_nodes(std::span<const Index> nodes, Index stages, Index stage);
@@ -50,16 +34,19 @@ class Pipeline {
   Index stages() const { return group_->size(); }
   Index stage() const { return group_->rank(); }
   bool is_first() const { return stage() == 0; }
+  /// It has the end of the model.
   bool is_last() const { return stage() + 1 == stages(); }
   /// The ranks of all groups that run this stage, in order of the groups.
   Communicator& workers() { return *workers_; }
   /// The ranks of this group, in order of the stages.
   Communicator& group() { return *group_; }
 
-  /// Direction of a message: activations to the next stage, or their gradients to the one before.
+  /// Direction of a message: activations to the next stage, or their gradients to the one before. Behind the
+  /// last stage is the first one with its next chunk of the model.
   enum class Direction { kForward, kBackward };
-  /// Starts to send these tensors that way; they must stay as they are until the request is complete.
-  /// Requires a stage there.
+  /// Starts to send these tensors that way; they must stay as they are until the request is complete. All
+  /// stages take micro-batches and chunks in one order, so what is sent one way arrives in the order in which
+  /// it is received.
   std::unique_ptr<Request> start_send(Direction direction, std::span<const ConstBuffer> tensors);
   /// Starts to receive what comes that way.
   std::unique_ptr<Request> start_receive(Direction direction, std::span<const Buffer> tensors);
@@ -69,13 +56,17 @@ class Pipeline {
   /// *Collective over the group.* A step is good if it is for each stage; the loss is that of the last stage,
   /// zero elsewhere before.
   void agree(bool& good, double& loss);
-  /// *Collective over the group.* The sum over the numbers of all stages in their order, as one rank that had
-  /// them all would add them.
-  double sum_in_order(std::span<const double> numbers);
-  /// *Collective over the group.* The numbers of all stages, one after the other.
-  std::vector<double> join(std::span<const double> numbers);
+  /// *Collective over the group.* The sum over the numbers of all stages in the order of the model, as one
+  /// rank that had them all would add them. `chunk_begins`: the first number of each chunk of the model but
+  /// the first one, on this rank.
+  double sum_in_order(std::span<const double> numbers, std::span<const Index> chunk_begins = {});
+  /// *Collective over the group.* The numbers of all stages, in the order of the model.
+  std::vector<double> join(std::span<const double> numbers, std::span<const Index> chunk_begins = {});
 
  private:
+  int next() const { return (group_->rank() + 1) % group_->size(); }
+  int before() const { return (group_->rank() + group_->size() - 1) % group_->size(); }
+
   std::unique_ptr<Communicator> workers_;
   std::unique_ptr<Communicator> group_;
 };

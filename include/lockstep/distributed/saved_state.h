@@ -19,6 +19,8 @@ struct SavedPart {
   /// Left as it is where it was not saved: it belongs to a number of ranks.
   bool optional = false;
   bool by_stage = false;  ///< each stage of the model has an array of its own: see offset_by_stage()
+  /// With by_stage: where each chunk of the model but the first (Model::chunks()) begins in the array.
+  std::vector<Index> chunk_offsets = {};
 };
 
 using SavedState = std::vector<SavedPart>;

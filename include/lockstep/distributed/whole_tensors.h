@@ -57,9 +57,10 @@ class WholeTensors {
   std::size_t slots_;
   std::vector<Tensor> tensors_;
   std::array<Index, kMaxSlots> held_ = {};
-  std::array<Index, kMaxSlots> array_ = {};          // size of the array of a slot
-  std::vector<std::vector<std::size_t>> by_thread_;  // indices in tensors_, for each thread
-  std::vector<AlignedBuffer<Scalar>> scratch_;       // one for each thread; empty before the first step
+  std::array<Index, kMaxSlots> array_ = {};                       // size of the array of a slot
+  std::array<std::vector<Index>, kMaxSlots> chunk_offsets_ = {};  // see SavedPart
+  std::vector<std::vector<std::size_t>> by_thread_;               // indices in tensors_, for each thread
+  std::vector<AlignedBuffer<Scalar>> scratch_;  // one for each thread; empty before the first step
 };
 
 }  // namespace lockstep

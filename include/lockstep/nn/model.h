@@ -2,6 +2,7 @@
 // weights and of its state. Immutable; shared by all threads.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
@@ -48,6 +49,10 @@ class Model {
   /// names of tensors, blocks of samples) is as in `whole`, which is made of the same options and outlives
   /// it. Requires that no tensor is shared with an op of another stage.
   Model(const ModelOptions& options, const Model& whole, Range stage);
+  /// The chunks of a model that one rank runs (stage_tasks.h), in order: all their ops and tensors in one.
+  /// Each of them, chunk(i), is a stage like the above, but its tensors stand in the layouts of all of them,
+  /// so that it runs with the arenas of the rank. Passes are the chunks', all else is one model's.
+  Model(const ModelOptions& options, const Model& whole, std::span<const Range> chunks);
 
   /// Each after all ops that it takes from; the last one gives the output.
   const std::vector<ModelOp>& ops() const { return ops_; }
@@ -68,24 +73,33 @@ class Model {
   /// The model that this is a stage of; itself, if it is one.
   const Model& whole() const { return whole_ == nullptr ? *this : *whole_; }
   bool is_stage() const { return whole_ != nullptr; }
+  /// Itself alone, unless it is made of several chunks.
+  Index chunks() const { return std::max<Index>(1, std::ssize(chunks_)); }
+  const Model& chunk(Index number) const { return chunks_.empty() ? *this : *at(chunks_, number); }
+  /// The number here of a chunk's first op.
+  Index first_op_of_chunk(Index number) const;
+  /// The ranges of the arenas that belong to it; a chunk has a part of those of its rank.
+  Range weights() const { return weights_; }
+  Range state() const { return state_; }
+
+  // The functions below are about a stage or a single chunk.
+
   /// The ops of whole() that this stage runs.
   Range stage() const { return stage_; }
   /// The ops at the front that stand for tensors of earlier stages.
-  Range received() const { return {0, std::ssize(from_)}; }
+  Range received() const { return received_; }
   /// Ops whose outputs later stages need, in the order in which these receive them.
   std::span<const Index> sent() const { return sent_; }
-  /// The number in whole() of an op.
-  Index number_in_whole(Index op) const {
-    return op < std::ssize(from_) ? at(from_, op) : op - std::ssize(from_) + stage_.begin;
-  }
-  /// The ranges of its arenas in those of whole().
+  /// The number in whole() of an op; also of several chunks.
+  Index number_in_whole(Index op) const { return numbers_.empty() ? op : at(numbers_, op); }
+  /// The ranges of weights() and state() in the arenas of whole().
   Range weights_in_whole() const {
     const Index begin = first_op().params.begin;
-    return {begin, begin + layout_.size};
+    return {begin, begin + weights_.size()};
   }
   Range state_in_whole() const {
     const Index begin = first_op().state.begin;
-    return {begin, begin + state_layout_.size};
+    return {begin, begin + state_.size()};
   }
 
   /// output_owners()[i]: the op whose buffer stores the output of op i: i itself, an earlier op (reshape, in
@@ -96,12 +110,19 @@ class Model {
   /// Ops before which `replicas` replicas must add their statistics together, in order.
   std::vector<Index> sync_points(Index replicas) const;
   bool runs_in_lockstep(Index replicas) const { return !sync_points(replicas).empty(); }
+  /// Whether the replicas of a rank that runs this go through the model side by side, so that the gradient of
+  /// none of them is complete before the others have begun.
+  bool interleaves(Index replicas) const { return chunks() > 1 || whole().runs_in_lockstep(replicas); }
   /// Tensors that belong to a single op, in order.
   std::vector<FactoredTensor> factored_tensors() const;
   /// Floating-point operations of one sample, forward and backward (three times forward).
   Index training_flops() const;
 
  private:
+  Model(const ModelOptions& options, const Model& whole, std::span<const Range> kept,
+        std::span<const Range> run);
+  void add_stage(Range stage, std::vector<ModelOp>& all);
+  void number_layers(Layout& layout, std::span<const Range> stages) const;
   const ModelOp& first_op() const { return whole().op(stage_.begin); }
 
   Shape input_;
@@ -115,8 +136,12 @@ class Model {
   Layout stored_layout_;
   const Model* whole_ = nullptr;  // null: this is no stage
   Range stage_;
-  std::vector<Index> from_;  // of each received tensor, the op of the whole model
+  Range received_;
+  std::vector<Index> numbers_;  // of each op, its number in the whole model; empty: the same
   std::vector<Index> sent_;
+  Range weights_;
+  Range state_;
+  std::vector<std::unique_ptr<const Model>> chunks_;  // empty: it is the only one
 };
 
 /// The numbers of a model, borrowed: all that is needed to run it.

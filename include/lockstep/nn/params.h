@@ -39,9 +39,16 @@ struct Layout {
   std::vector<ParamInfo> params;  ///< tensors in the order of their ranges
   Index size = 0;                 ///< scalars in the arena, gaps for alignment included
   bool has_output = true;  ///< its last matrix is that of the model's output; not so in an earlier stage
+  /// The first tensor of each chunk of the model but the first one (Model::chunks()), which may be
+  /// params.size().
+  std::vector<std::size_t> chunk_begins = {};
 
   /// Scalars in all tensors, gaps not counted.
   Index count() const;
+  /// The offset in the arena at which a tensor begins; its size for params.size().
+  Index offset(std::size_t param) const { return param < params.size() ? params[param].range.begin : size; }
+  /// The offset in the arena at which each chunk but the first begins.
+  std::vector<Index> chunk_offsets() const;
 };
 
 /// Borrowed weights with their layout. The memory belongs to a strategy or a test.

@@ -28,7 +28,13 @@ inline constexpr const char* kAutoCut = "auto";
 
 /// The ops of each stage. `cut`: paths of the layers before which the model is cut, in any order, or
 /// kAutoCut: the largest stage, counted by operations and by what it receives and sends, becomes as small as
-/// it can be. Each stage has weights. Errors: ConfigError.
-std::vector<Range> divide_model(const Model& model, Index stages, std::span<const std::string> cut);
+/// it can be. Each stage has weights. With several `chunks` on each rank there are so many times more parts,
+/// in the order of the model. Errors: ConfigError.
+std::vector<Range> divide_model(const Model& model, Index stages, std::span<const std::string> cut,
+                                Index chunks = 1);
+
+/// The parts that each rank of a group runs, of those that divide_model() gives: rank s of S has the parts s,
+/// S + s, 2 S + s, ...
+std::vector<std::vector<Range>> chunks_of_stages(std::span<const Range> parts, Index stages);
 
 }  // namespace lockstep

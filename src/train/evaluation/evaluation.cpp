@@ -51,7 +51,7 @@ void share_values(Communicator& comm, std::vector<MetricValue>& values) {
 
 Evaluation::Lane::Lane(const EvaluationContext& context, Index rows, const DatasetInfo& info,
                        const Weighing& weighing)
-    : workspace(context.model, rows, ActivationRetention::kForEvaluation),
+    : sending(static_cast<std::size_t>(context.model.chunks())),
       features(rows * context.model.input().size()),
       labels(rows * info.label_columns()),
       weights(weighing.has_weights(info) ? rows : 0),
@@ -59,7 +59,12 @@ Evaluation::Lane::Lane(const EvaluationContext& context, Index rows, const Datas
       scaled(has_probabilities(context.loss.form()) ? rows * context.outputs() : 0),
       counts(static_cast<std::size_t>(counted_cells(context.loss.targets(), context.outputs()))),
       scores(static_cast<std::size_t>(context.metrics.needs().rankings)),
-      samples(static_cast<std::size_t>(context.metrics.needs().samples)) {}
+      samples(static_cast<std::size_t>(context.metrics.needs().samples)) {
+  for (Index i = 0; i < context.model.chunks(); ++i) {
+    workspaces.push_back(
+        std::make_unique<Workspace>(context.model.chunk(i), rows, ActivationRetention::kForEvaluation));
+  }
+}
 
 Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& source, Split split)
     : context_(context),
@@ -129,10 +134,12 @@ bool Evaluation::visit_blocks(const ModelValues& values, const std::function<boo
       const Range all = split_evenly(local_blocks_.size(), context_.team.size(), thread);
       const Range mine = intersect(all, {all.begin + begin, all.begin + begin + round});
       Lane& lane = at(lanes_, thread);
-      for (Index i = mine.begin; i < mine.end; ++i) run_block(lane, operands, local_blocks_.begin + i, work);
+      run_blocks(lane, operands, {local_blocks_.begin + mine.begin, local_blocks_.begin + mine.end}, work);
     });
     for (Lane& lane : lanes_) {
-      if (lane.sending) std::exchange(lane.sending, nullptr)->wait();
+      for (std::unique_ptr<Request>& sending : lane.sending) {
+        if (sending) std::exchange(sending, nullptr)->wait();
+      }
     }
     if (interrupted && interrupted()) return false;
   }
@@ -154,25 +161,44 @@ SampleWeights Evaluation::take_labels(Lane& lane, Matrix& labels) const {
   return weights;
 }
 
-// A block through a stage that is not all of the model.
-void Evaluation::pass_stage(Lane& lane, const ModelValues& values, const ConstMatrix& x) {
+// With several chunks of the model, as many blocks as there are stages go through one chunk, then through the
+// next one. More would wait for each other: a chunk has memory for one block.
+void Evaluation::run_blocks(Lane& lane, const ModelValues& values, Range blocks, const BlockWork& work) {
+  const Index chunks = context_.model.chunks();
+  const Index at_once = chunks == 1 ? blocks.size() : context_.pipeline->stages();
+  for (Index begin = blocks.begin; begin < blocks.end; begin += at_once) {
+    for (Index chunk = 0; chunk < chunks; ++chunk) {
+      for (Index block = begin; block < std::min(begin + at_once, blocks.end); ++block) {
+        run_block(lane, values, {.micro_batch = block, .chunk = chunk}, work);
+      }
+    }
+  }
+}
+
+// A block through a chunk that is not all of the model.
+void Evaluation::pass_stage(Lane& lane, const ModelValues& values, const ConstMatrix& x, Index chunk) {
   using Direction = Pipeline::Direction;
-  if (lane.sending) std::exchange(lane.sending, nullptr)->wait();
+  std::unique_ptr<Request>& sending = at(lane.sending, chunk);
+  if (sending) std::exchange(sending, nullptr)->wait();
   const auto memory = [](Matrix tensor) {
     return as_buffer(std::span(tensor.data(), static_cast<std::size_t>(tensor.size())));
   };
-  lane.workspace.begin({.values = values, .x = x, .batch = {}});
+  const Model& model = context_.model.chunk(chunk);
+  Workspace& workspace = *at(lane.workspaces, chunk);
+  workspace.begin({.values = values, .x = x, .batch = {}});
   std::vector<Buffer> received;
-  const Range ops = context_.model.received();
-  for (Index op = ops.begin; op < ops.end; ++op) received.push_back(memory(lane.workspace.received(op)));
+  const Range ops = model.received();
+  for (Index op = ops.begin; op < ops.end; ++op) received.push_back(memory(workspace.received(op)));
   if (!received.empty()) context_.pipeline->start_receive(Direction::kForward, received)->wait();
-  lane.workspace.forward({0, std::ssize(context_.model.ops())});
+  workspace.forward({0, std::ssize(model.ops())});
   std::vector<ConstBuffer> sent;
-  for (const Index op : context_.model.sent()) sent.emplace_back(memory(lane.workspace.sent(op)));
-  if (!sent.empty()) lane.sending = context_.pipeline->start_send(Direction::kForward, sent);
+  for (const Index op : model.sent()) sent.emplace_back(memory(workspace.sent(op)));
+  if (!sent.empty()) sending = context_.pipeline->start_send(Direction::kForward, sent);
 }
 
-void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block, const BlockWork& work) {
+void Evaluation::run_block(Lane& lane, const ModelValues& values, const StageTask& task,
+                           const BlockWork& work) {
+  const Index block = task.micro_batch;
   const Index begin = block * rows_;
   const Index rows = std::min(rows_, info_.rows - begin);
   lane.ids.resize(static_cast<std::size_t>(rows));
@@ -186,12 +212,13 @@ void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block, c
   const ConstMatrix right(lane.labels.data(), rows, info_.target_columns);
   const ConstMatrix features(x.data(), x.rows(), x.cols());
   if (context_.pipeline != nullptr) {
-    pass_stage(lane, values, features);
-    if (!context_.measures()) return;
+    pass_stage(lane, values, features, task.chunk);
+    if (!context_.measures() || task.chunk + 1 < context_.model.chunks()) return;
   }
+  Workspace& workspace = *lane.workspaces.back();
   const ConstMatrix outputs = divide_outputs(
-      context_.pipeline != nullptr ? lane.workspace.outputs()
-                                   : lane.workspace.forward({.values = values, .x = features, .batch = {}}),
+      context_.pipeline != nullptr ? workspace.outputs()
+                                   : workspace.forward({.values = values, .x = features, .batch = {}}),
       temperature_, lane.scaled.span());
   work(lane, {.outputs = outputs, .targets = right, .weights = weights}, block);
 }

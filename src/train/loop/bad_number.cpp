@@ -37,29 +37,50 @@ BadNumber GradientStep::check_again(const Replica& in_step) {
   Replica replica = in_step;
   replica.factors.clear();  // all gradients are to be seen
   const Index parts = std::min(context_.accumulate, replica.batch->rows);
-  Workspace workspace(context_.model, divide_up(replica.batch->rows, parts), ActivationRetention::kAll);
+  const Index rows = divide_up(replica.batch->rows, parts);
+  std::vector<std::unique_ptr<Workspace>> workspaces;  // by chunk
+  for (Index i = 0; i < context_.model.chunks(); ++i) {
+    workspaces.push_back(
+        std::make_unique<Workspace>(context_.model.chunk(i), rows, ActivationRetention::kAll));
+  }
   BadNumber first;
   for (Index i = 0; i < parts; ++i) {
     replica.rows = split_evenly(replica.batch->rows, parts, i);
     replica.target = {arena.span(), Write::kReplace};
-    tallies_[local(replica)] = {};
-    start_pass(workspace, replica, {});
-    receive_tensors(Pipeline::Direction::kForward, workspace);
-    workspace.forward({0, ops_});
-    send_and_wait(Pipeline::Direction::kForward, workspace);
-    if (has_loss()) {
-      evaluate_loss(workspace, replica);
-    } else {
-      tallies_[local(replica)].weight = replica.batch->weights_of(replica.rows).sum(replica.rows.size());
-      receive_tensors(Pipeline::Direction::kBackward, workspace);
-    }
-    workspace.backward(arena.span(), Write::kReplace, {});
-    send_and_wait(Pipeline::Direction::kBackward, workspace);
-    for (const BadNumber& found : {check_values(workspace, replica), check_gradient(replica)}) {
+    repeat(replica, workspaces);
+    const auto take = [&first](const BadNumber& found) {
       if (found.order < first.order) first = found;
+    };
+    for (Index chunk = 0; chunk < context_.model.chunks(); ++chunk) {
+      take(check_values(*at(workspaces, chunk), replica, chunk));
     }
+    take(check_gradient(replica));
   }
   return first;
+}
+
+// Forward and backward through all chunks, with the part of the replica that is under way.
+void GradientStep::repeat(Replica& replica, std::span<const std::unique_ptr<Workspace>> workspaces) {
+  LossSums& tally = tallies_[local(replica)];
+  tally = {};
+  if (!has_loss()) tally.weight = replica.batch->weights_of(replica.rows).sum(replica.rows.size());
+  for (Index i = 0; i < std::ssize(workspaces); ++i) {
+    Workspace& workspace = *at(workspaces, i);
+    start_pass(workspace, replica, {});
+    receive_tensors(Pipeline::Direction::kForward, workspace, i);
+    workspace.forward({0, std::ssize(context_.model.chunk(i).ops())});
+    send_and_wait(Pipeline::Direction::kForward, workspace, i);
+  }
+  for (Index i = std::ssize(workspaces) - 1; i >= 0; --i) {
+    Workspace& workspace = *at(workspaces, i);
+    if (ends_model(i)) {
+      evaluate_loss(workspace, replica);
+    } else {
+      receive_tensors(Pipeline::Direction::kBackward, workspace, i);
+    }
+    workspace.backward(replica.target.arena, Write::kReplace, {});
+    send_and_wait(Pipeline::Direction::kBackward, workspace, i);
+  }
 }
 
 // The sums of all replicas that ran in lockstep in the last part of their samples are still there: a replica
@@ -83,11 +104,11 @@ BadNumber GradientStep::check_together(const Replica& in_step) {
   return found;
 }
 
-BadNumber GradientStep::check_values(const Workspace& workspace, const Replica& replica) const {
+BadNumber GradientStep::check_values(const Workspace& workspace, const Replica& replica, Index chunk) const {
+  const Model& model = context_.model.chunk(chunk);
   if (const std::optional<Index> op = workspace.first_bad_op()) {
-    return {context_.model.number_in_whole(*op),
-            fmt::format("replica {}: {} gives a value that is not finite", replica.number,
-                        context_.model.op(*op).title)};
+    return {model.number_in_whole(*op), fmt::format("replica {}: {} gives a value that is not finite",
+                                                    replica.number, model.op(*op).title)};
   }
   const std::array loss{static_cast<Scalar>(tallies_[local(replica)].loss)};
   if (all_finite(loss)) return {};

@@ -35,7 +35,8 @@ GradientStep::GradientStep(const GradientStepContext& context)
       together_(context.model.whole().runs_in_lockstep(context.plan.replicas)),
       single_values_(context.model.whole(), context.plan.replicas, context.accumulate),
       factored_(context.strategy.factored_gradients()),
-      gradients_(context.sums, context.plan, context.comm.rank(), together(), factored_tensors(),
+      gradients_(context.sums, context.plan, context.comm.rank(),
+                 context.model.interleaves(context.plan.replicas), factored_tensors(),
                  [this] { return context_.strategy.gradient_arena(context_.plan.gradient_size); }),
       sender_(context.comm, context.plan, context.strategy, gradients_, context.team, context.progress),
       tallies_(static_cast<std::size_t>(hosted_.size())) {
@@ -54,16 +55,19 @@ GradientStep::GradientStep(const GradientStepContext& context)
     backward_sums_.push_back(ScopeSums(context.comm, context.plan, {{statistics->backward_count(), scope}}));
   }
   const Index rows = divide_up(context.max_rows, context.accumulate);
-  Index workspaces = together() ? hosted_.size() : std::min(context.plan.threads, hosted_.size());
+  alive_ = {together() ? hosted_.size() : std::min(context.plan.threads, hosted_.size())};
   if (context.pipeline != nullptr && !together()) {
-    workspaces = micro_batches_alive(context.schedule, context.pipeline->stage(), context.pipeline->stages(),
-                                     hosted_.size() * context.accumulate);
+    alive_ = chunks_alive(context.schedule, context.pipeline->stage(), context.pipeline->stages(),
+                          hosted_.size() * context.accumulate);
   }
-  sends_.resize(static_cast<std::size_t>(workspaces));
-  for (Index i = 0; i < workspaces; ++i) {
-    workspaces_.push_back(
-        std::make_unique<Workspace>(context.model, rows, ActivationRetention::kForTraining, sync_points_));
+  for (Index chunk = 0; chunk < context.model.chunks(); ++chunk) {
+    first_workspaces_.push_back(std::ssize(workspaces_));
+    for (Index i = 0; i < at(alive_, chunk); ++i) {
+      workspaces_.push_back(std::make_unique<Workspace>(context.model.chunk(chunk), rows,
+                                                        ActivationRetention::kForTraining, sync_points_));
+    }
   }
+  sends_.resize(workspaces_.size());
   for (Index i = hosted_.begin; i < hosted_.end; ++i) replicas_.push_back({.number = i});
 }
 
@@ -218,8 +222,13 @@ void GradientStep::add_sums(Index replica, Index op, std::span<const double> sum
   if (single_values_.are_followed(replica, number)) context_.states.add(replica, op, sums);
 }
 
-void GradientStep::add_own_sums(Workspace& workspace, Index replica) {
-  for (const Index op : own_statistics_) add_sums(replica, op, workspace.sums(op).forward);
+// `workspace`: of a chunk of the model.
+void GradientStep::add_own_sums(Workspace& workspace, Index replica, Index chunk) {
+  const Index first = context_.model.first_op_of_chunk(chunk);
+  const Range ops{first, first + std::ssize(context_.model.chunk(chunk).ops())};
+  for (const Index op : own_statistics_) {
+    if (ops.contains(op)) add_sums(replica, op, workspace.sums(op - first).forward);
+  }
 }
 
 void GradientStep::run_per_replica(Index thread, Replica& replica, bool last, bool backward) {
@@ -291,6 +300,7 @@ void GradientStep::start_target(Index thread, Replica& replica) {
   if (!has_loss() && replica.target.write == Write::kReplace) {
     at(replica.target.arena, context_.plan.loss_offset) = 0;
   }
+  replica.first_write = replica.target.write;
 }
 
 void GradientStep::start_targets() {

@@ -31,10 +31,8 @@ std::vector<GradientStep::MicroBatch> GradientStep::micro_batches() {
     const Index rows = replica.batch->rows;
     const Index parts = std::min(context_.accumulate, rows);
     for (Index i = 0; i < parts; ++i) {
-      batches.push_back({.number = std::ssize(batches),
-                         .replica = replica,
-                         .rows = split_evenly(rows, parts, i),
-                         .workspace = batches.size() % workspaces_.size()});
+      batches.push_back(
+          {.number = std::ssize(batches), .replica = replica, .rows = split_evenly(rows, parts, i)});
     }
   }
   if (!batches.empty()) batches.back().last = true;
@@ -46,7 +44,10 @@ void GradientStep::walk_stage(bool backward) {
   const Pipeline& pipeline = *context_.pipeline;
   for (const StageTask& task :
        stage_tasks(context_.schedule, pipeline.stage(), pipeline.stages(), std::ssize(batches))) {
-    const MicroBatch& batch = at(batches, task.micro_batch);
+    MicroBatch batch = at(batches, task.micro_batch);
+    batch.chunk = task.chunk;
+    batch.workspace = static_cast<std::size_t>(at(first_workspaces_, task.chunk) +
+                                               task.micro_batch % at(alive_, task.chunk));
     if (task.forward) {
       stage_forward(batch);
     } else if (backward) {
@@ -63,17 +64,22 @@ void GradientStep::enter_stage(const MicroBatch& batch) {
   if (context_.pipeline != nullptr) context_.comm.note_phase(Phase::kStageForward, batch.number);
   wait_for_sends(batch.workspace);
   start_pass(workspace, batch.replica, limit_of(batch.replica, batch.last));
-  receive_tensors(Pipeline::Direction::kForward, workspace);
+  receive_tensors(Pipeline::Direction::kForward, workspace, batch.chunk);
+}
+
+// Whether the outputs of the model are those of this chunk of it.
+bool GradientStep::ends_model(Index chunk) const {
+  return has_loss() && chunk + 1 == context_.model.chunks();
 }
 
 // The gradient of the outputs: of the loss, or what the stage behind sends.
 void GradientStep::take_output_gradient(const MicroBatch& batch) {
   Workspace& workspace = *workspaces_[batch.workspace];
   if (context_.pipeline != nullptr) context_.comm.note_phase(Phase::kStageBackward, batch.number);
-  if (has_loss()) {
+  if (ends_model(batch.chunk)) {
     evaluate_loss(workspace, batch.replica);
   } else {
-    receive_tensors(Pipeline::Direction::kBackward, workspace);
+    receive_tensors(Pipeline::Direction::kBackward, workspace, batch.chunk);
   }
 }
 
@@ -81,40 +87,42 @@ void GradientStep::stage_forward(const MicroBatch& batch) {
   Replica& replica = batch.replica;
   Workspace& workspace = *workspaces_[batch.workspace];
   replica.rows = batch.rows;
-  prepare(0, replica);
+  if (batch.chunk == 0) prepare(0, replica);
   enter_stage(batch);
   const Stopwatch forward;
-  workspace.forward({0, ops_});
-  add_own_sums(workspace, replica.number);
+  workspace.forward({0, std::ssize(context_.model.chunk(batch.chunk).ops())});
+  add_own_sums(workspace, replica.number, batch.chunk);
   forward_seconds_ += forward.seconds();
   send_on(Pipeline::Direction::kForward, batch);
 }
 
-// The arena of a replica begins with its first part.
+// The arena of a replica begins with its first part in the last chunk, which goes back before the others. The
+// last micro-batch of a chunk makes its gradients ready, and those of the chunks behind are ready by then.
 void GradientStep::stage_backward(const MicroBatch& batch) {
   Replica& replica = batch.replica;
+  const Model& chunk = context_.model.chunk(batch.chunk);
+  const bool last_chunk = batch.chunk + 1 == context_.model.chunks();
   replica.rows = batch.rows;
-  if (batch.rows.begin == 0) {
-    start_target(0, replica);
-  } else {
-    replica.target.write = Write::kAdd;
-  }
+  if (batch.rows.begin == 0 && last_chunk) start_target(0, replica);
+  replica.target.write = batch.rows.begin == 0 ? replica.first_write : Write::kAdd;
   take_output_gradient(batch);
+  const Index end = last_chunk ? context_.plan.gradient_size : chunk.weights().end;
   GradientReadyCallback on_ready;
-  if (batch.last) on_ready = [&](Index from) { sender_.ready_from(0, from); };
-  run_backward(*workspaces_[batch.workspace], {0, ops_}, replica, on_ready);
+  if (batch.last) on_ready = [&](Index from) { sender_.ready_from(0, std::min(from, end)); };
+  run_backward(*workspaces_[batch.workspace], {0, std::ssize(chunk.ops())}, replica, on_ready);
   send_on(Pipeline::Direction::kBackward, batch);
 }
 
 // Nothing where no stage is that way.
-void GradientStep::receive_tensors(Pipeline::Direction direction, Workspace& workspace) {
+void GradientStep::receive_tensors(Pipeline::Direction direction, Workspace& workspace, Index chunk) {
+  const Model& model = context_.model.chunk(chunk);
   std::vector<Buffer> tensors;
   if (direction == Pipeline::Direction::kForward) {
-    const Range received = context_.model.received();
+    const Range received = model.received();
     for (Index op = received.begin; op < received.end; ++op)
       tensors.push_back(writable(workspace.received(op)));
   } else {
-    for (const Index op : context_.model.sent()) tensors.push_back(writable(workspace.sent_gradient(op)));
+    for (const Index op : model.sent()) tensors.push_back(writable(workspace.sent_gradient(op)));
   }
   if (tensors.empty()) return;
   const Stopwatch idle;
@@ -122,12 +130,14 @@ void GradientStep::receive_tensors(Pipeline::Direction direction, Workspace& wor
   idle_seconds_ += idle.seconds();
 }
 
-std::unique_ptr<Request> GradientStep::send_tensors(Pipeline::Direction direction, Workspace& workspace) {
+std::unique_ptr<Request> GradientStep::send_tensors(Pipeline::Direction direction, Workspace& workspace,
+                                                    Index chunk) {
+  const Model& model = context_.model.chunk(chunk);
   std::vector<ConstBuffer> tensors;
   if (direction == Pipeline::Direction::kForward) {
-    for (const Index op : context_.model.sent()) tensors.push_back(buffer_of(workspace.sent(op)));
+    for (const Index op : model.sent()) tensors.push_back(buffer_of(workspace.sent(op)));
   } else {
-    const Range received = context_.model.received();
+    const Range received = model.received();
     for (Index op = received.begin; op < received.end; ++op) {
       tensors.push_back(buffer_of(workspace.received_gradient(op)));
     }
@@ -135,20 +145,21 @@ std::unique_ptr<Request> GradientStep::send_tensors(Pipeline::Direction directio
   return context_.pipeline->start_send(direction, tensors);
 }
 
-bool GradientStep::has_stage(Pipeline::Direction direction) const {
+// Whether the model goes on that way from this chunk of it.
+bool GradientStep::has_stage(Pipeline::Direction direction, Index chunk) const {
   if (context_.pipeline == nullptr) return false;
-  return direction == Pipeline::Direction::kForward ? !context_.pipeline->is_last()
-                                                    : !context_.pipeline->is_first();
+  return direction == Pipeline::Direction::kForward ? !ends_model(chunk)
+                                                    : !context_.pipeline->is_first() || chunk > 0;
 }
 
 // Starts to send what the next stage that way takes, if there is one.
 void GradientStep::send_on(Pipeline::Direction direction, const MicroBatch& batch) {
-  if (!has_stage(direction)) return;
-  sends_[batch.workspace].push_back(send_tensors(direction, *workspaces_[batch.workspace]));
+  if (!has_stage(direction, batch.chunk)) return;
+  sends_[batch.workspace].push_back(send_tensors(direction, *workspaces_[batch.workspace], batch.chunk));
 }
 
-void GradientStep::send_and_wait(Pipeline::Direction direction, Workspace& workspace) {
-  if (has_stage(direction)) send_tensors(direction, workspace)->wait();
+void GradientStep::send_and_wait(Pipeline::Direction direction, Workspace& workspace, Index chunk) {
+  if (has_stage(direction, chunk)) send_tensors(direction, workspace, chunk)->wait();
 }
 
 void GradientStep::wait_for_all_sends() {

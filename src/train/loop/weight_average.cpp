@@ -74,7 +74,8 @@ void WeightAverage::add_training_weights(SavedState& state, std::span<const Scal
                    .range = slice,
                    .memory = as_buffer(training_weights_.span()),
                    .written = slice,
-                   .by_stage = true});
+                   .by_stage = true,
+                   .chunk_offsets = model_.layout().chunk_offsets()});
 }
 
 void WeightAverage::resume() {
@@ -91,12 +92,17 @@ void load_training_values(const CheckpointReader& checkpoint, const Model& model
   load_model(checkpoint.directory() / kCheckpointModel, model.whole().stored_layout(),
              {.layout = &model.stored_layout(), .values = stored});
   if (average != nullptr) average->load(stored_values(model, stored));
-  checkpoint.fill({{.array = kTrainingWeights,
-                    .size = model.whole().layout().size,
-                    .range = model.weights_in_whole(),
-                    .memory = as_buffer(part(stored, {0, model.layout().size})),
-                    .written = {},
-                    .optional = true}});
+  SavedState weights;
+  for (Index i = 0; i < model.chunks(); ++i) {
+    const Model& chunk = model.chunk(i);
+    weights.push_back({.array = kTrainingWeights,
+                       .size = model.whole().layout().size,
+                       .range = chunk.weights_in_whole(),
+                       .memory = as_buffer(part(stored, chunk.weights())),
+                       .written = {},
+                       .optional = true});
+  }
+  checkpoint.fill(weights);
 }
 
 }  // namespace lockstep

@@ -2,9 +2,10 @@
 // stage with most operations needs T seconds for its part of all m; a micro-batch crosses each of the S - 1
 // borders twice. The first micro-batch reaches the last stage, and the last one comes back, over all of them:
 //
-//   max(T, m x crossing) + (S - 1) x (T / m + crossing)
+//   max(T, m x v x crossing) + (S - 1) x (T / (m x v) + crossing)
 //
-// `crossing`: the two messages of a micro-batch over the border with most bytes. What is above T is waiting.
+// `crossing`: the two messages of a micro-batch over the border with most bytes; `v`: chunks of the model on a
+// rank. What is above T is waiting.
 // The ranks of a stage then exchange its gradients: on the nodes that S neighbours leave them, over links
 // that the other stages of the node use at the same time.
 #include <algorithm>
@@ -45,8 +46,10 @@ double crossing_seconds(const ForecastRequest& request, const Cluster& all, cons
   const TimeCurve& border = over_links ? all.link : all.message;
   double most = 0;
   for (const std::unique_ptr<Model>& stage : request.stages) {
-    const Index numbers = crossing_size(stage->whole(), stage->stage().begin) * scene.work.rows;
-    most = std::max(most, 2 * border.seconds(static_cast<double>(numbers * Index{sizeof(Scalar)})));
+    for (Index i = 0; i < stage->chunks(); ++i) {
+      const Index numbers = crossing_size(stage->whole(), stage->chunk(i).stage().begin) * scene.work.rows;
+      most = std::max(most, 2 * border.seconds(static_cast<double>(numbers * Index{sizeof(Scalar)})));
+    }
   }
   return most;
 }
@@ -88,8 +91,9 @@ Forecast forecast_stage(const Parallel& parallel, std::size_t stage) {
   const auto passes = static_cast<double>(scene.passes(request.train));
   const auto others = static_cast<double>(request.stage_count() - 1);
   const double busy = (step.forward + step.backward) * flops;
+  const double tasks = passes * static_cast<double>(model.chunks());
   const double through =
-      std::max(busy, passes * parallel.crossing) + others * (busy / passes + parallel.crossing);
+      std::max(busy, tasks * parallel.crossing) + others * (busy / tasks + parallel.crossing);
   const std::vector<double> parts = parts_of_backward(model, plan, step.backward * flops / passes);
   Forecast result{.ranks = parallel.all.ranks(),
                   .replicas = scene.replicas,

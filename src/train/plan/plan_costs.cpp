@@ -97,8 +97,8 @@ Index record_memory(const RunPlanRequest& request, const RunPlan& plan) {
 }
 
 // The first rank hosts at least as many replicas as any other.
-void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_weights, Index alive,
-                  MemoryPlan& memory) {
+void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_weights,
+                  std::span<const Index> alive, MemoryPlan& memory) {
   const Index hosted = plan.dist.hosted.front().size();
   const Index batch = plan.dist.max_rows;
   const Index micro = divide_up(batch, request.train.accumulate);
@@ -107,10 +107,14 @@ void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_w
   const Index arenas = own_weights ? hosted : 1;
   memory.weights += request.model.state_layout().size * kScalarBytes * (hosted + 2);  // ReplicaStates
   memory.weights += rounded_bytes(request) * arenas + arranged_bytes(request.model) * plan.dist.threads;
-  memory.activations = (alive > 0  ? alive
-                        : together ? hosted
-                                   : plan.dist.threads) *
-                       activation_bytes(request.model, micro, ActivationRetention::kForTraining);
+  constexpr auto kRetention = ActivationRetention::kForTraining;
+  if (alive.empty()) {
+    memory.activations =
+        (together ? hosted : plan.dist.threads) * activation_bytes(request.model, micro, kRetention);
+  }
+  for (Index i = 0; i < std::ssize(alive); ++i) {
+    memory.activations += at(alive, i) * activation_bytes(request.model.chunk(i), micro, kRetention);
+  }
   const Index ahead = steps_ahead(request.data, true, plan.sampling.stream.has_value());  // an upper bound
   memory.data = record_memory(request, plan) + hosted * batch * sample_bytes * (ahead + 1);
 }
@@ -123,13 +127,13 @@ Index first_stage_copies(const Model& stage, Index file_bytes) {
 
 }  // namespace
 
-void plan_costs(const RunPlanRequest& request, RunPlan& plan, Index alive) {
+void plan_costs(const RunPlanRequest& request, RunPlan& plan, std::span<const Index> alive) {
   const StrategyEntry& strategy = strategy_entry(request.distribute.strategy);
   const std::vector<RankCosts> ranks =
       strategy.costs({.options = request.distribute,
                       .plan = plan.dist,
                       .sums = local_sums(request.distribute),
-                      .interleaved = request.model.whole().runs_in_lockstep(plan.sampling.replicas),
+                      .interleaved = request.model.interleaves(plan.sampling.replicas),
                       .optimizer = request.optimizer,
                       .steps = plan.steps,
                       .node_sizes = request.node_sizes});

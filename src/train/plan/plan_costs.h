@@ -5,8 +5,8 @@
 
 namespace lockstep {
 
-/// Fills in the bytes of `plan`; the rest of it is there. `alive`: micro-batches of a stage that are in
-/// memory at a time; 0: the model is no stage.
-void plan_costs(const RunPlanRequest& request, RunPlan& plan, Index alive = 0);
+/// Fills in the bytes of `plan`; the rest of it is there. `alive`: by chunk of a stage, the micro-batches
+/// that are in memory at a time; empty: the model is no stage.
+void plan_costs(const RunPlanRequest& request, RunPlan& plan, std::span<const Index> alive = {});
 
 }  // namespace lockstep

@@ -200,7 +200,7 @@ bool RunPlan::averages_between(Index before, Index done) const {
 }
 
 double RunPlan::idle_share(Index with) const {
-  return lockstep::idle_share(std::ssize(stages), with);
+  return lockstep::idle_share(std::ssize(stages), with, chunks);
 }
 
 std::string RunPlan::describe_average() const {

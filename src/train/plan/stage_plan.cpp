@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/distributed/pipeline.h"
@@ -36,6 +37,27 @@ RunPlanRequest request_of_stage(const RunPlanRequest& request, std::size_t stage
               workers_on_nodes(request.node_sizes, std::ssize(request.stages), static_cast<Index>(stage))};
 }
 
+// "0 to 3.body.1", and a range for each further chunk.
+std::string layers_of(const Model& stage) {
+  std::string text;
+  for (Index i = 0; i < stage.chunks(); ++i) {
+    const Range ops = stage.chunk(i).stage();
+    const std::string& first = stage.whole().op(ops.begin).path;
+    const std::string& last = stage.whole().op(ops.end - 1).path;
+    text += fmt::format("{}{}{}", i == 0 ? "" : ", ", first, first == last ? "" : " to " + last);
+  }
+  return text;
+}
+
+// Scalars of one sample that a stage receives.
+Index received_scalars(const Model& stage) {
+  Index scalars = 0;
+  for (Index i = 0; i < stage.chunks(); ++i) {
+    scalars += crossing_size(stage.whole(), stage.chunk(i).stage().begin);
+  }
+  return scalars;
+}
+
 }  // namespace
 
 Plan plan_ranks(const RunPlanRequest& request, const Model& model, Index replicas) {
@@ -61,6 +83,7 @@ Plan plan_ranks(const RunPlanRequest& request, const Model& model, Index replica
 
 void plan_stages(const RunPlanRequest& request, RunPlan& plan) {
   const Index hosted = plan.dist.hosted.front().size();
+  plan.chunks = request.distribute.schedule.chunks;
   plan.lockstep = request.model.runs_in_lockstep(plan.sampling.replicas);
   plan.micro_batches = plan.lockstep ? hosted : hosted * request.train.accumulate;
   plan.sent_bytes = 0;
@@ -71,21 +94,18 @@ void plan_stages(const RunPlanRequest& request, RunPlan& plan) {
     of_stage.stages.clear();
     of_stage.dist = plan_ranks(request, model, plan.sampling.replicas);
     of_stage.parameters = model.layout().count();
-    const Index alive = micro_batches_alive(request.distribute.schedule, static_cast<Index>(i),
-                                            std::ssize(request.stages), plan.micro_batches);
+    const std::vector<Index> alive = chunks_alive(request.distribute.schedule, static_cast<Index>(i),
+                                                  std::ssize(request.stages), plan.micro_batches);
     plan_costs(request_of_stage(request, i), of_stage, alive);
     plan.sent_bytes = std::max(plan.sent_bytes, of_stage.sent_bytes);
     if (of_stage.memory.total() > largest.total()) largest = of_stage.memory;
-    const ModelOp& first = request.model.op(model.stage().begin);
-    const ModelOp& last = request.model.op(model.stage().end - 1);
-    plan.stages.push_back(
-        {.layers = first.path == last.path ? first.path : fmt::format("{} to {}", first.path, last.path),
-         .dist = of_stage.dist,
-         .parameters = of_stage.parameters,
-         .flops = model.training_flops(),
-         .received_bytes = crossing_size(model.whole(), model.stage().begin) * Index{sizeof(Scalar)},
-         .alive = alive,
-         .memory = of_stage.memory});
+    plan.stages.push_back({.layers = layers_of(model),
+                           .dist = of_stage.dist,
+                           .parameters = of_stage.parameters,
+                           .flops = model.training_flops(),
+                           .received_bytes = received_scalars(model) * Index{sizeof(Scalar)},
+                           .alive = std::accumulate(alive.begin(), alive.end(), Index{0}),
+                           .memory = of_stage.memory});
   }
   plan.memory = largest;
   plan.enter_stage(0);

@@ -78,8 +78,8 @@ class Evaluation {
   // The buffers of one thread.
   struct Lane {
     Lane(const EvaluationContext& context, Index rows, const DatasetInfo& info, const Weighing& weighing);
-    Workspace workspace;
-    std::unique_ptr<Request> sending;  // to the next stage
+    std::vector<std::unique_ptr<Workspace>> workspaces;  // by chunk of the model
+    std::vector<std::unique_ptr<Request>> sending;       // to the next stage, likewise
     AlignedBuffer<Scalar> features;
     AlignedBuffer<Scalar> labels;   // targets and weights
     AlignedBuffer<Scalar> weights;  // empty: none
@@ -98,8 +98,9 @@ class Evaluation {
   bool visit_blocks(const ModelValues& values, const std::function<bool()>& interrupted,
                     const BlockWork& work);
   SampleWeights take_labels(Lane& lane, Matrix& labels) const;
-  void pass_stage(Lane& lane, const ModelValues& values, const ConstMatrix& x);
-  void run_block(Lane& lane, const ModelValues& values, Index block, const BlockWork& work);
+  void pass_stage(Lane& lane, const ModelValues& values, const ConstMatrix& x, Index chunk);
+  void run_blocks(Lane& lane, const ModelValues& values, Range blocks, const BlockWork& work);
+  void run_block(Lane& lane, const ModelValues& values, const StageTask& task, const BlockWork& work);
   void measure_block(Lane& lane, const MetricRows& rows, Index block);
   EvalMetrics combine();
   void combine_counts(EvalMetrics& metrics);

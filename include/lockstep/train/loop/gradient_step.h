@@ -14,6 +14,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -99,6 +100,7 @@ class GradientStep {
     const ReplicaBatch* batch = nullptr;
     Range rows = {};  // rows of the part under way
     GradientTarget target = {};
+    Write first_write = Write::kReplace;      // of the first part, in each chunk of the model
     std::vector<FactorBuffers> factors = {};  // factor buffers of the part under way, by op; empty: none
   };
   // The work of a thread on one of its replicas; `last`: it has no further one with samples.
@@ -123,31 +125,33 @@ class GradientStep {
   void find_factor_buffers(Replica& replica) const;
   void evaluate_loss(Workspace& workspace, const Replica& replica);
   void add_sums(Index replica, Index op, std::span<const double> sums);
-  void add_own_sums(Workspace& workspace, Index replica);
+  void add_own_sums(Workspace& workspace, Index replica, Index chunk = 0);
 
   void run_per_replica(Index thread, Replica& replica, bool last, bool backward);
-  // A micro-batch in the step under way, with the workspace that it passes through.
+  // A micro-batch in the step under way, with the chunk and the workspace that it passes through.
   struct MicroBatch {
     Index number = 0;  // in the step
     Replica& replica;
     Range rows;
     bool last = false;  // no further one follows
     std::size_t workspace = 0;
+    Index chunk = 0;
   };
 
   void walk_stage(bool backward);
   std::vector<MicroBatch> micro_batches();
   void stage_forward(const MicroBatch& batch);
   void stage_backward(const MicroBatch& batch);
-  bool has_stage(Pipeline::Direction direction) const;
+  bool ends_model(Index chunk) const;
+  bool has_stage(Pipeline::Direction direction, Index chunk) const;
   void enter_stage(const MicroBatch& batch);
   void take_output_gradient(const MicroBatch& batch);
   void send_on(Pipeline::Direction direction, const MicroBatch& batch);
   void wait_for_all_sends();
-  void receive_tensors(Pipeline::Direction direction, Workspace& workspace);
-  std::unique_ptr<Request> send_tensors(Pipeline::Direction direction, Workspace& workspace);
+  void receive_tensors(Pipeline::Direction direction, Workspace& workspace, Index chunk = 0);
+  std::unique_ptr<Request> send_tensors(Pipeline::Direction direction, Workspace& workspace, Index chunk);
   void wait_for_sends(std::size_t workspace);
-  void send_and_wait(Pipeline::Direction direction, Workspace& workspace);
+  void send_and_wait(Pipeline::Direction direction, Workspace& workspace, Index chunk = 0);
   bool reads_batch() const;
 
   void run_together(Index part, bool backward);
@@ -163,8 +167,9 @@ class GradientStep {
   void run_backward(Workspace& workspace, Range ops, const Replica& replica,
                     const GradientReadyCallback& on_ready);
   BadNumber check_again(const Replica& replica);
+  void repeat(Replica& replica, std::span<const std::unique_ptr<Workspace>> workspaces);
   BadNumber check_together(const Replica& replica);
-  BadNumber check_values(const Workspace& workspace, const Replica& replica) const;
+  BadNumber check_values(const Workspace& workspace, const Replica& replica, Index chunk = 0) const;
   BadNumber check_gradient(const Replica& replica) const;
   Index whole_ops() const;
   Index params_behind(const std::string& name) const;
@@ -181,7 +186,10 @@ class GradientStep {
   FactoredGradients* factored_;  // may be null
   LocalGradients gradients_;
   BucketSender sender_;
-  // One for each thread, or local replica if they sync, or micro-batch of a stage that can be alive.
+  // By chunk of the model, the workspaces that it needs, and the first of them.
+  std::vector<Index> alive_;
+  std::vector<Index> first_workspaces_;
+  // One for each thread, or local replica if they sync, or micro-batch of a chunk that can be alive.
   std::vector<std::unique_ptr<Workspace>> workspaces_;
   std::vector<std::vector<std::unique_ptr<Request>>> sends_;  // messages of a stage from each workspace
   std::vector<Replica> replicas_;                             // local ones

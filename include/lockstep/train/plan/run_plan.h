@@ -61,12 +61,12 @@ struct MemoryPlan {
 
 /// The work of a rank that runs a stage of the model.
 struct StagePlan {
-  std::string layers;  ///< "0 to 3.body.1"
+  std::string layers;  ///< "0 to 3.body.1"; with several chunks "0 to 1, 4 to 5"
   Plan dist;           ///< of the ranks that run this stage, one of each group
   Index parameters = 0;
   Index flops = 0;           ///< operations for one sample, forward and backward
   Index received_bytes = 0;  ///< for one sample, from the stage before; as much goes back as gradients
-  Index alive = 0;           ///< micro-batches that are in memory at a time, at most
+  Index alive = 0;           ///< micro-batches that are in memory at a time, at most, each chunk's counted
   MemoryPlan memory;
 };
 
@@ -76,6 +76,7 @@ struct RunPlan {
   /// Micro-batches that a group takes through its stages before these are empty again, at most: those of a
   /// step, or with `lockstep` those of one of its train.accumulate parts.
   Index micro_batches = 0;
+  Index chunks = 1;       ///< of the model on each rank
   bool lockstep = false;  ///< stages take all of these to each batch norm over replicas together
   SamplingOptions sampling;
   EpochPlan epoch;
