@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lockstep/comm/agree.h"
+#include "lockstep/distributed/pipeline.h"
 #include "support/ranks.h"
 #include "support/saving_cases.h"
 #include "support/temporary_directory.h"
@@ -255,6 +256,30 @@ TEST(Pipelines, ResumeWhereWorkersOwnNothingOfAStage) {
     for (const char* optimizer : {"adam", "adafactor", "muon"}) expect(optimizer, "zero1");
     expect("adam", "central_storage");
   }
+}
+
+// Numbers so different that their sum depends on the order; parts of the model have 0 to 2 of them.
+TEST(Pipelines, AddAndJoinNumbersInTheOrderOfTheModel) {
+  on_ranks({2, 3, 4}, [](Communicator& comm) {
+    Pipeline pipeline(comm, comm.size());
+    std::vector<double> all;
+    std::vector<double> own;
+    std::vector<Index> chunk_begins;
+    double sum = 0;
+    for (Index part = 0; part < 3 * pipeline.stages(); ++part) {
+      const bool mine = part % pipeline.stages() == pipeline.stage();
+      if (mine && part >= pipeline.stages()) chunk_begins.push_back(std::ssize(own));
+      for (Index i = 0; i < part % 3; ++i) {
+        const auto exponent = static_cast<int>(60 - 13 * ((7 * part + 3 * i) % 5));
+        const double number = std::ldexp(i == 0 ? 1.0 + static_cast<double>(part) : -1.0, exponent);
+        sum += number;
+        all.push_back(number);
+        if (mine) own.push_back(number);
+      }
+    }
+    EXPECT_EQ(pipeline.sum_in_order(own, chunk_begins), sum);
+    EXPECT_EQ(pipeline.join(own, chunk_begins), all);
+  });
 }
 
 // Written by chunks, read as a whole, and by stages of one chunk each on four ranks.
