@@ -25,17 +25,22 @@ Buffer writable(Matrix tensor) {
 
 }  // namespace
 
+// As many in every step, so that the schedule and its memory are always those of the plan. One without
+// samples is left out by all stages.
 std::vector<GradientStep::MicroBatch> GradientStep::micro_batches() {
   std::vector<MicroBatch> batches;
   for (Replica& replica : replicas_) {
     const Index rows = replica.batch->rows;
     const Index parts = std::min(context_.accumulate, rows);
-    for (Index i = 0; i < parts; ++i) {
-      batches.push_back(
-          {.number = std::ssize(batches), .replica = replica, .rows = split_evenly(rows, parts, i)});
+    for (Index i = 0; i < context_.accumulate; ++i) {
+      batches.push_back({.number = std::ssize(batches),
+                         .replica = replica,
+                         .rows = i < parts ? split_evenly(rows, parts, i) : Range{}});
     }
   }
-  if (!batches.empty()) batches.back().last = true;
+  const auto last = std::find_if(batches.rbegin(), batches.rend(),
+                                 [](const MicroBatch& batch) { return !batch.rows.empty(); });
+  if (last != batches.rend()) last->last = true;
   return batches;
 }
 
@@ -45,6 +50,7 @@ void GradientStep::walk_stage(bool backward) {
   for (const StageTask& task :
        stage_tasks(context_.schedule, pipeline.stage(), pipeline.stages(), std::ssize(batches))) {
     MicroBatch batch = at(batches, task.micro_batch);
+    if (batch.rows.empty()) continue;
     batch.chunk = task.chunk;
     batch.workspace = static_cast<std::size_t>(at(first_workspaces_, task.chunk) +
                                                task.micro_batch % at(alive_, task.chunk));

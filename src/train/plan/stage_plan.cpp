@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/distributed/pipeline.h"
@@ -82,8 +81,10 @@ Plan plan_ranks(const RunPlanRequest& request, const Model& model, Index replica
 }
 
 void plan_stages(const RunPlanRequest& request, RunPlan& plan) {
+  const PipelineSchedule& schedule = request.distribute.schedule;
+  const Index stages = std::ssize(request.stages);
   const Index hosted = plan.dist.hosted.front().size();
-  plan.chunks = request.distribute.schedule.chunks;
+  plan.chunks = schedule.chunks;
   plan.lockstep = request.model.runs_in_lockstep(plan.sampling.replicas);
   plan.micro_batches = plan.lockstep ? hosted : hosted * request.train.accumulate;
   plan.sent_bytes = 0;
@@ -94,9 +95,9 @@ void plan_stages(const RunPlanRequest& request, RunPlan& plan) {
     of_stage.stages.clear();
     of_stage.dist = plan_ranks(request, model, plan.sampling.replicas);
     of_stage.parameters = model.layout().count();
-    const std::vector<Index> alive = chunks_alive(request.distribute.schedule, static_cast<Index>(i),
-                                                  std::ssize(request.stages), plan.micro_batches);
-    plan_costs(request_of_stage(request, i), of_stage, alive);
+    const auto stage = static_cast<Index>(i);
+    plan_costs(request_of_stage(request, i), of_stage,
+               chunks_alive(schedule, stage, stages, plan.micro_batches));
     plan.sent_bytes = std::max(plan.sent_bytes, of_stage.sent_bytes);
     if (of_stage.memory.total() > largest.total()) largest = of_stage.memory;
     plan.stages.push_back({.layers = layers_of(model),
@@ -104,7 +105,7 @@ void plan_stages(const RunPlanRequest& request, RunPlan& plan) {
                            .parameters = of_stage.parameters,
                            .flops = model.training_flops(),
                            .received_bytes = received_scalars(model) * Index{sizeof(Scalar)},
-                           .alive = std::accumulate(alive.begin(), alive.end(), Index{0}),
+                           .alive = micro_batches_alive(schedule, stage, stages, plan.micro_batches),
                            .memory = of_stage.memory});
   }
   plan.memory = largest;
