@@ -14,6 +14,7 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/data/streamed_records.h"
+#include "lockstep/distributed/divided_layers.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
 #include "startup.h"
@@ -87,7 +88,7 @@ StrategyContext Run::strategy_context() {
       .rules = experiment_.update_rules(stage()),
       .team = team_,
       .gradient_arenas = arenas_needed(plan_.dist, workers().rank(), local_sums(config.distribute),
-                                       model_.interleaves(plan_.dist.replicas)),
+                                       interleaves(model_, plan_.dist)),
       .ranks_per_node = config.debug.ranks_per_node,
       .server_mbit = config.debug.server_mbit,
       .record_to =

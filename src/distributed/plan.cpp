@@ -42,14 +42,29 @@ void check_slices(const DistOptions& options, const PlanRequest& request, Index 
       options.bucket_kib, human_bytes(bytes), buckets, request.world, kMaxSlices));
 }
 
+bool is_divided(const PlanRequest& request, const ParamInfo& param) {
+  return std::ranges::find(request.divided, param.range, &DividedTensor::range) != request.divided.end();
+}
+
 // Whole layers, from the last one on, until a bucket is full; a layer that is larger than a bucket fills
-// several, as equal as blocks allow.
+// several, as equal as blocks allow. A tensor that ranks divide is a bucket by itself.
 std::vector<Bucket> make_buckets(const Layout& layout, const BlockGrid& grid, Index gradient_size,
-                                 Index bucket_bytes) {
+                                 const DistOptions& options, const PlanRequest& request) {
+  const Index bucket_bytes = options.bucket_kib * 1024;
   std::vector<Bucket> buckets;
   Index end = gradient_size;
   for (auto param = layout.params.rbegin(); param != layout.params.rend(); ++param) {
-    const bool arena_begins = std::next(param) == layout.params.rend();
+    if (is_divided(request, *param)) {
+      if (buckets.empty() && end == gradient_size) {
+        end = layout.size;
+        buckets.push_back({.range = {end, gradient_size}});
+      }
+      buckets.push_back({.range = {param->range.begin, end}, .divided = true});
+      end = param->range.begin;
+      continue;
+    }
+    const bool arena_begins =
+        std::next(param) == layout.params.rend() || is_divided(request, *std::next(param));
     const bool layer_begins = arena_begins || std::next(param)->layer != param->layer;
     const Range range{param->range.begin, end};
     const Index bytes = range.size() * Index{sizeof(Scalar)};
@@ -64,8 +79,20 @@ std::vector<Bucket> make_buckets(const Layout& layout, const BlockGrid& grid, In
   return buckets;
 }
 
-// Servers own everything where there are any, else workers do.
-std::vector<Range> slices_of(const BlockGrid& grid, Range range, const Plan& plan, std::span<Index> loads) {
+// A range without weights holds the loss alone, which the first rank then owns. Servers own everything where
+// there are any, else workers do.
+std::vector<Range> slices_of(const BlockGrid& grid, const Bucket& bucket, const Plan& plan,
+                             std::span<Index> loads) {
+  const Range range = bucket.range;
+  if (bucket.divided) {
+    return std::ranges::find(plan.divided, range.begin, [](const DividedTensor& t) { return t.range.begin; })
+        ->weights;
+  }
+  if (grid.inside(range).empty()) {
+    std::vector<Range> slices(static_cast<std::size_t>(plan.world), {range.end, range.end});
+    slices.front().begin = range.begin;
+    return slices;
+  }
   if (plan.servers == 0) return owner_slices(grid, range, loads);
   std::vector<Range> slices(static_cast<std::size_t>(plan.workers()), {range.begin, range.begin});
   for (const Range slice : owner_slices(grid, range, loads)) slices.push_back(slice);
@@ -90,6 +117,18 @@ Range Plan::thread_replicas(Index rank, Index thread) const {
   const Range mine = at(hosted, rank);
   const Range part = split_evenly(mine.size(), threads, thread);
   return {mine.begin + part.begin, mine.begin + part.end};
+}
+
+Index Plan::divided_size() const {
+  Index size = 0;
+  for (const DividedTensor& tensor : divided) size += tensor.range.size();
+  return size;
+}
+
+Index Plan::divided_elsewhere(Index rank) const {
+  Index size = divided_size();
+  for (const DividedTensor& tensor : divided) size -= at(tensor.weights, rank).size();
+  return size;
 }
 
 std::vector<Range> Plan::owned(Index rank) const {
@@ -128,10 +167,11 @@ Plan make_plan(const DistOptions& options, const Layout& layout, const PlanReque
   plan.gradient_size = layout.size + kAlignment;
   check_slices(options, request, plan.gradient_size);
   const BlockGrid grid(layout, request.grain);
-  plan.buckets = make_buckets(layout, grid, plan.gradient_size, options.bucket_kib * 1024);
+  plan.divided = request.divided;
+  plan.buckets = make_buckets(layout, grid, plan.gradient_size, options, request);
   std::vector<Index> loads(static_cast<std::size_t>(plan.servers > 0 ? plan.servers : plan.world));
   for (const Bucket& bucket : plan.buckets) {
-    plan.slices.push_back(slices_of(grid, bucket.range, plan, loads));
+    plan.slices.push_back(slices_of(grid, bucket, plan, loads));
   }
   return plan;
 }

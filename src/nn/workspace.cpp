@@ -61,7 +61,10 @@ Workspace::Workspace(const Model& model, Index max_rows, ActivationRetention kep
       block_sums_.resize(std::max({block_sums_.size(), forward, backward}));
     }
   }
-  for (const Index op : sync_points) at(buffers_, op).syncs = true;
+  for (const Index op : sync_points) {
+    at(buffers_, op).syncs = true;
+    at(buffers_, op).computed_outside = dynamic_cast<const SplitLayer*>(model.op(op).layer.get());
+  }
   if (for_training && kept != ActivationRetention::kOutputs) plan_gradients(max_rows);
 }
 
@@ -188,6 +191,7 @@ void Workspace::forward(Range ops) {
 }
 
 void Workspace::run_forward(Index number, Range rows) {
+  if (at(buffers_, number).computed_outside != nullptr) return;
   const TraceSpan span(TraceKind::kForward, model_.number_in_whole(number));
   const ModelOp& op = model_.op(number);
   OpBuffers& own = at(buffers_, number);
@@ -207,6 +211,21 @@ void Workspace::run_forward(Index number, Range rows) {
                      .cache = part(own.cache.span(), {rows.begin * cached, rows.end * cached}),
                      .batch = batch,
                      .y = y});
+}
+
+ConstMatrix Workspace::input(Index op) const {
+  const Index input = model_.op(op).inputs.front();
+  return input == kModelInput ? ConstMatrix(x_, rows_, model_.input().size()) : output_of_op(input);
+}
+
+Matrix Workspace::input_gradient(Index op) {
+  const ModelOp& of = model_.op(op);
+  return {input_gradient_of(of, at(buffers_, op), 0, {0, rows_}), rows_, of.in.front().size()};
+}
+
+// A scratch buffer is added to the gradient behind the op.
+Scalar* Workspace::input_gradient_of(const ModelOp& op, OpBuffers& own, std::size_t input, Range rows) {
+  return own.scratch[input].size() > 0 ? own.scratch[input].data() : gradient_of(op.inputs[input], rows);
 }
 
 Matrix Workspace::output_gradient() {
@@ -278,8 +297,7 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
   wanted_dinputs_.clear();
   dinputs_.reserve(op.inputs.size());
   for (std::size_t j = 0; j < op.inputs.size(); ++j) {
-    Scalar* const written =
-        own.scratch[j].size() > 0 ? own.scratch[j].data() : gradient_of(op.inputs[j], rows);
+    Scalar* const written = input_gradient_of(op, own, j, rows);
     dinputs_.emplace_back(written, rows.size(), op.in[j].size());
     wanted_dinputs_.push_back(written == nullptr ? nullptr : &dinputs_.back());
   }
@@ -291,23 +309,27 @@ void Workspace::run_backward(Index number, Range rows, std::span<Scalar> gradien
   FactorBuffers factors;
   if (!factors_.empty()) factors = at(factors_, number).from_row(rows.begin, op.in.front().size());
   const Range checked = look_.check_factors(op, inputs_.front(), dy, factors.x != nullptr);
-  op.layer->backward(
-      {.inputs = inputs_,
-       .y = y,
-       .dy = dy,
-       .weights = values_.weights,
-       .rounded = values_.rounded,
-       .version = values_.version,
-       .state = values_.state,
-       .sums = sums.forward,
-       .own_back_sums = sums.own_backward,
-       .back_sums = sums.backward,
-       .cache = part(std::span<const Scalar>(own.cache.span()), {rows.begin * cached, rows.end * cached}),
-       .dinputs = wanted_dinputs_,
-       .gradient = gradient,
-       .write = op.shares ? Write::kAdd : write,
-       .factors = factors.x == nullptr ? nullptr : &factors,
-       .on_ready = on_ready});
+  if (own.computed_outside != nullptr) {
+    own.computed_outside->backward_bias(dy, gradient, op.shares ? Write::kAdd : write);
+  } else {
+    op.layer->backward(
+        {.inputs = inputs_,
+         .y = y,
+         .dy = dy,
+         .weights = values_.weights,
+         .rounded = values_.rounded,
+         .version = values_.version,
+         .state = values_.state,
+         .sums = sums.forward,
+         .own_back_sums = sums.own_backward,
+         .back_sums = sums.backward,
+         .cache = part(std::span<const Scalar>(own.cache.span()), {rows.begin * cached, rows.end * cached}),
+         .dinputs = wanted_dinputs_,
+         .gradient = gradient,
+         .write = op.shares ? Write::kAdd : write,
+         .factors = factors.x == nullptr ? nullptr : &factors,
+         .on_ready = on_ready});
+  }
   if (rows.end == rows_) look_.check_sums(op, checked, gradient);
   for (std::size_t j = 0; j < op.inputs.size(); ++j) {
     if (own.scratch[j].size() == 0) continue;

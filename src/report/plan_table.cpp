@@ -165,6 +165,22 @@ std::string tail_sentence(const RunPlan& plan) {
       plan.single_values, plan.sampling.replicas);
 }
 
+std::string split_sentence(const RunPlan& plan) {
+  if (plan.split_layers == 0) return "";
+  const std::string layers =
+      fmt::format("{} layer{} with split=rows", plan.split_layers, plan.split_layers == 1 ? "" : "s");
+  if (plan.dist.divided.empty()) {
+    return plan.ranks() == 1 ? ""
+                             : fmt::format(
+                                   "\nEach rank computes the {} by itself: distribute.strategy = "
+                                   "\"zero1\" would divide the units among the ranks.",
+                                   layers);
+  }
+  return fmt::format("\nThe ranks divide the units of the {}: of {} weights there the first rank has {}.",
+                     layers, with_commas(plan.dist.divided_size()),
+                     with_commas(plan.dist.divided_size() - plan.dist.divided_elsewhere(0)));
+}
+
 std::string end_sentence(const RunPlan& plan) {
   if (plan.early_stopping.empty()) return "";
   return fmt::format("\nThe run ends early {}; its steps, samples and epochs are at most those above.",
@@ -185,8 +201,8 @@ std::string rate_sentences(const RunPlan& plan) {
 }
 
 std::string sentence(const RunPlan& plan) {
-  return epoch_sentence(plan) + tail_sentence(plan) + average_sentence(plan) + end_sentence(plan) +
-         rate_sentences(plan);
+  return epoch_sentence(plan) + tail_sentence(plan) + split_sentence(plan) + average_sentence(plan) +
+         end_sentence(plan) + rate_sentences(plan);
 }
 
 }  // namespace

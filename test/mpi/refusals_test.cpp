@@ -73,6 +73,9 @@ std::vector<Cell> grid() {
   cells = times(cells, {{"native", [](Config& c) { c.distribute.reduction = Reduction::kNative; }},
                         {"ordered", [](Config& c) { c.distribute.reduction = Reduction::kOrdered; }}});
   std::vector<Change> norms{{"no batch norm", [](Config&) {}}};
+  norms.emplace_back("a split layer", [](Config& c) {
+    c.model.layers = "dense(32) relu dense(128, split=rows) relu dense(3)";
+  });
   for (const std::string mode : {"local", "averaged", "sync", "group(2)"}) {
     norms.emplace_back("batch norm " + mode, [mode](Config& c) {
       c.model.layers = "dense(9) batch_norm relu dense(3)";
@@ -152,6 +155,17 @@ std::map<std::string, std::function<void(Combination&)>> single_rows() {
          c.streamed = true;
          c.shard_order = ShardOrder::kStrided;
        }},
+      {"layers with split=rows on several ranks with strategy zero1 and train.accumulate",
+       [](Combination& c) {
+         c.divides_layers = true;
+         c.accumulate = 2;
+       }},
+      {"layers with split=rows on several ranks with strategy zero1 and optimizer adafactor or muon",
+       [](Combination& c) { c.divides_layers = c.whole_tensors = true; }},
+      {"layers with split=rows on several ranks with strategy zero1 and train.ema or train.swa_from",
+       [](Combination& c) { c.divides_layers = c.averages = true; }},
+      {"layers with split=rows on several ranks with strategy zero1 and tie",
+       [](Combination& c) { c.split_layers_share = true; }},
       {"batch norm in groups of more replicas than there are",
        [](Combination& c) { c.largest_group = c.replicas + 1; }},
       {"batch norm of single values in each step",

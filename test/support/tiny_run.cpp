@@ -11,6 +11,7 @@
 #include "lockstep/data/format.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/data/normaliser.h"
+#include "lockstep/distributed/divided_layers.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/tensor_multipliers.h"
 #include "lockstep/nn/stages.h"
@@ -134,7 +135,7 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                  .rules = rules,
                  .team = team,
                  .gradient_arenas = arenas_needed(plan.dist, workers.rank(), local_sums(config.distribute),
-                                                  model.interleaves(plan.dist.replicas)),
+                                                  interleaves(model, plan.dist)),
                  .ranks_per_node = config.debug.ranks_per_node,
                  .server_mbit = config.debug.server_mbit,
                  .record_to = config.distribute.record ? std::filesystem::path(config.run.dir)

@@ -17,6 +17,15 @@ namespace lockstep {
 /// A range of the gradient arena that is sent together: small layers, or a part of a large one.
 struct Bucket {
   Range range;
+  bool divided = false;  ///< a DividedTensor: each rank has the whole sum of what it owns, and sends nothing
+};
+
+/// The weight of a layer whose units the ranks divide among themselves (tensor parallel).
+struct DividedTensor {
+  Index op = 0;                ///< number of the op in the model
+  Range range;                 ///< in the arena
+  std::vector<Range> blocks;   ///< blocks of units (split_layer.h) that each rank owns
+  std::vector<Range> weights;  ///< their ranges in the arena
 };
 
 struct PlanRequest {
@@ -27,6 +36,7 @@ struct PlanRequest {
   Index max_rows = 1;                         ///< samples of a replica in a step, at most
   std::vector<FactoredTensor> factored = {};  ///< tensors of the model whose gradients can be factors
   Grain grain = Grain::kBlock;                ///< the unit of the weights that has one owner
+  std::vector<DividedTensor> divided = {};    ///< in the order of their ranges
 };
 
 /// Behind the gradients of the weights, the gradient arena carries the sum of the losses: it is sent with the
@@ -46,6 +56,7 @@ struct Plan {
   /// those: the samples of all replicas are much less to read and write than the gradient.
   std::vector<FactoredTensor> factored;
   Index local_from = 0;  ///< the first local step (from 0) of replicas, with strategies that have them
+  std::vector<DividedTensor> divided = {};  ///< see PlanRequest
 
   Index workers() const { return world - servers; }
   /// The replicas of `rank`.
@@ -53,6 +64,9 @@ struct Plan {
   bool several_buckets() const { return buckets.size() > 1; }
   /// Ranges of the arena of weights that `rank` owns, in order.
   std::vector<Range> owned(Index rank) const;
+  /// Scalars of all divided tensors, and of what other ranks own of them.
+  Index divided_size() const;
+  Index divided_elsewhere(Index rank) const;
   /// The replicas of `rank` that its thread `thread` runs.
   Range thread_replicas(Index rank, Index thread) const;
 };

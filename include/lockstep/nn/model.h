@@ -110,9 +110,6 @@ class Model {
   /// Ops before which `replicas` replicas must add their statistics together, in order.
   std::vector<Index> sync_points(Index replicas) const;
   bool runs_in_lockstep(Index replicas) const { return !sync_points(replicas).empty(); }
-  /// Whether the replicas of a rank that runs this go through the model side by side, so that the gradient of
-  /// none of them is complete before the others have begun.
-  bool interleaves(Index replicas) const { return chunks() > 1 || whole().runs_in_lockstep(replicas); }
   /// Tensors that belong to a single op, in order.
   std::vector<FactoredTensor> factored_tensors() const;
   /// Floating-point operations of one sample, forward and backward (three times forward).

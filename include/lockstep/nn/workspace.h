@@ -11,6 +11,7 @@
 #include "lockstep/nn/gradient_check.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/row_blocks.h"
+#include "lockstep/nn/split_layer.h"
 
 namespace lockstep {
 
@@ -34,7 +35,8 @@ struct OpSums {
 class Workspace {
  public:
   /// Memory for batches of up to `max_rows` samples. At the ops `sync_points` the caller fills in the
-  /// sums of all replicas; at other ops with statistics this replica's own sums are all there are.
+  /// sums of all replicas; at other ops with statistics this replica's own sums are all there are. A split
+  /// layer among them is computed by the caller: see output() and input_gradient().
   Workspace(const Model& model, Index max_rows, ActivationRetention kept,
             const std::vector<Index>& sync_points = {});
 
@@ -61,6 +63,13 @@ class Workspace {
   /// backward. `op`: one of Model::sent().
   Matrix sent(Index op) { return {output_of(op, {0, rows_}), rows_, model_.op(op).out.size()}; }
   Matrix sent_gradient(Index op) { return {gradient_of(op, {0, rows_}), rows_, model_.op(op).out.size()}; }
+  /// For a split layer at a sync point. After the ops before it: what it takes, and its output, to be filled.
+  ConstMatrix input(Index op) const;
+  Matrix output(Index op) { return {output_of(op, {0, rows_}), rows_, model_.op(op).out.size()}; }
+  /// After the ops behind it, in the backward pass: the gradient of its output, and that of its input, to be
+  /// filled; null if nobody wants that.
+  ConstMatrix gradient(Index op) { return {gradient_of(op, {0, rows_}), rows_, model_.op(op).out.size()}; }
+  Matrix input_gradient(Index op);
   /// After forward: the gradient of the loss by the trained outputs, to be filled before backward.
   Matrix output_gradient();
   /// These ops, last first, and likewise; the gradient by the weights is summed over the samples into the
@@ -87,6 +96,7 @@ class Workspace {
     AlignedBuffer<Scalar> cache;
     std::vector<AlignedBuffer<Scalar>> scratch;  // gradients of inputs to which another op wrote one before
     bool syncs = false;
+    const SplitLayer* computed_outside = nullptr;  // at a sync point
   };
 
   void plan_gradients(Index max_rows);
@@ -102,6 +112,7 @@ class Workspace {
   template <class Run>
   void in_blocks(Index rows_at_once, const Run& run) const;
   void gather_inputs(const ModelOp& op, Range rows, bool with_data);
+  Scalar* input_gradient_of(const ModelOp& op, OpBuffers& own, std::size_t input, Range rows);
   void measure_forward(Index op, Range rows);
   void measure_backward(Index op, Range rows);
   void run_forward(Index op, Range rows);

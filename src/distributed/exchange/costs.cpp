@@ -26,7 +26,8 @@ Index CostModelInput::optimizer_bytes() const {
 
 Index CostModelInput::gradient_bytes(Index rank) const {
   if (plan.hosted_by(rank).empty()) return 0;
-  return arenas_needed(plan, rank, sums, interleaved) * plan.gradient_size * kScalarBytes;
+  return arenas_needed(plan, rank, sums, interleaved) * (plan.gradient_size - plan.divided_size()) *
+         kScalarBytes;
 }
 
 std::vector<RankCosts> each_rank(const CostModelInput& question,
@@ -43,15 +44,16 @@ ExchangeCosts::ExchangeCosts(const Plan& plan, const DistOptions& options, Deliv
       error_feedback_(options.error_feedback),
       lossy_(make_codec(options) != nullptr),
       by_mpi_(!lossy_ && to_all_ && reduction_ == Reduction::kNative),
-      message_(message_bytes(plan, options)),
+      message_(message_bytes(plan, options) - plan.divided_size() * kScalarBytes),
       all_partial_sums_(0) {
   for (Index rank = 0; rank < plan.world; ++rank) all_partial_sums_ += partial_sums(rank);
 }
 
-// Bytes of the gradient arena that `rank` owns.
+// Bytes of the gradient arena that `rank` owns, of what is exchanged.
 Index ExchangeCosts::owned(Index rank) const {
   Index count = 0;
   for (const std::vector<Range>& slices : plan_.slices) count += at(slices, rank).size();
+  for (const DividedTensor& tensor : plan_.divided) count -= at(tensor.weights, rank).size();
   return count * kScalarBytes;
 }
 
@@ -64,7 +66,7 @@ Index ExchangeCosts::partial_sums(Index rank) const {
 
 // About the slices of a rank, from one other.
 Index ExchangeCosts::own_message(Index rank) const {
-  const auto arena = static_cast<double>(plan_.gradient_size * kScalarBytes);
+  const auto arena = static_cast<double>((plan_.gradient_size - plan_.divided_size()) * kScalarBytes);
   const double share = static_cast<double>(owned(rank)) / arena;
   return static_cast<Index>(share * static_cast<double>(message_));
 }
@@ -73,7 +75,9 @@ Index ExchangeCosts::held(Index rank) const {
   if (plan_.world == 1 || by_mpi_) return 0;
   const Index arena = plan_.gradient_size * kScalarBytes;
   const Index mine = partial_sums(rank);
-  if (!lossy_) return arena + (all_partial_sums_ - mine) * owned(rank);
+  if (!lossy_) {
+    return arena - plan_.divided_elsewhere(rank) * kScalarBytes + (all_partial_sums_ - mine) * owned(rank);
+  }
   // The sum; a message to each owner; those of the other ranks about the own slice; what was lost.
   const Index lost = error_feedback_ ? mine * arena + (to_all_ ? owned(rank) : 0) : 0;
   return arena + message_ + (all_partial_sums_ - mine) * own_message(rank) + lost;

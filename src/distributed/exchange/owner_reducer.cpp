@@ -1,13 +1,15 @@
 // Each bucket goes through two phases. First every rank sends, to the owner of each slice, its partial sums
 // of that slice, and the owner adds them: ordered, along the fixed tree; native, rank by rank. Then, if the
 // sum is wanted everywhere, every owner sends its result to all. Which subtrees a rank sends follows from the
-// plan and the samples of the step, so nothing about them is ever sent. Ranks come to the second phase of a
+// plan and the samples of the step, so nothing about them is ever sent. A divided bucket has no phase: owners
+// have put the sums where the results go. Ranks come to the second phase of a
 // bucket at different moments, before or after other buckets leave: so both are messages between pairs, each
 // on a channel of its own, and none is a collective. Buckets come to each phase in order, but while one is
 // still in the second, those behind it go on.
 #include <algorithm>
 
 #include "lockstep/base/aligned_buffer.h"
+#include "lockstep/base/page_memory.h"
 #include "lockstep/distributed/exchange/make_reducer.h"
 #include "lockstep/distributed/exchange/reducer.h"
 
@@ -22,7 +24,13 @@ class OwnerReducer final : public Reducer {
   OwnerReducer(Communicator& comm, const Plan& plan, Reduction reduction, Delivery delivery)
       : comm_(comm), plan_(plan), reduction_(reduction), delivery_(delivery) {
     if (comm.size() == 1) return;
-    sum_ = AlignedBuffer<Scalar>(plan.gradient_size);
+    if (plan.divided.empty()) {
+      memory_ = AlignedBuffer<Scalar>(plan.gradient_size);
+    } else {
+      pages_ = PageMemory(plan.gradient_size);
+    }
+    sum_ = plan.divided.empty() ? memory_.span() : pages_.span();
+    result_ = sum_;
     states_.resize(plan.buckets.size());
     for (std::size_t i = 0; i < states_.size(); ++i) states_[i].slices = plan.slices[i];
   }
@@ -37,21 +45,26 @@ class OwnerReducer final : public Reducer {
     }
   }
 
-  void bucket_ready(const Bucket&, const PartialGrads& partial) override {
+  void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {
     if (comm_.size() == 1) {
       result_ = partial.sums.front();
       finished_ = summed_ = ++started_;
       return;
     }
-    result_ = sum_.span();
     BucketState& state = states_[started_++];
+    if (bucket.divided) {
+      progress();
+      return;
+    }
     prepare_pieces(state, partial);
     state.request = send_partial_sums(state, partial);
     progress();
   }
 
   std::size_t progress() override {
-    while (summed_ < started_ && states_[summed_].request->test()) add_up(states_[summed_++]);
+    while (summed_ < started_ && (plan_.buckets[summed_].divided || states_[summed_].request->test())) {
+      add_up(summed_++);
+    }
     while (finished_ < summed_ && (!states_[finished_].request || states_[finished_].request->test())) {
       states_[finished_++].request.reset();
     }
@@ -136,17 +149,19 @@ class OwnerReducer final : public Reducer {
   }
 
   // All partial sums are there: on to the next phase.
-  void add_up(BucketState& state) {
+  void add_up(std::size_t bucket) {
+    if (plan_.buckets[bucket].divided) return;
+    BucketState& state = states_[bucket];
     apply_merges(tree_.merges, state.pieces);
     const Range mine = at(state.slices, comm_.rank());
-    std::ranges::copy(at(state.pieces, tree_.survivors.front()), part(sum_.span(), mine).begin());
+    std::ranges::copy(at(state.pieces, tree_.survivors.front()), part(sum_, mine).begin());
     state.request = delivery_ == Delivery::kAllReduce ? send_results(state) : nullptr;
   }
 
   std::unique_ptr<Request> send_results(const BucketState& state) {
     sends_.clear();
     receives_.clear();
-    const auto slice = [&](int rank) { return as_buffer(part(sum_.span(), at(state.slices, rank))); };
+    const auto slice = [&](int rank) { return as_buffer(part(sum_, at(state.slices, rank))); };
     for (int peer = 0; peer < comm_.size(); ++peer) {
       if (peer == comm_.rank()) continue;
       sends_.push_back({peer, slice(comm_.rank())});
@@ -159,7 +174,9 @@ class OwnerReducer final : public Reducer {
   const Plan& plan_;
   Reduction reduction_;
   Delivery delivery_;
-  AlignedBuffer<Scalar> sum_;
+  AlignedBuffer<Scalar> memory_;
+  PageMemory pages_;  // with divided tensors: a rank touches what it owns of them
+  std::span<Scalar> sum_;
   std::span<Scalar> result_;
   std::vector<BucketState> states_;  // one for each bucket
   std::size_t started_ = 0;          // buckets that are in the first phase or past it

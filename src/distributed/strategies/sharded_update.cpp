@@ -1,6 +1,9 @@
 #include "sharded_update.h"
 
+#include <utility>
+
 #include "agree_finite.h"
+#include "lockstep/base/page_memory.h"
 #include "lockstep/base/timer.h"
 #include "lockstep/distributed/exchange/make_reducer.h"
 #include "lockstep/distributed/exchange/reducer.h"
@@ -15,7 +18,9 @@ class ShardedUpdate final : public SynchronousStrategy {
         plan_(context.plan),
         layout_(context.layout),
         reducer_(make_reducer(comm_, plan_, context.options, Delivery::kReduceScatter)),
-        weights_(context.layout.size),
+        memory_(plan_.divided.empty() ? context.layout.size : 0),
+        pages_(plan_.divided.empty() ? 0 : context.layout.size),
+        weights_(plan_.divided.empty() ? memory_.span() : pages_.span()),
         update_(
             context.layout, context.optimizer, context.rules, plan_.owned(comm_.rank()),
             [this](std::span<double> sums) { comm_.all_reduce_sum(as_buffer(sums)); }, &context.team) {
@@ -23,52 +28,106 @@ class ShardedUpdate final : public SynchronousStrategy {
     owns_loss_ = first.contains(plan_.loss_offset);
     for (const std::vector<Range>& bucket : plan_.slices) {
       for (const Range slice : bucket) {
-        weight_slices_.push_back(intersect(slice, {0, weights_.size()}));
+        weight_slices_.push_back(intersect(slice, {0, std::ssize(weights_)}));
       }
     }
   }
 
-  std::span<Scalar> weights(Index) override { return weights_.span(); }
-  std::span<const Scalar> gather_model() override { return weights_.span(); }
-  void start() override { comm_.broadcast(as_buffer(weights_.span()), 0); }
+  std::span<Scalar> weights(Index) override { return weights_; }
+  std::span<const Scalar> gather_model() override {
+    gather_weights(true);
+    gathered_ = true;
+    return weights_;
+  }
+  std::span<Scalar> gradient_arena(Index size) override {
+    if (plan_.divided.empty()) return Strategy::gradient_arena(size);
+    const std::lock_guard lock(arenas_mutex_);
+    return arenas_.emplace_back(size).span();
+  }
+  std::span<Scalar> divided_gradients() override { return reducer_->sum(); }
+
+  void start() override {
+    Index begin = 0;
+    for (const DividedTensor& tensor : plan_.divided) {
+      comm_.broadcast(as_buffer(part(weights_, {begin, tensor.range.begin})), 0);
+      hand_out(tensor);
+      begin = tensor.range.end;
+    }
+    comm_.broadcast(as_buffer(part(weights_, {begin, std::ssize(weights_)})), 0);
+    release_others();
+  }
   SavedState saved_state() override {
     SavedState state;
-    update_.add_saved(state, {0, weights_.size()});
+    update_.add_saved(state, {0, std::ssize(weights_)});
     reducer_->add_saved(state);
     return state;
   }
 
-  void begin_step(std::span<const Index> samples, double) override { reducer_->begin_step(samples); }
+  void begin_step(std::span<const Index> samples, double) override {
+    if (std::exchange(gathered_, false)) release_others();
+    reducer_->begin_step(samples);
+  }
   void bucket_ready(const Bucket& bucket, const PartialGrads& partial) override {
     reducer_->bucket_ready(bucket, partial);
   }
   std::size_t progress() override { return reducer_->progress(); }
   void finish_exchange() override { gradient_ = reducer_->finish(); }
 
-  // Optimizer state is with the owners only.
-  ReplicatedState replicated() override { return {&comm_, tensors_of(layout_, weights_.span())}; }
+  // Optimizer state is with the owners only, as are divided tensors.
+  ReplicatedState replicated() override {
+    ReplicatedState state{&comm_, tensors_of(layout_, weights_)};
+    for (const DividedTensor& tensor : plan_.divided) {
+      const Scalar* const begin = weights_.data() + tensor.range.begin;
+      std::erase_if(state.parts, [&](const NamedSpan& part) { return part.values.data() == begin; });
+    }
+    return state;
+  }
 
   StepOutcome update(const UpdateRequest& request) override {
-    const std::span<Scalar> gradient = part(gradient_, {0, weights_.size()});
+    const std::span<Scalar> gradient = part(gradient_, {0, std::ssize(weights_)});
     bool good = update_.good(gradient, request.weight);
     double loss = owns_loss_ ? static_cast<double>(at(gradient_, plan_.loss_offset)) : 0.0;
     update_.agree_over_stages(good, loss);
     StepOutcome outcome = agree_finite(comm_, good, loss, request.weight);
     if (!outcome.applied) return outcome;
-    update_.step(weights_.span(), gradient, request);
+    update_.step(weights_, gradient, request);
     const Stopwatch gathering;
-    gather_weights();
+    gather_weights(false);
     outcome.exchange_seconds += gathering.seconds();
     return outcome;
   }
 
  private:
-  void gather_weights() {
+  // The first rank has all weights, and gives each of the others its own.
+  void hand_out(const DividedTensor& tensor) {
+    std::vector<Send> sends;
+    std::vector<Receive> receives;
+    for (int rank = 1; rank < comm_.size(); ++rank) {
+      const std::span<Scalar> theirs = part(weights_, at(tensor.weights, rank));
+      if (theirs.empty()) continue;
+      if (comm_.rank() == 0) sends.push_back({rank, as_buffer(std::span<const Scalar>(theirs))});
+      if (comm_.rank() == rank) receives.push_back({0, as_buffer(theirs)});
+    }
+    comm_.start_exchange(0, sends, receives)->wait();
+  }
+
+  // The weights of other ranks that gather_model() has brought.
+  void release_others() {
+    for (const DividedTensor& tensor : plan_.divided) {
+      const Range mine = at(tensor.weights, comm_.rank());
+      pages_.release({tensor.range.begin, mine.begin});
+      pages_.release({mine.end, tensor.range.end});
+    }
+  }
+
+  // Those of divided tensors, or all others.
+  void gather_weights(bool divided) {
     const auto world = static_cast<std::size_t>(comm_.size());
     std::vector<std::unique_ptr<Request>> requests;
     for (std::size_t bucket = 0; bucket < plan_.slices.size(); ++bucket) {
+      if (plan_.buckets[bucket].divided != divided) continue;
       const std::span<const Range> parts = std::span(weight_slices_).subspan(bucket * world, world);
-      requests.push_back(comm_.start_all_gather(as_buffer(weights_.span()), parts));
+      requests.push_back(comm_.start_all_gather(as_buffer(weights_), parts));
     }
     for (const auto& request : requests) request->wait();
   }
@@ -77,10 +136,15 @@ class ShardedUpdate final : public SynchronousStrategy {
   const Plan& plan_;
   const Layout& layout_;
   std::unique_ptr<Reducer> reducer_;
-  AlignedBuffer<Scalar> weights_;
+  AlignedBuffer<Scalar> memory_;
+  PageMemory pages_;  // with divided tensors: this rank touches what it owns of them
+  std::span<Scalar> weights_;
+  std::mutex arenas_mutex_;
+  std::deque<PageMemory> arenas_;  // likewise
   ParameterUpdate update_;
   std::vector<Range> weight_slices_;  // slices by bucket, then rank
   bool owns_loss_ = false;
+  bool gathered_ = false;  // weights_ holds divided tensors of other ranks
   std::span<Scalar> gradient_;
 };
 
@@ -116,10 +180,12 @@ std::vector<RankCosts> sharded_update_costs(const CostModelInput& question) {
     Index owned = 0;
     const std::vector<Range> ranges = plan.owned(rank);
     for (const Range range : ranges) owned += range.size() * Index{sizeof(Scalar)};
-    return RankCosts{.weights = question.weights_bytes(),
-                     .optimizer = question.optimizer.bytes(ranges, plan.threads),
-                     .gradients = question.gradient_bytes(rank) + exchange.held(rank),
-                     .sent = static_cast<double>(exchange.sent(rank) + owned * (plan.world - 1))};
+    const Index divided = (plan.divided_size() - plan.divided_elsewhere(rank)) * Index{sizeof(Scalar)};
+    return RankCosts{
+        .weights = question.weights_bytes() - plan.divided_elsewhere(rank) * Index{sizeof(Scalar)},
+        .optimizer = question.optimizer.bytes(ranges, plan.threads),
+        .gradients = question.gradient_bytes(rank) + exchange.held(rank),
+        .sent = static_cast<double>(exchange.sent(rank) + (owned - divided) * (plan.world - 1))};
   });
 }
 
@@ -127,13 +193,16 @@ StepExchange sharded_update_time(const TimeModelInput& question) {
   const Plan& plan = question.costs.plan;
   if (plan.world == 1) return {};
   if (plan.servers > 0) return server_step_time(question);
-  const auto weights = static_cast<double>(question.costs.weights_bytes());
+  const Index sent = question.costs.weights_bytes() - plan.divided_size() * Index{sizeof(Scalar)};
+  const auto weights = static_cast<double>(sent);
   const double share = 1 / static_cast<double>(plan.world);
   StepExchange exchange{
       .after = agreement_time(question.cluster) + pairwise_time(question.cluster, weights * (1 - share), 1),
       .stepped = share};
   for (const Bucket& bucket : plan.buckets) {
-    exchange.buckets.push_back(reducer_time(question, Delivery::kReduceScatter, bytes_of(bucket)));
+    exchange.buckets.push_back(bucket.divided
+                                   ? ExchangeSeconds{}
+                                   : reducer_time(question, Delivery::kReduceScatter, bytes_of(bucket)));
   }
   return exchange;
 }

@@ -38,6 +38,10 @@ Grain owner_grain(const DistOptions& options, const OptimizerMemory& optimizer) 
   return divided ? optimizer.grain() : Grain::kBlock;
 }
 
+bool divides_layers(const DistOptions& options, Index ranks) {
+  return ranks > 1 && strategy_entry(options.strategy).promises.divides_layers;
+}
+
 Index count_servers(const DistOptions& options) {
   const StrategyEntry& entry = strategy_entry(options.strategy);
   return entry.has_servers ? options.servers : 0;

@@ -16,6 +16,7 @@ StrategyEntry zero1_entry() {
           .promises = {.same_bits = true,
                        .identical_replicas = true,
                        .divides_optimizer_state = true,
+                       .divides_layers = true,
                        .exact_resume = true},
           .options = {"distribute.progress_thread"},
           .costs = sharded_update_costs,

@@ -83,8 +83,8 @@ void GradientStep::repeat(Replica& replica, std::span<const std::unique_ptr<Work
   }
 }
 
-// The sums of all replicas that ran in lockstep in the last part of their samples are still there: a replica
-// can go on from them alone.
+// The sums of all replicas that ran in lockstep in the last part of their samples are still there, and so are
+// the outputs of divided layers: a replica can go on from them alone.
 BadNumber GradientStep::check_together(const Replica& in_step) {
   Replica replica = in_step;
   replica.rows = split_evenly(replica.batch->rows, context_.accumulate, context_.accumulate - 1);
@@ -94,6 +94,9 @@ BadNumber GradientStep::check_together(const Replica& in_step) {
   }
   start_pass(workspace, replica, {});
   receive_tensors(Pipeline::Direction::kForward, workspace);
+  for (const DividedTensor& tensor : context_.plan.divided) {
+    workspace.output(tensor.op) = workspaces_[local(replica)]->output(tensor.op);
+  }
   workspace.forward({0, ops_});
   send_and_wait(Pipeline::Direction::kForward, workspace);
   BadNumber found = check_values(workspace, replica);

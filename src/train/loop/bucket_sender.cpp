@@ -104,7 +104,8 @@ void BucketSender::send_from(Index complete, ThreadTeam* team) {
     if (sent_ + 1 == buckets.size()) arrive();
     comm_.note_phase(Phase::kCompute, static_cast<Index>(sent_));
     const Bucket& bucket = buckets[sent_++];
-    const PartialGrads& partial = gradients_.combine(bucket.range, team);
+    static const PartialGrads kNothing;  // owners have the sums of what is divided
+    const PartialGrads& partial = bucket.divided ? kNothing : gradients_.combine(bucket.range, team);
     if (trace_records()) bucket_left_[sent_ - 1] = trace_clock();
     const Stopwatch sending;
     strategy_.bucket_ready(bucket, partial);

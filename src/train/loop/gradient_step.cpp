@@ -31,16 +31,24 @@ GradientStep::GradientStep(const GradientStepContext& context)
     : context_(context),
       hosted_(context.plan.hosted_by(context.comm.rank())),
       ops_(std::ssize(context.model.ops())),
-      sync_points_(context.model.sync_points(context.plan.replicas)),
-      together_(context.model.whole().runs_in_lockstep(context.plan.replicas)),
+      sync_points_(sync_points(context.model, context.plan)),
+      together_(runs_in_lockstep(context.model, context.plan)),
       single_values_(context.model.whole(), context.plan.replicas, context.accumulate),
       factored_(context.strategy.factored_gradients()),
-      gradients_(context.sums, context.plan, context.comm.rank(),
-                 context.model.interleaves(context.plan.replicas), factored_tensors(),
+      gradients_(context.sums, context.plan, context.comm.rank(), interleaves(context.model, context.plan),
+                 factored_tensors(),
                  [this] { return context_.strategy.gradient_arena(context_.plan.gradient_size); }),
       sender_(context.comm, context.plan, context.strategy, gradients_, context.team, context.progress),
       tallies_(static_cast<std::size_t>(hosted_.size())) {
   const Index replicas = context.plan.replicas;
+  syncs_.resize(sync_points_.size());
+  const auto point_of = [&](Index op) -> SyncPoint& {
+    return at(syncs_, std::ranges::lower_bound(sync_points_, op) - sync_points_.begin());
+  };
+  for (const DividedTensor& tensor : context.plan.divided) {
+    point_of(tensor.op).divided =
+        std::make_unique<DividedLayer>(context.comm, context.plan, context.model, tensor);
+  }
   for (Index i = 0; i < ops_; ++i) {
     const BatchStatistics* statistics = context.model.op(i).layer->statistics();
     if (statistics == nullptr) continue;
@@ -51,8 +59,11 @@ GradientStep::GradientStep(const GradientStepContext& context)
     const auto scope = [mode = statistics->mode(), replicas](Index replica) {
       return mode.normalised_with(replica, replicas);
     };
-    forward_sums_.push_back(ScopeSums(context.comm, context.plan, {{statistics->forward_count(), scope}}));
-    backward_sums_.push_back(ScopeSums(context.comm, context.plan, {{statistics->backward_count(), scope}}));
+    const auto sums = [&](Index count) {
+      return std::vector{ScopeColumns{.columns = count, .scope = scope}};
+    };
+    point_of(i).forward.emplace(context.comm, context.plan, sums(statistics->forward_count()));
+    point_of(i).backward.emplace(context.comm, context.plan, sums(statistics->backward_count()));
   }
   const Index rows = divide_up(context.max_rows, context.accumulate);
   alive_ = {together() ? hosted_.size() : std::min(context.plan.threads, hosted_.size())};
@@ -95,6 +106,9 @@ void GradientStep::measure(const StepBatch& batch, std::span<const Scalar> weigh
 void GradientStep::begin(const StepBatch& batch) {
   step_ = batch.step;
   single_values_.look(batch.rows);
+  for (const SyncPoint& point : syncs_) {
+    if (point.divided != nullptr) point.divided->begin_step(batch.rows);
+  }
   for (Replica& replica : replicas_) {
     replica.values = {.weights = context_.strategy.weights(replica.number),
                       .state = context_.states.of(replica.number)};
@@ -363,7 +377,41 @@ void GradientStep::backward_pass(bool last_part) {
 }
 
 void GradientStep::sync(std::size_t point, bool forward) {
-  ScopeSums& sums = (forward ? forward_sums_ : backward_sums_)[point];
+  if (syncs_[point].divided == nullptr) {
+    add_statistics(point, forward);
+  } else {
+    run_divided(point, forward);
+  }
+}
+
+void GradientStep::run_divided(std::size_t point, bool forward) {
+  const Index op = sync_points_[point];
+  DividedLayer& layer = *syncs_[point].divided;
+  const DividedLayer::Exchange exchange = [this](const std::function<void()>& messages) {
+    sender_.sync(messages);
+  };
+  std::vector<ConstMatrix> given;  // a replica without samples gives and takes nothing
+  std::vector<Matrix> wanted;
+  for (const Replica& replica : replicas_) {
+    Workspace& workspace = *workspaces_[local(replica)];
+    const bool none = replica.rows.empty();
+    given.push_back(none      ? ConstMatrix(nullptr, 0, 0)
+                    : forward ? workspace.input(op)
+                              : workspace.gradient(op));
+    wanted.push_back(none      ? Matrix(nullptr, 0, 0)
+                     : forward ? workspace.output(op)
+                               : workspace.input_gradient(op));
+  }
+  const ModelValues& values = replicas_.front().values;
+  if (forward) {
+    layer.forward(values, given, wanted, exchange);
+  } else {
+    layer.backward(values, given, wanted, context_.strategy.synchronous()->divided_gradients(), exchange);
+  }
+}
+
+void GradientStep::add_statistics(std::size_t point, bool forward) {
+  ScopeSums& sums = *(forward ? syncs_[point].forward : syncs_[point].backward);
   const Index op = sync_points_[point];
   const auto columns = static_cast<std::size_t>(sums.columns());
   const auto row = [&](const Replica& replica) {

@@ -11,6 +11,7 @@
 #include "lockstep/data/loader.h"
 #include "lockstep/data/memory.h"
 #include "lockstep/data/streamed_records.h"
+#include "lockstep/distributed/divided_layers.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/nn/activations.h"
 #include "lockstep/train/storage/checkpoint/manifest.h"
@@ -102,14 +103,15 @@ void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_w
   const Index hosted = plan.dist.hosted.front().size();
   const Index batch = plan.dist.max_rows;
   const Index micro = divide_up(batch, request.train.accumulate);
-  const bool together = request.model.whole().runs_in_lockstep(plan.sampling.replicas);
+  const bool together = runs_in_lockstep(request.model, plan.dist);
   const Index sample_bytes = sample_bytes_of(request);
   const Index arenas = own_weights ? hosted : 1;
   memory.weights += request.model.state_layout().size * kScalarBytes * (hosted + 2);  // ReplicaStates
   memory.weights += rounded_bytes(request) * arenas + arranged_bytes(request.model) * plan.dist.threads;
   constexpr auto kRetention = ActivationRetention::kForTraining;
+  memory.activations = divided_layer_bytes(request.model, plan.dist, 0);
   if (alive.empty()) {
-    memory.activations =
+    memory.activations +=
         (together ? hosted : plan.dist.threads) * activation_bytes(request.model, micro, kRetention);
   }
   for (Index i = 0; i < std::ssize(alive); ++i) {
@@ -129,19 +131,18 @@ Index first_stage_copies(const Model& stage, Index file_bytes) {
 
 void plan_costs(const RunPlanRequest& request, RunPlan& plan, std::span<const Index> alive) {
   const StrategyEntry& strategy = strategy_entry(request.distribute.strategy);
-  const std::vector<RankCosts> ranks =
-      strategy.costs({.options = request.distribute,
-                      .plan = plan.dist,
-                      .sums = local_sums(request.distribute),
-                      .interleaved = request.model.interleaves(plan.sampling.replicas),
-                      .optimizer = request.optimizer,
-                      .steps = plan.steps,
-                      .node_sizes = request.node_sizes});
+  const std::vector<RankCosts> ranks = strategy.costs({.options = request.distribute,
+                                                       .plan = plan.dist,
+                                                       .sums = local_sums(request.distribute),
+                                                       .interleaved = interleaves(request.model, plan.dist),
+                                                       .optimizer = request.optimizer,
+                                                       .steps = plan.steps,
+                                                       .node_sizes = request.node_sizes});
   const auto workers = static_cast<std::size_t>(plan.dist.workers());
   const RankCosts worker = most(std::span(ranks).first(workers));
   const RankCosts server = most(std::span(ranks).subspan(workers));
   plan.gradient_bytes = plan.dist.gradient_size * kScalarBytes;
-  plan.sent_bytes = std::llround(worker.sent);
+  plan.sent_bytes = std::llround(worker.sent) + divided_layer_sent_bytes(request.model, plan.dist, 0);
   plan.server_sent_bytes = std::llround(server.sent);
   plan.memory = memory_of(request, plan, worker);
   add_replicas(request, plan, strategy.weights_per_replica, alive, plan.memory);

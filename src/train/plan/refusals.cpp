@@ -224,6 +224,31 @@ std::span<const Refusal> refusals() {
             return c.divided() && c.normalises_over_replicas &&
                    c.distribute.schedule != PipelineSchedule::kGpipe;
           }},
+      Refusal{"layers with split=rows on several ranks with strategy zero1 and distribute.stages",
+              "the ranks of a stage are in groups of their own: set distribute.stages = 1, or use another "
+              "strategy, with which each rank computes these layers by itself",
+              [](const Combination& c) { return c.divides_layers && c.divided(); }},
+      Refusal{"layers with split=rows on several ranks with strategy zero1 and lossy compression",
+              "samples and outputs of these layers are sent, of which a message must lose nothing: set "
+              "distribute.compression = \"fp32\", or remove split=rows",
+              [](const Combination& c) { return c.divides_layers && make_codec(c.distribute) != nullptr; }},
+      Refusal{
+          "layers with split=rows on several ranks with strategy zero1 and train.accumulate",
+          "the owner of weights adds the gradients of whole replicas: set train.accumulate = 1, and raise "
+          "train.replicas for smaller ones",
+          [](const Combination& c) { return c.divides_layers && c.accumulate > 1; }},
+      Refusal{"layers with split=rows on several ranks with strategy zero1 and optimizer adafactor or muon",
+              "these take steps of whole tensors, and each rank has a part of one: choose another optimizer, "
+              "or another strategy, with which each rank computes these layers by itself",
+              [](const Combination& c) { return c.divides_layers && c.whole_tensors; }},
+      Refusal{
+          "layers with split=rows on several ranks with strategy zero1 and train.ema or train.swa_from",
+          "each rank averages a slice of all weights, and has only a part of these: remove the average, or "
+          "use another strategy, with which each rank computes these layers by itself",
+          [](const Combination& c) { return c.divides_layers && c.averages; }},
+      Refusal{"layers with split=rows on several ranks with strategy zero1 and tie",
+              "a layer that shares the weight would need all of it on each rank: remove split=rows or tie",
+              [](const Combination& c) { return c.split_layers_share; }},
       Refusal{"batch norm in groups of more replicas than there are",
               "a group could never be full: lower the number in model.batch_norm = \"group(G)\", or raise "
               "train.replicas",

@@ -11,6 +11,7 @@
 #include "lockstep/base/first_index.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/base/text.h"
+#include "lockstep/distributed/divided_layers.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/single_values.h"
 #include "lockstep/distributed/strategies/asynchronous.h"
@@ -134,6 +135,14 @@ void look_at_batch_norm(const RunPlanRequest& request, const SamplingOptions& sa
       fmt::format("{} with batch norm {}", op.title, to_string(op.layer->statistics()->mode()));
 }
 
+void look_at_split_layers(const RunPlanRequest& request, Combination& combination) {
+  if (!divides_layers(request.distribute, request.world)) return;
+  for (const DividedTensor& tensor : divide_split_layers(request.model, request.world)) {
+    combination.divides_layers = true;
+    combination.split_layers_share |= request.model.op(tensor.op).shares;
+  }
+}
+
 SamplingOptions sampling_of(const RunPlanRequest& request, Index replicas) {
   SamplingOptions sampling{.rows = request.rows,
                            .replicas = replicas,
@@ -166,8 +175,12 @@ Combination combine(const RunPlanRequest& request, const SamplingOptions& sampli
       .audits = request.data.audit,
       .drops_tail = request.train.tail == Tail::kDrop,
       .streamed = request.streamed != nullptr,
+      .whole_tensors = request.optimizer.grain() == Grain::kTensor,
+      .averages = request.train.ema > 0 || !request.train.swa_from.empty(),
+      .accumulate = request.train.accumulate,
       .shard_order = request.data.shard_order,
       .reshuffle = request.data.reshuffle};
+  look_at_split_layers(request, combination);
   look_at_batch_norm(request, sampling, combination);
   return combination;
 }
@@ -252,6 +265,7 @@ RunPlan make_run_plan(const RunPlanRequest& request) {
   plan.multipliers = request.multipliers;
   // Only the last step of an epoch has fewer samples than the first.
   plan.single_values = single_values_of(request, plan.sampling, plan.epoch.steps - 1).replicas();
+  plan.split_layers = std::ssize(divide_split_layers(request.model, 1));
   plan.precision = request.model.precision();
   plan.parameters = request.model.layout().count();
   plan.flops = request.model.training_flops();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lockstep/base/errors.h"
+#include "lockstep/distributed/divided_layers.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/nn/stages.h"
@@ -65,19 +66,21 @@ Plan plan_ranks(const RunPlanRequest& request, const Model& model, Index replica
   const Index groups = request.world / stages;
   if (stages > 1 && groups > replicas) {
     throw ConfigError(fmt::format(
-        "{} groups of {} ranks, one for each stage, but {} replica{}: {} of them would have no work; start "
-        "at "
-        "most {} ranks, or raise train.replicas",
+        "{} groups of {} ranks, one for each stage, but {} replica{}: {} of them would have no "
+        "work; start at most {} ranks, or raise train.replicas",
         groups, stages, replicas, replicas == 1 ? "" : "s", groups - replicas, replicas * stages));
   }
-  return make_plan(request.distribute, model.layout(),
-                   {.world = groups,
-                    .servers = servers,
-                    .replicas = replicas,
-                    .threads = request.train.threads,
-                    .max_rows = divide_up(request.train.global_batch_of(replicas), replicas),
-                    .factored = stages > 1 ? std::vector<FactoredTensor>() : model.factored_tensors(),
-                    .grain = owner_grain(request.distribute, request.optimizer)});
+  const bool divides = stages == 1 && divides_layers(request.distribute, request.world);
+  return make_plan(
+      request.distribute, model.layout(),
+      {.world = groups,
+       .servers = servers,
+       .replicas = replicas,
+       .threads = request.train.threads,
+       .max_rows = divide_up(request.train.global_batch_of(replicas), replicas),
+       .factored = stages > 1 ? std::vector<FactoredTensor>() : model.factored_tensors(),
+       .grain = owner_grain(request.distribute, request.optimizer),
+       .divided = divides ? divide_split_layers(model, request.world) : std::vector<DividedTensor>()});
 }
 
 void plan_stages(const RunPlanRequest& request, RunPlan& plan) {

@@ -27,8 +27,9 @@ class Reducer {
   /// *Local.* Lets what is under way make progress. How many buckets of the step are complete, from the first
   /// on.
   virtual std::size_t progress() = 0;
-  /// *Local*, after the first bucket_ready() of the step. The gradient arena in which complete buckets are
-  /// summed over all replicas; valid until the next begin_step().
+  /// *Local*, after the first bucket_ready() of the step; with divided tensors, whose owners put their sums
+  /// there, at any time. The gradient arena in which complete buckets are summed over all replicas; valid
+  /// until the next begin_step().
   virtual std::span<Scalar> sum() = 0;
   /// *Collective, blocking.* Ends the step: sum(), with all buckets complete.
   virtual std::span<Scalar> finish() = 0;

@@ -142,6 +142,9 @@ class SynchronousStrategy : public Strategy {
  public:
   /// *Collective.* `samples[r]`: samples of replica r in this step; `weight`: as UpdateRequest::weight.
   virtual void begin_step(std::span<const Index> samples, double weight) = 0;
+  /// *Local, in a step.* The arena in which this rank puts the sums of the gradients of what it owns of
+  /// divided tensors (Plan::divided), before their buckets are ready; empty for a strategy that divides none.
+  virtual std::span<Scalar> divided_gradients() { return {}; }
   /// *Collective.* Completes the exchange of gradients.
   virtual void finish_exchange() = 0;
   /// *Collective.* One update of the weights; afterwards weights() are the new ones on every worker.
@@ -164,7 +167,8 @@ struct Promises {
   bool identical_replicas = false;  ///< after each step all workers hold the same weights
   bool one_copy_per_node = false;   ///< the ranks of a node share one copy of weights and optimizer state
   bool divides_optimizer_state =
-      false;  ///< a rank holds the optimizer state of its share of the weights only
+      false;                    ///< a rank holds the optimizer state of its share of the weights only
+  bool divides_layers = false;  ///< ranks divide the units of split layers among themselves
   /// With ordered reduction: a run that resumes from a checkpoint, on any number of ranks, ends with the same
   /// bits as one that was not interrupted.
   bool exact_resume = false;
@@ -205,6 +209,9 @@ bool uses_algorithm(const DistOptions& options);
 LocalSums local_sums(const DistOptions& options);
 /// The grain of the plan's slices: whole tensors, if their owners take steps for others that need such.
 Grain owner_grain(const DistOptions& options, const OptimizerMemory& optimizer);
+
+/// Whether so many ranks divide the units of split layers among themselves with these options.
+bool divides_layers(const DistOptions& options, Index ranks);
 
 /// The ranks that are servers with these options.
 Index count_servers(const DistOptions& options);

@@ -3,7 +3,8 @@
 //
 // If no layer adds statistics over replicas, a thread takes its replicas one after the other through the
 // whole model, with one workspace. Otherwise all replicas go from sync point to sync point together, each
-// with a workspace of its own, and between two such runs of ops the ranks add their statistics.
+// with a workspace of its own, and between two such runs of ops the ranks add their statistics. A layer that
+// ranks divide among themselves (divided_layers.h) is such a point, too.
 //
 // A rank that runs a stage of the model takes its replicas, or the parts of them, as micro-batches through
 // that stage, in the order of the schedule, with a workspace for each one that is alive. Where replicas sync
@@ -21,6 +22,7 @@
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/data/loader.h"
+#include "lockstep/distributed/divided_layers.h"
 #include "lockstep/distributed/local_gradients.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/replica_states.h"
@@ -162,6 +164,8 @@ class GradientStep {
   MicroBatch micro_batch_of(Replica& replica, bool last) const;
   Index offset_of(Index op) const;
   void sync(std::size_t point, bool forward);
+  void add_statistics(std::size_t point, bool forward);
+  void run_divided(std::size_t point, bool forward);
 
   std::optional<GradientLimit> limit_of(const Replica& replica, bool last) const;
   void run_backward(Workspace& workspace, Range ops, const Replica& replica,
@@ -177,11 +181,17 @@ class GradientStep {
   GradientStepContext context_;
   Range hosted_;
   Index ops_;
-  std::vector<Index> sync_points_;        // ops before which replicas sync
-  bool together_;                         // they do, here or in another stage
-  std::vector<Index> own_statistics_;     // ops with statistics of a single replica
-  std::vector<ScopeSums> forward_sums_;   // one for each sync point
-  std::vector<ScopeSums> backward_sums_;  // one for each sync point
+  // What replicas do together before an op: they add statistics, or compute it.
+  struct SyncPoint {
+    std::optional<ScopeSums> forward = {};
+    std::optional<ScopeSums> backward = {};
+    std::unique_ptr<DividedLayer> divided = nullptr;
+  };
+
+  std::vector<Index> sync_points_;     // ops before which replicas sync
+  std::vector<SyncPoint> syncs_;       // one for each of them
+  bool together_;                      // they sync, here or in another stage
+  std::vector<Index> own_statistics_;  // ops with statistics of a single replica
   SingleValues single_values_;
   FactoredGradients* factored_;  // may be null
   LocalGradients gradients_;

@@ -42,6 +42,11 @@ struct Combination {
   bool audits = false;                    ///< data.audit
   bool drops_tail = false;                ///< train.tail drop
   bool streamed = false;                  ///< training samples are read as they are needed
+  bool divides_layers = false;            ///< ranks divide split layers among themselves
+  bool split_layers_share = false;        ///< the weight of such a layer is another layer's, too
+  bool whole_tensors = false;             ///< the optimizer takes steps of whole tensors
+  bool averages = false;                  ///< train.ema or train.swa_from
+  Index accumulate = 1;                   ///< parts of a replica's batch
   ShardOrder shard_order = ShardOrder::kShuffled;
   Reshuffle reshuffle = Reshuffle::kShard;
 

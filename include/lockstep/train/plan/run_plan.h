@@ -98,6 +98,7 @@ struct RunPlan {
   Precision precision = Precision::kFp32;
   std::string batch_norm;   ///< modes, with the samples that are normalised together; "" if there is none
   Index single_values = 0;  ///< replicas of which batch norm has a single value in the last step of an epoch
+  Index split_layers = 0;   ///< layers with split=rows
   Index parameters = 0;
   Index flops = 0;           ///< operations for one sample, forward and backward
   Index gradient_bytes = 0;  ///< the arena that is exchanged

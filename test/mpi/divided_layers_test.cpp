@@ -1,0 +1,132 @@
+// Wide layers whose units the ranks divide: the numbers are those of one rank, and so are checkpoints.
+#include "lockstep/distributed/divided_layers.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "support/error_text.h"
+#include "support/ranks.h"
+#include "support/saving_cases.h"
+#include "support/temporary_directory.h"
+#include "support/thread_ranks.h"
+#include "support/tiny_run.h"
+
+namespace lockstep::test {
+namespace {
+
+// Blocks of 64 units on 48 inputs, 4 in the first split layer and 5 in the second.
+constexpr const char* kWide =
+    "dense(48) relu dense(256, split=rows) relu dense(48) tanh dense(300, bias=false, split=rows) tanh "
+    "dense(3)";
+
+Config wide_config() {
+  Config config = tiny_config();
+  config.model.layers = kWide;
+  config.distribute.strategy = "zero1";
+  return config;
+}
+
+void expect_same_bits(const TinyResult& found, const TinyResult& expected, Communicator& comm) {
+  if (comm.rank() != 0) return;
+  EXPECT_TRUE(found.weights == expected.weights);
+  EXPECT_TRUE(found.state == expected.state);
+  EXPECT_TRUE(found.losses == expected.losses);
+  ASSERT_EQ(found.evaluations.size(), expected.evaluations.size());
+  for (std::size_t i = 0; i < found.evaluations.size(); ++i) {
+    EXPECT_EQ(found.evaluations[i].loss, expected.evaluations[i].loss);
+    EXPECT_EQ(found.evaluations[i].confusion, expected.evaluations[i].confusion);
+  }
+}
+
+// One rank, ranks that each compute the layers by themselves, and ranks that divide them.
+void expect_bits_of_one_rank(const std::string& what, const std::function<void(Config&)>& change) {
+  SCOPED_TRACE(what);
+  Config config = wide_config();
+  change(config);
+  const TinyResult expected = train_tiny_alone(config);
+  ASSERT_FALSE(expected.losses.empty());
+  on_ranks({1, 2, 3, 4, 7}, [&](Communicator& comm) {
+    SCOPED_TRACE(fmt::format("{} ranks", comm.size()));
+    expect_same_bits(train_tiny(comm, config), expected, comm);
+    Config whole = config;
+    whole.distribute.strategy = "allreduce";
+    expect_same_bits(train_tiny(comm, whole), expected, comm);
+  });
+}
+
+TEST(DividedLayers, HaveTheBitsOfOneRank) {
+  expect_bits_of_one_rank("momentum", [](Config&) {});
+  expect_bits_of_one_rank("adam, clipped", [](Config& c) {
+    c.optimizer.optimizer = "adam";
+    c.optimizer.clip_norm = 0.3;
+    c.optimizer.weight_decay = 0.01;
+  });
+  expect_bits_of_one_rank("lamb, small buckets", [](Config& c) {
+    c.optimizer.optimizer = "lamb";
+    c.distribute.bucket_kib = 1;
+  });
+}
+
+TEST(DividedLayers, StandWhereverADenseLayerDoes) {
+  expect_bits_of_one_rank("first and last", [](Config& c) {
+    c.model.layers = "dense(600, split=rows) relu dense(3, split=rows, bias=false)";
+  });
+  expect_bits_of_one_rank("residual, batch norm, dropout", [](Config& c) {
+    c.model.layers =
+        "dense(64) residual(dense(128, split=rows) batch_norm relu dropout(0.2) dense(64, split=rows)) relu "
+        "dense(3)";
+    c.model.batch_norm = "sync";
+  });
+}
+
+// Of the last batch of an epoch only some replicas have a sample.
+TEST(DividedLayers, LeaveOutReplicasWithoutSamples) {
+  expect_bits_of_one_rank("uneven", [](Config& c) {
+    c.data.synthetic.rows = 43;
+    c.train.replicas = 7;
+  });
+}
+
+TEST(DividedLayers, TakeThreadsAndWeightsOfSamples) {
+  expect_bits_of_one_rank("class weights", [](Config& c) {
+    c.train.class_weights = {"0: 1", "1: 5", "2: 0.5"};
+    c.eval.class_weights = true;
+  });
+}
+
+TEST(DividedLayers, ResumeOnOtherRanks) {
+  const TemporaryDirectory alone;
+  const auto prepare = [](Config& config) {
+    config.model.layers = kWide;
+    config.distribute.strategy = "zero1";
+    config.optimizer.optimizer = "adam";
+  };
+  Config single = saving_config(alone.path().string(), "4 steps");
+  prepare(single);
+  const TinyResult expected = train_tiny_alone(single);
+  on_ranks({2, 3, 4}, [&](Communicator& comm) {
+    const SharedDirectory directory(comm);
+    Config config = saving_config(directory.path(), "4 steps");
+    prepare(config);
+    const TinyResult whole = train_tiny(comm, config);
+    EXPECT_EQ(whole.save_failure, "");
+    config.run.resume = step_in(directory.path(), 8);
+    config.checkpoint.dir = "";
+    const TinyResult resumed = train_tiny(comm, config);
+    config.distribute.strategy = "allreduce";
+    const TinyResult undivided = train_tiny(comm, config);
+    config.distribute.strategy = "zero1";
+    config.run.resume = broadcast_text(comm, step_in(alone.path().string(), 8));
+    const TinyResult divided = train_tiny(comm, config);
+    if (comm.rank() != 0) return;
+    for (const TinyResult* result : {&whole, &resumed, &undivided, &divided}) {
+      EXPECT_TRUE(result->weights == expected.weights);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace lockstep::test
