@@ -176,8 +176,8 @@ std::string split_sentence(const RunPlan& plan) {
                                    "\"zero1\" would divide the units among the ranks.",
                                    layers);
   }
-  return fmt::format("\nThe ranks divide the units of the {}: of {} weights there the first rank has {}.",
-                     layers, with_commas(plan.dist.divided_size()),
+  return fmt::format("\nThe ranks divide the units of the {}: of {} weights the first rank has {}.", layers,
+                     with_commas(plan.dist.divided_size()),
                      with_commas(plan.dist.divided_size() - plan.dist.divided_elsewhere(0)));
 }
 

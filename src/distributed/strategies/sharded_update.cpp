@@ -120,7 +120,7 @@ class ShardedUpdate final : public SynchronousStrategy {
     }
   }
 
-  // Those of divided tensors, or all others.
+  // Gathers divided tensors, or all others.
   void gather_weights(bool divided) {
     const auto world = static_cast<std::size_t>(comm_.size());
     std::vector<std::unique_ptr<Request>> requests;

@@ -181,7 +181,7 @@ class GradientStep {
   GradientStepContext context_;
   Range hosted_;
   Index ops_;
-  // What replicas do together before an op: they add statistics, or compute it.
+  // The work of all replicas together before an op: to add statistics, or to compute the op.
   struct SyncPoint {
     std::optional<ScopeSums> forward = {};
     std::optional<ScopeSums> backward = {};
