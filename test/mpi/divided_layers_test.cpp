@@ -4,9 +4,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
+#include <vector>
 
+#include "lockstep/base/catalog.h"
+#include "lockstep/distributed/strategies/strategy.h"
 #include "support/error_text.h"
 #include "support/ranks.h"
 #include "support/saving_cases.h"
@@ -90,10 +94,51 @@ TEST(DividedLayers, LeaveOutReplicasWithoutSamples) {
   });
 }
 
-TEST(DividedLayers, TakeThreadsAndWeightsOfSamples) {
+TEST(DividedLayers, WeighSamples) {
   expect_bits_of_one_rank("class weights", [](Config& c) {
     c.train.class_weights = {"0: 1", "1: 5", "2: 0.5"};
     c.eval.class_weights = true;
+  });
+}
+
+// The others' units lie in pages that were never touched, or are given back when a step begins.
+TEST(DividedLayers, ARankHoldsTheWeightsOfItsUnitsAlone) {
+  const Model model({.layers = "dense(48) dense(4096, split=rows) dense(3)"}, {{12}});
+  const auto optimizer = find_entry(optimizer_catalog(), "optimizer", "sgd").make({});
+  DistOptions options;
+  options.strategy = "zero1";
+  on_ranks({2, 3, 4}, [&](Communicator& comm) {
+    const Plan plan = make_plan(
+        options, model.layout(),
+        {.world = comm.size(), .replicas = comm.size(), .divided = divide_split_layers(model, comm.size())});
+    ASSERT_EQ(plan.divided.size(), 1U);
+    ThreadTeam team(1);
+    const auto made = strategy_entry("zero1").make({.comm = comm,
+                                                    .options = options,
+                                                    .plan = plan,
+                                                    .layout = model.layout(),
+                                                    .optimizer = *optimizer,
+                                                    .rules = {},
+                                                    .team = team});
+    SynchronousStrategy& strategy = *made->synchronous();
+    const std::span<Scalar> weights = strategy.weights(0);
+    if (comm.rank() == 0) std::ranges::fill(weights, Scalar{1});
+    const Range whole = plan.divided.front().range;
+    const Range mine = at(plan.divided.front().weights, comm.rank());
+    const auto expect_own = [&] {
+      constexpr Index kBorders = 2 * 4096 / Index{sizeof(Scalar)};  // a page at each end
+      const auto all = std::ranges::count(weights, Scalar{1});
+      const Index expected = std::ssize(weights) - whole.size() + mine.size();
+      EXPECT_GE(all, expected);
+      EXPECT_LE(all, expected + kBorders);
+      EXPECT_EQ(std::ranges::count(part(weights, mine), Scalar{1}), mine.size());
+    };
+    strategy.start();
+    expect_own();
+    const std::span<const Scalar> gathered = strategy.gather_model();
+    EXPECT_EQ(std::ranges::count(gathered, Scalar{1}), std::ssize(weights));
+    strategy.begin_step(std::vector<Index>(static_cast<std::size_t>(comm.size()), 1), 1);
+    expect_own();
   });
 }
 
