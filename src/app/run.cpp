@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lockstep/base/catalog.h"
+#include "lockstep/base/file.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/quoted.h"
 #include "lockstep/comm/agree.h"
@@ -18,6 +19,7 @@
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
 #include "startup.h"
+#include "lockstep/train/storage/staged_model.h"
 
 namespace lockstep {
 namespace {
@@ -211,9 +213,12 @@ AlignedBuffer<Scalar> Run::stored() {
   return stored;
 }
 
-AlignedBuffer<Scalar> Run::gather_whole(AlignedBuffer<Scalar> stored) {
-  if (pipeline_ == nullptr) return stored;
-  return gather_stages(*pipeline_, model_, stored_values(model_, stored.span()));
+void Run::save_model(std::span<const Scalar> stored, const ModelFacts& facts,
+                     const std::function<std::filesystem::path()>& path) {
+  if (workers().rank() > 0) return;
+  const ModelValues values = stored_values(model_, stored);
+  if (pipeline_ != nullptr) return save_staged_model(path, {*pipeline_, model_, values, facts});
+  write_file_atomically(path(), ModelBytes(model_.stored_layout(), values, model_.input(), facts).parts());
 }
 
 std::optional<ChosenThreshold> Run::choose_threshold(std::span<const Scalar> stored) {

@@ -1,6 +1,8 @@
 // A training run with its concrete parts, once the plan is known to be in order.
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +22,7 @@
 #include "lockstep/train/loop/trainer.h"
 #include "lockstep/train/loop/weight_average.h"
 
+#include "lockstep/train/storage/model_file.h"
 namespace lockstep {
 
 /// The objects that a training uses beside the run.
@@ -68,9 +71,11 @@ class Run {
   /// *Collective.* The model as it is now, as a model file holds it: weights, or their average, and running
   /// moments. Where the model is divided, this rank's stage of it.
   AlignedBuffer<Scalar> stored();
-  /// *Collective.* All stages of these numbers, on rank 0; others may get nothing. Where the model is not
-  /// divided, they are returned as they are.
-  AlignedBuffer<Scalar> gather_whole(AlignedBuffer<Scalar> stored);
+  /// *Collective.* Rank 0 writes the model with these numbers to the file that `path` gives there; where it
+  /// is divided, the ranks of the first group send it their stages, piece by piece. `facts`: those of rank 0.
+  /// Errors, on rank 0 alone, once no other rank waits for it: what `path` throws; DataError.
+  void save_model(std::span<const Scalar> stored, const ModelFacts& facts,
+                  const std::function<std::filesystem::path()>& path);
 
  private:
   // *Collective.* `classes`: those that this rank has found.

@@ -151,7 +151,7 @@ class TrainCommand {
   void load();
   void report_start();
   TrainingResult train();
-  void save_model_of(AlignedBuffer<Scalar>& stored, const ModelFacts& facts = {});
+  void save_model_of(std::span<const Scalar> stored, const ModelFacts& facts = {});
   void save_last_good_weights();
   int stop(const TrainingResult& result);
   int finish(TrainingResult& result);
@@ -337,18 +337,19 @@ TrainingResult TrainCommand::train() {
   }
 }
 
-void TrainCommand::save_model_of(AlignedBuffer<Scalar>& stored, const ModelFacts& facts) {
-  const Model& model = *experiment_.model;
-  results_ = find_results_directory(resume_, watch_->saving.texts);
-  save_model(results_.model(), {.layout = &model.stored_layout(), .values = stored.span()}, model.input(),
-             facts);
+// *Collective.* Errors, on rank 0 alone: DataError.
+void TrainCommand::save_model_of(std::span<const Scalar> stored, const ModelFacts& facts) {
+  run_->save_model(stored, facts, [this] {
+    results_ = find_results_directory(resume_, watch_->saving.texts);
+    return results_.model();
+  });
 }
 
 void TrainCommand::save_last_good_weights() {
-  AlignedBuffer<Scalar> last_good = run_->gather_whole(run_->stored());
-  if (!first()) return;
+  const AlignedBuffer<Scalar> last_good = run_->stored();
   LostFiles lost(*observer_, watch_->writer, resume_command(config()));
-  lost.attempt("model.safetensors", [&] { save_model_of(last_good, {}); });
+  lost.attempt("model.safetensors", [&] { save_model_of(last_good.span()); });
+  if (!first()) return;
   if (!lost.empty()) log_warning("lost: {}", lost.describe());
   if (results_.root == resume_.directory.root) return;
   log_warning("{}: model.safetensors is in '{}'", describe_lost_directory(resume_.directory, resume_.lock),
@@ -368,12 +369,11 @@ int TrainCommand::finish(TrainingResult& result) {
   const std::optional<ChosenThreshold> threshold = run_->choose_threshold(stored.span());
   std::optional<EvaluationDetails> details;
   if (config().report.html) details = run_->describe_evaluation(stored.span());
-  stored = run_->gather_whole(std::move(stored));
   ModelFacts facts = facts_of(threshold);
   if (result.calibration) facts[kTemperatureFact] = fmt::format("{}", result.calibration->temperature);
   agree(comm_, [&] {
+    const bool saved = lost.attempt("model.safetensors", [&] { save_model_of(stored.span(), facts); });
     if (!first()) return;
-    const bool saved = lost.attempt("model.safetensors", [&] { save_model_of(stored, facts); });
     sync_metrics(results_);
     const bool summed = lost.attempt("summary.json", [&] {
       write_summary(results_, {.result = result,

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string>
 
+#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/comm/agree.h"
 
 namespace lockstep {
@@ -167,45 +168,6 @@ std::vector<double> Pipeline::join(std::span<const double> numbers, std::span<co
     group_->start_all_gather(as_buffer(joined), parts)->wait();
   }
   return all;
-}
-
-AlignedBuffer<Scalar> gather_stages(Pipeline& pipeline, const Model& model, const ModelValues& values) {
-  if (pipeline.workers().rank() != 0) return {};  // all ranks of a group have the same rank there
-  std::vector<Range> own;                         // of the whole model's numbers
-  std::vector<std::span<const Scalar>> parts;
-  for (Index i = 0; i < model.chunks(); ++i) {
-    const Model& chunk = model.chunk(i);
-    const Index weights = model.whole().layout().size;
-    own.push_back(chunk.weights_in_whole());
-    own.push_back({weights + chunk.state_in_whole().begin, weights + chunk.state_in_whole().end});
-    parts.push_back(part(values.weights, chunk.weights()));
-    parts.push_back(part(values.state, chunk.state()));
-  }
-  std::vector<std::vector<Range>> ranges;  // by stage
-  for (const Range& range : own) {
-    const std::vector<Index> begins = gather_numbers(pipeline.group(), range.begin);
-    const std::vector<Index> ends = gather_numbers(pipeline.group(), range.end);
-    ranges.resize(begins.size());
-    for (std::size_t i = 0; i < begins.size(); ++i) ranges[i].push_back({begins[i], ends[i]});
-  }
-  if (!pipeline.is_first()) {
-    std::vector<Send> sends;
-    for (const std::span<const Scalar> mine : parts) sends.push_back({0, as_buffer(mine)});
-    pipeline.group().start_exchange(kSums, sends, {})->wait();
-    return {};
-  }
-  AlignedBuffer<Scalar> stored(model.whole().stored_layout().size);
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    std::ranges::copy(parts[i], part(stored.span(), own[i]).begin());
-  }
-  std::vector<Receive> receives;
-  for (std::size_t stage = 1; stage < ranges.size(); ++stage) {
-    for (const Range& range : ranges[stage]) {
-      receives.push_back({static_cast<int>(stage), as_buffer(part(stored.span(), range))});
-    }
-  }
-  pipeline.group().start_exchange(kSums, {}, receives)->wait();
-  return stored;
 }
 
 void offset_by_stage(Pipeline& pipeline, SavedState& state) {

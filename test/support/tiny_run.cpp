@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <thread>
@@ -18,6 +19,7 @@
 #include "lockstep/train/class_weights.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
+#include "lockstep/train/storage/staged_model.h"
 #include "support/thread_ranks.h"
 #include "support/weighted_source.h"
 
@@ -45,6 +47,21 @@ std::unique_ptr<RecordSource> open_weighted(std::unique_ptr<RecordSource> plain,
   if (kind.empty()) return plain;
   const bool swapped = split == Split::kTest ? kind == "none" : kind == "none of the test set";
   return std::make_unique<WeightedSource>(std::move(plain), swapped ? "ones" : kind);
+}
+
+// *Collective over the group.* The numbers of all stages, as the model file has them.
+AlignedBuffer<Scalar> whole_model(const StagedModel& staged, const Model& whole) {
+  AlignedBuffer<std::byte> file(staged.size());
+  staged.gather(std::vector<Range>(static_cast<std::size_t>(staged.pipeline().stages()), {0, file.size()}),
+                file.data());
+  AlignedBuffer<Scalar> stored(whole.stored_layout().size);
+  const std::byte* from = file.data() + file.size() - whole.stored_layout().count() * Index{sizeof(Scalar)};
+  for (const ParamInfo& param : whole.stored_layout().params) {
+    const std::span<Scalar> tensor = part(stored.span(), param.range);
+    std::memcpy(tensor.data(), from, tensor.size_bytes());
+    from += tensor.size_bytes();
+  }
+  return stored;
 }
 
 }  // namespace
@@ -240,9 +257,8 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
   result.training = trainer.run();
   result.save_failure = writer.last_failure();
   if (pipeline) {
-    const AlignedBuffer<Scalar> stored =
-        gather_stages(*pipeline, model, {.weights = strategy->gather_model(), .state = states.gather()});
-    if (stored.size() == 0) return result;
+    const AlignedBuffer<Scalar> stored = whole_model(
+        {*pipeline, model, {.weights = strategy->gather_model(), .state = states.gather()}}, whole);
     const ModelValues values = stored_values(whole, stored.span());
     result.weights.assign(values.weights.begin(), values.weights.end());
     result.state.assign(values.state.begin(), values.state.end());

@@ -14,12 +14,10 @@
 #include <span>
 #include <vector>
 
-#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/distributed/options.h"
 #include "lockstep/distributed/saved_state.h"
 #include "lockstep/distributed/stage_tasks.h"
-#include "lockstep/nn/model.h"
 
 namespace lockstep {
 
@@ -70,10 +68,6 @@ class Pipeline {
   std::unique_ptr<Communicator> workers_;
   std::unique_ptr<Communicator> group_;
 };
-
-/// *Collective over the groups.* All numbers of the whole model, as its model file holds them, on the first
-/// of all ranks; nothing on others. `values`: those of the stage `model`.
-AlignedBuffer<Scalar> gather_stages(Pipeline& pipeline, const Model& model, const ModelValues& values);
 
 /// *Collective over the group.* From the parts of one stage to those of the whole model: arrays that are
 /// divided by stage follow one another in the order of the stages, and what all stages hold alike is saved by

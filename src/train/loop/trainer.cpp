@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <optional>
 
 #include "lockstep/base/errors.h"
 #include "lockstep/base/first_index.h"
 #include "lockstep/base/log.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/train/storage/staged_model.h"
 
 namespace lockstep {
 namespace {
@@ -265,12 +267,11 @@ void Trainer::save(IfBusy rule) {
   header.incomplete_files = context_.observer.incomplete_files();
   SavedState state = saved_state();
   if (is_averaged()) context_.average->add_training_weights(state, context_.strategy.gather_model());
-  ModelValues values = gather_model();
-  AlignedBuffer<Scalar> whole;
+  const ModelValues values = gather_model();
+  std::optional<StagedModel> staged;
   if (context_.pipeline != nullptr) {
     offset_by_stage(*context_.pipeline, state);
-    whole = gather_stages(*context_.pipeline, context_.model, values);
-    if (whole.size() > 0) values = stored_values(context_.model.whole(), whole.span());
+    staged.emplace(*context_.pipeline, context_.model, values);
   }
   saving.writer.start({.header = header,
                        .state = state,
@@ -278,7 +279,7 @@ void Trainer::save(IfBusy rule) {
                        .layout = &context_.model.whole().stored_layout(),
                        .input = context_.model.input(),
                        .texts = saving.texts,
-                       .first_has_all = context_.pipeline != nullptr});
+                       .staged = staged ? &*staged : nullptr});
 }
 
 // The checkpoint of the best evaluation so far is kept, and made if its step has none: training waits for it,

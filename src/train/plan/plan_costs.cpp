@@ -17,6 +17,7 @@
 #include "lockstep/train/storage/checkpoint/manifest.h"
 
 namespace lockstep {
+#include "lockstep/train/storage/staged_model.h"
 namespace {
 
 constexpr Index kScalarBytes = sizeof(Scalar);
@@ -121,10 +122,25 @@ void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_w
   memory.data = record_memory(request, plan) + hosted * batch * sample_bytes * (ahead + 1);
 }
 
-// The first rank of all gathers the model from the stages and writes a copy of it.
-Index first_stage_copies(const Model& stage, Index file_bytes) {
-  if (stage.stage().begin > 0) return 0;
-  return file_bytes + stage.whole().stored_layout().size * kScalarBytes;
+// Bytes of the pieces in which the first rank of all writes a model whose stages other ranks have.
+Index piece_bytes(const Model& stage, Index file_bytes) {
+  return stage.is_stage() && stage.stage().begin == 0 ? std::min(file_bytes, kModelPieceBytes) : 0;
+}
+
+// Memory for saving: of a copy of what a checkpoint gets, and of the model file.
+void add_copies(const RunPlanRequest& request, RunPlan& plan) {
+  plan.memory.checkpoint = piece_bytes(request.model, plan.model_file_bytes);
+  if (!request.saves && !request.keeps_best) return;
+  // All ranks copy the model file, in whole blocks, and those that own something else their share of that.
+  const Index ranks = plan.dist.world * std::max<Index>(1, std::ssize(request.stages));
+  const Index owners = plan.dist.servers > 0 ? plan.dist.servers : plan.dist.world;
+  const Index state = (plan.checkpoint_bytes - plan.model_file_bytes) / owners;
+  const Index model =
+      std::min(plan.model_file_bytes, round_up(plan.model_file_bytes / ranks + 1, kCheckedBytes));
+  // The first worker holds on to it.
+  const Index best = request.keeps_best ? request.model.stored_layout().count() * kScalarBytes : 0;
+  plan.memory.checkpoint += best + model + (plan.dist.servers > 0 ? 0 : state);
+  if (plan.dist.servers > 0) plan.server_memory.checkpoint = model + state;
 }
 
 }  // namespace
@@ -157,17 +173,7 @@ void plan_costs(const RunPlanRequest& request, RunPlan& plan, std::span<const In
   const Index models = strategy.weights_per_replica ? plan.sampling.replicas : 1;
   plan.checkpoint_bytes = models * (plan.model_file_bytes + state_bytes);
   if (plan.averages()) plan.checkpoint_bytes += plan.parameters * kScalarBytes;  // training goes on with them
-  if (!request.saves && !request.keeps_best) return;
-  // All ranks copy the model file, in whole blocks, and those that own something else their share of that.
-  const Index owners = plan.dist.servers > 0 ? plan.dist.servers : plan.dist.world;
-  const Index state = (plan.checkpoint_bytes - plan.model_file_bytes) / owners;
-  const Index model =
-      std::min(plan.model_file_bytes, round_up(plan.model_file_bytes / plan.dist.world + 1, kCheckedBytes));
-  const Index model_bytes =
-      request.model.is_stage() ? first_stage_copies(request.model, plan.model_file_bytes) : model;
-  const Index best = request.keeps_best ? plan.model_file_bytes : 0;  // rank 0 holds on to it
-  plan.memory.checkpoint = best + model_bytes + (plan.dist.servers > 0 ? 0 : state);
-  if (plan.dist.servers > 0) plan.server_memory.checkpoint = model + state;
+  add_copies(request, plan);
 }
 
 }  // namespace lockstep

@@ -166,12 +166,15 @@ std::string misfit(const ParamInfo& param, const StoredTensor& tensor) {
 
 }  // namespace
 
-ModelBytes::ModelBytes(const Layout& layout, const ModelValues& values, const Shape& input,
-                       const ModelFacts& facts) {
+std::string model_file_head(const Layout& layout, const Shape& input, const ModelFacts& facts) {
   const std::string header = make_header(layout, input, facts);
   const std::uint64_t length = header.size();
-  head_.assign(reinterpret_cast<const char*>(&length), sizeof length);
-  head_ += header;
+  return std::string(reinterpret_cast<const char*>(&length), sizeof length) + header;
+}
+
+ModelBytes::ModelBytes(const Layout& layout, const ModelValues& values, const Shape& input,
+                       const ModelFacts& facts)
+    : head_(model_file_head(layout, input, facts)) {
   parts_.emplace_back(head_);
   const Index weights = std::ssize(values.weights);
   for (const ParamInfo& param : layout.params) {

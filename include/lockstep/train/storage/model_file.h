@@ -28,6 +28,9 @@ inline constexpr const char* kThresholdMeasureFact = "threshold_measure";
 /// The number that the outputs of a calibrated model are divided by.
 inline constexpr const char* kTemperatureFact = "temperature";
 
+/// The beginning of a model file: the length of its header, and the header. `layout`: as for ModelBytes.
+std::string model_file_head(const Layout& layout, const Shape& input, const ModelFacts& facts = {});
+
 /// The content of a model file: all tensors, in order of the arena, as F32, and the shape of one sample of
 /// the model's input, so that the model can be built again without its data. The same weights and facts give
 /// the same bytes. Refers to the values.

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 #include "lockstep/base/atomic_file.h"
 #include "lockstep/base/errors.h"
@@ -24,6 +25,7 @@
 #include "lockstep/base/named_thread.h"
 #include "lockstep/base/text.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/train/storage/staged_model.h"
 
 namespace lockstep {
 namespace {
@@ -100,6 +102,7 @@ void CheckpointWriter::start(const CheckpointContent& content) {
       directory_.make_partial(header_.progress.steps);
     });
     agree(comm_, [&] { stage(content); });
+    if (content.staged != nullptr) gather_model(*content.staged);
   } catch (const AgreedError& error) {
     warn(error.what());
     return;
@@ -142,17 +145,29 @@ void CheckpointWriter::stage(const CheckpointContent& content) {
 }
 
 // Shares end where checksums do.
+Range CheckpointWriter::share_of_model(Index bytes, Index rank) const {
+  const Range blocks = split_evenly(divide_up(bytes, kCheckedBytes), comm_.size(), rank);
+  if (blocks.empty()) return {};
+  return {blocks.begin * kCheckedBytes, std::min(blocks.end * kCheckedBytes, bytes)};
+}
+
+// Memory for this rank's share, which is copied, unless it has to be gathered from the stages.
 void CheckpointWriter::stage_model(const CheckpointContent& content) {
-  model_ = {};
-  if (content.first_has_all && comm_.rank() != 0) return;
-  const ModelBytes model(*content.layout, content.stored, content.input);
-  const Index blocks = divide_up(model.size(), kCheckedBytes);
-  const Range share =
-      content.first_has_all ? Range{0, blocks} : split_evenly(blocks, comm_.size(), comm_.rank());
-  model_ = {share.begin * kCheckedBytes, std::min(share.end * kCheckedBytes, model.size())};
-  if (share.empty()) model_ = {};
+  std::optional<ModelBytes> model;
+  if (content.staged == nullptr) model.emplace(*content.layout, content.stored, content.input);
+  model_ = share_of_model(model ? model->size() : content.staged->size(), comm_.rank());
   if (model_bytes_.size() != model_.size()) model_bytes_ = AlignedBuffer<std::byte>(model_.size());
-  model.copy(model_, model_bytes_.data());
+  if (model) model->copy(model_, model_bytes_.data());
+}
+
+// *Collective.* Each group has the whole model, so the ranks of one get their shares from each other.
+void CheckpointWriter::gather_model(const StagedModel& model) {
+  const Index stages = model.pipeline().stages();
+  const Index first = comm_.rank() - model.pipeline().stage();  // rank of the first stage of this group
+  std::vector<Range> shares;
+  for (Index stage = 0; stage < stages; ++stage)
+    shares.push_back(share_of_model(model.size(), first + stage));
+  model.gather(shares, model_bytes_.data());
 }
 
 // The thread.

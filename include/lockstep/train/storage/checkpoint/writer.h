@@ -22,6 +22,8 @@
 
 namespace lockstep {
 
+class StagedModel;
+
 /// The content of a checkpoint. All of it is copied before training goes on.
 struct CheckpointContent {
   CheckpointHeader header;
@@ -30,7 +32,7 @@ struct CheckpointContent {
   const Layout* layout = nullptr;                   ///< layout of `stored`, as a model file holds it
   Shape input = {};                                 ///< shape of the model's input
   const std::map<std::string, std::string>& texts;  ///< further files by name: config.toml
-  bool first_has_all = false;                       ///< rank 0 alone has `stored`, and writes all of it
+  const StagedModel* staged = nullptr;              ///< where the model is divided: in place of `stored`
 };
 
 /// Functions that rank 0 calls beside writing; each may be null.
@@ -77,6 +79,8 @@ class CheckpointWriter {
   void stage(const CheckpointContent& content);
   void write();
   void stage_model(const CheckpointContent& content);
+  void gather_model(const StagedModel& model);
+  Range share_of_model(Index bytes, Index rank) const;
   void write_parts(const std::filesystem::path& directory);
   void commit(const std::filesystem::path& directory);
   bool wait_for_parts(const std::filesystem::path& directory) const;
