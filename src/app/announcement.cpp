@@ -28,7 +28,8 @@ void report_loaded(Communicator& comm, const RunPlan& plan, const Records& train
   const std::size_t shown = style == PlanStyle::kFull ? kMaxLines : 4;
   const Range replicas = plan.dist.hosted_by(comm.rank() / std::max<Index>(1, std::ssize(plan.stages)));
   const std::string holds =
-      replicas.empty() ? "serves"
+      replicas.empty()    ? "serves"
+      : train.rows() == 0 ? "needs no records: its stage gets what the stage before computes"
       : plan.sampling.stream
           ? fmt::format("streams {} rows (replicas {} to {})",
                         with_commas(make_sampler(plan.sampling)->needed(replicas)), replicas.begin,

@@ -16,10 +16,11 @@
 #include "lockstep/data/load_records.h"
 #include "lockstep/data/streamed_records.h"
 #include "lockstep/distributed/divided_layers.h"
+#include "lockstep/nn/stages.h"
 #include "lockstep/train/rank_peer_group.h"
 #include "lockstep/train/storage/model_file.h"
-#include "startup.h"
 #include "lockstep/train/storage/staged_model.h"
+#include "startup.h"
 
 namespace lockstep {
 namespace {
@@ -128,6 +129,11 @@ void Run::load(Index step) {
   std::optional<Index> classes;
   // Each stage loads for itself: all ranks end together if one of them cannot.
   agree(comm_, [&] { classes = load_training_records(loading, step); });
+  if (pipeline_ != nullptr) share_of_records();
+  if (masks_ && comm_.rank() == 0) {
+    log_info("'{}': some of the {} targets of a record are missing; a step divides by those that are there",
+             experiment_.train->info().name, experiment_.train->info().target_columns);
+  }
   if (classes && experiment_.train->info().target_classes == 0) warn_of_spare_outputs(*classes);
   if (experiment_.weighs_classes(Split::kTrain)) class_weights_ = experiment_.class_weights(peers);
   validation_ = load_evaluation(experiment_.validation.get(), Split::kValidation);
@@ -136,7 +142,7 @@ void Run::load(Index step) {
 
 std::optional<Index> Run::load_training_records(PeerGroup& peers, Index step) {
   const RecordSource& train = *experiment_.train;
-  if (plan_.sampling.stream && train.info().record_bytes > 0) {
+  if (streams() && record_part() != RecordPart::kNothing) {
     fingerprint_ = sample_files(train, peers);
     peers.agree([&] {
       auto streamed =
@@ -154,14 +160,30 @@ std::optional<Index> Run::load_training_records(PeerGroup& peers, Index step) {
   TargetRule rule = experiment_.target_rule();
   rule.largest_class = &largest_class;
   rule.any_missing = &any_missing;
-  records_ = load_records(train, rule, records_for(*sampler_, plan_.dist.hosted, peers.rank()), peers,
-                          &fingerprint_);
+  RecordNeeds needs = records_for(*sampler_, plan_.dist.hosted, peers.rank());
+  needs.part = record_part();
+  records_ = load_records(train, rule, needs, peers, &fingerprint_);
   masks_ = rule.may_miss && train.info().target_columns > 1 && any_rank(peers, any_missing);
-  if (masks_ && comm_.rank() == 0) {
-    log_info("'{}': some of the {} targets of a record are missing; a step divides by those that are there",
-             train.info().name, train.info().target_columns);
-  }
+  if (streams()) return std::nullopt;
   return largest_class + 1;
+}
+
+// The last stage has at least the targets of all records.
+void Run::share_of_records() {
+  Communicator& group = pipeline_->group();
+  const int last = group.size() - 1;
+  fingerprint_.kind = broadcast_text(group, fingerprint_.kind, last);
+  Index numbers[] = {masks_ ? 1 : 0, std::ssize(fingerprint_.parts)};
+  group.broadcast(as_buffer(std::span(numbers)), last);
+  masks_ = numbers[0] != 0;
+  fingerprint_.parts.resize(static_cast<std::size_t>(numbers[1]));
+  group.broadcast(as_buffer(std::as_writable_bytes(std::span(fingerprint_.parts))), last);
+}
+
+// The part of the training records that this rank keeps. A stream keeps some chunks, as they are read.
+RecordPart Run::record_part() const {
+  const RecordPart needed = needed_part(needs_features(model_), needs_targets(model_));
+  return streams() && needed == RecordPart::kTargets ? RecordPart::kAll : needed;
 }
 
 // Whether the weight of a step is another than the number of its samples.
@@ -247,7 +269,8 @@ std::unique_ptr<Loader> Run::make_loader(Range steps) {
                                                 .prefetch = ahead,
                                                 .team = &team_,
                                                 .augmenter = experiment_.augmenter.get(),
-                                                .weighing = {.of_class = class_weights_, .masks = masks_}});
+                                                .weighing = {.of_class = class_weights_, .masks = masks_},
+                                                .part = record_part()});
 }
 
 TrainingResult Run::train(const TrainingHandles& handles) {

@@ -13,6 +13,7 @@
 #include "lockstep/comm/communicator.h"
 #include "lockstep/comm/progress_thread.h"
 #include "lockstep/data/fingerprint.h"
+#include "lockstep/data/record_part.h"
 #include "lockstep/distributed/pipeline.h"
 #include "lockstep/distributed/replica_states.h"
 #include "lockstep/distributed/strategies/strategy.h"
@@ -21,8 +22,8 @@
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/loop/trainer.h"
 #include "lockstep/train/loop/weight_average.h"
-
 #include "lockstep/train/storage/model_file.h"
+
 namespace lockstep {
 
 /// The objects that a training uses beside the run.
@@ -82,7 +83,11 @@ class Run {
   void warn_of_spare_outputs(Index classes);
   // *Collective over the peers.* Gives the classes that this rank has found; nothing if records are streamed.
   std::optional<Index> load_training_records(PeerGroup& peers, Index step);
+  // *Collective over the group.* What only ranks know that have records.
+  void share_of_records();
   bool weighs_samples() const;
+  bool streams() const { return plan_.sampling.stream && experiment_.train->info().record_bytes > 0; }
+  RecordPart record_part() const;
   EvaluationContext evaluation_context(Split split);
   std::unique_ptr<Evaluation> load_evaluation(const RecordSource* source, Split split);
   std::unique_ptr<Loader> make_loader(Range steps);

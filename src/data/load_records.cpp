@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "loaded_records.h"
+#include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/stop_signal.h"
 
 namespace lockstep {
@@ -17,16 +18,33 @@ constexpr Index kRoundBytes = Index{8} << 20;
 // Records that are functions of their ids.
 class ComputedRecords final : public Records {
  public:
-  ComputedRecords(const RecordSource& source, Index rows) : source_(source), rows_(rows) {}
+  ComputedRecords(const RecordSource& source, Index rows, RecordPart part)
+      : source_(source), rows_(rows), part_(part) {}
   Index rows() const override { return rows_; }
   Index bytes() const override { return 0; }
   void gather(std::span<const Index> ids, Matrix& x, Matrix& targets) const override {
-    source_.unpack(ids, {}, x, targets);
+    if (part_ == RecordPart::kAll) return source_.unpack(ids, {}, x, targets);
+    // Targets are computed with the features, which nobody wants: record by record.
+    const Index columns = source_.info().features.size();
+    AlignedBuffer<Scalar> features(columns);
+    Matrix unused(features.data(), 1, columns);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      Matrix target(targets.data() + static_cast<Index>(i) * targets.cols(), 1, targets.cols());
+      source_.unpack(ids.subspan(i, 1), {}, unused, target);
+    }
   }
 
  private:
   const RecordSource& source_;
   Index rows_;
+  RecordPart part_;
+};
+
+class NoRecords final : public Records {
+ public:
+  Index rows() const override { return 0; }
+  Index bytes() const override { return 0; }
+  void gather(std::span<const Index>, Matrix&, Matrix&) const override {}
 };
 
 // The chunks of a share that are read before each exchange: at least one, and about kRoundBytes.
@@ -52,8 +70,8 @@ void append(Bytes& buffer, Index id, std::span<const std::byte> record) {
   buffer.insert(buffer.end(), record.begin(), record.end());
 }
 
-void unwrap(const Bytes& buffer, LoadedRecords& held, Index record_bytes) {
-  const auto record = static_cast<std::size_t>(record_bytes);
+void unwrap(const Bytes& buffer, LoadedRecords& held) {
+  const auto record = static_cast<std::size_t>(held.record_bytes());
   for (std::size_t at = 0; at < buffer.size(); at += sizeof(Index) + record) {
     Index id = 0;
     std::memcpy(&id, buffer.data() + at, sizeof id);
@@ -105,7 +123,7 @@ class Loading {
         const auto record =
             std::span(packed_).subspan(static_cast<std::size_t>(id - records.begin) * bytes, bytes);
         if (hashes_ != nullptr) hashes_->add(id, record);
-        hand_out(id, record);
+        hand_out(id, record.last(static_cast<std::size_t>(held_.record_bytes())));
       }
     }
   }
@@ -124,7 +142,7 @@ class Loading {
 
   void exchange() {
     for (const Bytes& buffer : peers_.all_to_all(send_buffers_)) {
-      unwrap(buffer, held_, source_.info().record_bytes);
+      unwrap(buffer, held_);
     }
     for (Bytes& buffer : send_buffers_) buffer.clear();
   }
@@ -171,18 +189,22 @@ std::vector<Range> share_chunks(std::span<const Chunk> chunks, Index ranks) {
 
 std::unique_ptr<Records> load_records(const RecordSource& source, const TargetRule& rule,
                                       const RecordNeeds& needs, PeerGroup& peers, Fingerprint* fingerprint) {
+  if (needs.part == RecordPart::kNothing) return std::make_unique<NoRecords>();
   const DatasetInfo& info = source.info();
   if (info.record_bytes == 0) {
     peers.agree([&] { source.reader(rule); });
-    return std::make_unique<ComputedRecords>(source, needs.count);
+    return std::make_unique<ComputedRecords>(source, needs.count, needs.part);
   }
   std::unique_ptr<NodeMemory> shared;
-  if (needs.everyone) shared = peers.share_on_node(info.rows * info.record_bytes);
+  if (needs.everyone) {
+    shared =
+        peers.share_on_node(info.rows * bytes_of_part(needs.part, info.record_bytes, info.label_columns()));
+  }
   std::unique_ptr<LoadedRecords> held;
   peers.agree([&] {
     IdSet mine(info.rows, [&](Index id) { return needs.ranks(id).contains(peers.rank()); });
     assert(mine.size() == needs.count);
-    held = std::make_unique<LoadedRecords>(source, std::move(mine), std::move(shared));
+    held = std::make_unique<LoadedRecords>(source, std::move(mine), std::move(shared), needs.part);
   });
   RecordHashes hashes(info);
   Loading(source, needs, peers, *held, fingerprint != nullptr ? &hashes : nullptr).run(rule);

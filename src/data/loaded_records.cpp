@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 namespace lockstep {
 
-LoadedRecords::LoadedRecords(const RecordSource& source, IdSet ids, std::unique_ptr<NodeMemory> shared)
+LoadedRecords::LoadedRecords(const RecordSource& source, IdSet ids, std::unique_ptr<NodeMemory> shared,
+                             RecordPart part)
     : source_(source),
       ids_(std::move(ids)),
-      record_bytes_(source.info().record_bytes),
+      part_(part),
+      record_bytes_(bytes_of_part(part, source.info().record_bytes, source.info().label_columns())),
       shared_(std::move(shared)),
       own_(shared_ ? 0 : ids_.size() * record_bytes_),
       packed_(shared_ ? shared_->bytes() : own_.span()) {}
@@ -25,6 +28,7 @@ std::span<std::byte> LoadedRecords::storage_of(Index id) {
 
 // In blocks, so that their addresses need no memory. Records come in random order: each is asked for ahead.
 void LoadedRecords::gather(std::span<const Index> ids, Matrix& x, Matrix& targets) const {
+  if (part_ == RecordPart::kTargets) return gather_targets(ids, targets);
   std::array<const std::byte*, 256> records{};
   for (std::size_t begin = 0; begin < ids.size(); begin += records.size()) {
     const std::span<const Index> block = ids.subspan(begin, std::min(records.size(), ids.size() - begin));
@@ -37,6 +41,15 @@ void LoadedRecords::gather(std::span<const Index> ids, Matrix& x, Matrix& target
     Matrix block_x(x.data() + row * x.cols(), rows, x.cols());
     Matrix block_targets(targets.data() + row * targets.cols(), rows, targets.cols());
     source_.unpack(block, std::span(records).first(block.size()), block_x, block_targets);
+  }
+}
+
+void LoadedRecords::gather_targets(std::span<const Index> ids, Matrix& targets) const {
+  Scalar* to = targets.data();
+  for (const Index id : ids) {
+    std::memcpy(to, packed_.data() + ids_.position(id) * record_bytes_,
+                static_cast<std::size_t>(record_bytes_));
+    to += targets.cols();
   }
 }
 

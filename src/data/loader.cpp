@@ -27,22 +27,24 @@ Loader::Loader(const Records& records, const DatasetInfo& info, const Sampler& s
   const Index capacity = sampler.max_count();
   ids_.resize(static_cast<std::size_t>(options.replicas.size()));
   for (std::vector<Index>& ids : ids_) ids.reserve(static_cast<std::size_t>(capacity));
-  ring_.resize(static_cast<std::size_t>(options.prefetch + 1));
+  ring_.resize(static_cast<std::size_t>(ahead() + 1));
   for (StepBatch& batch : ring_) {
     batch.replicas.resize(ids_.size());
     batch.rows.resize(static_cast<std::size_t>(sampler.replicas()));
     for (Index i = 0; i < std::ssize(ids_); ++i) {
       ReplicaBatch& samples = at(batch.replicas, i);
-      samples.features = AlignedBuffer<Scalar>(capacity * info.features.size());
+      samples.target_columns = info.target_columns;
+      if (!reads()) continue;
+      samples.features =
+          AlignedBuffer<Scalar>(options.part == RecordPart::kAll ? capacity * info.features.size() : 0);
       samples.targets = AlignedBuffer<Scalar>(capacity * info.label_columns());
       samples.weights = AlignedBuffer<Scalar>(options.weighing.has_weights(info) ? capacity : 0);
       samples.present = AlignedBuffer<Scalar>(options.weighing.masks ? capacity : 0);
-      samples.target_columns = info.target_columns;
       if (options.prefetch > 0 || weighs()) continue;
       samples.prepare = [this, i] { fill(ring_.front(), i); };
     }
   }
-  if (options.prefetch > 0) thread_ = std::jthread([this] { fill_ahead(); });
+  if (ahead() > 0) thread_ = std::jthread([this] { fill_ahead(); });
 }
 
 Loader::~Loader() {
@@ -56,9 +58,10 @@ Loader::~Loader() {
 const StepBatch& Loader::next() {
   // Beyond the last step nobody fills the ring: waiting for it would never end.
   if (taken_end_ >= options_.steps.end) throw std::logic_error("the loader has no further step");
-  if (options_.prefetch == 0) {
+  if (ahead() == 0) {
     StepBatch& batch = begin(taken_end_++);
     if (weighs()) fill_together(batch);
+    for (Index i = 0; !reads() && i < std::ssize(ids_); ++i) choose(batch, i);
     return batch;
   }
   std::unique_lock lock(mutex_);
@@ -127,17 +130,24 @@ void Loader::fill_together(StepBatch& batch) {
   options_.team->run(fill_share);
 }
 
+// The ids of the samples.
+void Loader::choose(StepBatch& batch, Index i) {
+  sampler_.ids(batch.step, options_.replicas.begin + i, at(ids_, i));
+  at(batch.replicas, i).ids.add(at(ids_, i));
+}
+
 void Loader::fill(StepBatch& batch, Index i) {
   const TraceSpan span(TraceKind::kPrepare, options_.replicas.begin + i);
   const Index replica = options_.replicas.begin + i;
   ReplicaBatch& samples = at(batch.replicas, i);
-  std::vector<Index>& ids = at(ids_, i);
-  sampler_.ids(batch.step, replica, ids);
-  Matrix x(samples.features.data(), samples.rows, info_.features.size());
+  choose(batch, i);
+  const std::vector<Index>& ids = at(ids_, i);
+  const bool has_features = options_.part == RecordPart::kAll;
+  Matrix x(samples.features.data(), samples.rows, has_features ? info_.features.size() : 0);
   Matrix targets(samples.targets.data(), samples.rows, info_.label_columns());
   records_.gather(ids, x, targets);
   if (weighs()) weigh(options_.weighing, info_, targets, samples.weights.span(), samples.present.span());
-  samples.ids.add(ids);
+  if (!has_features) return;
   if (options_.augmenter != nullptr) {
     options_.augmenter->apply(x, {.ids = ids, .walk = sampler_.walk(batch.step, replica)}, normaliser_);
   } else {

@@ -192,6 +192,17 @@ Index crossing_size(const Model& model, Index cut) {
   return size;
 }
 
+bool needs_features(const Model& model) {
+  return std::ranges::any_of(model.ops(), [](const ModelOp& op) {
+    return std::ranges::find(op.inputs, kModelInput) != op.inputs.end();
+  });
+}
+
+bool needs_targets(const Model& model) {
+  const Range last = model.chunk(model.chunks() - 1).stage();
+  return !model.is_stage() || last.end == std::ssize(model.whole().ops());
+}
+
 std::vector<Range> divide_model(const Model& model, Index stages, std::span<const std::string> cut,
                                 Index chunks) {
   const Index most = count_with_weights(model, {0, std::ssize(model.ops())});

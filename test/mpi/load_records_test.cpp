@@ -94,6 +94,39 @@ TEST(LoadRecords, WhatEveryoneNeedsComesToEveryone) {
   });
 }
 
+// What a stage of a model needs that reads no features, and what one needs that is in the middle.
+TEST(LoadRecords, APartOfEachRecordTakesLess) {
+  const TemporaryDirectory directory;
+  const auto source = open_idx(write_idx_pair(directory / "part", {.rows = 300}));
+  std::vector<Index> all(300);
+  std::iota(all.begin(), all.end(), Index{0});
+  on_ranks([&](Communicator& comm) {
+    RankPeerGroup peers(comm);
+    const Index size = comm.size();
+    for (const bool everyone : {false, true}) {
+      RecordNeeds needs{.ranks =
+                            [size](Index) {
+                              return Range{0, size};
+                            },
+                        .count = 300,
+                        .everyone = everyone};
+      const auto whole = load_records(*source, {}, needs, peers);
+      needs.part = RecordPart::kTargets;
+      Fingerprint fingerprint;
+      const auto targets = load_records(*source, {}, needs, peers, &fingerprint);
+      EXPECT_EQ(gather(*targets, source->info(), all).targets, gather(*whole, source->info(), all).targets);
+      EXPECT_EQ(targets->rows(), 300);
+      EXPECT_EQ(whole->bytes() - targets->bytes(), 300 * 4 * 3) << "the features are 12 bytes";
+      EXPECT_EQ(fingerprint.kind, Fingerprint::kRecords);
+      needs.part = RecordPart::kNothing;
+      const auto nothing = load_records(*source, {}, needs, peers);
+      EXPECT_EQ(nothing->rows(), 0);
+      EXPECT_EQ(nothing->bytes(), 0);
+      comm.barrier();
+    }
+  });
+}
+
 // More than the rounds of an exchange take at once.
 TEST(LoadRecords, ManyRoundsAndUnevenSharesBringTheSame) {
   on_ranks([](Communicator& comm) {

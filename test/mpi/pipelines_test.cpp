@@ -210,6 +210,23 @@ TEST(Pipelines, WeighSamples) {
     c.train.class_weights = {"0: 1", "1: 5", "2: 0.5"};
     c.eval.class_weights = true;
   });
+  // The last stage alone has them.
+  for (const Index prefetch : {0, 3}) {
+    expect_bits_of_one_rank("weights of records", [&](Config& c) {
+      c.data.table.weight = "some";
+      c.data.prefetch = prefetch;
+    });
+  }
+}
+
+// Stages that read no records know which samples there were.
+TEST(Pipelines, CountTheSamplesOfAnEpochInEachStage) {
+  for (const Index prefetch : {0, 3}) {
+    expect_bits_of_one_rank("audit", [&](Config& c) {
+      c.data.audit = true;
+      c.data.prefetch = prefetch;
+    });
+  }
 }
 
 // From checkpoints of one rank and of several, with the model divided and not.

@@ -136,8 +136,9 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
   const auto sampler = make(plan.sampling);
   const Range replicas = plan.dist.hosted_by(workers.rank());
   RankPeerGroup peers(workers);
-  const auto records = load_records(*train, target_rule(*loss, whole.output().size()),
-                                    records_for(*sampler, plan.dist.hosted, workers.rank()), peers);
+  RecordNeeds needs = records_for(*sampler, plan.dist.hosted, workers.rank());
+  needs.part = needed_part(needs_features(model), needs_targets(model));
+  const auto records = load_records(*train, target_rule(*loss, whole.output().size()), needs, peers);
   const Normaliser normaliser(config.data.mean, config.data.std, model.input().size());
   ThreadTeam team(static_cast<int>(plan.dist.threads));
   UpdateRules rules = update_rules(model, config.optimizer);
@@ -178,7 +179,8 @@ TinyResult train_tiny(Communicator& comm, const Config& config, const MakeSample
                                                   .steps = steps,
                                                   .prefetch = steps_ahead(config.data, spare_core, false),
                                                   .team = &team,
-                                                  .weighing = {.of_class = class_weights}});
+                                                  .weighing = {.of_class = class_weights},
+                                                  .part = needs.part});
   };
   const MetricSet metrics(config.eval.metrics, loss->form(), whole.output().size());
   const EvaluationContext evaluation{.comm = comm,

@@ -43,6 +43,7 @@ RunPlan plan_of(Index stages, Index world,
                         .stages = models,
                         .rows = setup.rows,
                         .record_bytes = 104,
+                        .target_columns = 1,
                         .optimizer = 1,
                         .stage_optimizers = optimizers,
                         .saves = true,
@@ -69,6 +70,55 @@ TEST(StagePlan, DividesRanksModelAndMemory) {
   }
   EXPECT_EQ(plan.steps, whole.steps);
   EXPECT_EQ(plan.model_file_bytes, whole.model_file_bytes);
+}
+
+// The first stage has records of 104 bytes and samples of 100 features and a target; the last one has
+// targets.
+TEST(StagePlan, CountsRecordsWhereTheyAreNeeded) {
+  const RunPlan whole = plan_of(1, 1);
+  const RunPlan plan = plan_of(3, 3);
+  ASSERT_EQ(plan.stages.size(), 3U);
+  EXPECT_EQ(plan.stages[0].memory.data, whole.memory.data);
+  EXPECT_EQ(plan.stages[1].memory.data, 0);
+  EXPECT_GT(plan.stages[2].memory.data, 0);
+  EXPECT_LT(20 * plan.stages[2].memory.data, whole.memory.data);
+}
+
+// The first rank writes the model in pieces, and all copy their shares of it for a checkpoint.
+TEST(StagePlan, CountsAPieceOfTheModelAndNotAllOfIt) {
+  const ModelOptions wide{.layers = "dense(8192) relu dense(8192) relu dense(10)"};
+  test::Given setup = test::typical(wide.layers);
+  const auto memory_of = [&](bool saves) {
+    setup.distribute.stages = 2;
+    std::vector<std::unique_ptr<Model>> models;
+    for (const Range ops : divide_model(setup.model, 2, std::vector<std::string>{"2"})) {
+      models.push_back(std::make_unique<Model>(wide, setup.model, ops));
+    }
+    const std::vector<OptimizerMemory> optimizers(2, OptimizerMemory(0));
+    return make_run_plan({.train = setup.train,
+                          .data = setup.data,
+                          .distribute = setup.distribute,
+                          .schedule = setup.schedule,
+                          .model = setup.model,
+                          .stages = models,
+                          .rows = setup.rows,
+                          .record_bytes = 104,
+                          .optimizer = 0,
+                          .stage_optimizers = optimizers,
+                          .saves = saves,
+                          .world = 2})
+        .stages;
+  };
+  constexpr Index kPiece = Index{64} << 20;
+  const std::vector<StagePlan> plain = memory_of(false);
+  EXPECT_EQ(plain[0].memory.checkpoint, kPiece);
+  EXPECT_EQ(plain[1].memory.checkpoint, 0);
+  const std::vector<StagePlan> saving = memory_of(true);
+  const Index file = setup.model.stored_layout().count() * Index{sizeof(Scalar)};
+  EXPECT_GT(file, 3 * kPiece);
+  EXPECT_NEAR(static_cast<double>(saving[1].memory.checkpoint), static_cast<double>(file) / 2,
+              Index{4} << 20);
+  EXPECT_EQ(saving[0].memory.checkpoint, saving[1].memory.checkpoint + kPiece);
 }
 
 // Half of the ranks of a node run each stage.

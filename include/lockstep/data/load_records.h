@@ -7,6 +7,7 @@
 
 #include "lockstep/data/fingerprint.h"
 #include "lockstep/data/peer_group.h"
+#include "lockstep/data/record_part.h"
 #include "lockstep/data/record_source.h"
 #include "lockstep/data/records.h"
 
@@ -20,6 +21,8 @@ struct RecordNeeds {
   Index count = 0;
   /// A rank that needs any needs all: a node keeps one copy.
   bool everyone = false;
+  /// The part of them that is kept; the same on all ranks. With kNothing no file is read.
+  RecordPart part = RecordPart::kAll;
 };
 
 /// Each record is needed by one rank: `owner(id)`.
@@ -28,7 +31,8 @@ RecordNeeds needed_by_owner(std::function<Index(Index id)> owner, Index count);
 /// *Collective.* The records that this rank needs, whose targets obey the rule. The source must outlive them.
 /// Peak memory is that of the records and of a round of the exchange: some tens of MiB.
 /// `fingerprint`: becomes that of all records of the source, the same on all ranks; unknown if they are
-/// computed. Errors, the same on all ranks: DataError with file, record, expected, found.
+/// computed, or if nobody needs anything of them. Errors, the same on all ranks: DataError with file, record,
+/// expected, found.
 std::unique_ptr<Records> load_records(const RecordSource& source, const TargetRule& rule,
                                       const RecordNeeds& needs, PeerGroup& peers,
                                       Fingerprint* fingerprint = nullptr);

@@ -17,6 +17,7 @@
 #include "lockstep/data/dataset.h"
 #include "lockstep/data/normaliser.h"
 #include "lockstep/data/options.h"
+#include "lockstep/data/record_part.h"
 #include "lockstep/data/records.h"
 #include "lockstep/data/sampler.h"
 #include "lockstep/data/weighing.h"
@@ -61,6 +62,9 @@ struct LoaderOptions {
   ThreadTeam* team = nullptr;  ///< a team at rest in next(), which shares its own work with it; null: alone
   const Augmenter* augmenter = nullptr;  ///< null: the samples as they are, normalised
   Weighing weighing = {};
+  /// The part of the records that is held here: a batch has no features, and perhaps no targets and weights
+  /// either, where these are not held. Without any there is nothing to prepare ahead.
+  RecordPart part = RecordPart::kAll;
 };
 
 /// Steps prepared ahead with these options: as many as they ask for; if they do not, none where the thread
@@ -82,12 +86,17 @@ class Loader {
   const StepBatch& next();
 
  private:
+  bool reads() const { return options_.part != RecordPart::kNothing; }
   // Samples do not all count once.
-  bool weighs() const { return options_.weighing.has_weights(info_) || options_.weighing.masks; }
+  bool weighs() const { return reads() && (options_.weighing.has_weights(info_) || options_.weighing.masks); }
+  // Steps that are prepared ahead.
+  Index ahead() const { return reads() ? options_.prefetch : 0; }
   void fill_ahead();
   StepBatch& begin(Index step);
   void fill_together(StepBatch& batch);
-  void fill(StepBatch& batch, Index i);  // `i`: number among the hosted replicas
+  // `i`: number among the hosted replicas.
+  void fill(StepBatch& batch, Index i);
+  void choose(StepBatch& batch, Index i);
   StepBatch& slot(Index step) { return at(ring_, step % std::ssize(ring_)); }
 
   const Records& records_;

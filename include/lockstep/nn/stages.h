@@ -23,6 +23,11 @@ std::vector<CrossingTensor> crossing_tensors(const Model& model, Index cut);
 /// Scalars of a sample in them.
 Index crossing_size(const Model& model, Index cut);
 
+/// Whether a rank that runs this model, or this stage of one, needs the features of a sample, and its
+/// targets: those of the loss, which is taken behind the last stage.
+bool needs_features(const Model& model);
+bool needs_targets(const Model& model);
+
 /// As distribute.cut: the program chooses.
 inline constexpr const char* kAutoCut = "auto";
 

@@ -12,6 +12,7 @@
 #include "lockstep/comm/agree.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/distributed/ordered_sums.h"
+#include "lockstep/nn/stages.h"
 #include "lockstep/train/rank_peer_group.h"
 
 namespace lockstep {
@@ -49,28 +50,28 @@ void share_values(Communicator& comm, std::vector<MetricValue>& values) {
 
 }  // namespace
 
+RecordPart EvaluationContext::record_part() const {
+  return needed_part(needs_features(model), needs_targets(model));
+}
+
 Evaluation::Lane::Lane(const EvaluationContext& context, Index rows, const DatasetInfo& info,
-                       const Weighing& weighing)
-    : sending(static_cast<std::size_t>(context.model.chunks())),
-      features(rows * context.model.input().size()),
-      labels(rows * info.label_columns()),
+                       const Weighing& weighing, RecordPart part)
+    : passes(context.model, rows),
+      features(part == RecordPart::kAll ? rows * context.model.input().size() : 0),
+      labels(part == RecordPart::kNothing ? 0 : rows * info.label_columns()),
       weights(weighing.has_weights(info) ? rows : 0),
       present(weighing.masks ? rows : 0),
-      scaled(has_probabilities(context.loss.form()) ? rows * context.outputs() : 0),
+      scaled(context.measures() && has_probabilities(context.loss.form()) ? rows * context.outputs() : 0),
       counts(static_cast<std::size_t>(counted_cells(context.loss.targets(), context.outputs()))),
       scores(static_cast<std::size_t>(context.metrics.needs().rankings)),
-      samples(static_cast<std::size_t>(context.metrics.needs().samples)) {
-  for (Index i = 0; i < context.model.chunks(); ++i) {
-    workspaces.push_back(
-        std::make_unique<Workspace>(context.model.chunk(i), rows, ActivationRetention::kForEvaluation));
-  }
-}
+      samples(static_cast<std::size_t>(context.metrics.needs().samples)) {}
 
 Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& source, Split split)
     : context_(context),
       split_(split),
       info_(source.info()),
       weighing_{.of_class = context.class_weights},
+      part_(context.record_part()),
       rows_(block_rows(context.options, info_.rows)),
       blocks_(divide_up(info_.rows, rows_)),
       local_blocks_(split_evenly(blocks_, context.workers().size(), context.workers().rank())),
@@ -83,14 +84,15 @@ Evaluation::Evaluation(const EvaluationContext& context, const RecordSource& sou
   rule.any_missing = &any_missing;
   // Each stage loads for itself: all ranks end together if one of them cannot.
   agree(context.comm, [&] {
-    records_ =
-        load_records(source, rule, needed_by_owner([this](Index id) { return owner(id); }, count), peers);
+    RecordNeeds needs = needed_by_owner([this](Index id) { return owner(id); }, count);
+    needs.part = part_;
+    records_ = load_records(source, rule, needs, peers);
   });
   weighing_.masks = rule.may_miss && info_.target_columns > 1 && any_rank(peers, any_missing);
   peers.agree([&] {
     weights_.emplace(context.model);
     for (int thread = 0; thread < context.team.size(); ++thread) {
-      lanes_.emplace_back(context, rows_, info_, weighing_);
+      lanes_.emplace_back(context, rows_, info_, weighing_, part_);
     }
   });
   block_sums_.resize(static_cast<std::size_t>(measured_blocks_.size() * columns()));
@@ -134,13 +136,11 @@ bool Evaluation::visit_blocks(const ModelValues& values, const std::function<boo
       const Range all = split_evenly(local_blocks_.size(), context_.team.size(), thread);
       const Range mine = intersect(all, {all.begin + begin, all.begin + begin + round});
       Lane& lane = at(lanes_, thread);
-      run_blocks(lane, operands, {local_blocks_.begin + mine.begin, local_blocks_.begin + mine.end}, work);
+      for_each_pass(context_.model, context_.pipeline,
+                    {local_blocks_.begin + mine.begin, local_blocks_.begin + mine.end},
+                    [&](Index block, Index chunk) { run_block(lane, operands, block, chunk, work); });
     });
-    for (Lane& lane : lanes_) {
-      for (std::unique_ptr<Request>& sending : lane.sending) {
-        if (sending) std::exchange(sending, nullptr)->wait();
-      }
-    }
+    for (Lane& lane : lanes_) lane.passes.finish();
     if (interrupted && interrupted()) return false;
   }
   return true;
@@ -161,66 +161,37 @@ SampleWeights Evaluation::take_labels(Lane& lane, Matrix& labels) const {
   return weights;
 }
 
-// With several chunks of the model, as many blocks as there are stages go through one chunk, then through the
-// next one. More would wait for each other: a chunk has memory for one block.
-void Evaluation::run_blocks(Lane& lane, const ModelValues& values, Range blocks, const BlockWork& work) {
-  const Index chunks = context_.model.chunks();
-  const Index at_once = chunks == 1 ? blocks.size() : context_.pipeline->stages();
-  for (Index begin = blocks.begin; begin < blocks.end; begin += at_once) {
-    for (Index chunk = 0; chunk < chunks; ++chunk) {
-      for (Index block = begin; block < std::min(begin + at_once, blocks.end); ++block) {
-        run_block(lane, values, {.micro_batch = block, .chunk = chunk}, work);
-      }
-    }
-  }
+// The features of the records lane.ids, whose labels are read with them; null where this stage needs none.
+ConstMatrix Evaluation::take_features(Lane& lane, Index rows) {
+  const Index columns = part_ == RecordPart::kAll ? context_.model.input().size() : 0;
+  Matrix x(lane.features.data(), rows, columns);
+  Matrix labels(lane.labels.data(), rows, info_.label_columns());
+  records_->gather(lane.ids, x, labels);
+  if (part_ != RecordPart::kAll) return {nullptr, rows, context_.model.input().size()};
+  if (change_) change_(lane.ids, x);
+  context_.normaliser.apply(x);
+  return {x.data(), rows, columns};
 }
 
-// A block through a chunk that is not all of the model.
-void Evaluation::pass_stage(Lane& lane, const ModelValues& values, const ConstMatrix& x, Index chunk) {
-  using Direction = Pipeline::Direction;
-  std::unique_ptr<Request>& sending = at(lane.sending, chunk);
-  if (sending) std::exchange(sending, nullptr)->wait();
-  const auto memory = [](Matrix tensor) {
-    return as_buffer(std::span(tensor.data(), static_cast<std::size_t>(tensor.size())));
-  };
-  const Model& model = context_.model.chunk(chunk);
-  Workspace& workspace = *at(lane.workspaces, chunk);
-  workspace.begin({.values = values, .x = x, .batch = {}});
-  std::vector<Buffer> received;
-  const Range ops = model.received();
-  for (Index op = ops.begin; op < ops.end; ++op) received.push_back(memory(workspace.received(op)));
-  if (!received.empty()) context_.pipeline->start_receive(Direction::kForward, received)->wait();
-  workspace.forward({0, std::ssize(model.ops())});
-  std::vector<ConstBuffer> sent;
-  for (const Index op : model.sent()) sent.emplace_back(memory(workspace.sent(op)));
-  if (!sent.empty()) sending = context_.pipeline->start_send(Direction::kForward, sent);
-}
-
-void Evaluation::run_block(Lane& lane, const ModelValues& values, const StageTask& task,
+void Evaluation::run_block(Lane& lane, const ModelValues& values, Index block, Index chunk,
                            const BlockWork& work) {
-  const Index block = task.micro_batch;
   const Index begin = block * rows_;
   const Index rows = std::min(rows_, info_.rows - begin);
   lane.ids.resize(static_cast<std::size_t>(rows));
   for (Index row = 0; row < rows; ++row) at(lane.ids, row) = begin + row;
-  Matrix x(lane.features.data(), rows, context_.model.input().size());
-  Matrix labels(lane.labels.data(), rows, info_.label_columns());
-  records_->gather(lane.ids, x, labels);
-  const SampleWeights weights = take_labels(lane, labels);
-  if (change_) change_(lane.ids, x);
-  context_.normaliser.apply(x);
-  const ConstMatrix right(lane.labels.data(), rows, info_.target_columns);
-  const ConstMatrix features(x.data(), x.rows(), x.cols());
+  const Pass pass{.values = values, .x = take_features(lane, rows), .batch = {}};
   if (context_.pipeline != nullptr) {
-    pass_stage(lane, values, features, task.chunk);
-    if (!context_.measures() || task.chunk + 1 < context_.model.chunks()) return;
+    forward_stage(*context_.pipeline, context_.model, chunk, lane.passes, pass);
+    if (!context_.measures() || chunk + 1 < context_.model.chunks()) return;
   }
-  Workspace& workspace = *lane.workspaces.back();
-  const ConstMatrix outputs = divide_outputs(
-      context_.pipeline != nullptr ? workspace.outputs()
-                                   : workspace.forward({.values = values, .x = features, .batch = {}}),
-      temperature_, lane.scaled.span());
-  work(lane, {.outputs = outputs, .targets = right, .weights = weights}, block);
+  Matrix labels(lane.labels.data(), rows, info_.label_columns());
+  const SampleWeights weights = take_labels(lane, labels);
+  Workspace& workspace = lane.passes.last();
+  const ConstMatrix outputs =
+      divide_outputs(context_.pipeline != nullptr ? workspace.outputs() : workspace.forward(pass),
+                     temperature_, lane.scaled.span());
+  const ConstMatrix targets(lane.labels.data(), rows, info_.target_columns);
+  work(lane, {.outputs = outputs, .targets = targets, .weights = weights}, block);
 }
 
 void Evaluation::measure_block(Lane& lane, const MetricRows& measured, Index block) {

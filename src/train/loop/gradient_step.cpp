@@ -164,17 +164,9 @@ Workspace& GradientStep::workspace_of(Index thread, const Replica& replica) {
   return *workspaces_[together() ? local(replica) : static_cast<std::size_t>(thread)];
 }
 
-// Features are for ops that read the input of the model, targets for the loss.
-bool GradientStep::reads_batch() const {
-  const auto reads_input = [](const ModelOp& op) {
-    return std::ranges::find(op.inputs, kModelInput) != op.inputs.end();
-  };
-  return has_loss() || std::ranges::any_of(context_.model.ops(), reads_input);
-}
-
-// Prepares the samples of a replica with the first of its parts, unless this stage takes none of them.
+// Prepares the samples of a replica with the first of its parts.
 void GradientStep::prepare(Index thread, const Replica& replica) {
-  if (replica.rows.begin > 0 || replica.batch->prepare == nullptr || !reads_batch()) return;
+  if (replica.rows.begin > 0 || replica.batch->prepare == nullptr) return;
   const TraceSpan span(TraceKind::kPrepare, replica.number);
   if (thread != 0) return replica.batch->prepare();
   const Stopwatch watch;
@@ -187,7 +179,9 @@ void GradientStep::prepare(Index thread, const Replica& replica) {
 void GradientStep::start_pass(Workspace& workspace, const Replica& replica,
                               const std::optional<GradientLimit>& limit) const {
   const Index columns = context_.model.input().size();
-  const Scalar* x = replica.batch->features.data() + replica.rows.begin * columns;
+  // A stage that needs no features has none.
+  const bool has_features = replica.batch->features.size() > 0;
+  const Scalar* x = has_features ? replica.batch->features.data() + replica.rows.begin * columns : nullptr;
   workspace.begin({.values = replica.values,
                    .x = ConstMatrix(x, replica.rows.size(), columns),
                    .batch = {.training = true,

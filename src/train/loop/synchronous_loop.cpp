@@ -157,13 +157,15 @@ Measured SynchronousLoop::measured(Index step) const {
 }
 
 // As UpdateRequest::weight. *Collective* if samples have weights and gradients are exchanged: no rank knows
-// those of the others. Added along the tree, so that it is the same on any number of ranks.
+// those of the others, and in a group only the last stage has weights. Added along the tree, so that it is
+// the same on any number of ranks.
 double SynchronousLoop::weigh(const StepBatch& batch, Index step) {
   for (std::size_t i = 0; i < replica_weights_.size(); ++i) {
     const ReplicaBatch& replica = batch.replicas[i];
     replica_weights_[i] = replica.weights_of({0, replica.rows}).sum(replica.rows);
   }
   if (!context_.settings.weighted) return static_cast<double>(context_.sampler.step_samples(step));
+  if (context_.pipeline != nullptr) context_.pipeline->share_of_last(replica_weights_);
   if (!gradients_exchanged()) return tree_sum(replica_weights_);
   std::ranges::copy(replica_weights_, weights_.begin() + first_hosted());
   context_.workers().start_all_gather(as_buffer(std::span(weights_)), context_.plan.dist.hosted)->wait();

@@ -10,14 +10,16 @@
 #include "lockstep/base/text.h"
 #include "lockstep/data/loader.h"
 #include "lockstep/data/memory.h"
+#include "lockstep/data/record_part.h"
 #include "lockstep/data/streamed_records.h"
 #include "lockstep/distributed/divided_layers.h"
 #include "lockstep/distributed/strategies/strategy.h"
 #include "lockstep/nn/activations.h"
+#include "lockstep/nn/stages.h"
 #include "lockstep/train/storage/checkpoint/manifest.h"
+#include "lockstep/train/storage/staged_model.h"
 
 namespace lockstep {
-#include "lockstep/train/storage/staged_model.h"
 namespace {
 
 constexpr Index kScalarBytes = sizeof(Scalar);
@@ -58,9 +60,25 @@ Index average_bytes(const RunPlanRequest& request, const RunPlan& plan) {
   return (request.model.stored_layout().size + copied) * kScalarBytes;
 }
 
-// Bytes of a prepared sample: features, targets and weight.
+// The part of the records that a rank with the model, or with this stage of it, keeps.
+RecordPart record_part(const Model& model) {
+  return needed_part(needs_features(model), needs_targets(model));
+}
+
+Index label_columns(const RunPlanRequest& request) {
+  return request.target_columns + (request.weighted ? 1 : 0);
+}
+
+Index record_bytes_of(const RunPlanRequest& request) {
+  return bytes_of_part(record_part(request.model), request.record_bytes, label_columns(request));
+}
+
+// Bytes of a prepared sample: features, targets and weight, as far as they are needed.
 Index sample_bytes_of(const RunPlanRequest& request) {
-  return (request.model.input().size() + request.target_columns + (request.weighted ? 1 : 0)) * kScalarBytes;
+  const RecordPart part = record_part(request.model);
+  if (part == RecordPart::kNothing) return 0;
+  const Index features = part == RecordPart::kAll ? request.model.input().size() : 0;
+  return (features + label_columns(request)) * kScalarBytes;
 }
 
 MemoryPlan memory_of(const RunPlanRequest& request, const RunPlan& plan, const RankCosts& costs) {
@@ -70,7 +88,7 @@ MemoryPlan memory_of(const RunPlanRequest& request, const RunPlan& plan, const R
   const Index blocks = divide_up(request.evaluation_rows, request.evaluation_batch);
   const Index batch_rows = std::min(request.evaluation_batch, request.evaluation_rows);
   const Index score_bytes = request.weighted ? 2 * kScalarBytes : kScalarBytes;
-  const Index record_bytes = request.record_bytes + request.evaluation_rankings * score_bytes;
+  const Index record_bytes = record_bytes_of(request) + request.evaluation_rankings * score_bytes;
   // If samples have weights, the first rank gets the scores of all.
   const bool collects = request.weighted && request.evaluation_rankings > 0;
   memory.evaluation =
@@ -85,7 +103,8 @@ MemoryPlan memory_of(const RunPlanRequest& request, const RunPlan& plan, const R
 // allowed.
 Index record_memory(const RunPlanRequest& request, const RunPlan& plan) {
   const Range replicas = plan.dist.hosted.front();
-  if (!plan.sampling.stream) return make_sampler(plan.sampling)->needed(replicas) * request.record_bytes;
+  if (!plan.sampling.stream) return make_sampler(plan.sampling)->needed(replicas) * record_bytes_of(request);
+  if (record_part(request.model) == RecordPart::kNothing) return 0;  // else a stream keeps whole records
   DatasetInfo info;
   info.rows = request.rows;
   info.record_bytes = request.record_bytes;

@@ -14,6 +14,7 @@
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/communicator.h"
 #include "lockstep/data/loader.h"
+#include "lockstep/data/record_part.h"
 #include "lockstep/data/record_source.h"
 #include "lockstep/data/records.h"
 #include "lockstep/distributed/pipeline.h"
@@ -25,6 +26,7 @@
 #include "lockstep/train/evaluation/feature_change.h"
 #include "lockstep/train/evaluation/metric_set.h"
 #include "lockstep/train/evaluation/metrics.h"
+#include "lockstep/train/evaluation/stage_forward.h"
 #include "lockstep/train/options.h"
 
 namespace lockstep {
@@ -44,6 +46,8 @@ struct EvaluationContext {
   Communicator& workers() const { return pipeline == nullptr ? comm : pipeline->workers(); }
   bool measures() const { return pipeline == nullptr || pipeline->is_last(); }
   Index outputs() const { return model.whole().output().size(); }
+  /// The part of the records that this rank needs.
+  RecordPart record_part() const;
 };
 
 class Evaluation {
@@ -68,7 +72,8 @@ class Evaluation {
   void set_temperature(Scalar temperature) { temperature_ = temperature; }
   /// *Local.* From now on the model sees the records so changed.
   void change_features(FeatureChange change) { change_ = std::move(change); }
-  /// The records that this rank evaluates, and the rank that evaluates a record.
+  /// The records that this rank evaluates, or the part of them that its stage needs, and the worker that
+  /// evaluates a record.
   const Records& records() const { return *records_; }
   const DatasetInfo& info() const { return info_; }
   Split split() const { return split_; }
@@ -77,9 +82,9 @@ class Evaluation {
  private:
   // The buffers of one thread.
   struct Lane {
-    Lane(const EvaluationContext& context, Index rows, const DatasetInfo& info, const Weighing& weighing);
-    std::vector<std::unique_ptr<Workspace>> workspaces;  // by chunk of the model
-    std::vector<std::unique_ptr<Request>> sending;       // to the next stage, likewise
+    Lane(const EvaluationContext& context, Index rows, const DatasetInfo& info, const Weighing& weighing,
+         RecordPart part);
+    ForwardLane passes;
     AlignedBuffer<Scalar> features;
     AlignedBuffer<Scalar> labels;   // targets and weights
     AlignedBuffer<Scalar> weights;  // empty: none
@@ -98,9 +103,8 @@ class Evaluation {
   bool visit_blocks(const ModelValues& values, const std::function<bool()>& interrupted,
                     const BlockWork& work);
   SampleWeights take_labels(Lane& lane, Matrix& labels) const;
-  void pass_stage(Lane& lane, const ModelValues& values, const ConstMatrix& x, Index chunk);
-  void run_blocks(Lane& lane, const ModelValues& values, Range blocks, const BlockWork& work);
-  void run_block(Lane& lane, const ModelValues& values, const StageTask& task, const BlockWork& work);
+  ConstMatrix take_features(Lane& lane, Index rows);
+  void run_block(Lane& lane, const ModelValues& values, Index block, Index chunk, const BlockWork& work);
   void measure_block(Lane& lane, const MetricRows& rows, Index block);
   EvalMetrics combine();
   void combine_counts(EvalMetrics& metrics);
@@ -112,6 +116,7 @@ class Evaluation {
   Split split_;
   DatasetInfo info_;
   Weighing weighing_;
+  RecordPart part_;
   Index rows_;  // rows of a block, but for the last
   Index blocks_;
   Range local_blocks_;     // that pass through this rank

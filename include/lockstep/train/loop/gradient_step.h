@@ -154,7 +154,6 @@ class GradientStep {
   std::unique_ptr<Request> send_tensors(Pipeline::Direction direction, Workspace& workspace, Index chunk);
   void wait_for_sends(std::size_t workspace);
   void send_and_wait(Pipeline::Direction direction, Workspace& workspace, Index chunk = 0);
-  bool reads_batch() const;
 
   void run_together(Index part, bool backward);
   void forward_pass(bool backward);
