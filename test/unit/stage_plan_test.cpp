@@ -109,7 +109,7 @@ TEST(StagePlan, CountsAPieceOfTheModelAndNotAllOfIt) {
                           .world = 2})
         .stages;
   };
-  constexpr Index kPiece = Index{64} << 20;
+  constexpr Index kPiece = Index{16} << 20;
   const std::vector<StagePlan> plain = memory_of(false);
   EXPECT_EQ(plain[0].memory.checkpoint, kPiece);
   EXPECT_EQ(plain[1].memory.checkpoint, 0);

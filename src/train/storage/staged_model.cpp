@@ -11,7 +11,6 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/base/atomic_file.h"
-#include "lockstep/base/errors.h"
 #include "lockstep/comm/agree.h"
 
 namespace lockstep {
@@ -127,7 +126,7 @@ void save_staged_model(const std::function<std::filesystem::path()>& path, const
     if (!pipeline.is_first() || failure) return;
     try {
       work();
-    } catch (const Error&) {
+    } catch (...) {  // memory that is not to be had, too: nobody may wait
       failure = std::current_exception();
     }
   };

@@ -43,11 +43,11 @@ class StagedModel {
 };
 
 /// Most bytes of a model file that the first rank holds at a time while it writes them.
-inline constexpr Index kModelPieceBytes = Index{64} << 20;
+inline constexpr Index kModelPieceBytes = Index{16} << 20;
 
 /// *Collective over the group.* The first rank writes the model to the file that `path` gives there, as
 /// save_model() does. Errors, on the first rank alone, once no other waits for it: what `path` throws;
-/// DataError.
+/// std::bad_alloc; DataError.
 void save_staged_model(const std::function<std::filesystem::path()>& path, const StagedModel& model,
                        Index piece_bytes = kModelPieceBytes);
 
