@@ -1,4 +1,6 @@
 #include <cmath>
+#include <memory>
+#include <optional>
 
 #include "commands.h"
 #include "data_notes.h"
@@ -11,6 +13,7 @@
 #include "lockstep/base/text.h"
 #include "lockstep/base/thread_team.h"
 #include "lockstep/comm/agree.h"
+#include "lockstep/distributed/pipeline.h"
 #include "lockstep/report/evaluation_tables.h"
 #include "lockstep/train/evaluation/evaluation.h"
 #include "lockstep/train/evaluation/threshold.h"
@@ -119,11 +122,14 @@ int eval_command(Communicator& comm, const CommandLine& line) {
   agree(comm, [&] { input = ModelFile(directory.model()).input(); });
   const Experiment experiment = make_evaluation(loaded, wanted_splits(loaded.flagged), input,
                                                 load_schema_together(comm, directory), peers);
+  std::unique_ptr<Model> stage;  // null: this rank takes the whole model
   AlignedBuffer<Scalar> stored;
   std::optional<double> threshold;
   Scalar temperature = 1;
   agree(comm, [&] {
-    stored = load_stored(directory, *experiment.model);
+    const Index stages = stages_of_inference(experiment.config, comm.size(), comm.rank());
+    if (stages > 1) stage = make_stage(experiment.config, *experiment.model, comm.rank() % stages);
+    stored = load_stored(directory, stage ? *stage : *experiment.model);
     threshold = threshold_of(directory, experiment.config, comm.rank());
     temperature = load_temperature(directory, loaded.config);
     if (!experiment.test && !experiment.validation) {
@@ -136,15 +142,19 @@ int eval_command(Communicator& comm, const CommandLine& line) {
   std::vector<Scalar> class_weights;
   if (experiment.weighs_classes(Split::kTest)) class_weights = experiment.class_weights(peers);
   ThreadTeam team(static_cast<int>(experiment.config.train.threads));
+  std::optional<Pipeline> pipeline;
+  if (stage) pipeline.emplace(comm, experiment.config.distribute.stages);
+  const Model& model = stage ? *stage : *experiment.model;
   evaluate_sets({.comm = comm,
-                 .model = *experiment.model,
+                 .model = model,
                  .loss = *experiment.loss,
                  .normaliser = *experiment.normaliser,
                  .team = team,
                  .options = experiment.config.eval,
                  .metrics = *experiment.metrics,
-                 .class_weights = class_weights},
-                experiment, stored_values(*experiment.model, stored.span()), threshold, temperature, line);
+                 .class_weights = class_weights,
+                 .pipeline = pipeline ? &*pipeline : nullptr},
+                experiment, stored_values(model, stored.span()), threshold, temperature, line);
   return 0;
 }
 

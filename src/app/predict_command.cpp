@@ -17,6 +17,7 @@
 #include "lockstep/data/table/kept_columns.h"
 #include "lockstep/data/table/label_scale.h"
 #include "lockstep/data/table/target_labels.h"
+#include "lockstep/distributed/pipeline.h"
 #include "lockstep/train/evaluation/prediction.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/rank_peer_group.h"
@@ -103,16 +104,20 @@ bool decides_class(const Inference& inference, Index outputs) {
          view.top == 0 && !view.outputs_only;
 }
 
-Inference prepare(const CommandLine& line, const Config& config, const RunDirectory& directory, Index rank) {
+// `ranks`: all of them. Local.
+Inference prepare(const CommandLine& line, const Config& config, const RunDirectory& directory,
+                  const Communicator& ranks) {
   Inference inference;
-  inference.trained = load_trained_model(directory, config);
+  const Index stages = stages_of_inference(config, ranks.size(), ranks.rank());
+  inference.trained = load_trained_model(directory, config, stages, ranks.rank() % stages);
   const Shape& input = inference.trained.model->input();
   inference.loss = find_entry(loss_catalog(), "loss", config.loss.loss).make(config.loss);
   inference.normaliser = std::make_unique<Normaliser>(config.data.mean, config.data.std, input.size());
   const Index outputs = inference.trained.model->output().size();
   refuse_threshold(config, inference.loss->form(), outputs);
   inference.view = view_of(line, inference.loss->form(), outputs);
-  if (decides_class(inference, outputs)) inference.view.threshold = threshold_of(directory, config, rank);
+  if (decides_class(inference, outputs))
+    inference.view.threshold = threshold_of(directory, config, ranks.rank());
   return inference;
 }
 
@@ -148,14 +153,17 @@ class PredictionOutput {
 BadRows write_predictions(Communicator& comm, const CommandLine& line, const Config& config,
                           const Inference& inference, const RecordSource& source) {
   ThreadTeam team(static_cast<int>(config.train.threads));
+  std::optional<Pipeline> pipeline;
+  if (inference.trained.stage) pipeline.emplace(comm, config.distribute.stages);
   Prediction prediction({.comm = comm,
-                         .model = *inference.trained.model,
+                         .model = inference.trained.run(),
                          .form = inference.loss->form(),
                          .normaliser = *inference.normaliser,
                          .team = team,
                          .batch = config.eval.batch,
                          .label_scales = inference.label_scales,
-                         .temperature = inference.trained.temperature},
+                         .temperature = inference.trained.temperature,
+                         .pipeline = pipeline ? &*pipeline : nullptr},
                         source);
   std::optional<PredictionOutput> output;  // only rank 0 has one
   agree(comm, [&] {
@@ -193,7 +201,7 @@ int predict_command(Communicator& comm, const CommandLine& line) {
   agree(comm, [&] {
     if (comm.rank() == 0) check_files(line, config.data);
     refuse_missing_precision(config);
-    inference = prepare(line, config, directory, comm.rank());
+    inference = prepare(line, config, directory, comm);
   });
   refuse_differences(comm, config);
   RankPeerGroup peers(comm);

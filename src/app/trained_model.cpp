@@ -2,18 +2,54 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 #include "experiment.h"
 #include "lockstep/base/errors.h"
 #include "lockstep/base/log.h"
 #include "lockstep/data/table/number.h"
+#include "lockstep/nn/stages.h"
 #include "lockstep/train/evaluation/threshold.h"
 #include "lockstep/train/storage/model_file.h"
 
 namespace lockstep {
 
+Index stages_of_inference(const Config& config, Index ranks, Index rank) {
+  const Index stages = config.distribute.stages;
+  if (stages <= 1 || ranks == 1) return 1;
+  if (ranks % stages != 0) {
+    if (rank == 0) {
+      log_info("each rank takes the whole model: {} ranks are no multiple of distribute.stages = {}", ranks,
+               stages);
+    }
+    return 1;
+  }
+  if (config.train.threads > 1) {
+    throw ConfigError(fmt::format(
+        "train.threads = {} with distribute.stages = {}: a stage takes one block of records after the other; "
+        "set train.threads = 1 and start more ranks, or start a number of ranks that is no multiple of the "
+        "stages, and each takes the whole model",
+        config.train.threads, stages));
+  }
+  if (rank == 0) {
+    const Index groups = ranks / stages;
+    log_info("{} group{} of {} stages, one on each rank", groups, groups == 1 ? "" : "s", stages);
+  }
+  return stages;
+}
+
+std::unique_ptr<Model> make_stage(const Config& config, const Model& whole, Index stage) {
+  const DistOptions& distribute = config.distribute;
+  const std::vector<Range> parts =
+      divide_model(whole, distribute.stages, distribute.cut, distribute.schedule.chunks);
+  const std::vector<std::vector<Range>> stages = chunks_of_stages(parts, distribute.stages);
+  return std::make_unique<Model>(config.model, whole, std::span(at(stages, stage)));
+}
+
 AlignedBuffer<Scalar> load_stored(const RunDirectory& directory, const Model& model) {
   AlignedBuffer<Scalar> stored(model.stored_layout().size);
-  load_model(directory.model(), {.layout = &model.stored_layout(), .values = stored.span()});
+  load_model(directory.model(), model.whole().stored_layout(),
+             {.layout = &model.stored_layout(), .values = stored.span()});
   return stored;
 }
 
@@ -28,10 +64,12 @@ Scalar load_temperature(const RunDirectory& directory, const Config& config) {
   return temperature.value_or(1);
 }
 
-TrainedModel load_trained_model(const RunDirectory& directory, const Config& config) {
+TrainedModel load_trained_model(const RunDirectory& directory, const Config& config, Index stages,
+                                Index stage) {
   TrainedModel trained;
   trained.model = make_model(config, ModelFile(directory.model()).input());
-  trained.stored = load_stored(directory, *trained.model);
+  if (stages > 1) trained.stage = make_stage(config, *trained.model, stage);
+  trained.stored = load_stored(directory, trained.run());
   trained.temperature = load_temperature(directory, config);
   return trained;
 }

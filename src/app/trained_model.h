@@ -6,6 +6,7 @@
 
 #include "lockstep/base/aligned_buffer.h"
 #include "lockstep/config/command_line.h"
+#include "lockstep/config/config.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/train/storage/run_directory.h"
 
@@ -13,22 +14,35 @@ namespace lockstep {
 
 struct TrainedModel {
   std::unique_ptr<Model> model;
-  AlignedBuffer<Scalar> stored;  ///< the weights, then the running moments
+  std::unique_ptr<Model> stage;  ///< the part of it that this rank runs; null: all of it
+  AlignedBuffer<Scalar> stored;  ///< the weights of run(), then the running moments
   Scalar temperature = 1;        ///< what its outputs are divided by
 
-  ParamStore store() { return {.layout = &model->stored_layout(), .values = stored.span()}; }
-  ModelValues values() const { return stored_values(*model, stored.span()); }
+  const Model& run() const { return stage ? *stage : *model; }
+  ParamStore store() { return {.layout = &run().stored_layout(), .values = stored.span()}; }
+  ModelValues values() const { return stored_values(run(), stored.span()); }
 };
 
-/// The values that a run stored for `model`: an arena of its stored_layout(). Errors: DataError.
+/// Into how many stages a model is divided that so many ranks evaluate, or predict with: distribute.stages,
+/// if they are a multiple of that; else 1, so that each rank takes the whole model. Rank 0 says so where
+/// there are several. Errors: ConfigError where the config asks for what stages cannot do.
+Index stages_of_inference(const Config& config, Index ranks, Index rank);
+
+/// A stage of this model, which outlives it, as distribute.cut says. Errors: ConfigError.
+std::unique_ptr<Model> make_stage(const Config& config, const Model& whole, Index stage);
+
+/// The values that a run stored for `model`, which may be a stage: an arena of its stored_layout(). Nothing
+/// else of the file is read. Errors: DataError.
 AlignedBuffer<Scalar> load_stored(const RunDirectory& directory, const Model& model);
 
 /// The temperature of the model that a run stored; 1, with a note, where train.calibrate has not come to
 /// this model, as to that of a checkpoint. Errors: DataError.
 Scalar load_temperature(const RunDirectory& directory, const Config& config);
 
-/// Errors: ConfigError, DataError.
-TrainedModel load_trained_model(const RunDirectory& directory, const Config& config);
+/// The rank that runs `stage` of so many stages has the weights of that alone. Errors: ConfigError,
+/// DataError.
+TrainedModel load_trained_model(const RunDirectory& directory, const Config& config, Index stages = 1,
+                                Index stage = 0);
 
 /// The probability from which on the model of the run says yes: that of eval.threshold, which may name the
 /// measure that the run has chosen it by; nothing if there is none. Rank 0 warns where such a model has no

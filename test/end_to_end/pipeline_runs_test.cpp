@@ -10,6 +10,7 @@
 #include "lockstep/base/errors.h"
 #include "lockstep/base/file.h"
 #include "support/error_text.h"
+#include "support/file_faults.h"
 #include "support/saved_runs.h"
 #include "support/small_experiment.h"
 #include "support/trainer_process.h"
@@ -163,6 +164,61 @@ TEST_F(PipelineRuns, TakeAsManyStagesAsMemoryNeeds) {
   const ProcessResult roomy = run_trainer(2, arguments(experiment_.fresh_run(), "--distribute.stages auto"));
   EXPECT_EQ(roomy.exit_code, 0) << roomy.errors;
   expect_parts(roomy.output + roomy.errors, {"distribute.stages = \"auto\": 1 stage, the fewest"});
+}
+
+// All records, with their twelve features, are 3.2 KiB.
+TEST_F(PipelineRuns, LoadWhatTheirStagesNeed) {
+  const std::string run = experiment_.fresh_run();
+  const std::string deep = "--model.layers 'dense(16) relu dense(12) tanh dense(4)' ";
+  const ProcessResult result = run_trainer(
+      3, arguments(run, deep + "--distribute.stages 3 --train.class_weights balanced --data.audit true"));
+  EXPECT_EQ(result.exit_code, 0) << result.errors << result.output;
+  expect_parts(result.output,
+               {"rank 0 loaded 203 rows", "rank 1 needs no records", "rank 2 loaded 203 rows, 876 B"});
+  EXPECT_TRUE(model_of(run) == model_of(train(1, deep + "--train.class_weights balanced")));
+}
+
+// With the stages of the run, with others, and as a whole.
+TEST_F(PipelineRuns, AreEvaluatedAndPredictByStages) {
+  const std::string run =
+      train(2, "--distribute.stages 2 --model.layers 'dense(16) relu dense(12) batch_norm tanh dense(4)'");
+  std::vector<std::string> evaluations;
+  std::vector<std::string> predictions;
+  for (const Arrangement& arrangement : {Arrangement{1, ""}, Arrangement{2, ""}, Arrangement{3, ""},
+                                         Arrangement{3, "--distribute.stages 3"}, Arrangement{4, ""}}) {
+    SCOPED_TRACE(fmt::format("{} ranks, {}", arrangement.ranks, arrangement.flags));
+    const std::string model = fmt::format("--model {} --eval.batch 8 {}", run, arrangement.flags);
+    const std::string file = experiment_.directory() / fmt::format("predictions-{}.csv", predictions.size());
+    const ProcessResult eval = run_trainer(arrangement.ranks, "eval " + model);
+    const ProcessResult predict =
+        run_trainer(arrangement.ranks,
+                    fmt::format("predict {} --input {} --output {}", model, experiment_.test().images, file));
+    EXPECT_EQ(eval.exit_code, 0) << eval.errors;
+    EXPECT_EQ(predict.exit_code, 0) << predict.errors;
+    const std::size_t begin = eval.output.find("test: ");
+    ASSERT_NE(begin, std::string::npos) << eval.output;
+    evaluations.push_back(eval.output.substr(begin));
+    predictions.push_back(read_file(file));
+    EXPECT_EQ(evaluations.back(), evaluations.front());
+    EXPECT_TRUE(predictions.back() == predictions.front());
+    const bool divides =
+        arrangement.flags.empty() ? arrangement.ranks % 2 == 0 : arrangement.flags.ends_with("3");
+    EXPECT_EQ(count_of(eval.output + eval.errors, "stages, one on each rank"), divides ? 1 : 0)
+        << eval.output;
+  }
+}
+
+// Rank 0 cannot write what the others send, and all end.
+TEST_F(PipelineRuns, EndTogetherOnAFullDisk) {
+  const std::string run = experiment_.fresh_run();
+  const FileFaults full(
+      {.in = run + "/model.safetensors", .effect = "ENOSPC", .calls = "write", .count = kForever});
+  const ProcessResult result =
+      run_trainer(2, arguments(run, "--distribute.stages 2 --checkpoint.every never"), full);
+  EXPECT_EQ(result.exit_code, kExitData) << result.errors;
+  EXPECT_GT(full.hits(), 0);
+  EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
+  expect_parts(result.errors, {"this was lost: model.safetensors (cannot write", "No space left on device"});
 }
 
 TEST_F(PipelineRuns, ArePlanned) {

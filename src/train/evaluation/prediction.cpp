@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "lockstep/comm/agree.h"
 #include "lockstep/data/load_records.h"
 #include "lockstep/math/elementary.h"
 #include "lockstep/nn/kernel_weights.h"
+#include "lockstep/nn/stages.h"
 #include "lockstep/train/evaluation/calibration.h"
 #include "lockstep/train/evaluation/metrics.h"
 #include "lockstep/train/rank_peer_group.h"
@@ -14,6 +17,10 @@ namespace lockstep {
 namespace {
 
 constexpr int kResults = 0;  // channel
+
+// Blocks of a group in a round, by stage: at the start and at the end of a round stages wait for each other,
+// a fifth of the time.
+constexpr Index kBlocksPerStage = 4;
 
 void softmax(std::span<const Scalar> x, Scalar* probabilities) {
   const Scalar largest = *std::ranges::max_element(x);
@@ -78,37 +85,41 @@ void predict_rows(const OutputForm& form, const ConstMatrix& outputs, Matrix& pr
 }
 
 Prediction::Lane::Lane(const PredictionContext& context, Index label_columns)
-    : workspace(context.model, context.batch, ActivationRetention::kForEvaluation),
-      features(context.batch * context.model.input().size()),
-      labels(context.batch * label_columns),
-      scaled(context.temperature == 1 ? 0 : context.batch * context.model.output().size()),
+    : passes(context.model, context.batch),
+      features(needs_features(context.model) ? context.batch * context.model.input().size() : 0),
+      labels(features.size() > 0 ? context.batch * label_columns : 0),
+      scaled(context.temperature == 1 || !context.has_outputs() ? 0 : context.batch * context.outputs()),
       ids(static_cast<std::size_t>(context.batch)) {}
 
 Prediction::Prediction(const PredictionContext& context, const RecordSource& source)
     : context_(context),
-      columns_(prediction_columns(context.form, context.model.output().size())),
+      columns_(prediction_columns(context.form, context.outputs())),
       rows_(source.info().rows),
       label_columns_(source.info().label_columns()),
-      share_rows_(context.batch * context.team.size()) {
-  const Index rank = context.comm.rank();
+      thread_blocks_(context.pipeline == nullptr ? 1 : kBlocksPerStage * context.pipeline->stages()),
+      share_rows_(context.batch * context.team.size() * thread_blocks_) {
+  const Index worker = context.workers().rank();
   Index count = 0;
-  for (Index round = 0; share(round, 0).begin < rows_; ++round) count += share(round, rank).size();
-  RankPeerGroup peers(context.comm);
-  // No target is used; one that is missing is no fault.
-  records_ = load_records(
-      source, {.may_miss = true},
-      needed_by_owner([this](Index id) { return id / share_rows_ % context_.comm.size(); }, count), peers);
+  for (Index round = 0; share(round, 0).begin < rows_; ++round) count += share(round, worker).size();
+  RankPeerGroup peers(context.workers());
+  // Each stage loads for itself: all ranks end together if one of them cannot.
+  agree(context.comm, [&] {
+    RecordNeeds needs =
+        needed_by_owner([this](Index id) { return id / share_rows_ % context_.workers().size(); }, count);
+    needs.part = needed_part(needs_features(context_.model), false);
+    // No target is used; one that is missing is no fault.
+    records_ = load_records(source, {.may_miss = true}, needs, peers);
+  });
   peers.agree([&] {
     for (int thread = 0; thread < context.team.size(); ++thread) lanes_.emplace_back(context, label_columns_);
-    for (int i = 0; i < (rank == 0 ? context.comm.size() : 1); ++i) {
-      results_.emplace_back(share_rows_ * columns_.size());
-    }
+    const Index results = context.comm.rank() == 0 ? context.workers().size() : context.has_outputs() ? 1 : 0;
+    for (Index i = 0; i < results; ++i) results_.emplace_back(share_rows_ * columns_.size());
   });
 }
 
-// The rows of a rank in a round; empty behind the end.
-Range Prediction::share(Index round, Index rank) const {
-  const Index begin = (round * context_.comm.size() + rank) * share_rows_;
+// The rows of a worker in a round; empty behind the end.
+Range Prediction::share(Index round, Index worker) const {
+  const Index begin = (round * context_.workers().size() + worker) * share_rows_;
   return {std::min(begin, rows_), std::min(begin + share_rows_, rows_)};
 }
 
@@ -116,55 +127,79 @@ void Prediction::run(const ModelValues& values, const Sink& sink) {
   KernelWeights weights(context_.model);
   const ModelValues operands = weights.prepare(values, context_.team);
   for (Index round = 0; share(round, 0).begin < rows_; ++round) {
-    predict_share(operands, share(round, context_.comm.rank()));
+    predict_share(operands, share(round, context_.workers().rank()));
     collect(round, sink);
   }
 }
 
 void Prediction::predict_share(const ModelValues& values, Range rows) {
   context_.team.run([&](int thread) {
-    const Range block =
-        intersect({rows.begin + thread * context_.batch, rows.begin + (thread + 1) * context_.batch}, rows);
-    if (block.empty()) return;
-    Scalar* first = results_.front().data() + (block.begin - rows.begin) * columns_.size();
-    Matrix predictions(first, block.size(), columns_.size());
-    predict_block(at(lanes_, thread), values, block, predictions);
+    Lane& lane = at(lanes_, thread);
+    const Index blocks = divide_up(rows.size(), context_.batch);
+    const Range mine = intersect({thread * thread_blocks_, (thread + 1) * thread_blocks_}, {0, blocks});
+    for_each_pass(context_.model, context_.pipeline, mine, [&](Index i, Index chunk) {
+      const Index begin = rows.begin + i * context_.batch;
+      const Range block = intersect({begin, begin + context_.batch}, rows);
+      Scalar* first =
+          context_.has_outputs() ? results_.front().data() + i * context_.batch * columns_.size() : nullptr;
+      Matrix predictions(first, block.size(), columns_.size());
+      predict_block(lane, values, block, chunk, predictions);
+    });
+    lane.passes.finish();
   });
 }
 
-void Prediction::predict_block(Lane& lane, const ModelValues& values, Range rows, Matrix& predictions) {
+// Null where this stage needs none.
+ConstMatrix Prediction::take_features(Lane& lane, Range rows) {
   const std::span<Index> ids = std::span(lane.ids).first(static_cast<std::size_t>(rows.size()));
   for (Index row = rows.begin; row < rows.end; ++row) at(ids, row - rows.begin) = row;
   Matrix x(lane.features.data(), rows.size(), context_.model.input().size());
+  if (!has_records()) return {nullptr, x.rows(), x.cols()};
   Matrix labels(lane.labels.data(), rows.size(), label_columns_);
   records_->gather(ids, x, labels);
   if (change_) change_(ids, x);
   context_.normaliser.apply(x);
-  const ConstMatrix outputs = divide_outputs(
-      lane.workspace.forward({.values = values, .x = ConstMatrix(x.data(), x.rows(), x.cols()), .batch = {}}),
-      context_.temperature, lane.scaled.span());
+  return {x.data(), x.rows(), x.cols()};
+}
+
+void Prediction::predict_block(Lane& lane, const ModelValues& values, Range rows, Index chunk,
+                               Matrix& predictions) {
+  const Pass pass{.values = values, .x = take_features(lane, rows), .batch = {}};
+  if (context_.pipeline != nullptr) {
+    forward_stage(*context_.pipeline, context_.model, chunk, lane.passes, pass);
+    if (!context_.has_outputs() || chunk + 1 < context_.model.chunks()) return;
+  }
+  Workspace& workspace = lane.passes.last();
+  const ConstMatrix outputs =
+      divide_outputs(context_.pipeline != nullptr ? workspace.outputs() : workspace.forward(pass),
+                     context_.temperature, lane.scaled.span());
   predict_rows(context_.form, outputs, predictions, context_.label_scales);
 }
 
+// The results of a worker are at the last rank of its group.
 void Prediction::collect(Index round, const Sink& sink) {
-  const auto scalars = [&](Index rank) { return share(round, rank).size() * columns_.size(); };
+  const Index workers = context_.workers().size();
+  const auto scalars = [&](Index worker) { return share(round, worker).size() * columns_.size(); };
+  const auto memory = [&](Index worker) {
+    return as_buffer(part(at(results_, context_.comm.rank() == 0 ? worker : 0).span(), {0, scalars(worker)}));
+  };
   Communicator& comm = context_.comm;
   if (comm.rank() > 0) {
-    const std::span<Scalar> mine = part(results_.front().span(), {0, scalars(comm.rank())});
-    if (mine.empty()) return;
-    const Send send{.peer = 0, .buffer = as_buffer(mine)};
+    const Index worker = context_.workers().rank();
+    if (!context_.has_outputs() || scalars(worker) == 0) return;
+    const Send send{.peer = 0, .buffer = memory(worker)};
     comm.start_exchange(kResults, {&send, 1}, {})->wait();
     return;
   }
+  const Index stages = context_.pipeline == nullptr ? 1 : context_.pipeline->stages();
   std::vector<Receive> receives;
-  for (int rank = 1; rank < comm.size() && scalars(rank) > 0; ++rank) {
-    const auto position = static_cast<std::size_t>(rank);
-    receives.push_back(
-        {.peer = rank, .buffer = as_buffer(part(results_[position].span(), {0, scalars(rank)}))});
+  for (Index worker = 0; worker < workers && scalars(worker) > 0; ++worker) {
+    const Index peer = worker * stages + stages - 1;
+    if (peer > 0) receives.push_back({.peer = static_cast<int>(peer), .buffer = memory(worker)});
   }
   comm.start_exchange(kResults, {}, receives)->wait();
-  for (int rank = 0; rank < comm.size() && scalars(rank) > 0; ++rank) {
-    sink(ConstMatrix(at(results_, rank).data(), share(round, rank).size(), columns_.size()));
+  for (Index worker = 0; worker < workers && scalars(worker) > 0; ++worker) {
+    sink(ConstMatrix(at(results_, worker).data(), share(round, worker).size(), columns_.size()));
   }
 }
 

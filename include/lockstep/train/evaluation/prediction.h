@@ -1,7 +1,8 @@
 // Batch inference: the outputs of a model for each record, on any number of ranks with the same numbers. The
 // set is cut into blocks of `batch` rows, each one call of the model; in each round every thread of every
 // rank takes the next block, and rank 0 passes the rows on in the order of the input. So no rank holds more
-// results than those of one round.
+// results than those of one round. Where the model is divided into stages, a group of ranks takes several
+// blocks in a round, one after the other, and its last stage has the results.
 #pragma once
 
 #include <functional>
@@ -17,10 +18,12 @@
 #include "lockstep/data/record_source.h"
 #include "lockstep/data/records.h"
 #include "lockstep/data/table/label_scale.h"
+#include "lockstep/distributed/pipeline.h"
 #include "lockstep/nn/loss.h"
 #include "lockstep/nn/model.h"
 #include "lockstep/nn/workspace.h"
 #include "lockstep/train/evaluation/feature_change.h"
+#include "lockstep/train/evaluation/stage_forward.h"
 
 namespace lockstep {
 
@@ -49,10 +52,15 @@ struct PredictionContext {
   const Model& model;
   OutputForm form;
   const Normaliser& normaliser;
-  ThreadTeam& team;  ///< a team of equally many threads on each rank
+  ThreadTeam& team;  ///< a team of equally many threads on each rank; of one, where there is a pipeline
   Index batch;
   std::span<const LabelScale> label_scales = {};  ///< see predict_rows()
   Scalar temperature = 1;                         ///< what the outputs are divided by
+  Pipeline* pipeline = nullptr;                   ///< `model` is a stage of the model; null: all of it
+
+  Communicator& workers() const { return pipeline == nullptr ? comm : pipeline->workers(); }
+  bool has_outputs() const { return pipeline == nullptr || pipeline->is_last(); }
+  Index outputs() const { return model.whole().output().size(); }
 };
 
 class Prediction {
@@ -72,27 +80,30 @@ class Prediction {
  private:
   struct Lane {  // one thread's
     Lane(const PredictionContext& context, Index label_columns);
-    Workspace workspace;
+    ForwardLane passes;
     AlignedBuffer<Scalar> features;
     AlignedBuffer<Scalar> labels;
     AlignedBuffer<Scalar> scaled;  // outputs divided by the temperature
     std::vector<Index> ids;
   };
 
-  Range share(Index round, Index rank) const;
+  Range share(Index round, Index worker) const;
+  bool has_records() const { return lanes_.front().features.size() > 0; }
   void predict_share(const ModelValues& values, Range rows);
-  void predict_block(Lane& lane, const ModelValues& values, Range rows, Matrix& predictions);
+  void predict_block(Lane& lane, const ModelValues& values, Range rows, Index chunk, Matrix& predictions);
+  ConstMatrix take_features(Lane& lane, Range rows);
   void collect(Index round, const Sink& sink);
 
   PredictionContext context_;
   PredictionColumns columns_;
   Index rows_;
   Index label_columns_;
-  Index share_rows_;  // most rows of a rank in a round
+  Index thread_blocks_;  // most blocks of a thread in a round
+  Index share_rows_;     // most rows of a worker in a round
   std::unique_ptr<Records> records_;
   FeatureChange change_;
   std::vector<Lane> lanes_;
-  std::vector<AlignedBuffer<Scalar>> results_;  // rows of a round: on rank 0 each rank's, else its own
+  std::vector<AlignedBuffer<Scalar>> results_;  // rows of a round: on rank 0 each worker's, else its own
 };
 
 }  // namespace lockstep
