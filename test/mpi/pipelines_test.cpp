@@ -172,6 +172,7 @@ TEST(Pipelines, InterleaveChunks) {
   });
   // In the last batch of an epoch 5 of 6 replicas have a sample: a schedule of 5 would need more memory.
   expect("one less", [](Config& c) {
+    c.model.layers = "dense(9) relu dense(9) tanh dense(8) relu dense(7) tanh dense(6) relu dense(3)";
     c.data.synthetic.rows = 41;
     c.train.global_batch = 18;
     c.train.replicas = 6;
