@@ -83,7 +83,7 @@ class Run {
   void warn_of_spare_outputs(Index classes);
   // *Collective over the peers.* Gives the classes that this rank has found; nothing if records are streamed.
   std::optional<Index> load_training_records(PeerGroup& peers, Index step);
-  // *Collective over the group.* What only ranks know that have records.
+  // *Collective over the group.* Stages without records learn what the others know of them.
   void share_of_records();
   bool weighs_samples() const;
   bool streams() const { return plan_.sampling.stream && experiment_.train->info().record_bytes > 0; }

@@ -18,7 +18,7 @@ struct ForwardLane {
   std::vector<std::unique_ptr<Workspace>> workspaces;
   std::vector<std::unique_ptr<Request>> sending;
 
-  /// Of the last chunk: that of the outputs, on the last stage.
+  /// The workspace of the last chunk: that of the outputs, on the last stage.
   Workspace& last() { return *workspaces.back(); }
   /// Waits for all messages.
   void finish();
