@@ -38,8 +38,8 @@ struct Experiment {
 
   /// The data sets that there are, three at most.
   std::vector<const RecordSource*> sources() const;
-  /// The stages that distribute.stages, cut and schedule make of the model; none if it stays whole or they are
-  /// not chosen yet. Errors: ConfigError.
+  /// The stages that distribute.stages, cut and schedule make of the model; none if it stays whole or they
+  /// are not chosen yet. Errors: ConfigError.
   std::vector<std::unique_ptr<Model>> divided(const DistOptions& distribute) const;
   /// On so many ranks; `node_sizes`: those of each node, in order, empty: all are on one.
   RunPlan plan(Index world, const std::vector<Index>& node_sizes) const {

@@ -4,10 +4,9 @@
 //
 //   max(T, m x v x crossing) + (S - 1) x (T / (m x v) + crossing)
 //
-// `crossing`: the two messages of a micro-batch over the border with most bytes; `v`: chunks of the model on a
-// rank. What is above T is waiting.
-// The ranks of a stage then exchange its gradients: on the nodes that S neighbours leave them, over links
-// that the other stages of the node use at the same time.
+// `crossing`: the two messages of a micro-batch over the border with most bytes; `v`: chunks of the model on
+// a rank. What is above T is waiting. The ranks of a stage then exchange its gradients: on the nodes that S
+// neighbours leave them, over links that the other stages of the node use at the same time.
 #include <algorithm>
 
 #include "forecast_scene.h"
