@@ -208,6 +208,14 @@ TEST_F(PipelineRuns, AreEvaluatedAndPredictByStages) {
   }
 }
 
+TEST_F(PipelineRuns, DoNotPredictByStagesWithSeveralThreads) {
+  const std::string run = train(2, "--distribute.stages 2");
+  const ProcessResult result = run_trainer(2, fmt::format("eval --model {} --train.threads 2", run));
+  EXPECT_EQ(result.exit_code, kExitConfig) << result.output;
+  EXPECT_EQ(count_of(result.errors, "error: "), 1) << result.errors;
+  expect_parts(result.errors, {"train.threads = 2 with distribute.stages = 2", "start more ranks"});
+}
+
 // Rank 0 cannot write what the others send, and all end.
 TEST_F(PipelineRuns, EndTogetherOnAFullDisk) {
   const std::string run = experiment_.fresh_run();
