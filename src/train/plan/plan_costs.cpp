@@ -182,6 +182,8 @@ void plan_costs(const RunPlanRequest& request, RunPlan& plan, std::span<const In
   plan.memory = memory_of(request, plan, worker);
   add_replicas(request, plan, strategy.weights_per_replica, alive, plan.memory);
   plan.memory.weights += average_bytes(request, plan);
+  // Evaluations and the model file take the model as a whole, which ranks gather for them.
+  plan.memory.evaluation += plan.dist.divided_elsewhere(0) * kScalarBytes;
   if (plan.dist.servers > 0) {
     plan.server_memory = memory_of(request, plan, server);
     plan.server_memory.weights += average_bytes(request, plan);
