@@ -143,7 +143,7 @@ void add_replicas(const RunPlanRequest& request, const RunPlan& plan, bool own_w
 
 // Bytes of the pieces in which the first rank of all writes a model whose stages other ranks have.
 Index piece_bytes(const Model& stage, Index file_bytes) {
-  return stage.is_stage() && stage.stage().begin == 0 ? std::min(file_bytes, kModelPieceBytes) : 0;
+  return stage.is_stage() && stage.chunk(0).stage().begin == 0 ? std::min(file_bytes, kModelPieceBytes) : 0;
 }
 
 // Memory for saving: of a copy of what a checkpoint gets, and of the model file.
